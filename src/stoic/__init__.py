@@ -1,0 +1,1 @@
+"""Bayesian optimization that keeps working when its data lie."""
