@@ -1,0 +1,149 @@
+"""The nouns that cross the seams: what was told, what is conditioned on, what is chosen.
+
+Three quantities are easily confused and never share a name here: ``value`` is f(x), which only the
+world knows; ``observed`` is what was told; ``targets`` are what a Gaussian process conditions on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.intp]
+Booleans = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """All that was told, raw and in order; a slice of it is again ``Observations``.
+
+    Attributes
+    ----------
+    x:
+        Executed inputs, shape (n, d), finite.
+    observed:
+        What was told for each, shape (n,). nan and infinities are legal: a crash, an outlier.
+    noise:
+        Noise *variance* told with each observation, shape (n,); nan where none was told, and then
+        the prior's noise applies.
+    arms:
+        Row numbers in a finite domain, shape (n,); ``None`` on a continuous one.
+    start:
+        How many observations came before the first row (0 unless this is a window).
+    """
+
+    x: Array
+    observed: Array
+    noise: Array
+    arms: Integers | None = None
+    start: int = 0
+
+    def __len__(self) -> int:
+        return len(self.observed)
+
+    def since(self, row: int) -> Observations:
+        """The observations from ``row`` on, as views."""
+        arms = None if self.arms is None else self.arms[row:]
+        return Observations(
+            self.x[row:], self.observed[row:], self.noise[row:], arms, self.start + row
+        )
+
+    def until(self, row: int) -> Observations:
+        """The observations before ``row``, as views."""
+        arms = None if self.arms is None else self.arms[:row]
+        return Observations(self.x[:row], self.observed[:row], self.noise[:row], arms, self.start)
+
+    def own_noise(self, noise: float) -> Array:
+        """Noise variance of each row, shape (n,): the one told, else ``noise``."""
+        return np.where(np.isnan(self.noise), noise, self.noise)
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """What a Gaussian process is conditioned on instead of the raw observations.
+
+    Attributes
+    ----------
+    values:
+        Pseudo-observations, shape (n,), finite.
+    noise:
+        Noise variance of each row, shape (n,), positive; infinite rows are left out of the solve.
+    trust:
+        Weight in [0, 1] of each row, shape (n,): 1 is an ordinary observation, 0 a discarded one.
+    """
+
+    values: Array
+    noise: Array
+    trust: Array
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Where to evaluate next.
+
+    Attributes
+    ----------
+    x:
+        The point, shape (d,).
+    arm:
+        Its row number in a finite domain; ``None`` on a continuous one.
+    notes:
+        What the policy has to say about the choice, by name (a certificate, a reason).
+    """
+
+    x: Array
+    arm: int | None = None
+    notes: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the world did with a chosen point.
+
+    Attributes
+    ----------
+    x:
+        The executed point, shape (d,); it may differ from the chosen one.
+    value:
+        f(x), noiseless; for computing regret, never for the learner.
+    observed:
+        What the learner is told; nan and infinities included.
+    corrupted:
+        Whether an adversary changed ``observed``.
+    """
+
+    x: Array
+    value: float
+    observed: float
+    corrupted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """The estimated best, which is not the luckiest observation.
+
+    Attributes
+    ----------
+    x:
+        Of the points tried, the one whose lower confidence bound is best, shape (d,).
+    mean, lower, upper:
+        Posterior mean and confidence bounds of f at ``x``.
+    model_x:
+        Where the posterior mean is largest over the whole domain, tried or not, shape (d,).
+    model_mean:
+        The posterior mean at ``model_x``.
+    """
+
+    x: Array
+    mean: float
+    lower: float
+    upper: float
+    model_x: Array
+    model_mean: float

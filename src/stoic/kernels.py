@@ -1,0 +1,484 @@
+"""Kernels: formulas k(x, z), with gradients in their hyperparameters and in x.
+
+Notation: ``x`` is (n, d), ``z`` is (m, d), ``K`` is k(x, z) of shape (n, m), ``theta`` the vector of
+*logarithms* of the hyperparameters, ``l`` a lengthscale, either one number or one per coordinate.
+
+Gradients are given as contractions, which is all that a fit or a search needs and costs one matrix
+product instead of one matrix per hyperparameter: ``wrt_theta(x)`` returns K and the linear map
+A -> sum_ij A_ij dK_ij/dtheta; ``wrt_x(x, z)`` returns K and W -> sum_j W_ij dk(x_i, z_j)/dx_i.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol, Self
+
+import numpy as np
+
+from stoic.data import Array
+from stoic.linalg import squared_distances
+
+Pull = Callable[[Array], Array]
+Label = tuple[str, int | None]
+
+
+class Kernel(Protocol):
+    """A positive definite function of two inputs.
+
+    Attributes
+    ----------
+    theta:
+        Logarithms of the hyperparameters, shape (p,).
+    labels:
+        What each entry of ``theta`` is: its kind (``"lengthscale"``, ``"variance"``, ``"offset"``)
+        and the coordinate it belongs to (``None`` for all of them).
+    """
+
+    @property
+    def theta(self) -> Array: ...
+    @property
+    def labels(self) -> tuple[Label, ...]: ...
+    def with_theta(self, theta: Array) -> Kernel:
+        """The same formula with other hyperparameters, given as logarithms."""
+
+    def __call__(self, x: Array, z: Array) -> Array:
+        """k(x, z), shape (n, m)."""
+
+    def diagonal(self, x: Array) -> Array:
+        """k(x_i, x_i), shape (n,)."""
+
+    def wrt_theta(self, x: Array) -> tuple[Array, Pull]:
+        """k(x, x) and the map from weights (n, n) to the gradient in theta (p,)."""
+
+    def wrt_x(self, x: Array, z: Array) -> tuple[Array, Pull]:
+        """k(x, z) and the map from weights (n, m) to the gradient in the rows of x (n, d)."""
+
+    def diagonal_wrt_x(self, x: Array) -> Array:
+        """The gradient of k(x_i, x_i) in x_i, shape (n, d)."""
+
+
+def kernel_metric(kernel: Kernel, x: Array, z: Array) -> Array:
+    """sqrt(k(x, x) - 2 k(x, z) + k(z, z)), shape (n, m): the distance of features."""
+    squares = np.add.outer(kernel.diagonal(x), kernel.diagonal(z)) - 2.0 * kernel(x, z)
+    return np.sqrt(np.maximum(squares, 0.0))
+
+
+def _lengthscale(value: float | Array) -> Array:
+    scale = np.array(value, dtype=float)
+    if scale.ndim > 1 or not np.all(scale > 0.0) or not np.all(np.isfinite(scale)):
+        raise ValueError(
+            f"A lengthscale is a positive number, or one per coordinate, got {value!r}."
+        )
+    return scale
+
+
+def _lengthscale_labels(scale: Array) -> tuple[Label, ...]:
+    if scale.ndim == 0:
+        return (("lengthscale", None),)
+    return tuple(("lengthscale", k) for k in range(len(scale)))
+
+
+@dataclass(frozen=True, eq=False)
+class Stationary(ABC):
+    """A function of the scaled distance r^2 = sum_k (x_k - z_k)^2 / l_k^2, with k(x, x) = 1.
+
+    Parameters
+    ----------
+    lengthscale:
+        One number, or one per coordinate (shape (d,)), in the units of the inputs.
+    """
+
+    lengthscale: Array
+
+    def __init__(self, lengthscale: float | Array = 1.0) -> None:
+        object.__setattr__(self, "lengthscale", _lengthscale(lengthscale))
+
+    @abstractmethod
+    def profile(self, squares: Array) -> tuple[Array, Array]:
+        """k and dk/d(r^2) at r^2 = ``squares``, elementwise."""
+
+    @property
+    def theta(self) -> Array:
+        return np.log(np.atleast_1d(self.lengthscale))
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        return _lengthscale_labels(self.lengthscale)
+
+    def with_theta(self, theta: Array) -> Self:
+        lengthscale = np.exp(theta)
+        return replace(self, lengthscale=lengthscale if self.lengthscale.ndim else lengthscale[0])
+
+    def __call__(self, x: Array, z: Array) -> Array:
+        return self.profile(squared_distances(x / self.lengthscale, z / self.lengthscale))[0]
+
+    def diagonal(self, x: Array) -> Array:
+        return np.ones(len(x))
+
+    def wrt_theta(self, x: Array) -> tuple[Array, Pull]:
+        scaled = (x - x.mean(axis=0)) / self.lengthscale
+        K, slope = self.profile(squared_distances(scaled, scaled))
+
+        def pull(A: Array) -> Array:
+            # d r^2 / d log l_k = -2 (x_ik - x_jk)^2 / l_k^2, summed against B through B X.
+            B = A * slope
+            squares = (B.sum(axis=1) + B.sum(axis=0)) @ scaled**2
+            per_coordinate = -2.0 * (squares - 2.0 * np.einsum("ik,ik->k", scaled, B @ scaled))
+            return per_coordinate if self.lengthscale.ndim else per_coordinate.sum(keepdims=True)
+
+        return K, pull
+
+    def wrt_x(self, x: Array, z: Array) -> tuple[Array, Pull]:
+        centre = z.mean(axis=0)
+        from_x, from_z = (x - centre) / self.lengthscale, (z - centre) / self.lengthscale
+        K, slope = self.profile(squared_distances(from_x, from_z))
+
+        def pull(W: Array) -> Array:
+            B = W * slope
+            return 2.0 * (B.sum(axis=1)[:, None] * from_x - B @ from_z) / self.lengthscale
+
+        return K, pull
+
+    def diagonal_wrt_x(self, x: Array) -> Array:
+        return np.zeros_like(x)
+
+
+class RBF(Stationary):
+    """exp(-r^2 / 2), the squared exponential."""
+
+    def profile(self, squares: Array) -> tuple[Array, Array]:
+        K = np.exp(-0.5 * squares)
+        return K, -0.5 * K
+
+
+class Matern12(Stationary):
+    """exp(-r); its gradient at r = 0, where it has none, is taken as 0."""
+
+    def profile(self, squares: Array) -> tuple[Array, Array]:
+        r = np.sqrt(squares)
+        K = np.exp(-r)
+        return K, np.divide(-0.5 * K, r, out=np.zeros_like(r), where=r > 0.0)
+
+
+class Matern32(Stationary):
+    """(1 + sqrt(3) r) exp(-sqrt(3) r)."""
+
+    def profile(self, squares: Array) -> tuple[Array, Array]:
+        r = np.sqrt(3.0 * squares)
+        decay = np.exp(-r)
+        return (1.0 + r) * decay, -1.5 * decay
+
+
+class Matern52(Stationary):
+    """(1 + sqrt(5) r + 5 r^2 / 3) exp(-sqrt(5) r)."""
+
+    def profile(self, squares: Array) -> tuple[Array, Array]:
+        r = np.sqrt(5.0 * squares)
+        decay = np.exp(-r)
+        linear = (1.0 + r) * decay
+        return linear + (5.0 / 3.0) * squares * decay, (-5.0 / 6.0) * linear
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """sum_k x_k z_k / l_k^2.
+
+    Parameters
+    ----------
+    lengthscale:
+        One number, or one per coordinate (shape (d,)), in the units of the inputs.
+    """
+
+    lengthscale: Array
+
+    def __init__(self, lengthscale: float | Array = 1.0) -> None:
+        object.__setattr__(self, "lengthscale", _lengthscale(lengthscale))
+
+    @property
+    def theta(self) -> Array:
+        return np.log(np.atleast_1d(self.lengthscale))
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        return _lengthscale_labels(self.lengthscale)
+
+    def with_theta(self, theta: Array) -> Linear:
+        lengthscale = np.exp(theta)
+        return Linear(lengthscale if self.lengthscale.ndim else lengthscale[0])
+
+    def __call__(self, x: Array, z: Array) -> Array:
+        return np.asarray((x / self.lengthscale**2) @ z.T)
+
+    def diagonal(self, x: Array) -> Array:
+        return np.sum((x / self.lengthscale) ** 2, axis=1)
+
+    def wrt_theta(self, x: Array) -> tuple[Array, Pull]:
+        scaled = x / self.lengthscale
+
+        def pull(A: Array) -> Array:
+            per_coordinate = -2.0 * np.einsum("ik,ik->k", scaled, A @ scaled)
+            return per_coordinate if self.lengthscale.ndim else per_coordinate.sum(keepdims=True)
+
+        return scaled @ scaled.T, pull
+
+    def wrt_x(self, x: Array, z: Array) -> tuple[Array, Pull]:
+        from_z = z / self.lengthscale**2
+        return x @ from_z.T, lambda W: W @ from_z
+
+    def diagonal_wrt_x(self, x: Array) -> Array:
+        return 2.0 * x / self.lengthscale**2
+
+
+@dataclass(frozen=True, eq=False)
+class Polynomial:
+    """(offset + linear(x, z))^degree.
+
+    Parameters
+    ----------
+    degree:
+        A positive integer.
+    offset:
+        Positive; it is what gives the lower-degree monomials their weight.
+    linear:
+        The inner product, with its lengthscales.
+    """
+
+    degree: int
+    offset: float = 1.0
+    linear: Linear = Linear()
+
+    def __post_init__(self) -> None:
+        if self.degree < 1 or not self.offset > 0.0:
+            raise ValueError(
+                "Polynomial needs degree >= 1 and offset > 0, "
+                f"got degree={self.degree!r} and offset={self.offset!r}."
+            )
+
+    @property
+    def theta(self) -> Array:
+        return np.append(np.log(self.offset), self.linear.theta)
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        return (("offset", None), *self.linear.labels)
+
+    def with_theta(self, theta: Array) -> Polynomial:
+        return Polynomial(self.degree, float(np.exp(theta[0])), self.linear.with_theta(theta[1:]))
+
+    def __call__(self, x: Array, z: Array) -> Array:
+        return np.asarray((self.offset + self.linear(x, z)) ** self.degree)
+
+    def diagonal(self, x: Array) -> Array:
+        return np.asarray((self.offset + self.linear.diagonal(x)) ** self.degree)
+
+    def _slope(self, inner: Array) -> Array:
+        return np.asarray(self.degree * (self.offset + inner) ** (self.degree - 1))
+
+    def wrt_theta(self, x: Array) -> tuple[Array, Pull]:
+        inner, pull_inner = self.linear.wrt_theta(x)
+        slope = self._slope(inner)
+
+        def pull(A: Array) -> Array:
+            B = A * slope
+            return np.append(self.offset * B.sum(), pull_inner(B))
+
+        return (self.offset + inner) ** self.degree, pull
+
+    def wrt_x(self, x: Array, z: Array) -> tuple[Array, Pull]:
+        inner, pull_inner = self.linear.wrt_x(x, z)
+        slope = self._slope(inner)
+        return (self.offset + inner) ** self.degree, lambda W: pull_inner(W * slope)
+
+    def diagonal_wrt_x(self, x: Array) -> Array:
+        slope = self._slope(self.linear.diagonal(x))
+        return slope[:, None] * self.linear.diagonal_wrt_x(x)
+
+
+@dataclass(frozen=True, eq=False)
+class Precomputed:
+    """A given covariance matrix; the inputs are row numbers, shape (n, 1).
+
+    Parameters
+    ----------
+    matrix:
+        Symmetric and positive semi-definite, shape (N, N). Its domain is
+        ``Finite(np.arange(N)[:, None])``.
+    """
+
+    matrix: Array
+
+    def __post_init__(self) -> None:
+        matrix = np.array(self.matrix, dtype=float)
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"Precomputed needs a square matrix, got shape {matrix.shape}.")
+        if not np.allclose(matrix, matrix.T, rtol=1e-10, atol=1e-12):
+            raise ValueError("Precomputed needs a symmetric matrix, got one that is not.")
+        object.__setattr__(self, "matrix", matrix)
+
+    @staticmethod
+    def _rows(x: Array) -> Array:
+        return np.asarray(x[:, 0].astype(np.intp))
+
+    @property
+    def theta(self) -> Array:
+        return np.empty(0)
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        return ()
+
+    def with_theta(self, theta: Array) -> Precomputed:
+        return self
+
+    def __call__(self, x: Array, z: Array) -> Array:
+        return self.matrix[np.ix_(self._rows(x), self._rows(z))]
+
+    def diagonal(self, x: Array) -> Array:
+        return np.diagonal(self.matrix)[self._rows(x)]
+
+    def wrt_theta(self, x: Array) -> tuple[Array, Pull]:
+        return self(x, x), lambda A: np.empty(0)
+
+    def wrt_x(self, x: Array, z: Array) -> tuple[Array, Pull]:
+        raise ValueError(
+            "A Precomputed kernel has no gradient in x: use it on a Finite domain of row numbers."
+        )
+
+    def diagonal_wrt_x(self, x: Array) -> Array:
+        raise ValueError(
+            "A Precomputed kernel has no gradient in x: use it on a Finite domain of row numbers."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """variance * kernel(x, z).
+
+    Parameters
+    ----------
+    kernel:
+        Any kernel.
+    variance:
+        Positive; the squared units of f.
+    """
+
+    kernel: Kernel
+    variance: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.variance > 0.0:
+            raise ValueError(f"Scaled needs a positive variance, got {self.variance!r}.")
+
+    @property
+    def theta(self) -> Array:
+        return np.append(np.log(self.variance), self.kernel.theta)
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        return (("variance", None), *self.kernel.labels)
+
+    def with_theta(self, theta: Array) -> Scaled:
+        return Scaled(self.kernel.with_theta(theta[1:]), float(np.exp(theta[0])))
+
+    def __call__(self, x: Array, z: Array) -> Array:
+        return self.variance * self.kernel(x, z)
+
+    def diagonal(self, x: Array) -> Array:
+        return self.variance * self.kernel.diagonal(x)
+
+    def wrt_theta(self, x: Array) -> tuple[Array, Pull]:
+        inner, pull_inner = self.kernel.wrt_theta(x)
+        K = self.variance * inner
+        return K, lambda A: np.append(np.vdot(A, K), self.variance * pull_inner(A))
+
+    def wrt_x(self, x: Array, z: Array) -> tuple[Array, Pull]:
+        inner, pull_inner = self.kernel.wrt_x(x, z)
+        return self.variance * inner, lambda W: self.variance * pull_inner(W)
+
+    def diagonal_wrt_x(self, x: Array) -> Array:
+        return self.variance * self.kernel.diagonal_wrt_x(x)
+
+
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """first(x, z) + second(x, z)."""
+
+    first: Kernel
+    second: Kernel
+
+    @property
+    def theta(self) -> Array:
+        return np.concatenate([self.first.theta, self.second.theta])
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        return (*self.first.labels, *self.second.labels)
+
+    def with_theta(self, theta: Array) -> Sum:
+        p = len(self.first.theta)
+        return Sum(self.first.with_theta(theta[:p]), self.second.with_theta(theta[p:]))
+
+    def __call__(self, x: Array, z: Array) -> Array:
+        return self.first(x, z) + self.second(x, z)
+
+    def diagonal(self, x: Array) -> Array:
+        return self.first.diagonal(x) + self.second.diagonal(x)
+
+    def wrt_theta(self, x: Array) -> tuple[Array, Pull]:
+        K1, pull1 = self.first.wrt_theta(x)
+        K2, pull2 = self.second.wrt_theta(x)
+        return K1 + K2, lambda A: np.concatenate([pull1(A), pull2(A)])
+
+    def wrt_x(self, x: Array, z: Array) -> tuple[Array, Pull]:
+        K1, pull1 = self.first.wrt_x(x, z)
+        K2, pull2 = self.second.wrt_x(x, z)
+        return K1 + K2, lambda W: pull1(W) + pull2(W)
+
+    def diagonal_wrt_x(self, x: Array) -> Array:
+        return self.first.diagonal_wrt_x(x) + self.second.diagonal_wrt_x(x)
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """first(x, z) * second(x, z)."""
+
+    first: Kernel
+    second: Kernel
+
+    @property
+    def theta(self) -> Array:
+        return np.concatenate([self.first.theta, self.second.theta])
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        return (*self.first.labels, *self.second.labels)
+
+    def with_theta(self, theta: Array) -> Product:
+        p = len(self.first.theta)
+        return Product(self.first.with_theta(theta[:p]), self.second.with_theta(theta[p:]))
+
+    def __call__(self, x: Array, z: Array) -> Array:
+        return self.first(x, z) * self.second(x, z)
+
+    def diagonal(self, x: Array) -> Array:
+        return self.first.diagonal(x) * self.second.diagonal(x)
+
+    def wrt_theta(self, x: Array) -> tuple[Array, Pull]:
+        K1, pull1 = self.first.wrt_theta(x)
+        K2, pull2 = self.second.wrt_theta(x)
+        return K1 * K2, lambda A: np.concatenate([pull1(A * K2), pull2(A * K1)])
+
+    def wrt_x(self, x: Array, z: Array) -> tuple[Array, Pull]:
+        K1, pull1 = self.first.wrt_x(x, z)
+        K2, pull2 = self.second.wrt_x(x, z)
+        return K1 * K2, lambda W: pull1(W * K2) + pull2(W * K1)
+
+    def diagonal_wrt_x(self, x: Array) -> Array:
+        return self.first.diagonal_wrt_x(x) * self.second.diagonal(x)[
+            :, None
+        ] + self.first.diagonal(x)[:, None] * self.second.diagonal_wrt_x(x)
+
+
+KERNELS = (RBF, Matern12, Matern32, Matern52, Linear, Polynomial, Precomputed, Sum, Product, Scaled)

@@ -1,0 +1,91 @@
+"""Positive definite systems: Cholesky factors, their extensions, distances.
+
+The only home of jitter and of the error that is raised when it does not help.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import blas, lapack
+from scipy.spatial.distance import cdist
+
+from stoic.data import Array
+
+# Added to the diagonal, relative to its mean, until the factorisation succeeds.
+_JITTERS = (0.0, 1e-10, 1e-8, 1e-6)
+
+
+class NotPositiveDefiniteError(np.linalg.LinAlgError):
+    """A covariance matrix could not be factorised, even with jitter."""
+
+
+def cholesky(A: Array) -> Array:
+    """Lower Cholesky factor of ``A`` (n, n), with as little jitter as makes it exist.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        If ``A`` has nan or infinite entries, or stays indefinite with a jitter of 1e-6.
+    """
+    for jitter in _JITTERS:
+        B = A
+        if jitter:
+            B = A.copy()
+            B.flat[:: len(A) + 1] += jitter * np.mean(np.diagonal(A))
+        L, info = lapack.dpotrf(B, lower=1, clean=1)
+        if info == 0 and np.isfinite(L[-1, -1] if len(L) else 0.0):
+            return np.asarray(L)
+    raise NotPositiveDefiniteError(
+        f"A {len(A)} x {len(A)} covariance is not positive definite even with a jitter of "
+        f"{_JITTERS[-1]:g}: its smallest diagonal entry is {np.min(np.diagonal(A)):.3g}. "
+        "Use a larger noise variance, or a valid kernel."
+    )
+
+
+def solve_lower(L: Array, b: Array) -> Array:
+    """L^-1 b for a lower triangular ``L`` (n, n) and ``b`` of shape (n,) or (n, m)."""
+    return np.asarray(lapack.dtrtrs(L, b, lower=1)[0])
+
+
+def solve_upper(L: Array, b: Array) -> Array:
+    """L^-T b for a lower triangular ``L`` (n, n) and ``b`` of shape (n,) or (n, m)."""
+    return np.asarray(lapack.dtrtrs(L, b, lower=1, trans=1)[0])
+
+
+def cholesky_solve(L: Array, b: Array) -> Array:
+    """(L L')^-1 b for ``b`` of shape (n,) or (n, m)."""
+    return np.asarray(lapack.dpotrs(L, b, lower=1)[0])
+
+
+def cholesky_inverse(L: Array) -> Array:
+    """(L L')^-1, symmetric to the last bit, shape (n, n)."""
+    inverse = np.asarray(lapack.dpotri(L, lower=1)[0])
+    # Only the lower triangle was written; the upper one of L is zero.
+    full = inverse + inverse.T
+    full.flat[:: len(L) + 1] *= 0.5
+    return full
+
+
+def extend_cholesky(L: Array, B: Array, C: Array) -> Array:
+    """Lower factor of [[A, B], [B', C]] from the factor ``L`` of A, in O(n^2 m).
+
+    ``L`` is (n, n), ``B`` (n, m), ``C`` (m, m).
+    """
+    n, m = B.shape
+    extended = np.zeros((n + m, n + m), order="F")
+    W = solve_lower(L, B)
+    extended[:n, :n] = L
+    extended[n:, :n] = W.T
+    extended[n:, n:] = cholesky(C - W.T @ W)
+    return extended
+
+
+def subtract_outer(S: Array, row: Array, column: Array, scale: float) -> None:
+    """S -= scale * outer(row, column), in place, for a C-ordered ``S`` (u, n)."""
+    # S.T is Fortran-ordered, which is what dger updates without a copy.
+    blas.dger(-scale, column, row, a=S.T, overwrite_a=1, overwrite_x=0, overwrite_y=0)
+
+
+def squared_distances(x: Array, z: Array) -> Array:
+    """||x_i - z_j||^2, shape (n, m): exactly zero for equal rows, wherever the origin is."""
+    return np.asarray(cdist(x, z, "sqeuclidean"))
