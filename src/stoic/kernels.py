@@ -1,7 +1,7 @@
 """Kernels: formulas k(x, z), with gradients in their hyperparameters and in x.
 
-Notation: ``x`` is (n, d), ``z`` is (m, d), ``K`` is k(x, z) of shape (n, m), ``theta`` the vector of
-*logarithms* of the hyperparameters, ``l`` a lengthscale, either one number or one per coordinate.
+Notation: ``x`` is (n, d), ``z`` is (m, d), ``K`` is k(x, z) of shape (n, m), ``theta`` the vector
+of *logarithms* of the hyperparameters, ``l`` a lengthscale, one number or one per coordinate.
 
 Gradients are given as contractions, which is all that a fit or a search needs and costs one matrix
 product instead of one matrix per hyperparameter: ``wrt_theta(x)`` returns K and the linear map
@@ -38,8 +38,10 @@ class Kernel(Protocol):
 
     @property
     def theta(self) -> Array: ...
+
     @property
     def labels(self) -> tuple[Label, ...]: ...
+
     def with_theta(self, theta: Array) -> Kernel:
         """The same formula with other hyperparameters, given as logarithms."""
 
@@ -80,6 +82,11 @@ def _lengthscale_labels(scale: Array) -> tuple[Label, ...]:
     return tuple(("lengthscale", k) for k in range(len(scale)))
 
 
+def _collected(scale: Array, per_coordinate: Array) -> Array:
+    """A gradient in d log lengthscales, summed if they are one."""
+    return per_coordinate if scale.ndim else per_coordinate.sum(keepdims=True)
+
+
 @dataclass(frozen=True, eq=False)
 class Stationary(ABC):
     """A function of the scaled distance r^2 = sum_k (x_k - z_k)^2 / l_k^2, with k(x, x) = 1.
@@ -108,8 +115,7 @@ class Stationary(ABC):
         return _lengthscale_labels(self.lengthscale)
 
     def with_theta(self, theta: Array) -> Self:
-        lengthscale = np.exp(theta)
-        return replace(self, lengthscale=lengthscale if self.lengthscale.ndim else lengthscale[0])
+        return replace(self, lengthscale=np.exp(theta).reshape(self.lengthscale.shape))
 
     def __call__(self, x: Array, z: Array) -> Array:
         return self.profile(squared_distances(x / self.lengthscale, z / self.lengthscale))[0]
@@ -126,7 +132,7 @@ class Stationary(ABC):
             B = A * slope
             squares = (B.sum(axis=1) + B.sum(axis=0)) @ scaled**2
             per_coordinate = -2.0 * (squares - 2.0 * np.einsum("ik,ik->k", scaled, B @ scaled))
-            return per_coordinate if self.lengthscale.ndim else per_coordinate.sum(keepdims=True)
+            return _collected(self.lengthscale, per_coordinate)
 
         return K, pull
 
@@ -205,8 +211,7 @@ class Linear:
         return _lengthscale_labels(self.lengthscale)
 
     def with_theta(self, theta: Array) -> Linear:
-        lengthscale = np.exp(theta)
-        return Linear(lengthscale if self.lengthscale.ndim else lengthscale[0])
+        return Linear(np.exp(theta).reshape(self.lengthscale.shape))
 
     def __call__(self, x: Array, z: Array) -> Array:
         return np.asarray((x / self.lengthscale**2) @ z.T)
@@ -219,7 +224,7 @@ class Linear:
 
         def pull(A: Array) -> Array:
             per_coordinate = -2.0 * np.einsum("ik,ik->k", scaled, A @ scaled)
-            return per_coordinate if self.lengthscale.ndim else per_coordinate.sum(keepdims=True)
+            return _collected(self.lengthscale, per_coordinate)
 
         return scaled @ scaled.T, pull
 
@@ -402,8 +407,8 @@ class Scaled:
 
 
 @dataclass(frozen=True, eq=False)
-class Sum:
-    """first(x, z) + second(x, z)."""
+class Pair(ABC):
+    """Two kernels combined pointwise; ``theta`` is the first's, then the second's."""
 
     first: Kernel
     second: Kernel
@@ -416,9 +421,13 @@ class Sum:
     def labels(self) -> tuple[Label, ...]:
         return (*self.first.labels, *self.second.labels)
 
-    def with_theta(self, theta: Array) -> Sum:
+    def with_theta(self, theta: Array) -> Self:
         p = len(self.first.theta)
-        return Sum(self.first.with_theta(theta[:p]), self.second.with_theta(theta[p:]))
+        return type(self)(self.first.with_theta(theta[:p]), self.second.with_theta(theta[p:]))
+
+
+class Sum(Pair):
+    """first(x, z) + second(x, z)."""
 
     def __call__(self, x: Array, z: Array) -> Array:
         return self.first(x, z) + self.second(x, z)
@@ -440,24 +449,8 @@ class Sum:
         return self.first.diagonal_wrt_x(x) + self.second.diagonal_wrt_x(x)
 
 
-@dataclass(frozen=True, eq=False)
-class Product:
+class Product(Pair):
     """first(x, z) * second(x, z)."""
-
-    first: Kernel
-    second: Kernel
-
-    @property
-    def theta(self) -> Array:
-        return np.concatenate([self.first.theta, self.second.theta])
-
-    @property
-    def labels(self) -> tuple[Label, ...]:
-        return (*self.first.labels, *self.second.labels)
-
-    def with_theta(self, theta: Array) -> Product:
-        p = len(self.first.theta)
-        return Product(self.first.with_theta(theta[:p]), self.second.with_theta(theta[p:]))
 
     def __call__(self, x: Array, z: Array) -> Array:
         return self.first(x, z) * self.second(x, z)
@@ -476,9 +469,10 @@ class Product:
         return K1 * K2, lambda W: pull1(W * K2) + pull2(W * K1)
 
     def diagonal_wrt_x(self, x: Array) -> Array:
-        return self.first.diagonal_wrt_x(x) * self.second.diagonal(x)[
+        first, second = self.first.diagonal(x), self.second.diagonal(x)
+        return self.first.diagonal_wrt_x(x) * second[:, None] + first[
             :, None
-        ] + self.first.diagonal(x)[:, None] * self.second.diagonal_wrt_x(x)
+        ] * self.second.diagonal_wrt_x(x)
 
 
 KERNELS = (RBF, Matern12, Matern32, Matern52, Linear, Polynomial, Precomputed, Sum, Product, Scaled)

@@ -1,0 +1,437 @@
+"""Where to look: finite sets and boxes, their points, and the search for a maximum on them.
+
+Domains own maximisation. A surface says how high it is; ``Finite`` compares all its rows, ``Box``
+climbs from many starts at once with analytic gradients. Points are always in the user's own units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from scipy import optimize
+from scipy.stats import qmc
+
+from stoic.data import Array, Integers
+
+Random = np.random.Generator
+
+
+class Surface(Protocol):
+    """A function to maximise over a domain."""
+
+    def on(self, points: Finite) -> Array:
+        """Its values on all rows of a finite domain, shape (N,)."""
+
+    def __call__(self, x: Array) -> Array:
+        """Its values at ``x`` (m, d), shape (m,)."""
+
+    def with_gradient(self, x: Array) -> tuple[Array, Array]:
+        """Its values at ``x`` (m, d), shape (m,), and gradients, shape (m, d)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The highest point found: ``x`` (d,), its row ``arm`` if any, and the ``height`` there."""
+
+    x: Array
+    arm: int | None
+    height: float
+
+
+@runtime_checkable
+class Domain(Protocol):
+    """A set of inputs.
+
+    Attributes
+    ----------
+    dim:
+        Number of coordinates d.
+    finite:
+        Whether it is a list of points.
+    widths:
+        Extent in each coordinate, shape (d,), positive: the natural unit of lengthscales.
+    """
+
+    dim: int
+    finite: bool
+    widths: Array
+
+    def locate(self, x: Array) -> Integers | None:
+        """Check that ``x`` (n, d) lies in the domain; row numbers (n,) if it is finite.
+
+        Raises ``ValueError`` for nan, infinities, a wrong dimension, a point outside.
+        """
+
+    def maximise(self, surface: Surface, rng: Random, near: Array) -> Peak:
+        """The highest point of ``surface``; ``near`` (k, d) are points worth starting from."""
+
+    def sample(self, n: int, rng: Random) -> Array:
+        """``n`` points drawn uniformly, shape (n, d)."""
+
+    def spread(self, n: int, rng: Random) -> Array:
+        """``n`` points that cover the domain evenly, shape (n, d)."""
+
+
+def as_points(x: object, dim: int) -> Array:
+    """``x`` as an array of points, shape (n, dim); one point may come as (dim,).
+
+    Raises
+    ------
+    ValueError
+        If the dimension is wrong, or a coordinate is nan or infinite.
+    """
+    points = np.array(x, dtype=float)
+    if points.ndim < 2:
+        points = points.reshape(1, -1)
+    if points.ndim != 2 or points.shape[1] != dim:
+        raise ValueError(
+            f"An input of this domain has {dim} coordinate{'s' * (dim != 1)}, "
+            f"got an array of shape {np.shape(x)}: pass shape ({dim},) or (n, {dim})."
+        )
+    if not np.all(np.isfinite(points)):
+        row = int(np.argmax(~np.isfinite(points).all(axis=1)))
+        raise ValueError(
+            f"An input must be finite, got {points[row].tolist()}: nan and infinity are data in a "
+            "result, but an error in an input."
+        )
+    return points
+
+
+@dataclass(frozen=True, eq=False)
+class Finite:
+    """A list of points, called arms; ties go to the lowest row, always.
+
+    Parameters
+    ----------
+    points:
+        Distinct finite rows, shape (N, d); shape (N,) is read as N points of one coordinate.
+
+    Raises
+    ------
+    ValueError
+        If there are no points, two are equal, or one is not finite.
+    """
+
+    points: Array
+    dim: int = field(init=False)
+    widths: Array = field(init=False)
+    finite = True
+    _rows: dict[bytes, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        points = np.array(self.points, dtype=float)
+        if points.ndim == 1:
+            points = points[:, None]
+        if points.ndim != 2 or points.size == 0:
+            raise ValueError(
+                f"Finite needs points of shape (N, d) with N, d >= 1, got shape {points.shape}."
+            )
+        points = as_points(points, points.shape[1]) + 0.0  # -0.0 becomes 0.0
+        rows = {row.tobytes(): i for i, row in enumerate(points)}
+        if len(rows) < len(points):
+            raise ValueError(
+                f"Finite needs distinct points, got {len(points)} of which {len(rows)} are "
+                "distinct: use np.unique(points, axis=0)."
+            )
+        extent = np.ptp(points, axis=0)
+        points.flags.writeable = False
+        object.__setattr__(self, "points", points)
+        object.__setattr__(self, "dim", points.shape[1])
+        object.__setattr__(self, "widths", np.where(extent > 0.0, extent, 1.0))
+        object.__setattr__(self, "_rows", rows)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __repr__(self) -> str:
+        return f"Finite({len(self)} points, dim={self.dim})"
+
+    def locate(self, x: Array) -> Integers:
+        if x.dtype == float and x.shape == (1, self.dim):
+            arm = self._rows.get(x.tobytes())
+            if arm is not None:  # the usual case, and the hot path
+                return np.array((arm,), dtype=np.intp)
+        points = as_points(x, self.dim) + 0.0
+        arms = [self._rows.get(row.tobytes(), -1) for row in points]
+        if min(arms) < 0:
+            stranger = points[int(np.argmin(arms))].tolist()
+            raise ValueError(
+                f"{stranger} is not one of the {len(self)} points of this finite domain: tell "
+                "results at its rows, or use a Box."
+            )
+        return np.array(arms, dtype=np.intp)
+
+    def maximise(self, surface: Surface, rng: Random, near: Array) -> Peak:
+        heights = surface.on(self)
+        arm = int(heights.argmax())
+        return Peak(self.points[arm], arm, float(heights[arm]))
+
+    def sample(self, n: int, rng: Random) -> Array:
+        return self.points[rng.integers(len(self), size=n)]
+
+    def spread(self, n: int, rng: Random) -> Array:
+        """As ``sample``, but without repetition while there are enough points."""
+        rows = [rng.permutation(len(self)) for _ in range(-(-n // len(self)))]
+        return self.points[np.concatenate(rows)[:n]]
+
+
+@dataclass(frozen=True, eq=False)
+class Among:
+    """Some rows of a finite domain: the actions of this round, or those with its context.
+
+    Parameters
+    ----------
+    whole:
+        The domain that the observations and the posterior live on.
+    arms:
+        The rows that may be chosen, shape (k,).
+    """
+
+    whole: Finite
+    arms: Integers
+
+    def __post_init__(self) -> None:
+        arms = np.atleast_1d(np.asarray(self.arms))
+        if arms.dtype == bool:
+            arms = np.flatnonzero(arms)
+        if arms.size == 0:
+            raise ValueError("Nothing to choose among: give at least one row number.")
+        if not np.issubdtype(arms.dtype, np.integer):
+            raise ValueError(f"Choose among row numbers (integers), got {arms.dtype} values.")
+        if arms.min() < 0 or arms.max() >= len(self.whole):
+            raise ValueError(
+                f"Choose among rows 0 to {len(self.whole) - 1}, got {arms.min()} to {arms.max()}."
+            )
+        object.__setattr__(self, "arms", arms.astype(np.intp))
+
+    def maximise(self, surface: Surface, rng: Random, near: Array) -> Peak:
+        heights = surface.on(self.whole)[self.arms]
+        best = int(heights.argmax())
+        arm = int(self.arms[best])
+        return Peak(self.whole.points[arm], arm, float(heights[best]))
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """Coordinates of a box that take a few values together: an integer, a step, a category.
+
+    Parameters
+    ----------
+    columns:
+        The coordinates, shape (c,).
+    values:
+        The allowed values, shape (k, c): one column for an integer, an identity matrix for a
+        category encoded by one coordinate per choice.
+    """
+
+    columns: Integers
+    values: Array
+
+    def nearest(self, x: Array) -> Array:
+        """The row of ``values`` closest to each row of ``x`` (n, d), shape (n, c)."""
+        offered = x[:, self.columns]
+        if len(self.columns) == 1:  # sorted values: a bisection instead of all distances
+            grid = self.values[:, 0]
+            right = np.clip(np.searchsorted(grid, offered[:, 0]), 1, len(grid) - 1)
+            left = right - 1
+            closer = offered[:, 0] - grid[left] <= grid[right] - offered[:, 0]
+            return self.values[np.where(closer, left, right)]
+        return self.values[np.argmax(offered @ self.values.T, axis=1)]
+
+
+@lru_cache(maxsize=64)
+def _sobol(dim: int, n: int) -> Array:
+    """The first ``n`` (a power of two) scrambled Sobol points of [0, 1)^dim, always the same."""
+    points = qmc.Sobol(dim, rng=np.random.default_rng(0)).random(n)
+    points.flags.writeable = False
+    return points
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """All points between two corners, some coordinates possibly restricted to a lattice.
+
+    The search for a maximum evaluates ``candidates`` quasi-random points and perturbations of the
+    best points known in one batch, then climbs from the best of them, all together, by L-BFGS-B
+    with analytic gradients. Coordinates on a lattice are improved one block at a time instead.
+
+    Parameters
+    ----------
+    lower, upper:
+        Opposite corners, shape (d,), lower < upper.
+    lattices:
+        Blocks of coordinates that take a few values only.
+    candidates:
+        How many quasi-random points are compared, a power of two.
+    climbs:
+        How many of them are climbed from.
+
+    Raises
+    ------
+    ValueError
+        If a range is empty or not finite.
+    """
+
+    lower: Array
+    upper: Array
+    lattices: tuple[Lattice, ...] = ()
+    candidates: int = 512
+    climbs: int = 8
+    dim: int = field(init=False)
+    widths: Array = field(init=False)
+    finite = False
+
+    def __post_init__(self) -> None:
+        lower = np.atleast_1d(np.array(self.lower, dtype=float))
+        upper = np.atleast_1d(np.array(self.upper, dtype=float))
+        if lower.ndim != 1 or lower.shape != upper.shape or lower.size == 0:
+            raise ValueError(
+                "Box needs two corners with the same number of coordinates, got shapes "
+                f"{lower.shape} and {upper.shape}."
+            )
+        if not np.all(np.isfinite(lower) & np.isfinite(upper) & (lower < upper)):
+            k = int(np.argmin(np.isfinite(upper - lower) & (lower < upper)))
+            raise ValueError(
+                f"Box needs lower < upper, both finite, got [{lower[k]:g}, {upper[k]:g}] in "
+                f"coordinate {k}."
+            )
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
+        object.__setattr__(self, "dim", len(lower))
+        object.__setattr__(self, "widths", upper - lower)
+
+    def __repr__(self) -> str:
+        return f"Box({self.lower.tolist()}, {self.upper.tolist()})"
+
+    def locate(self, x: Array) -> None:
+        points = as_points(x, self.dim)
+        # A point that was rounded on its way to the outside and back is not outside.
+        slack = 1e-9 * self.widths
+        outside = (points < self.lower - slack) | (points > self.upper + slack)
+        if outside.any():
+            row, k = np.argwhere(outside)[0]
+            raise ValueError(
+                f"An input must lie in the box: coordinate {k} is {points[row, k]:g}, outside "
+                f"[{self.lower[k]:g}, {self.upper[k]:g}]."
+            )
+
+    def grid(self, n: int | Sequence[int]) -> Finite:
+        """All points of a regular grid with ``n`` values per coordinate, corners included."""
+        counts = [n] * self.dim if isinstance(n, int) else list(n)
+        axes = [
+            np.linspace(a, b, k) for a, b, k in zip(self.lower, self.upper, counts, strict=True)
+        ]
+        return Finite(np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, self.dim))
+
+    def snap(self, x: Array) -> Array:
+        """The nearest points of the domain, shape (n, d): inside the box and on every lattice."""
+        points = np.clip(x, self.lower, self.upper)
+        for lattice in self.lattices:
+            points[:, lattice.columns] = lattice.nearest(points)
+        return points
+
+    def sample(self, n: int, rng: Random) -> Array:
+        return self.snap(rng.uniform(self.lower, self.upper, size=(n, self.dim)))
+
+    def spread(self, n: int, rng: Random) -> Array:
+        """The first ``n`` points of a scrambled Sobol sequence."""
+        # Sobol sequences are balanced at powers of two only, and say so at any other length.
+        points = qmc.Sobol(self.dim, rng=rng).random_base2(max(n - 1, 0).bit_length())[:n]
+        return self.snap(self.lower + self.widths * points)
+
+    def maximise(self, surface: Surface, rng: Random, near: Array) -> Peak:
+        starts = self._starts(surface, rng, near)
+        peaks = self._climb(surface, starts)
+        if self.lattices:
+            peaks = self._walk(surface, peaks)
+        heights = surface(peaks)
+        best = int(np.argmax(heights))
+        return Peak(peaks[best], None, float(heights[best]))
+
+    def _starts(self, surface: Surface, rng: Random, near: Array) -> Array:
+        """The most promising candidates, no two of them close together, shape (<= climbs, d)."""
+        # A random rotation (modulo 1) of fixed Sobol points: evenly spread, new in every call.
+        unit = (_sobol(self.dim, self.candidates) + rng.random(self.dim)) % 1.0
+        pools = [self.lower + self.widths * unit]
+        if len(near):
+            # ~ N(near, (scale * width)^2), from fine tuning to exploration
+            scales = 10.0 ** rng.uniform(-3.0, -0.7, size=(self.candidates // 4, 1))
+            chosen = near[rng.integers(len(near), size=self.candidates // 4)]
+            steps = scales * rng.standard_normal(chosen.shape)
+            pools += [near, chosen + self.widths * steps]
+        candidates = self.snap(np.concatenate(pools))
+        heights = surface(candidates)
+        order = np.argsort(-heights, kind="stable")
+        starts = [order[0]]
+        for i in order[1:]:
+            if len(starts) == self.climbs:
+                break
+            gaps = np.abs(candidates[starts] - candidates[i]) / self.widths
+            if np.all(gaps.max(axis=1) > 0.02):
+                starts.append(i)
+        return candidates[starts]
+
+    def _climb(self, surface: Surface, starts: Array) -> Array:
+        """All starts uphill together: one L-BFGS-B on the sum, then the best alone to the end."""
+        free = np.ones(self.dim, dtype=bool)
+        for lattice in self.lattices:
+            free[lattice.columns] = False
+        if not free.any():
+            return starts
+
+        def ascend(points: Array, iterations: int) -> Array:
+            # In units of the box, so that the optimiser sees comparable coordinates.
+            def descent(u: Array) -> tuple[float, Array]:
+                x = points.copy()
+                x[:, free] = self.lower[free] + self.widths[free] * u.reshape(len(points), -1)
+                heights, slopes = surface.with_gradient(x)
+                return -float(heights.sum()), -(slopes * self.widths)[:, free].ravel()
+
+            u = ((points - self.lower) / self.widths)[:, free].ravel()
+            result = optimize.minimize(
+                descent,
+                u,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=optimize.Bounds(np.zeros(len(u)), np.ones(len(u))),
+                options={"maxiter": iterations, "ftol": 1e-10, "gtol": 1e-7},
+            )
+            x = points.copy()
+            x[:, free] = self.lower[free] + self.widths[free] * result.x.reshape(len(points), -1)
+            return np.clip(x, self.lower, self.upper)
+
+        peaks = ascend(starts, 30)
+        heights = surface(peaks)
+        best = int(np.argmax(heights))
+        peaks[best] = ascend(peaks[[best]], 100)[0]
+        return peaks
+
+    def _walk(self, surface: Surface, peaks: Array) -> Array:
+        """Improve the best peak one lattice block at a time, with climbs in between."""
+        best = peaks[[int(np.argmax(surface(peaks)))]]
+        height = float(surface(best)[0])
+        for _ in range(10):
+            before = height
+            for lattice in self.lattices:
+                values = lattice.values
+                if len(values) > 64:  # the nearest ones, and a sweep over all
+                    here = int(np.argmin(np.abs(values - best[:, lattice.columns]).sum(axis=1)))
+                    rows = np.r_[
+                        max(here - 16, 0) : min(here + 17, len(values)),
+                        np.linspace(0, len(values) - 1, 32).astype(int),
+                    ]
+                    values = values[np.unique(rows)]
+                moves = np.repeat(best, len(values), axis=0)
+                moves[:, lattice.columns] = values
+                heights = surface(moves)
+                if heights.max() > height:
+                    best, height = moves[[int(np.argmax(heights))]], float(heights.max())
+            if height == before:
+                break
+            best = self._climb(surface, best)
+            height = float(surface(best)[0])
+        return best
