@@ -33,7 +33,7 @@ class Observations:
     arms:
         Row numbers in a finite domain, shape (n,); ``None`` on a continuous one.
     start:
-        How many observations came before the first row (0 unless this is a window).
+        Number of the first row: not 0 in a tail that extends what came before it.
     """
 
     x: Array
@@ -45,8 +45,13 @@ class Observations:
     def __len__(self) -> int:
         return len(self.observed)
 
+    def window(self, row: int) -> Observations:
+        """The observations from ``row`` on, as if nothing had come before; views."""
+        tail = self.since(row)
+        return Observations(tail.x, tail.observed, tail.noise, tail.arms)
+
     def since(self, row: int) -> Observations:
-        """The observations from ``row`` on, as views."""
+        """The observations from ``row`` on, which keep their numbers; views."""
         arms = None if self.arms is None else self.arms[row:]
         return Observations(
             self.x[row:], self.observed[row:], self.noise[row:], arms, self.start + row

@@ -1,0 +1,23 @@
+"""How wide the band is, in posterior standard deviations."""
+
+from stoic.confidence.base import Confidence
+from stoic.confidence.bayesian import CompactUnion, FiniteUnion
+from stoic.confidence.enlarged import Enlarged, influence, psi
+from stoic.confidence.fixed import Fixed, Schedule
+from stoic.confidence.frequentist import BoundedNoise, SelfNormalised
+
+WIDTHS = (Fixed, Schedule, FiniteUnion, CompactUnion, SelfNormalised, BoundedNoise, Enlarged)
+
+__all__ = [
+    "WIDTHS",
+    "BoundedNoise",
+    "CompactUnion",
+    "Confidence",
+    "Enlarged",
+    "FiniteUnion",
+    "Fixed",
+    "Schedule",
+    "SelfNormalised",
+    "influence",
+    "psi",
+]

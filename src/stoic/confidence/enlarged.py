@@ -1,0 +1,100 @@
+"""Widths enlarged by what an adversary may have done to the posterior."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+from stoic.confidence.base import Confidence
+from stoic.defences.plateau import Plateau
+from stoic.posteriors.base import Posterior
+
+
+@runtime_checkable
+class _HasPlateau(Protocol):
+    @property
+    def plateau(self) -> Plateau: ...
+
+
+def psi(corruptions: float, kappa: float, noise: float) -> float:
+    """Psi(n) = sqrt(1 + (n kappa / noise)(1 + n kappa / noise)): Lemma D.11 of [Ezzerg2026]_.
+
+    It bounds the posterior sd without the corrupted rows by the observable one times Psi.
+    """
+    ratio = corruptions * kappa / noise
+    return math.sqrt(1.0 + ratio * (1.0 + ratio))
+
+
+def influence(half_width: float, shape: float, noise: float, deviation: float) -> float:
+    """C_w = sqrt(2) C_1 / sigma^2, with the bound on C_1 of appendix G of [Ezzerg2026]_.
+
+    C_1 <= W (sqrt(L^2 + c^2) + deviation + 4 sigma^2 / (3 sqrt(3) c)), W = sigma / sqrt 2, where
+    ``deviation`` bounds |g - mu| between the centre and the posterior mean of the clean rows.
+    """
+    sigma = math.sqrt(noise)
+    slack = 4.0 * noise / (3.0 * math.sqrt(3.0) * shape)
+    C_1 = sigma / math.sqrt(2.0) * (math.hypot(half_width, shape) + deviation + slack)
+    return math.sqrt(2.0) * C_1 / noise
+
+
+@dataclass(frozen=True, slots=True)
+class Enlarged:
+    """(base + C_w sqrt(T_c)) Psi(T_c): the robust multiplier of [Ezzerg2026]_, section 4.1.
+
+    Half-width and shape come from the plateau of the posterior's own defence, kappa and the noise
+    from its prior.
+
+    Parameters
+    ----------
+    base:
+        sqrt(beta'_t), the width without corruptions.
+    corruptions:
+        T_c, an assumed bound on how many observations are corrupted; ``"distrusted"`` takes the
+        number outside the plateau.
+    norm:
+        sqrt(B_f): |f| <= norm sqrt(kappa). It bounds the deviation of the centre by
+        (norm + base) sqrt(kappa).
+    variance:
+        Whether to multiply by Psi(T_c); the paper's "ideal" rates leave it out.
+
+    Guarantee
+    ---------
+    If all clean residuals are inside the plateau, at most T_c observations are corrupted and the
+    base width holds for the clean rows, f lies in the band (Lemmas D.5, D.7, D.11). With T_c = 0 it
+    is the base width. A counted T_c is not a bound, so ``"distrusted"`` has no guarantee.
+
+    Raises
+    ------
+    ValueError
+        When called for a posterior whose defence has no plateau.
+    """
+
+    base: Confidence
+    corruptions: float | Literal["distrusted"]
+    norm: float = 1.0
+    variance: bool = True
+
+    def __call__(self, posterior: Posterior, t: int) -> float:
+        base = self.base(posterior, t)
+        count = self.corruptions
+        corruptions = float(posterior.distrusted if count == "distrusted" else count)
+        if corruptions == 0.0:
+            return base
+        stance = posterior.stance
+        if not isinstance(stance, _HasPlateau):
+            raise ValueError(
+                f"Enlarged needs a defence with a plateau, got {type(stance).__name__}: use "
+                "Plateau, AdaptivePlateau or Anchored, or corruptions=0."
+            )
+        noise, kappa = posterior.prior.noise, posterior.kappa
+        shape = float(np.min(stance.plateau.shape))
+        if stance.plateau.unit == "noise":
+            shape *= math.sqrt(noise)
+        half_width = float(np.max(stance.plateau.half_width))
+        deviation = (self.norm + base) * math.sqrt(kappa)
+        C_w = influence(half_width, shape, noise, deviation)
+        factor = psi(corruptions, kappa, noise) if self.variance else 1.0
+        return (base + C_w * math.sqrt(corruptions)) * factor

@@ -1,0 +1,80 @@
+"""Widths for a fixed f of bounded norm in the kernel's Hilbert space."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from stoic.confidence.bayesian import check_delta
+from stoic.posteriors.base import Posterior
+
+
+@dataclass(frozen=True, slots=True)
+class SelfNormalised:
+    """B + R / sqrt(noise) sqrt(ln det(I + K / noise) + 2 ln(1 / delta)) [AbbasiYadkori2013]_.
+
+    ``noise`` is the prior's noise variance, here a regulariser; the log-determinant is twice the
+    information gain of the observations, which the posterior carries along.
+
+    Parameters
+    ----------
+    norm:
+        B >= ||f||_k.
+    noise_sd:
+        R, the sub-Gaussian constant of the noise; ``None`` takes the prior's, so that R^2 = noise.
+    delta:
+        Failure probability.
+
+    Guarantee
+    ---------
+    If ||f||_k <= B and the noise is R-sub-Gaussian, f lies in the band everywhere in all rounds
+    with probability 1 - delta ([AbbasiYadkori2013]_, Theorem 3.11; [Chowdhury2017]_, Theorem 2),
+    however the points were chosen. It needs the true kernel; fitted hyperparameters void it.
+    """
+
+    norm: float
+    noise_sd: float | None = None
+    delta: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_delta(self.delta)
+        if not self.norm > 0.0:
+            raise ValueError(f"A bound on the norm is positive, got {self.norm!r}.")
+
+    def __call__(self, posterior: Posterior, t: int) -> float:
+        ratio = 1.0
+        if self.noise_sd is not None:
+            ratio = self.noise_sd / math.sqrt(posterior.prior.noise)
+        inner = 2.0 * posterior.information + 2.0 * math.log(1.0 / self.delta)
+        return self.norm + ratio * math.sqrt(inner)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedNoise:
+    """sqrt(2 B_f + 300 gamma_t ln^3(t / delta)): Theorem 3 of [Srinivas2010]_.
+
+    gamma_t is the information gain of the observations so far.
+
+    Parameters
+    ----------
+    squared_norm:
+        B_f >= ||f||_k^2.
+    delta:
+        Failure probability.
+
+    Guarantee
+    ---------
+    If ||f||_k^2 <= B_f and the noise is bounded by the prior's standard deviation, the regret bound
+    of Theorem 3 holds with probability 1 - delta, with the *maximum* information gain; the one of
+    the points chosen is what is observable. :class:`SelfNormalised` is much tighter.
+    """
+
+    squared_norm: float
+    delta: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_delta(self.delta)
+
+    def __call__(self, posterior: Posterior, t: int) -> float:
+        logarithm = max(math.log(t / self.delta), 0.0)
+        return math.sqrt(2.0 * self.squared_norm + 300.0 * posterior.information * logarithm**3)

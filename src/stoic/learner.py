@@ -1,0 +1,254 @@
+"""The learner: a model, a confidence and a policy over a domain, with a memory.
+
+It is the only mutable object on this side of the world. ``tell`` only appends; all thinking is in
+``ask``.
+"""
+
+from __future__ import annotations
+
+from typing import overload
+
+import numpy as np
+
+from stoic.confidence.base import Confidence
+from stoic.data import Array, Choice, Integers, Observations, Recommendation
+from stoic.domains import Among, Domain, Finite
+from stoic.policies.base import Band, Policy, View
+from stoic.policies.ucb import UpperBound
+from stoic.posteriors.base import Model, Posterior
+
+_ROOM = 64  # rows of memory at the start; doubled when it is full
+
+
+class Learner:
+    """ask / tell / recommend.
+
+    Parameters
+    ----------
+    domain:
+        Where inputs live, in the user's own units.
+    model:
+        From observations to a posterior, usually ``GaussianProcess(prior, defence, fitting)``.
+    confidence:
+        From the posterior to the width of the band.
+    policy:
+        From the band to the next choice.
+    seed:
+        Seed, or generator, of the learner's own randomness (designs, starting points).
+
+    Raises
+    ------
+    ValueError
+        If the policy needs a finite domain and did not get one.
+
+    Notes
+    -----
+    Everything is maximised. Results may be nan or infinite: that is data. Inputs may not.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        model: Model,
+        confidence: Confidence,
+        policy: Policy,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        if policy.needs_finite and not domain.finite:
+            raise ValueError(
+                f"{type(policy).__name__} needs a finite domain, got {domain!r}: "
+                "use Box(...).grid(50)."
+            )
+        self.domain = domain
+        self.model = model
+        self.confidence = confidence
+        self.policy = policy
+        self.rng = np.random.default_rng(seed)
+        self._state = policy.start(domain)
+        self._pending: list[Choice] = []
+        self._posteriors: dict[int, Posterior] = {}
+        self._n = 0
+        self._x = np.empty((_ROOM, domain.dim))
+        self._observed = np.empty(_ROOM)
+        self._noise = np.empty(_ROOM)
+        self._arms = np.empty(_ROOM, dtype=np.intp) if domain.finite else None
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def observations(self) -> Observations:
+        """All that was told so far, as read-only views."""
+        n = self._n
+        arms = None if self._arms is None else self._arms[:n]
+        return Observations(self._x[:n], self._observed[:n], self._noise[:n], arms)
+
+    @overload
+    def ask(self, n: None = None, *, among: object = None) -> Choice: ...
+
+    @overload
+    def ask(self, n: int, *, among: object = None) -> list[Choice]: ...
+
+    def ask(self, n: int | None = None, *, among: object = None) -> Choice | list[Choice]:
+        """Where to evaluate next: one choice, or a list of ``n`` to be evaluated in parallel.
+
+        Choices that were handed out and not told yet are taken into account, so asking twice gives
+        two different questions. A policy that plans in batches may return fewer than ``n``.
+
+        Parameters
+        ----------
+        n:
+            How many choices; ``None`` returns a single one, not a list.
+        among:
+            The part of the domain that may be chosen this time: row numbers or a mask of a finite
+            domain, or a smaller ``Box``.
+
+        Raises
+        ------
+        ValueError
+            If ``n`` is not positive, or ``among`` is not part of the domain.
+        """
+        count = 1 if n is None else n
+        if count < 1:
+            raise ValueError(f"Ask for at least one choice, got n={n}.")
+        part = self.domain if among is None else self._part(among)
+        pending = np.array([choice.x for choice in self._pending]).reshape(-1, self.domain.dim)
+        view = View(self.domain, part, self.observations, pending, self.rng, self._band_since)
+        choices, self._state = self.policy.choose(view, self._state, count)
+        self._pending += choices
+        return choices[0] if n is None else choices
+
+    def tell(self, x: object, y: object, noise: object = None) -> None:
+        """What was executed and what came of it: one result, or several in order.
+
+        Parameters
+        ----------
+        x:
+            The *executed* input, shape (d,), or several, shape (n, d). Any point of the domain,
+            whatever was asked.
+        y:
+            The result, or results, shape (n,). nan and infinities are data.
+        noise:
+            Noise *variance* of this result, if it is known: one number, or one per result.
+
+        Raises
+        ------
+        ValueError
+            If an input is not finite or not in the domain, if the numbers of inputs and results
+            differ, or if a noise variance is not positive. Nothing is stored then.
+        """
+        points = np.asarray(x, dtype=float)
+        if points.ndim < 2:
+            points = points.reshape(1, -1)
+        arms = self.domain.locate(points)
+        k = len(points)
+        observed = np.asarray(y, dtype=float).reshape(-1)
+        if len(observed) != k:
+            raise ValueError(f"Got {k} inputs but {len(observed)} results: tell one for each.")
+        if noise is not None:
+            variance = np.broadcast_to(np.asarray(noise, dtype=float), observed.shape)
+            if not np.all((variance > 0.0) & np.isfinite(variance)):
+                raise ValueError(f"A noise variance is a positive number, got {noise!r}.")
+        first, last = self._n, self._n + k
+        if last > len(self._observed):
+            self._grow(last)
+        self._x[first:last] = points
+        self._observed[first:last] = observed
+        self._noise[first:last] = np.nan if noise is None else variance
+        if self._arms is not None and arms is not None:
+            self._arms[first:last] = arms
+        self._n = last
+        if self._pending:
+            self._answer(points)
+
+    def recommend(self) -> Recommendation:
+        """The estimated best: never simply the luckiest observation.
+
+        Raises
+        ------
+        ValueError
+            If nothing was told yet.
+        """
+        if not self._n:
+            raise ValueError("Nothing was told yet, so there is nothing to recommend: ask, tell.")
+        observations = self.observations
+        band = self._band_since(0)
+        tried = np.unique(observations.x, axis=0)
+        mean, _ = band.posterior.predict(tried)
+        lower, upper = band.bounds(tried)
+        best = int(np.argmax(lower))
+        # A stream of its own: recommending must not change what is asked next.
+        rng = np.random.default_rng(0)
+        peak = self.domain.maximise(UpperBound(Band(band.posterior, 0.0)), rng, tried)
+        return Recommendation(
+            tried[best].copy(),
+            float(mean[best]),
+            float(lower[best]),
+            float(upper[best]),
+            np.array(peak.x),
+            peak.height,
+        )
+
+    @property
+    def posterior(self) -> Posterior:
+        """What is believed about f given everything that was told; later tells do not change it."""
+        return self._posterior_since(0).copy()
+
+    @property
+    def trust(self) -> Array:
+        """How far each observation is believed, shape (n,), from 0 (not at all) to 1."""
+        posterior = self._posterior_since(0)
+        return posterior.stance(self.observations, posterior.prior).trust
+
+    @property
+    def pending(self) -> list[Choice]:
+        """Choices that were handed out and not told yet, oldest first."""
+        return list(self._pending)
+
+    def forget_pending(self) -> None:
+        """Treat all choices that were not told yet as never to be told."""
+        self._pending.clear()
+
+    def _band_since(self, row: int) -> Band:
+        posterior = self._posterior_since(row)
+        return Band(posterior, self.confidence(posterior, self._n - row + 1))
+
+    def _posterior_since(self, row: int) -> Posterior:
+        window = self.observations.window(row) if row else self.observations
+        previous = self._posteriors.get(row)
+        if previous is None or previous.n != len(window):
+            # One window at a time: an abandoned one is not needed again.
+            self._posteriors = {row: self.model(self.domain, window, previous)}
+        return self._posteriors[row]
+
+    def _part(self, among: object) -> Domain | Among:
+        if isinstance(self.domain, Finite):
+            return Among(self.domain, np.asarray(among))
+        if isinstance(among, Domain) and among.dim == self.domain.dim and not among.finite:
+            return among
+        raise ValueError(
+            f"On {self.domain!r} choose among the points of a smaller Box with {self.domain.dim} "
+            f"coordinates, got {among!r}."
+        )
+
+    def _answer(self, points: Array) -> None:
+        """Take what was told off the pending list: the same points, else the oldest ones."""
+        for x in points:
+            same = (i for i, choice in enumerate(self._pending) if np.array_equal(choice.x, x))
+            i = next(same, 0)
+            if self._pending:
+                del self._pending[i]
+
+    def _grow(self, rows: int) -> None:
+        room = 1 << (rows - 1).bit_length()
+
+        def larger(old: Array) -> Array:
+            new = np.empty((room, *old.shape[1:]), dtype=old.dtype)
+            new[: self._n] = old[: self._n]
+            return new
+
+        self._x, self._observed, self._noise = map(larger, (self._x, self._observed, self._noise))
+        if self._arms is not None:
+            arms: Integers = np.empty(room, dtype=np.intp)
+            arms[: self._n] = self._arms[: self._n]
+            self._arms = arms

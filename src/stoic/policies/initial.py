@@ -1,0 +1,59 @@
+"""A design before the first decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stoic.data import Array, Choice
+from stoic.domains import Domain
+from stoic.policies.base import Policy, View
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Design:
+    """Points of the design still to be handed out, and the state of the policy that follows."""
+
+    left: Array
+    then: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Initial(Policy):
+    """``n`` points that cover the domain (scrambled Sobol on a box), then another policy.
+
+    Results that were told from elsewhere count: the design ends once ``n`` were told or are on
+    their way. A question about a part of the domain goes to ``then`` at once.
+
+    Guarantee
+    ---------
+    That of ``then``, from round n + 1 on.
+    """
+
+    then: Policy
+    n: int
+
+    def __post_init__(self) -> None:
+        if self.n < 0:
+            raise ValueError(f"A design has a size >= 0, got {self.n}.")
+        object.__setattr__(self, "needs_finite", self.then.needs_finite)
+
+    def start(self, domain: Domain) -> Design:
+        return Design(np.empty((0, domain.dim)), self.then.start(domain))
+
+    def choose(self, view: View, state: Design, n: int) -> tuple[list[Choice], Design]:
+        missing = self.n - len(view.observations) - len(view.pending)
+        if missing <= 0 or view.among is not view.domain:
+            choices, then = self.then.choose(view, state.then, n)
+            return choices, Design(state.left, then)
+        left = state.left
+        if not len(left):
+            left = view.domain.spread(self.n, view.rng)[-missing:]
+        handed, left = left[: min(n, missing)], left[min(n, missing) :]
+        arms = view.domain.locate(handed)
+        choices = [
+            Choice(x.copy(), None if arms is None else int(arms[i])) for i, x in enumerate(handed)
+        ]
+        return choices, Design(left, state.then)

@@ -1,0 +1,19 @@
+"""What is believed about f: exact posteriors, hyperparameter fitting, information gain."""
+
+from stoic.posteriors.arms import Arms
+from stoic.posteriors.base import Model, Posterior, Stance, as_told
+from stoic.posteriors.exact import Exact
+from stoic.posteriors.information import greedy_information, information_upper_bound
+from stoic.posteriors.prior import Prior
+
+__all__ = [
+    "Arms",
+    "Exact",
+    "Model",
+    "Posterior",
+    "Prior",
+    "Stance",
+    "as_told",
+    "greedy_information",
+    "information_upper_bound",
+]

@@ -1,0 +1,101 @@
+"""What every posterior and every model shows to the rest of the library."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from stoic.data import Array, Integers, Observations, Targets
+from stoic.domains import Domain, Finite
+from stoic.posteriors.prior import Prior
+
+
+class Stance(Protocol):
+    """A defence whose numbers are settled: from observations and a prior to targets."""
+
+    def __call__(self, observations: Observations, prior: Prior) -> Targets: ...
+
+
+def as_told(observations: Observations, prior: Prior) -> Targets:
+    """The neutral stance: believe every finite result, leave out what is not a number."""
+    values = observations.observed
+    noise = observations.own_noise(prior.noise)
+    finite = np.isfinite(values)
+    if finite.all():
+        return Targets(values, noise, np.ones(len(values)))
+    return Targets(
+        np.where(finite, values, prior.mean), np.where(finite, noise, np.inf), finite.astype(float)
+    )
+
+
+class Posterior(Protocol):
+    """A belief about f, ready when constructed.
+
+    Attributes
+    ----------
+    prior:
+        The prior it came from, with the hyperparameters in force.
+    stance:
+        The settled defence it was conditioned through.
+    n:
+        How many observations it accounts for, those left out of the solve included.
+    information:
+        Information gain 0.5 log det(I + D^-1/2 K D^-1/2) of the observations about f, in nats;
+        D holds the noise variances of the rows.
+    distrusted:
+        How many observations have a trust below 1.
+    kappa:
+        Largest prior variance k(x, x): over the arms, or over the rows on a continuous domain
+        (the same everywhere for a stationary kernel).
+    """
+
+    @property
+    def prior(self) -> Prior: ...
+
+    @property
+    def stance(self) -> Stance: ...
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def information(self) -> float: ...
+
+    @property
+    def distrusted(self) -> int: ...
+
+    @property
+    def kappa(self) -> float: ...
+
+    def copy(self) -> Posterior:
+        """A posterior that will not be updated in place."""
+
+    def predict(self, x: Array) -> tuple[Array, Array]:
+        """Mean and standard deviation of f at ``x`` (m, d), both (m,)."""
+
+    def predict_with_gradient(self, x: Array) -> tuple[Array, Array, Array, Array]:
+        """Mean and standard deviation (m,), and their gradients in x (m, d)."""
+
+    def on(self, points: Finite) -> tuple[Array, Array]:
+        """Mean and standard deviation on all rows of a finite domain, both (N,)."""
+
+    def fantasise(self, x: Array, arms: Integers | None) -> Posterior:
+        """The posterior if f were also observed at ``x`` (k, d), with the mean as the result.
+
+        The mean is held, the standard deviation shrinks: the hallucination of GP-BUCB
+        [Desautels2014]_.
+        """
+
+
+class Model(Protocol):
+    """From observations to a posterior.
+
+    ``previous`` is what the model returned for fewer observations of the same campaign. It is a
+    hint: it may save work (a rank-one update, a warm start), it does not change the meaning of the
+    result, and it is consumed: it must not be used afterwards.
+    """
+
+    def __call__(
+        self, domain: Domain, observations: Observations, previous: Posterior | None = None
+    ) -> Posterior: ...

@@ -1,0 +1,170 @@
+"""The exact posterior at any points, with a noise variance per row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stoic import linalg
+from stoic.data import Array, Integers, Observations, Targets
+from stoic.domains import Finite
+from stoic.posteriors.base import Stance
+from stoic.posteriors.prior import Prior
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Exact:
+    """f given ``targets.values = f(x) + N(0, targets.noise)`` [Rasmussen2006]_, eqs. (2.23)-(2.24).
+
+    Rows with infinite noise carry no information and are left out of the solve. Build one with
+    :meth:`condition`; extend it by later rows with :meth:`extend`.
+
+    Attributes
+    ----------
+    x:
+        Inputs of the rows in the solve, shape (k, d), k <= n.
+    noise:
+        Their noise variances, shape (k,).
+    L:
+        Lower Cholesky factor of K + diag(noise), shape (k, k).
+    residual:
+        L^-1 (values - mean), shape (k,).
+    alpha:
+        (K + diag(noise))^-1 (values - mean), shape (k,).
+    """
+
+    prior: Prior
+    stance: Stance
+    n: int
+    distrusted: int
+    x: Array
+    noise: Array
+    L: Array
+    residual: Array
+    alpha: Array
+
+    @staticmethod
+    def condition(
+        prior: Prior, stance: Stance, observations: Observations, targets: Targets
+    ) -> Exact:
+        """The posterior given all rows, in O(n^3).
+
+        Raises
+        ------
+        stoic.linalg.NotPositiveDefiniteError
+            If the covariance of the rows cannot be factorised.
+        """
+        kept = np.isfinite(targets.noise)
+        x, noise = observations.x[kept], targets.noise[kept]
+        K = prior.kernel(x, x) if len(x) else np.empty((0, 0))
+        K.flat[:: len(x) + 1] += noise
+        L = linalg.cholesky(K) if len(x) else K
+        return _assemble(
+            prior, stance, len(observations), _distrusted(targets), x, noise, L,
+            targets.values[kept] - prior.mean,
+        )  # fmt: skip
+
+    def extend(self, stance: Stance, observations: Observations, targets: Targets) -> Exact:
+        """The posterior given these further rows too, in O(n^2) a row."""
+        kept = np.isfinite(targets.noise)
+        added, noise = observations.x[kept], targets.noise[kept]
+        L, residual = self.L, targets.values[kept] - self.prior.mean
+        if len(added):
+            corner = self.prior.kernel(added, added) + np.diag(noise)
+            if len(self.x):
+                L = linalg.extend_cholesky(L, self.prior.kernel(self.x, added), corner)
+            else:
+                L = linalg.cholesky(corner)
+        return _assemble(
+            self.prior,
+            stance,
+            self.n + len(observations),
+            self.distrusted + _distrusted(targets),
+            np.concatenate([self.x, added]),
+            np.concatenate([self.noise, noise]),
+            L,
+            np.concatenate([self.L @ self.residual, residual]),
+        )
+
+    @property
+    def information(self) -> float:
+        if not len(self.x):
+            return 0.0
+        logs = np.log(np.diagonal(self.L)).sum() - 0.5 * np.log(self.noise).sum()
+        return max(float(logs), 0.0)
+
+    @property
+    def kappa(self) -> float:
+        anywhere = self.x if len(self.x) else np.zeros((1, self.x.shape[1]))
+        return float(self.prior.kernel.diagonal(anywhere).max())
+
+    def copy(self) -> Exact:
+        return self
+
+    def predict(self, x: Array) -> tuple[Array, Array]:
+        variance = self.prior.kernel.diagonal(x)
+        if not len(self.x):
+            return np.full(len(x), self.prior.mean), np.sqrt(variance)
+        K = self.prior.kernel(x, self.x)
+        V = linalg.solve_lower(self.L, K.T)
+        variance = variance - np.einsum("ij,ij->j", V, V)
+        return self.prior.mean + K @ self.alpha, np.sqrt(np.maximum(variance, 0.0))
+
+    def predict_with_gradient(self, x: Array) -> tuple[Array, Array, Array, Array]:
+        variance = self.prior.kernel.diagonal(x)
+        slope = self.prior.kernel.diagonal_wrt_x(x)
+        mean, mean_slope = np.full(len(x), self.prior.mean), np.zeros_like(x)
+        if len(self.x):
+            K, pull = self.prior.kernel.wrt_x(x, self.x)
+            V = linalg.solve_lower(self.L, K.T)
+            mean = mean + K @ self.alpha
+            mean_slope = pull(np.broadcast_to(self.alpha, K.shape))
+            variance = variance - np.einsum("ij,ij->j", V, V)
+            slope = slope - 2.0 * pull(linalg.solve_upper(self.L, V).T)
+        std = np.sqrt(np.maximum(variance, 0.0))
+        # Where nothing is uncertain the root has no slope; 0 keeps a search finite there.
+        std_slope = np.divide(
+            0.5 * slope, std[:, None], out=np.zeros_like(x), where=std[:, None] > 0.0
+        )
+        return mean, std, mean_slope, std_slope
+
+    def on(self, points: Finite) -> tuple[Array, Array]:
+        return self.predict(points.points)
+
+    def fantasise(self, x: Array, arms: Integers | None = None) -> Exact:
+        mean, _ = self.predict(x)
+        k = len(x)
+        rows = Observations(x, mean, np.full(k, np.nan))
+        return self.extend(
+            self.stance, rows, Targets(mean, np.full(k, self.prior.noise), np.ones(k))
+        )
+
+    def leave_one_out(self) -> tuple[Array, Array]:
+        """Mean and variance of f at each row in the solve, given all others; both (k,).
+
+        Equations (5.12) of [Rasmussen2006]_, with the row's own noise taken off the variance.
+        """
+        inverse = linalg.cholesky_inverse(self.L)
+        precision = np.diagonal(inverse)
+        values = self.L @ self.residual + self.prior.mean
+        return values - self.alpha / precision, np.maximum(1.0 / precision - self.noise, 0.0)
+
+
+def _distrusted(targets: Targets) -> int:
+    return int(np.count_nonzero(targets.trust < 1.0))
+
+
+def _assemble(
+    prior: Prior,
+    stance: Stance,
+    n: int,
+    distrusted: int,
+    x: Array,
+    noise: Array,
+    L: Array,
+    centred: Array,
+) -> Exact:
+    residual = linalg.solve_lower(L, centred) if len(x) else centred
+    alpha = linalg.solve_upper(L, residual) if len(x) else centred
+    return Exact(prior, stance, n, distrusted, x, noise, L, residual, alpha)

@@ -1,0 +1,339 @@
+"""Hyperparameters: weighted leave-one-out, plain leave-one-out, marginal likelihood.
+
+Notation: y is what was observed, z the targets' values less the prior mean, D the targets' noise,
+A = K + diag(D), B = A^-1, a = B z, theta the logarithms of the kernel's hyperparameters and of the
+noise. An objective returns the derivatives of its value in A (n, n), z and the rows' own noise;
+the chain to theta goes through the kernel's contraction and the defence's slopes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from scipy import optimize
+
+from stoic import linalg
+from stoic.data import Array, Observations, Targets
+from stoic.domains import Domain
+from stoic.kernels import Kernel, Scaled
+from stoic.posteriors.prior import Prior
+from stoic.posteriors.scales import Scale, median_and_mad
+
+
+class Conditioning(Protocol):
+    """A settled defence, with the derivatives of its targets in log(prior.noise)."""
+
+    def __call__(self, observations: Observations, prior: Prior) -> Targets: ...
+
+    def slopes(self, observations: Observations, prior: Prior) -> tuple[Array, Array]:
+        """Derivatives of the targets' values and noise, both (n,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows in a solve: what an objective needs, all of shape (k,)."""
+
+    observed: Array
+    values: Array
+    noise: Array
+    own_noise: Array
+    weights: Array  # w / W of the plateau, sqrt(trust)
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """An objective's value and its derivatives in A (k, k), ``values``, ``noise``, ``own_noise``.
+
+    ``noise`` here is where D enters outside of A.
+    """
+
+    value: float
+    A: Array
+    values: Array
+    noise: Array
+    own_noise: Array
+
+
+Objective = Callable[[Array, Rows], Sensitivity]
+
+
+def weighted_leave_one_out(L: Array, rows: Rows) -> Sensitivity:
+    """n sum_i omega_i log N(y_i; mu_-i, v_-i), omega_i = w_i / sum w held fixed [Laplante2025]_.
+
+    mu_-i = z_i - a_i / B_ii, v_-i = 1 / B_ii - D_i + own noise. The mean of the log densities is
+    multiplied by the number of rows, so that the data outweigh the log-priors as they grow, as in
+    an ordinary posterior of the hyperparameters.
+    """
+    B = linalg.cholesky_inverse(L)
+    a = B @ rows.values
+    q = 1.0 / np.diagonal(B)
+    omega = rows.weights * (len(q) / rows.weights.sum())
+    error = rows.observed - rows.values + a * q  # y_i - mu_-i
+    variance = q - rows.noise + rows.own_noise
+    value = -0.5 * np.dot(omega, np.log(2.0 * np.pi * variance) + error**2 / variance)
+    by_error = -omega * error / variance
+    by_variance = -0.5 * omega * (1.0 / variance - (error / variance) ** 2)
+    # d a = B (dz - dA a), d q_i = q_i^2 (B dA B)_ii
+    u = B @ (by_error * q)
+    weight = (by_error * a + by_variance) * q**2
+    by_A = (B * weight) @ B
+    by_A -= 0.5 * (np.outer(u, a) + np.outer(a, u))
+    return Sensitivity(float(value), by_A, u - by_error, -by_variance, by_variance)
+
+
+def leave_one_out(L: Array, rows: Rows) -> Sensitivity:
+    """sum_i log N(z_i; mu_-i, 1 / B_ii): eqs. (5.10)-(5.12) of [Rasmussen2006]_, on the targets."""
+    B = linalg.cholesky_inverse(L)
+    a = B @ rows.values
+    q = 1.0 / np.diagonal(B)
+    value = -0.5 * np.sum(np.log(2.0 * np.pi * q) + a**2 * q)
+    # error = a q: derivatives in a at fixed q, and in q
+    u = B @ (-a * q)
+    weight = (-0.5 / q - 0.5 * a**2) * q**2
+    by_A = (B * weight) @ B
+    by_A -= 0.5 * (np.outer(u, a) + np.outer(a, u))
+    zero = np.zeros_like(a)
+    return Sensitivity(float(value), by_A, u, zero, zero)
+
+
+def marginal_likelihood(L: Array, rows: Rows) -> Sensitivity:
+    """log N(z; 0, A): eq. (5.8) of [Rasmussen2006]_.
+
+    Under a reweighting defence this is the likelihood of pseudo-observations, which [Ezzerg2026]_
+    calls ill-posed: use it with defences that keep the values.
+    """
+    B = linalg.cholesky_inverse(L)
+    a = B @ rows.values
+    value = -0.5 * np.dot(rows.values, a) - np.log(np.diagonal(L)).sum()
+    value -= 0.5 * len(a) * np.log(2.0 * np.pi)
+    zero = np.zeros_like(a)
+    return Sensitivity(float(value), 0.5 * (np.outer(a, a) - B), -a, zero, zero)
+
+
+OBJECTIVES = (weighted_leave_one_out, leave_one_out, marginal_likelihood)
+
+
+@dataclass(frozen=True, slots=True)
+class LogNormal:
+    """A log-normal prior on a hyperparameter, and the range it is searched in.
+
+    Parameters
+    ----------
+    mu, sigma:
+        Mean and standard deviation of the logarithm.
+    lower, upper:
+        The range.
+    """
+
+    mu: float
+    sigma: float
+    lower: float
+    upper: float
+
+    def log_density(self, theta: Array) -> tuple[Array, Array]:
+        """log p and its derivative at exp(theta), in theta; without constants."""
+        # The density of the hyperparameter itself: - theta is the Jacobian.
+        z = (theta - self.mu) / self.sigma
+        return -0.5 * z**2 - theta, -z / self.sigma - 1.0
+
+
+def lengthscale_prior(dim: int) -> LogNormal:
+    """LogNormal(sqrt 2 + log(d) / 2, sqrt 3), in widths of the domain [Hvarfner2024]_."""
+    return LogNormal(np.sqrt(2.0) + 0.5 * np.log(dim), np.sqrt(3.0), 5e-3, 1e2)
+
+
+# In units of the standardised results: of their variance, and of the number 1.
+NOISE_PRIOR = LogNormal(-4.0, 1.0, 1e-6, 1e1)
+VARIANCE_PRIOR = LogNormal(0.0, 1.0, 5e-2, 5e1)
+OFFSET_PRIOR = LogNormal(0.0, 1.0, 1e-2, 1e2)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitting:
+    """Maximise an objective plus log-priors over the hyperparameters, by L-BFGS-B.
+
+    The prior that is fitted gives the family: its kernel is used in units of the domain's widths
+    (lengthscales) and of the results' scale (variance, noise), and its mean is replaced by their
+    location. A warm start costs a few iterations; the canonical starts are looked at every time,
+    and the best of all is climbed from, so that a bad fit is not kept for ever.
+
+    Parameters
+    ----------
+    objective:
+        One of ``weighted_leave_one_out``, ``leave_one_out``, ``marginal_likelihood``.
+    scale:
+        Location and scale of the results: ``median_and_mad`` or ``mean_and_sd``.
+    amplitude:
+        Prior of the kernel's variance; ``None`` keeps it at one squared scale.
+    iterations:
+        Bound on the iterations of a warm start; a cold one may take four times as many.
+    """
+
+    objective: Objective = weighted_leave_one_out
+    scale: Scale = median_and_mad
+    amplitude: LogNormal | None = VARIANCE_PRIOR
+    noise: LogNormal = NOISE_PRIOR
+    iterations: int = 15
+    refits: bool = field(default=True, init=False)
+
+    def __call__(
+        self,
+        domain: Domain,
+        observations: Observations,
+        conditioning: Conditioning,
+        family: Prior,
+        previous: Prior | None = None,
+    ) -> Prior:
+        """The fitted prior.
+
+        ``previous`` is the one fitted to fewer observations, where the search starts.
+        """
+        location, scale = self.scale(observations.observed)
+        kernel = family.kernel if isinstance(family.kernel, Scaled) else Scaled(family.kernel)
+        problem = _Problem(self, domain, observations, conditioning, kernel, location, scale)
+        if problem.informative < 2:
+            return problem.prior(problem.typical)
+        starts = problem.starts()
+        if previous is not None:
+            starts.insert(0, problem.coordinates(previous))
+        values = [problem(start)[0] for start in starts]
+        order = np.argsort(values, kind="stable")
+        climbs = order[:1] if previous is not None else order[:2]
+        budget = self.iterations if previous is not None else 4 * self.iterations
+        results = [problem.descend(starts[i], budget) for i in climbs]
+        return problem.prior(min(results, key=lambda result: result[1])[0])
+
+
+class _Problem:
+    """Minus the objective and log-priors, in coordinates u: theta less the units' logarithms."""
+
+    def __init__(
+        self,
+        fitting: Fitting,
+        domain: Domain,
+        observations: Observations,
+        conditioning: Conditioning,
+        kernel: Scaled,
+        location: float,
+        scale: float,
+    ) -> None:
+        self.fitting = fitting
+        self.observations = observations
+        self.conditioning = conditioning
+        self.kernel: Kernel = kernel
+        self.location = location
+        widths = np.log(domain.widths)
+        units, priors, free = [], [], []
+        for kind, coordinate in (*kernel.labels, ("noise", None)):
+            if kind == "lengthscale":
+                units.append(widths.mean() if coordinate is None else widths[coordinate])
+                priors.append(lengthscale_prior(domain.dim))
+            elif kind == "offset":
+                units.append(0.0)
+                priors.append(OFFSET_PRIOR)
+            else:
+                units.append(2.0 * np.log(scale))
+                amplitude = fitting.amplitude or VARIANCE_PRIOR
+                priors.append(fitting.noise if kind == "noise" else amplitude)
+            free.append(kind != "variance" or fitting.amplitude is not None)
+        self.kinds = [kind for kind, _ in (*kernel.labels, ("noise", None))]
+        self.units = np.array(units)
+        self.priors = priors
+        self.free = np.array(free)
+        self.bounds = np.log([[prior.lower, prior.upper] for prior in priors])
+        # Every prior's median, but moderate lengthscales: a flat start hides the data.
+        self.typical = np.array([
+            0.5 * np.log(domain.dim) + np.log(0.5) if kind == "lengthscale"
+            else 0.0 if kind == "variance"
+            else prior.mu
+            for kind, prior in zip(self.kinds, priors, strict=True)
+        ])  # fmt: skip
+        self.informative = int(np.count_nonzero(np.isfinite(observations.observed)))
+
+    def starts(self) -> list[Array]:
+        """Canonical starting points: typical, wiggly, and noisy."""
+        wiggly, noisy = self.typical.copy(), self.typical.copy()
+        for k, kind in enumerate(self.kinds):
+            if kind == "lengthscale":
+                wiggly[k] -= np.log(4.0)
+            if kind == "noise":
+                noisy[k] = np.log(0.3)
+        return [self.typical, wiggly, noisy]
+
+    def coordinates(self, prior: Prior) -> Array:
+        """Where ``prior`` lies, moved into the bounds."""
+        theta = np.append(prior.kernel.theta, np.log(prior.noise))
+        u = np.clip(theta - self.units, self.bounds[:, 0], self.bounds[:, 1])
+        return np.where(self.free, u, self.typical)
+
+    def prior(self, u: Array) -> Prior:
+        """The prior at ``u``, in the units of the results and of the domain."""
+        theta = u + self.units
+        kernel = self.kernel.with_theta(theta[:-1])
+        return Prior(kernel, max(float(np.exp(theta[-1])), 1e-300), self.location)
+
+    def __call__(self, u: Array) -> tuple[float, Array]:
+        prior = self.prior(u)
+        targets = self.conditioning(self.observations, prior)
+        kept = np.isfinite(targets.noise)
+        own_noise = self.observations.own_noise(prior.noise)
+        rows = Rows(
+            self.observations.observed[kept] - prior.mean,
+            targets.values[kept] - prior.mean,
+            targets.noise[kept],
+            own_noise[kept],
+            np.sqrt(targets.trust[kept]),
+        )
+        K, pull = prior.kernel.wrt_theta(self.observations.x[kept])
+        A = K.copy()
+        A.flat[:: len(A) + 1] += rows.noise
+        try:
+            sensitivity = self.fitting.objective(linalg.cholesky(A), rows)
+        except linalg.NotPositiveDefiniteError:
+            return np.inf, np.zeros_like(u)
+        by_noise = np.diagonal(sensitivity.A) + sensitivity.noise
+        d_values, d_noise = self.conditioning.slopes(self.observations, prior)
+        told = ~np.isnan(self.observations.noise[kept])
+        gradient = np.append(
+            pull(sensitivity.A),
+            np.dot(by_noise, d_noise[kept])
+            + np.dot(sensitivity.values, d_values[kept])
+            + np.dot(sensitivity.own_noise, np.where(told, 0.0, rows.own_noise)),
+        )
+        value = sensitivity.value
+        for k, prior_k in enumerate(self.priors):
+            log_density, slope = prior_k.log_density(u[k])
+            value += float(log_density)
+            gradient[k] += float(slope)
+        return -value, np.where(self.free, -gradient, 0.0)
+
+    def descend(self, start: Array, iterations: int) -> tuple[Array, float]:
+        result = optimize.minimize(
+            self,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=optimize.Bounds(self.bounds[:, 0], self.bounds[:, 1]),
+            options={"maxiter": iterations, "ftol": 1e-6, "gtol": 1e-4},
+        )
+        return result.x, float(result.fun)
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """The neutral element: hyperparameters are what the prior says."""
+
+    refits: bool = field(default=False, init=False)
+
+    def __call__(
+        self,
+        domain: Domain,
+        observations: Observations,
+        conditioning: Conditioning,
+        family: Prior,
+        previous: Prior | None = None,
+    ) -> Prior:
+        return family

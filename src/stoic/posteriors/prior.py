@@ -1,0 +1,39 @@
+"""The Gaussian process prior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stoic.kernels import Kernel
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Prior:
+    """f ~ GP(mean, kernel), observed with Gaussian noise.
+
+    Parameters
+    ----------
+    kernel:
+        Covariance of f, in squared units of f.
+    noise:
+        Noise *variance* of an observation that was told without one; positive.
+    mean:
+        Constant prior mean, in units of f.
+
+    Raises
+    ------
+    ValueError
+        If the noise is not a positive number or the mean is not finite.
+    """
+
+    kernel: Kernel
+    noise: float
+    mean: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (self.noise > 0.0 and np.isfinite(self.noise)):
+            raise ValueError(f"Prior needs a positive noise variance, got {self.noise!r}.")
+        if not np.isfinite(self.mean):
+            raise ValueError(f"Prior needs a finite mean, got {self.mean!r}.")

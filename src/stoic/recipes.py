@@ -1,0 +1,249 @@
+"""The papers' methods, each a sentence in the grammar of the library.
+
+Every recipe takes a domain first and builds a :class:`~stoic.learner.Learner`. With a ``prior`` its
+hyperparameters are used as they are; without one they are fitted before every question, in units of
+the domain's widths and of the results' scale.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+
+from stoic.confidence import (
+    CompactUnion,
+    Confidence,
+    Enlarged,
+    FiniteUnion,
+    Schedule,
+    influence,
+    psi,
+)
+from stoic.data import Array
+from stoic.defences import AdaptivePlateau, Anchored, Plateau, Trust
+from stoic.domains import Domain, Finite
+from stoic.kernels import Matern52, Scaled
+from stoic.learner import Learner
+from stoic.models import GaussianProcess
+from stoic.policies import UCB, Initial, Policy
+from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
+from stoic.posteriors.prior import Prior
+from stoic.posteriors.scales import Scale, mean_and_sd, median_and_mad
+
+Constants = Literal["practice", "theory"]
+Seed = int | np.random.Generator | None
+
+
+def family(domain: Domain) -> Prior:
+    """Matern 5/2 with one lengthscale per coordinate: what is fitted where no prior is given."""
+    return Prior(Scaled(Matern52(np.ones(domain.dim))), math.exp(-4.0))
+
+
+def gp_ucb(
+    domain: Domain,
+    prior: Prior | None = None,
+    *,
+    confidence: Confidence | None = None,
+    scale: Scale = mean_and_sd,
+    initial: int = 0,
+    seed: Seed = None,
+) -> Learner:
+    """GP-UCB [Srinivas2010]_: the baseline that believes everything.
+
+    Without a prior, hyperparameters maximise the marginal likelihood of results that are
+    standardised by ``scale``, by default plainly, as is common practice.
+
+    Guarantee
+    ---------
+    With a given prior that f is drawn from and ``FiniteUnion`` or ``CompactUnion``, or an f of
+    bounded norm and ``SelfNormalised``: regret O(sqrt(T beta_T gamma_T)), with probability
+    1 - delta. None with fitted hyperparameters or the default schedule, and none against lies.
+    """
+    fitting = Given() if prior else Fitting(marginal_likelihood, scale)
+    model = GaussianProcess(prior or family(domain), Trust(), fitting)
+    return Learner(domain, model, confidence or Schedule(), _policy(initial), seed)
+
+
+def fc_rcgp_ucb(
+    domain: Domain,
+    prior: Prior | None = None,
+    *,
+    constants: Constants = "practice",
+    half_width: float | Literal["quantile"] | None = None,
+    shape: float = 1.0,
+    unit: Literal["scale", "noise"] = "scale",
+    confidence: Confidence | None = None,
+    corruptions: float | Literal["distrusted"] = 0,
+    horizon: int = 100,
+    delta: float = 0.1,
+    norm: float = 1.0,
+    scale: Scale = median_and_mad,
+    initial: int = 0,
+    seed: Seed = None,
+) -> Learner:
+    """Fixed-centre RCGP-UCB, Algorithm 1 of [Ezzerg2026]_.
+
+    The centre of the plateau is the prior mean: of a given prior as it stands, otherwise the
+    location of the results. Half-width and shape are in units of f with a given prior, otherwise in
+    units of the results' ``scale``.
+
+    Parameters
+    ----------
+    domain, prior, initial, seed:
+        As in every recipe.
+    constants:
+        ``"practice"``: the width max(1, 1.7 sqrt(2 ln(t + 2))), without T_c. ``"theory"``: the
+        half-width L_T = norm sqrt(kappa) + sigma sqrt(2 ln(3 T / delta)) and the enlarged width.
+    half_width, shape, unit:
+        The plateau; ``unit="noise"`` gives the shape in noise standard deviations.
+    confidence:
+        The width without enlargement, instead of the default.
+    corruptions, horizon, delta, norm:
+        T_c, T, delta and sqrt(B_f) of the theory.
+    scale:
+        How results are standardised; ``mean_and_sd`` is the paper's, which one outlier wrecks.
+
+    Guarantee
+    ---------
+    With a given prior and ``constants="theory"``: Theorem 4.2 of [Ezzerg2026]_, regret
+    O(Psi(T_c) (1 + sqrt(T_c)) sqrt(beta_T T (gamma_T + T_c))) with probability 1 - delta, sublinear
+    for T_c = o(T^(1/4)). While no residual leaves the plateau and T_c = 0 it is GP-UCB, choice by
+    choice. In practice mode and with fitted hyperparameters, only the influence of each observation
+    on the posterior is bounded.
+    """
+    theory = constants == "theory"
+    if half_width is None:
+        half_width = 3.0
+        if theory:
+            kappa, noise = _kappa(domain, prior)
+            half_width = norm * math.sqrt(kappa) + noise_bound(horizon, delta / 3.0, noise)
+    defence: Plateau | AdaptivePlateau
+    if prior is None:
+        defence = AdaptivePlateau(half_width, shape, unit, scale)
+    elif half_width == "quantile":
+        raise ValueError("With a given prior give the half-width as a number, in units of f.")
+    else:
+        defence = Plateau(half_width, shape, prior.mean, "noise" if unit == "noise" else "value")
+    model = GaussianProcess(prior or family(domain), defence, _fitting(prior, scale))
+    width = _width(domain, confidence, theory, corruptions, delta, norm)
+    return Learner(domain, model, width, _policy(initial), seed)
+
+
+def a2_rcgp_ucb(
+    domain: Domain,
+    prior: Prior | None = None,
+    *,
+    constants: Constants = "practice",
+    anchor_half_width: float | None = None,
+    half_width: float | None = None,
+    shape: float = 1.0,
+    unit: Literal["scale", "noise"] = "scale",
+    prequential: bool = False,
+    confidence: Confidence | None = None,
+    corruptions: float | Literal["distrusted"] = 0,
+    horizon: int = 100,
+    delta: float = 0.1,
+    norm: float = 1.0,
+    scale: Scale = median_and_mad,
+    initial: int = 0,
+    seed: Seed = None,
+) -> Learner:
+    """Anchor-adapt RCGP-UCB, Algorithm 2 of [Ezzerg2026]_.
+
+    An anchor model with a fixed centre gives the centre of the acting model's plateau. Both have
+    their own hyperparameters. Parameters are those of :func:`fc_rcgp_ucb`, and:
+
+    Parameters
+    ----------
+    anchor_half_width, half_width:
+        L_A of the anchor and L_R of the acting model.
+    prequential:
+        Weigh each observation once, by the anchor as it stood before it.
+
+    Guarantee
+    ---------
+    With a given prior and ``constants="theory"``: Theorem 4.3 of [Ezzerg2026]_, sublinear regret
+    for T_c = O(T^(1/7)). In practice mode and with fitted hyperparameters, only the influence of
+    each observation on the acting model is bounded, given the centre.
+    """
+    theory = constants == "theory"
+    kappa, noise = _kappa(domain, prior)
+    bound = noise_bound(horizon, delta / 3.0, noise)
+    if anchor_half_width is None:
+        anchor_half_width = norm * math.sqrt(kappa) + bound if theory else 3.0
+    if half_width is None:
+        half_width = 1.5
+        if theory:  # Algorithm 2, line 5: sqrt(beta_A kappa) Psi(T_c) + N_T(delta / 3)
+            count = 0.0 if corruptions == "distrusted" else float(corruptions)
+            base = _union(domain, delta).at(horizon)
+            c = shape * math.sqrt(noise) if unit == "noise" else shape
+            deviation = (norm + base) * math.sqrt(kappa)
+            C_w = influence(anchor_half_width, c, noise, deviation)
+            reach = (base + C_w * math.sqrt(count)) * psi(count, kappa, noise)
+            half_width = reach * math.sqrt(kappa) + bound
+    fitting = _fitting(prior, scale)
+    anchor_defence: Plateau | AdaptivePlateau
+    if prior is None:
+        anchor_defence = AdaptivePlateau(anchor_half_width, shape, unit, scale)
+    else:
+        in_f: Literal["noise", "value"] = "noise" if unit == "noise" else "value"
+        anchor_defence = Plateau(anchor_half_width, shape, prior.mean, in_f)
+    anchor = GaussianProcess(prior or family(domain), anchor_defence, fitting)
+    defence = Anchored(
+        anchor, half_width, shape, unit, scale if prior is None else one, prequential
+    )
+    model = GaussianProcess(prior or family(domain), defence, fitting)
+    width = _width(domain, confidence, theory, corruptions, delta, norm)
+    return Learner(domain, model, width, _policy(initial), seed)
+
+
+RECIPES: tuple[Callable[..., Learner], ...] = (gp_ucb, fc_rcgp_ucb, a2_rcgp_ucb)
+
+
+def noise_bound(horizon: int, delta: float, noise: float) -> float:
+    """N_T(delta) = sigma sqrt(2 ln(T / delta)), appendix D.2 of [Ezzerg2026]_."""
+    return math.sqrt(2.0 * noise * math.log(horizon / delta))
+
+
+def one(observed: Array) -> tuple[float, float]:
+    """Location 0 and scale 1: results are in their own units."""
+    return 0.0, 1.0
+
+
+def _policy(initial: int) -> Policy:
+    return Initial(UCB(), initial) if initial else UCB()
+
+
+def _fitting(prior: Prior | None, scale: Scale) -> Fitting | Given:
+    return Fitting(scale=scale) if prior is None else Given()
+
+
+def _kappa(domain: Domain, prior: Prior | None) -> tuple[float, float]:
+    """Largest prior variance, and noise; in units of the results' scale if there is no prior."""
+    if prior is None:
+        return 1.0, math.exp(-4.0)
+    points = domain.points if isinstance(domain, Finite) else np.zeros((1, domain.dim))
+    return float(prior.kernel.diagonal(points).max()), prior.noise
+
+
+def _union(domain: Domain, delta: float) -> FiniteUnion | CompactUnion:
+    if isinstance(domain, Finite):
+        return FiniteUnion(len(domain), delta / 3.0)
+    return CompactUnion(domain.dim, delta=delta / 3.0)
+
+
+def _width(
+    domain: Domain,
+    confidence: Confidence | None,
+    theory: bool,
+    corruptions: float | Literal["distrusted"],
+    delta: float,
+    norm: float,
+) -> Confidence:
+    base = confidence or (_union(domain, delta) if theory else Schedule())
+    if corruptions == 0:
+        return base
+    return Enlarged(base, corruptions, norm)
