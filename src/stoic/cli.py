@@ -1,0 +1,387 @@
+"""The command line: parse, call, print. Everything heavy is imported inside its command."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stoic.refusal import Refusal
+
+if TYPE_CHECKING:
+    from optuna.storages import BaseStorage
+
+    from stoic.tuning.request import Settings
+
+app = typer.Typer(
+    name="stoic",
+    help="Bayesian optimization that keeps working when its data lie.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+StorageUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--storage",
+        envvar="OPTUNA_STORAGE",
+        help="Database URL, e.g. sqlite:///stoic.db, which is the default.",
+        show_default=False,
+    ),
+]
+StorageClass = Annotated[
+    str | None,
+    typer.Option("--storage-class", help="RDBStorage, JournalFileBackend or JournalRedisBackend."),
+]
+StudyName = Annotated[str | None, typer.Option("--study-name", help="Name of the study.")]
+Format = Annotated[
+    str, typer.Option("--format", "-f", help="Output format: value, json, table or yaml.")
+]
+Flatten = Annotated[bool, typer.Option("--flatten", help="Flatten nested columns such as params.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+def main() -> None:
+    """Run the command line; a request that is refused is one sentence and exit code 2."""
+    try:
+        app()
+    except Refusal as refusal:
+        print(f"stoic: {refusal}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"stoic {version('stoic')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def tune(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="STUDY.toml | -- COMMAND...",
+            help="A study file; or, after --, a command with {NAME} where a parameter goes.",
+            show_default=False,
+        ),
+    ] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param",
+            "-p",
+            metavar="NAME=RANGE",
+            help="A parameter: 'lr=float(1e-5, 1e-1, log)', 'n=int(1, 10)', 'k=choice(a, b)'.",
+            show_default=False,
+        ),
+    ] = None,
+    study_name: StudyName = None,
+    storage: StorageUrl = None,
+    storage_class: StorageClass = None,
+    direction: Annotated[
+        str | None,
+        typer.Option("--direction", help="minimize (the default) or maximize.", show_default=False),
+    ] = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(
+            "--trials",
+            "-n",
+            help="Finished trials the study shall have altogether, failed ones and those of "
+            "earlier runs and other workers included; 50 if not said.",
+            show_default=False,
+        ),
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option("--timeout", help="Seconds a trial may take; then it is stopped and failed."),
+    ] = None,
+    value: Annotated[
+        str | None,
+        typer.Option(
+            "--value",
+            help="Where the value is in the standard output: last-line (the default), "
+            "regex:PATTERN (group 1 of the last match) or json:KEY (of the last JSON line).",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the sampler.")] = None,
+    startup: Annotated[
+        int | None,
+        typer.Option(
+            "--startup",
+            help="Quasi-random trials before the model decides; 10 if not said.",
+            show_default=False,
+        ),
+    ] = None,
+    patience: Annotated[
+        float, typer.Option("--patience", help="Seconds to wait for a locked SQLite file.")
+    ] = 60.0,
+) -> None:
+    """Tune a program whose results may lie.
+
+    Runs the program once a trial, without a shell, with the parameters in its arguments. Run it
+    again to resume; run it several times at once to share the work. A non-zero exit, a timeout,
+    nan or no value is a failed trial, never a made-up number.
+    """
+    request = _parse(
+        what or [],
+        param or [],
+        _settings(
+            name=study_name,
+            storage=storage,
+            direction=direction,
+            trials=trials,
+            timeout=timeout,
+            value=value,
+            seed=seed,
+            startup=startup,
+        ),
+    )
+    _quiet()
+    from rich.console import Console
+
+    from stoic.tuning.campaign import open_request, run_request
+    from stoic.tuning.display import display
+    from stoic.tuning.summary import Summary
+
+    study = open_request(request, storage_class, patience)
+    with display(Console(), request.trials) as observer:
+        signal = run_request(study, request, observer)
+    if signal is not None:
+        print(f"stopped by signal {signal}; run the same command again to resume")
+    summary = Summary.of(study)
+    print(summary.text())
+    if signal is not None:
+        raise typer.Exit(128 + signal)
+    if summary.explanation is None:
+        raise typer.Exit(1)
+
+
+@app.command()
+def show(
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[STUDY]",
+            help="A study file or the name of a study; not needed if the storage holds only one.",
+            show_default=False,
+        ),
+    ] = None,
+    study_name: StudyName = None,
+    storage: StorageUrl = None,
+    storage_class: StorageClass = None,
+    json: Json = False,
+) -> None:
+    """Print what a study has come to: observed best, recommended, distrusted, failed."""
+    name = what or study_name
+    if what is not None and what.endswith(".toml"):
+        from stoic.tuning.request import from_file
+
+        request = from_file(Path(what), _settings(storage=storage, name=study_name))
+        name, storage = request.name, request.storage
+    study = _load(storage, storage_class, name)
+    from stoic.tuning.summary import Summary
+
+    summary = Summary.of(study)
+    print(_json(summary.record()) if json else summary.text())
+
+
+@app.command("create-study")
+def create_study(
+    study_name: StudyName = None,
+    storage: StorageUrl = None,
+    storage_class: StorageClass = None,
+    direction: Annotated[
+        str, typer.Option("--direction", help="minimize or maximize.")
+    ] = "minimize",
+    skip_if_exists: Annotated[
+        bool, typer.Option("--skip-if-exists", help="A study of that name is no error.")
+    ] = False,
+) -> None:
+    """Create a study, and print its name."""
+    _quiet()
+    import optuna
+
+    from stoic.tuning.request import check_direction
+
+    checked = check_direction(direction)
+    opened = _open(storage, storage_class, create=True)
+    try:
+        study = optuna.create_study(
+            storage=opened,
+            study_name=study_name,
+            direction=checked,
+            load_if_exists=skip_if_exists,
+        )
+    except optuna.exceptions.DuplicatedStudyError as error:
+        raise Refusal(
+            f"There is a study {study_name!r} already: give another name or --skip-if-exists."
+        ) from error
+    print(study.study_name)
+
+
+@app.command()
+def ask(
+    study_name: StudyName = None,
+    storage: StorageUrl = None,
+    storage_class: StorageClass = None,
+    search_space: Annotated[
+        str | None,
+        typer.Option(
+            "--search-space",
+            help="JSON object: name of a parameter -> 'float(0, 1)', or Optuna's JSON for a "
+            "distribution; if not given, the space the study was begun with.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the sampler.")] = None,
+    startup: Annotated[
+        int, typer.Option("--startup", help="Quasi-random trials before the model decides.")
+    ] = 10,
+    form: Format = "json",
+    flatten: Flatten = False,
+) -> None:
+    """Create a trial and print its number and parameters; end it with `stoic tell`."""
+    _quiet()
+    from stoic.tuning.space import parse_json
+
+    _check_format(form)
+    space = None if search_space is None else parse_json(search_space)
+    from stoic.integrations.optuna import StoicSampler
+    from stoic.tuning.records import render
+    from stoic.tuning.study import known_space
+
+    sampler = StoicSampler(seed=seed, n_startup_trials=startup)
+    study = _load(storage, storage_class, study_name, sampler)
+    trial = study.ask(known_space(study) or {} if space is None else space)
+    print(render({"number": trial.number, "params": dict(trial.params)}, form, flatten))
+
+
+@app.command()
+def tell(
+    trial_number: Annotated[int, typer.Option("--trial-number", help="Number of the trial.")],
+    study_name: StudyName = None,
+    storage: StorageUrl = None,
+    storage_class: StorageClass = None,
+    values: Annotated[
+        float | None,
+        typer.Option("--values", help="Objective value; nan is a failed trial."),
+    ] = None,
+    state: Annotated[str | None, typer.Option("--state", help="complete, pruned or fail.")] = None,
+    skip_if_finished: Annotated[
+        bool, typer.Option("--skip-if-finished", help="A finished trial is no error.")
+    ] = False,
+) -> None:
+    """End a trial that was made by `stoic ask`, with a value or as failed."""
+    _quiet()
+    from stoic.tuning.study import tell_number
+
+    if values is None and state is None:
+        raise Refusal("There is nothing to tell: give --values or --state.")
+    if state not in (None, "complete", "pruned", "fail"):
+        raise Refusal(f"state must be complete, pruned or fail, got {state!r}.")
+    study = _load(storage, storage_class, study_name)
+    told = tell_number(study, trial_number, values, state, skip_if_finished)
+    print(f"trial {told.number} is {told.state.name.lower()}")
+
+
+@app.command()
+def trials(
+    study_name: StudyName = None,
+    storage: StorageUrl = None,
+    storage_class: StorageClass = None,
+    form: Format = "table",
+    flatten: Flatten = False,
+) -> None:
+    """List the trials of a study."""
+    _quiet()
+    _check_format(form)
+    from stoic.tuning.records import render, trial_record
+
+    study = _load(storage, storage_class, study_name)
+    print(render([trial_record(trial) for trial in study.trials], form, flatten))
+
+
+@app.command("best-trial")
+def best_trial(
+    study_name: StudyName = None,
+    storage: StorageUrl = None,
+    storage_class: StorageClass = None,
+    form: Format = "table",
+    flatten: Flatten = False,
+) -> None:
+    """Print the observed best trial, and beside it the recommended one."""
+    _quiet()
+    _check_format(form)
+    from stoic.tuning.records import best_records, render
+
+    study = _load(storage, storage_class, study_name)
+    print(render(best_records(study, form), form, flatten))
+
+
+def _parse(what: list[str], param: list[str], settings: Settings) -> Any:
+    from stoic.tuning.request import from_file, from_options
+
+    if len(what) == 1 and what[0].endswith(".toml"):
+        if param:
+            raise Refusal("A study file has its own parameters: leave out --param.")
+        return from_file(Path(what[0]), settings)
+    return from_options(param, what, settings)
+
+
+def _settings(**said: Any) -> Settings:
+    from stoic.tuning.request import Settings
+
+    return Settings(**said)
+
+
+def _open(storage: str | None, kind: str | None, *, create: bool) -> BaseStorage:
+    from stoic.tuning.storage import open_storage, storage_url
+
+    return open_storage(storage_url(storage), create=create, kind=kind)
+
+
+def _load(storage: str | None, kind: str | None, name: str | None, sampler: Any = None) -> Any:
+    _quiet()
+    from stoic.tuning.study import load_study
+
+    return load_study(_open(storage, kind, create=False), name, sampler)
+
+
+def _quiet() -> None:
+    """Optuna reports every trial and every experimental part; here that is said otherwise."""
+    import warnings
+
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+
+
+def _check_format(form: str) -> None:
+    from stoic.tuning.records import FORMATS
+
+    if form not in FORMATS:
+        raise Refusal(f"format must be {', '.join(FORMATS)}, got {form!r}.")
+
+
+def _json(record: dict[str, Any]) -> str:
+    import json
+
+    return json.dumps(record, indent=2, default=str)

@@ -1,0 +1,161 @@
+"""What is seen while a campaign runs: a live table on a terminal, plain lines in a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from optuna.trial import FrozenTrial, Trial
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from stoic.integrations.optuna import Explanation
+from stoic.tuning.campaign import Explain, Observer
+from stoic.tuning.program import Result
+from stoic.tuning.summary import DISTRUSTED
+
+
+@contextmanager
+def display(console: Console, total: int) -> Iterator[Observer]:
+    """The observer that fits the console."""
+    if not console.is_terminal:
+        yield Lines(console)
+        return
+    table = LiveTable(total, console)
+    with table.live:
+        yield table
+
+
+class Lines:
+    """One line for each trial."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+
+    def buried(self, numbers: list[int]) -> None:
+        """Say whose trials were lost."""
+        self._print(_buried(numbers))
+
+    def begun(self, trial: Trial) -> None:
+        """Nothing yet."""
+
+    def ended(self, trial: FrozenTrial, result: Result, explain: Explain) -> None:
+        """Number, parameters, value, trust, and what is recommended so far."""
+        explanation = explain()
+        words = [f"trial {trial.number}", *(f"{k}={_short(v)}" for k, v in trial.params.items())]
+        if result.value is None:
+            words.append(f"failed: {result.failure}")
+        else:
+            words.append(f"value {result.value:.6g}")
+            trust = _trust(explanation, trial.number)
+            if trust is not None:
+                words.append(f"trust {trust:.2f}" + (" (distrusted)" * (trust < DISTRUSTED)))
+        if overtaken(trial, result):
+            words.append(f"not stored: somebody else ended it as {trial.state.name.lower()}")
+        if explanation is not None and explanation.recommended is not None:
+            words.append("recommended " + _recommended(explanation))
+        self._print("  ".join(words))
+
+    def _print(self, line: str) -> None:
+        print(line, file=self.console.file, flush=True)
+
+
+class LiveTable:
+    """The last trials in a table that is drawn anew after each."""
+
+    def __init__(self, total: int, console: Console) -> None:
+        self.total = total
+        self.console = console
+        self.rows: list[tuple[int, dict[str, Any], str, str]] = []  # number, params, value, style
+        self.explanation: Explanation | None = None
+        self.notes: list[str] = []
+        self.live = Live(self._draw(), console=console, refresh_per_second=4)
+
+    def _draw(self) -> Group:
+        return Group(self._table(), *(Text(note, style="yellow") for note in self.notes[-3:]))
+
+    def buried(self, numbers: list[int]) -> None:
+        """Say whose trials were lost."""
+        self.notes.append(_buried(numbers))
+        self.live.update(self._draw(), refresh=True)
+
+    def begun(self, trial: Trial) -> None:
+        """A row without a value."""
+        self.rows.append((trial.number, trial.params, "running", "cyan"))
+        self.live.update(self._draw(), refresh=True)
+
+    def ended(self, trial: FrozenTrial, result: Result, explain: Explain) -> None:
+        """The value, and the trust of every row as it is seen now."""
+        self.rows = [row for row in self.rows if row[0] != trial.number]
+        if result.value is None:
+            self.rows.append((trial.number, trial.params, str(result.failure), "red"))
+        else:
+            self.rows.append((trial.number, trial.params, f"{result.value:.6g}", ""))
+        if overtaken(trial, result):
+            self.notes.append(
+                f"trial {trial.number}: not stored: somebody else ended it as "
+                f"{trial.state.name.lower()}"
+            )
+        self.explanation = explain()
+        self.live.update(self._draw(), refresh=True)
+
+    def _table(self) -> Table:
+        known = self.explanation
+        best = known.recommended.number if known and known.recommended else None
+        done = 0 if not self.rows else max(row[0] for row in self.rows) + 1
+        caption = f"{done} of {self.total} trials begun"
+        if known is not None and known.recommended is not None:
+            caption += f"; recommended so far: {_recommended(known)}"
+        table = Table(caption=caption, caption_justify="left", pad_edge=False)
+        names = list(dict.fromkeys(name for row in self.rows for name in row[1]))
+        table.add_column("trial", justify="right")
+        for name in names:
+            table.add_column(Text(name), justify="right", max_width=16)
+        table.add_column("value", justify="right", max_width=40)
+        table.add_column("trust", justify="right")
+        table.add_column("recommended")
+        room = max(self.console.height - 8, 3)
+        for trial, params, value, style in self.rows[-room:]:
+            trust = _trust(known, trial)
+            doubted = trust is not None and trust < DISTRUSTED
+            table.add_row(
+                str(trial),
+                *(Text(_short(params[name]) if name in params else "") for name in names),
+                Text(value),
+                "" if trust is None else f"{trust:.2f}",
+                "<--" if trial == best else "",
+                style="yellow" if doubted else "bold green" if trial == best else style,
+            )
+        return table
+
+
+def overtaken(trial: FrozenTrial, result: Result) -> bool:
+    """Whether somebody else ended the trial first, so that the storage holds another result."""
+    told = trial.value if trial.values is not None else None
+    return told != result.value
+
+
+def _trust(explanation: Explanation | None, number: int) -> float | None:
+    rows = explanation.rows if explanation is not None else ()
+    return next((row.trust for row in rows if row.number == number), None)
+
+
+def _recommended(explanation: Explanation) -> str:
+    trial = explanation.recommended
+    assert trial is not None
+    return (
+        f"trial {trial.number} ({explanation.recommended_mean:.4g} "
+        f"+- {explanation.recommended_std:.1g})"
+    )
+
+
+def _buried(numbers: list[int]) -> str:
+    which = ", ".join(map(str, numbers))
+    return f"trial{'s' * (len(numbers) > 1)} {which}  failed: its worker died"
+
+
+def _short(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,163 @@
+"""Tune a Python function, without a command line and, if so wished, without a storage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import optuna
+from numpy.typing import NDArray
+from optuna.storages import BaseStorage
+from optuna.trial import FrozenTrial, Trial, TrialState
+
+from stoic.integrations.optuna import Explanation, StoicSampler
+from stoic.refusal import Refusal
+from stoic.tuning.campaign import Explain, Silent, Stop, explanation, run
+from stoic.tuning.program import Result
+from stoic.tuning.request import check_direction
+from stoic.tuning.space import parse_space
+from stoic.tuning.storage import open_storage
+from stoic.tuning.study import failures, open_study
+from stoic.tuning.worker import Worker
+
+
+@dataclass(frozen=True)
+class TuningResult:
+    """What a campaign found, in the user's units and direction.
+
+    Fields:
+        x: the recommended parameters: of the tried ones, those that are surely good.
+        fun: the value estimated there; not what was told, which may be luck or a lie.
+        fun_std: standard deviation of that estimate.
+        x_iters: parameters of every finished trial, in the order of trials; n of them.
+        func_vals: (n,) values told, nan where a trial failed.
+        trust: (n,) in [0, 1], how much each value is believed; nan where a trial failed.
+        observed_best: the trial with the best finite value told.
+        recommended: the trial whose parameters are `x`.
+        failures: reason -> numbers of the trials that failed for it.
+        explanation: everything else that is known, see `stoic.integrations.optuna.explain`.
+        study: the Optuna study, for plots and for more trials.
+    """
+
+    x: dict[str, Any]
+    fun: float
+    fun_std: float
+    x_iters: list[dict[str, Any]]
+    func_vals: NDArray[np.float64]
+    trust: NDArray[np.float64]
+    observed_best: FrozenTrial | None
+    recommended: FrozenTrial
+    failures: Mapping[str, list[int]]
+    explanation: Explanation
+    study: optuna.Study
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The recommended parameters, `x`."""
+        return self.x
+
+
+def tune(
+    objective: Callable[[dict[str, Any]], float],
+    space: Mapping[str, object],
+    *,
+    n_trials: int = 50,
+    direction: str = "minimize",
+    storage: str | BaseStorage | None = None,
+    study_name: str | None = None,
+    seed: int | None = None,
+    n_startup_trials: int = 10,
+    catch: tuple[type[Exception], ...] = (Exception,),
+    callback: Callable[[optuna.Study, FrozenTrial], None] | None = None,
+) -> TuningResult:
+    """Find the parameters where a function that may lie, fail and be noisy is best.
+
+    Args:
+        objective: parameters -> value. nan, or an exception in `catch`, is a failed trial;
+            an infinite value is told as it is.
+        space: name -> an Optuna distribution, a list of choices, or a text such as
+            "float(1e-5, 1e-1, log)".
+        n_trials: how many finished trials the study shall have altogether.
+        direction: "minimize" or "maximize".
+        storage: URL or Optuna storage to keep the study in; None keeps it in memory.
+        study_name: with a storage, the study to create or to take up again.
+        seed: makes the choice of parameters repeatable.
+        n_startup_trials: trials from a quasi-random sequence before the model decides.
+        catch: exceptions of the objective that fail a trial instead of ending the campaign.
+        callback: called with the study and each trial that has ended.
+
+    Raises:
+        Refusal: a request that makes no sense, or a storage that cannot be opened.
+        RuntimeError: every trial failed, with the most frequent reason.
+    """
+    if n_trials < 1:
+        raise Refusal(f"n_trials must be at least 1, got {n_trials}.")
+    parsed, checked = parse_space(space), check_direction(direction)
+    sampler = StoicSampler(seed=seed, n_startup_trials=n_startup_trials)
+    if storage is None:
+        opened: BaseStorage = optuna.storages.InMemoryStorage()
+    elif isinstance(storage, str):
+        opened = open_storage(storage, create=True)
+    else:
+        opened = optuna.storages.get_storage(storage)
+    study = open_study(opened, study_name, checked, parsed, sampler)
+
+    def evaluate(trial: Trial) -> Result:
+        try:
+            value = float(objective(dict(trial.params)))
+        except catch as error:
+            return Result(None, f"{type(error).__name__}: {error}"[:200], "", 0.0)
+        except BaseException:
+            study.tell(trial, state=TrialState.FAIL)
+            raise
+        if np.isnan(value):
+            return Result(None, "the value is nan", "", 0.0)
+        return Result(value, None, "", 0.0)
+
+    observer = Silent() if callback is None else _Calling(study, callback)
+    run(study, parsed, n_trials, evaluate, observer, Stop(), Worker.current())
+    return _result(study)
+
+
+class _Calling(Silent):
+    """Passes every ended trial on."""
+
+    def __init__(
+        self, study: optuna.Study, callback: Callable[[optuna.Study, FrozenTrial], None]
+    ) -> None:
+        self.study = study
+        self.callback = callback
+
+    def ended(self, trial: FrozenTrial, result: Result, explain: Explain) -> None:
+        """Pass it on."""
+        self.callback(self.study, trial)
+
+
+def _result(study: optuna.Study) -> TuningResult:
+    finished = [trial for trial in study.get_trials() if trial.state.is_finished()]
+    known = explanation(study)
+    failed = failures(finished)
+    if known is None or known.recommended is None:
+        reason = next(iter(failed), "no value was finite")
+        raise RuntimeError(f"None of the {len(finished)} trials has a usable value: {reason}")
+    trust = {row.number: row.trust for row in known.rows}
+    return TuningResult(
+        x=known.recommended.params,
+        fun=known.recommended_mean,
+        fun_std=known.recommended_std,
+        x_iters=[trial.params for trial in finished],
+        func_vals=np.array(
+            [
+                trial.values[0] if trial.state == TrialState.COMPLETE else np.nan
+                for trial in finished
+            ]
+        ),
+        trust=np.array([trust.get(trial.number, np.nan) for trial in finished]),
+        observed_best=known.observed_best,
+        recommended=known.recommended,
+        failures=failed,
+        explanation=known,
+        study=study,
+    )

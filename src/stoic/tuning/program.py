@@ -1,0 +1,234 @@
+"""Run an external program for one trial, and let nothing of it survive the trial."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stoic.refusal import Refusal
+from stoic.tuning.reading import NoValueError, Reading
+from stoic.tuning.template import Template
+
+KEPT_OUTPUT = 1 << 18  # bytes of standard output the value is looked for in: the last ones
+KEPT_ERRORS = 1 << 12
+POLITE_SECONDS = 3.0  # between SIGTERM and SIGKILL
+DRAIN_SECONDS = 0.5  # for output still in the pipe when the program has ended
+POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one run.
+
+    Fields:
+        value: the number the program reported (possibly infinite, never nan), None if it failed.
+        failure: why there is no value, in a few words; None if there is one.
+        errors: the end of what the program wrote to standard error.
+        seconds: how long it ran.
+    """
+
+    value: float | None
+    failure: str | None
+    errors: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Program:
+    """A command that is run once a trial, without a shell.
+
+    Fields:
+        template: the command.
+        reading: where its value stands in its standard output.
+        directory: where it runs.
+        timeout: seconds after which it is stopped, None for never.
+    """
+
+    template: Template
+    reading: Reading
+    directory: Path
+    timeout: float | None = None
+
+    def check(self) -> None:
+        """Refuse a directory or a program that is not there."""
+        if not self.directory.is_dir():
+            raise Refusal(f"There is no directory {str(self.directory)!r} to run the program in.")
+        first = self.template.arguments[0]
+        if "{" in first:
+            return
+        if os.sep in first:
+            found = os.access(self.directory / first, os.X_OK)
+        else:
+            found = shutil.which(first) is not None
+        if not found:
+            raise Refusal(f"Cannot find the program {first!r}, or it may not be executed.")
+
+    def run(
+        self,
+        values: Mapping[str, Any],
+        *,
+        environment: Mapping[str, str] | None = None,
+        stopped: Callable[[], bool] = lambda: False,
+        started: Callable[[int], None] = lambda pid: None,
+    ) -> Result:
+        """Run the command with `values` in its placeholders.
+
+        The program gets a session of its own, so that it can be stopped with all it started.
+        Whatever is left of its process group when it ends, times out or is stopped is killed.
+
+        Args:
+            values: name of a placeholder -> its value.
+            environment: variables added to our own.
+            stopped: asked about 20 times a second; true stops the program ("interrupted").
+            started: told the process id, which is also the id of the process group.
+        """
+        begun = time.monotonic()
+
+        def failed(reason: str, errors: str = "") -> Result:
+            return Result(None, reason, errors, time.monotonic() - begun)
+
+        try:
+            process = subprocess.Popen(
+                self.template.fill(values),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=self.directory,
+                env={**os.environ, **(environment or {})},
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:  # ValueError: a null byte in an argument
+            return failed(f"cannot start: {error.args[-1] if error.args else error}")
+        output, errors = _Tail(KEPT_OUTPUT), _Tail(KEPT_ERRORS)
+        deadline = None if self.timeout is None else begun + self.timeout
+        try:
+            started(process.pid)
+            ending = _follow(process, output, errors, deadline, stopped)
+        finally:
+            _end(process)
+        said = errors.text()
+        if ending == "timeout":
+            return failed(f"timeout after {self.timeout:g} s", said)
+        if ending == "stopped":
+            return failed("interrupted", said)
+        if process.returncode < 0:
+            return failed(f"killed by {_signal_name(-process.returncode)}", said)
+        if process.returncode > 0:
+            return failed(f"exit code {process.returncode}", said)
+        try:
+            value = self.reading.find(output.whole_lines())
+        except NoValueError as error:
+            return failed(str(error), said)
+        return Result(value, None, said, time.monotonic() - begun)
+
+
+def kill_group(group: int) -> None:
+    """Kill what is left of a process group; nothing left is fine."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+class _Tail:
+    """The last bytes of a stream, in at most twice the memory that is kept."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.kept = bytearray()
+        self.cut = False
+
+    def add(self, data: bytes) -> None:
+        self.kept += data
+        if len(self.kept) > 2 * self.size:
+            del self.kept[: -self.size]
+            self.cut = True
+
+    def text(self) -> str:
+        return codecs.decode(bytes(self.kept[-self.size :]), "utf-8", "replace")
+
+    def whole_lines(self) -> str:
+        """The text without a first line that may have lost its beginning: 0.5 of 10.5 is a lie."""
+        if not self.cut:
+            return codecs.decode(bytes(self.kept), "utf-8", "replace")
+        _, newline, rest = self.kept.partition(b"\n")
+        return codecs.decode(bytes(rest if newline else b""), "utf-8", "replace")
+
+
+def _follow(
+    process: subprocess.Popen[bytes],
+    output: _Tail,
+    errors: _Tail,
+    deadline: float | None,
+    stopped: Callable[[], bool],
+) -> str:
+    """Read both streams until the program has ended; return "ended", "timeout" or "stopped"."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with selectors.DefaultSelector() as selector:
+        for stream, tail in ((process.stdout, output), (process.stderr, errors)):
+            os.set_blocking(stream.fileno(), False)
+            selector.register(stream, selectors.EVENT_READ, tail)
+        ended_at: float | None = None
+        while True:
+            now = time.monotonic()
+            if ended_at is None and process.poll() is not None:
+                ended_at = now
+            if ended_at is not None and (not selector.get_map() or now > ended_at + DRAIN_SECONDS):
+                return "ended"
+            if ended_at is None and deadline is not None and now >= deadline:
+                return "timeout"
+            if ended_at is None and stopped():
+                return "stopped"
+            wait = POLL_SECONDS if deadline is None else min(POLL_SECONDS, max(deadline - now, 0))
+            if selector.get_map():
+                _read(selector, wait)
+            elif ended_at is None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(wait)
+
+
+def _read(selector: selectors.BaseSelector, wait: float) -> None:
+    for key, _ in selector.select(wait):
+        with contextlib.suppress(BlockingIOError):
+            data = os.read(key.fd, 1 << 16)
+            if data:
+                key.data.add(data)
+            else:
+                selector.unregister(key.fileobj)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Stop the program if it runs, politely first; then kill what is left of its group."""
+    try:
+        if process.poll() is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGTERM)
+            _close_pipes(process)  # or a program that floods them would hang on its way out
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(POLITE_SECONDS)
+    finally:
+        kill_group(process.pid)
+        process.wait()
+        _close_pipes(process)
+
+
+def _close_pipes(process: subprocess.Popen[bytes]) -> None:
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

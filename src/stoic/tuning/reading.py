@@ -1,0 +1,119 @@
+"""Where the value of a trial stands in the output of a program."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from stoic.refusal import Refusal
+
+FORMS = "last-line, regex:PATTERN (group 1 of the last match) or json:KEY (of the last JSON line)"
+
+_NUMBER = re.compile(
+    r"[+-]?((\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|inf(inity)?|nan)", re.IGNORECASE | re.ASCII
+)
+
+
+class NoValueError(ValueError):
+    """The output holds no number where one was promised; the message is the reason."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read a number from text.
+
+    Fields:
+        written: the rule as the user wrote it, one of `FORMS`.
+        find: text -> the number, possibly infinite, never nan; raises `NoValueError`.
+    """
+
+    written: str
+    find: Callable[[str], float]
+
+    @classmethod
+    def parse(cls, written: str) -> Reading:
+        """Read a rule.
+
+        Raises:
+            Refusal: not one of `FORMS`, a regular expression that does not compile or has no
+                group, an empty key.
+        """
+        kind, _, rule = written.partition(":")
+        if written == "last-line":
+            return cls(written, _from_last_line)
+        if kind == "regex":
+            try:
+                pattern = re.compile(rule, re.MULTILINE)
+            except re.error as error:
+                raise Refusal(f"The regular expression {rule!r} is wrong: {error}.") from error
+            if pattern.groups < 1:
+                raise Refusal(
+                    f"The regular expression {rule!r} has no group: put parentheses around the "
+                    "number, as in 'loss=(.*)'."
+                )
+            return cls(written, lambda text: _from_pattern(pattern, text))
+        if kind == "json":
+            keys = rule.split(".")
+            if not all(keys):
+                raise Refusal(f"{written!r} names no JSON key: write json:KEY or json:KEY.KEY.")
+            return cls(written, lambda text: _from_json(keys, text))
+        raise Refusal(f"Cannot read a value from {written!r}: write {FORMS}.")
+
+
+def _from_last_line(text: str) -> float:
+    lines = text.rstrip().splitlines()
+    if not lines:
+        raise NoValueError("no value: the program printed nothing")
+    return _number(lines[-1].strip(), "the last line")
+
+
+def _from_pattern(pattern: re.Pattern[str], text: str) -> float:
+    last = None
+    for match in pattern.finditer(text):
+        last = match
+    if last is None or last[1] is None:
+        raise NoValueError(f"no value: nothing matches {pattern.pattern!r}")
+    return _number(last[1].strip(), f"what {pattern.pattern!r} matches")
+
+
+def _from_json(keys: list[str], text: str) -> float:
+    for line in reversed(text.splitlines()):
+        if line.lstrip()[:1] not in ("{", "["):
+            continue
+        try:
+            found: Any = json.loads(line, parse_int=float)
+        except (ValueError, RecursionError):
+            continue
+        break
+    else:
+        raise NoValueError("no value: no line of the output is JSON")
+    for depth, key in enumerate(keys):
+        if isinstance(found, dict) and key in found:
+            found = found[key]
+        elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
+            found = found[int(key)]
+        else:
+            raise NoValueError(f"no value: the JSON has no key {'.'.join(keys[: depth + 1])}")
+    if not isinstance(found, float):
+        raise NoValueError(f"no value: {'.'.join(keys)} is {_brief(json.dumps(found))}, no number")
+    return _told(found)
+
+
+def _number(text: str, place: str) -> float:
+    if not _NUMBER.fullmatch(text):
+        raise NoValueError(f"no value: {place} is {_brief(text)}, no number")
+    return _told(float(text))
+
+
+def _told(number: float) -> float:
+    if math.isnan(number):
+        raise NoValueError("the value is nan")
+    return number
+
+
+def _brief(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:37] + "...")

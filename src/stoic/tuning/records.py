@@ -1,0 +1,116 @@
+"""Trials as records, printed as JSON, YAML, a table or bare values, as Optuna's commands do."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import optuna
+from optuna.trial import FrozenTrial
+
+from stoic.refusal import Refusal
+from stoic.tuning.campaign import explanation
+
+FORMATS = ("value", "json", "table", "yaml")
+
+Record = dict[str, Any]  # a value may be a dict, for instance of parameters
+
+
+def trial_record(trial: FrozenTrial) -> Record:
+    """The columns that `optuna trials` shows, in its order."""
+    return {
+        "number": trial.number,
+        "value": trial.values[0] if trial.values else None,
+        "datetime_start": _time(trial.datetime_start),
+        "datetime_complete": _time(trial.datetime_complete),
+        "duration": None if trial.duration is None else str(trial.duration),
+        "params": dict(trial.params),
+        "user_attrs": dict(trial.user_attrs),
+        "state": trial.state.name,
+    }
+
+
+def best_records(study: optuna.Study, form: str) -> Record | list[Record]:
+    """The observed best trial, as `optuna best-trial` shows it, and the recommended one.
+
+    For JSON and YAML the recommended one is a key of the observed one; else it is a second row.
+
+    Raises:
+        Refusal: no trial has a finite value.
+    """
+    known = explanation(study)
+    if known is None or known.observed_best is None or known.recommended is None:
+        raise Refusal(f"No trial of the study {study.study_name!r} has a finite value yet.")
+    observed, recommended = trial_record(known.observed_best), trial_record(known.recommended)
+    estimate = {"mean": known.recommended_mean, "std": known.recommended_std}
+    if form in ("json", "yaml"):
+        return observed | {"recommended": recommended | estimate}
+    return [
+        {"which": "observed best"} | observed,
+        {"which": "recommended"} | recommended | estimate,
+    ]
+
+
+def render(records: Sequence[Record] | Record, form: str, flatten: bool = False) -> str:
+    """Records, or one, in one of the `FORMATS`.
+
+    Args:
+        records: what to print; for JSON and YAML one record stays one object.
+        form: one of the `FORMATS`.
+        flatten: whether a nested column such as params becomes params_lr, params_C, ...
+    """
+    several = [records] if isinstance(records, Mapping) else list(records)
+    if flatten:
+        several = [_flat(record) for record in several]
+    shown: Any = several[0] if isinstance(records, Mapping) else several
+    if form == "json":
+        return json.dumps(shown)
+    if form == "yaml":
+        import yaml  # type: ignore[import-untyped]
+
+        return str(yaml.safe_dump(shown, sort_keys=False)).strip()
+    columns = list(dict.fromkeys(name for record in several for name in record))
+    cells = [
+        ["" if record.get(name) is None else str(record[name]) for name in columns]
+        for record in several
+    ]
+    if form == "value":
+        return "\n".join(" ".join(row) for row in cells)
+    return _table(columns, cells, several)
+
+
+def _table(columns: list[str], cells: list[list[str]], records: Sequence[Record]) -> str:
+    widths = [
+        max(len(name), *(len(row[i]) for row in cells)) if cells else len(name)
+        for i, name in enumerate(columns)
+    ]
+    numeric = [
+        all(isinstance(record.get(name), int | float | None) for record in records)
+        for name in columns
+    ]
+    rule = "+" + "".join("-" * (width + 2) + "+" for width in widths)
+
+    def line(row: Sequence[str]) -> str:
+        padded = (
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, numeric, strict=True)
+        )
+        return "|" + "".join(f" {cell} |" for cell in padded)
+
+    return "\n".join([rule, line(columns), rule, *map(line, cells), rule])
+
+
+def _flat(record: Record) -> Record:
+    flat: Record = {}
+    for name, value in record.items():
+        if isinstance(value, Mapping):
+            flat.update({f"{name}_{key}": inner for key, inner in value.items()})
+        else:
+            flat[name] = value
+    return flat
+
+
+def _time(moment: datetime.datetime | None) -> str | None:
+    return None if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,209 @@
+"""What to tune, how and with what: a study file, or the options of the command line."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from stoic.refusal import Refusal
+from stoic.tuning.program import Program
+from stoic.tuning.reading import Reading
+from stoic.tuning.space import Space, parse_assignment, parse_space
+from stoic.tuning.storage import storage_url
+from stoic.tuning.template import Template
+
+Direction = Literal["minimize", "maximize"]
+
+_DIRECTIONS: dict[str, Direction] = {"minimize": "minimize", "maximize": "maximize"}
+
+_SECTIONS = ("study", "parameters", "program")
+_STUDY = ("name", "direction", "storage", "trials", "seed", "startup")
+_PROGRAM = ("command", "value", "timeout", "directory")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a study file and the command line may both say; None means not said.
+
+    Fields:
+        name: of the study.
+        direction: "minimize" or "maximize".
+        storage: URL.
+        trials: how many finished trials the study shall have altogether.
+        timeout: seconds a trial may take.
+        value: where the value stands, see `stoic.tuning.reading.FORMS`.
+        seed: of the sampler.
+        startup: trials from a quasi-random sequence before the model decides.
+    """
+
+    name: str | None = None
+    direction: str | None = None
+    storage: str | None = None
+    trials: int | None = None
+    timeout: float | None = None
+    value: str | None = None
+    seed: int | None = None
+    startup: int | None = None
+
+    def over(self, other: Settings) -> Settings:
+        """These, and where these say nothing the other's."""
+        said = {key: value for key, value in vars(self).items() if value is not None}
+        return replace(other, **said)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A campaign that makes sense; whether its program and storage exist is seen when it begins.
+
+    Fields:
+        name, direction, storage, trials, seed, startup: see `Settings`.
+        space: name of a parameter -> its distribution.
+        program: what is run for a trial.
+    """
+
+    name: str
+    direction: Direction
+    storage: str
+    trials: int
+    seed: int | None
+    startup: int
+    space: Space
+    program: Program
+
+
+def from_options(assignments: Sequence[str], command: Sequence[str], settings: Settings) -> Request:
+    """From `--param` texts and the command after `--`."""
+    names = [text.partition("=")[0].strip() for text in assignments]
+    for name in names:
+        if names.count(name) > 1:
+            raise Refusal(f"The parameter {name!r} is given twice.")
+    if not assignments:
+        raise Refusal("There is nothing to tune: give a study file, or --param NAME=RANGE.")
+    space = dict(parse_assignment(text) for text in assignments)
+    return _request(space, Template.parse(list(command)), Path.cwd(), settings, "stoic")
+
+
+def from_file(path: Path, settings: Settings) -> Request:
+    """From a study file; what `settings` say goes before what the file says.
+
+    The program runs in the directory of the file unless the file names another one.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Refusal(f"Cannot read the study file {str(path)!r}: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Refusal(f"{path} is not TOML: {error}.") from error
+    try:
+        return _from_tables(content, path, settings)
+    except Refusal as refusal:
+        raise Refusal(f"{path}: {refusal}") from refusal
+
+
+def _from_tables(content: Mapping[str, Any], path: Path, settings: Settings) -> Request:
+    _known(content, _SECTIONS, "section")
+    for section in _SECTIONS:
+        if section != "study" and section not in content:
+            raise Refusal(f"There is no section [{section}].")
+        if not isinstance(content.get(section, {}), dict):
+            raise Refusal(f"[{section}] must be a section, not a value.")
+    study, program = content.get("study", {}), content["program"]
+    _known(study, _STUDY, "key", "in [study]")
+    _known(program, _PROGRAM, "key", "in [program]")
+    if "command" not in program:
+        raise Refusal("[program] has no command.")
+    command = program["command"]
+    if not isinstance(command, str) and not (
+        isinstance(command, list) and all(isinstance(argument, str) for argument in command)
+    ):
+        raise Refusal("command in [program] must be a text or a list of texts.")
+    file = Settings(
+        name=_text(study, "name"),
+        direction=_text(study, "direction"),
+        storage=_text(study, "storage"),
+        trials=_whole(study, "trials"),
+        seed=_whole(study, "seed"),
+        startup=_whole(study, "startup"),
+        timeout=_number(program, "timeout"),
+        value=_text(program, "value"),
+    )
+    directory = path.parent / (_text(program, "directory") or ".")
+    name = path.stem if path.stem != "study" else path.absolute().parent.name or "study"
+    return _request(
+        parse_space(content["parameters"]),
+        Template.parse(command),
+        directory,
+        settings.over(file),
+        name,
+    )
+
+
+def _request(
+    space: Space, template: Template, directory: Path, settings: Settings, name: str
+) -> Request:
+    direction = check_direction(settings.direction or "minimize")
+    trials = 50 if settings.trials is None else settings.trials
+    startup = 10 if settings.startup is None else settings.startup
+    timeout = settings.timeout
+    if trials < 1:
+        raise Refusal(f"trials must be at least 1, got {trials}.")
+    if startup < 0:
+        raise Refusal(f"startup must be at least 0, got {startup}.")
+    if settings.seed is not None and not 0 <= settings.seed < 2**32:
+        raise Refusal(f"seed must be between 0 and 2**32 - 1, got {settings.seed}.")
+    if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
+        raise Refusal(f"timeout must be a number of seconds above 0, got {timeout:g}.")
+    template.check(space)
+    program = Program(template, Reading.parse(settings.value or "last-line"), directory, timeout)
+    return Request(
+        name=settings.name or name,
+        direction=direction,
+        storage=storage_url(settings.storage),
+        trials=trials,
+        seed=settings.seed,
+        startup=startup,
+        space=space,
+        program=program,
+    )
+
+
+def check_direction(direction: str) -> Direction:
+    """Return `direction` if it is one."""
+    if direction not in _DIRECTIONS:
+        raise Refusal(f"direction must be minimize or maximize, got {direction!r}.")
+    return _DIRECTIONS[direction]
+
+
+def _known(
+    table: Mapping[str, Any], valid: Iterable[str], what: str, where: str = "in the study file"
+) -> None:
+    for key in table:
+        if key not in valid:
+            near = difflib.get_close_matches(key, list(valid), n=1, cutoff=0.0)[0]
+            raise Refusal(f"Unknown {what} {key!r} {where}: did you mean {near!r}?")
+
+
+def _text(table: Mapping[str, Any], key: str) -> str | None:
+    value = table.get(key)
+    if value is not None and not (isinstance(value, str) and value):
+        raise Refusal(f"{key} must be a text, got {value!r}.")
+    return value
+
+
+def _whole(table: Mapping[str, Any], key: str) -> int | None:
+    value = table.get(key)
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+        raise Refusal(f"{key} must be a whole number, got {value!r}.")
+    return value
+
+
+def _number(table: Mapping[str, Any], key: str) -> float | None:
+    value = table.get(key)
+    if value is not None and (not isinstance(value, int | float) or isinstance(value, bool)):
+        raise Refusal(f"{key} must be a number, got {value!r}.")
+    return value

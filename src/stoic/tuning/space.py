@@ -1,0 +1,204 @@
+"""Search spaces as people write them: `float(1e-5, 1e-1, log)`, `int(1, 10)`, `choice(a, b)`."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+    json_to_distribution,
+)
+
+from stoic.refusal import Refusal
+
+Space = dict[str, BaseDistribution]
+
+FORMS = "float(low, high[, log | step=s]), int(low, high[, log | step=s]) or choice(a, b, ...)"
+
+_CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_ITEM = re.compile(r"""\s*("[^"]*"|'[^']*'|[^,"']*)\s*(?:,|$)""")
+
+
+def parse_space(entries: Mapping[str, object]) -> Space:
+    """Read a whole search space.
+
+    Args:
+        entries: name of a parameter -> its range. A range is a text in one of the `FORMS`, a list
+            of choices, or an Optuna distribution, which is taken as it is.
+
+    Raises:
+        Refusal: no parameter at all, a name that is not one, or a range that is wrong.
+    """
+    if not entries:
+        raise Refusal("There is nothing to tune: give at least one parameter.")
+    return {check_name(name): parse_range(name, entry) for name, entry in entries.items()}
+
+
+def parse_assignment(text: str) -> tuple[str, BaseDistribution]:
+    """Read one `NAME=RANGE` of the command line."""
+    name, equals, written = text.partition("=")
+    if not equals:
+        raise Refusal(f"--param {text!r} is not NAME=RANGE, with RANGE one of {FORMS}.")
+    name = check_name(name.strip())
+    return name, parse_range(name, written)
+
+
+def parse_json(text: str) -> Space:
+    """Read a search space from a JSON object; a range may also be Optuna's JSON for it."""
+    try:
+        entries = json.loads(text)
+    except ValueError as error:
+        raise Refusal(f"The search space is not JSON: {error}.") from error
+    if not isinstance(entries, dict):
+        raise Refusal("The search space must be a JSON object: {NAME: RANGE, ...}.")
+    try:
+        return parse_space(
+            {
+                name: json_to_distribution(json.dumps(entry)) if isinstance(entry, dict) else entry
+                for name, entry in entries.items()
+            }
+        )
+    except Refusal:
+        raise
+    except (ValueError, KeyError, TypeError) as error:
+        raise Refusal(
+            f"The search space has a distribution that Optuna refuses: {error}."
+        ) from error
+
+
+def check_name(name: str) -> str:
+    """Return `name` if a parameter can be called that."""
+    if not _NAME.fullmatch(name):
+        raise Refusal(
+            f"{name!r} cannot name a parameter: use letters, digits, '_', '.' and '-', "
+            "beginning with a letter."
+        )
+    return name
+
+
+def parse_range(name: str, entry: object) -> BaseDistribution:
+    """Read the range of the parameter `name`; see `parse_space`."""
+    if isinstance(entry, BaseDistribution):
+        return entry
+    if isinstance(entry, list | tuple):
+        return _choice(name, list(entry))
+    if not isinstance(entry, str):
+        raise Refusal(f"{name}: {entry!r} is not a range; write {FORMS}.")
+    call = _CALL.fullmatch(entry)
+    if call is None or call[1] not in ("float", "int", "choice"):
+        raise Refusal(f"{name}: {entry!r} is not a range; write {FORMS}.")
+    items = _split(name, entry, call[2])
+    if call[1] == "choice":
+        return _choice(name, [_constant(item) for item in items])
+    low, high, log, step = _bounds(name, entry, items)
+    return _number(name, entry.strip(), call[1], low, high, log, step)
+
+
+def _split(name: str, entry: str, inside: str) -> list[str]:
+    items: list[str] = []
+    position = 0
+    while position < len(inside):
+        item = _ITEM.match(inside, position)
+        if item is None:
+            raise Refusal(f"{name}: cannot read {entry!r} after {inside[:position]!r}.")
+        items.append(item[1].strip())
+        position = item.end()
+    if any(not item for item in items) or inside.rstrip().endswith(","):
+        raise Refusal(f"{name}: {entry!r} has an empty item between its commas.")
+    return items
+
+
+def _bounds(name: str, entry: str, items: Sequence[str]) -> tuple[str, str, bool, str | None]:
+    low_high = [item for item in items if item != "log" and "=" not in item]
+    if len(low_high) != 2:
+        raise Refusal(f"{name}: {entry!r} needs a low and a high; write {FORMS}.")
+    log, step = False, None
+    for item in items:
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if item == "log" or (key == "log" and value.lower() == "true"):
+            log = True
+        elif key == "log" and value.lower() == "false":
+            log = False
+        elif key == "step":
+            step = value
+        elif equals:
+            raise Refusal(f"{name}: {entry!r} has an unknown option {key!r}; it may be log, step.")
+    return low_high[0], low_high[1], log, step
+
+
+def _number(
+    name: str, entry: str, kind: str, low_text: str, high_text: str, log: bool, step: str | None
+) -> BaseDistribution:
+    read = _int if kind == "int" else _float
+    low, high = read(name, entry, low_text), read(name, entry, high_text)
+    if not low < high:
+        raise Refusal(f"{name}: the range {entry} is empty: low must be below high.")
+    if log and low <= 0:
+        raise Refusal(f"{name}: {entry} is logarithmic, so low must be above 0.")
+    if step is None:
+        if kind == "int":
+            return IntDistribution(int(low), int(high), log=log)
+        return FloatDistribution(low, high, log=log)
+    width = read(name, entry, step)
+    if log:
+        raise Refusal(f"{name}: {entry} has both log and step; choose one.")
+    if not 0 < width <= high - low:
+        raise Refusal(f"{name}: the step of {entry} must be above 0 and at most high - low.")
+    count = math.floor((high - low) / width * (1 + 1e-12) + 1e-9)
+    last = low + count * width
+    if not math.isclose(last, high, rel_tol=1e-9, abs_tol=1e-9 * width):
+        raise Refusal(
+            f"{name}: the step of {entry} does not divide the range; "
+            f"the last value would be {last:.12g}: write that as high."
+        )
+    if kind == "int":
+        return IntDistribution(int(low), int(high), step=int(width))
+    return FloatDistribution(low, high, step=width)
+
+
+def _int(name: str, entry: str, text: str) -> int:
+    if not re.fullmatch(r"[+-]?\d+", text):
+        raise Refusal(f"{name}: {text!r} in {entry} is not a whole number.")
+    return int(text)
+
+
+def _float(name: str, entry: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise Refusal(f"{name}: {text!r} in {entry} is not a finite number.")
+    return number
+
+
+def _constant(text: str) -> str | int | float:
+    """A choice: a number only if it would be written back exactly so, else the text."""
+    if text[:1] in ("'", '"'):
+        return text[1:-1]
+    for read in (int, float):
+        try:
+            if str(read(text)) == text and text not in ("nan", "inf", "-inf"):
+                return read(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _choice(name: str, choices: list[Any]) -> CategoricalDistribution:
+    for choice in choices:
+        if not isinstance(choice, str | int | float | bool):
+            raise Refusal(f"{name}: a choice is a text, a number or true/false, not {choice!r}.")
+    if len({str(choice) for choice in choices}) < len(choices):
+        raise Refusal(f"{name}: a choice is given twice in {choices}.")
+    if len(choices) < 2:
+        raise Refusal(f"{name}: choice needs at least two values, got {choices}.")
+    return CategoricalDistribution(choices)

@@ -1,0 +1,141 @@
+"""Open Optuna storage so that several processes can share one SQLite file."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from optuna.exceptions import StorageInternalError
+from optuna.storages import BaseStorage, JournalStorage, RDBStorage, get_storage
+from optuna.storages.journal import JournalFileBackend, JournalRedisBackend
+from sqlalchemy import Engine, event, make_url
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from stoic.refusal import Refusal
+
+DEFAULT_URL = "sqlite:///stoic.db"
+PATIENCE = 60.0  # seconds to wait for a locked SQLite file
+
+Answer = TypeVar("Answer")
+
+
+def storage_url(given: str | None) -> str:
+    """The storage asked for: given, or the variable OPTUNA_STORAGE, or `DEFAULT_URL`."""
+    return given or os.environ.get("OPTUNA_STORAGE") or DEFAULT_URL
+
+
+def open_storage(
+    url: str, *, create: bool, kind: str | None = None, patience: float = PATIENCE
+) -> BaseStorage:
+    """Open a storage.
+
+    Args:
+        url: of a database, of Redis, or the path of an existing journal file.
+        create: whether a SQLite file that is not there may be made.
+        kind: class of storage where the URL does not tell: RDBStorage, JournalFileBackend or
+            JournalRedisBackend.
+        patience: seconds to wait for a SQLite file that another process has locked.
+
+    Raises:
+        Refusal: it cannot be opened, with the reason.
+    """
+    if kind not in (None, "RDBStorage", "JournalFileBackend", "JournalRedisBackend"):
+        raise Refusal(
+            f"Unknown storage class {kind!r}: it may be RDBStorage, JournalFileBackend or "
+            "JournalRedisBackend."
+        )
+    try:
+        if kind == "JournalRedisBackend" or (kind is None and url.startswith("redis")):
+            return JournalStorage(JournalRedisBackend(url))
+        if kind == "JournalFileBackend" or (kind is None and os.path.isfile(url)):
+            if not create and not os.path.isfile(url):
+                raise Refusal(f"There is no storage at {url}: run stoic tune first.")
+            return JournalStorage(JournalFileBackend(url))
+        return _open_database(url, create, patience)
+    except Refusal:
+        raise
+    except ArgumentError as error:
+        raise Refusal(
+            f"Cannot open the storage {url!r}: it is not a database URL such as {DEFAULT_URL}."
+        ) from error
+    except (SQLAlchemyError, StorageInternalError, OSError, ImportError, RuntimeError) as error:
+        raise Refusal(f"Cannot open the storage {url!r}: {cause(error)}.") from error
+
+
+def _open_database(url: str, create: bool, patience: float) -> BaseStorage:
+    parsed = make_url(url)
+    if parsed.get_backend_name() != "sqlite":
+        return get_storage(RDBStorage(url))
+    file = parsed.database
+    on_disk = bool(file) and file != ":memory:"
+    if on_disk and not Path(str(file)).exists():
+        if not create:
+            raise Refusal(f"There is no storage at {url}: run stoic tune first, or give --storage.")
+        if not Path(str(file)).absolute().parent.is_dir():
+            raise Refusal(
+                f"Cannot open the storage {url!r}: there is no directory "
+                f"{str(Path(str(file)).parent)!r}."
+            )
+
+    # Two processes that start at once may both find a table missing and both create it; the
+    # second is told that it exists, and finds it when it looks again.
+    attempts = 5
+    for attempt in range(attempts):
+        try:
+            storage = RDBStorage(url, engine_kwargs={"connect_args": {"timeout": patience}})
+            break
+        except (SQLAlchemyError, StorageInternalError) as error:
+            told = cause(error)
+            if attempt == attempts - 1 or not ("already exists" in told or "UNIQUE" in told):
+                raise
+            time.sleep(0.2)
+    if on_disk:
+        _begin_immediately(storage.engine)
+    return get_storage(storage)
+
+
+def _begin_immediately(engine: Engine) -> None:
+    """Take SQLite's write lock when a transaction begins, not at its first write.
+
+    Optuna reads the state of a trial and then changes it, under a row lock that SQLite does not
+    have: two processes could both take the same waiting trial. With BEGIN IMMEDIATE every
+    transaction is alone.
+    """
+
+    def connected(connection: object, entry: ConnectionPoolEntry) -> None:
+        connection.isolation_level = None  # type: ignore[attr-defined]  # sqlite3.Connection
+
+    def begun(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    engine.dispose()
+    event.listen(engine, "connect", connected)
+    event.listen(engine, "begin", begun)
+
+
+def patiently(action: Callable[[], Answer], what: str, attempts: int = 3) -> Answer:
+    """Do something in the storage; each attempt waits as long as the storage was opened to wait.
+
+    Raises:
+        Refusal: it failed every time, with `what` was to be done and why it could not.
+    """
+    for attempt in range(attempts):
+        try:
+            return action()
+        except (SQLAlchemyError, StorageInternalError, OSError) as error:
+            if attempt == attempts - 1:
+                raise Refusal(f"{what}: {cause(error)}.") from error
+    raise AssertionError("unreachable")
+
+
+def cause(error: BaseException) -> str:
+    """The first words of the innermost reason, in one line."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    told = str(getattr(error, "orig", None) or error).strip() or type(error).__name__
+    return told.splitlines()[0].rstrip(".")

@@ -1,0 +1,258 @@
+"""A study that several workers share, any of which may be killed at any instant."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import optuna
+from optuna.distributions import distribution_to_json, json_to_distribution
+from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
+from optuna.samplers import BaseSampler
+from optuna.storages import BaseStorage
+from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+from sqlalchemy.exc import SQLAlchemyError
+
+from stoic.refusal import Refusal
+from stoic.tuning.program import Result, kill_group
+from stoic.tuning.space import Space
+from stoic.tuning.storage import cause, patiently
+from stoic.tuning.worker import Worker
+
+SPACE = "stoic:space"  # of a study: the search space
+COMMAND = "stoic:command"  # of a study: the program's arguments, with placeholders
+WORKER = "stoic:worker"  # of a trial: who runs it
+PROGRAM = "stoic:program"  # of a trial: the process it runs
+FAILURE = "failure"  # of a trial: why it has no value
+ERRORS = "stderr"  # of a trial: the end of what its program said
+
+
+def open_study(
+    storage: BaseStorage,
+    name: str | None,
+    direction: Literal["minimize", "maximize"],
+    space: Space,
+    sampler: BaseSampler,
+    command: tuple[str, ...] | None = None,
+) -> optuna.Study:
+    """Create a study, or take up the one of that name.
+
+    Raises:
+        Refusal: there is one with another direction or another search space, or the storage fails.
+    """
+
+    def create() -> optuna.Study:
+        return optuna.create_study(
+            storage=storage,
+            study_name=name,
+            direction=direction,
+            sampler=sampler,
+            load_if_exists=True,
+        )
+
+    study = patiently(create, f"Could not open the study {name!r}")
+    check_single(study)
+    stored = study.direction.name.lower()
+    if stored != direction:
+        raise Refusal(
+            f"The study {study.study_name!r} exists and is to {stored}, not to {direction}: "
+            "give another --study-name or the same direction."
+        )
+    known = known_space(study)
+    if known is None:
+        record = {key: json.loads(distribution_to_json(value)) for key, value in space.items()}
+        patiently(lambda: study.set_user_attr(SPACE, record), "Could not record the search space")
+    elif known != space:
+        raise Refusal(
+            f"The study {study.study_name!r} exists with another search space "
+            f"({_difference(known, space)}): give another --study-name or the same parameters."
+        )
+    if command is not None and study.user_attrs.get(COMMAND) is None:
+        patiently(lambda: study.set_user_attr(COMMAND, list(command)), "Could not record")
+    return study
+
+
+def load_study(
+    storage: BaseStorage, name: str | None, sampler: BaseSampler | None = None
+) -> optuna.Study:
+    """The study of that name, or the only one there is if there is no name.
+
+    Raises:
+        Refusal: there is no such study, or it has more than one objective.
+    """
+    try:
+        if name is None:
+            names = optuna.get_all_study_names(storage)
+            if len(names) != 1:
+                raise Refusal(
+                    f"The storage holds {len(names)} studies ({', '.join(names)}): "
+                    "say which with --study-name."
+                    if names
+                    else "The storage holds no study."
+                )
+            name = names[0]
+        study = optuna.load_study(storage=storage, study_name=name, sampler=sampler)
+    except KeyError as error:
+        raise Refusal(
+            f"There is no study {name!r} in the storage; "
+            f"it holds {', '.join(optuna.get_all_study_names(storage)) or 'none'}."
+        ) from error
+    except (SQLAlchemyError, StorageInternalError) as error:
+        raise Refusal(f"Cannot read the storage: {cause(error)}.") from error
+    check_single(study)
+    return study
+
+
+def check_single(study: optuna.Study) -> None:
+    """Refuse a study with more than one objective."""
+    if len(study.directions) != 1:
+        raise Refusal(
+            f"The study {study.study_name!r} has {len(study.directions)} objectives; "
+            "stoic tunes one."
+        )
+
+
+def known_space(study: optuna.Study) -> Space | None:
+    """The search space a study was begun with; None if it has neither record nor trials."""
+    record = study.user_attrs.get(SPACE)
+    if isinstance(record, dict):
+        return {key: json_to_distribution(json.dumps(value)) for key, value in record.items()}
+    met: Space = {}
+    for trial in study.get_trials(deepcopy=False):
+        met.update(trial.distributions)
+    return met or None
+
+
+def _difference(known: Space, asked: Space) -> str:
+    for name in known.keys() | asked.keys():
+        if name not in asked:
+            return f"it has {name!r}, the request does not"
+        if name not in known:
+            return f"it has no {name!r}"
+        if known[name] != asked[name]:
+            return f"{name!r} is {known[name]} in it, and {asked[name]} in the request"
+    raise AssertionError("the spaces are equal")
+
+
+def claim(study: optuna.Study, space: Space, trials: int, me: Worker) -> Trial | None:
+    """Take the next trial of a study that shall have `trials` of them; None if all are taken.
+
+    The numbers 0 to `trials` - 1 are given out, each once, by the storage. The trial carries the
+    name of its worker from the moment it exists, so that a death can be told from a long run.
+    """
+    storage = study._storage
+    stand = study.get_trials(deepcopy=False)
+    taken = [trial for trial in stand if trial.state != TrialState.WAITING]
+    if len(taken) >= trials:
+        return None
+    if len(taken) < len(stand):
+        trial = study.ask()  # the user, or a worker that took one too many, has queued one
+        storage.set_trial_system_attr(trial._trial_id, WORKER, me.record())
+    else:
+        # As Study.ask does, but in one transaction with the worker's name.
+        study._thread_local.cached_all_trials = None
+        template = create_trial(state=TrialState.RUNNING, system_attrs={WORKER: me.record()})
+        trial = Trial(study, storage.create_new_trial(study._study_id, template))
+    if trial.number >= trials:  # another worker was quicker: back into the queue, for a longer run
+        storage.set_trial_state_values(trial._trial_id, state=TrialState.WAITING)
+        return None
+    for name, distribution in space.items():
+        trial._suggest(name, distribution)
+    return trial
+
+
+def record_program(trial: Trial, pid: int, me: Worker) -> None:
+    """Note the process that a trial runs, so that it can be stopped should its worker die."""
+    record = Worker.of(pid, me).record()
+    trial.storage.set_trial_system_attr(trial._trial_id, PROGRAM, record)
+
+
+def finish(study: optuna.Study, trial: Trial, result: Result) -> FrozenTrial:
+    """Tell the storage how a trial ended; a value goes in first of all.
+
+    Raises:
+        Refusal: the storage failed; the sentence holds the value, so that it is not lost.
+    """
+    if result.value is not None:
+        value = result.value
+        return patiently(
+            lambda: study.tell(trial, value, skip_if_finished=True),
+            f"Could not store the value {value!r} of trial {trial.number}",
+        )
+
+    def fail() -> FrozenTrial:
+        with contextlib.suppress(UpdateFinishedTrialError):
+            trial.set_user_attr(FAILURE, result.failure)
+            if result.errors.strip():
+                trial.set_user_attr(ERRORS, result.errors.strip()[-1000:])
+        return study.tell(trial, state=TrialState.FAIL, skip_if_finished=True)
+
+    return patiently(fail, f"Could not store that trial {trial.number} failed ({result.failure})")
+
+
+def tell_number(
+    study: optuna.Study, number: int, value: float | None, state: str | None, skip: bool
+) -> FrozenTrial:
+    """End the trial with this number; nan fails it.
+
+    Args:
+        number: of the trial.
+        value: its value, None for a trial that has none.
+        state: "complete", "pruned" or "fail"; None for complete, or fail if the value is nan.
+        skip: whether a trial that has ended already is left as it is.
+
+    Raises:
+        Refusal: there is no such trial, it has ended, or value and state do not fit together.
+    """
+    if state is None:
+        state = "fail" if value is not None and math.isnan(value) else "complete"
+    if state == "fail" and value is not None and math.isnan(value):
+        value = None
+    try:
+        return study.tell(number, value, TrialState[state.upper()], skip_if_finished=skip)
+    except (ValueError, UpdateFinishedTrialError) as error:
+        raise Refusal(f"Cannot tell trial {number}: {error}") from error
+
+
+def bury(study: optuna.Study) -> list[int]:
+    """Mark the running trials of dead workers as failed, and stop what they left running.
+
+    A trial of a living worker, of another machine, or of nobody we know is left alone.
+
+    Returns:
+        their numbers.
+    """
+    storage = study._storage
+    buried = []
+    for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+        worker = Worker.from_record(trial.system_attrs.get(WORKER))
+        if worker is None or worker.alive is not False:
+            continue
+        program = Worker.from_record(trial.system_attrs.get(PROGRAM))
+        if program is not None and program.alive:
+            kill_group(program.pid)
+        with contextlib.suppress(UpdateFinishedTrialError):  # by another worker, just now
+            if FAILURE not in trial.user_attrs:
+                storage.set_trial_user_attr(trial._trial_id, FAILURE, "its worker died")
+            storage.set_trial_state_values(trial._trial_id, state=TrialState.FAIL)
+            buried.append(trial.number)
+    return buried
+
+
+def holder(trial: FrozenTrial) -> str:
+    """Who runs a trial, in words."""
+    worker = Worker.from_record(trial.system_attrs.get(WORKER))
+    return "somebody who left no name" if worker is None else str(worker)
+
+
+def failures(trials: list[FrozenTrial]) -> Mapping[str, list[int]]:
+    """Reason -> numbers of the trials that failed for it, the most frequent first."""
+    reasons: dict[str, list[int]] = {}
+    for trial in trials:
+        if trial.state == TrialState.FAIL:
+            reason: Any = trial.user_attrs.get(FAILURE, "no reason recorded")
+            reasons.setdefault(str(reason), []).append(trial.number)
+    return dict(sorted(reasons.items(), key=lambda item: -len(item[1])))

@@ -1,0 +1,204 @@
+"""What a study has come to: observed best, recommended, what was distrusted and why."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import optuna
+from optuna.trial import FrozenTrial, TrialState
+
+from stoic.integrations.optuna import Explanation, Row
+from stoic.tuning.campaign import explanation
+from stoic.tuning.study import COMMAND, ERRORS, FAILURE, failures, holder
+from stoic.tuning.template import Template, fixed_values
+
+DISTRUSTED = 0.5  # trust below this
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A study at one moment.
+
+    Fields:
+        name, direction: of the study.
+        counts: state in lower case -> number of trials in it, states without a trial left out.
+        explanation: of its values; None before there is any.
+        failures: reason -> numbers of the trials that failed for it.
+        said: reason -> last line that the last such trial wrote to standard error, if any.
+        running: number of a running trial -> who runs it.
+        command: what would run the recommended trial again, None if stoic does not know.
+    """
+
+    name: str
+    direction: str
+    counts: Mapping[str, int]
+    explanation: Explanation | None
+    failures: Mapping[str, list[int]]
+    said: Mapping[str, str]
+    running: Mapping[int, str]
+    command: str | None
+
+    @classmethod
+    def of(cls, study: optuna.Study) -> Summary:
+        """Summarise a study; costs one fit of the model."""
+        trials = study.get_trials(deepcopy=False)
+        states = [trial.state.name.lower() for trial in trials]
+        known = explanation(study)
+        return cls(
+            name=study.study_name,
+            direction=study.direction.name.lower(),
+            counts={state: states.count(state) for state in sorted(set(states))},
+            explanation=known,
+            failures=failures(trials),
+            said={
+                str(trial.user_attrs.get(FAILURE)): str(trial.user_attrs[ERRORS]).splitlines()[-1]
+                for trial in trials
+                if trial.user_attrs.get(ERRORS)
+            },
+            running={
+                trial.number: holder(trial) for trial in trials if trial.state == TrialState.RUNNING
+            },
+            command=_command(study, known.recommended if known else None),
+        )
+
+    @property
+    def distrusted(self) -> list[Row]:
+        """Values with a trust below `DISTRUSTED`, in the order of trials."""
+        if self.explanation is None:
+            return []
+        return [row for row in self.explanation.rows if row.trust < DISTRUSTED]
+
+    def text(self) -> str:
+        """For people, several lines."""
+        counts = ", ".join(f"{count} {state}" for state, count in self.counts.items())
+        lines = [
+            f"study {self.name} ({self.direction}): {sum(self.counts.values())} trials"
+            + (f": {counts}" if counts else "")
+        ]
+        known = self.explanation
+        if known is None:
+            lines.append("observed best  none: no trial has a value yet")
+        else:
+            lines += _best_lines(known)
+            if self.command is not None:
+                lines.append(f"run it again   {self.command}")
+            lines.append(f"distrusted     {len(self.distrusted) or 'none'}")
+            lines += [f"  trial {row.number}: {why(row)}" for row in self.distrusted]
+        failed = sum(len(numbers) for numbers in self.failures.values())
+        lines.append(f"failed         {failed or 'none'}")
+        for reason, numbers in self.failures.items():
+            lines.append(
+                f"  {len(numbers)} x {reason}: trial{'s' * (len(numbers) > 1)} {_some(numbers)}"
+            )
+            if reason in self.said:
+                lines.append(f"    {self.said[reason]}")
+        lines += [
+            f"running        trial {number}, by {who} "
+            f"(if that is gone: stoic tell --trial-number {number} --state fail)"
+            for number, who in self.running.items()
+        ]
+        return "\n".join(lines)
+
+    def record(self) -> dict[str, Any]:
+        """For programs: a JSON object; an infinite number is the text "inf" or "-inf"."""
+        known = self.explanation
+        recommended = None
+        if known is not None and known.recommended is not None:
+            recommended = {
+                "number": known.recommended.number,
+                "params": known.recommended.params,
+                "value": number(known.recommended.value),
+                "mean": number(known.recommended_mean),
+                "std": number(known.recommended_std),
+            }
+        return {
+            "study": self.name,
+            "direction": self.direction,
+            "counts": dict(self.counts),
+            "observed_best": None if known is None else _told(known.observed_best),
+            "recommended": recommended,
+            "model_optimum": None
+            if known is None
+            else {"params": known.model_optimum, "mean": number(known.model_optimum_mean)},
+            "distrusted": [row.number for row in self.distrusted],
+            "trials": [
+                {
+                    "number": row.number,
+                    "value": number(row.value),
+                    "expected": number(row.expected),
+                    "sd": number(row.sd),
+                    "trust": number(row.trust),
+                }
+                for row in (known.rows if known else ())
+            ],
+            "failed": {reason: list(numbers) for reason, numbers in self.failures.items()},
+            "running": {str(key): who for key, who in self.running.items()},
+            "command": self.command,
+        }
+
+
+def why(row: Row) -> str:
+    """What was told, what was expected, and how much that is believed."""
+    return (
+        f"told {row.value:.6g}, expected {row.expected:.6g} +- {row.sd:.2g}, trust {row.trust:.2f}"
+    )
+
+
+def number(value: float | None) -> float | str | None:
+    """A number that JSON can hold."""
+    if value is None or math.isfinite(value):
+        return value
+    return str(value)
+
+
+def setting(params: Mapping[str, Any]) -> str:
+    """Parameters in one line, in full precision."""
+    return "  ".join(f"{name}={value}" for name, value in params.items())
+
+
+def _best_lines(known: Explanation) -> list[str]:
+    lines = []
+    best = known.observed_best
+    if best is None:
+        lines.append("observed best  none: no value is finite")
+    else:
+        trust = next((row.trust for row in known.rows if row.number == best.number), math.nan)
+        note = f", distrusted (trust {trust:.2f})" if trust < DISTRUSTED else ""
+        lines.append(f"observed best  trial {best.number}: told {best.value:.6g}{note}")
+        lines.append(f"               {setting(best.params)}")
+    if known.recommended is None:
+        lines.append("recommended    none")
+    else:
+        lines.append(
+            f"recommended    trial {known.recommended.number}: estimated "
+            f"{known.recommended_mean:.6g} +- {known.recommended_std:.2g}, "
+            f"told {known.recommended.value:.6g}"
+        )
+        lines.append(f"               {setting(known.recommended.params)}")
+    return lines
+
+
+def _command(study: optuna.Study, recommended: FrozenTrial | None) -> str | None:
+    arguments = study.user_attrs.get(COMMAND)
+    if recommended is None or not isinstance(arguments, list):
+        return None
+    try:
+        values = fixed_values(recommended.number) | recommended.params
+        return shlex.join(Template(tuple(arguments)).fill(values))
+    except (KeyError, ValueError):  # recorded by something else
+        return None
+
+
+def _told(trial: FrozenTrial | None) -> dict[str, Any] | None:
+    if trial is None:
+        return None
+    return {"number": trial.number, "params": trial.params, "value": number(trial.value)}
+
+
+def _some(numbers: list[int], most: int = 12) -> str:
+    shown = ", ".join(map(str, numbers[:most]))
+    return shown + (f" and {len(numbers) - most} more" if len(numbers) > most else "")

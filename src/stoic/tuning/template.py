@@ -1,0 +1,112 @@
+"""A command with `{name}` where a parameter goes."""
+
+from __future__ import annotations
+
+import shlex
+import string
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stoic.refusal import Refusal
+
+RESERVED = {
+    "python": "the interpreter that runs stoic",
+    "trial": "the number of the trial",
+}
+
+
+@dataclass(frozen=True)
+class Template:
+    """The arguments of a program, with placeholders.
+
+    `{name}` stands for the value of a parameter, anywhere inside an argument and as often as
+    wanted; `{{` and `}}` stand for braces. `{python}` and `{trial}` are always there (`RESERVED`).
+    No shell is involved: an argument stays one argument whatever its value contains.
+
+    Fields:
+        arguments: the program and its arguments, as written.
+    """
+
+    arguments: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.arguments or not self.arguments[0]:
+            raise Refusal("There is no program to run: give a command after '--'.")
+        for argument in self.arguments:
+            _pieces(argument)
+
+    @classmethod
+    def parse(cls, command: str | Sequence[str]) -> Template:
+        """From a list of arguments, or one text that is split as a POSIX shell would split it."""
+        if not isinstance(command, str):
+            return cls(tuple(command))
+        try:
+            return cls(tuple(shlex.split(command)))
+        except ValueError as error:
+            raise Refusal(f"Cannot split the command {command!r}: {error}.") from error
+
+    @property
+    def placeholders(self) -> set[str]:
+        """Names between braces, the reserved ones included."""
+        return {
+            name for argument in self.arguments for _, name in _pieces(argument) if name is not None
+        }
+
+    def check(self, parameters: Iterable[str]) -> None:
+        """Refuse a parameter that is not used and a placeholder that is not a parameter."""
+        names = set(parameters)
+        for name in sorted(names & RESERVED.keys()):
+            raise Refusal(f"{name!r} cannot name a parameter: {{{name}}} is {RESERVED[name]}.")
+        for name in sorted(names - self.placeholders):
+            raise Refusal(
+                f"The parameter {name!r} is not used: the command {self} has no {{{name}}}."
+            )
+        for name in sorted(self.placeholders - names - RESERVED.keys()):
+            raise Refusal(
+                f"The command has a placeholder {{{name}}} but there is no parameter {name!r}; "
+                "for a brace itself write {{ or }}."
+            )
+
+    def fill(self, values: Mapping[str, Any]) -> list[str]:
+        """The arguments with every placeholder replaced by `str` of its value."""
+        return [
+            "".join(
+                text + ("" if name is None else str(values[name]))
+                for text, name in _pieces(argument)
+            )
+            for argument in self.arguments
+        ]
+
+    def __str__(self) -> str:
+        return " ".join(
+            argument
+            if argument and not set(argument) & set(" \t\n\"'\\")
+            else shlex.quote(argument)
+            for argument in self.arguments
+        )
+
+
+def fixed_values(trial: int) -> dict[str, Any]:
+    """The values of the `RESERVED` placeholders."""
+    return {"python": sys.executable, "trial": trial}
+
+
+def _pieces(argument: str) -> list[tuple[str, str | None]]:
+    """Split into (literal text, placeholder after it or None)."""
+    try:
+        parsed = list(string.Formatter().parse(argument))
+    except ValueError as error:
+        raise Refusal(
+            f"Cannot read the braces of {argument!r}: for a brace itself write {{{{ or }}}}."
+        ) from error
+    pieces = []
+    for text, name, form, conversion in parsed:
+        if name is not None and (not name or form or conversion):
+            raise Refusal(
+                f"Cannot read the braces of {argument!r}: a placeholder is {{name}} and nothing "
+                "else; for a brace itself write {{ or }}."
+            )
+        pieces.append((text, name))
+    return pieces

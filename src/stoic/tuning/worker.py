@@ -1,0 +1,114 @@
+"""Who runs a trial, and whether that process is still alive."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import subprocess
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A process, named so that no other process is ever taken for it.
+
+    Fields:
+        host: host name, machine id and process namespace: where `pid` means something.
+        boot: identity of the machine's current run, empty where unknown.
+        pid: process id.
+        started: when the process started, as the system tells it, empty where unknown.
+    """
+
+    host: str
+    boot: str
+    pid: int
+    started: str
+
+    @classmethod
+    def current(cls) -> Worker:
+        """The process that asks."""
+        return cls(_host(), _boot(), os.getpid(), _started(os.getpid()))
+
+    @classmethod
+    def of(cls, pid: int, beside: Worker) -> Worker:
+        """A process on the machine where `beside` runs: this one."""
+        return cls(beside.host, beside.boot, pid, _started(pid))
+
+    @classmethod
+    def from_record(cls, record: object) -> Worker | None:
+        """From what `record` gave; None if that is not what this is."""
+        if not isinstance(record, dict):
+            return None
+        try:
+            return cls(
+                str(record["host"]),
+                str(record["boot"]),
+                int(record["pid"]),
+                str(record["started"]),
+            )
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    def record(self) -> dict[str, Any]:
+        """As JSON, for a storage."""
+        return asdict(self)
+
+    @property
+    def alive(self) -> bool | None:
+        """Whether the process still runs; None if that cannot be told from here."""
+        if self.host != _host():
+            return None
+        if self.boot != _boot():
+            return False
+        return _started(self.pid) == self.started and _started(self.pid) != ""
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host.split('/')[0]}"
+
+
+@functools.cache
+def _host() -> str:
+    machine = ""
+    for place in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
+        machine = machine or _content(place)
+    try:
+        namespace = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        namespace = ""
+    return f"{platform.node()}/{machine}/{namespace}"
+
+
+@functools.cache
+def _boot() -> str:
+    return _content("/proc/sys/kernel/random/boot_id")
+
+
+def _started(pid: int) -> str:
+    """Start time of a process; empty if there is no such process, or only its corpse."""
+    stat = _content(f"/proc/{pid}/stat")
+    if stat:
+        fields = stat.rpartition(")")[2].split()  # after the name, which may hold anything
+        return "" if fields[0] in "ZX" else fields[19]
+    if os.path.exists("/proc/self/stat"):
+        return ""
+    try:
+        told = subprocess.run(
+            ["ps", "-o", "state=,lstart=", "-p", str(pid)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError:
+        return ""
+    state, _, started = told.stdout.strip().partition(" ")
+    return "" if state.startswith("Z") else started.strip()
+
+
+def _content(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
