@@ -1,0 +1,95 @@
+"""What bounds an adversary. Spending is recorded in a ``Ledger`` that the environment keeps."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What an adversary has spent so far.
+
+    Attributes
+    ----------
+    count:
+        Number of observations changed.
+    magnitude:
+        Sum of the absolute changes; infinite once a value was replaced by nan or an infinity.
+    """
+
+    count: int = 0
+    magnitude: float = 0.0
+
+    def record(self, observed: float, told: float) -> None:
+        """Book one change of ``observed`` into ``told``."""
+        change = abs(told - observed)
+        self.count += 1
+        self.magnitude += math.inf if math.isnan(change) else change
+
+
+class Budget(Protocol):
+    """The bound on what an adversary may do."""
+
+    def allow(self, wanted: float, observed: float, t: int, spent: Ledger) -> float:
+        """What may be told in this round, where the attack wants ``wanted``.
+
+        Between ``observed`` (nothing is left) and ``wanted`` (enough is left), both included.
+        It is asked only where ``wanted`` differs from ``observed``; it must not change ``spent``.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Unlimited:
+    """The neutral budget: everything is allowed."""
+
+    def allow(self, wanted: float, observed: float, t: int, spent: Ledger) -> float:
+        """``wanted``."""
+        return wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Frequency:
+    """At most ``count`` observations may be replaced, by anything [Ezzerg2026]_ (definition 2.1).
+
+    Attributes
+    ----------
+    count:
+        T_c, at least 0.
+    releases:
+        Rounds, in rising order, at each of which one more replacement becomes available; what is
+        not used stays available. Empty: all of them are available from the first round.
+    """
+
+    count: int
+    releases: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.count < 0:
+            raise ValueError(f"A number of corruptions is at least 0, got {self.count}.")
+        if list(self.releases) != sorted(self.releases):
+            raise ValueError(f"Release rounds must rise, got {self.releases}.")
+
+    def allow(self, wanted: float, observed: float, t: int, spent: Ledger) -> float:
+        """``wanted`` while the count lasts, then ``observed``."""
+        available = self.count
+        if self.releases:
+            available = min(available, bisect_right(self.releases, t))
+        return wanted if spent.count < available else observed
+
+
+def cube_root(rounds: int) -> int:
+    """floor(T^(1/3)) in whole numbers: the corruption count of [Ezzerg2026]_ (4 for T = 64)."""
+    if rounds < 0:
+        raise ValueError(f"A number of rounds is at least 0, got {rounds}.")
+    root = int(rounds ** (1 / 3)) + 1  # at least the true root, whatever the rounding
+    while root**3 > rounds:
+        root -= 1
+    return root
+
+
+def cubic_releases(count: int) -> tuple[int, ...]:
+    """Rounds 1, 8, 27, 64, ...: at round t, floor(t^(1/3)) corruptions have been released."""
+    return tuple(k**3 for k in range(1, count + 1))

@@ -1,0 +1,116 @@
+"""The world: a problem, its noise and its adversary. One of the two places where state lives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from stoic.adversaries.base import Adversary, same
+from stoic.adversaries.budgets import Ledger
+from stoic.adversaries.noise import Gaussian, Noise
+from stoic.data import Array, Outcome
+from stoic.domains import Finite, as_points
+from stoic.problems.base import Problem
+
+_BLOCK = 1024  # draws taken at once: amortises the call, and costs nothing where rounds are few
+
+
+class Environment:
+    """Answers queries: f(x), plus the round's noise, plus what an adversary makes of it.
+
+    Initial design, its noise, the noise of the rounds and the adversary have separate streams
+    spawned from ``seed``. The noise of round t is the t-th draw of its stream whatever was asked
+    before, so methods run with the same seed are compared on the same draws.
+
+    Attributes
+    ----------
+    problem:
+        What is optimised; its domain decides which points may be asked.
+    noise:
+        Drawn once per round.
+    adversary:
+        Attack and budget. The budget is enforced here, for every attack.
+    round:
+        How many rounds were played.
+    spent:
+        What the adversary has spent.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        noise: Noise | None = None,
+        adversary: Adversary | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.problem = problem
+        self.noise: Noise = Gaussian(0.0) if noise is None else noise
+        self.adversary = Adversary() if adversary is None else adversary
+        self.round = 0
+        self.spent = Ledger()
+        design, design_noise, noise_stream, adversary_stream = (
+            np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(4)
+        )
+        self._design = design
+        self._design_draws = self._draws(design_noise)
+        self._round_draws = self._draws(noise_stream)
+        self._adversary_rng = adversary_stream
+        self._values: list[tuple[Array, float]] = []
+        if isinstance(problem.domain, Finite):
+            points = problem.domain.points
+            self._values = list(zip(points, problem.value(points).tolist(), strict=True))
+        self._known = {pair[0].tobytes(): pair for pair in self._values}
+
+    def step(self, x: Array) -> Outcome:
+        """Play one round at ``x`` (d,); ``ValueError`` unless ``x`` is a point of the domain."""
+        executed, value = self._evaluate(x)
+        self.round += 1
+        observed = self.noise.apply(value, next(self._round_draws))
+        attack, budget = self.adversary.attack, self.adversary.budget
+        wanted = attack.rewrite(executed, value, observed, self.round, self._adversary_rng)
+        if same(wanted, observed):
+            return Outcome(executed, value, observed)
+        told = budget.allow(wanted, observed, self.round, self.spent)
+        if same(told, observed):
+            return Outcome(executed, value, observed)
+        self.spent.record(observed, told)
+        return Outcome(executed, value, told, corrupted=True)
+
+    def initial(self, design: int | Array) -> list[Outcome]:
+        """Clean outcomes, with noise but no adversary, that do not count as rounds.
+
+        Parameters
+        ----------
+        design:
+            Points of the domain, shape (n, d), or how many to spread over it (scrambled Sobol
+            points of a box, rows without repetition of a finite domain). Every method run with
+            the same seed meets the same points and the same noise.
+        """
+        if isinstance(design, int):
+            points = self.problem.domain.spread(design, self._design)
+        else:
+            points = design
+        outcomes = []
+        for x in points:
+            executed, value = self._evaluate(x)
+            observed = self.noise.apply(value, next(self._design_draws))
+            outcomes.append(Outcome(executed, value, observed))
+        return outcomes
+
+    def _evaluate(self, x: Array) -> tuple[Array, float]:
+        """The executed point (d,), a copy or a read-only row, and f there."""
+        known = self._known.get(x.tobytes())
+        if known is not None:  # the rows of a finite domain: the hot path
+            return known
+        executed = as_points(x, self.problem.domain.dim)
+        if len(executed) != 1:
+            raise ValueError(f"A round plays one point, got {len(executed)}.")
+        arms = self.problem.domain.locate(executed)
+        if arms is not None:  # a row written differently, as integers or with -0.0
+            return self._values[int(arms[0])]
+        return executed[0], float(self.problem.value(executed)[0])
+
+    def _draws(self, rng: np.random.Generator) -> Iterator[float]:
+        while True:
+            yield from self.noise.draw(rng, _BLOCK).tolist()

@@ -1,0 +1,73 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stoic.adversaries import Frequency, Ledger, Unlimited, cube_root
+from stoic.adversaries.budgets import cubic_releases
+
+
+@given(st.integers(0, 10**15))
+def test_cube_root_is_the_floor(rounds):
+    root = cube_root(rounds)
+    assert root**3 <= rounds < (root + 1) ** 3
+
+
+def test_cube_root_of_cubes_does_not_lose_one_to_rounding():
+    assert [cube_root(t) for t in (0, 1, 7, 8, 27, 30, 64, 100, 125, 1000)] == [
+        0, 1, 1, 2, 3, 3, 4, 4, 5, 10,
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="at least 0"):
+        cube_root(-1)
+
+
+def test_frequency_allows_its_count_and_no_more():
+    budget, spent = Frequency(2), Ledger()
+    told = []
+    for t in range(1, 6):
+        y = budget.allow(9.0, 1.0, t, spent)
+        told.append(y)
+        if y != 1.0:
+            spent.record(1.0, y)
+    assert told == [9.0, 9.0, 1.0, 1.0, 1.0]
+
+
+def test_releases_accumulate():
+    budget, spent = Frequency(4, cubic_releases(4)), Ledger()
+    assert budget.allow(9.0, 1.0, 1, spent) == 9.0
+    spent.record(1.0, 9.0)
+    assert budget.allow(9.0, 1.0, 7, spent) == 1.0
+    assert budget.allow(9.0, 1.0, 27, spent) == 9.0  # the second, kept since round 8
+    spent.record(1.0, 9.0)
+    assert budget.allow(9.0, 1.0, 27, spent) == 9.0  # the third
+    spent.record(1.0, 9.0)
+    assert budget.allow(9.0, 1.0, 63, spent) == 1.0
+    assert budget.allow(9.0, 1.0, 64, spent) == 9.0
+    assert cubic_releases(4) == (1, 8, 27, 64)
+
+
+def test_count_bounds_releases():
+    assert Frequency(0, (1, 2)).allow(9.0, 1.0, 5, Ledger()) == 1.0
+
+
+def test_ledger_books_changes_of_any_size():
+    ledger = Ledger()
+    ledger.record(1.0, -2.0)
+    assert (ledger.count, ledger.magnitude) == (1, 3.0)
+    ledger.record(1.0, math.nan)
+    assert (ledger.count, ledger.magnitude) == (2, math.inf)
+
+
+def test_asking_spends_nothing():
+    spent = Ledger(1, 2.0)
+    Frequency(3, (1, 8, 27)).allow(9.0, 1.0, 30, spent)
+    assert Unlimited().allow(math.inf, 1.0, 1, spent) == math.inf
+    assert spent == Ledger(1, 2.0)
+
+
+def test_impossible_budgets_are_refused():
+    with pytest.raises(ValueError, match="at least 0, got -1"):
+        Frequency(-1)
+    with pytest.raises(ValueError, match="must rise"):
+        Frequency(2, (8, 1))

@@ -1,0 +1,94 @@
+import math
+
+import numpy as np
+import pytest
+
+from stoic.adversaries import Adversary, Gaussian, Replace, Unlimited
+from stoic.data import Choice, Recommendation
+from stoic.environment import Environment
+from stoic.problems import forrester, hosaki
+from stoic.simulate import run
+
+
+class Memory:
+    """Asks at random and remembers what it was told."""
+
+    def __init__(self, domain, seed=0):
+        self.domain = domain
+        self.rng = np.random.default_rng(seed)
+        self.told = []
+
+    def ask(self):
+        return Choice(self.domain.sample(1, self.rng)[0])
+
+    def tell(self, x, y):
+        self.told.append((x.copy(), y))
+
+    def recommend(self):
+        x = self.domain.spread(1, np.random.default_rng(0))[0]
+        return Recommendation(x, 0.0, 0.0, 0.0, x, 0.0)
+
+
+def test_a_trace_is_what_the_learner_was_told():
+    problem = hosaki()
+    learner = Memory(problem.domain)
+    trace = run(learner, Environment(problem, Gaussian(0.1), seed=2), rounds=7, initial=4)
+    assert len(trace) == 11
+    assert trace.initial == 4
+    np.testing.assert_array_equal(trace.executed, [x for x, _ in learner.told])
+    np.testing.assert_array_equal(trace.observed, [y for _, y in learner.told])
+    np.testing.assert_allclose(trace.value, problem.value(trace.executed), rtol=1e-12)
+    np.testing.assert_array_equal(trace.chosen, trace.executed)
+
+
+def test_regrets():
+    problem = forrester()
+    trace = run(Memory(problem.domain), Environment(problem, Gaussian(5.0), seed=1), 20, initial=5)
+    gap = problem.optimum.value - problem.value(trace.executed)
+    np.testing.assert_allclose(trace.regret, gap, atol=1e-12)  # noiseless, all 25 rows
+    np.testing.assert_allclose(trace.cumulative_regret, np.cumsum(gap), rtol=1e-12)
+    np.testing.assert_allclose(trace.simple_regret[-1], gap.min(), atol=1e-12)
+    assert np.all(np.diff(trace.simple_regret) <= 0)
+    assert math.isnan(trace.inference_regret)
+
+
+def test_recommendation_is_scored_by_the_true_function():
+    problem = forrester()
+    learner = Memory(problem.domain)
+    trace = run(learner, Environment(problem, Gaussian(9.0)), 3, recommend=True)
+    expected = problem.optimum.value - problem.value(learner.recommend().x[None])[0]
+    assert trace.inference_regret == pytest.approx(expected)
+
+
+def test_methods_meet_the_same_design_noise_and_lies():
+    def play(seed):
+        problem = forrester()
+        adversary = Adversary(Replace({2: math.nan, 3: -math.inf}), Unlimited())
+        environment = Environment(problem, Gaussian(1.0), adversary, seed=5)
+        return run(Memory(problem.domain, seed), environment, 6, initial=3)
+
+    one, other = play(1), play(2)
+    assert not np.array_equal(one.executed, other.executed)
+    np.testing.assert_array_equal(one.executed[:3], other.executed[:3])
+    np.testing.assert_array_equal(one.observed[:3], other.observed[:3])
+    clean = ~one.corrupted
+    noise_one, noise_other = (t.observed - t.value for t in (one, other))
+    np.testing.assert_allclose(noise_one[clean], noise_other[clean], atol=1e-12)
+    np.testing.assert_array_equal(one.corrupted, [0, 0, 0, 0, 1, 1, 0, 0, 0])
+    assert math.isnan(one.observed[4])
+    assert one.observed[5] == -math.inf
+    assert np.all(np.isfinite(one.cumulative_regret))
+
+
+def test_a_played_environment_goes_on():
+    problem = forrester()
+    environment = Environment(problem, Gaussian(1.0), seed=0)
+    learner = Memory(problem.domain)
+    whole = run(Memory(problem.domain), Environment(problem, Gaussian(1.0), seed=0), 10)
+    parts = [run(learner, environment, 4), run(learner, environment, 6)]
+    np.testing.assert_array_equal(np.concatenate([p.observed for p in parts]), whole.observed)
+
+
+def test_negative_rounds_are_refused():
+    with pytest.raises(ValueError, match="at least 0, got -1"):
+        run(Memory(forrester().domain), Environment(forrester()), -1)
