@@ -16,6 +16,7 @@ from scipy import optimize
 from scipy.stats import qmc
 
 from stoic.data import Array, Integers
+from stoic.linalg import squared_distances
 
 Random = np.random.Generator
 
@@ -56,9 +57,14 @@ class Domain(Protocol):
         Extent in each coordinate, shape (d,), positive: the natural unit of lengthscales.
     """
 
-    dim: int
-    finite: bool
-    widths: Array
+    @property
+    def dim(self) -> int: ...
+
+    @property
+    def finite(self) -> bool: ...
+
+    @property
+    def widths(self) -> Array: ...
 
     def locate(self, x: Array) -> Integers | None:
         """Check that ``x`` (n, d) lies in the domain; row numbers (n,) if it is finite.
@@ -90,7 +96,7 @@ def as_points(x: object, dim: int) -> Array:
     if points.ndim != 2 or points.shape[1] != dim:
         raise ValueError(
             f"An input of this domain has {dim} coordinate{'s' * (dim != 1)}, "
-            f"got an array of shape {np.shape(x)}: pass shape ({dim},) or (n, {dim})."
+            f"got an array of shape {np.asarray(x).shape}: pass shape ({dim},) or (n, {dim})."
         )
     if not np.all(np.isfinite(points)):
         row = int(np.argmax(~np.isfinite(points).all(axis=1)))
@@ -224,8 +230,8 @@ class Lattice:
     columns:
         The coordinates, shape (c,).
     values:
-        The allowed values, shape (k, c): one column for an integer, an identity matrix for a
-        category encoded by one coordinate per choice.
+        The allowed values, shape (k, c): one column, increasing, for an integer; an identity matrix
+        for a category encoded by one coordinate per choice.
     """
 
     columns: Integers
@@ -234,13 +240,13 @@ class Lattice:
     def nearest(self, x: Array) -> Array:
         """The row of ``values`` closest to each row of ``x`` (n, d), shape (n, c)."""
         offered = x[:, self.columns]
-        if len(self.columns) == 1:  # sorted values: a bisection instead of all distances
+        if len(self.columns) == 1 and len(self.values) > 1:  # sorted: bisect
             grid = self.values[:, 0]
             right = np.clip(np.searchsorted(grid, offered[:, 0]), 1, len(grid) - 1)
-            left = right - 1
-            closer = offered[:, 0] - grid[left] <= grid[right] - offered[:, 0]
-            return self.values[np.where(closer, left, right)]
-        return self.values[np.argmax(offered @ self.values.T, axis=1)]
+            closer = offered[:, 0] - grid[right - 1] <= grid[right] - offered[:, 0]
+            return self.values[np.where(closer, right - 1, right)]
+        nearest = np.argmin(squared_distances(offered, self.values), axis=1)
+        return np.asarray(self.values[nearest])
 
 
 @lru_cache(maxsize=64)

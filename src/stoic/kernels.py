@@ -17,7 +17,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from stoic.data import Array
+from stoic.data import Array, Integers
 from stoic.linalg import squared_distances
 
 Pull = Callable[[Array], Array]
@@ -143,7 +143,8 @@ class Stationary(ABC):
 
         def pull(W: Array) -> Array:
             B = W * slope
-            return 2.0 * (B.sum(axis=1)[:, None] * from_x - B @ from_z) / self.lengthscale
+            differences: Array = B.sum(axis=1)[:, None] * from_x - B @ from_z
+            return 2.0 * differences / self.lengthscale
 
         return K, pull
 
@@ -217,7 +218,8 @@ class Linear:
         return np.asarray((x / self.lengthscale**2) @ z.T)
 
     def diagonal(self, x: Array) -> Array:
-        return np.sum((x / self.lengthscale) ** 2, axis=1)
+        squares: Array = np.sum((x / self.lengthscale) ** 2, axis=1)
+        return squares
 
     def wrt_theta(self, x: Array) -> tuple[Array, Pull]:
         scaled = x / self.lengthscale
@@ -323,8 +325,8 @@ class Precomputed:
         object.__setattr__(self, "matrix", matrix)
 
     @staticmethod
-    def _rows(x: Array) -> Array:
-        return np.asarray(x[:, 0].astype(np.intp))
+    def _rows(x: Array) -> Integers:
+        return x[:, 0].astype(np.intp)
 
     @property
     def theta(self) -> Array:
@@ -338,10 +340,10 @@ class Precomputed:
         return self
 
     def __call__(self, x: Array, z: Array) -> Array:
-        return self.matrix[np.ix_(self._rows(x), self._rows(z))]
+        return np.asarray(self.matrix[np.ix_(self._rows(x), self._rows(z))])
 
     def diagonal(self, x: Array) -> Array:
-        return np.diagonal(self.matrix)[self._rows(x)]
+        return np.asarray(np.diagonal(self.matrix)[self._rows(x)])
 
     def wrt_theta(self, x: Array) -> tuple[Array, Pull]:
         return self(x, x), lambda A: np.empty(0)

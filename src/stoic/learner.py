@@ -84,12 +84,18 @@ class Learner:
         return Observations(self._x[:n], self._observed[:n], self._noise[:n], arms)
 
     @overload
-    def ask(self, n: None = None, *, among: object = None) -> Choice: ...
+    def ask(
+        self, n: None = None, *, among: object = None, pending: object | None = None
+    ) -> Choice: ...
 
     @overload
-    def ask(self, n: int, *, among: object = None) -> list[Choice]: ...
+    def ask(
+        self, n: int, *, among: object = None, pending: object | None = None
+    ) -> list[Choice]: ...
 
-    def ask(self, n: int | None = None, *, among: object = None) -> Choice | list[Choice]:
+    def ask(
+        self, n: int | None = None, *, among: object = None, pending: object | None = None
+    ) -> Choice | list[Choice]:
         """Where to evaluate next: one choice, or a list of ``n`` to be evaluated in parallel.
 
         Choices that were handed out and not told yet are taken into account, so asking twice gives
@@ -102,6 +108,9 @@ class Learner:
         among:
             The part of the domain that may be chosen this time: row numbers or a mask of a finite
             domain, or a smaller ``Box``.
+        pending:
+            Points on their way that somebody else keeps account of, shape (k, d). Then the learner
+            does not: it neither remembers these choices nor counts its own.
 
         Raises
         ------
@@ -112,10 +121,15 @@ class Learner:
         if count < 1:
             raise ValueError(f"Ask for at least one choice, got n={n}.")
         part = self.domain if among is None else self._part(among)
-        pending = np.array([choice.x for choice in self._pending]).reshape(-1, self.domain.dim)
-        view = View(self.domain, part, self.observations, pending, self.rng, self._band_since)
+        if pending is None:
+            on_their_way = np.array([choice.x for choice in self._pending])
+        else:
+            on_their_way = np.array(pending, dtype=float)
+        on_their_way = on_their_way.reshape(-1, self.domain.dim)
+        view = View(self.domain, part, self.observations, on_their_way, self.rng, self._band_since)
         choices, self._state = self.policy.choose(view, self._state, count)
-        self._pending += choices
+        if pending is None:
+            self._pending += choices
         return choices[0] if n is None else choices
 
     def tell(self, x: object, y: object, noise: object = None) -> None:
@@ -171,9 +185,11 @@ class Learner:
         """
         if not self._n:
             raise ValueError("Nothing was told yet, so there is nothing to recommend: ask, tell.")
-        observations = self.observations
         band = self._band_since(0)
-        tried = np.unique(observations.x, axis=0)
+        # A point of which nothing is known but a lie or a crash is not recommended.
+        believed = self.trust > 0.0
+        x = self.observations.x[believed if believed.any() else slice(None)]
+        tried = np.unique(x, axis=0)
         mean, _ = band.posterior.predict(tried)
         lower, upper = band.bounds(tried)
         best = int(np.argmax(lower))

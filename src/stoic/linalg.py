@@ -61,7 +61,7 @@ def cholesky_inverse(L: Array) -> Array:
     """(L L')^-1, symmetric to the last bit, shape (n, n)."""
     inverse = np.asarray(lapack.dpotri(L, lower=1)[0])
     # Only the lower triangle was written; the upper one of L is zero.
-    full = inverse + inverse.T
+    full: Array = inverse + inverse.T
     full.flat[:: len(L) + 1] *= 0.5
     return full
 

@@ -2,7 +2,9 @@
 
 Every recipe takes a domain first and builds a :class:`~stoic.learner.Learner`. With a ``prior`` its
 hyperparameters are used as they are; without one they are fitted before every question, in units of
-the domain's widths and of the results' scale.
+the domain's widths and of the results' scale. ``initial`` points of a design come first. A place
+whose results are not believed is asked again as long as its bound is the highest, or ``retries``
+times (:class:`~stoic.policies.ucb.UCB`).
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from stoic.confidence import (
     influence,
     psi,
 )
-from stoic.data import Array
+from stoic.data import Observations
 from stoic.defences import AdaptivePlateau, Anchored, Plateau, Trust
 from stoic.domains import Domain, Finite
 from stoic.kernels import Matern52, Scaled
@@ -49,6 +51,7 @@ def gp_ucb(
     confidence: Confidence | None = None,
     scale: Scale = mean_and_sd,
     initial: int = 0,
+    retries: int | None = None,
     seed: Seed = None,
 ) -> Learner:
     """GP-UCB [Srinivas2010]_: the baseline that believes everything.
@@ -64,7 +67,7 @@ def gp_ucb(
     """
     fitting = Given() if prior else Fitting(marginal_likelihood, scale)
     model = GaussianProcess(prior or family(domain), Trust(), fitting)
-    return Learner(domain, model, confidence or Schedule(), _policy(initial), seed)
+    return Learner(domain, model, confidence or Schedule(), _policy(initial, retries), seed)
 
 
 def fc_rcgp_ucb(
@@ -82,6 +85,7 @@ def fc_rcgp_ucb(
     norm: float = 1.0,
     scale: Scale = median_and_mad,
     initial: int = 0,
+    retries: int | None = None,
     seed: Seed = None,
 ) -> Learner:
     """Fixed-centre RCGP-UCB, Algorithm 1 of [Ezzerg2026]_.
@@ -92,7 +96,7 @@ def fc_rcgp_ucb(
 
     Parameters
     ----------
-    domain, prior, initial, seed:
+    domain, prior, initial, retries, seed:
         As in every recipe.
     constants:
         ``"practice"``: the width max(1, 1.7 sqrt(2 ln(t + 2))), without T_c. ``"theory"``: the
@@ -129,7 +133,7 @@ def fc_rcgp_ucb(
         defence = Plateau(half_width, shape, prior.mean, "noise" if unit == "noise" else "value")
     model = GaussianProcess(prior or family(domain), defence, _fitting(prior, scale))
     width = _width(domain, confidence, theory, corruptions, delta, norm)
-    return Learner(domain, model, width, _policy(initial), seed)
+    return Learner(domain, model, width, _policy(initial, retries), seed)
 
 
 def a2_rcgp_ucb(
@@ -149,6 +153,7 @@ def a2_rcgp_ucb(
     norm: float = 1.0,
     scale: Scale = median_and_mad,
     initial: int = 0,
+    retries: int | None = None,
     seed: Seed = None,
 ) -> Learner:
     """Anchor-adapt RCGP-UCB, Algorithm 2 of [Ezzerg2026]_.
@@ -162,6 +167,9 @@ def a2_rcgp_ucb(
         L_A of the anchor and L_R of the acting model.
     prequential:
         Weigh each observation once, by the anchor as it stood before it.
+    retries:
+        How often a place whose results are not believed is asked again, see
+        :class:`~stoic.policies.ucb.UCB`.
 
     Guarantee
     ---------
@@ -197,7 +205,7 @@ def a2_rcgp_ucb(
     )
     model = GaussianProcess(prior or family(domain), defence, fitting)
     width = _width(domain, confidence, theory, corruptions, delta, norm)
-    return Learner(domain, model, width, _policy(initial), seed)
+    return Learner(domain, model, width, _policy(initial, retries), seed)
 
 
 RECIPES: tuple[Callable[..., Learner], ...] = (gp_ucb, fc_rcgp_ucb, a2_rcgp_ucb)
@@ -208,13 +216,14 @@ def noise_bound(horizon: int, delta: float, noise: float) -> float:
     return math.sqrt(2.0 * noise * math.log(horizon / delta))
 
 
-def one(observed: Array) -> tuple[float, float]:
+def one(domain: Domain, observations: Observations) -> tuple[float, float]:
     """Location 0 and scale 1: results are in their own units."""
     return 0.0, 1.0
 
 
-def _policy(initial: int) -> Policy:
-    return Initial(UCB(), initial) if initial else UCB()
+def _policy(initial: int, retries: int | None = None) -> Policy:
+    policy = UCB(retries)
+    return Initial(policy, initial) if initial else policy
 
 
 def _fitting(prior: Prior | None, scale: Scale) -> Fitting | Given:

@@ -72,7 +72,7 @@ class Anchored(Defence):
         known = observations.until(max(len(observations) - 1, 0))
         anchor = self.anchor(domain, known, None if earlier is None else earlier.anchor)
         centre = anchor.predict(observations.x)[0] if len(observations) else np.empty(0)
-        return self._about(centre, self.scale(observations.observed)[1], anchor)
+        return self._about(centre, self.scale(domain, observations)[1], anchor)
 
     def _one_by_one(
         self, domain: Domain, observations: Observations, earlier: Settled | None
@@ -84,7 +84,7 @@ class Anchored(Defence):
             known = observations.until(row)
             anchor = self.anchor(domain, known, anchor)
             centres.append(float(anchor.predict(observations.x[[row]])[0][0]))
-            scales.append(self.scale(known.observed)[1])
+            scales.append(self.scale(domain, known)[1])
         if anchor is None:
             anchor = self.anchor(domain, observations, None)
         settled = self._about(np.array(centres), np.array(scales), anchor)

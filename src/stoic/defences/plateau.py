@@ -164,7 +164,7 @@ class AdaptivePlateau(Defence):
     def settle(
         self, domain: Domain, observations: Observations, previous: Stance | None = None
     ) -> Plateau:
-        centre, scale = self.scale(observations.observed)
+        centre, scale = self.scale(domain, observations)
         if self.half_width == "quantile":
             finite = observations.observed[np.isfinite(observations.observed)]
             residuals = np.abs(finite - centre) if len(finite) else np.zeros(1)

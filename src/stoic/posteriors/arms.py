@@ -86,12 +86,11 @@ class Arms:
         assert observations.arms is not None
         self = Arms(prior, stance, domain)
         kept = np.isfinite(targets.noise)
-        arms: Integers
-        rows: Integers
-        arms, rows = np.unique(observations.arms[kept], return_inverse=True)
+        played: tuple[Integers, Integers] = np.unique(observations.arms[kept], return_inverse=True)
+        arms, rows = played
         weights = 1.0 / targets.noise[kept]
-        precision = np.bincount(rows, weights, minlength=len(arms))
-        total = np.bincount(rows, weights * targets.values[kept], minlength=len(arms))
+        precision: Array = np.bincount(rows, weights, minlength=len(arms))
+        total: Array = np.bincount(rows, weights * targets.values[kept], minlength=len(arms))
         if len(arms):
             self._solve(arms, precision, total / precision)
             self.counts[arms] = np.bincount(rows, minlength=len(arms))

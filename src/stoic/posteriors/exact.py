@@ -140,16 +140,6 @@ class Exact:
             self.stance, rows, Targets(mean, np.full(k, self.prior.noise), np.ones(k))
         )
 
-    def leave_one_out(self) -> tuple[Array, Array]:
-        """Mean and variance of f at each row in the solve, given all others; both (k,).
-
-        Equations (5.12) of [Rasmussen2006]_, with the row's own noise taken off the variance.
-        """
-        inverse = linalg.cholesky_inverse(self.L)
-        precision = np.diagonal(inverse)
-        values = self.L @ self.residual + self.prior.mean
-        return values - self.alpha / precision, np.maximum(1.0 / precision - self.noise, 0.0)
-
 
 def _distrusted(targets: Targets) -> int:
     return int(np.count_nonzero(targets.trust < 1.0))

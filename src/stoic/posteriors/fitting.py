@@ -191,7 +191,7 @@ class Fitting:
 
         ``previous`` is the one fitted to fewer observations, where the search starts.
         """
-        location, scale = self.scale(observations.observed)
+        location, scale = self.scale(domain, observations)
         kernel = family.kernel if isinstance(family.kernel, Scaled) else Scaled(family.kernel)
         problem = _Problem(self, domain, observations, conditioning, kernel, location, scale)
         if problem.informative < 2:

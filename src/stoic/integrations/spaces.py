@@ -1,0 +1,190 @@
+"""Between Optuna's parameters and points of a box."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from scipy.stats import qmc
+
+from stoic.data import Array
+from stoic.domains import Box, Lattice
+
+# An integer or stepped range with more values than this is searched as if it were continuous.
+_FINE = 10_000
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """One numerical parameter as one coordinate of [0, 1], in its logarithm if it is log-scaled.
+
+    Attributes
+    ----------
+    distribution:
+        A float or integer distribution.
+    column:
+        The coordinate.
+    """
+
+    distribution: FloatDistribution | IntDistribution
+    column: int
+
+    @property
+    def columns(self) -> list[int]:
+        return [self.column]
+
+    def _scaled(self, value: Any) -> Any:
+        return np.log(value) if self.distribution.log else np.asarray(value, dtype=float)
+
+    def _ends(self) -> tuple[float, float]:
+        d = self.distribution
+        return float(self._scaled(d.low)), float(self._scaled(d.high))
+
+    def grid(self) -> Array | None:
+        """The values that are allowed, as coordinates, shape (k, 1); None if all are."""
+        d = self.distribution
+        if d.step is None or (isinstance(d, FloatDistribution) and d.log):
+            return None
+        count = round((d.high - d.low) / d.step) + 1
+        if count > _FINE:
+            return None
+        values = d.low + d.step * np.arange(count)
+        low, high = self._ends()
+        coordinates: Array = (self._scaled(values) - low) / (high - low)
+        return coordinates[:, None]
+
+    def encode(self, value: Any) -> list[float]:
+        low, high = self._ends()
+        return [float((self._scaled(value) - low) / (high - low))]
+
+    def decode(self, point: Array) -> Any:
+        d = self.distribution
+        low, high = self._ends()
+        value = low + float(point[self.column]) * (high - low)
+        value = float(np.exp(value)) if d.log else value
+        if d.step is not None and not (isinstance(d, FloatDistribution) and d.log):
+            value = d.low + d.step * round((value - d.low) / d.step)
+        value = min(max(value, d.low), d.high)
+        return round(value) if isinstance(d, IntDistribution) else value
+
+    def spread(self, u: float) -> list[float]:
+        """The coordinate at quantile ``u`` of the uniform distribution over the values."""
+        grid = self.grid()
+        if grid is None or self.distribution.log:
+            return [u]
+        return [float(grid[min(int(u * len(grid)), len(grid) - 1), 0])]
+
+
+@dataclass(frozen=True)
+class Category:
+    """One categorical parameter as one coordinate per choice, of which one is 1.
+
+    Attributes
+    ----------
+    distribution:
+        A categorical distribution.
+    first:
+        The first of its coordinates.
+    """
+
+    distribution: CategoricalDistribution
+    first: int
+
+    @property
+    def columns(self) -> list[int]:
+        return list(range(self.first, self.first + len(self.distribution.choices)))
+
+    def grid(self) -> Array:
+        return np.eye(len(self.distribution.choices))
+
+    def encode(self, value: Any) -> list[float]:
+        index = int(self.distribution.to_internal_repr(value))
+        return [float(i == index) for i in range(len(self.distribution.choices))]
+
+    def decode(self, point: Array) -> Any:
+        return self.distribution.choices[int(np.argmax(point[self.columns]))]
+
+    def spread(self, u: float) -> list[float]:
+        k = len(self.distribution.choices)
+        return [float(i == min(int(u * k), k - 1)) for i in range(k)]
+
+
+class Encoding:
+    """A search space as a box, and back.
+
+    Parameters
+    ----------
+    space:
+        Names and distributions, none of them with a single value; the order is kept.
+    """
+
+    def __init__(self, space: Mapping[str, BaseDistribution]) -> None:
+        self.space = dict(space)
+        self.parts: dict[str, Coordinate | Category] = {}
+        column = 0
+        for name, distribution in space.items():
+            part: Coordinate | Category
+            if isinstance(distribution, CategoricalDistribution):
+                part = Category(distribution, column)
+            elif isinstance(distribution, FloatDistribution | IntDistribution):
+                part = Coordinate(distribution, column)
+            else:
+                raise ValueError(
+                    f"Parameter {name!r} has a distribution of an unknown kind, {distribution!r}: "
+                    "use a float, integer or categorical one."
+                )
+            self.parts[name] = part
+            column += len(part.columns)
+        lattices = [
+            Lattice(np.array(part.columns), grid)
+            for part in self.parts.values()
+            if (grid := part.grid()) is not None
+        ]
+        self.box = Box(np.zeros(column), np.ones(column), tuple(lattices))
+
+    def encode(self, parameters: Mapping[str, Any]) -> Array:
+        """The point of some parameters, shape (d,)."""
+        return np.array([
+            u for name, part in self.parts.items() for u in part.encode(parameters[name])
+        ])  # fmt: skip
+
+    def decode(self, point: Array) -> dict[str, Any]:
+        """The parameters at a point (d,), rounded to what their distributions allow."""
+        return {name: part.decode(point) for name, part in self.parts.items()}
+
+    def contains(self, parameters: Mapping[str, Any]) -> bool:
+        """Whether all parameters of the space are there, with values in their ranges."""
+        return all(
+            name in parameters
+            and distribution._contains(distribution.to_internal_repr(parameters[name]))
+            for name, distribution in self.space.items()
+        )
+
+    def part_with(self, fixed: Mapping[str, Any]) -> Box:
+        """The points whose parameters ``fixed`` have these values."""
+        columns = [c for name in fixed for c in self.parts[name].columns]
+        if not columns:
+            return self.box
+        values = np.concatenate([self.parts[name].encode(value) for name, value in fixed.items()])
+        others = tuple(
+            lattice for lattice in self.box.lattices if not set(lattice.columns) & set(columns)
+        )
+        here = Lattice(np.array(columns), values[None])
+        return Box(self.box.lower, self.box.upper, (*others, here))
+
+    def sobol(self, number: int, seed: int) -> dict[str, Any]:
+        """The parameters of point ``number`` of a scrambled Sobol sequence, one axis each."""
+        sequence = qmc.Sobol(len(self.parts), rng=np.random.default_rng(seed))
+        u = sequence.fast_forward(number).random(1)[0]
+        point = np.concatenate([
+            part.spread(u[i]) for i, part in enumerate(self.parts.values())
+        ])  # fmt: skip
+        return self.decode(point)

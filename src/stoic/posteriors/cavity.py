@@ -1,0 +1,25 @@
+"""The posterior without one of its rows, for all rows at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stoic.data import Array, Observations
+from stoic.posteriors.base import Posterior
+
+
+def given_the_others(posterior: Posterior, observations: Observations) -> tuple[Array, Array]:
+    """Mean and standard deviation of f at each observation, given all others, both (n,).
+
+    The posterior at row i, N(m, s), is that of the others times N(f; y_i, v_i), so the others say
+    N(m', s') with 1 / s' = 1 / s - 1 / v_i and m' / s' = m / s - y_i / v_i. It equals eqs. (5.12)
+    of [Rasmussen2006]_, without an inverse and on any domain.
+    """
+    targets = posterior.stance(observations, posterior.prior)
+    mean, std = posterior.predict(observations.x)
+    variance = np.maximum(std**2, np.finfo(float).tiny)
+    # 1 / s - 1 / v_i, times s: the share of the precision that the others contribute, in (0, 1].
+    share = np.maximum(1.0 - variance / targets.noise, 1e-12)
+    finite = np.isfinite(targets.noise)
+    pull = np.where(finite, variance / targets.noise, 0.0) * (mean - targets.values)
+    return mean + pull / share, np.sqrt(variance / share)
