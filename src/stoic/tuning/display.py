@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from optuna.trial import FrozenTrial, Trial
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
@@ -75,7 +76,8 @@ class LiveTable:
         self.live = Live(self._draw(), console=console, refresh_per_second=4)
 
     def _draw(self) -> Group:
-        return Group(self._table(), *(Text(note, style="yellow") for note in self.notes[-3:]))
+        notes = (Text(note, style="yellow") for note in self.notes[-3:])
+        return Group(self._table(), Text(self._stand()), *notes)
 
     def buried(self, numbers: list[int]) -> None:
         """Say whose trials were lost."""
@@ -102,14 +104,17 @@ class LiveTable:
         self.explanation = explain()
         self.live.update(self._draw(), refresh=True)
 
+    def _stand(self) -> str:
+        begun = 0 if not self.rows else max(row[0] for row in self.rows) + 1
+        said = f"{begun} of {self.total} trials begun"
+        if self.explanation is not None and self.explanation.recommended is not None:
+            said += f"; recommended so far: {_recommended(self.explanation)}"
+        return said
+
     def _table(self) -> Table:
         known = self.explanation
         best = known.recommended.number if known and known.recommended else None
-        done = 0 if not self.rows else max(row[0] for row in self.rows) + 1
-        caption = f"{done} of {self.total} trials begun"
-        if known is not None and known.recommended is not None:
-            caption += f"; recommended so far: {_recommended(known)}"
-        table = Table(caption=caption, caption_justify="left", pad_edge=False)
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
         names = list(dict.fromkeys(name for row in self.rows for name in row[1]))
         table.add_column("trial", justify="right")
         for name in names:

@@ -19,7 +19,7 @@ from stoic.tuning.program import Result
 from stoic.tuning.request import check_direction
 from stoic.tuning.space import parse_space
 from stoic.tuning.storage import open_storage
-from stoic.tuning.study import failures, open_study
+from stoic.tuning.study import failures, finish, open_study
 from stoic.tuning.worker import Worker
 
 
@@ -109,8 +109,8 @@ def tune(
             value = float(objective(dict(trial.params)))
         except catch as error:
             return Result(None, f"{type(error).__name__}: {error}"[:200], "", 0.0)
-        except BaseException:
-            study.tell(trial, state=TrialState.FAIL)
+        except BaseException as error:
+            finish(study, trial, Result(None, type(error).__name__, "", 0.0))
             raise
         if np.isnan(value):
             return Result(None, "the value is nan", "", 0.0)

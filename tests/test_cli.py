@@ -1,0 +1,298 @@
+"""The command line: what it prints, what it refuses, what it leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import optuna
+import pytest
+
+from stoic import cli
+
+SQUARE = ["--", sys.executable, "-S", "-c", "import sys; print(float(sys.argv[1]) ** 2)", "{x}"]
+X = ["--param", "x=float(-1, 1)"]
+
+
+@dataclass
+class Printed:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def stoic(tmp_path, monkeypatch, capsys):
+    """Run the command line in this process, in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPTUNA_STORAGE", raising=False)
+    verbosity = optuna.logging.get_verbosity()
+
+    def run(*arguments: str) -> Printed:
+        monkeypatch.setattr(sys, "argv", ["stoic", *arguments])
+        with pytest.raises(SystemExit) as ending:
+            cli.main()
+        captured = capsys.readouterr()
+        code = ending.value.code
+        return Printed(code if isinstance(code, int) else 0, captured.out, captured.err)
+
+    yield run
+    optuna.logging.set_verbosity(verbosity)
+
+
+def write_study(text: str = "", **changes: str) -> str:
+    content = text or (
+        '[study]\ntrials = 3\n[parameters]\nx = "float(-1, 1)"\n'
+        f"[program]\ncommand = {json.dumps(SQUARE[1:])}\n"
+    )
+    for old, new in changes.items():
+        content = content.replace(old, new)
+    Path("mine.toml").write_text(content)
+    return "mine.toml"
+
+
+def test_tune_show_and_the_mirrored_commands_agree(stoic):
+    first = stoic("tune", *X, "--trials", "4", "--seed", "1", *SQUARE)
+    assert first.code == 0
+    lines = first.out.splitlines()
+    assert [line.split()[:2] for line in lines[:4]] == [["trial", str(i)] for i in range(4)]
+    assert "study stoic (minimize): 4 trials: 4 complete" in lines
+    summary = "\n".join(lines[4:]) + "\n"
+    assert stoic("show").out == summary
+    assert stoic("show", "stoic", "--storage", "sqlite:///stoic.db").out == summary
+
+    record = json.loads(stoic("show", "--json").out)
+    assert record["counts"] == {"complete": 4}
+    listed = json.loads(stoic("trials", "-f", "json").out)
+    assert [trial["number"] for trial in listed] == [0, 1, 2, 3]
+    best = min(listed, key=lambda trial: trial["value"])
+    assert json.loads(stoic("best-trial", "-f", "json").out)["number"] == best["number"]
+    assert record["observed_best"]["number"] == best["number"]
+    table = stoic("best-trial").out
+    assert "observed best" in table
+    assert "recommended" in table
+    assert record["command"].endswith(f" {record['recommended']['params']['x']}")
+
+
+def test_tuning_again_resumes_to_the_total(stoic):
+    stoic("tune", *X, "--trials", "2", *SQUARE)
+    again = stoic("tune", *X, "--trials", "3", *SQUARE)
+    assert again.out.splitlines()[0].startswith("trial 2 ")
+    assert "3 trials: 3 complete" in again.out
+    done = stoic("tune", *X, "--trials", "3", *SQUARE)
+    assert done.code == 0
+    assert done.out.startswith("study stoic")
+
+
+def test_a_study_file(stoic):
+    assert "study mine (minimize): 3 trials" in stoic("tune", write_study()).out
+    assert "study mine (minimize): 3 trials" in stoic("show", "mine.toml").out
+    more = stoic("tune", "mine.toml", "--trials", "4", "--storage", "sqlite:///other.db")
+    assert "4 trials" in more.out
+    assert Path("other.db").exists()
+
+
+def test_the_storage_variable_is_honoured(stoic, monkeypatch):
+    monkeypatch.setenv("OPTUNA_STORAGE", "sqlite:///there.db")
+    stoic("tune", *X, "--trials", "1", *SQUARE)
+    assert Path("there.db").exists()
+    assert not Path("stoic.db").exists()
+    assert "1 trials" in stoic("show").out
+
+
+def test_when_everything_fails_the_reason_is_shown_and_the_code_is_1(stoic):
+    code = "import sys; sys.exit('no GPU')"
+    failed = stoic("tune", *X, "-n", "3", "--", sys.executable, "-S", "-c", code, "{x}")
+    assert failed.code == 1
+    assert "3 x exit code 1: trials 0, 1, 2" in failed.out
+    assert "    no GPU" in failed.out
+
+
+def test_lies_and_failures_are_told_apart(stoic):
+    code = (
+        "import os, sys; n = int(os.environ['STOIC_TRIAL']); x = float(sys.argv[1]);"
+        "print({12: 'nan', 14: '1e300', 16: '-inf', 17: -1e6}.get(n, x * x))"
+    )
+    program = ["--", sys.executable, "-S", "-c", code, "{{}}", "{x}"]
+    program[4] = code.replace("{", "{{").replace("}", "}}")
+    program = [*program[:5], "{x}"]
+    assert stoic("tune", *X, "-n", "24", "--seed", "0", *program).code == 0
+    record = json.loads(stoic("show", "--json").out)
+    assert record["counts"] == {"complete": 23, "fail": 1}
+    assert record["failed"] == {"the value is nan": [12]}
+    assert {14, 16, 17} <= set(record["distrusted"])
+    assert record["observed_best"] == {
+        "number": 17,
+        "params": record["observed_best"]["params"],
+        "value": -1e6,
+    }
+    assert record["recommended"]["value"] < 0.05
+    assert next(row for row in record["trials"] if row["number"] == 16)["value"] == "-inf"
+
+
+def test_create_ask_tell(stoic):
+    assert stoic("create-study", "--study-name", "s", "--direction", "maximize").out == "s\n"
+    again = stoic("create-study", "--study-name", "s")
+    assert again.code == 2
+    assert stoic("create-study", "--study-name", "s", "--skip-if-exists").out == "s\n"
+    space = json.dumps({"x": "float(0, 1)", "k": ["a", "b"]})
+    asked = json.loads(stoic("ask", "--study-name", "s", "--search-space", space).out)
+    assert asked["number"] == 0
+    assert asked["params"].keys() == {"x", "k"}
+    flat = json.loads(stoic("ask", "--study-name", "s", "--search-space", space, "--flatten").out)
+    assert flat.keys() == {"number", "params_x", "params_k"}
+    told = stoic("tell", "--study-name", "s", "--trial-number", "0", "--values", "-3.5")
+    assert told.out == "trial 0 is complete\n"
+    failed = stoic("tell", "--study-name", "s", "--trial-number", "1", "--state", "fail")
+    assert failed.out == "trial 1 is fail\n"
+    assert stoic("tell", "--study-name", "s", "--trial-number", "1", "--values", "3").code == 2
+    kept = stoic(
+        "tell", "--study-name", "s", "--trial-number", "0", "--values", "9", "--skip-if-finished"
+    )
+    assert kept.code == 0
+    values = [trial["value"] for trial in json.loads(stoic("trials", "-f", "json").out)]
+    assert values == [-3.5, None]
+
+
+def test_ask_knows_the_space_of_a_tuned_study_and_never_looks_abandoned(stoic):
+    stoic("tune", *X, "-n", "2", *SQUARE)
+    asked = json.loads(stoic("ask").out)
+    assert asked["number"] == 2
+    assert -1 <= asked["params"]["x"] <= 1
+    more = stoic("tune", *X, "-n", "5", *SQUARE)
+    assert "running        trial 2, by somebody who left no name" in more.out
+    assert "4 complete, 1 running" in more.out
+
+
+REFUSED = {
+    "nothing to do": (["tune"], "nothing to tune"),
+    "no command": (["tune", *X], "no program"),
+    "no parameter": (["tune", *SQUARE], "nothing to tune"),
+    "no placeholder": (["tune", *X, "-p", "y=float(0, 1)", *SQUARE], "'y' is not used"),
+    "no such parameter": (["tune", *X, *SQUARE, "{y}"], "no parameter 'y'"),
+    "empty range": (["tune", "-p", "x=float(1, 0)", *SQUARE], "empty"),
+    "log of nothing": (["tune", "-p", "x=float(0, 1, log)", *SQUARE], "above 0"),
+    "twice": (["tune", *X, *X, *SQUARE], "given twice"),
+    "no such program": (["tune", *X, "--", "no-such-program", "{x}"], "Cannot find the program"),
+    "direction": (["tune", *X, "--direction", "up", *SQUARE], "minimize or maximize"),
+    "trials": (["tune", *X, "--trials", "0", *SQUARE], "at least 1"),
+    "timeout": (["tune", *X, "--timeout", "-1", *SQUARE], "timeout must be"),
+    "value": (["tune", *X, "--value", "regex:(", *SQUARE], "regular expression"),
+    "no such file": (["tune", "none.toml"], "Cannot read the study file"),
+    "file and parameters": (["tune", "none.toml", *X], "leave out --param"),
+    "storage directory": (["tune", *X, "--storage", "sqlite:///no/x.db", *SQUARE], "no directory"),
+    "storage nonsense": (["tune", *X, "--storage", "nonsense", *SQUARE], "not a database URL"),
+    "storage class": (["tune", *X, "--storage-class", "X", *SQUARE], "Unknown storage class"),
+    "show nothing": (["show"], "There is no storage"),
+    "trials of nothing": (["trials"], "There is no storage"),
+    "best of nothing": (["best-trial"], "There is no storage"),
+    "ask nothing": (["ask"], "There is no storage"),
+    "ask not JSON": (["ask", "--search-space", "{"], "not JSON"),
+    "tell nothing": (["tell", "--trial-number", "0"], "nothing to tell"),
+    "tell a state": (["tell", "--trial-number", "0", "--state", "lost"], "state must be"),
+    "tell nobody": (["tell", "--trial-number", "0", "--values", "1"], "There is no storage"),
+    "format": (["trials", "-f", "xml"], "format must be"),
+    "create": (["create-study", "--direction", "up"], "minimize or maximize"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "said"), REFUSED.values(), ids=REFUSED)
+def test_a_refusal_is_one_sentence_and_leaves_nothing(stoic, arguments, said):
+    refused = stoic(*arguments)
+    assert refused.code == 2
+    assert refused.out == ""
+    assert said in refused.err
+    assert refused.err.startswith("stoic: ")
+    assert refused.err.count("\n") == 1
+    assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"trials": "trails"}, "Unknown key 'trails' in [study]: did you mean 'trials'?"),
+        ({"command": "comand"}, "did you mean 'command'?"),
+        ({"[study]": "[studies]"}, "did you mean 'study'?"),
+        ({"float(-1, 1)": "float(1, 1)"}, "empty"),
+        ({"{x}": ""}, "'x' is not used"),
+    ],
+)
+def test_a_wrong_study_file_is_refused_too(stoic, change, said):
+    refused = stoic("tune", write_study(**change))
+    assert refused.code == 2
+    assert said in refused.err
+    assert refused.err.count("\n") == 1
+    assert [path.name for path in Path().iterdir()] == ["mine.toml"]
+
+
+def test_a_study_with_another_space_or_direction_is_refused_and_left_as_it_is(stoic):
+    stoic("tune", *X, "-n", "2", *SQUARE)
+    before = stoic("trials", "-f", "json").out
+    for arguments, said in (
+        ([*X, "--direction", "maximize"], "is to minimize, not to maximize"),
+        (["-p", "x=float(-2, 1)"], "another search space"),
+    ):
+        refused = stoic("tune", *arguments, "-n", "9", *SQUARE)
+        assert refused.code == 2
+        assert said in refused.err
+        assert "--study-name" in refused.err
+    assert stoic("trials", "-f", "json").out == before
+    unknown = stoic("show", "nobody")
+    assert unknown.code == 2
+    assert "it holds stoic" in unknown.err
+
+
+def test_a_locked_database_is_waited_for_and_then_one_sentence(stoic):
+    import sqlite3
+
+    stoic("tune", *X, "-n", "1", *SQUARE)
+    held = sqlite3.connect("stoic.db", isolation_level=None)
+    held.execute("BEGIN EXCLUSIVE")
+    refused = stoic("tune", *X, "-n", "2", "--patience", "0.2", *SQUARE)
+    held.close()
+    assert refused.code == 2
+    assert "database is locked" in refused.err
+    assert refused.err.count("\n") == 1
+
+
+def test_the_version(stoic):
+    assert stoic("--version").out.split()[0] == "stoic"
+
+
+def test_an_unknown_option_is_code_2_without_a_traceback(stoic):
+    refused = stoic("tune", "--nonsense")
+    assert refused.code == 2
+    assert "Traceback" not in refused.err
+
+
+def test_help_imports_nothing_heavy():
+    """What makes `stoic --help` quick; the time itself is for the benchmarks."""
+    code = (
+        "import sys, stoic.cli as cli\n"
+        "sys.argv = ['stoic', '--help']\n"
+        "try:\n    cli.main()\nexcept SystemExit:\n    pass\n"
+        "heavy = {'optuna', 'scipy', 'matplotlib', 'sqlalchemy', 'joblib'} & set(sys.modules)\n"
+        "print(sorted(heavy), file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stderr.strip() == "[]"
+    assert "tune" in ran.stdout
+
+
+def test_a_closed_pipe_ends_quietly(tmp_path):
+    command = [sys.executable, "-m", "stoic", "tune", *X, "-n", "50", *SQUARE]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ)
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith(b"trial 0")
+    process.stdout.close()
+    begun = time.monotonic()
+    _, errors = process.communicate(timeout=30)
+    assert time.monotonic() - begun < 30
+    assert b"Traceback" not in errors

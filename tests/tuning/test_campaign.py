@@ -1,0 +1,252 @@
+"""`stoic tune` as real processes that are killed, interrupted, doubled and starved.
+
+What can be claimed after kill -9. Stoic prints a line for a trial after the storage has its value.
+So every printed value must be in the storage. A value that the program has printed but that stoic
+had not stored when it was killed cannot be known to anyone: its trial is marked as failed, and it
+is never run again under the same number. The program writes each value it computes to a log of
+its own, so that the storage can be checked against what was truly computed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import optuna
+import pytest
+from optuna.trial import FrozenTrial, TrialState
+
+from stoic.tuning.worker import Worker
+
+PROGRAM = """
+import os, sys, time
+x, pause, log = float(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
+time.sleep(pause)
+line = f"{os.environ['STOIC_TRIAL']} {os.getpid()} {x * x!r}\\n"
+descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+os.write(descriptor, line.encode())
+os.fsync(descriptor)
+print(x * x)
+"""
+
+
+class Campaign:
+    """A study in a directory of its own, worked on by processes."""
+
+    def __init__(self, directory: Path, pause: float) -> None:
+        self.directory = directory
+        self.log = directory / "log"
+        self.program = directory / "program.py"
+        self.program.write_text(PROGRAM)
+        self.pause = pause
+
+    def start(self, trials: int, output: Path | None = None, *more: str) -> subprocess.Popen[bytes]:
+        command = [
+            sys.executable,
+            "-m",
+            "stoic",
+            "tune",
+            "--param",
+            "x=float(-1, 1)",
+            "--seed",
+            "0",
+        ]
+        command += ["--trials", str(trials), "--startup", "1000", *more, "--"]
+        command += ["{python}", "-S", str(self.program), "{x}", str(self.pause), str(self.log)]
+        with open(output or os.devnull, "ab") as told:
+            return subprocess.Popen(
+                command, cwd=self.directory, stdout=told, stderr=subprocess.STDOUT
+            )
+
+    def trials(self) -> list[FrozenTrial]:
+        storage = f"sqlite:///{self.directory}/stoic.db"
+        return optuna.load_study(study_name="stoic", storage=storage).trials
+
+    def program_of(self, trial: int) -> Worker | None:
+        """The process that a trial runs, read without Optuna, which would make missing tables."""
+        query = (
+            "SELECT value_json FROM trial_system_attributes JOIN trials USING (trial_id) "
+            "WHERE number = ? AND key = 'stoic:program'"
+        )
+        try:
+            with closing(
+                sqlite3.connect(f"file:{self.directory}/stoic.db?mode=ro", uri=True)
+            ) as db:
+                found = db.execute(query, (trial,)).fetchone()
+        except sqlite3.OperationalError:  # not there yet
+            return None
+        return Worker.from_record(json.loads(found[0])) if found else None
+
+    def computed(self) -> list[tuple[int, int, float]]:
+        """(trial, process, value) of every run of the program that came to its end."""
+        lines = self.log.read_text().split("\n")[:-1] if self.log.exists() else []
+        return [(int(n), int(p), float(v)) for n, p, v in map(str.split, lines)]
+
+
+def announced(output: Path) -> dict[int, float]:
+    """Trial -> value, for each line that stoic printed whole."""
+    found: dict[int, float] = {}
+    for line in output.read_text().split("\n")[:-1]:
+        words = line.split()
+        if line.startswith("trial ") and "value" in words:
+            assert int(words[1]) not in found, "a trial is announced twice"
+            found[int(words[1])] = float(words[words.index("value") + 1])
+    return found
+
+
+def wait_for(what, within: float = 20.0) -> None:
+    until = time.monotonic() + within
+    while not what():
+        assert time.monotonic() < until, "waited in vain"
+        time.sleep(0.01)
+
+
+@contextmanager
+def ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_kill_nine_ten_times_and_resume(tmp_path):
+    campaign = Campaign(tmp_path, pause=0.25)
+    output = tmp_path / "output"
+    chance = random.Random(20)
+    for turn in range(10):
+        before = len(announced(output)) if output.exists() else 0
+        with ended(campaign.start(1000, output)) as process:
+            if turn % 3 == 0:  # anywhere, also while Python starts and the database is made
+                time.sleep(chance.uniform(0.2, 1.6))
+            else:  # in the middle of the work
+                wait_for(lambda seen=before: len(announced(output)) > seen)
+                time.sleep(chance.uniform(0.0, 0.5))
+            assert process.poll() is None
+            process.send_signal(signal.SIGKILL)
+    stored = campaign.trials()
+    total = len(stored) + 4
+    with ended(campaign.start(total, output)) as last:
+        assert last.wait(timeout=60) == 0
+
+    stored = campaign.trials()
+    assert [trial.number for trial in stored] == list(range(total))
+    assert all(trial.state.is_finished() for trial in stored)
+    told = {trial.number: trial.value for trial in stored if trial.state == TrialState.COMPLETE}
+    lost = [trial for trial in stored if trial.state == TrialState.FAIL]
+    for number, value in announced(output).items():
+        assert told[number] == pytest.approx(value, rel=1e-5)  # the line has six digits
+    computed = {number: value for number, _, value in campaign.computed()}
+    assert len(computed) == len(campaign.computed()), "a trial was run twice"
+    assert told.items() <= computed.items(), "a value was made up"
+    assert {trial.user_attrs["failure"] for trial in lost} == {"its worker died"}
+    assert 1 <= len(lost) <= 10  # at most one for each kill
+    assert total - len(told) == len(lost)
+    me = Worker.current()
+    assert all(Worker.of(process, me).started == "" for _, process, _ in campaign.computed())
+
+
+def test_the_program_of_a_killed_worker_is_stopped_on_resume(tmp_path):
+    campaign = Campaign(tmp_path, pause=300)
+    with ended(campaign.start(3)) as process:
+        wait_for(lambda: campaign.program_of(0) is not None)
+        orphan = campaign.program_of(0)
+        process.kill()
+    assert orphan is not None
+    assert orphan.alive
+    campaign.pause = 0
+    with ended(campaign.start(2)) as process:
+        assert process.wait(timeout=30) == 0
+    assert not orphan.alive
+    assert [trial.state.name for trial in campaign.trials()] == ["FAIL", "COMPLETE"]
+
+
+def test_two_workers_share_the_work(tmp_path):
+    campaign = Campaign(tmp_path, pause=0.02)
+    outputs = [tmp_path / "one", tmp_path / "two"]
+    with ended(campaign.start(40, outputs[0])) as one, ended(campaign.start(40, outputs[1])) as two:
+        assert one.wait(timeout=60) == 0
+        assert two.wait(timeout=60) == 0
+    stored = campaign.trials()
+    assert [trial.number for trial in stored] == list(range(40))
+    assert all(trial.state == TrialState.COMPLETE for trial in stored)
+    mine, theirs = (announced(output) for output in outputs)
+    assert mine.keys() | theirs.keys() == set(range(40))
+    assert not mine.keys() & theirs.keys()
+    assert len(mine) > 5
+    assert len(theirs) > 5
+    assert sorted(number for number, _, _ in campaign.computed()) == list(range(40))
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_stops_cleanly(tmp_path, number, code):
+    campaign = Campaign(tmp_path, pause=0)
+    output = tmp_path / "output"
+    with ended(campaign.start(3, output)) as process:
+        assert process.wait(timeout=30) == 0
+    campaign.pause = 300
+    with ended(campaign.start(9, output)) as process:
+        wait_for(lambda: campaign.program_of(3) is not None)
+        program = campaign.program_of(3)
+        process.send_signal(number)
+        assert process.wait(timeout=10) == code
+    assert not program.alive
+    stored = campaign.trials()
+    assert [trial.state.name for trial in stored] == ["COMPLETE"] * 3 + ["FAIL"]
+    assert stored[3].user_attrs["failure"] == "interrupted"
+    printed = output.read_text()
+    assert "Traceback" not in printed
+    assert printed.count("recommended    trial") == 2, "the summary is printed all the same"
+    assert "1 x interrupted: trial 3" in printed
+
+
+def test_a_terminal_gets_a_live_table(tmp_path):
+    campaign = Campaign(tmp_path, pause=0)
+    main, terminal = pty.openpty()
+    command = [sys.executable, "-m", "stoic", "tune", "-p", "x=float(-1, 1)", "-n", "5", "--"]
+    command += ["{python}", "-S", str(campaign.program), "{x}", "0", str(campaign.log)]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120", "LINES": "40"}
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=terminal, env=environment)
+    os.close(terminal)
+    seen = b""
+    with ended(process):
+        while True:
+            try:
+                data = os.read(main, 4096)
+            except OSError:  # Linux tells the end of a terminal so
+                break
+            if not data:
+                break
+            seen += data
+        assert process.wait(timeout=30) == 0
+    os.close(main)
+    text = seen.decode()
+    assert "recommended so far: trial" in text
+    assert "5 of 5 trials begun" in text
+    assert "observed best  trial" in text
+
+
+def test_a_full_disk_or_a_lock_does_not_lose_a_value_silently(tmp_path):
+    """The value that could not be stored is in the sentence; the trial is not told twice."""
+    campaign = Campaign(tmp_path, pause=1.0)
+    output = tmp_path / "output"
+    with ended(campaign.start(5, output, "--patience", "0.2")) as process:
+        wait_for(lambda: campaign.program_of(0) is not None)
+        blocking = sqlite3.connect(tmp_path / "stoic.db", isolation_level=None)
+        blocking.execute("BEGIN EXCLUSIVE")
+        assert process.wait(timeout=30) == 2
+        blocking.close()
+    printed = output.read_text()
+    value = campaign.computed()[0][2]
+    assert f"Could not store the value {value!r} of trial 0: database is locked." in printed
+    assert "Traceback" not in printed

@@ -1,0 +1,120 @@
+"""Tuning a Python function."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import FloatDistribution
+from optuna.trial import TrialState
+
+from stoic.refusal import Refusal
+from stoic.tuning import tune
+
+SPACE = {"x": "float(-2, 2)", "kind": ["good", "bad"]}
+
+
+def valley(params):
+    return (params["x"] - 1) ** 2 + (params["kind"] == "bad")
+
+
+def test_the_result_says_what_was_found():
+    result = tune(valley, SPACE, n_trials=25, seed=1, n_startup_trials=8)
+    assert len(result.x_iters) == len(result.func_vals) == len(result.trust) == 25
+    assert result.x == result.params == result.recommended.params
+    assert result.x in result.x_iters
+    assert [valley(x) for x in result.x_iters] == pytest.approx(result.func_vals)
+    assert result.observed_best.value == result.func_vals.min()
+    assert valley(result.x) < 0.1
+    assert result.fun == pytest.approx(valley(result.x), abs=0.1)
+    assert np.all((result.trust >= 0) & (result.trust <= 1))
+
+
+def test_maximising_is_minimising_the_negative():
+    down = tune(valley, SPACE, n_trials=12, seed=3)
+    up = tune(lambda p: -valley(p), SPACE, n_trials=12, seed=3, direction="maximize")
+    assert up.x_iters == down.x_iters
+    assert up.x == down.x
+    assert up.fun == pytest.approx(-down.fun)
+
+
+def test_failures_and_lies_are_data():
+    def sometimes(params):
+        sometimes.calls += 1
+        if sometimes.calls == 3:
+            raise OSError("disk full")
+        if sometimes.calls == 5:
+            return math.nan
+        if sometimes.calls == 7:
+            return None
+        if sometimes.calls == 9:
+            return -math.inf
+        if sometimes.calls == 11:
+            return -1e6
+        return valley(params)
+
+    sometimes.calls = 0
+    result = tune(sometimes, SPACE, n_trials=20, seed=0)
+    assert [key.split(":")[0] for key in result.failures] == [
+        "OSError",
+        "the value is nan",
+        "TypeError",
+    ]
+    assert np.flatnonzero(np.isnan(result.func_vals)).tolist() == [2, 4, 6]
+    assert np.isnan(result.trust[[2, 4, 6]]).all()
+    assert result.func_vals[8] == -math.inf
+    assert result.trust[8] < 0.5
+    assert result.trust[10] < 0.5
+    assert result.observed_best.number == 10
+    assert result.recommended.number not in (8, 10)
+
+
+def test_a_study_is_taken_up_again_to_the_total(tmp_path):
+    where = {"storage": f"sqlite:///{tmp_path}/x.db", "study_name": "s", "seed": 0}
+    first = tune(valley, SPACE, n_trials=4, **where)
+    second = tune(valley, SPACE, n_trials=7, **where)
+    assert second.x_iters[:4] == first.x_iters
+    assert len(second.x_iters) == 7
+    assert len({trial.number for trial in second.study.trials}) == 7
+
+
+def test_an_exception_that_is_not_caught_ends_the_campaign_and_fails_its_trial():
+    study = optuna.storages.InMemoryStorage()
+    with pytest.raises(KeyError):
+        tune(lambda p: p["typo"], SPACE, storage=study, study_name="s", catch=(OSError,))
+    trials = optuna.load_study(study_name="s", storage=study).trials
+    assert [trial.state for trial in trials] == [TrialState.FAIL]
+    assert trials[0].user_attrs == {"failure": "KeyError"}
+
+
+def test_a_campaign_in_which_everything_fails_says_why():
+    with pytest.raises(RuntimeError, match="None of the 3 trials has a usable value: KeyError"):
+        tune(lambda p: p["typo"], SPACE, n_trials=3)
+
+
+def test_wrong_requests_are_value_errors():
+    for wrong in (
+        {"space": {}},
+        {"space": {"x": "float(1, 0)"}},
+        {"space": SPACE, "n_trials": 0},
+        {"space": SPACE, "direction": "up"},
+        {"space": SPACE, "storage": "sqlite:////nowhere/at/all.db"},
+    ):
+        with pytest.raises(Refusal):
+            tune(valley, **wrong)
+    assert issubclass(Refusal, ValueError)
+
+
+def test_a_callback_sees_every_trial_and_the_space_is_not_changed():
+    seen = []
+    space = {"x": FloatDistribution(0, 1)}
+    tune(
+        lambda p: p["x"],
+        space,
+        n_trials=5,
+        callback=lambda study, trial: seen.append((trial.number, trial.value)),
+    )
+    assert [number for number, _ in seen] == [0, 1, 2, 3, 4]
+    assert space == {"x": FloatDistribution(0, 1)}

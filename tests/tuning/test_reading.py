@@ -1,0 +1,101 @@
+"""Where the value stands in an output."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stoic.refusal import Refusal
+from stoic.tuning.reading import NoValueError, Reading
+
+LOSS = r"regex:loss=(\S+)"
+
+
+@pytest.mark.parametrize(
+    ("rule", "text", "value"),
+    [
+        ("last-line", "a\n0.5\n", 0.5),
+        ("last-line", "0.5\n\n  -1e3  \n\n", -1000.0),
+        ("last-line", "1e300", 1e300),
+        ("last-line", "inf", math.inf),
+        ("last-line", "-Infinity", -math.inf),
+        (LOSS, "loss=3\nloss=2\nend", 2.0),
+        (r"regex:^acc (\d+)%$", "acc 93%\ndone", 93.0),
+        ("json:loss", '{"loss": 1}\n{"loss": 2}\nbye', 2.0),
+        ("json:a.b.1", '{"a": {"b": [1, 2.5]}}', 2.5),
+        ("json:loss", '{"loss": -Infinity}', -math.inf),
+        ("json:loss", '{"loss": 3}\n{broken', 3.0),
+        ("json:0", "[7]", 7.0),
+        ("json:n", '{"n": 1' + "0" * 400 + "}", math.inf),
+    ],
+)
+def test_the_value_is_found(rule, text, value):
+    assert Reading.parse(rule).find(text) == value
+
+
+@pytest.mark.parametrize(
+    ("rule", "text", "reason"),
+    [
+        ("last-line", "", "printed nothing"),
+        ("last-line", " \n\n", "printed nothing"),
+        ("last-line", "0.5\ndone", "'done', no number"),
+        ("last-line", "accuracy 0.5", "no number"),
+        ("last-line", "1_000", "no number"),
+        ("last-line", "٣", "no number"),
+        ("last-line", "0x10", "no number"),
+        ("last-line", "nan", "the value is nan"),
+        (LOSS, "nothing", "nothing matches"),
+        (LOSS, "loss=none", "no number"),
+        (LOSS, "loss=1\nloss=NaN", "the value is nan"),
+        (r"regex:x(\d)?", "x", "nothing matches"),
+        ("json:loss", "none", "no line of the output is JSON"),
+        ("json:loss", '{"los": 1}', "no key loss"),
+        ("json:a.b", '{"a": {"c": 1}}', "no key a.b"),
+        ("json:a.7", '{"a": [1]}', "no key a.7"),
+        ("json:a", '{"a": true}', "true"),
+        ("json:a", '{"a": "1"}', "no number"),
+        ("json:a", '{"a": null}', "null"),
+        ("json:a", '{"a": NaN}', "the value is nan"),
+        ("json:a", "[" * 100_000, "no line of the output is JSON"),
+    ],
+)
+def test_no_value_has_a_reason_and_is_never_made_up(rule, text, reason):
+    with pytest.raises(NoValueError) as error:
+        Reading.parse(rule).find(text)
+    assert reason in str(error.value)
+    assert len(str(error.value)) < 120
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("lastline", "last-line"),
+        ("", "last-line"),
+        ("regex:(", "wrong"),
+        ("regex:loss", "no group"),
+        ("json:", "no JSON key"),
+        ("json:a..b", "no JSON key"),
+    ],
+)
+def test_a_rule_that_is_wrong_is_refused(rule, said):
+    with pytest.raises(Refusal, match=said):
+        Reading.parse(rule)
+
+
+@given(st.floats(allow_nan=False))
+def test_every_number_that_python_prints_is_read_back(number):
+    assert Reading.parse("last-line").find(f"x\n{number!r}\n") == number
+    assert Reading.parse(LOSS).find(f"loss={number!r}") == number
+    assert Reading.parse("json:v").find(json.dumps({"v": number})) == number
+
+
+@given(st.text())
+def test_any_text_is_a_number_or_a_reason(text):
+    for rule in ("last-line", LOSS, "json:a"):
+        with contextlib.suppress(NoValueError):
+            assert not math.isnan(Reading.parse(rule).find(text))

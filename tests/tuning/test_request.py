@@ -1,0 +1,144 @@
+"""Study files and options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from optuna.distributions import FloatDistribution
+
+from stoic.refusal import Refusal
+from stoic.tuning.request import Settings, from_file, from_options
+
+GOOD = """
+[study]
+name = "mine"
+direction = "maximize"
+storage = "sqlite:///there.db"
+trials = 7
+seed = 3
+startup = 4
+[parameters]
+lr = "float(1e-5, 1e-1, log)"
+kind = ["a", "b"]
+[program]
+command = "{python} train.py {lr} {kind}"
+value = "json:loss"
+timeout = 2
+directory = "inner"
+"""
+
+
+@pytest.fixture(autouse=True)
+def _no_storage_variable(monkeypatch):
+    monkeypatch.delenv("OPTUNA_STORAGE", raising=False)
+
+
+def write(tmp_path: Path, text: str, name: str = "study.toml") -> Path:
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def test_a_file_says_everything(tmp_path):
+    request = from_file(write(tmp_path, GOOD), Settings())
+    assert (request.name, request.direction, request.storage) == (
+        "mine",
+        "maximize",
+        "sqlite:///there.db",
+    )
+    assert (request.trials, request.seed, request.startup) == (7, 3, 4)
+    assert request.space["lr"] == FloatDistribution(1e-5, 1e-1, log=True)
+    assert request.program.timeout == 2
+    assert request.program.directory == tmp_path / "inner"
+    assert request.program.template.arguments[1] == "train.py"
+    assert request.program.reading.written == "json:loss"
+
+
+def test_the_command_line_goes_before_the_file(tmp_path):
+    said = Settings(name="other", trials=9, timeout=5.0, value="last-line", storage="x", seed=0)
+    request = from_file(write(tmp_path, GOOD), said)
+    assert (request.name, request.trials, request.storage) == ("other", 9, "x")
+    assert request.program.timeout == 5
+    assert request.program.reading.written == "last-line"
+    assert request.seed == 0
+    assert request.startup == 4
+
+
+def test_the_defaults(tmp_path, monkeypatch):
+    little = '[parameters]\nx = "float(0, 1)"\n[program]\ncommand = ["run", "{x}"]\n'
+    request = from_file(write(tmp_path, little, "fast.toml"), Settings())
+    assert (request.name, request.direction, request.storage, request.trials) == (
+        "fast",
+        "minimize",
+        "sqlite:///stoic.db",
+        50,
+    )
+    assert request.program.directory == tmp_path
+    assert request.program.timeout is None
+    assert from_file(write(tmp_path, little), Settings()).name == tmp_path.name
+    monkeypatch.setenv("OPTUNA_STORAGE", "sqlite:///elsewhere.db")
+    assert from_file(write(tmp_path, little), Settings()).storage == "sqlite:///elsewhere.db"
+
+
+def change(old: str, new: str) -> str:
+    assert old in GOOD
+    return GOOD.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            change("direction =", "directoin ="),
+            "Unknown key 'directoin' in [study]: did you mean 'direction'",
+        ),
+        (change("timeout", "time"), "did you mean 'timeout'"),
+        (change("[study]", "[stdy]"), "Unknown section 'stdy'"),
+        (change('"maximize"', '"up"'), "minimize or maximize"),
+        (change("trials = 7", "trials = 0"), "at least 1"),
+        (change("trials = 7", "trials = 1.5"), "whole number"),
+        (change("trials = 7", "trials = true"), "whole number"),
+        (change("seed = 3", "seed = -1"), "seed must be"),
+        (change("startup = 4", "startup = -4"), "startup must be"),
+        (change("timeout = 2", "timeout = 0"), "timeout must be"),
+        (change("timeout = 2", "timeout = inf"), "timeout must be"),
+        (change("timeout = 2", 'timeout = "2"'), "must be a number"),
+        (change('name = "mine"', "name = 3"), "must be a text"),
+        (change("1e-5, 1e-1", "1e-1, 1e-5"), "empty"),
+        (change("{lr}", ""), "'lr' is not used"),
+        (change("{lr}", "{lr} {momentum}"), "no parameter 'momentum'"),
+        (change('command = "{python} train.py {lr} {kind}"', ""), "no command"),
+        (change('"{python} train.py {lr} {kind}"', "[1]"), "a text or a list of texts"),
+        (change("json:loss", "jsn:loss"), "Cannot read a value"),
+        (GOOD.split("[program]")[0], "no section [program]"),
+        ('parameters = 3\n[program]\ncommand = "x"', "must be a section"),
+        ('[parameters]\n[program]\ncommand = "x"', "nothing to tune"),
+        ("[study", "is not TOML"),
+    ],
+)
+def test_a_wrong_file_is_one_sentence_that_names_the_file(tmp_path, text, said):
+    with pytest.raises(Refusal) as refusal:
+        from_file(write(tmp_path, text), Settings())
+    assert said in str(refusal.value)
+    assert "study.toml" in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(Refusal, match="Cannot read the study file"):
+        from_file(tmp_path / "none.toml", Settings())
+
+
+def test_options_name_each_parameter_once():
+    command = ["run", "{x}"]
+    assert from_options(["x=float(0, 1)"], command, Settings()).name == "stoic"
+    for wrong, said in (
+        ([], "nothing to tune"),
+        (["x=float(0, 1)", "x=int(0, 1)"], "given twice"),
+        (["x"], "not NAME=RANGE"),
+    ):
+        with pytest.raises(Refusal, match=said):
+            from_options(wrong, command, Settings())
+    with pytest.raises(Refusal, match="no program"):
+        from_options(["x=float(0, 1)"], [], Settings())

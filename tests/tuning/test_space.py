@@ -1,0 +1,115 @@
+"""Search spaces as people write them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from optuna.distributions import (
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+    distribution_to_json,
+)
+
+from stoic.refusal import Refusal
+from stoic.tuning.space import parse_assignment, parse_json, parse_range, parse_space
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("float(1e-5, 1e-1, log)", FloatDistribution(1e-5, 1e-1, log=True)),
+        ("float( -1 ,1 )", FloatDistribution(-1, 1)),
+        ("float(0, 1, step=0.1)", FloatDistribution(0, 1, step=0.1)),
+        ("float(0, 1, log=false)", FloatDistribution(0, 1)),
+        ("int(1, 10)", IntDistribution(1, 10)),
+        ("int(1,100,log)", IntDistribution(1, 100, log=True)),
+        ("int(1,100,log=true)", IntDistribution(1, 100, log=True)),
+        ("int(0, 100, step=20)", IntDistribution(0, 100, step=20)),
+        ("choice(a, b, c)", CategoricalDistribution(["a", "b", "c"])),
+        ("choice('a, b', \"c\")", CategoricalDistribution(["a, b", "c"])),
+        # A number is one only where it is written back as it was written.
+        ("choice(1, 2.5, 08, 1e3)", CategoricalDistribution([1, 2.5, "08", "1e3"])),
+        (["rbf", 3, True], CategoricalDistribution(["rbf", 3, True])),
+        (IntDistribution(3, 4), IntDistribution(3, 4)),
+    ],
+)
+def test_a_range_means_what_it_says(written, meant):
+    assert parse_range("p", written) == meant
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("float(1, 1)", "empty"),
+        ("int(5, 2)", "empty"),
+        ("float(0, 1, log)", "above 0"),
+        ("int(-1, 5, log)", "above 0"),
+        ("float(1, 2, log, step=0.5)", "choose one"),
+        ("float(0, 1, step=0)", "above 0"),
+        ("float(0, 1, step=2)", "at most high - low"),
+        ("float(0, 1, step=0.3)", "0.9"),
+        ("int(0, 10, step=4)", "8"),
+        ("float(0, inf)", "finite"),
+        ("float(nan, 1)", "finite"),
+        ("int(0, 1.5)", "whole number"),
+        ("float(0)", "a low and a high"),
+        ("float(0, 1, 2)", "a low and a high"),
+        ("float(0, 1, base=2)", "unknown option 'base'"),
+        ("float(0, , 1)", "empty item"),
+        ("float(0, 1,)", "empty item"),
+        ("floot(0, 1)", "not a range"),
+        ("0.5", "not a range"),
+        (0.5, "not a range"),
+        ("choice(a)", "at least two"),
+        ("choice()", "at least two"),
+        ("choice(a, b, a)", "twice"),
+        ([1, "1"], "twice"),
+        ([[1], [2]], "a choice is a text"),
+        ("choice('a, b)", "cannot read"),
+    ],
+)
+def test_a_wrong_range_is_one_sentence_with_the_name_of_the_parameter(written, said):
+    with pytest.raises(Refusal, match=r"^lr: ") as refusal:
+        parse_range("lr", written)
+    assert said in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_an_assignment_has_a_name_and_a_range():
+    assert parse_assignment("lr = float(0, 1)") == ("lr", FloatDistribution(0, 1))
+    for wrong in ("lr", "=float(0, 1)", "2x=float(0, 1)", "a b=float(0, 1)"):
+        with pytest.raises(Refusal):
+            parse_assignment(wrong)
+
+
+def test_a_space_without_parameters_is_refused():
+    with pytest.raises(Refusal, match="nothing to tune"):
+        parse_space({})
+
+
+numbers = st.floats(min_value=-1e300, max_value=1e300, allow_nan=False)
+
+
+@given(st.tuples(numbers, numbers).filter(lambda pair: pair[0] < pair[1]))
+def test_every_float_range_survives_being_written(pair):
+    low, high = pair
+    assert parse_range("p", f"float({low!r}, {high!r})") == FloatDistribution(low, high)
+
+
+@given(st.lists(st.text(alphabet="abc1.e-_ ,", min_size=1), min_size=2, max_size=5, unique=True))
+def test_every_quoted_choice_survives_being_written(choices):
+    written = "choice(" + ", ".join(f'"{choice}"' for choice in choices) + ")"
+    assert parse_range("p", written) == CategoricalDistribution(choices)
+
+
+def test_json_takes_both_our_texts_and_the_distributions_of_optuna():
+    optunas = json.loads(distribution_to_json(IntDistribution(1, 8)))
+    text = json.dumps({"a": "float(0, 1)", "b": optunas})
+    assert parse_json(text) == {"a": FloatDistribution(0, 1), "b": IntDistribution(1, 8)}
+    for wrong in ("{", "[]", '{"a": {"name": "Nothing"}}', '{"a": {}}', "{}"):
+        with pytest.raises(Refusal):
+            parse_json(wrong)

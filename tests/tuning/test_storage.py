@@ -1,0 +1,150 @@
+"""Opening a storage, and sharing one SQLite file."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from pathlib import Path
+
+import optuna
+import pytest
+from optuna.storages.journal import JournalFileBackend
+from optuna.trial import TrialState, create_trial
+
+from stoic.refusal import Refusal
+from stoic.tuning.storage import DEFAULT_URL, open_storage, patiently, storage_url
+
+
+def test_given_before_variable_before_default(monkeypatch):
+    monkeypatch.delenv("OPTUNA_STORAGE", raising=False)
+    assert storage_url(None) == DEFAULT_URL
+    monkeypatch.setenv("OPTUNA_STORAGE", "sqlite:///there.db")
+    assert storage_url(None) == "sqlite:///there.db"
+    assert storage_url("sqlite:///here.db") == "sqlite:///here.db"
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("not a url", "not a database URL"),
+        ("nosuch://host/x", "Cannot open the storage"),
+        ("sqlite:////nowhere/at/all/x.db", "no directory"),
+        ("postgresql://localhost:1/none", "Cannot open the storage"),
+    ],
+)
+def test_a_storage_that_cannot_be_opened_is_one_sentence(url, said):
+    with pytest.raises(Refusal) as refusal:
+        open_storage(url, create=True)
+    assert said in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_reading_never_creates_a_file(tmp_path):
+    with pytest.raises(Refusal, match="There is no storage"):
+        open_storage(f"sqlite:///{tmp_path}/x.db", create=False)
+    with pytest.raises(Refusal, match="There is no storage"):
+        open_storage(f"{tmp_path}/x.log", create=False, kind="JournalFileBackend")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path):
+    file = tmp_path / "x.db"
+    file.write_text("something else, and long enough not to be taken for an empty file" * 20)
+    before = file.read_bytes()
+    with pytest.raises(Refusal, match="file is not a database"):
+        open_storage(f"sqlite:///{file}", create=True)
+    assert file.read_bytes() == before
+
+
+def test_an_unknown_class_of_storage_is_refused():
+    with pytest.raises(Refusal, match="Unknown storage class"):
+        open_storage("x", create=True, kind="Nothing")
+
+
+def test_a_journal_file_is_recognised(tmp_path):
+    file = tmp_path / "journal.log"
+    storage = open_storage(str(file), create=True, kind="JournalFileBackend")
+    optuna.create_study(storage=storage, study_name="s")
+    again = open_storage(str(file), create=False)
+    assert isinstance(again, optuna.storages.JournalStorage)
+    assert isinstance(again._backend, JournalFileBackend)
+    assert optuna.get_all_study_names(again) == ["s"]
+
+
+def test_memory_is_a_storage_too():
+    storage = open_storage("sqlite:///:memory:", create=False)
+    assert optuna.get_all_study_names(storage) == []
+
+
+def test_a_waiting_trial_is_taken_by_one_worker_only(tmp_path):
+    """Without the write lock from the start two of them take the same trial now and then."""
+    url = f"sqlite:///{tmp_path}/x.db"
+    study = optuna.create_study(storage=open_storage(url, create=True), study_name="s")
+    count, workers = 30, 6
+    for _ in range(count):
+        study.add_trial(create_trial(state=TrialState.WAITING))
+    taken: list[list[int]] = [[] for _ in range(workers)]
+    barrier = threading.Barrier(workers)
+
+    def work(mine: list[int]) -> None:
+        own = optuna.load_study(study_name="s", storage=open_storage(url, create=False))
+        barrier.wait()
+        while (trial_id := own._pop_waiting_trial_id()) is not None:
+            mine.append(trial_id)
+
+    threads = [threading.Thread(target=work, args=(mine,)) for mine in taken]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    together = [trial_id for mine in taken for trial_id in mine]
+    assert len(together) == count
+    assert len(set(together)) == count
+
+
+def test_several_may_create_one_database_at_once(tmp_path):
+    url = f"sqlite:///{tmp_path}/x.db"
+    failed: list[BaseException] = []
+    barrier = threading.Barrier(4)
+
+    def work() -> None:
+        barrier.wait()
+        try:
+            optuna.create_study(
+                storage=open_storage(url, create=True), study_name="s", load_if_exists=True
+            )
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert optuna.get_all_study_names(open_storage(url, create=False)) == ["s"]
+
+
+def lock(file: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    connection.execute("BEGIN EXCLUSIVE")
+    return connection
+
+
+def test_a_locked_file_is_waited_for_and_then_named(tmp_path):
+    file = tmp_path / "x.db"
+    url = f"sqlite:///{file}"
+    study = optuna.create_study(storage=open_storage(url, create=True, patience=0.2))
+    held = lock(file)
+    begun = time.monotonic()
+    with pytest.raises(Refusal, match=r"could not write: database is locked\."):
+        patiently(lambda: study.set_user_attr("a", 1), "could not write")
+    assert 0.5 < time.monotonic() - begun < 10
+    with pytest.raises(Refusal, match="database is locked"):
+        open_storage(url, create=True, patience=0.2)
+    threading.Timer(0.3, held.close).start()
+    patient = optuna.load_study(
+        study_name=study.study_name, storage=open_storage(url, create=True, patience=20)
+    )
+    assert patient.trials == []

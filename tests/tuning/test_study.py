@@ -1,0 +1,226 @@
+"""A study that several workers share."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import time
+from dataclasses import replace
+
+import optuna
+import pytest
+from optuna.distributions import FloatDistribution, IntDistribution
+from optuna.samplers import RandomSampler
+from optuna.trial import Trial, TrialState, create_trial
+
+from stoic.refusal import Refusal
+from stoic.tuning.program import Result
+from stoic.tuning.space import Space
+from stoic.tuning.storage import open_storage
+from stoic.tuning.study import (
+    FAILURE,
+    PROGRAM,
+    WORKER,
+    bury,
+    claim,
+    failures,
+    finish,
+    known_space,
+    load_study,
+    open_study,
+    tell_number,
+)
+from stoic.tuning.worker import Worker
+
+SPACE: Space = {"x": FloatDistribution(0, 1), "n": IntDistribution(1, 5)}
+ME = Worker.current()
+
+
+def sqlite(tmp_path):
+    return open_storage(f"sqlite:///{tmp_path}/x.db", create=True)
+
+
+def journal(tmp_path):
+    return open_storage(f"{tmp_path}/x.log", create=True, kind="JournalFileBackend")
+
+
+def memory(tmp_path):
+    return optuna.storages.InMemoryStorage()
+
+
+@pytest.fixture(params=[sqlite, journal, memory], ids=lambda make: make.__name__)
+def study(request, tmp_path) -> optuna.Study:
+    return open_study(request.param(tmp_path), "s", "maximize", SPACE, RandomSampler(seed=0))
+
+
+def dead() -> Worker:
+    process = subprocess.Popen(["true"])
+    worker = Worker.of(process.pid, ME)
+    process.wait()
+    return worker
+
+
+def running(study: optuna.Study, worker: Worker | None = ME) -> Trial:
+    trial = claim(study, SPACE, 1000, worker or ME)
+    assert trial is not None
+    if worker is None:
+        trial.storage.set_trial_system_attr(trial._trial_id, WORKER, None)
+    return trial
+
+
+def test_a_claim_numbers_trials_and_names_their_worker(study):
+    trials = [claim(study, SPACE, 3, ME) for _ in range(4)]
+    assert trials[3] is None
+    assert [trial.number for trial in trials[:3]] == [0, 1, 2]
+    for stored in study.get_trials():
+        assert stored.state == TrialState.RUNNING
+        assert Worker.from_record(stored.system_attrs[WORKER]) == ME
+        assert stored.params.keys() == SPACE.keys()
+        assert stored.distributions == SPACE
+
+
+def test_queued_trials_come_first_and_keep_their_parameters(study):
+    study.enqueue_trial({"x": 0.125, "n": 2})
+    trial = claim(study, SPACE, 5, ME)
+    assert trial.params == {"x": 0.125, "n": 2}
+    assert study.get_trials()[0].system_attrs[WORKER] == ME.record()
+
+
+def test_a_trial_too_many_goes_back_into_the_queue(study, monkeypatch):
+    """Two workers that look at the same time both see room for one."""
+    running(study)
+    before = study.get_trials()
+    monkeypatch.setattr(study, "get_trials", lambda **_: before)  # as the slower one saw it
+    assert claim(study, SPACE, 2, ME) is not None
+    assert claim(study, SPACE, 2, ME) is None
+    monkeypatch.undo()
+    assert [trial.state.name for trial in study.get_trials()] == ["RUNNING", "RUNNING", "WAITING"]
+    later = claim(study, SPACE, 3, ME)
+    assert later is not None
+    assert later.number == 2
+    assert later.params.keys() == SPACE.keys()
+
+
+@pytest.mark.parametrize("value", [0.25, -math.inf, math.inf, 1e300, -1e300, 5e-324])
+def test_a_value_is_stored_as_it_is(study, value):
+    trial = running(study)
+    stored = finish(study, trial, Result(value, None, "", 0.1))
+    assert stored.state == TrialState.COMPLETE
+    assert study.get_trials()[0].values == [value]
+
+
+def test_a_failure_is_stored_with_its_reason_and_without_a_value(study):
+    trial = running(study)
+    finish(study, trial, Result(None, "exit code 1", "a\nno space left\n", 0.1))
+    stored = study.get_trials()[0]
+    assert stored.state == TrialState.FAIL
+    assert stored.values is None
+    assert stored.user_attrs == {FAILURE: "exit code 1", "stderr": "a\nno space left"}
+    assert failures(study.get_trials()) == {"exit code 1": [0]}
+
+
+def test_a_trial_that_somebody_else_ended_is_not_changed(study):
+    trial = running(study)
+    study.tell(trial.number, state=TrialState.FAIL)
+    assert finish(study, trial, Result(3.0, None, "", 0.1)).state == TrialState.FAIL
+    assert finish(study, trial, Result(None, "timeout", "", 0.1)).state == TrialState.FAIL
+    assert study.get_trials()[0].values is None
+
+
+def test_only_the_dead_are_buried(study):
+    finished = running(study, dead())
+    finish(study, finished, Result(1.0, None, "", 0.1))
+    lost = running(study, dead())
+    kept = [running(study, worker) for worker in (ME, replace(ME, host="elsewhere//"), None)]
+    assert bury(study) == [lost.number]
+    assert bury(study) == []
+    stored = study.get_trials()
+    assert stored[finished.number].values == [1.0]
+    assert stored[lost.number].state == TrialState.FAIL
+    assert stored[lost.number].user_attrs[FAILURE] == "its worker died"
+    assert all(stored[trial.number].state == TrialState.RUNNING for trial in kept)
+
+
+def test_the_program_of_a_dead_worker_is_stopped(study):
+    trial = running(study, dead())
+    program = subprocess.Popen(["sleep", "300"], start_new_session=True)
+    record = Worker.of(program.pid, ME)
+    trial.storage.set_trial_system_attr(trial._trial_id, PROGRAM, record.record())
+    assert bury(study) == [trial.number]
+    assert program.wait(timeout=5) == -9
+
+
+def test_a_process_that_only_has_the_number_of_the_program_is_not_stopped(study):
+    trial = running(study, dead())
+    other = subprocess.Popen(["sleep", "300"], start_new_session=True)
+    record = replace(Worker.of(other.pid, ME), started="1")
+    trial.storage.set_trial_system_attr(trial._trial_id, PROGRAM, record.record())
+    bury(study)
+    time.sleep(0.1)
+    assert other.poll() is None
+    other.kill()
+    other.wait()
+
+
+@pytest.mark.parametrize("make", [sqlite, journal])
+def test_a_study_is_taken_up_only_as_what_it_is(make, tmp_path):
+    sampler = RandomSampler()
+    open_study(make(tmp_path), "s", "maximize", SPACE, sampler, ("run", "{x}"))
+    again = open_study(make(tmp_path), "s", "maximize", dict(reversed(SPACE.items())), sampler)
+    assert known_space(again) == SPACE
+    with pytest.raises(Refusal, match="is to maximize, not to minimize"):
+        open_study(make(tmp_path), "s", "minimize", SPACE, sampler)
+    wider = SPACE | {"x": FloatDistribution(0, 2)}
+    for other in (wider, {"x": SPACE["x"]}, SPACE | {"y": SPACE["x"]}):
+        with pytest.raises(Refusal, match="another search space"):
+            open_study(make(tmp_path), "s", "maximize", other, sampler)
+
+
+def test_a_study_made_by_optuna_is_known_by_its_trials(tmp_path):
+    storage = sqlite(tmp_path)
+    theirs = optuna.create_study(storage=storage, study_name="s")
+    assert known_space(theirs) is None
+    theirs.add_trial(create_trial(value=1, params={"x": 0.5}, distributions={"x": SPACE["x"]}))
+    with pytest.raises(Refusal, match="it has no 'n'"):
+        open_study(storage, "s", "minimize", SPACE, RandomSampler())
+    open_study(storage, "s", "minimize", {"x": SPACE["x"]}, RandomSampler())
+
+
+def test_two_objectives_are_refused(tmp_path):
+    storage = sqlite(tmp_path)
+    optuna.create_study(storage=storage, study_name="two", directions=["minimize", "maximize"])
+    with pytest.raises(Refusal, match="2 objectives"):
+        open_study(storage, "two", "minimize", SPACE, RandomSampler())
+    with pytest.raises(Refusal, match="2 objectives"):
+        load_study(storage, "two")
+
+
+def test_the_only_study_needs_no_name(tmp_path):
+    storage = sqlite(tmp_path)
+    with pytest.raises(Refusal, match="holds no study"):
+        load_study(storage, None)
+    optuna.create_study(storage=storage, study_name="a")
+    assert load_study(storage, None).study_name == "a"
+    optuna.create_study(storage=storage, study_name="b")
+    with pytest.raises(Refusal, match=r"2 studies \(a, b\)"):
+        load_study(storage, None)
+    with pytest.raises(Refusal, match="no study 'c' in the storage; it holds a, b"):
+        load_study(storage, "c")
+
+
+def test_telling_by_number(study):
+    numbers = [running(study).number for _ in range(4)]
+    assert tell_number(study, numbers[0], 2.5, None, False).value == 2.5
+    assert tell_number(study, numbers[1], math.nan, None, False).state == TrialState.FAIL
+    assert tell_number(study, numbers[2], None, "fail", False).state == TrialState.FAIL
+    assert tell_number(study, numbers[3], math.inf, "complete", False).value == math.inf
+    assert tell_number(study, numbers[0], 9.0, None, True).value == 2.5
+    for number, value, state in (
+        (99, 1.0, None),
+        (numbers[0], 9.0, None),
+        (running(study).number, None, "complete"),
+        (running(study).number, 1.0, "fail"),
+        (running(study).number, math.nan, "complete"),
+    ):
+        with pytest.raises(Refusal, match=f"Cannot tell trial {number}"):
+            tell_number(study, number, value, state, False)

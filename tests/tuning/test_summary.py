@@ -1,0 +1,236 @@
+"""What a study has come to, in words, in JSON and on a terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+
+import optuna
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution
+from optuna.samplers import RandomSampler
+from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+from rich.console import Console
+
+from stoic.integrations.optuna import Explanation, Row
+from stoic.refusal import Refusal
+from stoic.tuning import campaign
+from stoic.tuning.display import Lines, LiveTable, display
+from stoic.tuning.program import Result
+from stoic.tuning.records import best_records, render, trial_record
+from stoic.tuning.study import COMMAND, open_study
+from stoic.tuning.summary import Summary
+
+SPACE = {"x": FloatDistribution(0, 1), "k": CategoricalDistribution(["a", "b"])}
+
+
+def add(study: optuna.Study, x: float, value: float | None, **user_attrs: str) -> FrozenTrial:
+    study.add_trial(
+        create_trial(
+            state=TrialState.FAIL if value is None else TrialState.COMPLETE,
+            value=value,
+            params={"x": x, "k": "a"},
+            distributions=SPACE,
+            user_attrs=user_attrs,
+        )
+    )
+    return study.trials[-1]
+
+
+@pytest.fixture
+def study(monkeypatch) -> optuna.Study:
+    """Five trials and what is thought of them: made up here, so that the words can be checked."""
+    made = open_study(
+        optuna.storages.InMemoryStorage(), "s", "maximize", SPACE, RandomSampler(), ("run", "{x}")
+    )
+    add(made, 0.1, 0.5)
+    add(made, 0.2, 1e6)
+    add(made, 0.3, None, failure="exit code 1", stderr="Traceback\nOSError: disk full")
+    add(made, 0.4, 0.75)
+    add(made, 0.5, -math.inf)
+    add(made, 0.6, None, failure="exit code 1")
+    made.ask()
+
+    def explain(study: optuna.Study) -> Explanation:
+        trials = study.trials
+        return Explanation(
+            observed_best=trials[1],
+            recommended=trials[3],
+            recommended_mean=0.74,
+            recommended_std=0.02,
+            model_optimum={"x": 0.45, "k": "a"},
+            model_optimum_mean=0.8,
+            rows=(
+                Row(0, 0.5, 0.52, 0.03, 1.0),
+                Row(1, 1e6, 0.6, 0.03, 0.0),
+                Row(3, 0.75, 0.7, 0.05, 0.93),
+                Row(4, -math.inf, 0.72, 0.06, 0.0),
+            ),
+        )
+
+    monkeypatch.setattr(campaign, "explain", explain)
+    return made
+
+
+def test_the_words(study):
+    assert Summary.of(study).text().splitlines() == [
+        "study s (maximize): 7 trials: 4 complete, 2 fail, 1 running",
+        "observed best  trial 1: told 1e+06, distrusted (trust 0.00)",
+        "               x=0.2  k=a",
+        "recommended    trial 3: estimated 0.74 +- 0.02, told 0.75",
+        "               x=0.4  k=a",
+        "run it again   run 0.4",
+        "distrusted     2",
+        "  trial 1: told 1e+06, expected 0.6 +- 0.03, trust 0.00",
+        "  trial 4: told -inf, expected 0.72 +- 0.06, trust 0.00",
+        "failed         2",
+        "  2 x exit code 1: trials 2, 5",
+        "    OSError: disk full",
+        "running        trial 6, by somebody who left no name "
+        "(if that is gone: stoic tell --trial-number 6 --state fail)",
+    ]
+
+
+def test_the_record_is_strict_json(study):
+    text = json.dumps(Summary.of(study).record(), allow_nan=False)
+    record = json.loads(text)
+    assert record["observed_best"] == {"number": 1, "params": {"x": 0.2, "k": "a"}, "value": 1e6}
+    assert record["recommended"]["number"] == 3
+    assert record["recommended"]["mean"] == 0.74
+    assert record["distrusted"] == [1, 4]
+    assert record["trials"][3] == {
+        "number": 4,
+        "value": "-inf",
+        "expected": 0.72,
+        "sd": 0.06,
+        "trust": 0.0,
+    }
+    assert record["failed"] == {"exit code 1": [2, 5]}
+    assert record["running"] == {"6": "somebody who left no name"}
+    assert record["command"] == "run 0.4"
+
+
+def test_a_study_without_a_value_is_summarised_too():
+    empty = optuna.create_study()
+    assert "no trial has a value yet" in Summary.of(empty).text()
+    record = Summary.of(empty).record()
+    assert record["observed_best"] is record["recommended"] is record["model_optimum"] is None
+    with pytest.raises(Refusal, match="has a finite value yet"):
+        best_records(empty, "json")
+
+
+def test_a_command_recorded_by_something_else_is_left_out(study):
+    for recorded in (["run", "{unknown}"], ["run", "{"], "run {x}", 3):
+        study.set_user_attr(COMMAND, recorded)
+        assert Summary.of(study).command is None
+
+
+def test_many_failures_take_one_line(study):
+    for _ in range(30):
+        add(study, 0.5, None, failure="timeout after 5 s")
+    lines = Summary.of(study).text().splitlines()
+    assert (
+        "  30 x timeout after 5 s: trials 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18 and 18 more"
+        in lines
+    )
+
+
+def test_a_pipe_gets_one_line_for_each_trial(study):
+    out = io.StringIO()
+    console = Console(file=out)
+    calls = []
+
+    def explain() -> Explanation | None:
+        calls.append(1)
+        return campaign.explanation(study)
+
+    with display(console, 10) as observer:
+        assert isinstance(observer, Lines)
+        observer.buried([3, 4])
+        observer.ended(study.trials[1], Result(1e6, None, "", 1.0), explain)
+        observer.ended(study.trials[2], Result(None, "exit code 1", "", 1.0), explain)
+        observer.ended(study.trials[5], Result(0.5, None, "", 1.0), lambda: None)
+    assert out.getvalue().splitlines() == [
+        "trials 3, 4  failed: its worker died",
+        "trial 1  x=0.2  k=a  value 1e+06  trust 0.00 (distrusted)  "
+        "recommended trial 3 (0.74 +- 0.02)",
+        "trial 2  x=0.3  k=a  failed: exit code 1  recommended trial 3 (0.74 +- 0.02)",
+        "trial 5  x=0.6  k=a  value 0.5  not stored: somebody else ended it as fail",
+    ]
+    assert len(calls) == 2, "explaining costs a fit: once a trial"
+
+
+def test_the_live_table_shows_trust_and_the_recommended_trial(study):
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=100, height=30, color_system=None)
+    with display(console, 10) as observer:
+        assert isinstance(observer, LiveTable)
+        for number in (0, 1, 2, 3):
+            trial = study.trials[number]
+            observer.begun(Trial(study, trial._trial_id))
+            value = trial.value if trial.values else None
+            result = Result(value, None if trial.values else "exit code 1", "", 1.0)
+            observer.ended(trial, result, lambda: campaign.explanation(study))
+        drawn = Console(file=io.StringIO(), width=100, record=True)
+        drawn.print(observer._draw())
+    text = drawn.export_text()
+    rows = [line.split() for line in text.splitlines()]
+    cells = [[word for word in row if word not in "│┃|"] for row in rows]
+    assert ["0", "0.1", "a", "0.5", "1.00"] in cells
+    assert ["1", "0.2", "a", "1e+06", "0.00"] in cells
+    assert ["2", "0.3", "a", "exit", "code", "1"] in cells
+    assert ["3", "0.4", "a", "0.75", "0.93", "<--"] in cells
+    assert "4 of 10 trials begun; recommended so far: trial 3 (0.74 +- 0.02)" in text
+
+
+def test_a_table_longer_than_the_screen_shows_its_end(study):
+    console = Console(file=io.StringIO(), force_terminal=True, width=100, height=20)
+    table = LiveTable(1000, console)
+    for number in range(500):
+        table.rows.append((number, {"x": 0.5}, "1", ""))
+    assert table._table().row_count == 12
+
+
+def test_the_formats(study):
+    listed = [trial_record(trial) for trial in study.trials[:2]]
+    assert json.loads(render(listed, "json"))[1]["params"] == {"x": 0.2, "k": "a"}
+    assert json.loads(render(listed[0], "json", flatten=True))["params_x"] == 0.1
+    assert "params:\n    x: 0.1" in render(listed, "yaml")
+    assert render([{"a": 1, "b": None}, {"a": 22, "c": "x"}], "value") == "1  \n22  x"
+    assert render([{"a": 1, "b": "x"}, {"a": 22, "b": None}], "table").splitlines() == [
+        "+----+---+",
+        "|  a | b |",
+        "+----+---+",
+        "|  1 | x |",
+        "| 22 |   |",
+        "+----+---+",
+    ]
+    assert render([], "json") == "[]"
+    assert "+" in render([], "table")
+
+
+def test_the_columns_are_those_of_optuna(study):
+    record = trial_record(study.trials[0])
+    assert list(record) == [
+        "number",
+        "value",
+        "datetime_start",
+        "datetime_complete",
+        "duration",
+        "params",
+        "user_attrs",
+        "state",
+    ]
+
+
+def test_best_and_recommended_are_both_named(study):
+    both = best_records(study, "table")
+    assert [(row["which"], row["number"]) for row in both] == [
+        ("observed best", 1),
+        ("recommended", 3),
+    ]
+    nested = best_records(study, "json")
+    assert nested["number"] == 1
+    assert nested["recommended"]["number"] == 3
+    assert nested["recommended"]["mean"] == 0.74

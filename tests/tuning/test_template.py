@@ -1,0 +1,60 @@
+"""A command with placeholders."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stoic.refusal import Refusal
+from stoic.tuning.template import Template
+
+
+def test_placeholders_are_replaced_anywhere_and_braces_can_be_written():
+    template = Template(("run", "--lr={lr}", "{lr}{n}", '{{"n": {n}}}', "plain"))
+    assert template.placeholders == {"lr", "n"}
+    assert template.fill({"lr": 1e-05, "n": 3}) == [
+        "run",
+        "--lr=1e-05",
+        "1e-053",
+        '{"n": 3}',
+        "plain",
+    ]
+
+
+@given(st.text())
+def test_a_value_never_becomes_two_arguments_nor_a_placeholder(value):
+    assert Template(("run", "a{x}b")).fill({"x": value}) == ["run", f"a{value}b"]
+
+
+def test_one_text_is_split_as_a_shell_would():
+    assert Template.parse("python 'my train.py' --lr {lr}").arguments == (
+        "python",
+        "my train.py",
+        "--lr",
+        "{lr}",
+    )
+    with pytest.raises(Refusal, match="Cannot split"):
+        Template.parse("python 'train")
+
+
+@pytest.mark.parametrize("argument", ["{", "}", "{}", "{x:.3g}", "{x!r}", "a{b"])
+def test_braces_that_mean_nothing_are_refused(argument):
+    with pytest.raises(Refusal, match="braces"):
+        Template(("run", argument))
+
+
+def test_parameters_and_placeholders_must_agree():
+    Template(("{python}", "{x}", "{trial}")).check(["x"])
+    with pytest.raises(Refusal, match="'y' is not used"):
+        Template(("run", "{x}")).check(["x", "y"])
+    with pytest.raises(Refusal, match="no parameter 'z'"):
+        Template(("run", "{x}", "{z}")).check(["x"])
+    with pytest.raises(Refusal, match="cannot name a parameter"):
+        Template(("run", "{trial}")).check(["trial"])
+
+
+def test_a_command_without_a_program_is_refused():
+    for nothing in ((), ("",)):
+        with pytest.raises(Refusal, match="no program"):
+            Template(nothing)

@@ -1,0 +1,50 @@
+"""Who runs a trial, and whether it is alive."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from dataclasses import replace
+
+import pytest
+
+from stoic.tuning.worker import Worker
+
+
+def test_we_are_alive_and_survive_being_recorded():
+    me = Worker.current()
+    assert me.pid == os.getpid()
+    assert me.alive is True
+    assert Worker.from_record(json.loads(json.dumps(me.record()))) == me
+
+
+def test_a_process_that_has_ended_is_dead_also_while_it_is_a_corpse():
+    process = subprocess.Popen(["sleep", "300"])
+    worker = Worker.of(process.pid, Worker.current())
+    assert worker.alive is True
+    process.kill()
+    until = time.monotonic() + 5
+    while worker.alive and time.monotonic() < until:  # not waited for: it stays a corpse
+        time.sleep(0.01)
+    assert worker.alive is False
+    process.wait()
+    assert worker.alive is False
+
+
+def test_another_process_with_our_number_is_not_us():
+    me = Worker.current()
+    assert replace(me, started="0").alive is False
+    assert replace(me, started="").alive is False
+    assert replace(me, boot="another").alive is False
+    assert replace(me, host="elsewhere//").alive is None
+
+
+@pytest.mark.parametrize("record", [None, 3, "x", [], {}, {"host": "a", "boot": "", "pid": "x"}])
+def test_what_is_no_record_is_nobody(record):
+    assert Worker.from_record(record) is None
+
+
+def test_a_worker_is_named_for_people():
+    assert str(Worker("there/id/ns", "", 7, "1")) == "process 7 on there"
