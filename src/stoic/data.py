@@ -17,7 +17,7 @@ Integers = NDArray[np.intp]
 Booleans = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Observations:
     """All that was told, raw and in order; a slice of it is again ``Observations``.
 
@@ -67,7 +67,7 @@ class Observations:
         return np.where(np.isnan(self.noise), noise, self.noise)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Targets:
     """What a Gaussian process is conditioned on instead of the raw observations.
 
@@ -89,7 +89,7 @@ class Targets:
         return len(self.values)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Choice:
     """Where to evaluate next.
 
@@ -108,7 +108,7 @@ class Choice:
     notes: Mapping[str, object] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Outcome:
     """What the world did with a chosen point.
 
@@ -130,7 +130,7 @@ class Outcome:
     corrupted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Recommendation:
     """The estimated best, which is not the luckiest observation.
 

@@ -6,6 +6,7 @@ It is the only mutable object on this side of the world. ``tell`` only appends; 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import overload
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from stoic.confidence.base import Confidence
 from stoic.data import Array, Choice, Integers, Observations, Recommendation
 from stoic.domains import Among, Domain, Finite
+from stoic.pending import Pending, Waiting
 from stoic.policies.base import Band, Policy, View
 from stoic.policies.ucb import UpperBound
 from stoic.posteriors.base import Model, Posterior
@@ -65,8 +67,9 @@ class Learner:
         self.policy = policy
         self.rng = np.random.default_rng(seed)
         self._state = policy.start(domain)
-        self._pending: list[Choice] = []
+        self._pending = Pending()
         self._posteriors: dict[int, Posterior] = {}
+        self._nowhere = np.empty((0, domain.dim))
         self._n = 0
         self._x = np.empty((_ROOM, domain.dim))
         self._observed = np.empty(_ROOM)
@@ -99,7 +102,8 @@ class Learner:
         """Where to evaluate next: one choice, or a list of ``n`` to be evaluated in parallel.
 
         Choices that were handed out and not told yet are taken into account, so asking twice gives
-        two different questions. A policy that plans in batches may return fewer than ``n``.
+        two different questions. A policy that plans in batches may return fewer than ``n``, and an
+        empty list while it waits for results that are on their way.
 
         Parameters
         ----------
@@ -116,23 +120,39 @@ class Learner:
         ------
         ValueError
             If ``n`` is not positive, or ``among`` is not part of the domain.
+        Waiting
+            If one choice is asked for and the policy waits for pending results.
         """
         count = 1 if n is None else n
         if count < 1:
             raise ValueError(f"Ask for at least one choice, got n={n}.")
         part = self.domain if among is None else self._part(among)
-        if pending is None:
+        on_their_way = self._nowhere
+        if pending is not None:
+            on_their_way = np.array(pending, dtype=float).reshape(-1, self.domain.dim)
+        elif self._pending:
             on_their_way = np.array([choice.x for choice in self._pending])
-        else:
-            on_their_way = np.array(pending, dtype=float)
-        on_their_way = on_their_way.reshape(-1, self.domain.dim)
         view = View(self.domain, part, self.observations, on_their_way, self.rng, self._band_since)
         choices, self._state = self.policy.choose(view, self._state, count)
         if pending is None:
-            self._pending += choices
-        return choices[0] if n is None else choices
+            self._pending.add(choices)
+        if n is not None:
+            return choices
+        if not choices:
+            raise Waiting(
+                f"{type(self.policy).__name__} waits for {len(on_their_way)} results: tell them, "
+                "or call forget_pending() if they will never come."
+            )
+        return choices[0]
 
-    def tell(self, x: object, y: object, noise: object = None) -> None:
+    def tell(
+        self,
+        x: object,
+        y: object,
+        noise: object = None,
+        *,
+        choice: Choice | Sequence[Choice] | None = None,
+    ) -> None:
         """What was executed and what came of it: one result, or several in order.
 
         Parameters
@@ -144,12 +164,16 @@ class Learner:
             The result, or results, shape (n,). nan and infinities are data.
         noise:
             Noise *variance* of this result, if it is known: one number, or one per result.
+        choice:
+            Which choice this answers, one per result: exactly that is no longer pending, and
+            nothing changes if it was not. By default the oldest choice of the same point, or the
+            oldest of all if nobody chose this point.
 
         Raises
         ------
         ValueError
             If an input is not finite or not in the domain, if the numbers of inputs and results
-            differ, or if a noise variance is not positive. Nothing is stored then.
+            or choices differ, or if a noise variance is not positive. Nothing is stored then.
         """
         points = np.asarray(x, dtype=float)
         if points.ndim < 2:
@@ -159,6 +183,9 @@ class Learner:
         observed = np.asarray(y, dtype=float).reshape(-1)
         if len(observed) != k:
             raise ValueError(f"Got {k} inputs but {len(observed)} results: tell one for each.")
+        answered = [choice] if isinstance(choice, Choice) else choice
+        if answered is not None and len(answered) != k:
+            raise ValueError(f"Got {k} inputs but {len(answered)} choices: give one for each.")
         if noise is not None:
             variance = np.broadcast_to(np.asarray(noise, dtype=float), observed.shape)
             if not np.all((variance > 0.0) & np.isfinite(variance)):
@@ -173,7 +200,8 @@ class Learner:
             self._arms[first:last] = arms
         self._n = last
         if self._pending:
-            self._answer(points)
+            for row, point in enumerate(points):
+                self._pending.answer(point, None if answered is None else answered[row])
 
     def recommend(self) -> Recommendation:
         """The estimated best: never simply the luckiest observation.
@@ -213,8 +241,7 @@ class Learner:
     @property
     def trust(self) -> Array:
         """How far each observation is believed, shape (n,), from 0 (not at all) to 1."""
-        posterior = self._posterior_since(0)
-        return posterior.stance(self.observations, posterior.prior).trust
+        return self._posterior_since(0).trust(self.observations)
 
     @property
     def pending(self) -> list[Choice]:
@@ -225,9 +252,9 @@ class Learner:
         """Treat all choices that were not told yet as never to be told."""
         self._pending.clear()
 
-    def _band_since(self, row: int) -> Band:
+    def _band_since(self, row: int, t: int | None = None) -> Band:
         posterior = self._posterior_since(row)
-        return Band(posterior, self.confidence(posterior, self._n - row + 1))
+        return Band(posterior, self.confidence(posterior, t or self._n - row + 1))
 
     def _posterior_since(self, row: int) -> Posterior:
         window = self.observations.window(row) if row else self.observations
@@ -246,14 +273,6 @@ class Learner:
             f"On {self.domain!r} choose among the points of a smaller Box with {self.domain.dim} "
             f"coordinates, got {among!r}."
         )
-
-    def _answer(self, points: Array) -> None:
-        """Take what was told off the pending list: the same points, else the oldest ones."""
-        for x in points:
-            same = (i for i, choice in enumerate(self._pending) if np.array_equal(choice.x, x))
-            i = next(same, 0)
-            if self._pending:
-                del self._pending[i]
 
     def _grow(self, rows: int) -> None:
         room = 1 << (rows - 1).bit_length()

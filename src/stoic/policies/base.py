@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,8 +13,7 @@ from stoic.domains import Among, Domain, Finite, Peak, Random, Surface
 from stoic.posteriors.base import Posterior
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Band:
+class Band(NamedTuple):
     """Where f is believed to be: mean +- width * std."""
 
     posterior: Posterior
@@ -37,8 +35,18 @@ class Band:
         return Band(self.posterior.fantasise(x, arms), self.width)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class View:
+class Since(Protocol):
+    """From the first row that counts to a band."""
+
+    def __call__(self, row: int, t: int | None = None) -> Band:
+        """The band given the observations from ``row`` on, as if nothing had come before.
+
+        ``t`` is the round that the width is told, for a policy that counts in epochs; by default
+        one more than the number of these observations.
+        """
+
+
+class View(NamedTuple):
     """What a policy sees when it is asked.
 
     Attributes
@@ -62,11 +70,24 @@ class View:
     observations: Observations
     pending: Array
     rng: Random
-    band_since: Callable[[int], Band]
+    band_since: Since
 
     def band(self) -> Band:
         """The band given everything that was told."""
         return self.band_since(0)
+
+    def hallucinated(self) -> Band:
+        """The band given everything that was told, narrower where points are on their way."""
+        return self.band().fantasise(self.pending, None) if len(self.pending) else self.band()
+
+    def one_by_one(self, band: Band, n: int, pick: Callable[[Band], Choice]) -> list[Choice]:
+        """``n`` choices by ``pick``, each from a band that is narrower at those before it."""
+        choices = [pick(band)]
+        while len(choices) < n:
+            last = choices[-1]
+            band = band.fantasise(last.x[None], None if last.arm is None else np.array([last.arm]))
+            choices.append(pick(band))
+        return choices
 
     def maximise(self, surface: Surface) -> Peak:
         """The highest point of ``surface`` among those that may be chosen."""
@@ -90,7 +111,11 @@ class Policy(ABC):
 
     @abstractmethod
     def choose(self, view: View, state: Any, n: int) -> tuple[list[Choice], Any]:
-        """At most ``n`` choices, at least one, and the state after handing them out."""
+        """At most ``n`` choices, and the state after handing them out.
+
+        None at all means: wait until something pending is told. It must not be the answer while
+        nothing is pending.
+        """
 
 
 def choice_of(peak: Peak, **notes: object) -> Choice:

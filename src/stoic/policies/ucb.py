@@ -68,17 +68,14 @@ class UCB(Policy):
             narrowed = np.concatenate([narrowed, self._given_up(view, band.posterior)])
         if len(narrowed):
             band = band.fantasise(narrowed, None)
-        choices = [choice_of(view.maximise(UpperBound(band)))]
-        while len(choices) < n:
-            last = choices[-1]
-            band = band.fantasise(last.x[None], None if last.arm is None else np.array([last.arm]))
-            choices.append(choice_of(view.maximise(UpperBound(band))))
-        return choices, None
+        return view.one_by_one(band, n, lambda b: choice_of(view.maximise(UpperBound(b)))), None
 
     def _given_up(self, view: View, posterior: Posterior) -> Array:
         """Places that used up their retries and were not believed, one row each."""
-        trust = posterior.stance(view.observations, posterior.prior).trust
+        trust = posterior.trust(view.observations)
         lies = view.observations.x[trust < 0.5]
+        if not len(lies):
+            return lies
         u = lies / view.domain.widths
         near = np.abs(u[:, None, :] - u[None, :, :]).max(axis=2) <= 0.01
         visits, first = near.sum(axis=1), near.argmax(axis=1)

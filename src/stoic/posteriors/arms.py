@@ -176,6 +176,9 @@ class Arms:
             setattr(other, name, value)
         return other
 
+    def trust(self, observations: Observations) -> Array:
+        return self.stance(observations, self.prior).trust
+
     @property
     def std(self) -> Array:
         """Standard deviation of f on all arms, shape (N,); a view that the next call overwrites."""

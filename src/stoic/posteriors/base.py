@@ -37,7 +37,7 @@ class Posterior(Protocol):
     prior:
         The prior it came from, with the hyperparameters in force.
     stance:
-        The settled defence it was conditioned through.
+        The settled defence it was conditioned through; ``as_told`` for a model without one.
     n:
         How many observations it accounts for, those left out of the solve included.
     information:
@@ -70,6 +70,9 @@ class Posterior(Protocol):
 
     def copy(self) -> Posterior:
         """A posterior that will not be updated in place."""
+
+    def trust(self, observations: Observations) -> Array:
+        """How far each of the observations it accounts for is believed, shape (n,), in [0, 1]."""
 
     def predict(self, x: Array) -> tuple[Array, Array]:
         """Mean and standard deviation of f at ``x`` (m, d), both (m,)."""

@@ -102,6 +102,9 @@ class Exact:
     def copy(self) -> Exact:
         return self
 
+    def trust(self, observations: Observations) -> Array:
+        return self.stance(observations, self.prior).trust
+
     def predict(self, x: Array) -> tuple[Array, Array]:
         variance = self.prior.kernel.diagonal(x)
         if not len(self.x):

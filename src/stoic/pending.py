@@ -1,0 +1,70 @@
+"""Questions without an answer yet: what was handed out and not told."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+
+from stoic.data import Array, Choice
+
+
+class Waiting(RuntimeError):  # noqa: N818  (a state of affairs, not a mistake)
+    """There is nothing to hand out until results that are on their way have been told."""
+
+
+class Pending:
+    """Choices that were handed out and not told yet, oldest first.
+
+    Adding, answering and counting take constant time, however many are on their way: a whole epoch
+    of a phased policy may be. Two choices of the same point are two questions; a choice is itself,
+    not its point.
+    """
+
+    __slots__ = ("_at", "_choices")
+
+    def __init__(self) -> None:
+        # Ordered dictionaries: the oldest entry of a plain one is found by scanning what was
+        # deleted before it.
+        self._choices: OrderedDict[int, Choice] = OrderedDict()
+        self._at: dict[bytes, OrderedDict[int, None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._choices)
+
+    def __iter__(self) -> Iterator[Choice]:
+        return iter(self._choices.values())
+
+    def add(self, choices: Iterable[Choice]) -> None:
+        """These were handed out."""
+        for choice in choices:
+            self._choices[id(choice)] = choice
+            self._at.setdefault(_place(choice.x), OrderedDict())[id(choice)] = None
+
+    def answer(self, x: Array, choice: Choice | None = None) -> Choice | None:
+        """Take off what a result at ``x`` (d,) answers, and return it; ``None`` if nothing.
+
+        Without a ``choice`` that is the oldest choice of the same point, or, if nobody chose this
+        point, the oldest of all: something was executed a little elsewhere.
+        """
+        if choice is not None:
+            key = id(choice)
+        else:
+            same = self._at.get(_place(x)) or self._choices
+            key = next(iter(same), 0)
+        answered = self._choices.pop(key, None)
+        if answered is not None:
+            place = _place(answered.x)
+            siblings = self._at[place]
+            del siblings[key]
+            if not siblings:
+                del self._at[place]
+        return answered
+
+    def clear(self) -> None:
+        """None of them will ever be told."""
+        self._choices.clear()
+        self._at.clear()
+
+
+def _place(x: Array) -> bytes:
+    return (x + 0.0).tobytes()  # -0.0 is 0.0
