@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from scipy import optimize
@@ -34,8 +34,7 @@ class Surface(Protocol):
         """Its values at ``x`` (m, d), shape (m,), and gradients, shape (m, d)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Peak:
+class Peak(NamedTuple):
     """The highest point found: ``x`` (d,), its row ``arm`` if any, and the ``height`` there."""
 
     x: Array
@@ -157,10 +156,10 @@ class Finite:
         return f"Finite({len(self)} points, dim={self.dim})"
 
     def locate(self, x: Array) -> Integers:
-        if x.dtype == float and x.shape == (1, self.dim):
+        if len(x) == 1:  # the usual case, and the hot path
             arm = self._rows.get(x.tobytes())
-            if arm is not None:  # the usual case, and the hot path
-                return np.array((arm,), dtype=np.intp)
+            if arm is not None:
+                return np.array((arm,))
         points = as_points(x, self.dim) + 0.0
         arms = [self._rows.get(row.tobytes(), -1) for row in points]
         if min(arms) < 0:

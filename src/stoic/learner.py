@@ -75,16 +75,21 @@ class Learner:
         self._observed = np.empty(_ROOM)
         self._noise = np.empty(_ROOM)
         self._arms = np.empty(_ROOM, dtype=np.intp) if domain.finite else None
+        self._told = Observations(self._nowhere, np.empty(0), np.empty(0))
+        if self._arms is not None:
+            self._told = Observations(self._nowhere, np.empty(0), np.empty(0), self._arms[:0])
 
     def __len__(self) -> int:
         return self._n
 
     @property
     def observations(self) -> Observations:
-        """All that was told so far, as read-only views."""
-        n = self._n
-        arms = None if self._arms is None else self._arms[:n]
-        return Observations(self._x[:n], self._observed[:n], self._noise[:n], arms)
+        """All that was told so far, as views: not to be written to."""
+        if len(self._told) != self._n:
+            n = self._n
+            arms = None if self._arms is None else self._arms[:n]
+            self._told = Observations(self._x[:n], self._observed[:n], self._noise[:n], arms)
+        return self._told
 
     @overload
     def ask(
@@ -229,7 +234,7 @@ class Learner:
             float(mean[best]),
             float(lower[best]),
             float(upper[best]),
-            np.array(peak.x),
+            peak.x.copy(),
             peak.height,
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +13,7 @@ from stoic.policies.base import Band, Policy, View, choice_of
 from stoic.posteriors.base import Posterior
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class UpperBound:
+class UpperBound(NamedTuple):
     """The surface mean + width * std."""
 
     band: Band
