@@ -1,0 +1,7 @@
+"""Figures of papers: settings, runs, pictures, and the claims they are to check."""
+
+from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments.reproduction import catalogue, find, reproduce
+from stoic.experiments.results import Results
+
+__all__ = ["Cell", "Claim", "Figure", "Results", "Table", "catalogue", "find", "reproduce"]

@@ -1,0 +1,48 @@
+"""``python -m stoic.experiments``: several figures, or all of them, one after another."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from stoic.experiments.reproduction import catalogue, find, reproduce
+from stoic.refusal import Refusal
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run what the command line names; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m stoic.experiments", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="figures, as family/figure")
+    parser.add_argument("--all", action="store_true", help="every figure there is")
+    parser.add_argument("--trials", type=int, help="independent runs per method")
+    parser.add_argument("--rounds", type=int, help="rounds per run")
+    parser.add_argument("--jobs", type=int, help="processes; one per processor if not said")
+    parser.add_argument("--seed", type=int, help="the first seed")
+    parser.add_argument("--out", default="results", help="directory of the results")
+    options = parser.parse_args(arguments)
+    try:
+        names = [f.name for f in catalogue()] if options.all else options.names
+        if not names:
+            raise Refusal("Name a figure, or say --all.")
+        for name in names:
+            find(name)
+        for name in names:
+            reproduce(
+                name,
+                trials=options.trials,
+                rounds=options.rounds,
+                jobs=options.jobs,
+                seed=options.seed,
+                out=options.out,
+            )
+    except ValueError as refusal:
+        print(refusal, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("Interrupted; the figure that was running wrote nothing.", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""What a figure is: settings, independent runs, a picture, a table and the claims it checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+if TYPE_CHECKING:  # importing it takes longer than most of the library
+    import matplotlib.figure
+
+S = TypeVar("S")
+R = TypeVar("R", bound=tuple[Any, ...])
+
+
+class Cell(NamedTuple):
+    """One independent run of a figure: what is run in parallel.
+
+    Attributes
+    ----------
+    panel:
+        Which part of the picture.
+    method:
+        Which method.
+    seed:
+        The seed of its world and of its learner.
+    """
+
+    panel: str
+    method: str
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A sentence of a paper, and whether these results bear it out.
+
+    Attributes
+    ----------
+    claim:
+        The sentence.
+    holds:
+        Whether it is true of these results, read literally.
+    measured:
+        The numbers it was judged by; nan where there are too few trials for a number.
+    """
+
+    claim: str
+    holds: bool
+    measured: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of text under headings; ``caption`` says what the numbers are."""
+
+    caption: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure(Generic[S, R]):
+    """A figure, as data and functions. Everything that is common to all figures is elsewhere.
+
+    Attributes
+    ----------
+    name:
+        ``family/figure``.
+    title:
+        One line that says what is to be seen.
+    settings:
+        A frozen dataclass of plain values: all that decides the results. Fields named ``trials``,
+        ``rounds`` and ``seed`` can be changed by the user.
+    cells:
+        The independent runs, in the order of their results.
+    run:
+        One run; its rows are named tuples whose fields are the columns of the CSV file. It must
+        depend on nothing but its arguments.
+    plot, table, claims:
+        Made of the rows of all runs.
+    """
+
+    name: str
+    title: str
+    settings: S
+    cells: Callable[[S], Sequence[Cell]]
+    run: Callable[[S, Cell], list[R]]
+    plot: Callable[[S, Sequence[R]], matplotlib.figure.Figure]
+    table: Callable[[S, Sequence[R]], Table]
+    claims: Callable[[S, Sequence[R]], tuple[Claim, ...]]

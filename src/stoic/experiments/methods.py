@@ -1,0 +1,172 @@
+"""The methods that figures compare: recipes with their settings, and how they are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from stoic import recipes
+from stoic.data import Array, Choice, Recommendation
+from stoic.domains import Domain
+from stoic.posteriors.scales import mean_and_sd
+from stoic.simulate import Player
+
+# Okabe and Ito's palette, which people with any colour vision can tell apart.
+BLACK, GREY = "#000000", "#999999"
+BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+
+
+@dataclass(frozen=True, slots=True)
+class Threat:
+    """What a learner is told to expect, which need not be true.
+
+    Attributes
+    ----------
+    corruptions:
+        T_c, used by theory widths only.
+    horizon:
+        T, used by theory widths only.
+    """
+
+    corruptions: int
+    horizon: int
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A named learner.
+
+    Attributes
+    ----------
+    name:
+        As in tables and legends.
+    build:
+        From a domain, the threat it assumes and a seed to a learner.
+    colour, line:
+        As matplotlib knows them: one colour a family, one line style a variant.
+    """
+
+    name: str
+    build: Callable[[Domain, Threat, int], Player]
+    colour: str
+    line: str = "-"
+
+
+class RandomSearch:
+    """Asks uniformly at random and recommends the luckiest observation: the reference.
+
+    Parameters
+    ----------
+    domain:
+        Where to ask.
+    seed:
+        Of its own stream.
+    """
+
+    def __init__(self, domain: Domain, seed: int) -> None:
+        self.domain = domain
+        self.rng = np.random.default_rng(seed)
+        self._best: tuple[float, Array] = (
+            -np.inf,
+            domain.sample(1, np.random.default_rng(seed))[0],
+        )
+
+    def ask(self) -> Choice:
+        """A point drawn uniformly."""
+        return Choice(self.domain.sample(1, self.rng)[0])
+
+    def tell(self, x: Array, y: float) -> None:
+        """Remember the highest observation; nan is never the highest."""
+        if y > self._best[0]:
+            self._best = (y, x.copy())
+
+    def recommend(self) -> Recommendation:
+        """The point of the highest observation, without any doubt about it."""
+        y, x = self._best
+        return Recommendation(x, y, y, y, x, y)
+
+
+def _gp(domain: Domain, threat: Threat, seed: int) -> Player:
+    return recipes.gp_ucb(domain, seed=seed)
+
+
+def _fc(domain: Domain, threat: Threat, seed: int) -> Player:
+    return recipes.fc_rcgp_ucb(domain, seed=seed)
+
+
+def _a2(domain: Domain, threat: Threat, seed: int) -> Player:
+    return recipes.a2_rcgp_ucb(domain, seed=seed)
+
+
+def _fc_theory(domain: Domain, threat: Threat, seed: int) -> Player:
+    return recipes.fc_rcgp_ucb(
+        domain,
+        constants="theory",
+        corruptions=threat.corruptions,
+        horizon=threat.horizon,
+        seed=seed,
+    )
+
+
+def _a2_theory(domain: Domain, threat: Threat, seed: int) -> Player:
+    return recipes.a2_rcgp_ucb(
+        domain,
+        constants="theory",
+        corruptions=threat.corruptions,
+        horizon=threat.horizon,
+        seed=seed,
+    )
+
+
+def _fc_plain(domain: Domain, threat: Threat, seed: int) -> Player:
+    return recipes.fc_rcgp_ucb(domain, scale=mean_and_sd, seed=seed)
+
+
+def _a2_plain(domain: Domain, threat: Threat, seed: int) -> Player:
+    return recipes.a2_rcgp_ucb(domain, scale=mean_and_sd, seed=seed)
+
+
+def _fc_noise(domain: Domain, threat: Threat, seed: int) -> Player:
+    return recipes.fc_rcgp_ucb(domain, unit="noise", seed=seed)
+
+
+def _a2_noise(domain: Domain, threat: Threat, seed: int) -> Player:
+    return recipes.a2_rcgp_ucb(domain, unit="noise", seed=seed)
+
+
+def _random(domain: Domain, threat: Threat, seed: int) -> Player:
+    return RandomSearch(domain, seed)
+
+
+GP = Method("GP-UCB", _gp, BLACK)
+RANDOM = Method("random search", _random, GREY)
+FC = Method("FC-RCGP-UCB", _fc, BLUE)
+A2 = Method("A2-RCGP-UCB", _a2, VERMILION)
+FC_THEORY = Method("FC-RCGP-UCB, theory width", _fc_theory, BLUE, "--")
+A2_THEORY = Method("A2-RCGP-UCB, theory width", _a2_theory, VERMILION, "--")
+# As the paper standardises: by mean and standard deviation, lies included.
+FC_PLAIN = Method("FC-RCGP-UCB, mean and sd", _fc_plain, GREEN, "-.")
+A2_PLAIN = Method("A2-RCGP-UCB, mean and sd", _a2_plain, PURPLE, "-.")
+# The shape c in noise standard deviations instead of the scale of the results.
+FC_NOISE = Method("FC-RCGP-UCB, c in noise sd", _fc_noise, GREEN, ":")
+A2_NOISE = Method("A2-RCGP-UCB, c in noise sd", _a2_noise, PURPLE, ":")
+
+METHODS: tuple[Method, ...] = (
+    GP,
+    FC,
+    A2,
+    FC_THEORY,
+    A2_THEORY,
+    FC_PLAIN,
+    A2_PLAIN,
+    FC_NOISE,
+    A2_NOISE,
+    RANDOM,
+)
+
+
+def method(name: str) -> Method:
+    """The method of this name."""
+    return next(method for method in METHODS if method.name == name)

@@ -1,0 +1,7 @@
+"""Figures of [Ezzerg2026]_: outliers of unbounded size, bounded in number."""
+
+from stoic.experiments.outliers import forrester_clean, forrester_corrupted, weights
+
+FIGURES = (weights.FIGURE, forrester_clean.FIGURE, forrester_corrupted.FIGURE)
+
+__all__ = ["FIGURES", "forrester_clean", "forrester_corrupted", "weights"]

@@ -1,0 +1,126 @@
+"""Figure 3 of [Ezzerg2026]_: what robustness costs where nobody lies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stoic.adversaries import Gaussian
+from stoic.environment import Environment
+from stoic.experiments import regret
+from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments.methods import A2, A2_THEORY, FC, FC_THEORY, GP, RANDOM, Threat, method
+from stoic.experiments.regret import Step
+from stoic.problems import forrester
+from stoic.simulate import run as simulate
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The experiment of section 5.3 without corruption.
+
+    Attributes
+    ----------
+    trials:
+        Independent runs; trial k has seed ``seed + k``.
+    rounds:
+        T.
+    seed:
+        The first seed.
+    initial:
+        Clean scrambled Sobol points, common to all methods.
+    noise_sd:
+        Standard deviation of the noise, in units of f.
+    methods:
+        Names, the reference first.
+    """
+
+    trials: int = 20
+    rounds: int = 30
+    seed: int = 0
+    initial: int = 5
+    noise_sd: float = 1.0
+    methods: tuple[str, ...] = tuple(m.name for m in (GP, FC, A2, FC_THEORY, A2_THEORY, RANDOM))
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """Every method on every seed."""
+    return [
+        Cell("clean", name, settings.seed + trial)
+        for name in settings.methods
+        for trial in range(settings.trials)
+    ]
+
+
+def run(settings: Settings, cell: Cell) -> list[Step]:
+    """One method on one seed."""
+    problem = forrester()
+    environment = Environment(problem, Gaussian(settings.noise_sd), seed=cell.seed)
+    threat = Threat(corruptions=0, horizon=settings.rounds)
+    learner = method(cell.method).build(problem.domain, threat, cell.seed)
+    trace = simulate(
+        learner, environment, settings.rounds, initial=settings.initial, recommend=True
+    )
+    return regret.steps(cell, trace)
+
+
+def plot(settings: Settings, rows: Sequence[Step]) -> matplotlib.figure.Figure:
+    """Mean cumulative regret of each method."""
+    from matplotlib.figure import Figure as Picture
+
+    picture = Picture(figsize=(8.0, 4.0), layout="constrained")
+    axes = picture.add_subplot()
+    by_run = regret.runs(rows)
+    for name in settings.methods:
+        regret.draw(axes, by_run["clean", name], method(name))
+    regret.finish(axes, settings.initial, settings.rounds)
+    axes.set_title("Forrester, no corruption", fontsize=10)
+    axes.set_ylabel("cumulative regret (units of f)")
+    picture.legend(loc="outside right upper", frameon=False, fontsize=8)
+    return picture
+
+
+def table(settings: Settings, rows: Sequence[Step]) -> Table:
+    """Regrets at the end."""
+    return regret.table(rows, GP.name)
+
+
+def claims(settings: Settings, rows: Sequence[Step]) -> tuple[Claim, ...]:
+    """Zero-cost robustness (theorem 4.1), as the paper reads its figure."""
+    by_run = regret.runs(rows)
+    reference = by_run["clean", GP.name]
+    found = []
+    for name in (FC.name, A2.name):
+        measured = regret.comparison(by_run["clean", name], reference)
+        gap = measured["mean"] - measured["reference_mean"]
+        error = measured["reference_standard_error"]
+        found += [
+            Claim(
+                f"Clean, {name} ends within one standard error of GP-UCB.",
+                abs(gap) <= error,
+                measured,
+            ),
+            Claim(
+                f"Clean, {name} ends at most one standard error above GP-UCB.",
+                gap <= error,
+                measured,
+            ),
+        ]
+    return tuple(found)
+
+
+SETTINGS = Settings()
+FIGURE = Figure(
+    "outliers/forrester-clean",
+    "Cumulative regret on the Forrester function without corruption",
+    SETTINGS,
+    cells,
+    run,
+    plot,
+    table,
+    claims,
+)

@@ -1,0 +1,175 @@
+"""Figure 2 of [Ezzerg2026]_: how much an observation counts, by the size of its residual."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from stoic.data import Array, Observations
+from stoic.defences import Plateau
+from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments.methods import BLUE, VERMILION
+from stoic.kernels import RBF
+from stoic.posteriors.prior import Prior
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The numbers of the figure, all in units of y.
+
+    Attributes
+    ----------
+    weight:
+        W = sigma / sqrt(2), the weight of a trusted observation.
+    shape:
+        c.
+    centre:
+        g.
+    half_width:
+        L of the plateau; the IMQ weight is the one with L = 0.
+    reach, step:
+        The residuals shown are -reach, -reach + step, ..., reach.
+    """
+
+    weight: float = 1.0
+    shape: float = 1.0
+    centre: float = 0.0
+    half_width: float = 2.0
+    reach: float = 8.0
+    step: float = 0.02
+
+
+class Row(NamedTuple):
+    """The weights of one observed value: a row of the CSV file."""
+
+    y: float
+    imq: float
+    plateau_imq: float
+
+
+def weights(settings: Settings, half_width: float, y: Array) -> Array:
+    """The weights that the library's own defence gives to observations ``y`` (n,), shape (n,).
+
+    The defence reports trust = 1/J = (w / W)^2.
+    """
+    defence = Plateau(half_width, settings.shape, settings.centre, negligible=0.0)
+    observations = Observations(np.zeros((len(y), 1)), y, np.full(len(y), np.nan))
+    prior = Prior(RBF(np.ones(1)), noise=2.0 * settings.weight**2)
+    return settings.weight * np.sqrt(defence(observations, prior).trust)
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """One, as nothing is random."""
+    return [Cell("weights", "exact", 0)]
+
+
+def run(settings: Settings, cell: Cell) -> list[Row]:
+    """Both weights on the grid of residuals."""
+    count = round(settings.reach / settings.step)
+    y = settings.centre + settings.step * np.arange(-count, count + 1, dtype=np.float64)
+    columns = (y, weights(settings, 0.0, y), weights(settings, settings.half_width, y))
+    return [Row(*row) for row in np.stack(columns, axis=1).tolist()]
+
+
+def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+    """Both curves, with the plateau marked."""
+    from matplotlib.figure import Figure as Picture
+
+    y, imq, plateau = np.array(rows).T
+    picture = Picture(figsize=(7.0, 3.2), layout="constrained")
+    axes = picture.add_subplot()
+    L, g = settings.half_width, settings.centre
+    axes.axvspan(g - L, g + L, color="0.93", lw=0)
+    axes.plot(y, plateau, color=BLUE, lw=2.0, label=f"plateau-IMQ (L = {L:g})")
+    axes.plot(y, imq, "--", color=VERMILION, lw=2.0, label="IMQ")
+    axes.set_xlabel("residual y - g(x) (units of y)" if g == 0 else "observation y (units of y)")
+    axes.set_ylabel("weight w(x, y)")
+    axes.set_xlim(y[0], y[-1])
+    axes.set_ylim(0.0, 1.08 * settings.weight)
+    axes.grid(alpha=0.3, lw=0.5)
+    picture.legend(loc="outside right upper", frameon=False)
+    return picture
+
+
+def table(settings: Settings, rows: Sequence[Row]) -> Table:
+    """The weights at a few residuals."""
+    residuals = np.array([0.0, 1.0, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 1e3, 1e6])
+    y = settings.centre + residuals
+    imq, plateau = weights(settings, 0.0, y), weights(settings, settings.half_width, y)
+    lines = tuple(
+        (f"{r:g}", f"{a:.4g}", f"{b:.4g}") for r, a, b in zip(residuals, imq, plateau, strict=True)
+    )
+    return Table("Weight by residual.", ("residual", "IMQ", "plateau-IMQ"), lines)
+
+
+def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
+    """What the definition of the weight promises, read off the library's own numbers."""
+    y, imq, plateau = np.array(rows).T
+    residual = np.abs(y - settings.centre)
+    inside = residual <= settings.half_width
+    loss_inside = float(np.abs(plateau[inside] - settings.weight).max())
+    largest_imq = float(imq[residual > 0].max())
+
+    beyond = settings.centre + residual[~inside] - settings.half_width
+    moved = float(np.abs(plateau[~inside] - weights(settings, 0.0, beyond)).max())
+
+    far = settings.centre + np.array([1e4, 1e8])
+    rates = {
+        name: float(np.diff(np.log(weights(settings, half_width, far)))[0] / math.log(1e4))
+        for name, half_width in (("imq", 0.0), ("plateau_imq", settings.half_width))
+    }
+    # sup |y| w^2 < infinity is the condition for bounded influence (section 2.3).
+    sizes = np.logspace(-3, 12, 3001)
+    influence = sizes * weights(settings, settings.half_width, settings.centre + sizes) ** 2
+    peak = int(np.argmax(influence))
+    return (
+        Claim(
+            "Inside the plateau every weight is exactly W.",
+            loss_inside == 0.0,
+            {"largest_difference": loss_inside},
+        ),
+        Claim(
+            "The IMQ weight is below W everywhere but at the centre.",
+            largest_imq < settings.weight,
+            {"largest_weight_off_centre": largest_imq},
+        ),
+        Claim(
+            "Beyond the plateau the weight is the IMQ weight of what exceeds it.",
+            moved <= 1e-12,
+            {"largest_difference": moved},
+        ),
+        Claim(
+            "Both weights fall off as 1/|y|.",
+            all(abs(rate + 1.0) < 1e-3 for rate in rates.values()),
+            {f"{name}_log_log_slope": rate for name, rate in rates.items()},
+        ),
+        Claim(
+            "The influence |y| w^2 is bounded, and vanishes as |y| grows.",
+            bool(0 < peak < len(sizes) - 1 and influence[-1] < 1e-6 * influence[peak]),
+            {
+                "largest": float(influence[peak]),
+                "at": float(sizes[peak]),
+                "at_1e12": float(influence[-1]),
+            },
+        ),
+    )
+
+
+SETTINGS = Settings()
+FIGURE = Figure(
+    "outliers/weights",
+    "IMQ and plateau-IMQ weights of an observation by its residual",
+    SETTINGS,
+    cells,
+    run,
+    plot,
+    table,
+    claims,
+)

@@ -1,0 +1,176 @@
+"""What all figures of cumulative regret share: rows, means with standard errors, curves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from stoic.data import Array
+from stoic.experiments.figure import Cell, Table
+from stoic.experiments.methods import Method
+from stoic.simulate import Trace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class Step(NamedTuple):
+    """One observation of one run: a row of the CSV file.
+
+    Attributes
+    ----------
+    panel, method, seed:
+        Which run.
+    round:
+        From 1; 0 for the clean initial points.
+    x:
+        The executed point, coordinates separated by spaces.
+    value, observed, corrupted:
+        f(x), what was told, and whether an adversary changed it.
+    regret, cumulative_regret:
+        f(x*) - f(x), noiseless, and its running sum, initial points included.
+    inference_regret:
+        f(x*) - f(recommended point) at the end of the run, repeated in each of its rows.
+    """
+
+    panel: str
+    method: str
+    seed: int
+    round: int
+    x: str
+    value: float
+    observed: float
+    corrupted: bool
+    regret: float
+    cumulative_regret: float
+    inference_regret: float
+
+
+def steps(cell: Cell, trace: Trace) -> list[Step]:
+    """The rows of one run."""
+    instantaneous, cumulative = trace.regret, trace.cumulative_regret
+    return [
+        Step(
+            cell.panel,
+            cell.method,
+            cell.seed,
+            round=max(0, row - trace.initial + 1),
+            x=" ".join(map(repr, trace.executed[row].tolist())),
+            value=float(trace.value[row]),
+            observed=float(trace.observed[row]),
+            corrupted=bool(trace.corrupted[row]),
+            regret=float(instantaneous[row]),
+            cumulative_regret=float(cumulative[row]),
+            inference_regret=trace.inference_regret,
+        )
+        for row in range(len(trace))
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean over trials and its standard error, nan for a single trial."""
+
+    mean: float
+    error: float
+
+    @classmethod
+    def of(cls, values: Array) -> Estimate:
+        """From one value per trial, shape (trials,)."""
+        error = values.std(ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+        return cls(float(values.mean()), float(error))
+
+    def __str__(self) -> str:
+        error = "" if math.isnan(self.error) else f" ± {self.error:.3g}"
+        return f"{self.mean:.4g}{error}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """All trials of one method in one panel, in the order of their seeds.
+
+    Attributes
+    ----------
+    cumulative:
+        Cumulative regret, shape (trials, n).
+    inference:
+        Inference regret, shape (trials,).
+    """
+
+    cumulative: Array
+    inference: Array
+
+    @property
+    def final(self) -> Array:
+        """Cumulative regret at the end, shape (trials,)."""
+        return self.cumulative[:, -1]
+
+
+def runs(rows: Sequence[Step]) -> dict[tuple[str, str], Run]:
+    """The trials of each (panel, method), in the order of the rows."""
+    collected: dict[tuple[str, str], dict[int, list[Step]]] = {}
+    for row in rows:
+        collected.setdefault((row.panel, row.method), {}).setdefault(row.seed, []).append(row)
+    return {
+        key: Run(
+            np.array([[s.cumulative_regret for s in trial] for trial in trials.values()]),
+            np.array([trial[-1].inference_regret for trial in trials.values()]),
+        )
+        for key, trials in collected.items()
+    }
+
+
+def comparison(run: Run, reference: Run) -> dict[str, float]:
+    """Final cumulative regret of two methods on the same seeds, and the paired difference."""
+    ours, theirs = Estimate.of(run.final), Estimate.of(reference.final)
+    paired = Estimate.of(run.final - reference.final)
+    return {
+        "mean": ours.mean,
+        "standard_error": ours.error,
+        "reference_mean": theirs.mean,
+        "reference_standard_error": theirs.error,
+        "paired_difference": paired.mean,
+        "paired_standard_error": paired.error,
+        "trials_with_less_regret": float((run.final < reference.final).sum()),
+        "trials": float(len(run.final)),
+    }
+
+
+def draw(axes: Axes, run: Run, method: Method) -> None:
+    """Mean cumulative regret over the observations, with a band of one standard error."""
+    n = run.cumulative.shape[1]
+    observations = np.arange(1, n + 1)
+    mean = run.cumulative.mean(axis=0)
+    axes.plot(observations, mean, method.line, color=method.colour, label=method.name, lw=1.6)
+    if len(run.cumulative) > 1:
+        error = run.cumulative.std(axis=0, ddof=1) / math.sqrt(len(run.cumulative))
+        axes.fill_between(
+            observations, mean - error, mean + error, color=method.colour, alpha=0.15, lw=0
+        )
+
+
+def table(rows: Sequence[Step], reference: str) -> Table:
+    """Final regrets of all methods, and the paired difference to the ``reference`` method."""
+    by_run = runs(rows)
+    lines = []
+    for (panel, method), run in by_run.items():
+        paired = run.final - by_run[panel, reference].final
+        difference = "" if method == reference else str(Estimate.of(paired))
+        final, inference = Estimate.of(run.final), Estimate.of(run.inference)
+        lines.append((panel, method, str(final), difference, str(inference)))
+    caption = "Mean over the trials ± one standard error, in units of f."
+    headings = ("panel", "method", "cumulative regret", f"less {reference}", "inference regret")
+    return Table(caption, headings, tuple(lines))
+
+
+def finish(axes: Axes, initial: int, rounds: int) -> None:
+    """Labels, limits, and a mark where the initial points end and the rounds begin."""
+    axes.axvline(initial + 0.5, color="0.6", lw=0.8, ls=":")
+    axes.set_xlabel(f"observations (the first {initial}: initial design)")
+    axes.set_xlim(1, initial + rounds)
+    axes.set_ylim(bottom=0.0)
+    axes.grid(alpha=0.3, lw=0.5)

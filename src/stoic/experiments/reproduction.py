@@ -1,0 +1,116 @@
+"""Reproduce a figure: run it, write it, print what came out."""
+
+from __future__ import annotations
+
+import dataclasses
+import json as jsonlib
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from stoic.experiments import outliers
+from stoic.experiments.figure import Claim, Figure, Table
+from stoic.experiments.results import Results, Shelf, plain_settings, to_json
+from stoic.experiments.sweep import sweep
+from stoic.refusal import Refusal
+
+
+def catalogue() -> tuple[Figure[Any, Any], ...]:
+    """All figures, in the order of their names within each family."""
+    return (*outliers.FIGURES,)
+
+
+def find(name: str) -> Figure[Any, Any]:
+    """The figure called ``name``; ``ValueError`` with all names if there is none."""
+    for figure in catalogue():
+        if figure.name == name:
+            return figure
+    names = ", ".join(figure.name for figure in catalogue())
+    raise Refusal(f"There is no figure {name!r}: choose one of {names}.")
+
+
+def reproduce(
+    name: str,
+    *,
+    trials: int | None = None,
+    rounds: int | None = None,
+    jobs: int | None = None,
+    seed: int | None = None,
+    out: str | Path = "results",
+    json: bool = False,
+) -> Results:
+    """Run a figure and write ``<out>/<family>-<figure>.png``, ``.csv`` and ``.json``.
+
+    The same settings give the same results, whatever the number of jobs.
+
+    Parameters
+    ----------
+    name:
+        As in ``catalogue()``.
+    trials, rounds, seed:
+        Instead of the figure's own settings. A figure that draws nothing at random has none of
+        them, and is the same whatever they are.
+    jobs:
+        Number of processes; one per processor if not said.
+    out:
+        Directory, made when needed.
+    json:
+        Print one JSON object instead of a table: ``{"figure", "settings", "claims"}``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such figure, a number is out of range, or ``out`` holds results of this
+        figure made with other settings. Nothing is written then.
+    """
+    figure = find(name)
+    for option, value, least in (("trials", trials, 1), ("rounds", rounds, 1), ("seed", seed, 0)):
+        if value is not None and value < least:
+            raise Refusal(f"The number for {option} is at least {least}, got {value}.")
+    settings = with_options(figure.settings, trials=trials, rounds=rounds, seed=seed)
+    shelf = Shelf(Path(out), name.replace("/", "-"))
+    shelf.check_free(plain_settings(settings))
+    results = shelf.write(figure, settings, sweep(figure, settings, jobs))
+    if json:
+        sys.stdout.write(to_json(results.summary()) + "\n")
+    else:
+        show(results)
+    return results
+
+
+def with_options(settings: Any, **options: int | None) -> Any:
+    """The settings with those options that were given and that they have."""
+    fields = {field.name for field in dataclasses.fields(settings)}
+    chosen = {k: v for k, v in options.items() if v is not None and k in fields}
+    return dataclasses.replace(settings, **chosen)
+
+
+def show(results: Results) -> None:
+    """Print the table, the claims and where the files are."""
+    console = Console()
+    if not console.is_terminal:  # no terminal to fit: nothing is cut or wrapped
+        console = Console(width=160)
+    console.print(_grid(results.figure, results.table))
+    for claim in results.claims:
+        verdict, colour = ("holds", "green") if claim.holds else ("does not hold", "red")
+        console.print(Text.assemble((f"{verdict:>13}  ", colour), claim.claim))
+        if not claim.holds:
+            console.print(Text(f"{'':>15}{_numbers(claim)}"), style="dim")
+    console.print(Text(f"Wrote {results.png}, {results.csv} and {results.json}."))
+
+
+def _grid(title: str, table: Table) -> Grid:
+    grid = Grid(title=title, caption=table.caption)
+    for heading in table.headings:
+        grid.add_column(heading)
+    for row in table.rows:
+        grid.add_row(*(Text(entry) for entry in row))
+    return grid
+
+
+def _numbers(claim: Claim) -> str:
+    return ", ".join(f"{name} {jsonlib.dumps(value)}" for name, value in claim.measured.items())

@@ -1,0 +1,192 @@
+"""Results on disk: a picture, the raw rows, and the settings with the claims.
+
+Results are never overwritten by results of other settings, and never half-written.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import math
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stoic.experiments.figure import Claim, Figure, Table
+from stoic.refusal import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What came out of a figure.
+
+    Attributes
+    ----------
+    figure:
+        Its name.
+    settings:
+        All that decided the results, as plain values.
+    claims:
+        What was checked.
+    table:
+        The numbers, summarised.
+    png, csv, json:
+        Where it was written.
+    """
+
+    figure: str
+    settings: dict[str, Any]
+    claims: tuple[Claim, ...]
+    table: Table
+    png: Path
+    csv: Path
+    json: Path
+
+    def summary(self) -> dict[str, Any]:
+        """``{"figure", "settings", "claims"}``: what the JSON file holds."""
+        return _summary(self.figure, self.settings, self.claims)
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """Where the files of one figure go.
+
+    Attributes
+    ----------
+    directory:
+        Made when needed.
+    stem:
+        Name of the files without their endings.
+    """
+
+    directory: Path
+    stem: str
+
+    @property
+    def png(self) -> Path:
+        return self.directory / f"{self.stem}.png"
+
+    @property
+    def csv(self) -> Path:
+        return self.directory / f"{self.stem}.csv"
+
+    @property
+    def json(self) -> Path:
+        return self.directory / f"{self.stem}.json"
+
+    def check_free(self, settings: dict[str, Any]) -> None:
+        """Refuse if there are results of other, or unknown, settings."""
+        if self.directory.exists() and not self.directory.is_dir():
+            raise Refusal(f"{self.directory} is not a directory: choose another --out.")
+        if not self.json.exists():
+            if self.png.exists() or self.csv.exists():
+                present = self.png if self.png.exists() else self.csv
+                raise Refusal(
+                    f"{present} is there without {self.json.name}, so its settings are unknown: "
+                    "choose another --out, or remove it."
+                )
+            return
+        try:
+            stored = json.loads(self.json.read_text(encoding="utf-8"))["settings"]
+            differences = _differences(stored, settings)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise Refusal(
+                f"{self.json} holds no settings that can be read: choose another --out, or remove "
+                "it."
+            ) from None
+        if differences:
+            raise Refusal(
+                f"{self.json} was made with other settings ({', '.join(differences)}): choose "
+                "another --out, or remove it."
+            )
+
+    def write(
+        self,
+        figure: Figure[Any, Any],
+        settings: Any,
+        rows: Sequence[Any],
+    ) -> Results:
+        """Write the three files; the JSON file last, as it vouches for the others."""
+        plain = plain_settings(settings)
+        self.check_free(plain)
+        claims = figure.claims(settings, rows)
+        picture = figure.plot(settings, rows)
+        self.directory.mkdir(parents=True, exist_ok=True)
+        _replace(self.csv, lambda path: _write_rows(path, rows))
+        # No program name and version inside: the same results are the same bytes.
+        metadata = {"Software": None}
+        _replace(self.png, lambda path: picture.savefig(path, dpi=150, metadata=metadata))
+        text = to_json(_summary(figure.name, plain, claims)) + "\n"
+        _replace(self.json, lambda path: path.write_text(text, encoding="utf-8"))
+        table = figure.table(settings, rows)
+        return Results(figure.name, plain, claims, table, self.png, self.csv, self.json)
+
+
+def plain_settings(settings: Any) -> dict[str, Any]:
+    """A settings dataclass as it reads back from JSON."""
+    plain: dict[str, Any] = json.loads(to_json(dataclasses.asdict(settings)))
+    return plain
+
+
+def to_json(value: Any) -> str:
+    """JSON text; nan and infinities, which JSON cannot say, become null."""
+    return json.dumps(_finite(value), indent=2, allow_nan=False)
+
+
+def _summary(name: str, settings: dict[str, Any], claims: Sequence[Claim]) -> dict[str, Any]:
+    return {
+        "figure": name,
+        "settings": settings,
+        "claims": [
+            {"claim": claim.claim, "holds": claim.holds, "measured": dict(claim.measured)}
+            for claim in claims
+        ],
+    }
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _differences(stored: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+    names = [*wanted, *(name for name in stored if name not in wanted)]
+    return [
+        f"{name}: {_brief(stored.get(name))}, not {_brief(wanted.get(name))}"
+        for name in names
+        if stored.get(name) != wanted.get(name)
+    ]
+
+
+def _brief(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def _write_rows(path: Path, rows: Sequence[Any]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(rows[0]._fields)
+        writer.writerows([int(v) if isinstance(v, bool) else v for v in row] for row in rows)
+
+
+def _replace(path: Path, write: Callable[[Path], object]) -> None:
+    """Write beside ``path``, then put it in place in one step."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        write(temporary)
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

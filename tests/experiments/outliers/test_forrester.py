@@ -1,0 +1,106 @@
+from dataclasses import replace
+
+import pytest
+
+from stoic.experiments import regret
+from stoic.experiments.figure import Cell
+from stoic.experiments.methods import A2, FC, GP, RANDOM
+from stoic.experiments.outliers import forrester_clean, forrester_corrupted
+from stoic.experiments.regret import Step
+
+
+def row(panel, method, seed, final):
+    return Step(panel, method, seed, 1, "0.5", 0.0, 0.0, False, final, final, 0.0)
+
+
+def test_clean_claims_are_read_literally():
+    settings = replace(forrester_clean.SETTINGS, trials=3)
+    rows = [
+        row("clean", method, seed, final)
+        for method, finals in {
+            GP.name: (90, 100, 110),  # 100 +- 5.8
+            FC.name: (80, 90, 100),  # 90: less regret, but not within an error
+            A2.name: (95, 105, 115),  # 105: within
+        }.items()
+        for seed, final in enumerate(finals)
+    ]
+    verdicts = [claim.holds for claim in forrester_clean.claims(settings, rows)]
+    assert verdicts == [False, True, True, True]
+
+
+def test_corrupted_claims_are_read_literally():
+    settings = forrester_corrupted.SETTINGS
+    finals = {GP.name: 100.0, FC.name: 100.0, A2.name: 99.0, RANDOM.name: 99.5}
+    rows = [
+        row(panel, method, seed, final)
+        for panel in settings.adversaries
+        for method, final in finals.items()
+        for seed in range(2)
+    ]
+    found = forrester_corrupted.claims(settings, rows)
+    assert len(found) == 3 * 4
+    verdicts = {claim.claim: claim.holds for claim in found}
+    for panel in ("text", "appendix", "code"):
+        start = f"Adversary of the {panel}: "
+        assert verdicts[f"{start}A2-RCGP-UCB has less mean cumulative regret than GP-UCB."]
+        assert verdicts[f"{start}A2-RCGP-UCB has less mean cumulative regret than random search."]
+        assert not verdicts[f"{start}FC-RCGP-UCB has less mean cumulative regret than GP-UCB."]
+
+
+@pytest.mark.parametrize(
+    ("panel", "lies"),
+    [("text", {-10.0, 25.0}), ("appendix", {-10.0, 25.0}), ("code", {-20.0, 20.0})],
+)
+def test_corrupted_runs_meet_the_adversary_of_their_panel(panel, lies):
+    settings = forrester_corrupted.SETTINGS
+    rows = forrester_corrupted.run(settings, Cell(panel, RANDOM.name, 1))
+    corrupted = [r for r in rows if r.corrupted]
+    assert len(rows) == 105
+    assert len(corrupted) == 4
+    assert {r.observed for r in corrupted} <= lies
+    assert all(r.round >= 1 for r in corrupted)
+    if panel == "code":
+        assert all(r.round >= k**3 for k, r in enumerate(corrupted, start=1))
+
+
+def test_clean_runs_meet_none():
+    rows = forrester_clean.run(forrester_clean.SETTINGS, Cell("clean", RANDOM.name, 1))
+    assert len(rows) == 35
+    assert not any(r.corrupted for r in rows)
+
+
+def test_a_run_depends_on_its_cell_alone():
+    settings = replace(forrester_corrupted.SETTINGS, rounds=4)
+    cell = Cell("code", A2.name, 2)
+    assert repr(forrester_corrupted.run(settings, cell)) == repr(
+        forrester_corrupted.run(settings, cell)
+    )
+
+
+@pytest.mark.slow
+def test_robust_methods_beat_gp_ucb_under_every_adversary():
+    settings = forrester_corrupted.SETTINGS
+    for panel in settings.adversaries:
+        rows = [
+            step
+            for name in (GP.name, FC.name, A2.name)
+            for seed in range(settings.trials)
+            for step in forrester_corrupted.run(settings, Cell(panel, name, seed))
+        ]
+        by_run = regret.runs(rows)
+        for robust in (FC.name, A2.name):
+            measured = regret.comparison(by_run[panel, robust], by_run[panel, GP.name])
+            assert measured["mean"] < measured["reference_mean"], (panel, robust, measured)
+
+
+@pytest.mark.slow
+def test_robustness_costs_nothing_when_nobody_lies():
+    settings = forrester_clean.SETTINGS
+    rows = [
+        step
+        for cell in forrester_clean.cells(settings)
+        if cell.method in (GP.name, FC.name, A2.name)
+        for step in forrester_clean.run(settings, cell)
+    ]
+    failed = [c for c in forrester_clean.claims(settings, rows) if not c.holds]
+    assert not failed, failed

@@ -1,0 +1,135 @@
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from stoic.experiments import catalogue, find, reproduce
+from stoic.experiments.__main__ import main
+from stoic.experiments.reproduction import with_options
+
+TINY = {
+    "outliers/weights": {},
+    "outliers/forrester-clean": {"trials": 2, "rounds": 2},
+    "outliers/forrester-corrupted": {"trials": 1, "rounds": 2},
+}
+
+
+def test_the_catalogue_is_complete_and_described():
+    names = [figure.name for figure in catalogue()]
+    assert names == list(TINY)
+    assert all(figure.title and not figure.title.endswith(".") for figure in catalogue())
+    assert find("outliers/weights") is catalogue()[0]
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_json_is_one_object_and_nothing_else(name, tmp_path, capsys):
+    reproduce(name, **TINY[name], jobs=1, out=tmp_path, json=True)
+    printed = json.loads(capsys.readouterr().out)
+    assert set(printed) == {"figure", "settings", "claims"}
+    assert printed["figure"] == name
+    assert printed["claims"]
+    for claim in printed["claims"]:
+        assert set(claim) == {"claim", "holds", "measured"}
+        assert isinstance(claim["holds"], bool)
+        assert claim["measured"]
+    for option, value in TINY[name].items():
+        assert printed["settings"][option] == value
+    stem = name.replace("/", "-")
+    assert json.loads((tmp_path / f"{stem}.json").read_text()) == printed
+    assert (tmp_path / f"{stem}.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_results_depend_on_the_seed_and_not_on_the_jobs(jobs, tmp_path_factory):
+    def rows(jobs, seed):
+        out = tmp_path_factory.mktemp("out")
+        reproduce("outliers/forrester-clean", trials=2, rounds=2, jobs=jobs, seed=seed, out=out)
+        return (out / "outliers-forrester-clean.csv").read_bytes()
+
+    assert rows(jobs, 3) == rows(1, 3)
+    assert rows(jobs, 3) != rows(1, 4)
+
+
+def test_trials_share_their_initial_design_between_methods(tmp_path):
+    reproduce("outliers/forrester-clean", trials=2, rounds=1, jobs=1, out=tmp_path)
+    with (tmp_path / "outliers-forrester-clean.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    designs = {}
+    for row in rows:
+        if row["round"] == "0":
+            told = (row["x"], row["observed"])
+            designs.setdefault(row["seed"], {}).setdefault(row["method"], []).append(told)
+    assert len(designs) == 2
+    for by_method in designs.values():
+        first, *others = by_method.values()
+        assert len(first) == 5
+        assert all(design == first for design in others)
+
+
+def test_a_table_is_printed_and_says_where_the_files_are(tmp_path, capsys):
+    results = reproduce("outliers/weights", out=tmp_path)
+    out = capsys.readouterr().out
+    assert "plateau-IMQ" in out
+    assert str(results.png) in out.replace("\n", "")
+    assert all(claim.claim in out for claim in results.claims)
+
+
+def test_other_settings_are_refused_before_anything_runs(tmp_path, monkeypatch):
+    name = "outliers/forrester-clean"
+    reproduce(name, trials=1, rounds=1, jobs=1, out=tmp_path)
+    monkeypatch.setattr("stoic.experiments.reproduction.sweep", None)
+    with pytest.raises(ValueError, match=r"other settings \(rounds: 1, not 2\)"):
+        reproduce(name, trials=1, rounds=2, jobs=1, out=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"trials": 0}, "trials is at least 1, got 0"),
+        ({"rounds": -1}, "rounds is at least 1, got -1"),
+        ({"seed": -2}, "seed is at least 0, got -2"),
+        ({"jobs": 0}, "jobs is at least 1, got 0"),
+    ],
+)
+def test_impossible_numbers_are_refused(options, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        reproduce("outliers/forrester-clean", **options, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_unknown_figure_is_refused_with_the_names(tmp_path):
+    with pytest.raises(ValueError, match=r"no figure 'weights': choose one of outliers/weights, "):
+        reproduce("weights", out=tmp_path)
+
+
+def test_options_that_a_figure_does_not_have_change_nothing():
+    settings = find("outliers/weights").settings
+    assert with_options(settings, trials=3, rounds=None, seed=1) == settings
+
+
+def test_module_command(tmp_path, capsys):
+    assert main(["outliers/weights", "--out", str(tmp_path)]) == 0
+    assert (tmp_path / "outliers-weights.png").exists()
+    assert main(["outliers/weights", "outliers/none", "--out", str(tmp_path)]) == 2
+    assert main([]) == 2
+    errors = capsys.readouterr().err.splitlines()[-2:]
+    assert errors[0].startswith("There is no figure 'outliers/none'")
+    assert errors[1] == "Name a figure, or say --all."
+
+
+def test_ctrl_c_is_one_sentence(tmp_path, capsys, monkeypatch):
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("stoic.experiments.reproduction.sweep", interrupted)
+    assert main(["outliers/weights", "--out", str(tmp_path)]) == 130
+    assert capsys.readouterr().err == "Interrupted; the figure that was running wrote nothing.\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_single_trial_has_no_standard_error(tmp_path):
+    results = reproduce("outliers/forrester-clean", trials=1, rounds=1, jobs=1, out=tmp_path)
+    within = results.claims[0]
+    assert np.isnan(within.measured["standard_error"])
+    assert not within.holds
