@@ -48,9 +48,7 @@ class GaussianProcess:
         )
         if incremental and isinstance(previous, Arms | Exact) and previous.n < len(observations):
             return self._extended(previous, stance, observations.since(previous.n))
-        prior = self.fitting(
-            domain, observations, stance, self.prior, None if previous is None else previous.prior
-        )
+        prior = self.fitting(domain, observations, stance, self.prior, previous)
         targets = stance(observations, prior)
         if observations.arms is not None:
             assert isinstance(domain, Finite)

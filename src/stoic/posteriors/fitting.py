@@ -19,6 +19,7 @@ from stoic import linalg
 from stoic.data import Array, Observations, Targets
 from stoic.domains import Domain
 from stoic.kernels import Kernel, Scaled
+from stoic.posteriors.base import Posterior
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, median_and_mad
 
@@ -157,8 +158,9 @@ class Fitting:
 
     The prior that is fitted gives the family: its kernel is used in units of the domain's widths
     (lengthscales) and of the results' scale (variance, noise), and its mean is replaced by their
-    location. A warm start costs a few iterations; the canonical starts are looked at every time,
-    and the best of all is climbed from, so that a bad fit is not kept for ever.
+    location. A warm start costs a few iterations. Whenever the observations have grown by a tenth,
+    the canonical starts are compared with it, and the best of all is climbed from, so that a bad
+    fit is not kept for ever.
 
     Parameters
     ----------
@@ -169,14 +171,14 @@ class Fitting:
     amplitude:
         Prior of the kernel's variance; ``None`` keeps it at one squared scale.
     iterations:
-        Bound on the iterations of a warm start; a cold one may take four times as many.
+        Bound on the iterations of a warm start; a cold one may take eight times as many.
     """
 
     objective: Objective = weighted_leave_one_out
     scale: Scale = median_and_mad
     amplitude: LogNormal | None = VARIANCE_PRIOR
     noise: LogNormal = NOISE_PRIOR
-    iterations: int = 15
+    iterations: int = 8
     refits: bool = field(default=True, init=False)
 
     def __call__(
@@ -185,26 +187,31 @@ class Fitting:
         observations: Observations,
         conditioning: Conditioning,
         family: Prior,
-        previous: Prior | None = None,
+        previous: Posterior | None = None,
     ) -> Prior:
         """The fitted prior.
 
-        ``previous`` is the one fitted to fewer observations, where the search starts.
+        ``previous`` is the posterior under the one fitted to fewer observations, where the search
+        starts.
         """
         location, scale = self.scale(domain, observations)
         kernel = family.kernel if isinstance(family.kernel, Scaled) else Scaled(family.kernel)
         problem = _Problem(self, domain, observations, conditioning, kernel, location, scale)
         if problem.informative < 2:
             return problem.prior(problem.typical)
-        starts = problem.starts()
-        if previous is not None:
-            starts.insert(0, problem.coordinates(previous))
-        values = [problem(start)[0] for start in starts]
-        order = np.argsort(values, kind="stable")
-        climbs = order[:1] if previous is not None else order[:2]
-        budget = self.iterations if previous is not None else 4 * self.iterations
-        results = [problem.descend(starts[i], budget) for i in climbs]
-        return problem.prior(min(results, key=lambda result: result[1])[0])
+        if previous is None or previous.n < 2:
+            starts = sorted(problem.starts(), key=lambda start: problem(start)[0])
+            results = [problem.descend(start, 8 * self.iterations) for start in starts[:2]]
+            return problem.prior(min(results, key=lambda result: result[1])[0])
+        start = problem.coordinates(previous.prior)
+        if _decade(previous.n) != _decade(len(observations)):
+            start = min([start, *problem.starts()], key=lambda start: problem(start)[0])
+        return problem.prior(problem.descend(start, self.iterations)[0])
+
+
+def _decade(n: int) -> int:
+    """A number that changes whenever ``n`` has grown by a tenth."""
+    return int(np.log(n) / np.log(1.1))
 
 
 class _Problem:
@@ -334,6 +341,6 @@ class Given:
         observations: Observations,
         conditioning: Conditioning,
         family: Prior,
-        previous: Prior | None = None,
+        previous: Posterior | None = None,
     ) -> Prior:
         return family
