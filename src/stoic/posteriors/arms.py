@@ -24,6 +24,13 @@ from stoic.posteriors.base import Stance
 from stoic.posteriors.prior import Prior
 
 _ROWS = 16  # room for the first played arms; doubled when it is full
+_REFRESH = 128  # rows after which all is solved afresh for the first time
+_DRIFT = 1e-14  # of the prior variance: rounding that calls for a new row to be solved afresh
+
+
+def _blocks(columns: int) -> list[slice]:
+    """The columns in blocks, so that what is computed on the way takes little memory."""
+    return [slice(first, first + 1024) for first in range(0, columns, 1024)]
 
 
 class Arms:
@@ -46,9 +53,11 @@ class Arms:
         "_C",
         "_played",
         "_precision",
+        "_refresh",
         "_row",
         "_slot",
         "_std",
+        "_total",
         "counts",
         "distrusted",
         "domain",
@@ -74,6 +83,8 @@ class Arms:
         self._C = np.empty((min(_ROWS, N), N))
         self._played: list[int] = []
         self._precision: list[float] = []  # sum of 1 / noise over the plays of each played arm
+        self._total: list[float] = []  # sum of (value - prior mean) / noise over the same
+        self._refresh = _REFRESH
         self._slot: dict[int, int] = {}
         self._row = np.empty(N)
         self._std = np.empty(N)
@@ -89,36 +100,39 @@ class Arms:
         played: tuple[Integers, Integers] = np.unique(observations.arms[kept], return_inverse=True)
         arms, rows = played
         weights = 1.0 / targets.noise[kept]
-        precision: Array = np.bincount(rows, weights, minlength=len(arms))
-        total: Array = np.bincount(rows, weights * targets.values[kept], minlength=len(arms))
+        precision, total = np.zeros(len(arms)), np.zeros(len(arms))
+        np.add.at(precision, rows, weights)
+        np.add.at(total, rows, weights * targets.values[kept])
         if len(arms):
             self._solve(arms, precision, total / precision)
             self.counts[arms] = np.bincount(rows, minlength=len(arms))
-            # The plays of one arm inform as one play with noise 1 / precision.
-            self.information = max(self.information, 0.0)
         self.n = len(observations)
+        self._refresh = max(2 * self.n, _REFRESH)
         self.distrusted = int(np.count_nonzero(targets.trust < 1.0))
         return self
 
     def _solve(self, arms: Integers, precision: Array, values: Array) -> None:
         """Mean, variance, C and information from one value and precision for each of ``arms``."""
         points, U = self.domain.points, len(arms)
-        capacity = min(1 << max(U, _ROWS).bit_length(), len(points))
-        self._C = C = np.empty((capacity, len(points)))
-        C[:U] = self.prior.kernel(points[arms], points)
-        K = C[:U][:, arms]
-        A = K.copy()
-        A.flat[:: U + 1] += 1.0 / precision
-        L = linalg.cholesky(A)
-        alpha = linalg.cholesky_solve(L, values - self.prior.mean)
-        self.mean = self.prior.mean + C[:U].T @ alpha
-        V = linalg.solve_lower(L, C[:U])
-        self.variance = self.prior.kernel.diagonal(points) - np.einsum("ij,ij->j", V, V)
-        # C = K_U: - K_UU A^-1 K_U: = P^-1 A^-1 K_U:, which has no cancellation.
-        C[:U] = linalg.solve_upper(L, V) / precision[:, None]
-        self.information = float(np.log(np.diagonal(L)).sum() + 0.5 * np.log(precision).sum())
+        if len(self._C) < U:
+            self._C = np.empty((min(1 << max(U, _ROWS).bit_length(), len(points)), len(points)))
+        # B = I + P^1/2 K P^1/2: its eigenvalues are at least 1, whatever the precisions.
+        root = np.sqrt(precision)[:, None]
+        K = self.prior.kernel(points[arms], points[arms])
+        L = linalg.cholesky(np.eye(U) + root * K * root.T)
+        beta = root[:, 0] * linalg.cholesky_solve(L, root[:, 0] * (values - self.prior.mean))
+        for part in _blocks(len(points)):
+            K = self.prior.kernel(points[arms], points[part])
+            self.mean[part] = self.prior.mean + beta @ K
+            V = linalg.solve_lower(L, root * K)
+            self.variance[part] = self.prior.kernel.diagonal(points[part])
+            self.variance[part] -= np.einsum("ij,ij->j", V, V)
+            # C = K_U: - K_UU A^-1 K_U: = P^-1 A^-1 K_U:, which has no cancellation.
+            self._C[:U, part] = linalg.solve_upper(L, V) / root
+        self.information = float(np.log(np.diagonal(L)).sum())
         self._played = arms.tolist()
         self._precision = precision.tolist()
+        self._total = (precision * (values - self.prior.mean)).tolist()
         self._slot = {arm: slot for slot, arm in enumerate(self._played)}
 
     def observe(self, arm: int, value: float, noise: float) -> None:
@@ -142,7 +156,20 @@ class Arms:
         self.variance -= row
         self.counts[arm] += 1
         self._precision[slot] += 1.0 / noise
+        self._total[slot] += (value - self.prior.mean) / noise
         self.information += 0.5 * math.log1p(max(own, 0.0) / noise)
+        if self.n >= self._refresh:
+            self._start_afresh()
+
+    def _start_afresh(self) -> None:
+        """Shed the rounding of all updates so far.
+
+        It costs O(U^2 N), as much as U updates, and comes after twice as many rows as last time.
+        """
+        precision = np.array(self._precision)
+        values = self.prior.mean + np.array(self._total) / precision
+        self._solve(np.array(self._played, dtype=np.intp), precision, values)
+        self._refresh = 2 * self.n
 
     def _admit(self, arm: int) -> int:
         """Give ``arm`` its row of C: the posterior covariance of a new arm with all."""
@@ -151,16 +178,37 @@ class Arms:
             grown = np.empty((min(2 * U, len(self.domain)), len(self.domain)))
             grown[:U] = self._C
             self._C = grown
-        points = self.domain.points
-        row = self.prior.kernel(points[[arm]], points)[0]
-        if U:
-            # k_a: - k_aU A^-1 K_U:, and A^-1 K_U: = P C since C = P^-1 A^-1 K_U:
-            row -= (row[self._played] * self._precision) @ self._C[:U]
+        row = self._covariance(arm)
         self._C[U] = row
         self._played.append(arm)
         self._precision.append(0.0)
+        self._total.append(0.0)
         self._slot[arm] = U
         return U
+
+    def _covariance(self, arm: int) -> Array:
+        """Posterior covariance of an arm that was not played yet with all arms, shape (N,)."""
+        points, U = self.domain.points, len(self._played)
+        prior = self.prior.kernel(points[[arm]], points)[0]
+        if not U:
+            return prior
+        precision = np.array(self._precision)
+        # k_a: - k_aU A^-1 K_U:, and A^-1 K_U: = P C since C = P^-1 A^-1 K_U:
+        row = prior - (prior[self._played] * precision) @ self._C[:U]
+        # The other rows know these numbers without the factor P, which is what spoils the digits
+        # once an arm was measured a million times better than it was known before.
+        known = self._C[:U, arm]
+        if np.abs(row[self._played] - known).max() > _DRIFT * prior[arm]:
+            played, root = points[self._played], np.sqrt(precision)
+            K = self.prior.kernel(played, played)
+            L = linalg.cholesky(np.eye(U) + root[:, None] * K * root)
+            weights = root * linalg.cholesky_solve(L, root * prior[self._played])
+            for part in _blocks(len(points)):
+                row[part] = prior[part] - weights @ self.prior.kernel(played, points[part])
+            # All of C has suffered: solve it afresh soon, though at most once in U rows.
+            self._refresh = min(self._refresh, self.n + U)
+        row[self._played] = known
+        return row
 
     @property
     def kappa(self) -> float:
