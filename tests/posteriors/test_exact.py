@@ -1,0 +1,188 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+import literal
+from stoic.data import Observations, Targets
+from stoic.domains import Box, Finite
+from stoic.kernels import RBF, Linear, Matern32, Matern52, Polynomial, Product, Scaled, Sum
+from stoic.posteriors import Exact, Prior, as_told
+
+KERNELS = (
+    Scaled(RBF(np.array([0.7, 2.0])), 3.0),
+    Scaled(Matern52(1.3), 0.5),
+    Sum(Scaled(Matern32(np.array([0.4, 5.0])), 2.0), Linear(3.0)),
+    Product(RBF(2.0), Polynomial(2, 1.5, Linear(np.array([4.0, 2.0])))),
+)
+
+
+def some(n, seed=0, d=2, told=False):
+    """Observations away from the origin, two of them at one place."""
+    rng = np.random.default_rng(seed)
+    x = 50.0 + 2.0 * rng.standard_normal((n, d))
+    if n > 1:
+        x[-1] = x[0]
+    noise = rng.uniform(0.05, 0.8, n) if told else np.full(n, np.nan)
+    return Observations(x, 3.0 + rng.standard_normal(n), noise)
+
+
+def conditioned(prior, observations):
+    return Exact.condition(prior, as_told, observations, as_told(observations, prior))
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("told", [False, True])
+def test_mean_and_deviation_are_the_textbook_formulas(kernel, told):
+    prior, observations = Prior(kernel, 0.3, 2.0), some(20, told=told)
+    z = 50.0 + 3.0 * np.random.default_rng(1).standard_normal((15, 2))
+    posterior = conditioned(prior, observations)
+    noise = np.where(np.isnan(observations.noise), 0.3, observations.noise)
+    mean, covariance = literal.posterior(
+        kernel, observations.x, observations.observed, noise, z, 2.0
+    )
+    fast_mean, fast_std = posterior.predict(z)
+    assert_allclose(fast_mean, mean, rtol=0, atol=1e-9 * np.abs(mean).max())
+    assert_allclose(
+        fast_std**2, np.diagonal(covariance), rtol=0, atol=1e-9 * kernel.diagonal(z).max()
+    )
+    assert_allclose(
+        posterior.information, literal.information(kernel, observations.x, noise), rtol=1e-9
+    )
+    on_mean, on_std = posterior.on(Finite(z))
+    assert_array_equal(on_mean, fast_mean)
+    assert_array_equal(on_std, fast_std)
+
+
+def test_without_data_it_is_the_prior():
+    prior = Prior(Scaled(RBF(0.5), 4.0), 0.1, -1.0)
+    posterior = conditioned(prior, some(0))
+    mean, std, mean_slope, std_slope = posterior.predict_with_gradient(np.ones((3, 2)))
+    assert_array_equal(mean, [-1.0] * 3)
+    assert_array_equal(std, [2.0] * 3)
+    assert_array_equal(mean_slope, np.zeros((3, 2)))
+    assert_array_equal(std_slope, np.zeros((3, 2)))
+    assert (posterior.n, posterior.information, posterior.kappa) == (0, 0.0, 4.0)
+
+
+def test_rows_with_infinite_noise_equal_rows_removed_bit_for_bit():
+    prior, observations = Prior(KERNELS[0], 0.3), some(12)
+    targets = as_told(observations, prior)
+    out = np.array([2, 5, 11])
+    noise, trust = targets.noise.copy(), targets.trust.copy()
+    noise[out], trust[out] = np.inf, 0.0
+    with_them = Exact.condition(prior, as_told, observations, Targets(targets.values, noise, trust))
+    kept = np.delete(np.arange(12), out)
+    without = conditioned(
+        prior, Observations(observations.x[kept], observations.observed[kept], np.full(9, np.nan))
+    )
+    z = some(30, 3).x
+    for a, b in zip(with_them.predict(z), without.predict(z), strict=True):
+        assert_array_equal(a, b)
+    assert with_them.information == without.information
+    assert (with_them.n, with_them.distrusted, without.n) == (12, 3, 9)
+
+
+def test_only_infinite_noise_is_the_prior_again_and_can_be_extended():
+    prior, observations = Prior(KERNELS[0], 0.3, 1.0), some(4)
+    dropped = Targets(np.full(4, 1.0), np.full(4, np.inf), np.zeros(4))
+    posterior = Exact.condition(prior, as_told, observations, dropped)
+    z = some(5, 9).x
+    assert_array_equal(posterior.predict(z)[0], np.ones(5))
+    later = some(6, 4)
+    extended = posterior.extend(as_told, later, as_told(later, prior))
+    assert_allclose(extended.predict(z)[0], conditioned(prior, later).predict(z)[0], rtol=1e-12)
+    assert extended.n == 10
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 25), k=st.integers(1, 6))
+def test_extension_equals_conditioning_on_everything(seed, n, k):
+    prior, observations = Prior(KERNELS[seed % 4], 0.2, 3.0), some(n + k, seed, told=bool(seed % 2))
+    whole = conditioned(prior, observations)
+    head, tail = observations.until(n), observations.since(n)
+    extended = conditioned(prior, head).extend(as_told, tail, as_told(tail, prior))
+    z = some(10, seed + 1).x
+    for a, b in zip(extended.predict(z), whole.predict(z), strict=True):
+        assert_allclose(a, b, rtol=1e-8, atol=1e-8)
+    assert_allclose(extended.information, whole.information, rtol=1e-9)
+    assert extended.n == whole.n
+
+
+def test_permuting_the_rows_changes_nothing():
+    prior, observations = Prior(KERNELS[2], 0.2), some(25, told=True)
+    order = np.random.default_rng(0).permutation(25)
+    shuffled = Observations(
+        observations.x[order], observations.observed[order], observations.noise[order]
+    )
+    z = some(10, 3).x
+    for a, b in zip(
+        conditioned(prior, observations).predict(z), conditioned(prior, shuffled).predict(z),
+        strict=True,
+    ):  # fmt: skip
+        assert_allclose(a, b, rtol=1e-9)
+
+
+def test_shifting_the_targets_and_the_prior_mean_shifts_the_mean():
+    observations = some(25)
+    shifted = Observations(observations.x, observations.observed + 100.0, observations.noise)
+    z = some(10, 3).x
+    mean, std = conditioned(Prior(KERNELS[1], 0.2, 1.0), observations).predict(z)
+    other_mean, other_std = conditioned(Prior(KERNELS[1], 0.2, 101.0), shifted).predict(z)
+    assert_allclose(other_mean, mean + 100.0, rtol=1e-12)
+    assert_array_equal(other_std, std)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_gradients_equal_finite_differences(kernel):
+    posterior = conditioned(Prior(kernel, 0.3, 2.0), some(20))
+    z = 50.0 + 3.0 * np.random.default_rng(5).standard_normal((8, 2))
+    mean, std, mean_slope, std_slope = posterior.predict_with_gradient(z)
+    assert_allclose(mean, posterior.predict(z)[0], rtol=1e-9)
+    assert_allclose(std, posterior.predict(z)[1], rtol=1e-7)
+    h = 1e-5
+    for k in range(2):
+        step = h * np.eye(2)[k]
+        up, down = posterior.predict(z + step), posterior.predict(z - step)
+        # relative to the largest slope: rounding of 50 +- h is what remains
+        for slope, above, below in zip((mean_slope, std_slope), up, down, strict=True):
+            scale = max(1.0, np.abs(slope).max())
+            assert_allclose(slope[:, k], (above - below) / (2 * h), atol=2e-6 * scale, rtol=0)
+
+
+def test_gradients_are_finite_at_the_rows_themselves():
+    observations = some(10)
+    posterior = conditioned(Prior(KERNELS[1], 1e-6), observations)
+    for part in posterior.predict_with_gradient(observations.x):
+        assert np.isfinite(part).all()
+
+
+def test_fantasies_hold_the_mean_and_shrink_the_deviation():
+    prior, observations = Prior(KERNELS[0], 0.3, 2.0), some(15)
+    posterior = conditioned(prior, observations)
+    x = some(4, 7).x
+    fantasy = posterior.fantasise(x)
+    z = some(20, 8).x
+    mean, std = posterior.predict(z)
+    held, narrower = fantasy.predict(z)
+    assert_allclose(held, mean, atol=1e-10)
+    assert (narrower <= std + 1e-12).all()
+    assert (fantasy.predict(x)[1] < posterior.predict(x)[1] - 1e-3).all()
+    all_x = np.concatenate([observations.x, x])
+    _, covariance = literal.posterior(
+        prior.kernel, all_x, np.zeros(19), np.full(19, 0.3), z, prior.mean
+    )
+    assert_allclose(narrower**2, np.diagonal(covariance), atol=1e-9)
+
+
+def test_a_domain_far_from_the_origin_is_no_worse():
+    # Targets and kernel in units of the domain: only the rounding of x itself may show.
+    near, far = Box([0.0, 0.0], [1.0, 1.0]), Box([1e6, -1e6], [1e6 + 8.0, -1e6 + 8.0])
+    rng = np.random.default_rng(0)
+    u, v, y = rng.random((20, 2)), rng.random((10, 2)), rng.standard_normal(20)
+    means = []
+    for box in (near, far):
+        prior = Prior(Scaled(Matern52(0.3 * box.widths), 1.0), 0.05)
+        observations = Observations(box.lower + box.widths * u, y, np.full(20, np.nan))
+        means.append(conditioned(prior, observations).predict(box.lower + box.widths * v)[0])
+    assert_allclose(means[0], means[1], atol=1e-7)
