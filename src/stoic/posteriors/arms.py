@@ -189,12 +189,12 @@ class Arms:
     def _covariance(self, arm: int) -> Array:
         """Posterior covariance of an arm that was not played yet with all arms, shape (N,)."""
         points, U = self.domain.points, len(self._played)
-        prior = self.prior.kernel(points[[arm]], points)[0]
+        prior: Array = self.prior.kernel(points[[arm]], points)[0]
         if not U:
             return prior
         precision = np.array(self._precision)
         # k_a: - k_aU A^-1 K_U:, and A^-1 K_U: = P C since C = P^-1 A^-1 K_U:
-        row = prior - (prior[self._played] * precision) @ self._C[:U]
+        row: Array = prior - (prior[self._played] * precision) @ self._C[:U]
         # The other rows know these numbers without the factor P, which is what spoils the digits
         # once an arm was measured a million times better than it was known before.
         known = self._C[:U, arm]
