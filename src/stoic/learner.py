@@ -75,9 +75,7 @@ class Learner:
         self._observed = np.empty(_ROOM)
         self._noise = np.empty(_ROOM)
         self._arms = np.empty(_ROOM, dtype=np.intp) if domain.finite else None
-        self._told = Observations(self._nowhere, np.empty(0), np.empty(0))
-        if self._arms is not None:
-            self._told = Observations(self._nowhere, np.empty(0), np.empty(0), self._arms[:0])
+        self._told: Observations | None = None  # a cache, until the next tell
 
     def __len__(self) -> int:
         return self._n
@@ -85,11 +83,13 @@ class Learner:
     @property
     def observations(self) -> Observations:
         """All that was told so far, as views: not to be written to."""
-        if len(self._told) != self._n:
+        told = self._told
+        if told is None:
             n = self._n
             arms = None if self._arms is None else self._arms[:n]
-            self._told = Observations(self._x[:n], self._observed[:n], self._noise[:n], arms)
-        return self._told
+            told = Observations(self._x[:n], self._observed[:n], self._noise[:n], arms)
+            self._told = told
+        return told
 
     @overload
     def ask(
@@ -204,6 +204,7 @@ class Learner:
         if self._arms is not None and arms is not None:
             self._arms[first:last] = arms
         self._n = last
+        self._told = None
         if self._pending:
             for row, point in enumerate(points):
                 self._pending.answer(point, None if answered is None else answered[row])
@@ -262,12 +263,13 @@ class Learner:
         return Band(posterior, self.confidence(posterior, t or self._n - row + 1))
 
     def _posterior_since(self, row: int) -> Posterior:
-        window = self.observations.window(row) if row else self.observations
-        previous = self._posteriors.get(row)
-        if previous is None or previous.n != len(window):
+        posterior = self._posteriors.get(row)
+        if posterior is None or posterior.n != self._n - row:
+            window = self.observations.window(row) if row else self.observations
+            posterior = self.model(self.domain, window, posterior)
             # One window at a time: an abandoned one is not needed again.
-            self._posteriors = {row: self.model(self.domain, window, previous)}
-        return self._posteriors[row]
+            self._posteriors = {row: posterior}
+        return posterior
 
     def _part(self, among: object) -> Domain | Among:
         if isinstance(self.domain, Finite):

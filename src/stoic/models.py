@@ -40,34 +40,15 @@ class GaussianProcess:
     def __call__(
         self, domain: Domain, observations: Observations, previous: Posterior | None = None
     ) -> Posterior:
-        if previous is not None and previous.n == len(observations):
-            return previous
-        incremental = not self.defence.revises and not self.fitting.refits
-        stance = self.defence.settle(
-            domain, observations, None if previous is None else previous.stance
-        )
-        if incremental and isinstance(previous, Arms | Exact) and previous.n < len(observations):
-            return self._extended(previous, stance, observations.since(previous.n))
+        earlier = None if previous is None else previous.stance
+        stance = self.defence.settle(domain, observations, earlier)
+        if previous is not None and not self.defence.revises and not self.fitting.refits:
+            assert isinstance(previous, Arms | Exact)
+            tail = observations.since(previous.n)
+            return previous.extend(stance, tail, stance(tail, self.prior))
         prior = self.fitting(domain, observations, stance, self.prior, previous)
         targets = stance(observations, prior)
         if observations.arms is not None:
             assert isinstance(domain, Finite)
             return Arms.condition(prior, stance, domain, observations, targets)
         return Exact.condition(prior, stance, observations, targets)
-
-    def _extended(self, previous: Arms | Exact, stance: Defence, tail: Observations) -> Posterior:
-        targets = stance(tail, self.prior)
-        if isinstance(previous, Exact):
-            return previous.extend(stance, tail, targets)
-        assert tail.arms is not None
-        previous.stance = stance
-        for arm, value, noise, trust in zip(
-            tail.arms.tolist(),
-            targets.values.tolist(),
-            targets.noise.tolist(),
-            targets.trust.tolist(),
-            strict=True,
-        ):
-            previous.observe(arm, value, noise)
-            previous.distrusted += trust < 1.0
-        return previous

@@ -20,13 +20,14 @@ class Pending:
     not its point.
     """
 
-    __slots__ = ("_at", "_choices")
+    __slots__ = ("_at", "_choices", "_unfiled")
 
     def __init__(self) -> None:
         # Ordered dictionaries: the oldest entry of a plain one is found by scanning what was
         # deleted before it.
         self._choices: OrderedDict[int, Choice] = OrderedDict()
         self._at: dict[bytes, OrderedDict[int, None]] = {}
+        self._unfiled: list[Choice] = []  # not in ``_at`` yet: a lone question never needs to be
 
     def __len__(self) -> int:
         return len(self._choices)
@@ -38,7 +39,7 @@ class Pending:
         """These were handed out."""
         for choice in choices:
             self._choices[id(choice)] = choice
-            self._at.setdefault(_place(choice.x), OrderedDict())[id(choice)] = None
+            self._unfiled.append(choice)
 
     def answer(self, x: Array, choice: Choice | None = None) -> Choice | None:
         """Take off what a result at ``x`` (d,) answers, and return it; ``None`` if nothing.
@@ -46,6 +47,13 @@ class Pending:
         Without a ``choice`` that is the oldest choice of the same point, or, if nobody chose this
         point, the oldest of all: something was executed a little elsewhere.
         """
+        if len(self._choices) == 1 and choice is None:
+            (only,) = self._choices.values()
+            self.clear()
+            return only
+        for new in self._unfiled:
+            self._at.setdefault(_place(new.x), OrderedDict())[id(new)] = None
+        self._unfiled.clear()
         if choice is not None:
             key = id(choice)
         else:
@@ -64,6 +72,7 @@ class Pending:
         """None of them will ever be told."""
         self._choices.clear()
         self._at.clear()
+        self._unfiled.clear()
 
 
 def _place(x: Array) -> bytes:

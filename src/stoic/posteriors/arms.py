@@ -135,6 +135,22 @@ class Arms:
         self._total = (precision * (values - self.prior.mean)).tolist()
         self._slot = {arm: slot for slot, arm in enumerate(self._played)}
 
+    def extend(self, stance: Stance, observations: Observations, targets: Targets) -> Arms:
+        """Account for further rows, one by one, in place; returns itself."""
+        assert observations.arms is not None
+        self.stance = stance
+        rows = zip(
+            observations.arms.tolist(),
+            targets.values.tolist(),
+            targets.noise.tolist(),
+            targets.trust.tolist(),
+            strict=True,
+        )
+        for arm, value, noise, trust in rows:
+            self.observe(arm, value, noise)
+            self.distrusted += trust < 1.0
+        return self
+
     def observe(self, arm: int, value: float, noise: float) -> None:
         """Account for one more row: arm ``arm`` gave ``value`` with variance ``noise``."""
         self.n += 1

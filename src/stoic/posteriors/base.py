@@ -21,12 +21,11 @@ def as_told(observations: Observations, prior: Prior) -> Targets:
     """The neutral stance: believe every finite result, leave out what is not a number."""
     values = observations.observed
     noise = observations.own_noise(prior.noise)
-    if np.isfinite(values).all():
-        return Targets(values, noise, np.ones(len(values)))
     finite = np.isfinite(values)
-    return Targets(
-        np.where(finite, values, prior.mean), np.where(finite, noise, np.inf), finite.astype(float)
-    )
+    trust = finite.astype(float)
+    if finite.all():
+        return Targets(values, noise, trust)
+    return Targets(np.where(finite, values, prior.mean), np.where(finite, noise, np.inf), trust)
 
 
 class Posterior(Protocol):
