@@ -10,6 +10,7 @@ from stoic.data import Choice, Observations, Outcome, Recommendation, Targets
 from stoic.domains import Box, Finite
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
+from stoic.pending import Waiting
 from stoic.posteriors.prior import Prior
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Prior",
     "Recommendation",
     "Targets",
+    "Waiting",
     "recipes",
 ]
 __version__ = "0.1.0"
