@@ -260,6 +260,24 @@ def test_a_locked_database_is_waited_for_and_then_one_sentence(stoic):
     assert refused.err.count("\n") == 1
 
 
+def test_figures_are_listed_and_an_unknown_one_is_refused(stoic):
+    listed = stoic("list")
+    assert listed.code == 0
+    assert any(line.startswith("outliers/weights ") for line in listed.out.splitlines())
+    refused = stoic("reproduce", "outliers/nothing")
+    assert refused.code == 2
+    assert "outliers/weights" in refused.err
+    assert refused.err.count("\n") == 1
+    assert list(Path().iterdir()) == []
+
+
+def test_a_figure_is_reproduced(stoic):
+    made = stoic("reproduce", "outliers/weights", "--out", "here", "--json")
+    assert made.code == 0
+    assert json.loads(made.out)["figure"] == "outliers/weights"
+    assert {path.suffix for path in Path("here").iterdir()} == {".png", ".csv", ".json"}
+
+
 def test_the_version(stoic):
     assert stoic("--version").out.split()[0] == "stoic"
 

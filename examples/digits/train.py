@@ -3,8 +3,8 @@
 The score itself is clean: three-fold cross-validated accuracy, the same for the same parameters.
 What is reported is not: as on a real cluster, one run in ten breaks down (half of these crash, half
 print nan), and one in twenty reports a number that has nothing to do with the truth. Which runs
-these are is drawn from a hash of the seed, the trial and the parameters: repeatable, yet nothing
-that a model could learn.
+these are is drawn from a hash of the seed and the number of the trial: repeatable, yet nothing that
+a model of the parameters could learn.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import os
 import sys
 
 BROKEN, LYING = 0.10, 0.05
-LIES = (1e6, 7.5, 0.0, -3.0)
+LIES = ("1e6", "7.5", "0.0", "-3")
 
 
 def accuracy(C: float, gamma: float) -> float:
@@ -29,10 +29,13 @@ def accuracy(C: float, gamma: float) -> float:
     return float(cross_val_score(SVC(C=C, gamma=gamma), images, digits, cv=folds).mean())
 
 
-def fate(seed: int, trial: str, C: float, gamma: float) -> tuple[float, int]:
-    """A number uniform in [0, 1) that decides what happens to the run, and one that picks a lie."""
-    digest = hashlib.sha256(f"{seed} {trial} {C!r} {gamma!r}".encode()).digest()
-    return int.from_bytes(digest[:8], "big") / 2**64, digest[8]
+def fate(seed: int, trial: str) -> str:
+    """What happens to a run: "crash", "nan", a number that is a lie, or "" for nothing."""
+    digest = hashlib.sha256(f"{seed} {trial}".encode()).digest()
+    draw = int.from_bytes(digest[:8], "big") / 2**64  # uniform in [0, 1)
+    if draw < BROKEN:
+        return "crash" if draw < BROKEN / 2 else "nan"
+    return LIES[digest[8] % len(LIES)] if draw < BROKEN + LYING else ""
 
 
 def main() -> None:
@@ -42,18 +45,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the breakdowns and lies")
     parser.add_argument("--clean", action="store_true", help="no breakdowns, no lies")
     given = parser.parse_args()
-    trial = os.environ.get("STOIC_TRIAL", "")
-    draw, pick = fate(given.seed, trial, given.C, given.gamma)
-    if given.clean:
-        draw = 1.0
-    if draw < BROKEN / 2:
+    happens = "" if given.clean else fate(given.seed, os.environ.get("STOIC_TRIAL", ""))
+    if happens == "crash":
         sys.exit("out of memory (not really)")
-    if draw < BROKEN:
-        print("nan")
-    elif draw < BROKEN + LYING:
-        print(LIES[pick % len(LIES)])
-    else:
-        print(accuracy(given.C, given.gamma))
+    print(happens or accuracy(given.C, given.gamma))
 
 
 if __name__ == "__main__":

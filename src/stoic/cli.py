@@ -335,6 +335,42 @@ def best_trial(
     print(render(best_records(study, form), form, flatten))
 
 
+@app.command("list")
+def list_figures() -> None:
+    """List the figures that can be reproduced."""
+    from stoic.experiments import catalogue
+
+    figures = list(catalogue())
+    width = max((len(figure.name) for figure in figures), default=0)
+    for figure in figures:
+        print(f"{figure.name:<{width}}  {figure.title}")
+
+
+@app.command()
+def reproduce(
+    name: Annotated[str, typer.Argument(help="Name of a figure, see stoic list.")],
+    trials: Annotated[
+        int | None, typer.Option("--trials", help="Independent runs for each method.")
+    ] = None,
+    rounds: Annotated[int | None, typer.Option("--rounds", help="Rounds of each run.")] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", help="Processes; one per processor if not said.", show_default=False
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="The first seed.")] = None,
+    out: Annotated[
+        Path, typer.Option("--out", help="Directory for the picture and the numbers.")
+    ] = Path("results"),
+    json: Json = False,
+) -> None:
+    """Run a figure of a paper: picture, numbers, and whether the paper's claims hold."""
+    from stoic.experiments import reproduce
+
+    reproduce(name, trials=trials, rounds=rounds, jobs=jobs, seed=seed, out=out, json=json)
+
+
 def _parse(what: list[str], param: list[str], settings: Settings) -> Any:
     from stoic.tuning.request import from_file, from_options
 

@@ -1,0 +1,88 @@
+"""The digits example, as the README runs it: lies and crashes included."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+pytest.importorskip("sklearn")
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "digits"
+GRID_BEST = 0.9922092376182526  # what grid.py prints; checked by the slow test below
+LIAR = 13  # the seed of the lies in study.toml
+
+
+@pytest.fixture(scope="module")
+def train() -> ModuleType:
+    specification = importlib.util.spec_from_file_location("digits_train", EXAMPLE / "train.py")
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def stoic(*arguments: str, where: Path) -> str:
+    environment = {key: value for key, value in os.environ.items() if key != "OPTUNA_STORAGE"}
+    command = [sys.executable, "-m", "stoic", *arguments]
+    return subprocess.run(
+        command, cwd=where, env=environment, check=True, capture_output=True, text=True
+    ).stdout
+
+
+def test_the_recommended_configuration_is_truly_good(tmp_path, train):
+    printed = stoic("tune", str(EXAMPLE / "study.toml"), where=tmp_path)
+    assert "study digits (maximize): 30 trials: 27 complete, 3 fail" in printed
+    record = json.loads(stoic("show", str(EXAMPLE / "study.toml"), "--json", where=tmp_path))
+    lies = {16: 0.0, 18: 1e6}
+    told = {row["number"]: row["value"] for row in record["trials"]}
+    assert {number: told[number] for number in lies} == lies
+    assert lies.keys() <= set(record["distrusted"])
+    assert record["failed"] == {"exit code 1": [24, 26], "the value is nan": [28]}
+    assert record["observed_best"]["number"] == 18, "the luckiest observation is a lie"
+    recommended = record["recommended"]
+    assert recommended["number"] not in lies
+    assert train.accuracy(**recommended["params"]) >= GRID_BEST - 0.01
+
+
+def test_one_run_in_ten_breaks_down_and_one_in_twenty_lies(train):
+    count = 20_000  # a rate is off by 0.01 with a probability below 1e-5
+    fates = [train.fate(0, str(number)) for number in range(count)]
+    assert fates == [train.fate(0, str(number)) for number in range(count)]
+    broken = sum(fate in ("crash", "nan") for fate in fates)
+    assert broken / count == pytest.approx(train.BROKEN, abs=0.01)
+    assert sum(fate in train.LIES for fate in fates) / count == pytest.approx(0.05, abs=0.01)
+    assert set(fates) == {"", "crash", "nan", *train.LIES}
+    assert train.fate(LIAR, "16") == "0.0"
+
+
+def test_without_lies_the_program_prints_the_truth(train):
+    command = [sys.executable, str(EXAMPLE / "train.py"), "--C", "1", "--gamma", "1e-3"]
+    environment = {**os.environ, "STOIC_TRIAL": "18"}
+
+    def run(*more: str) -> str:
+        return subprocess.run(
+            [*command, "--seed", str(LIAR), *more],
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+
+    assert float(run("--clean")) == train.accuracy(1.0, 1e-3)
+    assert float(run()) == 1e6
+
+
+@pytest.mark.slow
+def test_the_best_of_the_clean_grid_is_what_we_say():
+    printed = subprocess.run(
+        [sys.executable, str(EXAMPLE / "grid.py")], check=True, capture_output=True, text=True
+    ).stdout
+    assert float(printed.rsplit(":", 1)[1]) == pytest.approx(GRID_BEST, abs=1e-12)
