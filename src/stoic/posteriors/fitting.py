@@ -67,11 +67,27 @@ def weighted_leave_one_out(L: Array, rows: Rows) -> Sensitivity:
     mu_-i = z_i - a_i / B_ii, v_-i = 1 / B_ii - D_i + own noise. The mean of the log densities is
     multiplied by the number of rows, so that the data outweigh the log-priors as they grow, as in
     an ordinary posterior of the hyperparameters.
+
+    Under plateau-IMQ weights one outlier of size y has w ~ 1 / |y|, so its share of the sum grows
+    like |y|: it is not robust. See :func:`bounded_leave_one_out`.
     """
+    return _leave_one_out(L, rows, rows.weights)
+
+
+def bounded_leave_one_out(L: Array, rows: Rows) -> Sensitivity:
+    """As ``weighted_leave_one_out``, but with omega_i = w_i^2 / sum w^2.
+
+    w_i^2 is the share of its precision that a row keeps, and w^2 y^2 is bounded: so is the share of
+    any outlier in the sum.
+    """
+    return _leave_one_out(L, rows, rows.weights**2)
+
+
+def _leave_one_out(L: Array, rows: Rows, weights: Array) -> Sensitivity:
     B = linalg.cholesky_inverse(L)
     a = B @ rows.values
     q = 1.0 / np.diagonal(B)
-    omega = rows.weights * (len(q) / rows.weights.sum())
+    omega = weights * (len(q) / weights.sum())
     error = rows.observed - rows.values + a * q  # y_i - mu_-i
     variance = q - rows.noise + rows.own_noise
     value = -0.5 * np.dot(omega, np.log(2.0 * np.pi * variance) + error**2 / variance)
@@ -114,7 +130,12 @@ def marginal_likelihood(L: Array, rows: Rows) -> Sensitivity:
     return Sensitivity(float(value), 0.5 * (np.outer(a, a) - B), -a, zero, zero)
 
 
-OBJECTIVES = (weighted_leave_one_out, leave_one_out, marginal_likelihood)
+OBJECTIVES = (
+    bounded_leave_one_out,
+    weighted_leave_one_out,
+    leave_one_out,
+    marginal_likelihood,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +186,7 @@ class Fitting:
     Parameters
     ----------
     objective:
-        One of ``weighted_leave_one_out``, ``leave_one_out``, ``marginal_likelihood``.
+        One of ``OBJECTIVES``.
     scale:
         Location and scale of the results: ``median_and_mad`` or ``mean_and_sd``.
     amplitude:
@@ -174,7 +195,7 @@ class Fitting:
         Bound on the iterations of a warm start; a cold one may take eight times as many.
     """
 
-    objective: Objective = weighted_leave_one_out
+    objective: Objective = bounded_leave_one_out
     scale: Scale = median_and_mad
     amplitude: LogNormal | None = VARIANCE_PRIOR
     noise: LogNormal = NOISE_PRIOR
@@ -197,6 +218,8 @@ class Fitting:
         location, scale = self.scale(domain, observations)
         kernel = family.kernel if isinstance(family.kernel, Scaled) else Scaled(family.kernel)
         problem = _Problem(self, domain, observations, conditioning, kernel, location, scale)
+        if previous is not None:
+            problem.hold_weights(problem.coordinates(previous.prior))
         if problem.informative < 2:
             return problem.prior(problem.typical)
         if previous is None or previous.n < 2:
@@ -259,6 +282,16 @@ class _Problem:
             for kind, prior in zip(self.kinds, priors, strict=True)
         ])  # fmt: skip
         self.informative = int(np.count_nonzero(np.isfinite(observations.observed)))
+        self.hold_weights(self.typical)
+
+    def hold_weights(self, u: Array) -> None:
+        """Weigh the rows as they are trusted at ``u``, wherever the search goes from there.
+
+        A trust that depends on the noise would otherwise reward a noise that distrusts what fits
+        badly.
+        """
+        trust = self.conditioning(self.observations, self.prior(u)).trust
+        self.weights = np.sqrt(trust) if trust.any() else np.ones_like(trust)
 
     def starts(self) -> list[Array]:
         """Canonical starting points: typical, wiggly, and noisy."""
@@ -292,7 +325,7 @@ class _Problem:
             targets.values[kept] - prior.mean,
             targets.noise[kept],
             own_noise[kept],
-            np.sqrt(targets.trust[kept]),
+            self.weights[kept],
         )
         K, pull = prior.kernel.wrt_theta(self.observations.x[kept])
         A = K.copy()
