@@ -90,14 +90,16 @@ def squared_distances(x: Array, z: Array) -> Array:
     """||x_i - z_j||^2, shape (n, m), never negative, wherever the origin is.
 
     Exact differences up to 8 coordinates; beyond, one matrix product of centred points, which is
-    faster and for equal rows is zero up to rounding only.
+    faster and for equal rows is zero up to rounding only, but exactly from an array to itself.
     """
     if x.shape[1] <= 8 or not len(z):
         return np.asarray(cdist(x, z, "sqeuclidean"))
-    centre = z.mean(axis=0)
+    itself, centre = x is z, z.mean(axis=0)
     x, z = x - centre, z - centre
     squares: Array = x @ z.T
     squares *= -2.0
     squares += np.einsum("ij,ij->i", x, x)[:, None]
     squares += np.einsum("ij,ij->i", z, z)
+    if itself:
+        np.fill_diagonal(squares, 0.0)
     return np.maximum(squares, 0.0, out=squares)

@@ -172,6 +172,8 @@ NOISE_PRIOR = LogNormal(-4.0, 1.0, 1e-6, 1e1)
 VARIANCE_PRIOR = LogNormal(0.0, 1.0, 5e-2, 5e1)
 OFFSET_PRIOR = LogNormal(0.0, 1.0, 1e-2, 1e2)
 
+_SCALES = (1e-100, 1e100)  # beyond, variances would underflow or overflow
+
 
 @dataclass(frozen=True, eq=False)
 class Fitting:
@@ -216,6 +218,7 @@ class Fitting:
         starts.
         """
         location, scale = self.scale(domain, observations)
+        scale = float(np.clip(scale, *_SCALES))
         kernel = family.kernel if isinstance(family.kernel, Scaled) else Scaled(family.kernel)
         problem = _Problem(self, domain, observations, conditioning, kernel, location, scale)
         if previous is not None:
@@ -317,8 +320,26 @@ class _Problem:
 
     def __call__(self, u: Array) -> tuple[float, Array]:
         prior = self.prior(u)
+        # Results of 1e300 square to infinity: such a place is then as bad as can be, not an error.
+        with np.errstate(over="ignore", invalid="ignore"):
+            try:
+                value, gradient = self._fit_to_data(prior)
+            except linalg.NotPositiveDefiniteError:
+                return np.inf, np.zeros_like(u)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return np.inf, np.zeros_like(u)
+        for k, prior_k in enumerate(self.priors):
+            log_density, slope = prior_k.log_density(u[k])
+            value += float(log_density)
+            gradient[k] += float(slope)
+        return -value, np.where(self.free, -gradient, 0.0)
+
+    def _fit_to_data(self, prior: Prior) -> tuple[float, Array]:
+        """The objective and its gradient in theta, the noise last; 0 where no row is believed."""
         targets = self.conditioning(self.observations, prior)
         kept = np.isfinite(targets.noise)
+        if not self.weights[kept].any():
+            return 0.0, np.zeros(len(self.units))
         own_noise = self.observations.own_noise(prior.noise)
         rows = Rows(
             self.observations.observed[kept] - prior.mean,
@@ -330,10 +351,7 @@ class _Problem:
         K, pull = prior.kernel.wrt_theta(self.observations.x[kept])
         A = K.copy()
         A.flat[:: len(A) + 1] += rows.noise
-        try:
-            sensitivity = self.fitting.objective(linalg.cholesky(A), rows)
-        except linalg.NotPositiveDefiniteError:
-            return np.inf, np.zeros_like(u)
+        sensitivity = self.fitting.objective(linalg.cholesky(A), rows)
         by_noise = np.diagonal(sensitivity.A) + sensitivity.noise
         d_values, d_noise = self.conditioning.slopes(self.observations, prior)
         told = ~np.isnan(self.observations.noise[kept])
@@ -343,12 +361,7 @@ class _Problem:
             + np.dot(sensitivity.values, d_values[kept])
             + np.dot(sensitivity.own_noise, np.where(told, 0.0, rows.own_noise)),
         )
-        value = sensitivity.value
-        for k, prior_k in enumerate(self.priors):
-            log_density, slope = prior_k.log_density(u[k])
-            value += float(log_density)
-            gradient[k] += float(slope)
-        return -value, np.where(self.free, -gradient, 0.0)
+        return sensitivity.value, gradient
 
     def descend(self, start: Array, iterations: int) -> tuple[Array, float]:
         result = optimize.minimize(
