@@ -180,7 +180,8 @@ class Finite:
 
     def spread(self, n: int, rng: Random) -> Array:
         """As ``sample``, but without repetition while there are enough points."""
-        rows = [rng.permutation(len(self)) for _ in range(-(-n // len(self)))]
+        rounds = max(-(-n // len(self)), 1)
+        rows = [rng.permutation(len(self)) for _ in range(rounds)]
         return self.points[np.concatenate(rows)[:n]]
 
 
