@@ -1,0 +1,53 @@
+"""What the documentation says is so: its Python runs, its links lead somewhere, none is missing."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import pages
+from stoic.recipes import RECIPES
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def heading_anchors(text):
+    """The anchors of a page's headings, as the usual renderers make them."""
+    headings = re.findall(r"^#+ +(.+)$", re.sub(pages.FENCE, "", text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", h.lower()).strip().replace(" ", "-") for h in headings}
+
+
+@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.name)
+def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    pages.run(page)
+
+
+@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.name)
+def test_blocks_say_what_they_are(page):
+    """A block without a language would neither run nor be known not to."""
+    assert {language for language, _, _ in pages.blocks(page)} <= {
+        "python", "console", "toml", "text", "bibtex"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    text = page.read_text(encoding="utf-8")
+    for target in LINK.findall(re.sub(pages.FENCE, "", text)):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path) if path else page
+        assert file.exists(), target
+        if anchor:
+            assert anchor in heading_anchors(file.read_text(encoding="utf-8")), target
+
+
+def test_every_recipe_has_its_guarantees_explained():
+    text = (pages.ROOT / "docs/guarantees.md").read_text(encoding="utf-8")
+    for recipe in RECIPES:
+        assert f"## `{recipe.__name__}`" in text
+        assert "Guarantee" in (recipe.__doc__ or "")
