@@ -93,8 +93,9 @@ class Plateau(Defence):
         excess = self._excess(observations)
         c = self._shape(observations, noise)
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            J = 1.0 + (excess / c) ** 2
-            shift = -2.0 * noise * (excess / (c**2 + excess**2))
+            ratio = excess / c
+            J = 1.0 + ratio**2
+            shift = -2.0 * noise * ratio / (c * J)
             trust = 1.0 / J
         left_out = ~(trust >= self.negligible) | ~np.isfinite(J)
         values = np.where(excess == 0.0, observations.observed, observations.observed - shift)
@@ -109,13 +110,14 @@ class Plateau(Defence):
         excess = self._excess(observations)
         c = self._shape(observations, noise)
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            shift = -2.0 * noise * (excess / (c**2 + excess**2))
+            ratio = excess / c
+            J = 1.0 + ratio**2
+            d_values = 2.0 * noise * ratio / (c * J)
             if self.unit == "noise":  # J = 1 + z^2 / (shape^2 sigma^2): row noise sigma^2 + const
-                d_values = -shift * (excess**2 / (c**2 + excess**2))
+                d_values *= 1.0 - 1.0 / J
                 d_noise = noise
             else:
-                d_values = -shift
-                d_noise = noise * (1.0 + (excess / c) ** 2)
+                d_noise = noise * J
         fixed = ~np.isnan(observations.noise) | ~np.isfinite(excess)
         return np.where(fixed, 0.0, d_values), np.where(fixed, 0.0, d_noise)
 
