@@ -1,0 +1,85 @@
+"""Rounds of GP-UCB on a finite domain: cost a round, growth, memory."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+
+import numpy as np
+from scipy.linalg import blas
+
+from stoic import Finite, Prior, recipes
+from stoic.confidence import Schedule
+from stoic.kernels import RBF
+
+
+def bare(covariance: np.ndarray, f: np.ndarray, rounds: int) -> float:
+    """Seconds a round of the same arithmetic with nothing around it."""
+    S, mean = np.array(covariance), np.zeros(len(f))
+    noise = 0.02 * np.random.default_rng(0).standard_normal(rounds)
+    start = time.perf_counter()
+    for t in range(rounds):
+        arm = int((mean + 2.0 * np.sqrt(np.maximum(S.diagonal(), 0.0))).argmax())
+        row = S[arm].copy()
+        gain = 1.0 / (1.0 + row[arm])
+        mean += row * ((f[arm] + noise[t] - mean[arm]) * gain)
+        blas.dger(-gain, row, row, a=S.T, overwrite_a=1)
+    return (time.perf_counter() - start) / rounds
+
+
+def small() -> None:
+    axis = np.linspace(-5.0, 5.0, 10)
+    points = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    prior = Prior(RBF(0.5), 1.0)
+    K = prior.kernel(points, points)
+    rng = np.random.default_rng(1)
+    f = np.linalg.cholesky(K + 1e-10 * np.eye(100)) @ rng.standard_normal(100)
+    rounds = 50_000
+    noise = 0.02 * rng.standard_normal(rounds)
+    reference = bare(K, f, 20_000)
+    learner = recipes.gp_ucb(
+        Finite(points), prior, confidence=Schedule(0.5 / np.sqrt(2.0), 1.0, 0.0)
+    )
+    marks, start = {}, time.perf_counter()
+    for t in range(rounds):
+        choice = learner.ask()
+        assert choice.arm is not None
+        learner.tell(choice.x, f[choice.arm] + noise[t])
+        if t + 1 in (rounds // 10, rounds // 2, rounds):
+            marks[t + 1] = (time.perf_counter() - start) / (t + 1)
+    print(f"  100 arms, bare BLAS          {1e6 * reference:7.1f} us a round")
+    for t, seconds in marks.items():
+        print(
+            f"  100 arms, {t:6d} rounds      {1e6 * seconds:7.1f} us a round,"
+            f" {seconds / reference:4.1f} x bare"
+        )
+
+
+def large() -> None:
+    N = 10_000
+    rng = np.random.default_rng(2)
+    domain = Finite(rng.uniform(-5.0, 5.0, (N, 2)))
+    prior = Prior(RBF(1.0), 0.1)
+    learner = recipes.gp_ucb(domain, prior)
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    print(f"  {N} arms:")
+    for distinct in (25, 50, 100, 200):
+        for arm in rng.permutation(N)[: distinct - len(np.unique(learner.observations.arms))]:
+            learner.tell(domain.points[arm], rng.standard_normal())
+        learner.ask(pending=[])
+        played = learner.observations.arms
+        assert played is not None
+        start, rounds = time.perf_counter(), 100
+        for _ in range(rounds):  # replays, so that the number of distinct arms stays
+            learner.tell(domain.points[rng.choice(played)], rng.standard_normal())
+            learner.ask(pending=[])
+        seconds = (time.perf_counter() - start) / rounds
+        peak = (tracemalloc.get_traced_memory()[1] - before) / 2**20
+        print(f"    {distinct:4d} played  {1e6 * seconds:8.0f} us a round, peak {peak:5.1f} MB")
+    tracemalloc.stop()
+
+
+def main() -> None:
+    small()
+    large()
