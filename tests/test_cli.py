@@ -118,10 +118,10 @@ def test_lies_and_failures_are_told_apart(stoic):
         "import os, sys; n = int(os.environ['STOIC_TRIAL']); x = float(sys.argv[1]);"
         "print({12: 'nan', 14: '1e300', 16: '-inf', 17: -1e6}.get(n, x * x))"
     )
-    program = ["--", sys.executable, "-S", "-c", code, "{{}}", "{x}"]
-    program[4] = code.replace("{", "{{").replace("}", "}}")
-    program = [*program[:5], "{x}"]
-    assert stoic("tune", *X, "-n", "24", "--seed", "0", *program).code == 0
+    code = code.replace("{", "{{").replace("}", "}}")
+    program = ["--", sys.executable, "-S", "-c", code, "{x}"]
+    tuned = stoic("tune", *X, "-n", "24", "--seed", "0", *program)
+    assert (tuned.code, tuned.err) == (0, "")
     record = json.loads(stoic("show", "--json").out)
     assert record["counts"] == {"complete": 23, "fail": 1}
     assert record["failed"] == {"the value is nan": [12]}
@@ -245,6 +245,24 @@ def test_a_study_with_another_space_or_direction_is_refused_and_left_as_it_is(st
     unknown = stoic("show", "nobody")
     assert unknown.code == 2
     assert "it holds stoic" in unknown.err
+
+
+def test_another_command_for_the_same_study_is_pointed_out(stoic):
+    first = stoic("tune", *X, "-n", "1", *SQUARE)
+    assert first.err == ""
+    other = stoic("tune", *X, "-n", "2", "--", "{python}", "-S", "-c", "print(1)", "{x}")
+    assert other.code == 0
+    assert other.err.startswith("note: earlier trials of this study ran another command: ")
+
+
+def test_a_read_only_database_can_be_shown(stoic):
+    stoic("tune", *X, "-n", "2", *SQUARE)
+    url = "sqlite:///file:stoic.db?mode=ro&uri=true"
+    for command in ("show", "trials", "best-trial"):
+        assert stoic(command, "--storage", url).out == stoic(command).out
+    refused = stoic("ask", "--storage", url)
+    assert refused.code == 2
+    assert "readonly" in refused.err
 
 
 def test_a_locked_database_is_waited_for_and_then_one_sentence(stoic):

@@ -11,9 +11,11 @@ import typer
 from stoic.refusal import Refusal
 
 if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.samplers import BaseSampler
     from optuna.storages import BaseStorage
 
-    from stoic.tuning.request import Settings
+    from stoic.tuning.request import Request, Settings
 
 app = typer.Typer(
     name="stoic",
@@ -156,16 +158,21 @@ def tune(
     _quiet()
     from rich.console import Console
 
-    from stoic.tuning.campaign import open_request, run_request
+    from stoic.tuning.campaign import earlier_command, open_request, run_request
     from stoic.tuning.display import display
+    from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.summary import Summary
 
     study = open_request(request, storage_class, patience)
+    earlier = earlier_command(study, request)
+    if earlier is not None:
+        print(f"note: earlier trials of this study ran another command: {earlier}", file=sys.stderr)
     with display(Console(), request.trials) as observer:
         signal = run_request(study, request, observer)
     if signal is not None:
         print(f"stopped by signal {signal}; run the same command again to resume")
-    summary = Summary.of(study)
+    with in_one_sentence("Could not read the study"):
+        summary = Summary.of(study)
     print(summary.text())
     if signal is not None:
         raise typer.Exit(128 + signal)
@@ -195,10 +202,12 @@ def show(
 
         request = from_file(Path(what), _settings(storage=storage, name=study_name))
         name, storage = request.name, request.storage
-    study = _load(storage, storage_class, name)
+    study = _look_at(storage, storage_class, name)
+    from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.summary import Summary
 
-    summary = Summary.of(study)
+    with in_one_sentence("Could not read the study"):
+        summary = Summary.of(study)
     print(_json(summary.record()) if json else summary.text())
 
 
@@ -219,16 +228,18 @@ def create_study(
     import optuna
 
     from stoic.tuning.request import check_direction
+    from stoic.tuning.storage import in_one_sentence
 
     checked = check_direction(direction)
     opened = _open(storage, storage_class, create=True)
     try:
-        study = optuna.create_study(
-            storage=opened,
-            study_name=study_name,
-            direction=checked,
-            load_if_exists=skip_if_exists,
-        )
+        with in_one_sentence("Could not create the study"):
+            study = optuna.create_study(
+                storage=opened,
+                study_name=study_name,
+                direction=checked,
+                load_if_exists=skip_if_exists,
+            )
     except optuna.exceptions.DuplicatedStudyError as error:
         raise Refusal(
             f"There is a study {study_name!r} already: give another name or --skip-if-exists."
@@ -265,11 +276,13 @@ def ask(
     space = None if search_space is None else parse_json(search_space)
     from stoic.integrations.optuna import StoicSampler
     from stoic.tuning.records import render
+    from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.study import known_space
 
     sampler = StoicSampler(seed=seed, n_startup_trials=startup)
     study = _load(storage, storage_class, study_name, sampler)
-    trial = study.ask(known_space(study) or {} if space is None else space)
+    with in_one_sentence("Could not create a trial"):
+        trial = study.ask(known_space(study) or {} if space is None else space)
     print(render({"number": trial.number, "params": dict(trial.params)}, form, flatten))
 
 
@@ -290,6 +303,7 @@ def tell(
 ) -> None:
     """End a trial that was made by `stoic ask`, with a value or as failed."""
     _quiet()
+    from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.study import tell_number
 
     if values is None and state is None:
@@ -297,7 +311,8 @@ def tell(
     if state not in (None, "complete", "pruned", "fail"):
         raise Refusal(f"state must be complete, pruned or fail, got {state!r}.")
     study = _load(storage, storage_class, study_name)
-    told = tell_number(study, trial_number, values, state, skip_if_finished)
+    with in_one_sentence(f"Could not tell trial {trial_number}"):
+        told = tell_number(study, trial_number, values, state, skip_if_finished)
     print(f"trial {told.number} is {told.state.name.lower()}")
 
 
@@ -313,9 +328,12 @@ def trials(
     _quiet()
     _check_format(form)
     from stoic.tuning.records import render, trial_record
+    from stoic.tuning.storage import in_one_sentence
 
-    study = _load(storage, storage_class, study_name)
-    print(render([trial_record(trial) for trial in study.trials], form, flatten))
+    study = _look_at(storage, storage_class, study_name)
+    with in_one_sentence("Could not read the trials"):
+        records = [trial_record(trial) for trial in study.trials]
+    print(render(records, form, flatten))
 
 
 @app.command("best-trial")
@@ -330,9 +348,12 @@ def best_trial(
     _quiet()
     _check_format(form)
     from stoic.tuning.records import best_records, render
+    from stoic.tuning.storage import in_one_sentence
 
-    study = _load(storage, storage_class, study_name)
-    print(render(best_records(study, form), form, flatten))
+    study = _look_at(storage, storage_class, study_name)
+    with in_one_sentence("Could not read the trials"):
+        records = best_records(study, form)
+    print(render(records, form, flatten))
 
 
 @app.command("list")
@@ -371,7 +392,7 @@ def reproduce(
     reproduce(name, trials=trials, rounds=rounds, jobs=jobs, seed=seed, out=out, json=json)
 
 
-def _parse(what: list[str], param: list[str], settings: Settings) -> Any:
+def _parse(what: list[str], param: list[str], settings: Settings) -> Request:
     from stoic.tuning.request import from_file, from_options
 
     if len(what) == 1 and what[0].endswith(".toml"):
@@ -393,11 +414,24 @@ def _open(storage: str | None, kind: str | None, *, create: bool) -> BaseStorage
     return open_storage(storage_url(storage), create=create, kind=kind)
 
 
-def _load(storage: str | None, kind: str | None, name: str | None, sampler: Any = None) -> Any:
+def _load(
+    storage: str | None, kind: str | None, name: str | None, sampler: BaseSampler | None = None
+) -> Study:
+    """A study to ask or to tell."""
     _quiet()
     from stoic.tuning.study import load_study
 
     return load_study(_open(storage, kind, create=False), name, sampler)
+
+
+def _look_at(storage: str | None, kind: str | None, name: str | None) -> Study:
+    """A study that is only read."""
+    _quiet()
+    from stoic.tuning.storage import open_storage, storage_url
+    from stoic.tuning.study import load_study
+
+    opened = open_storage(storage_url(storage), create=False, kind=kind, only_read=True)
+    return load_study(opened, name)
 
 
 def _quiet() -> None:

@@ -95,6 +95,7 @@ def test_a_trial_too_many_goes_back_into_the_queue(study, monkeypatch):
     assert claim(study, SPACE, 2, ME) is None
     monkeypatch.undo()
     assert [trial.state.name for trial in study.get_trials()] == ["RUNNING", "RUNNING", "WAITING"]
+    assert study.get_trials()[2].system_attrs[WORKER] is None  # or it would seem abandoned
     later = claim(study, SPACE, 3, ME)
     assert later is not None
     assert later.number == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import threading
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from stoic.tuning.program import Result
 from stoic.tuning.request import Request
 from stoic.tuning.space import Space
 from stoic.tuning.storage import PATIENCE, open_storage, patiently
-from stoic.tuning.study import bury, claim, finish, open_study, record_program
+from stoic.tuning.study import COMMAND, bury, claim, finish, open_study, record_program
 from stoic.tuning.template import fixed_values
 from stoic.tuning.worker import Worker
 
@@ -138,6 +139,14 @@ def open_request(
         StoicSampler(seed=request.seed, n_startup_trials=request.startup),
         request.program.template.arguments,
     )
+
+
+def earlier_command(study: optuna.Study, request: Request) -> str | None:
+    """The command the study was begun with, if it is not the one of the request."""
+    earlier = study.user_attrs.get(COMMAND)
+    if not isinstance(earlier, list) or tuple(earlier) == request.program.template.arguments:
+        return None
+    return shlex.join(map(str, earlier))
 
 
 def run_request(study: optuna.Study, request: Request, observer: Observer) -> int | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,6 +20,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from stoic.refusal import Refusal
 
 DEFAULT_URL = "sqlite:///stoic.db"
+TROUBLE = (SQLAlchemyError, StorageInternalError, OSError)  # what a storage may raise
 PATIENCE = 60.0  # seconds to wait for a locked SQLite file
 
 Answer = TypeVar("Answer")
@@ -30,7 +32,12 @@ def storage_url(given: str | None) -> str:
 
 
 def open_storage(
-    url: str, *, create: bool, kind: str | None = None, patience: float = PATIENCE
+    url: str,
+    *,
+    create: bool,
+    kind: str | None = None,
+    patience: float = PATIENCE,
+    only_read: bool = False,
 ) -> BaseStorage:
     """Open a storage.
 
@@ -40,6 +47,7 @@ def open_storage(
         kind: class of storage where the URL does not tell: RDBStorage, JournalFileBackend or
             JournalRedisBackend.
         patience: seconds to wait for a SQLite file that another process has locked.
+        only_read: whether nothing will be written, so that a read-only SQLite file will do.
 
     Raises:
         Refusal: it cannot be opened, with the reason.
@@ -56,30 +64,30 @@ def open_storage(
             if not create and not os.path.isfile(url):
                 raise Refusal(f"There is no storage at {url}: run stoic tune first.")
             return JournalStorage(JournalFileBackend(url))
-        return _open_database(url, create, patience)
+        return _open_database(url, create, patience, only_read)
     except Refusal:
         raise
     except ArgumentError as error:
         raise Refusal(
             f"Cannot open the storage {url!r}: it is not a database URL such as {DEFAULT_URL}."
         ) from error
-    except (SQLAlchemyError, StorageInternalError, OSError, ImportError, RuntimeError) as error:
+    except (*TROUBLE, ImportError, RuntimeError) as error:
         raise Refusal(f"Cannot open the storage {url!r}: {cause(error)}.") from error
 
 
-def _open_database(url: str, create: bool, patience: float) -> BaseStorage:
+def _open_database(url: str, create: bool, patience: float, only_read: bool) -> BaseStorage:
     parsed = make_url(url)
     if parsed.get_backend_name() != "sqlite":
         return get_storage(RDBStorage(url))
     file = parsed.database
     on_disk = bool(file) and file != ":memory:"
-    if on_disk and not Path(str(file)).exists():
+    if file and on_disk and not file.startswith("file:") and not Path(file).exists():
         if not create:
             raise Refusal(f"There is no storage at {url}: run stoic tune first, or give --storage.")
-        if not Path(str(file)).absolute().parent.is_dir():
+        if not Path(file).absolute().parent.is_dir():
             raise Refusal(
                 f"Cannot open the storage {url!r}: there is no directory "
-                f"{str(Path(str(file)).parent)!r}."
+                f"{str(Path(file).parent)!r}."
             )
 
     # Two processes that start at once may both find a table missing and both create it; the
@@ -94,7 +102,7 @@ def _open_database(url: str, create: bool, patience: float) -> BaseStorage:
             if attempt == attempts - 1 or not ("already exists" in told or "UNIQUE" in told):
                 raise
             time.sleep(0.2)
-    if on_disk:
+    if on_disk and not only_read:
         _begin_immediately(storage.engine)
     return get_storage(storage)
 
@@ -124,13 +132,20 @@ def patiently(action: Callable[[], Answer], what: str, attempts: int = 3) -> Ans
     Raises:
         Refusal: it failed every time, with `what` was to be done and why it could not.
     """
-    for attempt in range(attempts):
-        try:
+    for _ in range(attempts - 1):
+        with contextlib.suppress(*TROUBLE):
             return action()
-        except (SQLAlchemyError, StorageInternalError, OSError) as error:
-            if attempt == attempts - 1:
-                raise Refusal(f"{what}: {cause(error)}.") from error
-    raise AssertionError("unreachable")
+    with in_one_sentence(what):
+        return action()
+
+
+@contextlib.contextmanager
+def in_one_sentence(what: str) -> Iterator[None]:
+    """Turn trouble with a storage into a refusal that begins with `what`."""
+    try:
+        yield
+    except TROUBLE as error:
+        raise Refusal(f"{what}: {cause(error)}.") from error
 
 
 def cause(error: BaseException) -> str:

@@ -10,16 +10,15 @@ from typing import Any, Literal
 
 import optuna
 from optuna.distributions import distribution_to_json, json_to_distribution
-from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
-from sqlalchemy.exc import SQLAlchemyError
 
 from stoic.refusal import Refusal
 from stoic.tuning.program import Result, kill_group
 from stoic.tuning.space import Space
-from stoic.tuning.storage import cause, patiently
+from stoic.tuning.storage import TROUBLE, cause, patiently
 from stoic.tuning.worker import Worker
 
 SPACE = "stoic:space"  # of a study: the search space
@@ -71,7 +70,9 @@ def open_study(
             f"({_difference(known, space)}): give another --study-name or the same parameters."
         )
     if command is not None and study.user_attrs.get(COMMAND) is None:
-        patiently(lambda: study.set_user_attr(COMMAND, list(command)), "Could not record")
+        patiently(
+            lambda: study.set_user_attr(COMMAND, list(command)), "Could not record the command"
+        )
     return study
 
 
@@ -100,7 +101,7 @@ def load_study(
             f"There is no study {name!r} in the storage; "
             f"it holds {', '.join(optuna.get_all_study_names(storage)) or 'none'}."
         ) from error
-    except (SQLAlchemyError, StorageInternalError) as error:
+    except TROUBLE as error:
         raise Refusal(f"Cannot read the storage: {cause(error)}.") from error
     check_single(study)
     return study
@@ -157,6 +158,7 @@ def claim(study: optuna.Study, space: Space, trials: int, me: Worker) -> Trial |
         template = create_trial(state=TrialState.RUNNING, system_attrs={WORKER: me.record()})
         trial = Trial(study, storage.create_new_trial(study._study_id, template))
     if trial.number >= trials:  # another worker was quicker: back into the queue, for a longer run
+        storage.set_trial_system_attr(trial._trial_id, WORKER, None)
         storage.set_trial_state_values(trial._trial_id, state=TrialState.WAITING)
         return None
     for name, distribution in space.items():
@@ -242,10 +244,12 @@ def bury(study: optuna.Study) -> list[int]:
     return buried
 
 
-def holder(trial: FrozenTrial) -> str:
-    """Who runs a trial, in words."""
+def holder(trial: FrozenTrial) -> tuple[str, bool | None]:
+    """Who runs a trial, in words, and whether that is alive; None if it cannot be told."""
     worker = Worker.from_record(trial.system_attrs.get(WORKER))
-    return "somebody who left no name" if worker is None else str(worker)
+    if worker is None:
+        return "somebody who left no name", None
+    return str(worker), worker.alive
 
 
 def failures(trials: list[FrozenTrial]) -> Mapping[str, list[int]]:

@@ -29,7 +29,7 @@ class Summary:
         explanation: of its values; None before there is any.
         failures: reason -> numbers of the trials that failed for it.
         said: reason -> last line that the last such trial wrote to standard error, if any.
-        running: number of a running trial -> who runs it.
+        running: number of a running trial -> who runs it, and whether that is alive.
         command: what would run the recommended trial again, None if stoic does not know.
     """
 
@@ -39,7 +39,7 @@ class Summary:
     explanation: Explanation | None
     failures: Mapping[str, list[int]]
     said: Mapping[str, str]
-    running: Mapping[int, str]
+    running: Mapping[int, tuple[str, bool | None]]
     command: str | None
 
     @classmethod
@@ -96,11 +96,13 @@ class Summary:
             )
             if reason in self.said:
                 lines.append(f"    {self.said[reason]}")
-        lines += [
-            f"running        trial {number}, by {who} "
-            f"(if that is gone: stoic tell --trial-number {number} --state fail)"
-            for number, who in self.running.items()
-        ]
+        for number, (who, alive) in self.running.items():
+            note = {
+                True: "",
+                False: ", which is dead: the next stoic tune marks it as failed",
+                None: f" (if that is gone: stoic tell --trial-number {number} --state fail)",
+            }[alive]
+            lines.append(f"running        trial {number}, by {who}{note}")
         return "\n".join(lines)
 
     def record(self) -> dict[str, Any]:
@@ -136,7 +138,7 @@ class Summary:
                 for row in (known.rows if known else ())
             ],
             "failed": {reason: list(numbers) for reason, numbers in self.failures.items()},
-            "running": {str(key): who for key, who in self.running.items()},
+            "running": {str(key): who for key, (who, _) in self.running.items()},
             "command": self.command,
         }
 
