@@ -157,12 +157,15 @@ def tune(
     )
     _quiet()
     from rich.console import Console
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     from stoic.tuning.campaign import earlier_command, open_request, run_request
     from stoic.tuning.display import display
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.summary import Summary
 
+    # Small matrices: a second thread only waits, above all when several workers share the machine.
+    threadpool_limits(limits=1, user_api="blas")
     study = open_request(request, storage_class, patience)
     earlier = earlier_command(study, request)
     if earlier is not None:
