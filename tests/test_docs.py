@@ -7,8 +7,10 @@ import re
 import pytest
 
 import pages
+from stoic.confidence import WIDTHS
 from stoic.recipes import RECIPES
 
+LINKED = [*pages.PAGES, pages.ROOT / "CONTRIBUTING.md", pages.ROOT / "CHANGELOG.md"]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -33,7 +35,7 @@ def test_blocks_say_what_they_are(page):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
     text = page.read_text(encoding="utf-8")
     for target in LINK.findall(re.sub(pages.FENCE, "", text)):
@@ -51,3 +53,5 @@ def test_every_recipe_has_its_guarantees_explained():
     for recipe in RECIPES:
         assert f"## `{recipe.__name__}`" in text
         assert "Guarantee" in (recipe.__doc__ or "")
+    for width in WIDTHS:
+        assert f"| `{width.__name__}` |" in text
