@@ -137,9 +137,10 @@ def tune(
 ) -> None:
     """Tune a program whose results may lie.
 
-    Runs the program once a trial, without a shell, with the parameters in its arguments. Run it
-    again to resume; run it several times at once to share the work. A non-zero exit, a timeout,
-    nan or no value is a failed trial, never a made-up number.
+    Runs the program once a trial, without a shell, with the parameters in its
+    arguments. Run it again to resume; run it several times at once to share the
+    work. A non-zero exit, a timeout, nan or no value is a failed trial, never a
+    made-up number.
     """
     request = _parse(
         what or [],

@@ -142,3 +142,16 @@ def test_options_name_each_parameter_once():
             from_options(wrong, command, Settings())
     with pytest.raises(Refusal, match="no program"):
         from_options(["x=float(0, 1)"], [], Settings())
+
+
+def test_the_study_file_of_the_documentation_is_one(tmp_path):
+    page = Path(__file__).parents[2] / "docs" / "tuning.md"
+    written = page.read_text(encoding="utf-8").split("```toml\n")[1].split("```")[0]
+    request = from_file(write(tmp_path, written), Settings())
+    assert request.name == "digits"
+    assert request.space.keys() == {"lr", "momentum", "layers", "width", "kind"}
+
+
+def test_the_study_file_of_the_example_is_one():
+    example = Path(__file__).parents[2] / "examples" / "digits" / "study.toml"
+    assert from_file(example, Settings()).space.keys() == {"C", "gamma"}

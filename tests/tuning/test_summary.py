@@ -136,6 +136,15 @@ def test_many_failures_take_one_line(study):
     )
 
 
+def test_many_reasons_take_a_page(study):
+    for number in range(40):
+        add(study, 0.5, None, failure=f"no value: the last line is 'step {number}', no number")
+    lines = Summary.of(study).text().splitlines()
+    assert "  2 x exit code 1: trials 2, 5" in lines  # the most frequent first
+    assert "  and 21 more, see stoic show --json" in lines
+    assert len(Summary.of(study).record()["failed"]) == 41
+
+
 def test_a_pipe_gets_one_line_for_each_trial(study):
     out = io.StringIO()
     console = Console(file=out)

@@ -87,15 +87,16 @@ class Summary:
             if self.command is not None:
                 lines.append(f"run it again   {self.command}")
             lines.append(f"distrusted     {len(self.distrusted) or 'none'}")
-            lines += [f"  trial {row.number}: {why(row)}" for row in self.distrusted]
+            lines += _first([f"  trial {row.number}: {why(row)}" for row in self.distrusted])
         failed = sum(len(numbers) for numbers in self.failures.values())
         lines.append(f"failed         {failed or 'none'}")
-        for reason, numbers in self.failures.items():
-            lines.append(
+        lines += _first(
+            [
                 f"  {len(numbers)} x {reason}: trial{'s' * (len(numbers) > 1)} {_some(numbers)}"
-            )
-            if reason in self.said:
-                lines.append(f"    {self.said[reason]}")
+                + (f"\n    {self.said[reason]}" if reason in self.said else "")
+                for reason, numbers in self.failures.items()
+            ]
+        )
         for number, (who, alive) in self.running.items():
             note = {
                 True: "",
@@ -199,6 +200,11 @@ def _told(trial: FrozenTrial | None) -> dict[str, Any] | None:
     if trial is None:
         return None
     return {"number": trial.number, "params": trial.params, "value": number(trial.value)}
+
+
+def _first(lines: list[str], most: int = 20) -> list[str]:
+    rest = len(lines) - most
+    return lines if rest <= 0 else [*lines[:most], f"  and {rest} more, see stoic show --json"]
 
 
 def _some(numbers: list[int], most: int = 12) -> str:
