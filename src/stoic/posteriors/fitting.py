@@ -172,7 +172,7 @@ NOISE_PRIOR = LogNormal(-4.0, 1.0, 1e-6, 1e1)
 VARIANCE_PRIOR = LogNormal(0.0, 1.0, 5e-2, 5e1)
 OFFSET_PRIOR = LogNormal(0.0, 1.0, 1e-2, 1e2)
 
-_SCALES = (1e-100, 1e100)  # beyond, variances would underflow or overflow
+_SCALES = (1e-70, 1e70)  # beyond, squares of variances would underflow or overflow
 
 
 @dataclass(frozen=True, eq=False)
