@@ -1,0 +1,559 @@
+"""The contract as code: what every kernel, posterior, defence, width, policy and attack promises.
+
+Whoever adds a part checks it with one call, which is silent or says which promise is broken:
+
+    from stoic import testing
+
+    testing.check_defence(MyDefence(level=3.0))
+
+The parts of this library go through the same checks. Nothing here needs a test framework.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+
+from stoic.adversaries import Adversary, Ledger
+from stoic.confidence import Confidence, Fixed
+from stoic.data import Array, Choice, Integers, Observations, Targets
+from stoic.defences import Defence, Trust
+from stoic.domains import Box, Domain, Finite, Lattice
+from stoic.environment import Environment
+from stoic.kernels import Kernel, Matern52, Scaled
+from stoic.learner import Learner
+from stoic.models import GaussianProcess
+from stoic.policies import Band, Policy, View
+from stoic.posteriors import Posterior, Prior
+from stoic.problems import Problem
+
+# Results that a crash, an overflow or an enemy produces; none of them is an error.
+ABSURD = (math.nan, math.inf, -math.inf, 1e300, -1e300, 1e6)
+
+
+def example_domains() -> tuple[Domain, ...]:
+    """One domain of every kind, none of them at the origin or of width 1."""
+    rng = np.random.default_rng(20260401)
+    mixed = Box(
+        np.array([-3.0, 10.0, 0.0, 0.0]),
+        np.array([2.0, 14.0, 1.0, 1.0]),
+        lattices=(
+            Lattice(np.array([1]), np.arange(10.0, 15.0)[:, None]),
+            Lattice(np.array([2, 3]), np.eye(2)),
+        ),
+        candidates=64,
+        climbs=3,
+    )
+    return (
+        Finite(5.0 + 3.0 * rng.standard_normal((25, 2))),
+        Box(np.array([4.0]), np.array([12.0]), candidates=64, climbs=3),
+        mixed,
+    )
+
+
+def example_prior(domain: Domain) -> Prior:
+    """A prior that suits ``example_observations``."""
+    return Prior(Scaled(Matern52(0.3 * domain.widths), 2.0), 0.05, 1.0)
+
+
+def example_observations(
+    domain: Domain, n: int, seed: int = 0, absurd: bool = True
+) -> Observations:
+    """``n`` noisy results of a smooth function, one point twice, some with a noise of their own.
+
+    With ``absurd``, every fourth result is one of ``ABSURD`` instead.
+    """
+    rng = np.random.default_rng(seed)
+    x = domain.sample(n, rng)
+    if n > 1:
+        x[-1] = x[0]
+    u = (x - x.mean(axis=0)) / domain.widths if n else x
+    observed = 1.0 + np.sin(4.0 * u.sum(axis=1)) + 0.2 * rng.standard_normal(n)
+    if absurd:
+        for k, row in enumerate(range(2, n, 4)):
+            observed[row] = ABSURD[k % len(ABSURD)]
+    noise = np.where(np.arange(n) % 3 == 1, 0.02, np.nan)
+    return Observations(x, observed, noise, domain.locate(x) if n else _no_arms(domain))
+
+
+def check_kernel(kernel: Kernel, x: Array, *, differentiable: bool = True) -> None:
+    """Check that ``kernel`` is a covariance and that its gradients are its slopes.
+
+    Parameters
+    ----------
+    kernel:
+        The kernel.
+    x:
+        Inputs to check it at, shape (n, d), n >= 3; some of them may be equal.
+    differentiable:
+        Whether it has a gradient in x. Otherwise asking for one must raise ``ValueError``.
+    """
+    theta, n = kernel.theta, len(x)
+    rng = np.random.default_rng(0)
+    with _unaltered(x, theta):
+        K = kernel(x, x)
+        _require(K.shape == (n, n), "k(x, z) has shape (n, m)")
+        _require(kernel(x[:2], x).shape == (2, n), "k(x, z) has shape (n, m)")
+        _close(kernel(x[:2], x), K[:2], "k(x, z) depends on each pair of rows alone")
+        _close(K, K.T, "k(x, z) = k(z, x)")
+        _close(kernel.diagonal(x), np.diagonal(K), "diagonal(x) is the diagonal of k(x, x)")
+        eigenvalues = np.linalg.eigvalsh(K)
+        _require(
+            bool(eigenvalues[0] >= -1e-9 * max(float(eigenvalues[-1]), 1e-300)),
+            "k(x, x) is positive semi-definite",
+        )
+        _require(len(kernel.labels) == len(theta), "there is one label for each entry of theta")
+        _close(kernel.with_theta(theta).theta, theta, "with_theta(theta) has this theta")
+        _close(kernel.with_theta(theta)(x, x), K, "with_theta(theta) is the same formula")
+        same, pull = kernel.wrt_theta(x)
+        _close(same, K, "wrt_theta(x) returns k(x, x)")
+        A = rng.standard_normal((n, n))
+        slopes = [
+            np.vdot(A, difference)
+            for difference in _differences(lambda t: kernel.with_theta(t)(x, x), theta)
+        ]
+        _close(
+            pull(A), np.array(slopes), "wrt_theta pulls back to the gradient in theta", 1e-6, 1e-6
+        )
+    if not differentiable:
+        for refused in (lambda: kernel.wrt_x(x, x), lambda: kernel.diagonal_wrt_x(x)):
+            _refuses(refused, "a kernel without a gradient in x refuses to give one")
+        return
+    # Away from the rows themselves, where a kernel may have a kink.
+    z = x + 0.1 * np.std(x, axis=0) * rng.choice([-1.0, 1.0], size=x.shape)
+    z += 0.01 * rng.standard_normal(x.shape)
+    W = rng.standard_normal((n, n))
+    with _unaltered(x, z, W):
+        values, pull = kernel.wrt_x(z, x)
+        _close(values, kernel(z, x), "wrt_x(x, z) returns k(x, z)")
+        gradient = pull(W)
+        _require(gradient.shape == x.shape, "wrt_x pulls back to shape (n, d)")
+        diagonal = kernel.diagonal_wrt_x(z)
+        for i in range(min(n, 4)):
+            along_z = [W[i] @ d[0] for d in _differences(lambda p: kernel(p[None], x), z[i])]
+            _close(gradient[i], np.array(along_z), "wrt_x gives the gradient in x", 1e-5, 1e-6)
+            along_z = [d[0] for d in _differences(lambda p: kernel.diagonal(p[None]), z[i])]
+            _close(diagonal[i], np.array(along_z), "diagonal_wrt_x is a gradient", 1e-5, 1e-6)
+
+
+def check_posterior(posterior: Posterior, domain: Domain, observations: Observations) -> None:
+    """Check what a posterior that was conditioned on ``observations`` shows to the rest."""
+    rng = np.random.default_rng(0)
+    x = domain.sample(6, rng)
+    with _unaltered(x, observations), _no_warnings():
+        mean, std = (a.copy() for a in posterior.predict(x))
+        _require(mean.shape == std.shape == (6,), "predict(x) returns two arrays of shape (m,)")
+        _require(bool(np.isfinite(mean).all() and np.isfinite(std).all()), "predictions are finite")
+        _require(bool((std >= 0.0).all()), "standard deviations are not negative")
+        _require(posterior.n == len(observations), "n counts all observations")
+        _require(0 <= posterior.distrusted <= posterior.n, "distrusted counts observations")
+        _require(bool(posterior.information >= 0.0), "information gain is not negative")
+        _require(bool(posterior.kappa > 0.0), "kappa is positive")
+        trust = posterior.trust(observations)
+        _require(trust.shape == (len(observations),), "trust has shape (n,)")
+        _require(bool(((trust >= 0.0) & (trust <= 1.0)).all()), "trust lies in [0, 1]")
+        _require(
+            int(np.count_nonzero(trust < 1.0)) == posterior.distrusted,
+            "distrusted is the number of observations with a trust below 1",
+        )
+        scale = math.sqrt(posterior.kappa)
+        fantasy = posterior.fantasise(x[:2], domain.locate(x[:2]))
+        held, narrower = fantasy.predict(x)
+        size = scale + np.abs(mean).max()
+        _close(held, mean, "a fantasy holds the mean", 1e-6 * size, 1e-6)
+        _require(bool((narrower <= std + 1e-6 * scale).all()), "a fantasy widens no deviation")
+        again = posterior.predict(x)
+        _close(again[0], mean, "a fantasy leaves the posterior alone")
+        _close(again[1], std, "a fantasy leaves the posterior alone")
+        kept = posterior.copy().predict(x)
+        _close(kept[0], mean, "a copy predicts the same")
+        _close(kept[1], std, "a copy predicts the same")
+        if isinstance(domain, Finite):
+            on_mean, on_std = (a.copy() for a in posterior.on(domain))
+            everywhere = posterior.predict(domain.points)
+            _close(on_mean, everywhere[0], "on(points) is predict(points.points)", 1e-12, 1e-9)
+            _close(on_std, everywhere[1], "on(points) is predict(points.points)", 1e-12, 1e-9)
+            return
+        mean, std, *slopes = posterior.predict_with_gradient(x)
+        _close(mean, kept[0], "predict_with_gradient predicts the same", 1e-7 * size, 1e-7)
+        _close(std**2, kept[1] ** 2, "predict_with_gradient predicts the same", 1e-7 * size, 1e-7)
+        for k, width in enumerate(domain.widths):
+            step = 1e-5 * width * np.eye(domain.dim)[k]
+            up, down = posterior.predict(x + step), posterior.predict(x - step)
+            for of, slope in enumerate(slopes):
+                _require(slope.shape == x.shape, "gradients have shape (m, d)")
+                # Where next to nothing is uncertain a root has no slope worth the name.
+                flat = std > 1e-2 * scale
+                numeric = (up[of] - down[of]) / (2e-5 * width)
+                _close(
+                    slope[flat, k] * width,
+                    numeric[flat] * width,
+                    "gradients are slopes",
+                    1e-4 * size,
+                    1e-4,
+                )
+
+
+def check_defence(defence: Defence, domains: Sequence[Domain] | None = None) -> None:
+    """Check that ``defence`` gives legal targets, whatever it is told, and declares the truth.
+
+    On every domain, for results with and without absurd ones among them: values are finite, noise
+    is positive or infinite, trust lies in [0, 1] and is 0 where the noise is infinite; nothing is
+    altered, and nothing warns or raises. ``slopes`` are the derivatives in log(prior.noise). If
+    ``revises`` is false, no target of an earlier row changes when rows are appended, and the
+    targets of a tail are the tail of the targets.
+    """
+    for domain in domains if domains is not None else example_domains():
+        for n, absurd in ((0, False), (1, False), (2, False), (17, False), (24, True)):
+            _check_targets(defence, domain, example_observations(domain, n, 3 + n, absurd))
+        nothing = example_observations(domain, 3)
+        nothing.observed[:] = math.nan
+        _check_targets(defence, domain, nothing)
+        if not defence.revises:
+            _check_that_it_does_not_revise(defence, domain)
+
+
+def check_confidence(
+    confidence: Confidence, posteriors: Sequence[Posterior], *, non_decreasing: bool = True
+) -> None:
+    """Check that a width is a positive number and that looking at a posterior leaves it alone.
+
+    ``non_decreasing``: for one posterior, the width may not fall as the rounds go by.
+    """
+    for posterior in posteriors:
+        before = _print(posterior)
+        widths = []
+        with _no_warnings():
+            for t in (1, 2, 3, 10, 100, 10_000):
+                width = confidence(posterior, t)
+                _require(isinstance(width, float), f"a width is a float, got {width!r}")
+                _require(math.isfinite(width) and width > 0.0, f"a width is positive, got {width}")
+                _require(confidence(posterior, t) == width, "a width is the same when asked again")
+                widths.append(width)
+        if non_decreasing:
+            _require(widths == sorted(widths), f"the width does not fall with t, got {widths}")
+        _require(_print(posterior) == before, "a width does not alter the posterior")
+
+
+def check_policy(policy: Policy, domains: Sequence[Domain] | None = None) -> None:
+    """Check that ``policy`` chooses in the domain, deterministically, whatever it was told.
+
+    What it remembers must be in the state: the policy itself may not change. It may hand out fewer
+    choices than asked for, none only while something is pending. If it declares ``needs_finite``,
+    a learner on a ``Box`` is refused with a sentence that says what to do.
+    """
+    before = _print(policy)
+    for domain in domains if domains is not None else example_domains():
+        if policy.needs_finite and not domain.finite:
+            refusal = _refuses(
+                partial(_learner, domain, policy),
+                "a policy that needs a finite domain is refused any other",
+            )
+            _require("finite" in refusal and "grid" in refusal, "a refusal says what to do")
+            continue
+        runs = [_campaign(_learner(domain, policy), 8) for _ in range(2)]
+        for a, b in zip(*runs, strict=True):
+            _require(bool(np.array_equal(a, b)), "the same seed gives the same choices")
+        _check_purity(policy, domain)
+    _require(_print(policy) == before, "what a policy remembers is in the state")
+
+
+def check_adversary(adversary: Adversary, problem: Problem, rounds: int = 50) -> None:
+    """Check that an attack is pure and that its budget binds.
+
+    An attack neither alters what it is shown nor remembers; with the same generator it wants the
+    same. A budget allows something between what was observed and what is wanted, and does not
+    spend. In ``rounds`` rounds the environment books every change, and no other.
+    """
+    attack, budget = adversary.attack, adversary.budget
+    before = _print(adversary)
+    rng = np.random.default_rng(0)
+    for round_, x in enumerate(problem.domain.sample(20, rng), start=1):
+        value = float(problem.value(x[None])[0])
+        observed = value + 0.1
+        with _unaltered(x):
+            wanted, again = (
+                attack.rewrite(x, value, observed, round_, np.random.default_rng(round_))
+                for _ in range(2)
+            )
+        _require(isinstance(wanted, float), f"an attack wants a float, got {wanted!r}")
+        _require(_same(wanted, again), "an attack does not remember")
+        for wish in (wanted, *ABSURD):
+            for spent in (Ledger(), Ledger(3, 1.5), Ledger(10**6, math.inf)):
+                untouched = copy.copy(spent)
+                allowed = budget.allow(wish, observed, round_, spent)
+                _require(spent == untouched, "a budget does not spend")
+                between = min(wish, observed) <= allowed <= max(wish, observed)
+                _require(
+                    between or _same(allowed, wish) or _same(allowed, observed),
+                    f"a budget allows something between {observed} and {wish}, got {allowed}",
+                )
+    world, clean = Environment(problem, adversary=adversary), Environment(problem)
+    changed = 0
+    for x in problem.domain.sample(rounds, rng):
+        told, honest = world.step(x), clean.step(x)
+        _require(_same(told.value, honest.value), "an adversary does not change f")
+        changed += not _same(told.observed, honest.observed)
+        _require(told.corrupted == (not _same(told.observed, honest.observed)), "changes are noted")
+        _require(world.spent.count == changed, "the ledger counts every change")
+    _require(_print(adversary) == before, "an adversary does not remember")
+
+
+def check_learner(make: Callable[[], Learner], rounds: int = 6) -> None:
+    """Check ask, tell, recommend, trust and posterior of the learners that ``make`` builds.
+
+    ``make`` must build equal learners, with a seed, that were not told anything yet.
+    """
+    first, second = make(), make()
+    with _no_warnings():
+        for a, b in zip(_campaign(first, rounds), _campaign(second, rounds), strict=True):
+            _require(bool(np.array_equal(a, b)), "equal learners ask the same")
+        n = len(first)
+        trust, observations = first.trust, first.observations
+        _require(trust.shape == (n,), "trust has shape (n,)")
+        _require(bool(((trust >= 0.0) & (trust <= 1.0)).all()), "trust lies in [0, 1]")
+        _require(len(observations) == n, "observations are all that was told")
+        known = np.isfinite(observations.observed)
+        _require(bool((trust[~known] == 0.0).all()), "what is not a number is not trusted")
+        recommended = first.recommend()
+        tried = (observations.x == recommended.x).all(axis=1)
+        _require(bool(tried.any()), "the recommended point was tried")
+        _require(
+            recommended.lower <= recommended.mean <= recommended.upper,
+            "the bounds enclose the mean",
+        )
+        first.domain.locate(recommended.model_x[None])
+        _require(
+            bool(np.array_equal(first.ask().x, second.ask().x)),
+            "recommending does not change what is asked next",
+        )
+        x = first.domain.sample(5, np.random.default_rng(1))
+        posterior = first.posterior
+        before = [a.copy() for a in posterior.predict(x)]
+        for refused in (
+            lambda: first.tell(np.full(first.domain.dim, math.nan), 0.0),
+            lambda: first.tell(np.full(first.domain.dim + 1, 1.0), 0.0),
+            lambda: first.tell(x[:2], [0.0]),
+            lambda: first.tell(x[0], 0.0, noise=-1.0),
+            lambda: first.tell(x[:2], [0.0, 1.0], noise=[1.0, math.nan]),
+            lambda: first.ask(0),
+        ):
+            _refuses(refused, "an impossible input is refused")
+            _require(len(first) == n, "nothing is stored of what is refused")
+        first.tell(x, np.arange(5.0))
+        _require(len(first) == n + 5, "several results can be told at once")
+        first.ask()
+        for a, b in zip(before, posterior.predict(x), strict=True):
+            _require(bool(np.array_equal(a, b)), "later tells do not change a posterior")
+
+
+def _learner(domain: Domain, policy: Policy) -> Learner:
+    return Learner(domain, GaussianProcess(example_prior(domain), Trust()), Fixed(2.0), policy, 7)
+
+
+def _campaign(learner: Learner, rounds: int) -> list[Array]:
+    """All points that a learner asked for while it was told sense and nonsense."""
+    domain, asked = learner.domain, []
+    rng = np.random.default_rng(11)
+    for round_ in range(rounds):
+        wanted = (1, 3)[round_ % 2]
+        choices = _ask(learner, wanted)
+        for choice in choices:
+            arms = domain.locate(choice.x[None])
+            _require(
+                choice.arm is None if arms is None else choice.arm == int(arms[0]),
+                "a choice names its row in a finite domain, and no other",
+            )
+            asked.append(choice.x.copy())
+        for k, choice in enumerate(choices):
+            if round_ == 2 and k == 0:
+                continue  # this one stays pending
+            elsewhere = round_ == 4 and k == 0
+            x = domain.sample(1, rng)[0] if elsewhere else choice.x
+            absurd = (round_ + k) % 3 == 1
+            y = ABSURD[round_ % len(ABSURD)] if absurd else float(np.sin(x.sum()))
+            learner.tell(x, y, 0.05 if round_ == 5 else None)
+    return asked
+
+
+def _ask(learner: Learner, wanted: int) -> list[Choice]:
+    choices = learner.ask(wanted)
+    _require(len(choices) <= wanted, "no more choices than asked for")
+    _require(
+        bool(choices) or bool(learner.pending), "a policy waits only for something that is pending"
+    )
+    return choices
+
+
+def _check_targets(defence: Defence, domain: Domain, observations: Observations) -> None:
+    prior, n = example_prior(domain), len(observations)
+    with _unaltered(observations), _no_warnings():
+        settled = defence.settle(domain, observations)
+        targets, again = settled(observations, prior), settled(observations, prior)
+        for part in (targets.values, targets.noise, targets.trust):
+            _require(part.shape == (n,), "values, noise and trust have shape (n,)")
+        _require(bool(np.isfinite(targets.values).all()), "values are finite")
+        _require(bool((targets.noise > 0.0).all()), "noise is positive or infinite")
+        _require(
+            bool(((targets.trust >= 0.0) & (targets.trust <= 1.0)).all()), "trust lies in [0, 1]"
+        )
+        left_out = np.isinf(targets.noise)
+        _require(bool((targets.trust[left_out] == 0.0).all()), "what is left out is not trusted")
+        unknown = ~np.isfinite(observations.observed)
+        _require(bool(left_out[unknown].all()), "what is not a number is left out")
+        _same_targets(targets, again, "targets are the same when asked again")
+        slopes = settled.slopes(observations, prior)
+        step = 1e-5
+        up, down = (
+            settled(observations, Prior(prior.kernel, prior.noise * math.exp(h), prior.mean))
+            for h in (step, -step)
+        )
+    kept = np.isfinite(targets.noise) & np.isfinite(up.noise) & np.isfinite(down.noise)
+    for slope, above, below, of in (
+        (slopes[0], up.values, down.values, targets.values),
+        (slopes[1], up.noise, down.noise, targets.noise),
+    ):
+        _require(slope.shape == (n,), "slopes have shape (n,)")
+        numeric = (above[kept] - below[kept]) / (2.0 * step)
+        error = np.abs(slope[kept] - numeric)
+        allowed = 1e-6 * (1.0 + np.abs(of[kept]) + np.abs(numeric))
+        _require(bool((error <= allowed).all()), "slopes are the derivatives in log(prior.noise)")
+
+
+def _check_that_it_does_not_revise(defence: Defence, domain: Domain) -> None:
+    observations, prior = example_observations(domain, 21, 5), example_prior(domain)
+    settled, earlier = None, None
+    whole = defence.settle(domain, observations)
+    all_targets = whole(observations, prior)
+    for n in (1, 2, 7, 8, 14, 21):
+        head = observations.until(n)
+        settled = defence.settle(domain, head, settled)
+        targets = settled(head, prior)
+        promise = "with revises = False, appending rows changes no target of an earlier row"
+        _same_targets(targets, _rows(all_targets, slice(0, n)), promise)
+        if earlier is not None:
+            _same_targets(earlier, _rows(targets, slice(0, len(earlier))), promise)
+        _same_targets(
+            whole(observations.since(n), prior),
+            _rows(all_targets, slice(n, None)),
+            "the targets of a tail are the tail of the targets",
+        )
+        earlier = targets
+    model = GaussianProcess(prior, defence)
+    posterior: Posterior | None = None
+    for n in (3, 4, 11, 21):
+        posterior = model(domain, observations.until(n), posterior)
+    assert posterior is not None
+    x = domain.sample(6, np.random.default_rng(0))
+    size = float(np.abs(observations.observed[all_targets.trust > 0.0]).max(initial=1.0))
+    for a, b in zip(posterior.predict(x), model(domain, observations).predict(x), strict=True):
+        _close(a, b, "an updated posterior is the one recomputed", 1e-7 * size, 1e-7)
+
+
+def _check_purity(policy: Policy, domain: Domain) -> None:
+    observations = example_observations(domain, 12, absurd=False)
+    model = GaussianProcess(example_prior(domain), Trust())
+
+    def band_since(row: int, t: int | None = None) -> Band:
+        return Band(model(domain, observations.window(row)), 2.0)
+
+    state = policy.start(domain)
+    rng = np.random.default_rng(2)
+    for pending in (np.empty((0, domain.dim)), domain.sample(2, rng)):
+        for n in (1, 3):
+            after, answers = state, []
+            for _ in range(2):
+                view = View(
+                    domain, domain, observations, pending, np.random.default_rng(n), band_since
+                )
+                with _unaltered(observations, pending):
+                    choices, after = policy.choose(view, copy.deepcopy(state), n)
+                _require(len(choices) <= n, "no more choices than asked for")
+                _require(bool(choices) or len(pending) > 0, "it waits only for what is pending")
+                answers.append(np.array([choice.x for choice in choices]))
+            _require(
+                bool(np.array_equal(answers[0], answers[1])),
+                "the same view, state and generator give the same choices",
+            )
+            state = after
+
+
+def _require(holds: bool, promise: str) -> None:
+    if not holds:
+        raise AssertionError(f"Broken promise: {promise}.")
+
+
+def _close(a: Array, b: Array, promise: str, atol: float = 1e-10, rtol: float = 1e-10) -> None:
+    a, b = np.asarray(a), np.asarray(b)
+    _require(a.shape == b.shape, f"{promise} (shapes {a.shape} and {b.shape})")
+    if a.size:
+        error = float(np.max(np.abs(a - b) - rtol * np.abs(b)))
+        # A nan on either side fails too.
+        _require(bool(error <= atol), f"{promise} (off by {float(np.max(np.abs(a - b))):.3g})")
+
+
+def _same_targets(a: Targets, b: Targets, promise: str) -> None:
+    _require(bool(np.array_equal(np.isinf(a.noise), np.isinf(b.noise))), promise)
+    kept = np.isfinite(a.noise)
+    _close(a.values[kept], b.values[kept], promise, 1e-9, 1e-9)
+    _close(a.noise[kept] / b.noise[kept], np.ones(int(kept.sum())), promise, 1e-9)
+    _close(a.trust, b.trust, promise, 1e-9)
+
+
+def _rows(targets: Targets, rows: slice) -> Targets:
+    return Targets(targets.values[rows], targets.noise[rows], targets.trust[rows])
+
+
+def _same(a: float, b: float) -> bool:
+    return a == b or (math.isnan(a) and math.isnan(b))
+
+
+def _no_arms(domain: Domain) -> Integers | None:
+    return np.empty(0, dtype=np.intp) if domain.finite else None
+
+
+def _differences(function: Callable[[Array], Array], at: Array) -> Iterator[Array]:
+    """Central differences of ``function`` in each coordinate of ``at`` (p,)."""
+    for k in range(len(at)):
+        step = 1e-5 * np.eye(len(at))[k] * max(1.0, abs(float(at[k])))
+        yield (function(at + step) - function(at - step)) / (2.0 * step[k])
+
+
+def _refuses(call: Callable[[], object], promise: str) -> str:
+    """The message of the ``ValueError`` that ``call`` must raise."""
+    try:
+        call()
+    except ValueError as refusal:
+        _require(len(str(refusal)) > 20, f"{promise}, with a sentence")
+        return str(refusal)
+    raise AssertionError(f"Broken promise: {promise}.")
+
+
+def _print(thing: object) -> bytes:
+    """A fingerprint of all that a thing holds, or of what it says of itself."""
+    try:
+        return pickle.dumps(thing)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return repr(thing).encode()
+
+
+@contextmanager
+def _unaltered(*things: Array | Observations) -> Iterator[None]:
+    """Check that what is handed in is the same afterwards, to the last bit."""
+    before = [_print(thing) for thing in things]
+    yield
+    _require(before == [_print(thing) for thing in things], "what is handed in is not altered")
+
+
+@contextmanager
+def _no_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield

@@ -1,0 +1,238 @@
+"""Every part of every folder's tuple keeps its promises, alone and in every combination.
+
+Nothing here depends on the name of a part. What cannot be built without arguments is given
+example arguments in ``ARGUMENTS``; a part that is added to a tuple and needs some is asked for them
+by ``test_every_part_can_be_built``.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from stoic import testing
+from stoic.confidence import (
+    WIDTHS,
+    BoundedNoise,
+    CompactUnion,
+    Enlarged,
+    FiniteUnion,
+    Fixed,
+    SelfNormalised,
+)
+from stoic.defences import DEFENCES, AdaptivePlateau, Anchored, Plateau
+from stoic.domains import Finite
+from stoic.kernels import (
+    KERNELS,
+    RBF,
+    Linear,
+    Matern32,
+    Matern52,
+    Polynomial,
+    Precomputed,
+    Product,
+    Scaled,
+    Sum,
+)
+from stoic.learner import Learner
+from stoic.models import GaussianProcess
+from stoic.policies import POLICIES, UCB, Initial
+from stoic.posteriors import Prior
+from stoic.posteriors.fitting import Fitting
+from stoic.recipes import RECIPES, one
+
+DOMAINS = testing.example_domains()
+
+
+def anchor(domain):
+    return GaussianProcess(testing.example_prior(domain), Plateau(2.0, 1.0, 1.0))
+
+
+def fitted_anchor(domain):
+    return GaussianProcess(testing.example_prior(domain), AdaptivePlateau(), Fitting())
+
+
+# For each part that needs arguments: from a domain to the arguments of one or more examples.
+ARGUMENTS = {
+    Plateau: lambda domain: [
+        {"half_width": 1.0, "shape": 0.5, "centre": 1.0},
+        {"half_width": 0.5, "shape": 2.0, "centre": 1.0, "unit": "noise"},
+        {"half_width": 0.0, "shape": 1e-3, "centre": 1.0, "negligible": 0.0},
+    ],
+    AdaptivePlateau: lambda domain: [
+        {},
+        {"half_width": "quantile", "unit": "scale"},
+        {"half_width": 0.5, "shape": 0.5},
+    ],
+    Anchored: lambda domain: [
+        {"anchor": anchor(domain), "unit": "scale"},
+        {"anchor": anchor(domain), "prequential": True},
+        {"anchor": anchor(domain), "scale": one, "prequential": True, "unit": "scale"},
+        {"anchor": fitted_anchor(domain)},
+    ],
+    FiniteUnion: lambda domain: [{"arms": 25}],
+    CompactUnion: lambda domain: [{"dim": domain.dim}],
+    SelfNormalised: lambda domain: [{"norm": 1.5}, {"norm": 1.5, "noise_sd": 0.4}],
+    BoundedNoise: lambda domain: [{"squared_norm": 2.0}],
+    Enlarged: lambda domain: [
+        {"base": Fixed(2.0), "corruptions": 0},
+        {"base": FiniteUnion(25), "corruptions": 3},
+        {"base": Fixed(2.0), "corruptions": "distrusted", "variance": False},
+    ],
+    Initial: lambda domain: [{"then": UCB(), "n": 4}, {"then": Initial(UCB(), 2), "n": 40}],
+    UCB: lambda domain: [{}, {"retries": 1}],
+    Polynomial: lambda domain: [{"degree": 3, "offset": 0.7, "linear": Linear(8.0)}],
+    Precomputed: lambda domain: [{"matrix": np.array([[2.0, 0.5], [0.5, 1.0]])}],
+    Sum: lambda domain: [{"first": RBF(3.0), "second": Scaled(Linear(np.array([4.0, 2.0])), 2.0)}],
+    Product: lambda domain: [
+        {"first": Scaled(Matern52(np.array([2.0, 1.0])), 0.3), "second": Linear(5.0)},
+        {"first": RBF(2.0), "second": Sum(Matern32(1.0), Polynomial(2, 1.0, Linear(6.0)))},
+    ],
+    Scaled: lambda domain: [{"kernel": Matern32(np.array([0.5, 3.0])), "variance": 2.5}],
+}
+
+
+def examples(part, domain=DOMAINS[0]):
+    """A part, built in one or more ways for a domain."""
+    return [part(**arguments) for arguments in ARGUMENTS.get(part, lambda _: [{}])(domain)]
+
+
+def named(parts):
+    return [
+        pytest.param(part, k, id=f"{part.__name__}-{k}")
+        for part in parts
+        for k in range(len(examples(part)))
+    ]
+
+
+@pytest.mark.parametrize("part", [*DEFENCES, *WIDTHS, *POLICIES, *KERNELS])
+def test_every_part_can_be_built(part):
+    try:
+        assert examples(part)
+    except TypeError as error:
+        pytest.fail(f"Give {part.__name__} example arguments in ARGUMENTS: {error}.")
+
+
+# Kernels that do not live on points of the plane: their inputs, and whether they have a gradient.
+INPUTS = {Precomputed: (np.array([[0.0], [1.0], [1.0], [0.0]]), False)}
+
+
+@pytest.mark.parametrize(("part", "k"), named(KERNELS))
+def test_kernels(part, k):
+    plane = np.random.default_rng(0).uniform([20.0, -7.0], [28.0, -3.0], size=(9, 2))
+    x, differentiable = INPUTS.get(part, (np.concatenate([plane, plane[:2]]), True))
+    testing.check_kernel(examples(part)[k], x, differentiable=differentiable)
+
+
+@pytest.mark.parametrize("domain", DOMAINS, ids=repr)
+@pytest.mark.parametrize(("part", "k"), named(DEFENCES))
+def test_defences(part, k, domain):
+    testing.check_defence(examples(part, domain)[k], [domain])
+
+
+def posteriors(defence, domain):
+    prior = testing.example_prior(domain)
+    for n in (0, 1, 20):
+        observations = testing.example_observations(domain, n)
+        yield GaussianProcess(prior, defence)(domain, observations), observations
+
+
+@pytest.mark.parametrize("domain", DOMAINS, ids=repr)
+@pytest.mark.parametrize(("part", "k"), named(DEFENCES))
+def test_posteriors_behind_every_defence(part, k, domain):
+    # 1e300 believed as it is leaves no digits for a difference to be taken of.
+    for posterior, observations in posteriors(examples(part, domain)[k], domain):
+        mean, std = posterior.predict(domain.sample(4, np.random.default_rng(0)))
+        assert np.isfinite(mean).all()
+        assert np.isfinite(std).all()
+        if np.abs(mean).max() < 1e6:
+            testing.check_posterior(posterior, domain, observations)
+
+
+@pytest.mark.parametrize("domain", DOMAINS, ids=repr)
+@pytest.mark.parametrize(("part", "k"), named(WIDTHS))
+def test_widths(part, k, domain):
+    confidence = examples(part, domain)[k]
+    for defence in (d for other in DEFENCES for d in examples(other, domain)):
+        model = GaussianProcess(testing.example_prior(domain), defence)
+        if not refuses(confidence, model, domain):
+            testing.check_confidence(confidence, [p for p, _ in posteriors(defence, domain)])
+
+
+@pytest.mark.parametrize(("part", "k"), named(POLICIES))
+def test_policies(part, k):
+    testing.check_policy(examples(part)[k])
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("domain", DOMAINS, ids=repr)
+@pytest.mark.parametrize("given", [False, True])
+def test_recipes(recipe, domain, given):
+    prior = testing.example_prior(domain) if given else None
+    testing.check_learner(lambda: recipe(domain, prior, initial=3, seed=5))
+
+
+def told(learner, results):
+    """A few rounds: single questions and a batch, one answer kept back, one from elsewhere."""
+    rng = np.random.default_rng(0)
+    domain, results = learner.domain, iter(results)
+    for wanted in (1, 2, 1, 1):
+        choices = learner.ask(wanted)
+        assert choices
+        for choice in choices[:1]:
+            domain.locate(choice.x[None])
+            learner.tell(choice.x, next(results))
+    learner.tell(domain.sample(1, rng), next(results), noise=0.3)
+    assert np.isfinite(learner.ask().x).all()
+    assert ((learner.trust >= 0.0) & (learner.trust <= 1.0)).all()
+    domain.locate(learner.recommend().model_x[None])
+
+
+def refuses(confidence, model, domain):
+    """Whether a width needs more than the posterior of this model has."""
+    try:
+        confidence(model(domain, testing.example_observations(domain, 3)), 1)
+    except ValueError:
+        return True
+    return False
+
+
+RESULTS = [0.3, math.nan, 1e300, math.inf, 1.2]
+
+
+@pytest.mark.parametrize("domain", DOMAINS, ids=repr)
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_defence_width_and_policy_together(width, policy, domain):
+    # All examples of the defences; those of widths and policies take turns.
+    widths, policies = examples(width, domain), examples(policy, domain)
+    worked = 0
+    for turn, defence in enumerate(d for part in DEFENCES for d in examples(part, domain)):
+        confidence = widths[turn % len(widths)]
+        rule = policies[turn % len(policies)]
+        if rule.needs_finite and not domain.finite:
+            continue
+        model = GaussianProcess(testing.example_prior(domain), defence)
+        learner = Learner(domain, model, confidence, rule, seed=3)
+        if refuses(confidence, model, domain):
+            with pytest.raises(ValueError, match="needs a defence"):
+                told(learner, RESULTS)
+            continue
+        told(learner, RESULTS[turn % 2 :] + RESULTS)
+        worked += 1
+    assert worked >= 6
+
+
+@pytest.mark.parametrize("domain", DOMAINS, ids=repr)
+@pytest.mark.parametrize(("part", "k"), named(DEFENCES))
+def test_every_defence_with_fitted_hyperparameters(part, k, domain):
+    family = Prior(Scaled(Matern52(np.ones(domain.dim))), 0.1)
+    model = GaussianProcess(family, examples(part, domain)[k], Fitting())
+    told(Learner(domain, model, Fixed(2.0), UCB(), seed=3), RESULTS)
+
+
+def test_the_product_is_not_empty():
+    assert len(list(itertools.product(DEFENCES, WIDTHS, POLICIES))) >= 50
+    assert {domain.finite for domain in DOMAINS} == {False, True}
+    assert isinstance(DOMAINS[0], Finite)
