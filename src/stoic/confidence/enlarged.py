@@ -64,7 +64,8 @@ class Enlarged:
     ---------
     If all clean residuals are inside the plateau, at most T_c observations are corrupted and the
     base width holds for the clean rows, f lies in the band (Lemmas D.5, D.7, D.11). With T_c = 0,
-    or before the first observation, it is the base width. A counted T_c is not a bound, so ``"distrusted"`` has no guarantee.
+    or before the first observation, it is the base width. A counted T_c is not a bound, so
+    ``"distrusted"`` has no guarantee.
 
     Raises
     ------
@@ -81,7 +82,7 @@ class Enlarged:
         base = self.base(posterior, t)
         count = self.corruptions
         corruptions = float(posterior.distrusted if count == "distrusted" else count)
-        if corruptions == 0.0 or posterior.n == 0:
+        if corruptions == 0.0:
             return base
         stance = posterior.stance
         if not isinstance(stance, _HasPlateau):
@@ -89,6 +90,8 @@ class Enlarged:
                 f"Enlarged needs a defence with a plateau, got {type(stance).__name__}: use "
                 "Plateau, AdaptivePlateau or Anchored, or corruptions=0."
             )
+        if posterior.n == 0:
+            return base
         noise, kappa = posterior.prior.noise, posterior.kappa
         shape = float(np.min(stance.plateau.shape))
         if stance.plateau.unit == "noise":
