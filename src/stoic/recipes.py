@@ -33,7 +33,7 @@ from stoic.models import GaussianProcess
 from stoic.policies import UCB, Initial, Policy
 from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
 from stoic.posteriors.prior import Prior
-from stoic.posteriors.scales import Scale, mean_and_sd, median_and_mad
+from stoic.posteriors.scales import Scale, mean_and_sd, median_and_mad_in_space
 
 Constants = Literal["practice", "theory"]
 Seed = int | np.random.Generator | None
@@ -76,14 +76,14 @@ def fc_rcgp_ucb(
     *,
     constants: Constants = "practice",
     half_width: float | Literal["quantile"] | None = None,
-    shape: float = 1.0,
+    shape: float = 0.25,
     unit: Literal["scale", "noise"] = "scale",
     confidence: Confidence | None = None,
     corruptions: float | Literal["distrusted"] = 0,
     horizon: int = 100,
     delta: float = 0.1,
     norm: float = 1.0,
-    scale: Scale = median_and_mad,
+    scale: Scale = median_and_mad_in_space,
     initial: int = 0,
     retries: int | None = None,
     seed: Seed = None,
@@ -108,7 +108,8 @@ def fc_rcgp_ucb(
     corruptions, horizon, delta, norm:
         T_c, T, delta and sqrt(B_f) of the theory.
     scale:
-        How results are standardised; ``mean_and_sd`` is the paper's, which one outlier wrecks.
+        How results are standardised. The default gives each neighbourhood one vote; the paper's
+        ``mean_and_sd`` is wrecked by one outlier.
 
     Guarantee
     ---------
@@ -126,7 +127,7 @@ def fc_rcgp_ucb(
             half_width = norm * math.sqrt(kappa) + noise_bound(horizon, delta / 3.0, noise)
     defence: Plateau | AdaptivePlateau
     if prior is None:
-        defence = AdaptivePlateau(half_width, shape, unit, scale)
+        defence = AdaptivePlateau(half_width, shape, unit, scale, small_sample=not theory)
     elif half_width == "quantile":
         raise ValueError("With a given prior give the half-width as a number, in units of f.")
     else:
@@ -143,7 +144,7 @@ def a2_rcgp_ucb(
     constants: Constants = "practice",
     anchor_half_width: float | None = None,
     half_width: float | None = None,
-    shape: float = 1.0,
+    shape: float = 0.25,
     unit: Literal["scale", "noise"] = "scale",
     prequential: bool = False,
     confidence: Confidence | None = None,
@@ -151,7 +152,7 @@ def a2_rcgp_ucb(
     horizon: int = 100,
     delta: float = 0.1,
     norm: float = 1.0,
-    scale: Scale = median_and_mad,
+    scale: Scale = median_and_mad_in_space,
     initial: int = 0,
     retries: int | None = None,
     seed: Seed = None,
@@ -195,7 +196,9 @@ def a2_rcgp_ucb(
     fitting = _fitting(prior, scale)
     anchor_defence: Plateau | AdaptivePlateau
     if prior is None:
-        anchor_defence = AdaptivePlateau(anchor_half_width, shape, unit, scale)
+        anchor_defence = AdaptivePlateau(
+            anchor_half_width, shape, unit, scale, small_sample=not theory
+        )
     else:
         in_f: Literal["noise", "value"] = "noise" if unit == "noise" else "value"
         anchor_defence = Plateau(anchor_half_width, shape, prior.mean, in_f)

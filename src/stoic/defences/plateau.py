@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy import special
 
 from stoic.data import Array, Observations, Targets
 from stoic.defences.base import Defence
@@ -140,6 +141,11 @@ class AdaptivePlateau(Defence):
     ----------
     half_width:
         L in units of s, or ``"quantile"``: the 95 % quantile of |y - centre|, at least 0.1 s.
+    small_sample:
+        Whether a numerical half-width allows for s being uncertain itself while observations are
+        few: the quantile of a normal distribution at ``half_width`` becomes that of Student's t
+        with 0.37 (n - 1) degrees of freedom, 0.37 being the efficiency of the median absolute
+        deviation.
     shape:
         c, in units of ``unit``.
     unit:
@@ -158,8 +164,9 @@ class AdaptivePlateau(Defence):
 
     half_width: float | Literal["quantile"] = 3.0
     shape: float = 1.0
-    unit: Literal["scale", "noise"] = "noise"
+    unit: Literal["scale", "noise"] = "scale"
     scale: Scale = median_and_mad
+    small_sample: bool = True
     negligible: float = NEGLIGIBLE
     revises = True
 
@@ -173,9 +180,17 @@ class AdaptivePlateau(Defence):
             half_width = max(float(np.quantile(residuals, 0.95)), 0.1 * scale)
         else:
             half_width = self.half_width * scale
+            if self.small_sample:
+                n = int(np.isfinite(observations.observed).sum())
+                half_width = _student(self.half_width, max(0.37 * (n - 1), 1.0)) * scale
         if self.unit == "noise":
             return Plateau(half_width, self.shape, centre, "noise", self.negligible)
         return Plateau(half_width, self.shape * scale, centre, "value", self.negligible)
 
     def __call__(self, observations: Observations, prior: Prior) -> Targets:
         raise TypeError("An adaptive plateau must settle on the data before it has targets.")
+
+
+def _student(z: float, freedom: float) -> float:
+    """Where Student's t has as much probability beyond as a normal distribution beyond ``z``."""
+    return float(-special.stdtrit(freedom, special.ndtr(-z)))
