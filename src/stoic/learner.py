@@ -13,7 +13,7 @@ import numpy as np
 
 from stoic.confidence.base import Confidence
 from stoic.data import Array, Choice, Integers, Observations, Recommendation
-from stoic.domains import Among, Domain, Finite
+from stoic.domains import Among, Box, Domain, Finite
 from stoic.pending import Pending, Waiting
 from stoic.policies.base import Band, Policy, View
 from stoic.policies.ucb import UpperBound
@@ -274,7 +274,8 @@ class Learner:
     def _part(self, among: object) -> Domain | Among:
         if isinstance(self.domain, Finite):
             return Among(self.domain, np.asarray(among))
-        if isinstance(among, Domain) and among.dim == self.domain.dim and not among.finite:
+        if isinstance(among, Box) and among.dim == self.domain.dim:
+            self.domain.locate(np.stack([among.lower, among.upper]))
             return among
         raise ValueError(
             f"On {self.domain!r} choose among the points of a smaller Box with {self.domain.dim} "
