@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pages
-from stoic import Box, Choice, Finite, GaussianProcess, Learner, Prior, Waiting, recipes
+from stoic import Box, Choice, Finite, GaussianProcess, Learner, Prior, Waiting, recipes, testing
 from stoic.adversaries import Gaussian
 from stoic.confidence import FiniteUnion, Fixed
 from stoic.domains import Lattice
@@ -387,6 +387,34 @@ def test_balancing_passes_contexts_on_and_waits_when_all_wait(page):
         contextual.tell(choice.x, 0.5)
 
 
+# --- the contract ---------------------------------------------------------------------------------
+
+
+def test_every_part_on_the_page_keeps_the_contract(page):
+    """What the conformance tests ask of the library's own parts, the page's parts pass too."""
+    domain = Finite(4.0 + np.linspace(0.0, 1.0, 30))
+    prior = Prior(RBF(0.2), 1.0)
+
+    def ata():
+        embed = page.quadrature(0.2, 16)
+        return page.ata_gp_ucb(domain, prior, embed, np.sqrt, Fixed(2.0))
+
+    def best_of():
+        model = page.BestOf((Prior(RBF(1.0), 0.1), Prior(RBF(3.0), 0.1)))
+        return Learner(Box([4.0], [12.0]), model, Fixed(2.0), UCB(), 0)
+
+    absurd = testing.example_observations(domain, 24, 3, True)
+    truncated = ata().model(domain, absurd)
+    testing.check_defence(page.Possible(-2.0, 2.0))
+    testing.check_posterior(truncated, domain, absurd)
+    for width in (page.Budgeted(Fixed(1.0), 3.0), page.PerEpoch(Fixed(1.0), 3.0)):
+        testing.check_confidence(width, [truncated, ata().posterior])
+    for policy in (page.Explore(), page.PhasedElimination(), page.Satisficing(0.1, (0,))):
+        testing.check_policy(policy)
+    for make in (ata, best_of, lambda: page.rgp_ucb(domain, prior, budget=2.0)):
+        testing.check_learner(make)
+
+
 # --- what the seams themselves promise -----------------------------------------------------------
 
 
@@ -397,6 +425,14 @@ def test_a_context_on_a_box_is_a_lattice_with_one_value():
     given = Lattice(np.array([1]), np.array([[0.25]]))
     for choice in learner.ask(4, among=Box(box.lower, box.upper, (given,))):
         assert choice.x[1] == 0.25
+
+
+def test_a_part_that_sticks_out_of_the_box_is_refused():
+    box = Box([0.0, -1.0], [1.0, 1.0])
+    learner = Learner(box, GaussianProcess(PRIOR), Fixed(), UCB(), seed=0)
+    with pytest.raises(ValueError, match=r"coordinate 1 is 1\.5, outside"):
+        learner.ask(among=Box([0.0, 0.0], [1.0, 1.5]))
+    assert learner.pending == []
 
 
 def test_a_thousand_open_questions_are_answered_in_any_order():
