@@ -184,7 +184,7 @@ def a2_rcgp_ucb(
     if anchor_half_width is None:
         anchor_half_width = norm * math.sqrt(kappa) + bound if theory else 3.0
     if half_width is None:
-        half_width = 1.5
+        half_width = 1.0
         if theory:  # Algorithm 2, line 5: sqrt(beta_A kappa) Psi(T_c) + N_T(delta / 3)
             count = 0.0 if corruptions == "distrusted" else float(corruptions)
             base = _union(domain, delta).at(horizon)
