@@ -1,0 +1,96 @@
+"""What users may rely on is listed, documented, and says what it guarantees."""
+
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+
+import stoic
+from stoic.adversaries import ATTACKS, NOISES
+from stoic.confidence import WIDTHS
+from stoic.defences import DEFENCES
+from stoic.kernels import KERNELS
+from stoic.policies import POLICIES
+from stoic.posteriors.fitting import OBJECTIVES
+from stoic.recipes import RECIPES
+
+PUBLIC = [
+    "Box",
+    "Choice",
+    "Finite",
+    "GaussianProcess",
+    "Learner",
+    "Observations",
+    "Outcome",
+    "Prior",
+    "Recommendation",
+    "Targets",
+    "Waiting",
+    "recipes",
+]
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(stoic.__path__, "stoic.")
+    if not module.name.endswith("__main__")
+]
+
+
+def test_the_list_is_frozen():
+    # Changing it is a decision: name it in the changelog, and here.
+    assert stoic.__all__ == PUBLIC
+    assert all(hasattr(stoic, name) for name in PUBLIC)
+
+
+def test_the_version_is_the_installed_one():
+    metadata = importlib.import_module("importlib.metadata")
+    assert metadata.version("stoic") == stoic.__version__
+
+
+def test_recommendations_of_the_tuples_are_in_their_folders_lists():
+    for package, parts in (
+        ("stoic.defences", DEFENCES),
+        ("stoic.confidence", WIDTHS),
+        ("stoic.policies", POLICIES),
+        ("stoic.adversaries", (*ATTACKS, *NOISES)),
+    ):
+        listed = importlib.import_module(package).__all__
+        assert {part.__name__ for part in parts} <= set(listed)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_public_thing_has_a_docstring(name):
+    module = importlib.import_module(name)
+    assert module.__doc__, name
+    for label, thing in vars(module).items():
+        own = inspect.isclass(thing) or inspect.isfunction(thing)
+        if label.startswith("_") or not own or thing.__module__ != name:
+            continue
+        # A dataclass without a docstring is given its signature as one.
+        assert not (thing.__doc__ or f"{label}(").startswith(f"{label}("), f"{name}.{label}"
+
+
+@pytest.mark.parametrize("part", [*RECIPES, *DEFENCES, *WIDTHS, *POLICIES])
+def test_every_method_says_what_it_guarantees(part):
+    text = inspect.getdoc(part)
+    assert "\nGuarantee\n---------\n" in text
+    section = text.split("\nGuarantee\n---------\n")[1].split("\n\n")[0]
+    assert len(section) > 20
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_every_recipe_takes_a_domain_a_prior_and_a_seed(recipe):
+    parameters = inspect.signature(recipe).parameters
+    assert list(parameters)[:2] == ["domain", "prior"]
+    assert {"confidence", "scale", "initial", "seed"} <= set(parameters)
+    assert all(p.kind is p.KEYWORD_ONLY for p in list(parameters.values())[2:])
+
+
+@pytest.mark.parametrize("part", [*DEFENCES, *KERNELS, *WIDTHS, *POLICIES, *ATTACKS, *NOISES])
+def test_parts_are_frozen(part):
+    # State lives in the learner and in the environment, nowhere else.
+    assert part.__dataclass_params__.frozen
+
+
+def test_objectives_are_documented_functions():
+    assert all(inspect.isfunction(objective) and objective.__doc__ for objective in OBJECTIVES)
