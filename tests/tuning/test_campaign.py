@@ -24,8 +24,13 @@ from pathlib import Path
 
 import optuna
 import pytest
+from optuna.distributions import FloatDistribution
+from optuna.samplers import RandomSampler
 from optuna.trial import FrozenTrial, TrialState
 
+from stoic.tuning.campaign import Explain, Silent, Stop, run
+from stoic.tuning.program import Result
+from stoic.tuning.study import open_study
 from stoic.tuning.worker import Worker
 
 PROGRAM = """
@@ -118,6 +123,56 @@ def ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]
     finally:
         process.kill()
         process.wait()
+
+
+def test_a_value_is_stored_before_anything_is_said_about_it():
+    """What the claim above rests on; and explaining, which costs a fit, is left to the observer."""
+    space = {"x": FloatDistribution(0, 1)}
+    study = open_study(optuna.storages.InMemoryStorage(), "s", "minimize", space, RandomSampler())
+    said: list[tuple[int, str, list[float] | None]] = []
+
+    class Looking(Silent):
+        def begun(self, trial: optuna.Trial) -> None:
+            stored = study.trials[trial.number]
+            said.append((trial.number, stored.state.name, stored.values))
+
+        def ended(self, trial: FrozenTrial, result: Result, explain: Explain) -> None:
+            stored = study.trials[trial.number]
+            said.append((trial.number, stored.state.name, stored.values))
+
+    def evaluate(trial: optuna.Trial) -> Result:
+        if trial.number == 1:
+            return Result(None, "exit code 1", "", 0.0)
+        return Result(float(trial.number), None, "", 0.0)
+
+    run(study, space, 3, evaluate, Looking(), Stop(), Worker.current())
+    assert said == [
+        (0, "RUNNING", None),
+        (0, "COMPLETE", [0.0]),
+        (1, "RUNNING", None),
+        (1, "FAIL", None),
+        (2, "RUNNING", None),
+        (2, "COMPLETE", [2.0]),
+    ]
+
+
+def test_signals_are_given_back_and_those_that_are_ignored_stay_so():
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    hangup = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Stop() as stop:
+            assert not stop
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert not stop
+            os.kill(os.getpid(), signal.SIGINT)
+            assert stop.signal == signal.SIGINT
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert stop.signal == signal.SIGINT
+            with pytest.raises(KeyboardInterrupt):
+                os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGHUP, hangup)
+    assert before == {number: signal.getsignal(number) for number in before}
 
 
 def test_kill_nine_ten_times_and_resume(tmp_path):
@@ -236,8 +291,7 @@ def test_a_terminal_gets_a_live_table(tmp_path):
     assert "observed best  trial" in text
 
 
-def test_a_full_disk_or_a_lock_does_not_lose_a_value_silently(tmp_path):
-    """The value that could not be stored is in the sentence; the trial is not told twice."""
+def test_a_value_that_cannot_be_stored_is_in_the_sentence(tmp_path):
     campaign = Campaign(tmp_path, pause=1.0)
     output = tmp_path / "output"
     with ended(campaign.start(5, output, "--patience", "0.2")) as process:

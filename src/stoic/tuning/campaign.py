@@ -67,7 +67,8 @@ class Stop:
     def __enter__(self) -> Stop:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+                # Ignored as under nohup, or handled by something that is not Python: left alone.
+                if signal.getsignal(number) not in (signal.SIG_IGN, None):
                     self._before[number] = signal.signal(number, self._note)
         return self
 
