@@ -101,7 +101,7 @@ def test_only_the_results_of_the_epoch_count(page):
     assert sequence(deceived, 16, 300) == sequence(innocent, 16, 300)
 
 
-def optimum_lost(page, width, seeds, rounds=400):
+def optimum_lost(page, width, seeds, rounds=200):
     lost, eliminated = 0, 0
     for seed in range(seeds):
         learner = page.rgp_pe(GRID, PRIOR, width, share=0.0)
@@ -113,12 +113,12 @@ def optimum_lost(page, width, seeds, rounds=400):
 
 
 def test_without_corruption_the_optimum_is_kept(page):
-    """At delta = 0.1, 6 or more losses in 20 draws have a probability below 0.012."""
-    lost, eliminated = optimum_lost(page, page.PerEpoch(FiniteUnion(25, 0.1), 0.0), 20)
-    assert lost <= 5
-    assert eliminated == 20
-    too_narrow, _ = optimum_lost(page, Fixed(0.05), 20)
-    assert too_narrow > 5  # the count can tell
+    """At delta = 0.1, 5 or more losses in 12 draws have a probability below 0.005."""
+    lost, eliminated = optimum_lost(page, page.PerEpoch(FiniteUnion(25, 0.1), 0.0), 12)
+    assert lost <= 4
+    assert eliminated == 12
+    too_narrow, _ = optimum_lost(page, Fixed(0.05), 12)
+    assert too_narrow > 4  # the count can tell
 
 
 # --- (b) a model of its own ----------------------------------------------------------------------
