@@ -48,6 +48,14 @@ def test_links_lead_somewhere(page):
             assert anchor in heading_anchors(file.read_text(encoding="utf-8")), target
 
 
+@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.name)
+def test_what_is_cited_is_listed(page):
+    text = page.read_text(encoding="utf-8")
+    bibliography = (pages.ROOT / "references.bib").read_text(encoding="utf-8")
+    listed = {*re.findall(r"@\w+\{(\w+),", bibliography), *re.findall(r"^- \[(\w+)\]", text, re.M)}
+    assert set(re.findall(r"\[([A-Z]\w*\d{4})\]", text)) <= listed
+
+
 def test_every_recipe_has_its_guarantees_explained():
     text = (pages.ROOT / "docs/guarantees.md").read_text(encoding="utf-8")
     for recipe in RECIPES:
