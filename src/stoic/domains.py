@@ -212,7 +212,8 @@ class Among:
             raise ValueError(
                 f"Choose among rows 0 to {len(self.whole) - 1}, got {arms.min()} to {arms.max()}."
             )
-        object.__setattr__(self, "arms", arms.astype(np.intp))
+        # In order, so that ties go to the lowest row.
+        object.__setattr__(self, "arms", np.unique(arms).astype(np.intp))
 
     def maximise(self, surface: Surface, rng: Random, near: Array) -> Peak:
         heights = surface.on(self.whole)[self.arms]
