@@ -1,0 +1,341 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from stoic.data import Observations
+from stoic.domains import Among, Box, Domain, Finite, Lattice
+from stoic.kernels import Matern52, Scaled
+from stoic.policies import Band, UpperBound
+from stoic.posteriors import Exact, Prior, as_told
+from stoic.problems import SMOOTH
+
+NOWHERE = np.empty((0, 1))
+
+
+class Height:
+    """A surface from a function of points and, if any, its gradient."""
+
+    def __init__(self, function, gradient=None):
+        self.function, self.gradient = function, gradient
+
+    def on(self, points):
+        return self.function(points.points)
+
+    def __call__(self, x):
+        return self.function(x)
+
+    def with_gradient(self, x):
+        if self.gradient is not None:
+            return self.function(x), self.gradient(x)
+        h = 1e-6
+        steps = h * np.eye(x.shape[1])
+        slopes = [(self.function(x + s) - self.function(x - s)) / (2 * h) for s in steps]
+        return self.function(x), np.stack(slopes, axis=1)
+
+
+def top(domain, function, seed=0, near=None, gradient=None):
+    near = np.empty((0, domain.dim)) if near is None else near
+    return domain.maximise(Height(function, gradient), np.random.default_rng(seed), near)
+
+
+def test_domains_keep_the_protocol():
+    for domain in (Finite(np.arange(3.0)), Box([0.0], [1.0])):
+        assert isinstance(domain, Domain)
+
+
+# Finite
+
+
+def test_ties_go_to_the_lowest_row():
+    domain = Finite(np.array([[3.0], [1.0], [2.0], [5.0]]))
+    assert top(domain, lambda x: np.array([1.0, 7.0, 7.0, 7.0])).arm == 1
+    assert top(domain, lambda x: np.zeros(4)).arm == 0
+    among = Among(domain, np.array([3, 2]))
+    assert among.maximise(Height(lambda x: np.zeros(4)), None, NOWHERE).arm == 2  # not as listed
+    peak = top(domain, lambda x: x[:, 0])
+    assert (peak.arm, peak.height) == (3, 5.0)
+    assert_array_equal(peak.x, [5.0])
+
+
+def test_points_are_found_again_by_their_value():
+    domain = Finite(np.array([[0.0, 1.0], [-0.0 + 2.0, 3.0], [0.1 + 0.2, 5.0]]))
+    assert_array_equal(domain.locate(np.array([[2.0, 3.0], [-0.0, 1.0]])), [1, 0])
+    assert_array_equal(domain.locate(np.array([[0.1 + 0.2, 5.0]])), [2])
+    assert_array_equal(domain.locate(np.array([[2, 3]])), [1])
+    with pytest.raises(ValueError, match=r"not one of the 3 points.*use a Box"):
+        domain.locate(np.array([[0.3, 5.0]]))
+    with pytest.raises(ValueError, match="2 coordinates"):
+        domain.locate(np.array([[1.0]]))
+    with pytest.raises(ValueError, match="must be finite"):
+        domain.locate(np.array([[0.0, np.nan]]))
+
+
+@pytest.mark.parametrize(
+    ("points", "message"),
+    [
+        (np.empty((0, 2)), "shape"),
+        (np.array([[1.0], [1.0]]), "distinct points.*np.unique"),
+        (np.array([[0.0], [-0.0]]), "distinct points"),
+        (np.array([[np.nan]]), "finite"),
+        (np.ones((2, 2, 2)), "shape"),
+    ],
+)
+def test_impossible_finite_domains_are_refused(points, message):
+    with pytest.raises(ValueError, match=message):
+        Finite(points)
+
+
+def test_a_finite_domain_cannot_be_altered_from_outside():
+    points = np.arange(6.0).reshape(3, 2)
+    domain = Finite(points)
+    points[0] = 99.0
+    assert_array_equal(domain.points[0], [0.0, 1.0])
+    with pytest.raises(ValueError, match="read-only"):
+        domain.points[0] = 5.0
+    assert_array_equal(domain.widths, [4.0, 4.0])
+    assert_array_equal(Finite(np.array([[1.0, 0.0], [1.0, 3.0]])).widths, [1.0, 3.0])
+
+
+def test_samples_of_a_finite_domain_are_its_points():
+    domain, rng = Finite(np.arange(10.0)), np.random.default_rng(0)
+    assert domain.locate(domain.sample(50, rng)).shape == (50,)
+    assert sorted(domain.locate(domain.spread(10, rng))) == list(range(10))
+    assert np.bincount(domain.locate(domain.spread(25, rng))).max() == 3
+    assert domain.spread(0, rng).shape == (0, 1)
+
+
+def test_a_part_of_a_finite_domain():
+    domain = Finite(np.arange(6.0))
+    height = Height(lambda x: x[:, 0])
+    mask = np.array([True, False, True, False, False, False])
+    assert Among(domain, mask).maximise(height, None, NOWHERE).arm == 2
+    for arms, message in (
+        (np.array([], dtype=int), "at least one"),
+        (np.array([7]), "rows 0 to 5"),
+        (np.array([-1]), "rows 0 to 5"),
+        (np.array([1.0]), "integers"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Among(domain, arms)
+
+
+# Box
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "message"),
+    [
+        ([0.0], [0.0], "coordinate 0"),
+        ([0.0, 2.0], [1.0, 1.0], "coordinate 1"),
+        ([0.0], [np.inf], "both finite"),
+        ([np.nan], [1.0], "both finite"),
+        ([0.0, 0.0], [1.0], "same number"),
+        ([], [], "same number"),
+    ],
+)
+def test_impossible_boxes_are_refused(lower, upper, message):
+    with pytest.raises(ValueError, match=message):
+        Box(lower, upper)
+
+
+def test_what_is_not_in_the_box_is_refused():
+    box = Box([0.0, -2.0], [1.0, 2.0])
+    assert box.locate(np.array([[0.5, 2.0 + 1e-12]])) is None  # rounded on its way
+    for x, message in (
+        ([[0.5, 2.1]], r"coordinate 1 is 2.1, outside \[-2, 2\]"),
+        ([[np.nan, 0.0]], "must be finite"),
+        ([[np.inf, 0.0]], "must be finite"),
+        ([[0.5]], "2 coordinates"),
+        ([[[0.5, 0.5]]], "2 coordinates"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            box.locate(np.array(x))
+
+
+def test_grids_have_their_corners_and_counts():
+    grid = Box([0.0, 10.0], [1.0, 30.0]).grid([3, 5])
+    assert len(grid) == 15
+    assert_array_equal(grid.points[0], [0.0, 10.0])
+    assert_array_equal(grid.points[-1], [1.0, 30.0])
+    assert_array_equal(np.unique(grid.points[:, 1]), [10.0, 15.0, 20.0, 25.0, 30.0])
+    assert len(Box([0.0, 10.0], [1.0, 30.0]).grid(4)) == 16
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(0, 40))
+def test_samples_and_designs_lie_in_the_domain(seed, n):
+    box, rng = mixed(), np.random.default_rng(seed)
+    for points in (box.sample(n, rng), box.spread(n, rng)):
+        assert points.shape == (n, 6)
+        box.locate(points)
+        assert_array_equal(box.snap(points), points)
+
+
+def test_a_design_covers_the_box_evenly():
+    box = Box([10.0, -4.0], [12.0, 4.0])
+    design = box.spread(16, np.random.default_rng(3))
+    cells = np.floor((design - box.lower) / box.widths * 4).astype(int)
+    assert len({tuple(cell) for cell in cells}) == 16  # one in each cell of a 4 x 4 grid
+
+
+def mixed():
+    """Two floats, an integer from 3 to 9, a step of 0.25, and a choice of two."""
+    return Box(
+        [-5.0, 0.0, 3.0, 1.0, 0.0, 0.0],
+        [5.0, 1.0, 9.0, 2.0, 1.0, 1.0],
+        lattices=(
+            Lattice(np.array([2]), np.arange(3.0, 10.0)[:, None]),
+            Lattice(np.array([3]), np.arange(1.0, 2.01, 0.25)[:, None]),
+            Lattice(np.array([4, 5]), np.eye(2)),
+        ),
+    )
+
+
+@given(seed=st.integers(0, 10**6))
+def test_snapping_takes_the_nearest_value(seed):
+    box = mixed()
+    x = np.random.default_rng(seed).uniform(box.lower - 1.0, box.upper + 1.0, size=(20, 6))
+    original = x.copy()
+    snapped = box.snap(x)
+    assert_array_equal(x, original)
+    inside = np.clip(x, box.lower, box.upper)
+    assert_array_equal(snapped[:, :2], inside[:, :2])
+    for lattice in box.lattices:
+        for row in range(20):
+            here = inside[row, lattice.columns]
+            distance = np.linalg.norm(lattice.values - here, axis=1)
+            chosen = np.linalg.norm(snapped[row, lattice.columns] - here)
+            assert chosen <= distance.min() + 1e-12
+
+
+def test_a_lattice_of_one_value_and_of_any_vectors():
+    single = Lattice(np.array([0]), np.array([[2.0]]))
+    assert_array_equal(single.nearest(np.array([[5.0], [-1.0]])), [[2.0], [2.0]])
+    # Not one-hot, of different lengths: still the nearest.
+    vectors = Lattice(np.array([0, 1]), np.array([[0.0, 0.0], [10.0, 10.0], [1.0, 0.0]]))
+    assert_array_equal(vectors.nearest(np.array([[0.9, 0.2], [0.1, 0.1]])), [[1, 0], [0, 0]])
+
+
+@pytest.mark.parametrize("problem", SMOOTH, ids=lambda make: make.__name__)
+def test_the_maximum_of_a_known_function_is_found(problem):
+    problem = problem()
+    peak = top(problem.domain, problem.value)
+    scale = np.ptp(problem.value(problem.domain.sample(200, np.random.default_rng(0))))
+    assert peak.height > problem.optimum.value - 1e-4 * scale
+    assert peak.height == pytest.approx(float(problem.value(peak.x[None])[0]), rel=1e-9)
+
+
+def posterior_on(box, seed, n=25):
+    rng = np.random.default_rng(seed)
+    x = box.sample(n, rng)
+    observations = Observations(x, rng.standard_normal(n), np.full(n, np.nan))
+    prior = Prior(Scaled(Matern52(0.4 * box.widths), 1.5), 0.05)
+    return Exact.condition(prior, as_told, observations, as_told(observations, prior)), x
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_is_found_is_stationary_or_at_the_border_and_no_random_point_is_higher(seed):
+    box = Box([100.0, -7.0, 0.0], [108.0, -6.0, 0.01])
+    posterior, x = posterior_on(box, seed)
+    surface = UpperBound(Band(posterior, 2.0))
+    peak = box.maximise(surface, np.random.default_rng(seed), x)
+    box.locate(peak.x[None])
+    rng = np.random.default_rng(seed + 100)
+    assert peak.height >= surface(box.sample(20_000, rng)).max() - 1e-9
+    slope = surface.with_gradient(peak.x[None])[1][0] * box.widths
+    at_lower = peak.x <= box.lower + 1e-9 * box.widths
+    at_upper = peak.x >= box.upper - 1e-9 * box.widths
+    assert np.abs(slope[~at_lower & ~at_upper]).max(initial=0.0) < 1e-3
+    assert (slope[at_lower] < 1e-3).all()
+    assert (slope[at_upper] > -1e-3).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_on_lattices_the_maximum_is_the_one_of_all_combinations(seed):
+    box = Box(
+        [0.0, 3.0, 0.0, 0.0, 0.0],
+        [4.0, 9.0, 1.0, 1.0, 1.0],
+        lattices=(
+            Lattice(np.array([1]), np.arange(3.0, 10.0)[:, None]),
+            Lattice(np.array([2, 3, 4]), np.eye(3)),
+        ),
+    )
+    posterior, x = posterior_on(box, seed, 15)
+    surface = UpperBound(Band(posterior, 2.0))
+    peak = box.maximise(surface, np.random.default_rng(seed), x)
+    assert_array_equal(box.snap(peak.x[None])[0], peak.x)
+    line = np.linspace(0.0, 4.0, 401)
+    best = max(
+        surface(np.column_stack([line, np.tile([k, *category], (401, 1))])).max()
+        for k in range(3, 10)
+        for category in np.eye(3)
+    )
+    assert peak.height >= best - 0.05 * abs(best)
+    assert peak.height <= best + 0.01 * abs(best)
+
+
+def test_all_coordinates_may_be_on_lattices():
+    box = Box([0.0, 0.0], [99.0, 5.0], lattices=(
+        Lattice(np.array([0]), np.arange(100.0)[:, None]),
+        Lattice(np.array([1]), np.arange(6.0)[:, None]),
+    ))  # fmt: skip
+    peak = top(box, lambda x: -np.abs(x[:, 0] - 71.3) - (x[:, 1] - 1.8) ** 2)
+    assert_array_equal(peak.x, [71.0, 2.0])
+
+
+def test_a_narrow_peak_is_found_from_a_point_that_is_near_it():
+    box = Box([0.0, 0.0], [1.0, 1.0])
+    centre = np.array([0.123456, 0.654321])
+
+    def spike(x):
+        return np.exp(-0.5 * ((x - centre) ** 2).sum(axis=1) / 0.004**2)
+
+    peak = top(box, spike, near=centre[None] + 0.003)
+    assert_allclose(peak.x, centre, atol=1e-5)
+
+
+def test_a_flat_surface_has_a_maximum_too():
+    peak = top(Box([2.0], [3.0]), lambda x: np.full(len(x), 7.0))
+    assert peak.height == 7.0
+    assert 2.0 <= peak.x[0] <= 3.0
+
+
+def test_the_search_is_deterministic_given_its_generator_and_new_with_another():
+    box = Box([0.0], [1.0])
+    posterior, x = posterior_on(box, 0)
+    surface = UpperBound(Band(posterior, 2.0))
+    a, b = (box.maximise(surface, np.random.default_rng(5), x) for _ in range(2))
+    assert_array_equal(a.x, b.x)
+    flat = Height(lambda z: np.zeros(len(z)))
+    c, d = (box.maximise(flat, np.random.default_rng(seed), x[:0]) for seed in (1, 2))
+    assert not np.array_equal(c.x, d.x)
+
+
+@pytest.mark.parametrize(("factor", "shift"), [(64.0, 0.0), (0.001, 0.0), (3.7, 1000.0)])
+def test_translating_and_rescaling_a_box_moves_what_is_found_with_it(factor, shift):
+    here = Box([1.0, -2.0], [3.0, 2.0])
+    there = Box(shift + factor * here.lower, shift + factor * here.upper)
+
+    def surface(box):
+        def function(x):
+            u = (x - box.lower) / box.widths
+            return np.sin(5.0 * u[:, 0]) * np.cos(3.0 * u[:, 1]) + 0.3 * u[:, 0]
+
+        def gradient(x):
+            u = (x - box.lower) / box.widths
+            du = np.stack(
+                [
+                    5.0 * np.cos(5.0 * u[:, 0]) * np.cos(3.0 * u[:, 1]) + 0.3,
+                    -3.0 * np.sin(5.0 * u[:, 0]) * np.sin(3.0 * u[:, 1]),
+                ],
+                axis=1,
+            )
+            return du / box.widths
+
+        return top(box, function, gradient=gradient)
+
+    a, b = surface(here), surface(there)
+    u, v = (a.x - here.lower) / here.widths, (b.x - there.lower) / there.widths
+    assert_allclose(u, v, atol=1e-5)
+    assert_allclose(a.height, b.height, atol=1e-9)
