@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from stoic.confidence import Fixed
+from stoic.defences import Trust
+from stoic.domains import Box
+from stoic.kernels import Matern52, Scaled
+from stoic.learner import Learner
+from stoic.models import GaussianProcess
+from stoic.policies import UCB, Band, Initial, Policy, UpperBound
+from stoic.posteriors import Prior
+
+BOX = Box([2.0, -1.0], [10.0, 1.0])
+
+
+def learner(policy, domain=BOX, seed=0):
+    prior = Prior(Scaled(Matern52(0.3 * domain.widths), 2.0), 0.1)
+    return Learner(domain, GaussianProcess(prior, Trust()), Fixed(2.0), policy, seed)
+
+
+def play(agent, rounds, batch=1):
+    asked = []
+    for _ in range(rounds):
+        for choice in agent.ask(batch):
+            asked.append(choice.x)
+            agent.tell(choice.x, float(np.sin(choice.x.sum())))
+    return np.array(asked)
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3])
+def test_the_design_covers_the_domain_and_then_the_policy_follows(batch):
+    agent = learner(Initial(UCB(), 8))
+    design = play(agent, 8 if batch == 1 else 4 if batch == 2 else 3, batch)
+    assert len(design) == 8  # a batch does not run over the end of the design
+    cells = np.floor((design - BOX.lower) / BOX.widths * [4, 2]).astype(int)
+    assert len({tuple(cell) for cell in cells}) == 8
+    after = learner(UCB())
+    for x in design:
+        after.tell(x, float(np.sin(x.sum())))
+    # Same data, so the same belief; the generator has moved on in one of them.
+    assert_array_equal(agent.posterior.predict(design)[0], after.posterior.predict(design)[0])
+    bound = UpperBound(Band(after.posterior, 2.0))
+    assert_allclose(bound(agent.ask().x[None]), bound(after.ask().x[None]), atol=1e-4)
+
+
+def test_results_from_elsewhere_count():
+    agent = learner(Initial(UCB(), 4))
+    rng = np.random.default_rng(1)
+    agent.tell(BOX.sample(3, rng), np.zeros(3))
+    assert len(agent.ask(5)) == 1
+    assert len(agent.ask(5)) == 5
+
+
+def test_what_is_on_its_way_counts():
+    agent = learner(Initial(UCB(), 4))
+    assert len(agent.ask(3)) == 3
+    assert len(agent.ask(3)) == 1
+    assert len(agent.ask(3)) == 3
+
+
+def test_a_question_about_a_part_goes_to_the_policy():
+    grid = BOX.grid(5)
+    agent = learner(Initial(UCB(), 4), grid)
+    assert agent.ask(among=[3]).arm == 3
+
+
+def test_a_finite_design_repeats_nothing_before_it_must():
+    grid = BOX.grid(3)
+    asked = play(learner(Initial(UCB(), 9), grid), 9)
+    assert len(np.unique(asked, axis=0)) == 9
+
+
+def test_the_seed_decides():
+    a, b, c = (play(learner(Initial(UCB(), 6), seed=seed), 6) for seed in (1, 1, 2))
+    assert_array_equal(a, b)
+    assert not np.array_equal(a, c)
+
+
+def test_it_needs_what_its_policy_needs():
+    class Bounded(Policy):
+        needs_finite = True
+
+        def start(self, domain):
+            return None
+
+        def choose(self, view, state, n):
+            raise AssertionError("never asked")
+
+    with pytest.raises(ValueError, match=r"Initial needs a finite domain, got Box.*grid\(50\)"):
+        learner(Initial(Bounded(), 3))
+    assert not Initial(UCB(), 3).needs_finite
+    with pytest.raises(ValueError, match="size >= 0"):
+        Initial(UCB(), -1)
