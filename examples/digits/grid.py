@@ -6,8 +6,8 @@ import joblib
 import numpy as np
 from train import accuracy
 
-Cs = np.logspace(-1, 4, 11)
-gammas = np.logspace(-6, -2, 13)
+Cs = np.logspace(0, 4, 13)
+gammas = np.logspace(-5, -2, 13)
 
 
 def main() -> None:
