@@ -12,6 +12,7 @@ So it is a defence. Here ``trust`` is 1 / J, the share of its precision that a r
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -193,4 +194,5 @@ class AdaptivePlateau(Defence):
 
 def _student(z: float, freedom: float) -> float:
     """Where Student's t has as much probability beyond as a normal distribution beyond ``z``."""
-    return float(-special.stdtrit(freedom, special.ndtr(-z)))
+    beyond = float(-special.stdtrit(freedom, float(special.ndtr(-z))))
+    return beyond if math.isfinite(beyond) else math.inf  # a probability that underflowed
