@@ -162,7 +162,7 @@ class Finite:
                 return np.array((arm,))
         points = as_points(x, self.dim) + 0.0
         arms = [self._rows.get(row.tobytes(), -1) for row in points]
-        if min(arms) < 0:
+        if min(arms, default=0) < 0:
             stranger = points[int(np.argmin(arms))].tolist()
             raise ValueError(
                 f"{stranger} is not one of the {len(self)} points of this finite domain: tell "

@@ -192,7 +192,12 @@ class Learner:
         if answered is not None and len(answered) != k:
             raise ValueError(f"Got {k} inputs but {len(answered)} choices: give one for each.")
         if noise is not None:
-            variance = np.broadcast_to(np.asarray(noise, dtype=float), observed.shape)
+            variance = np.asarray(noise, dtype=float).reshape(-1)
+            if len(variance) not in (1, k):
+                raise ValueError(
+                    f"Got {k} results but {len(variance)} noise variances: give one for each, or "
+                    "one for all."
+                )
             if not np.all((variance > 0.0) & np.isfinite(variance)):
                 raise ValueError(f"A noise variance is a positive number, got {noise!r}.")
         first, last = self._n, self._n + k
