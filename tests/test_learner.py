@@ -1,0 +1,417 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+import literal
+from stoic import testing
+from stoic.confidence import Fixed, Schedule
+from stoic.data import Choice
+from stoic.defences import AdaptivePlateau, Plateau, Trust
+from stoic.domains import Box, Finite
+from stoic.kernels import Matern52, Scaled
+from stoic.learner import Learner
+from stoic.models import GaussianProcess
+from stoic.pending import Waiting
+from stoic.policies import UCB, Policy
+from stoic.posteriors import Prior
+from stoic.posteriors.fitting import Fitting
+
+BOX = Box([10.0, -1.0], [14.0, 1.0], candidates=64, climbs=3)
+GRID = Box([10.0, -1.0], [14.0, 1.0]).grid(8)
+PRIOR = Prior(Scaled(Matern52(np.array([1.0, 0.5])), 2.0), 0.1, 0.5)
+
+
+def learner(domain=GRID, defence=None, prior=PRIOR, fitting=None, width=None, seed=0):
+    model = (
+        GaussianProcess(prior, defence or Trust(), fitting)
+        if fitting
+        else GaussianProcess(prior, defence or Trust())
+    )
+    return Learner(domain, model, width or Fixed(2.0), UCB(), seed)
+
+
+def value(x):
+    return float(np.sin(2.0 * x[0]) + x[1])
+
+
+def play(agents, rounds, lie=None):
+    """The same campaign for several learners; asserts that they ask the same."""
+    rng = np.random.default_rng(4)
+    for t in range(rounds):
+        choices = [agent.ask() for agent in agents]
+        for other in choices[1:]:
+            assert_array_equal(other.x, choices[0].x)
+        y = value(choices[0].x) + 0.3 * rng.standard_normal()
+        if lie is not None and t in lie:
+            y = lie[t]
+        for agent, choice in zip(agents, choices, strict=True):
+            agent.tell(choice.x, y)
+
+
+@pytest.mark.parametrize("domain", [GRID, BOX], ids=["grid", "box"])
+def test_it_keeps_the_contract(domain):
+    for defence in (Trust(), Plateau(2.0, 1.0, 0.5), AdaptivePlateau(2.0)):
+        testing.check_learner(lambda d=defence: learner(domain, d))
+
+
+@pytest.mark.parametrize("domain", [GRID, BOX], ids=["grid", "box"])
+def test_its_posterior_is_the_textbook_one(domain):
+    agent = learner(domain)
+    rng = np.random.default_rng(0)
+    x = domain.sample(30, rng)
+    y = np.array([value(row) for row in x])
+    noise = rng.uniform(0.05, 0.5, 30)
+    agent.tell(x[:10], y[:10])
+    agent.tell(x[10:29], y[10:29], noise[10:29])
+    agent.ask()
+    agent.tell(x[29], y[29], noise=0.7)
+    noise[:10], noise[29] = PRIOR.noise, 0.7
+    z = domain.sample(8, rng)
+    mean, covariance = literal.posterior(PRIOR.kernel, x, y, noise, z, PRIOR.mean)
+    assert_allclose(agent.posterior.predict(z)[0], mean, atol=1e-9)
+    assert_allclose(agent.posterior.predict(z)[1] ** 2, np.diagonal(covariance), atol=1e-9)
+    assert len(agent) == 30
+
+
+@pytest.mark.parametrize("domain", [GRID, BOX], ids=["grid", "box"])
+def test_what_was_told_is_kept_as_it_was(domain):
+    agent = learner(domain)
+    x = domain.sample(150, np.random.default_rng(0))  # beyond the first room
+    y = np.arange(150.0)
+    y[[3, 70]] = [np.nan, -np.inf]
+    agent.tell(x[0], y[0])
+    agent.tell(x[1:100], y[1:100], 0.2)
+    early = agent.observations
+    agent.tell(x[100:], y[100:].tolist(), np.full(50, 0.3))
+    assert_array_equal(agent.observations.x, x)
+    assert_array_equal(agent.observations.observed, y)
+    assert_array_equal(agent.observations.noise, np.repeat([np.nan, 0.2, 0.3], [1, 99, 50]))
+    assert_array_equal(early.x, x[:100])
+    x[:] = 0.0  # the caller's array is the caller's
+    assert agent.observations.x[0, 0] != 0.0
+    if domain is GRID:
+        assert_array_equal(GRID.points[agent.observations.arms], agent.observations.x)
+
+
+@pytest.mark.parametrize("domain", [GRID, BOX], ids=["grid", "box"])
+def test_impossible_input_is_refused_and_nothing_is_stored(domain):
+    agent = learner(domain)
+    x = domain.sample(3, np.random.default_rng(0))
+    agent.tell(x, [1.0, 2.0, 3.0])
+    agent.ask(2)
+    bad = x.copy()
+    bad[1, 0] = np.nan
+    for tell, message in (
+        (lambda: agent.tell(bad, [1.0, 2.0, 3.0]), "must be finite, got .*nan.*an error in an inp"),
+        (lambda: agent.tell([np.inf, 0.0], 1.0), "must be finite"),
+        (lambda: agent.tell([10.0], 1.0), r"has 2 coordinates, got .*\(1, 1\): pass shape \(2,\)"),
+        (lambda: agent.tell([[10.0, 0.0, 0.0]], 1.0), "has 2 coordinates"),
+        (lambda: agent.tell([[[10.0, 0.0]]], 1.0), "has 2 coordinates"),
+        (lambda: agent.tell([99.0, 0.0], 1.0), "not one of the 64 points|outside"),
+        (lambda: agent.tell(x, [1.0, 2.0]), "3 inputs but 2 results"),
+        (lambda: agent.tell(x[0], [1.0, 2.0]), "1 inputs but 2 results"),
+        (lambda: agent.tell(x[0], 1.0, noise=0.0), "noise variance is a positive number"),
+        (lambda: agent.tell(x[0], 1.0, noise=-2.0), "noise variance is a positive number"),
+        (lambda: agent.tell(x[0], 1.0, noise=np.inf), "noise variance is a positive number"),
+        (lambda: agent.tell(x, [1, 2, 3], noise=[1.0, np.nan, 1.0]), "noise variance is a posi"),
+        (lambda: agent.tell(x, [1, 2, 3], noise=[1.0, 1.0]), "3 results but 2 noise variances"),
+        (lambda: agent.tell(x, [1, 2, 3], choice=[]), "3 inputs but 0 choices"),
+        (lambda: agent.ask(0), "at least one choice"),
+        (lambda: agent.ask(-3), "at least one choice"),
+        (lambda: agent.ask(among=[]), "Nothing to choose among|smaller Box"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            tell()
+        assert len(agent) == 3
+        assert len(agent.pending) == 2
+        assert_array_equal(agent.observations.observed, [1.0, 2.0, 3.0])
+
+
+def test_a_part_must_be_a_part():
+    box = learner(BOX)
+    for part in (Box([0.0], [1.0]), Box([9.0, 0.0], [11.0, 1.0]), [3], GRID):
+        with pytest.raises(ValueError, match=r"smaller Box|must lie in the box"):
+            box.ask(among=part)
+    with pytest.raises(ValueError, match="rows 0 to 63"):
+        learner(GRID).ask(among=[64])
+
+
+@pytest.mark.parametrize("domain", [GRID, BOX], ids=["grid", "box"])
+def test_telling_nothing_is_nothing(domain):
+    agent = learner(domain)
+    agent.tell(np.empty((0, 2)), [])
+    assert len(agent) == 0
+    agent.ask()
+
+
+def test_nothing_can_be_recommended_before_anything_was_told():
+    with pytest.raises(ValueError, match="Nothing was told yet"):
+        learner().recommend()
+    assert learner().trust.shape == (0,)
+
+
+def test_the_executed_input_may_differ_from_the_chosen_one():
+    agent = learner(BOX)
+    choice = agent.ask()
+    elsewhere = np.array([11.0, 0.25])
+    agent.tell(elsewhere, 3.0)
+    assert agent.pending == []
+    assert_array_equal(agent.observations.x, elsewhere[None])
+    assert not np.array_equal(agent.ask().x, choice.x)
+    agent.tell([13.0, 0.5], 1.0)  # not even asked: the answer to what is pending
+    agent.tell([13.0, 0.5], 1.0)  # and this one to nothing at all
+    assert len(agent) == 3
+
+
+def test_answers_take_what_they_answer_off_the_list():
+    agent = learner(BOX)
+    a, b, c = agent.ask(3)
+    agent.tell(b.x, 1.0)
+    assert [p is q for p, q in zip(agent.pending, [a, c], strict=True)] == [True, True]
+    agent.tell([11.0, 0.25], 1.0, choice=c)
+    assert len(agent.pending) == 1
+    assert agent.pending[0] is a
+    agent.tell([11.0, 0.25], 1.0, choice=c)  # again: nothing changes
+    assert len(agent.pending) == 1
+    agent.forget_pending()
+    assert agent.pending == []
+    agent.tell(a.x, 1.0, choice=Choice(a.x))  # a stranger
+    assert len(agent) == 4
+
+
+def test_a_learner_whose_pending_somebody_else_keeps():
+    told = learner()
+    theirs = learner()
+    x = GRID.points[[3, 40]]
+    told.tell(x, [1.0, 2.0])
+    theirs.tell(x, [1.0, 2.0])
+    first = told.ask()
+    second = told.ask()
+    assert theirs.ask(pending=np.empty((0, 2))).arm == first.arm
+    assert theirs.ask(pending=first.x[None]).arm == second.arm
+    assert theirs.pending == []
+
+
+def test_a_policy_may_wait_for_what_is_on_its_way():
+    class OnceAtATime(Policy):
+        def start(self, domain):
+            return None
+
+        def choose(self, view, state, n):
+            if len(view.pending):
+                return [], state
+            return UCB().choose(view, None, 1)[0], state
+
+    model = GaussianProcess(PRIOR, Trust())
+    agent = Learner(GRID, model, Fixed(2.0), OnceAtATime(), 0)
+    choice = agent.ask()
+    assert agent.ask(4) == []
+    with pytest.raises(Waiting, match="OnceAtATime waits for 1 results"):
+        agent.ask()
+    agent.tell(choice.x, 0.0)
+    assert agent.ask().arm is not None
+
+
+def test_the_recommendation_is_the_best_lower_bound_among_those_tried():
+    agent = learner(GRID)
+    play([agent], 25)
+    recommended = agent.recommend()
+    posterior = agent.posterior
+    tried = np.unique(agent.observations.x, axis=0)
+    mean, std = posterior.predict(tried)
+    best = np.argmax(mean - 2.0 * std)
+    assert_array_equal(recommended.x, tried[best])
+    assert_allclose(recommended.mean, mean[best])
+    assert_allclose([recommended.lower, recommended.upper], mean[best] + [-2, 2] * std[[best] * 2])
+    assert_allclose(recommended.model_mean, posterior.predict(GRID.points)[0].max())
+    assert_array_equal(
+        recommended.model_x, GRID.points[np.argmax(posterior.predict(GRID.points)[0])]
+    )
+
+
+@pytest.mark.parametrize("lie", [1e3, 1e6, 1e300, np.inf])
+def test_a_lucky_lie_is_not_recommended(lie):
+    agent = learner(BOX, Plateau(3.0, 0.5, 0.5, "noise"))
+    rng = np.random.default_rng(0)
+    x = BOX.sample(40, rng)
+    y = np.array([value(row) for row in x])
+    worst = int(np.argmin(y))
+    y[worst] = lie
+    agent.tell(x, y)
+    recommended = agent.recommend()
+    assert value(recommended.x) > np.sort([value(row) for row in x])[-6]
+    assert agent.trust[worst] < 0.01
+    assert value(recommended.model_x) > 1.0
+
+
+def test_if_nothing_is_believed_something_is_recommended_all_the_same():
+    agent = learner(GRID)
+    agent.tell(GRID.points[:3], [np.nan, np.inf, -np.inf])
+    assert_array_equal(agent.trust, [0.0, 0.0, 0.0])
+    assert np.isfinite(agent.recommend().mean)
+
+
+# Zero cost
+
+
+def wide(prior):
+    return Plateau(1e9, 1.0, prior.mean)
+
+
+def test_zero_cost_on_a_grid_with_a_given_prior():
+    play([learner(GRID), learner(GRID, wide(PRIOR))], 100)
+
+
+def test_zero_cost_on_a_box_with_a_given_prior():
+    play([learner(BOX), learner(BOX, wide(PRIOR))], 40)
+
+
+@pytest.mark.parametrize("domain", [GRID, Box([3.0], [9.0], candidates=64, climbs=3)])
+def test_zero_cost_with_the_same_fitting(domain):
+    # 100 rounds, bit for bit: choices, beliefs and hyperparameters.
+    family = Prior(Scaled(Matern52(np.ones(domain.dim))), 0.05)
+    agents = [
+        learner(domain, defence, family, Fitting(), Schedule())
+        for defence in (Trust(), AdaptivePlateau(1e9), AdaptivePlateau(1e9, 1.0, "noise"))
+    ]
+    rng = np.random.default_rng(4)
+    for _ in range(100):
+        choices = [agent.ask() for agent in agents]
+        y = float(np.sin(2.0 * choices[0].x.sum())) + 0.1 * rng.standard_normal()
+        for agent, choice in zip(agents, choices, strict=True):
+            assert_array_equal(choice.x, choices[0].x)
+            agent.tell(choice.x, y)
+    thetas = [agent.posterior.prior.kernel.theta for agent in agents]
+    assert_array_equal(thetas[0], thetas[1])
+    assert_array_equal(thetas[0], thetas[2])
+
+
+# Units
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    power=st.integers(-8, 8),
+    shift=st.sampled_from([0.0, 1000.0, -7.5]),
+)
+def test_translating_and_rescaling_results_changes_no_choice(seed, power, shift):
+    scale = 2.0**power
+    moved = Prior(
+        Scaled(PRIOR.kernel, scale**2), scale**2 * PRIOR.noise, shift + scale * PRIOR.mean
+    )
+    here = learner(GRID, Plateau(1.0, 0.5, PRIOR.mean))
+    there = learner(GRID, Plateau(scale, 0.5 * scale, moved.mean), moved)
+    x = GRID.sample(20, np.random.default_rng(seed))
+    y = np.array([value(row) for row in x])
+    y[7] = 1e4
+    here.tell(x, y)
+    there.tell(x, shift + scale * y)
+    mean, std = here.posterior.predict(GRID.points)
+    other_mean, other_std = there.posterior.predict(GRID.points)
+    assert_allclose((other_mean - shift) / scale, mean, atol=1e-8 * (1 + abs(shift) / scale))
+    assert_allclose(other_std / scale, std, atol=1e-9)
+    assert_allclose(there.trust, here.trust, atol=1e-8)
+
+
+@pytest.mark.parametrize("factor", [0.125, 64.0])
+def test_rescaling_a_box_by_a_power_of_two_changes_no_bit_of_a_campaign(factor):
+    far = Box(factor * BOX.lower, factor * BOX.upper, candidates=64, climbs=3)
+    prior = Prior(Scaled(Matern52(factor * np.array([1.0, 0.5])), 2.0), PRIOR.noise, PRIOR.mean)
+    here, there = learner(BOX), learner(far, prior=prior)
+    for _ in range(15):
+        a, b = here.ask(), there.ask()
+        assert_array_equal(factor * a.x, b.x)
+        here.tell(a.x, value(a.x))
+        there.tell(b.x, value(a.x))
+
+
+def test_with_fitted_hyperparameters_units_do_not_matter_either():
+    # The same data in other units: the same recommendation and, in deviations, the same belief.
+    family = Prior(Scaled(Matern52(np.ones(2))), 0.05)
+    far = Box(1e4 + 50.0 * BOX.lower, 1e4 + 50.0 * BOX.upper)
+    here = learner(BOX, AdaptivePlateau(), family, Fitting(iterations=60), Schedule())
+    there = learner(far, AdaptivePlateau(), family, Fitting(iterations=60), Schedule())
+    x = BOX.sample(40, np.random.default_rng(3))
+    y = np.array([value(row) for row in x])
+    y[11] = 1e6
+    here.tell(x, y)
+    there.tell(1e4 + 50.0 * x, 300.0 + 1e-3 * y)
+    a, b = here.recommend(), there.recommend()
+    assert_allclose(1e4 + 50.0 * a.x, b.x, atol=1e-9)
+    assert_allclose((b.mean - 300.0) / 1e-3, a.mean, atol=1e-2)
+    assert_allclose((b.upper - b.lower) / 1e-3, a.upper - a.lower, rtol=2e-2)
+    assert_allclose(here.trust, there.trust, atol=1e-3)
+
+
+# Resuming
+
+
+@pytest.mark.parametrize("domain", [GRID, BOX], ids=["grid", "box"])
+@pytest.mark.parametrize(
+    "defence", [Trust(), Plateau(1.0, 0.5, 0.5), AdaptivePlateau(1.0)], ids=["0", "1", "2"]
+)
+def test_a_learner_told_the_same_history_believes_the_same(domain, defence):
+    original = learner(domain, defence)
+    play([original], 30, lie={5: 1e6, 11: np.nan})
+    told = original.observations
+    resumed = learner(domain, defence)
+    resumed.tell(told.x, told.observed)
+    z = domain.sample(10, np.random.default_rng(0))
+    for a, b in zip(original.posterior.predict(z), resumed.posterior.predict(z), strict=True):
+        assert_allclose(a, b, atol=1e-10)
+    assert_array_equal(original.trust, resumed.trust)
+    assert_allclose(original.posterior.information, resumed.posterior.information, rtol=1e-10)
+    if domain is GRID:
+        assert original.ask().arm == resumed.ask().arm
+
+
+def test_a_resumed_fit_is_as_good_as_the_path_that_led_there():
+    family = Prior(Scaled(Matern52(np.ones(2))), 0.05)
+    original = learner(BOX, AdaptivePlateau(), family, Fitting(), Schedule())
+    play([original], 25)
+    resumed = learner(BOX, AdaptivePlateau(), family, Fitting(), Schedule())
+    told = original.observations
+    resumed.tell(told.x, told.observed)
+    z = BOX.sample(20, np.random.default_rng(0))
+    (mean, std), (other, _) = (agent.posterior.predict(z) for agent in (original, resumed))
+    assert np.abs(mean - other).max() < 0.5 * std.max() + 0.05
+
+
+def test_asking_twice_without_telling_does_not_refit():
+    calls = []
+
+    class Counting:
+        def __call__(self, domain, observations, previous=None):
+            calls.append(len(observations))
+            return GaussianProcess(PRIOR)(domain, observations, previous)
+
+    agent = Learner(GRID, Counting(), Fixed(2.0), UCB(), 0)
+    agent.ask()
+    agent.ask(3)
+    assert agent.trust.shape == (0,)
+    agent.tell(GRID.points[0], 1.0)
+    agent.tell(GRID.points[1], 1.0)  # telling only appends
+    assert calls == [0]
+    agent.recommend()
+    agent.ask()
+    assert agent.posterior.n == 2
+    assert calls == [0, 2]
+
+
+def test_seeds_and_generators():
+    a, b, c = (learner(BOX, seed=s) for s in (3, np.random.default_rng(3), 4))
+    assert_array_equal(a.ask().x, b.ask().x)
+    flat = [learner(Box([0.0], [1.0]), prior=Prior(Matern52(1.0), 0.1), seed=s) for s in (3, 4)]
+    assert not np.array_equal(flat[0].ask().x, flat[1].ask().x)  # nothing known: all is equal
+    assert c.ask().arm is None
+
+
+def test_a_finite_domain_of_one_point():
+    agent = learner(Finite(np.array([[12.0, 0.0]])))
+    for _ in range(5):
+        agent.tell(agent.ask().x, 1.0)
+    assert agent.recommend().mean == pytest.approx(
+        (0.5 / 2.0 + 5 * 1.0 / 0.1) / (1 / 2.0 + 5 / 0.1)
+    )
