@@ -21,7 +21,6 @@ from stoic.experiments.methods import (
     FC_PLAIN,
     FC_THEORY,
     GP,
-    METHODS,
     RANDOM,
     Threat,
     method,
@@ -64,7 +63,21 @@ class Settings:
     adversaries: Mapping[str, ClairvoyantSetting] = field(
         default_factory=lambda: dict(adversaries.SETTINGS)
     )
-    methods: tuple[str, ...] = tuple(m.name for m in METHODS)
+    methods: tuple[str, ...] = tuple(
+        m.name
+        for m in (
+            GP,
+            FC,
+            A2,
+            FC_THEORY,
+            A2_THEORY,
+            FC_PLAIN,
+            A2_PLAIN,
+            FC_NOISE,
+            A2_NOISE,
+            RANDOM,
+        )
+    )
 
 
 # The rows of the picture: the widths, and what else decides.
