@@ -29,7 +29,7 @@ def mean_and_sd(domain: Domain, observations: Observations) -> tuple[float, floa
         mean, sd = float(np.mean(finite)), float(np.std(finite))
     if not (np.isfinite(mean) and np.isfinite(sd)):  # the sums overflowed
         return median_and_mad(domain, observations)
-    return mean, sd if sd > 0.0 else 1.0
+    return mean, _within(sd) if sd > 0.0 else 1.0
 
 
 def median_and_mad(domain: Domain, observations: Observations) -> tuple[float, float]:
@@ -69,8 +69,13 @@ def _weighted(observed: Array, votes: Array) -> tuple[float, float]:
         others = (deviations > 0.0) & np.isfinite(deviations)
         if not others.any():
             return centre, 1.0
-        return centre, _median(deviations[others], votes[others])
-    return centre, _NORMAL * spread
+        return centre, _within(_median(deviations[others], votes[others]))
+    return centre, _within(_NORMAL * spread)
+
+
+def _within(spread: float) -> float:
+    """``spread``, moved to where multiples of it are numbers too."""
+    return min(max(spread, 1e-300), 1e300)
 
 
 def _median(values: Array, votes: Array) -> float:
@@ -83,7 +88,7 @@ def _median(values: Array, votes: Array) -> float:
     pair = values[[low, min(high, len(values) - 1)]]
     finite = pair[np.isfinite(pair)]
     if len(finite) == 2:
-        return float(finite[0] + 0.5 * (finite[1] - finite[0]))
+        return float(0.5 * finite[0] + 0.5 * finite[1])
     if len(finite) == 1:
         return float(finite[0])
     finite = values[np.isfinite(values)]  # more than half of the votes are infinite
