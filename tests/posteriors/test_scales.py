@@ -1,0 +1,112 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from stoic.data import Observations
+from stoic.domains import Box
+from stoic.posteriors.scales import mean_and_sd, median_and_mad, median_and_mad_in_space
+
+BOX = Box([10.0, -1.0], [14.0, 1.0])
+SCALES = (mean_and_sd, median_and_mad, median_and_mad_in_space)
+
+
+def told(observed, x=None):
+    observed = np.asarray(observed, dtype=float)
+    n = len(observed)
+    if x is None:
+        x = BOX.sample(n, np.random.default_rng(0))
+    return Observations(np.asarray(x, dtype=float), observed, np.full(n, np.nan))
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 30))
+def test_median_and_deviation_are_numpys(seed, n):
+    y = np.random.default_rng(seed).standard_normal(n)
+    location, scale = median_and_mad(BOX, told(y))
+    assert_allclose(location, np.median(y))
+    assert_allclose(scale, 1.4826 * np.median(np.abs(y - np.median(y))))
+    assert_allclose(mean_and_sd(BOX, told(y)), (y.mean(), y.std()))
+
+
+def test_points_far_from_each_other_have_one_vote_each():
+    y = np.arange(9.0) ** 2
+    corners = np.array([[a, b] for a in (10.0, 12.0, 14.0) for b in (-1.0, 0.0, 1.0)])
+    assert_allclose(
+        median_and_mad_in_space(BOX, told(y, corners)), median_and_mad(BOX, told(y)), rtol=1e-9
+    )
+
+
+def test_a_crowd_has_one_vote_together():
+    # Twenty results near the maximum, four elsewhere: the plain median is the crowd's.
+    crowd = np.tile([[10.5, 0.5]], (20, 1)) + 0.001 * np.arange(20)[:, None] * [1.0, 0.0]
+    others = np.array([[13.5, -0.9], [13.5, 0.9], [10.2, -0.9], [12.0, -0.2]])
+    y = np.concatenate([np.full(20, 9.0) + 0.01 * np.arange(20), [0.0, 1.0, 2.0, 3.0]])
+    observations = told(y, np.concatenate([crowd, others]))
+    plain, plain_scale = median_and_mad(BOX, observations)
+    fair, fair_scale = median_and_mad_in_space(BOX, observations)
+    assert plain > 8.9
+    assert 1.9 <= fair <= 3.0
+    assert plain_scale < 0.2
+    assert fair_scale > 1.0
+
+
+@pytest.mark.parametrize("scale", [median_and_mad, median_and_mad_in_space])
+@pytest.mark.parametrize("lie", [1e6, 1e300, -1e300, np.inf, -np.inf, np.nan])
+def test_a_lie_in_ten_moves_the_robust_ones_little(scale, lie):
+    y = np.random.default_rng(1).standard_normal(40)
+    lying = y.copy()
+    lying[:4] = lie
+    location, spread = scale(BOX, told(lying))
+    assert abs(location) < 0.7
+    assert 0.5 < spread < 2.0
+
+
+def test_a_lie_moves_the_plain_one_at_will():
+    y = np.random.default_rng(1).standard_normal(40)
+    y[0] = 1e6
+    assert mean_and_sd(BOX, told(y))[1] > 1e5
+
+
+@given(seed=st.integers(0, 10**6), power=st.integers(-300, 300), shift=st.integers(-5, 5))
+def test_location_and_scale_follow_the_units(seed, power, shift):
+    y = np.random.default_rng(seed).standard_normal(15)
+    factor = 2.0**power
+    for scale in SCALES:
+        location, spread = scale(BOX, told(y))
+        moved = scale(BOX, told(factor * (y + shift)))
+        assert_allclose(moved[0], factor * (location + shift), rtol=1e-9, atol=1e-12 * factor)
+        assert_allclose(moved[1], factor * spread, rtol=1e-9)
+
+
+EXTREMES = [1.7e308, -1.7e308, 1e308, 1e300, 5e-324, 1e-310, 0.0, 1.0, np.inf, -np.inf, np.nan]
+
+
+@settings(max_examples=200)
+@given(observed=st.lists(st.sampled_from(EXTREMES) | st.floats(), max_size=9))
+def test_whatever_was_told_there_is_a_location_and_a_positive_scale(observed):
+    for scale in SCALES:
+        location, spread = scale(BOX, told(observed))
+        assert np.isfinite(location)
+        assert spread > 0.0
+        assert np.isfinite(spread)
+
+
+def test_where_most_agree_the_others_decide():
+    location, spread = median_and_mad(BOX, told([3.0, 3.0, 3.0, 3.0, 5.0]))
+    assert (location, spread) == (3.0, 2.0)
+    assert median_and_mad(BOX, told([3.0, 3.0])) == (3.0, 1.0)
+    assert mean_and_sd(BOX, told([3.0, 3.0])) == (3.0, 1.0)
+    for scale in SCALES:
+        assert scale(BOX, told([])) == (0.0, 1.0)
+        assert scale(BOX, told([np.nan, np.inf])) == (0.0, 1.0)
+
+
+def test_permuting_changes_nothing():
+    observations = told(np.random.default_rng(2).standard_normal(20))
+    order = np.random.default_rng(3).permutation(20)
+    shuffled = Observations(
+        observations.x[order], observations.observed[order], observations.noise[order]
+    )
+    for scale in SCALES:
+        assert_allclose(scale(BOX, shuffled), scale(BOX, observations), rtol=1e-12)
