@@ -80,9 +80,7 @@ class Enlarged:
 
     def __call__(self, posterior: Posterior, t: int) -> float:
         base = self.base(posterior, t)
-        count = self.corruptions
-        corruptions = float(posterior.distrusted if count == "distrusted" else count)
-        if corruptions == 0.0:
+        if self.corruptions == 0:
             return base
         stance = posterior.stance
         if not isinstance(stance, _HasPlateau):
@@ -90,7 +88,9 @@ class Enlarged:
                 f"Enlarged needs a defence with a plateau, got {type(stance).__name__}: use "
                 "Plateau, AdaptivePlateau or Anchored, or corruptions=0."
             )
-        if posterior.n == 0:
+        count = self.corruptions
+        corruptions = float(posterior.distrusted if count == "distrusted" else count)
+        if corruptions == 0.0 or posterior.n == 0:
             return base
         noise, kappa = posterior.prior.noise, posterior.kappa
         shape = float(np.min(stance.plateau.shape))
