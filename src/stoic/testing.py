@@ -68,7 +68,7 @@ def example_observations(
 ) -> Observations:
     """``n`` noisy results of a smooth function, one point twice, some with a noise of their own.
 
-    With ``absurd``, every fourth result is one of ``ABSURD`` instead.
+    With ``absurd``, every fourth result is an outlier of 20 deviations, or one of ``ABSURD``.
     """
     rng = np.random.default_rng(seed)
     x = domain.sample(n, rng)
@@ -78,7 +78,7 @@ def example_observations(
     observed = 1.0 + np.sin(4.0 * u.sum(axis=1)) + 0.2 * rng.standard_normal(n)
     if absurd:
         for k, row in enumerate(range(2, n, 4)):
-            observed[row] = ABSURD[k % len(ABSURD)]
+            observed[row] = (20.0, *ABSURD)[k % (1 + len(ABSURD))]
     noise = np.where(np.arange(n) % 3 == 1, 0.02, np.nan)
     return Observations(x, observed, noise, domain.locate(x) if n else _no_arms(domain))
 
@@ -211,7 +211,7 @@ def check_defence(defence: Defence, domains: Sequence[Domain] | None = None) -> 
     targets of a tail are the tail of the targets.
     """
     for domain in domains if domains is not None else example_domains():
-        for n, absurd in ((0, False), (1, False), (2, False), (17, False), (24, True)):
+        for n, absurd in ((0, False), (1, False), (2, False), (17, False), (32, True)):
             _check_targets(defence, domain, example_observations(domain, n, 3 + n, absurd))
         nothing = example_observations(domain, 3)
         nothing.observed[:] = math.nan

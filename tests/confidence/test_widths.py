@@ -209,5 +209,6 @@ def test_before_the_first_observation_nothing_was_corrupted():
 
 def test_a_defence_without_a_plateau_is_refused_with_what_to_do():
     for believed in (posterior(), posterior((), ())):
-        with pytest.raises(ValueError, match="needs a defence with a plateau, got Trust: use Plat"):
-            Enlarged(Fixed(2.0), 1)(believed, 3)
+        for corruptions in (1, "distrusted"):
+            with pytest.raises(ValueError, match="needs a defence with a plateau, got Trust: use"):
+                Enlarged(Fixed(2.0), corruptions)(believed, 3)

@@ -1,0 +1,141 @@
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from stoic import recipes
+from stoic.confidence import CompactUnion, Enlarged, FiniteUnion, Fixed, Schedule
+from stoic.defences import AdaptivePlateau, Anchored, Plateau, Trust
+from stoic.domains import Box
+from stoic.kernels import Matern52, Scaled
+from stoic.policies import UCB, Initial
+from stoic.posteriors import Prior
+from stoic.posteriors.fitting import Fitting, Given
+from stoic.posteriors.scales import mean_and_sd
+from stoic.recipes import RECIPES, a2_rcgp_ucb, fc_rcgp_ucb, gp_ucb, noise_bound, one
+
+BOX = Box([0.0, 5.0], [1.0, 9.0])
+GRID = BOX.grid(6)
+PRIOR = Prior(Scaled(Matern52(np.array([0.3, 1.0])), 2.0), 0.25, 4.0)
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_a_given_prior_is_used_as_it_is_and_otherwise_one_is_fitted(recipe):
+    given, fitted = recipe(BOX, PRIOR), recipe(BOX)
+    assert isinstance(given.model.fitting, Given)
+    assert given.model.prior is PRIOR
+    assert isinstance(fitted.model.fitting, Fitting)
+    assert len(fitted.model.prior.kernel.theta) == 3  # a variance and two lengthscales
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_what_every_recipe_takes(recipe):
+    assert recipe(BOX).policy == UCB()
+    assert recipe(BOX, retries=2).policy == UCB(2)
+    first = recipe(BOX, initial=5).policy
+    assert isinstance(first, Initial)
+    assert (first.n, first.then) == (5, UCB())
+    assert recipe(BOX, confidence=Fixed(3.0)).confidence == Fixed(3.0)
+    assert recipe(BOX).confidence == Schedule()
+    a, b = (recipe(BOX, initial=3, seed=9).ask().x for _ in range(2))
+    assert_array_equal(a, b)
+    assert recipe(BOX, scale=mean_and_sd).model.fitting.scale is mean_and_sd
+
+
+def test_the_defences_are_the_papers():
+    assert gp_ucb(BOX).model.defence == Trust()
+    fixed = fc_rcgp_ucb(BOX, PRIOR, half_width=1.5, shape=0.7).model.defence
+    assert isinstance(fixed, Plateau)
+    assert (fixed.half_width, fixed.shape, fixed.centre, fixed.unit) == (1.5, 0.7, 4.0, "value")
+    assert fc_rcgp_ucb(BOX, PRIOR, unit="noise").model.defence.unit == "noise"
+    adaptive = fc_rcgp_ucb(BOX, half_width="quantile", unit="noise").model.defence
+    assert isinstance(adaptive, AdaptivePlateau)
+    assert (adaptive.half_width, adaptive.unit) == ("quantile", "noise")
+    with pytest.raises(ValueError, match="as a number, in units of f"):
+        fc_rcgp_ucb(BOX, PRIOR, half_width="quantile")
+    anchored = a2_rcgp_ucb(
+        BOX, PRIOR, anchor_half_width=2.5, half_width=0.5, prequential=True
+    ).model.defence
+    assert isinstance(anchored, Anchored)
+    assert (anchored.half_width, anchored.prequential, anchored.revises) == (0.5, True, False)
+    assert anchored.anchor.prior is PRIOR
+    assert (anchored.anchor.defence.half_width, anchored.anchor.defence.centre) == (2.5, 4.0)
+    assert isinstance(a2_rcgp_ucb(BOX).model.defence.anchor.defence, AdaptivePlateau)
+
+
+def test_the_theory_of_fc_has_the_papers_constants():
+    learner = fc_rcgp_ucb(
+        GRID, PRIOR, constants="theory", corruptions=3, horizon=200, delta=0.06, norm=1.5
+    )
+    # L_T = norm sqrt(kappa) + sigma sqrt(2 ln(3 T / delta))
+    reach = 1.5 * math.sqrt(2.0) + 0.5 * math.sqrt(2.0 * math.log(3 * 200 / 0.06))
+    assert learner.model.defence.half_width == pytest.approx(reach, rel=1e-12)
+    assert learner.confidence == Enlarged(FiniteUnion(36, 0.02), 3, 1.5)
+    on_a_box = fc_rcgp_ucb(BOX, PRIOR, constants="theory", delta=0.06)
+    assert on_a_box.confidence == CompactUnion(2, delta=0.02)  # T_c = 0: not enlarged
+
+
+def test_the_theory_of_a2_has_the_papers_constants():
+    corruptions, T, delta, norm, shape = 2, 100, 0.3, 1.2, 0.8
+    learner = a2_rcgp_ucb(
+        GRID, PRIOR, constants="theory", corruptions=corruptions, horizon=T, delta=delta,
+        norm=norm, shape=shape,
+    )  # fmt: skip
+    kappa, noise = 2.0, 0.25
+    N_T = math.sqrt(2 * noise * math.log(3 * T / delta))
+    L_A = norm * math.sqrt(kappa) + N_T
+    base = math.sqrt(2 * math.log(36 * T**2 * math.pi**2 / (6 * delta / 3)))
+    ratio = corruptions * kappa / noise
+    psi = math.sqrt(1 + ratio * (1 + ratio))
+    C_1 = math.sqrt(noise / 2) * (
+        math.hypot(L_A, shape)
+        + (norm + base) * math.sqrt(kappa)
+        + 4 * noise / (3 * math.sqrt(3) * shape)
+    )
+    beta_A = (base + math.sqrt(2) * C_1 / noise * math.sqrt(corruptions)) * psi
+    L_R = beta_A * math.sqrt(kappa) + N_T
+    defence = learner.model.defence
+    assert defence.anchor.defence.half_width == pytest.approx(L_A, rel=1e-12)
+    assert defence.half_width == pytest.approx(L_R, rel=1e-12)
+    assert learner.confidence == Enlarged(FiniteUnion(36, delta / 3), corruptions, norm)
+
+
+@pytest.mark.parametrize("recipe", [fc_rcgp_ucb, a2_rcgp_ucb])
+@pytest.mark.parametrize("prior", [None, PRIOR], ids=["fitted", "given"])
+@pytest.mark.parametrize("constants", ["practice", "theory"])
+@pytest.mark.parametrize("corruptions", [0, 3, "distrusted"])
+def test_every_setting_plays(recipe, prior, constants, corruptions):
+    learner = recipe(GRID, prior, constants=constants, corruptions=corruptions, seed=1)
+    for y in (4.0, 1e300, math.nan, 3.0, 4.5):
+        learner.tell(learner.ask().x, y)
+    assert np.isfinite(learner.recommend().mean)
+
+
+def test_an_enlarged_practice_width_counts_the_distrusted():
+    learner = fc_rcgp_ucb(GRID, PRIOR, corruptions="distrusted")
+    assert learner.confidence == Enlarged(Schedule(), "distrusted", 1.0)
+
+
+def test_noise_bound():
+    # sigma 2, T / delta = 1000: 2 sqrt(2 * 6.907755279)
+    assert noise_bound(100, 0.1, 4.0) == pytest.approx(2.0 * math.sqrt(13.815510558), rel=1e-9)
+
+
+def test_one_is_the_unit_of_what_needs_none():
+    assert one(BOX, recipes.gp_ucb(BOX).observations) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("make", [fc_rcgp_ucb, a2_rcgp_ucb], ids=["fc", "a2"])
+def test_with_wide_plateaus_it_is_gp_ucb_choice_by_choice(make):
+    wide = {"half_width": 1e9}
+    if make is a2_rcgp_ucb:
+        wide["anchor_half_width"] = 1e9
+    plain, robust = gp_ucb(GRID, PRIOR, seed=0), make(GRID, PRIOR, **wide, seed=0)
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        a, b = plain.ask(), robust.ask()
+        assert a.arm == b.arm
+        y = 4.0 + np.sin(a.x.sum()) + 0.5 * rng.standard_normal()
+        plain.tell(a.x, y)
+        robust.tell(b.x, y)
