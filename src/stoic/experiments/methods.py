@@ -16,7 +16,7 @@ from stoic.learner import Learner
 from stoic.models import GaussianProcess
 from stoic.policies import UCB
 from stoic.posteriors.fitting import Fitting
-from stoic.posteriors.scales import mean_and_sd, median_and_mad_in_space
+from stoic.posteriors.scales import mean_and_sd, median_and_spread_in_space
 from stoic.simulate import Player
 
 # Okabe and Ito's palette, which people with any colour vision can tell apart.
@@ -99,7 +99,9 @@ def _gp(domain: Domain, threat: Threat, seed: int) -> Player:
 
 
 def _gp_loo(domain: Domain, threat: Threat, seed: int) -> Player:
-    model = GaussianProcess(recipes.family(domain), Trust(), Fitting(scale=median_and_mad_in_space))
+    model = GaussianProcess(
+        recipes.family(domain), Trust(), Fitting(scale=median_and_spread_in_space)
+    )
     return Learner(domain, model, Schedule(), UCB(), seed)
 
 
