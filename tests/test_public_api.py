@@ -26,8 +26,10 @@ PUBLIC = [
     "Prior",
     "Recommendation",
     "Targets",
+    "TuningResult",
     "Waiting",
     "recipes",
+    "tune",
 ]
 MODULES = [
     module.name

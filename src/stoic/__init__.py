@@ -2,16 +2,40 @@
 
     learner = model (prior x defence) x confidence x policy        over a domain
 
-Start with :mod:`stoic.recipes`, or with ``stoic tune`` on the command line.
+Start with :mod:`stoic.recipes`, with :func:`stoic.tune`, or with ``stoic tune`` on the command
+line. The names below are imported when they are first used: ``stoic --help`` needs none of them.
 """
 
-from stoic import recipes
-from stoic.data import Choice, Observations, Outcome, Recommendation, Targets
-from stoic.domains import Box, Finite
-from stoic.learner import Learner
-from stoic.models import GaussianProcess
-from stoic.pending import Waiting
-from stoic.posteriors.prior import Prior
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stoic import recipes
+    from stoic.data import Choice, Observations, Outcome, Recommendation, Targets
+    from stoic.domains import Box, Finite
+    from stoic.learner import Learner
+    from stoic.models import GaussianProcess
+    from stoic.pending import Waiting
+    from stoic.posteriors.prior import Prior
+    from stoic.tuning import TuningResult, tune
+
+_HOMES = {
+    "Box": "domains",
+    "Choice": "data",
+    "Finite": "domains",
+    "GaussianProcess": "models",
+    "Learner": "learner",
+    "Observations": "data",
+    "Outcome": "data",
+    "Prior": "posteriors.prior",
+    "Recommendation": "data",
+    "Targets": "data",
+    "TuningResult": "tuning",
+    "Waiting": "pending",
+    "tune": "tuning",
+}
 
 __all__ = [
     "Box",
@@ -24,7 +48,21 @@ __all__ = [
     "Prior",
     "Recommendation",
     "Targets",
+    "TuningResult",
     "Waiting",
     "recipes",
+    "tune",
 ]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    if name == "recipes":
+        return import_module("stoic.recipes")
+    if name in _HOMES:
+        return getattr(import_module(f"stoic.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'stoic' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

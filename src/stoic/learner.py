@@ -214,8 +214,15 @@ class Learner:
             for row, point in enumerate(points):
                 self._pending.answer(point, None if answered is None else answered[row])
 
-    def recommend(self) -> Recommendation:
+    def recommend(self, width: float | None = 2.0) -> Recommendation:
         """The estimated best: never simply the luckiest observation.
+
+        Parameters
+        ----------
+        width:
+            How pessimistic the lower bound is, in posterior standard deviations. ``None`` takes the
+            confidence's own width, under which the bound has whatever guarantee that has; those
+            widths are made for exploring and are wide.
 
         Raises
         ------
@@ -224,7 +231,8 @@ class Learner:
         """
         if not self._n:
             raise ValueError("Nothing was told yet, so there is nothing to recommend: ask, tell.")
-        band = self._band_since(0)
+        posterior = self._posterior_since(0)
+        band = self._band_since(0) if width is None else Band(posterior, width)
         # A point of which nothing is known but a lie or a crash is not recommended.
         believed = self.trust > 0.0
         x = self.observations.x[believed if believed.any() else slice(None)]

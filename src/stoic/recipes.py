@@ -33,7 +33,7 @@ from stoic.models import GaussianProcess
 from stoic.policies import UCB, Initial, Policy
 from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
 from stoic.posteriors.prior import Prior
-from stoic.posteriors.scales import Scale, mean_and_sd, median_and_mad_in_space
+from stoic.posteriors.scales import Scale, mean_and_sd, median_and_spread_in_space
 
 Constants = Literal["practice", "theory"]
 Seed = int | np.random.Generator | None
@@ -76,14 +76,14 @@ def fc_rcgp_ucb(
     *,
     constants: Constants = "practice",
     half_width: float | Literal["quantile"] | None = None,
-    shape: float = 0.25,
+    shape: float = 1.0,
     unit: Literal["scale", "noise"] = "scale",
     confidence: Confidence | None = None,
     corruptions: float | Literal["distrusted"] = 0,
     horizon: int = 100,
     delta: float = 0.1,
     norm: float = 1.0,
-    scale: Scale = median_and_mad_in_space,
+    scale: Scale = median_and_spread_in_space,
     initial: int = 0,
     retries: int | None = None,
     seed: Seed = None,
@@ -143,6 +143,7 @@ def a2_rcgp_ucb(
     *,
     constants: Constants = "practice",
     anchor_half_width: float | None = None,
+    anchor_shape: float = 1.0,
     half_width: float | None = None,
     shape: float = 0.25,
     unit: Literal["scale", "noise"] = "scale",
@@ -152,7 +153,7 @@ def a2_rcgp_ucb(
     horizon: int = 100,
     delta: float = 0.1,
     norm: float = 1.0,
-    scale: Scale = median_and_mad_in_space,
+    scale: Scale = median_and_spread_in_space,
     initial: int = 0,
     retries: int | None = None,
     seed: Seed = None,
@@ -164,8 +165,10 @@ def a2_rcgp_ucb(
 
     Parameters
     ----------
-    anchor_half_width, half_width:
-        L_A of the anchor and L_R of the acting model.
+    anchor_half_width, anchor_shape, half_width, shape:
+        L_A and c_A of the anchor, L_R and c_R of the acting model. The anchor forgets slowly
+        (large c), so that results that agree with each other come to be believed however far
+        they are from the centre; the acting model drops what disagrees with it quickly.
     prequential:
         Weigh each observation once, by the anchor as it stood before it.
     retries:
@@ -188,7 +191,7 @@ def a2_rcgp_ucb(
         if theory:  # Algorithm 2, line 5: sqrt(beta_A kappa) Psi(T_c) + N_T(delta / 3)
             count = 0.0 if corruptions == "distrusted" else float(corruptions)
             base = _union(domain, delta).at(horizon)
-            c = shape * math.sqrt(noise) if unit == "noise" else shape
+            c = anchor_shape * math.sqrt(noise) if unit == "noise" else anchor_shape
             deviation = (norm + base) * math.sqrt(kappa)
             C_w = influence(anchor_half_width, c, noise, deviation)
             reach = (base + C_w * math.sqrt(count)) * psi(count, kappa, noise)
@@ -197,11 +200,11 @@ def a2_rcgp_ucb(
     anchor_defence: Plateau | AdaptivePlateau
     if prior is None:
         anchor_defence = AdaptivePlateau(
-            anchor_half_width, shape, unit, scale, small_sample=not theory
+            anchor_half_width, anchor_shape, unit, scale, small_sample=not theory
         )
     else:
         in_f: Literal["noise", "value"] = "noise" if unit == "noise" else "value"
-        anchor_defence = Plateau(anchor_half_width, shape, prior.mean, in_f)
+        anchor_defence = Plateau(anchor_half_width, anchor_shape, prior.mean, in_f)
     anchor = GaussianProcess(prior or family(domain), anchor_defence, fitting)
     defence = Anchored(
         anchor, half_width, shape, unit, scale if prior is None else one, prequential

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
 
 import literal
 from stoic.data import Observations
@@ -208,8 +209,8 @@ def test_impossible_numbers_are_refused(arguments, message):
 def test_the_adaptive_plateau_reads_median_deviation_and_quantile():
     observations = some()
     y = observations.observed
-    s = 1.4826 * np.median(np.abs(y - np.median(y)))
-    settled = AdaptivePlateau(2.0, 0.5, "scale").settle(BOX, observations)
+    s = np.median(np.abs(y - np.median(y))) / stats.norm.ppf(0.75)
+    settled = AdaptivePlateau(2.0, 0.5, "scale", small_sample=False).settle(BOX, observations)
     assert_allclose(
         [settled.centre, settled.half_width, settled.shape], [np.median(y), 2 * s, s / 2]
     )
@@ -220,6 +221,18 @@ def test_the_adaptive_plateau_reads_median_deviation_and_quantile():
     assert settled.unit == "noise"
     equal = Observations(observations.x, np.full(30, 7.0), observations.noise)
     assert AdaptivePlateau("quantile").settle(BOX, equal).half_width == pytest.approx(0.1)
+
+
+def test_few_observations_widen_the_plateau_as_student_says():
+    # 2 deviations of a normal distribution; of t with 0.37 (n - 1) degrees of freedom.
+    for n in (2, 8, 30):
+        observations = some(n)
+        scale = AdaptivePlateau(1.0, small_sample=False).settle(BOX, observations).half_width
+        freedom = max(0.37 * (n - 1), 1.0)
+        expected = stats.t.isf(stats.norm.sf(2.0), freedom) * scale
+        assert_allclose(AdaptivePlateau(2.0).settle(BOX, observations).half_width, expected)
+    for huge in (40.0, 1e9, np.inf):  # a probability that underflows
+        assert AdaptivePlateau(huge).settle(BOX, some(8)).half_width == np.inf
 
 
 def test_the_quantile_is_not_moved_by_one_lie():

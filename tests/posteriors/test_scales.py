@@ -3,13 +3,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from scipy import stats
 
 from stoic.data import Observations
 from stoic.domains import Box
-from stoic.posteriors.scales import mean_and_sd, median_and_mad, median_and_mad_in_space
+from stoic.posteriors.scales import mean_and_sd, median_and_mad, median_and_spread_in_space
 
 BOX = Box([10.0, -1.0], [14.0, 1.0])
-SCALES = (mean_and_sd, median_and_mad, median_and_mad_in_space)
+SCALES = (mean_and_sd, median_and_mad, median_and_spread_in_space)
 
 
 def told(observed, x=None):
@@ -25,16 +26,30 @@ def test_median_and_deviation_are_numpys(seed, n):
     y = np.random.default_rng(seed).standard_normal(n)
     location, scale = median_and_mad(BOX, told(y))
     assert_allclose(location, np.median(y))
-    assert_allclose(scale, 1.4826 * np.median(np.abs(y - np.median(y))))
+    assert_allclose(scale, np.median(np.abs(y - np.median(y))) / stats.norm.ppf(0.75))
     assert_allclose(mean_and_sd(BOX, told(y)), (y.mean(), y.std()))
 
 
 def test_points_far_from_each_other_have_one_vote_each():
     y = np.arange(9.0) ** 2
     corners = np.array([[a, b] for a in (10.0, 12.0, 14.0) for b in (-1.0, 0.0, 1.0)])
-    assert_allclose(
-        median_and_mad_in_space(BOX, told(y, corners)), median_and_mad(BOX, told(y)), rtol=1e-9
-    )
+    location, scale = median_and_spread_in_space(BOX, told(y, corners))
+    assert location == np.median(y)
+    # 80 % of nine votes are 7.2, so the eighth smallest deviation, of |N(0, 1)|'s 80 % quantile
+    eighth = np.sort(np.abs(y - location))[7]
+    assert_allclose(scale, eighth / stats.norm.ppf(0.9), rtol=1e-9)
+
+
+def test_the_spread_of_a_search_does_not_collapse_where_most_do_equally_badly():
+    y = np.concatenate([0.1 + 0.001 * np.arange(6), [0.5, 0.7, 0.9]])
+    corners = np.array([[a, b] for a in (10.0, 12.0, 14.0) for b in (-1.0, 0.0, 1.0)])
+    assert median_and_mad(BOX, told(y, corners))[1] < 0.01
+    scale = median_and_spread_in_space(BOX, told(y, corners))[1]
+    assert 10 * 0.002 < scale < 0.9
+    # ... and is bounded by the median deviation, whatever a fifth of the results say.
+    y[6:] = 1e6
+    mad = median_and_mad(BOX, told(y, corners))[1]
+    assert_allclose(median_and_spread_in_space(BOX, told(y, corners))[1], 30.0 * mad, rtol=1e-6)
 
 
 def test_a_crowd_has_one_vote_together():
@@ -44,14 +59,14 @@ def test_a_crowd_has_one_vote_together():
     y = np.concatenate([np.full(20, 9.0) + 0.01 * np.arange(20), [0.0, 1.0, 2.0, 3.0]])
     observations = told(y, np.concatenate([crowd, others]))
     plain, plain_scale = median_and_mad(BOX, observations)
-    fair, fair_scale = median_and_mad_in_space(BOX, observations)
+    fair, fair_scale = median_and_spread_in_space(BOX, observations)
     assert plain > 8.9
     assert 1.9 <= fair <= 3.0
     assert plain_scale < 0.2
     assert fair_scale > 1.0
 
 
-@pytest.mark.parametrize("scale", [median_and_mad, median_and_mad_in_space])
+@pytest.mark.parametrize("scale", [median_and_mad, median_and_spread_in_space])
 @pytest.mark.parametrize("lie", [1e6, 1e300, -1e300, np.inf, -np.inf, np.nan])
 def test_a_lie_in_ten_moves_the_robust_ones_little(scale, lie):
     y = np.random.default_rng(1).standard_normal(40)

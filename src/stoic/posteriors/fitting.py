@@ -169,7 +169,7 @@ def lengthscale_prior(dim: int) -> LogNormal:
 
 # In units of the standardised results: of their variance, and of the number 1.
 NOISE_PRIOR = LogNormal(-4.0, 1.0, 1e-6, 1e1)
-VARIANCE_PRIOR = LogNormal(0.0, 1.0, 5e-2, 5e1)
+VARIANCE_PRIOR = LogNormal(0.0, 1.0, 5e-2, 1e3)
 OFFSET_PRIOR = LogNormal(0.0, 1.0, 1e-2, 1e2)
 
 _SCALES = (1e-70, 1e70)  # beyond, squares of variances would underflow or overflow

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+from scipy import special
 
 from stoic.data import Array, Observations
 from stoic.domains import Domain
 from stoic.linalg import squared_distances
-
-_NORMAL = 1.4826  # of a normal distribution, standard deviation / median absolute deviation
 
 
 class Scale(Protocol):
@@ -29,67 +28,79 @@ def mean_and_sd(domain: Domain, observations: Observations) -> tuple[float, floa
         mean, sd = float(np.mean(finite)), float(np.std(finite))
     if not (np.isfinite(mean) and np.isfinite(sd)):  # the sums overflowed
         return median_and_mad(domain, observations)
-    return mean, _within(sd) if sd > 0.0 else 1.0
+    return mean, min(max(sd, 1e-300), 1e300) if sd > 0.0 else 1.0
 
 
 def median_and_mad(domain: Domain, observations: Observations) -> tuple[float, float]:
     """Median, and 1.4826 times the median absolute deviation from it: one result, one vote."""
-    return _weighted(observations.observed, np.ones(len(observations)))
+    centre, deviations, votes = _centred(observations.observed, np.ones(len(observations)))
+    return centre, _spread(deviations, votes, 0.5)
 
 
-def median_and_mad_in_space(domain: Domain, observations: Observations) -> tuple[float, float]:
-    """As ``median_and_mad``, but one neighbourhood, one vote.
+def median_and_spread_in_space(domain: Domain, observations: Observations) -> tuple[float, float]:
+    """A weighted median and a weighted quantile of the deviations from it, for searches.
 
-    A search that works evaluates the same good region again and again, so the plain median tends to
-    the maximum and the plain deviation to the noise, and everything learned elsewhere would look
-    like an outlier. Here each result votes with weight 1 / sum_j exp(-|u_i - u_j|^2 / (2 h^2)),
-    with u in widths of the domain and h = 0.1 sqrt(d).
+    One neighbourhood, one vote: a search that works evaluates the same good region again and again,
+    so the plain median tends to the maximum and the plain deviation to the noise, and everything
+    learned elsewhere would look like an outlier. Each result votes with the weight
+    1 / sum_j exp(-|u_i - u_j|^2 / (2 h^2)), with u in widths of the domain and h = 0.1 sqrt(d).
+
+    The scale is the 80 % quantile of |y - median| (as a multiple of a normal distribution's), since
+    where most settings do equally badly the median deviation is noise, and every good setting would
+    look like an outlier. It is at most 30 times the scale by the median deviation, so that it has a
+    bound as long as less than half of the votes lie.
     """
     u = observations.x / domain.widths
     h = 0.1 * np.sqrt(domain.dim)
     crowd = np.exp(squared_distances(u, u) / (-2.0 * h**2)).sum(axis=1)
-    return _weighted(observations.observed, 1.0 / crowd)
+    centre, deviations, votes = _centred(observations.observed, 1.0 / crowd)
+    broad = _spread(deviations, votes, 0.8)
+    if len(votes) and _quantile(deviations, votes, 0.5) > 0.0:
+        return centre, min(broad, 30.0 * _spread(deviations, votes, 0.5))
+    return centre, broad
 
 
-def _weighted(observed: Array, votes: Array) -> tuple[float, float]:
-    """Weighted median, and 1.4826 times the weighted median absolute deviation from it.
+def _centred(observed: Array, votes: Array) -> tuple[float, Array, Array]:
+    """Weighted median of what is known, absolute deviations from it, and their votes.
 
-    nan has no vote; infinities have one. Where more than half of the votes agree exactly the
-    deviation is 0; then the median of the others' deviations decides, and 1 if there are none.
+    nan has no vote; infinities have one.
     """
     known = ~np.isnan(observed)
     observed, votes = observed[known], votes[known]
     if not np.isfinite(observed).any():
-        return 0.0, 1.0
-    centre = _median(observed, votes)
+        return 0.0, np.empty(0), np.empty(0)
+    centre = _quantile(observed, votes, 0.5)
     with np.errstate(over="ignore", invalid="ignore"):
-        deviations = np.abs(observed - centre)
-    spread = _median(deviations, votes)
+        return centre, np.abs(observed - centre), votes
+
+
+def _spread(deviations: Array, votes: Array, share: float) -> float:
+    """The deviation that ``share`` of the votes stay below, over that of a normal distribution.
+
+    Where so many agree exactly that it is 0, the median of the others' deviations decides, and 1 if
+    there are none.
+    """
+    if not len(votes):
+        return 1.0
+    spread = _quantile(deviations, votes, share) / float(special.ndtri(0.5 + 0.5 * share))
     if not spread > 0.0:
         others = (deviations > 0.0) & np.isfinite(deviations)
-        if not others.any():
-            return centre, 1.0
-        return centre, _within(_median(deviations[others], votes[others]))
-    return centre, _within(_NORMAL * spread)
+        spread = _quantile(deviations[others], votes[others], 0.5) if others.any() else 1.0
+    return min(max(spread, 1e-300), 1e300)  # where multiples of it are numbers too
 
 
-def _within(spread: float) -> float:
-    """``spread``, moved to where multiples of it are numbers too."""
-    return min(max(spread, 1e-300), 1e300)
-
-
-def _median(values: Array, votes: Array) -> float:
-    """The weighted median, halfway where the votes tie; finite if any value is."""
+def _quantile(values: Array, votes: Array, share: float) -> float:
+    """The weighted quantile, halfway where the votes tie; finite if any value is."""
     order = np.argsort(values, kind="stable")
     values, total = values[order], np.cumsum(votes[order])
-    half = 0.5 * total[-1]
-    low = int(np.searchsorted(total, half * (1.0 - 1e-12)))
-    high = int(np.searchsorted(total, half * (1.0 + 1e-12)))
+    mark = share * total[-1]
+    low = int(np.searchsorted(total, mark * (1.0 - 1e-12)))
+    high = int(np.searchsorted(total, mark * (1.0 + 1e-12)))
     pair = values[[low, min(high, len(values) - 1)]]
     finite = pair[np.isfinite(pair)]
     if len(finite) == 2:
         return float(0.5 * finite[0] + 0.5 * finite[1])
     if len(finite) == 1:
         return float(finite[0])
-    finite = values[np.isfinite(values)]  # more than half of the votes are infinite
+    finite = values[np.isfinite(values)]  # so many votes are infinite
     return float(finite[-1] if pair[0] > 0.0 else finite[0])
