@@ -30,10 +30,10 @@ LAYERS = (
     "environment",
     "simulate",
     "testing",
-    "",  # stoic/__init__.py: what `import stoic` gives
     "experiments",
     "integrations",
     "tuning",
+    "",  # stoic/__init__.py: what users import; here everything is imported from its own home
     "cli",
     "__main__",
 )

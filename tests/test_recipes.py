@@ -80,7 +80,7 @@ def test_the_theory_of_a2_has_the_papers_constants():
     corruptions, T, delta, norm, shape = 2, 100, 0.3, 1.2, 0.8
     learner = a2_rcgp_ucb(
         GRID, PRIOR, constants="theory", corruptions=corruptions, horizon=T, delta=delta,
-        norm=norm, shape=shape,
+        norm=norm, anchor_shape=shape, shape=0.3,
     )  # fmt: skip
     kappa, noise = 2.0, 0.25
     N_T = math.sqrt(2 * noise * math.log(3 * T / delta))
