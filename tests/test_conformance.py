@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from stoic import testing
+from stoic.adversaries import ATTACKS, Adversary, Clairvoyant, Frequency, Replace, Unlimited
 from stoic.confidence import (
     WIDTHS,
     BoundedNoise,
@@ -40,6 +41,7 @@ from stoic.models import GaussianProcess
 from stoic.policies import POLICIES, UCB, Initial
 from stoic.posteriors import Prior
 from stoic.posteriors.fitting import Fitting
+from stoic.problems import forrester, hosaki
 from stoic.recipes import RECIPES, one
 
 DOMAINS = testing.example_domains()
@@ -82,6 +84,16 @@ ARGUMENTS = {
     ],
     Initial: lambda domain: [{"then": UCB(), "n": 4}, {"then": Initial(UCB(), 2), "n": 40}],
     UCB: lambda domain: [{}, {"retries": 1}],
+    Clairvoyant: lambda domain: [
+        {
+            "optimum": domain.sample(1, np.random.default_rng(5))[0],
+            "near": 0.3,
+            "far": 0.6,
+            "low": -10.0,
+            "high": math.inf,
+        },
+    ],
+    Replace: lambda domain: [{"values": {1: math.nan, 2: 1e300, 7: -math.inf}}],
     Polynomial: lambda domain: [{"degree": 3, "offset": 0.7, "linear": Linear(8.0)}],
     Precomputed: lambda domain: [{"matrix": np.array([[2.0, 0.5], [0.5, 1.0]])}],
     Sum: lambda domain: [{"first": RBF(3.0), "second": Scaled(Linear(np.array([4.0, 2.0])), 2.0)}],
@@ -106,7 +118,7 @@ def named(parts):
     ]
 
 
-@pytest.mark.parametrize("part", [*DEFENCES, *WIDTHS, *POLICIES, *KERNELS])
+@pytest.mark.parametrize("part", [*DEFENCES, *WIDTHS, *POLICIES, *KERNELS, *ATTACKS])
 def test_every_part_can_be_built(part):
     try:
         assert examples(part)
@@ -163,6 +175,14 @@ def test_widths(part, k, domain):
 @pytest.mark.parametrize(("part", "k"), named(POLICIES))
 def test_policies(part, k):
     testing.check_policy(examples(part)[k])
+
+
+@pytest.mark.parametrize("problem", [forrester(), hosaki()], ids=lambda problem: problem.name)
+@pytest.mark.parametrize(("part", "k"), named(ATTACKS))
+def test_adversaries(part, k, problem):
+    attack = examples(part, problem.domain)[k]
+    for budget in (Unlimited(), Frequency(0), Frequency(4), Frequency(2, releases=(3, 8))):
+        testing.check_adversary(Adversary(attack, budget), problem)
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
