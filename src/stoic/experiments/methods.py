@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from stoic import recipes
-from stoic.confidence import Schedule
 from stoic.data import Array, Choice, Recommendation
-from stoic.defences import Trust
 from stoic.domains import Domain
-from stoic.learner import Learner
-from stoic.models import GaussianProcess
-from stoic.policies import UCB
-from stoic.posteriors.fitting import Fitting
-from stoic.posteriors.scales import mean_and_sd, median_and_spread_in_space
+from stoic.posteriors.scales import mean_and_sd
 from stoic.simulate import Player
 
 # Okabe and Ito's palette, which people with any colour vision can tell apart.
@@ -99,10 +94,7 @@ def _gp(domain: Domain, threat: Threat, seed: int) -> Player:
 
 
 def _gp_loo(domain: Domain, threat: Threat, seed: int) -> Player:
-    model = GaussianProcess(
-        recipes.family(domain), Trust(), Fitting(scale=median_and_spread_in_space)
-    )
-    return Learner(domain, model, Schedule(), UCB(), seed)
+    return recipes.fc_rcgp_ucb(domain, half_width=math.inf, seed=seed)  # all weights are equal
 
 
 def _fc(domain: Domain, threat: Threat, seed: int) -> Player:
