@@ -280,8 +280,9 @@ class Learner:
         if posterior is None or posterior.n != self._n - row:
             window = self.observations.window(row) if row else self.observations
             posterior = self.model(self.domain, window, posterior)
-            # One window at a time: an abandoned one is not needed again.
-            self._posteriors = {row: posterior}
+            if row not in self._posteriors:
+                self._posteriors.clear()  # one window at a time: an abandoned one is not needed
+            self._posteriors[row] = posterior
         return posterior
 
     def _part(self, among: object) -> Domain | Among:

@@ -47,8 +47,8 @@ class Pending:
         Without a ``choice`` that is the oldest choice of the same point, or, if nobody chose this
         point, the oldest of all: something was executed a little elsewhere.
         """
-        if len(self._choices) == 1 and choice is None:
-            (only,) = self._choices.values()
+        if choice is None and len(self._choices) == 1:
+            _, only = self._choices.popitem()
             self.clear()
             return only
         for new in self._unfiled:
@@ -71,7 +71,8 @@ class Pending:
     def clear(self) -> None:
         """None of them will ever be told."""
         self._choices.clear()
-        self._at.clear()
+        if self._at:
+            self._at.clear()
         self._unfiled.clear()
 
 

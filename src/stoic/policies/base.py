@@ -120,4 +120,4 @@ class Policy(ABC):
 
 def choice_of(peak: Peak, **notes: object) -> Choice:
     """The choice that a peak stands for."""
-    return Choice(peak.x, peak.arm, notes)
+    return Choice(peak.x, peak.arm, notes) if notes else Choice(peak.x, peak.arm)

@@ -19,8 +19,9 @@ class UpperBound(NamedTuple):
     band: Band
 
     def on(self, points: Finite) -> Array:
-        mean, std = self.band.posterior.on(points)
-        return mean + self.band.width * std
+        band = self.band
+        mean, std = band.posterior.on(points)
+        return mean + band.width * std
 
     def __call__(self, x: Array) -> Array:
         mean, std = self.band.posterior.predict(x)

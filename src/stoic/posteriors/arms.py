@@ -45,20 +45,18 @@ class Arms:
         As in :class:`stoic.posteriors.base.Posterior`.
     mean, variance:
         Of f on all arms, both (N,).
-    counts:
-        Plays of each arm that were in the solve, shape (N,).
     """
 
     __slots__ = (
         "_C",
         "_played",
+        "_plays",
         "_precision",
         "_refresh",
         "_row",
         "_slot",
         "_std",
         "_total",
-        "counts",
         "distrusted",
         "domain",
         "information",
@@ -79,9 +77,9 @@ class Arms:
         self.information = 0.0
         self.mean = np.full(N, prior.mean)
         self.variance: Array = prior.kernel.diagonal(domain.points).astype(float)
-        self.counts: Integers = np.zeros(N, dtype=np.intp)
         self._C = np.empty((min(_ROWS, N), N))
         self._played: list[int] = []
+        self._plays: list[int] = []
         self._precision: list[float] = []  # sum of 1 / noise over the plays of each played arm
         self._total: list[float] = []  # sum of (value - prior mean) / noise over the same
         self._refresh = _REFRESH
@@ -105,7 +103,7 @@ class Arms:
         np.add.at(total, rows, weights * targets.values[kept])
         if len(arms):
             self._solve(arms, precision, total / precision)
-            self.counts[arms] = np.bincount(rows, minlength=len(arms))
+            self._plays = np.bincount(rows, minlength=len(arms)).tolist()
         self.n = len(observations)
         self._refresh = max(2 * self.n, _REFRESH)
         self.distrusted = int(np.count_nonzero(targets.trust < 1.0))
@@ -159,18 +157,17 @@ class Arms:
         slot = self._slot.get(arm)
         if slot is None:
             slot = self._admit(arm)
-        row = self._row
-        row[:] = self._C[slot]
-        U = len(self._played)
-        own = float(row[arm])
+        C, row, scratch = self._C[: len(self._played)], self._row, self._std
+        row[:] = C[slot]
+        own = row.item(arm)
         gain = 1.0 / (noise + own)
-        column = self._C[:U, arm] * gain
-        linalg.subtract_outer(self._C[:U], column, row, 1.0)
-        self.mean += row * ((value - float(self.mean[arm])) * gain)
+        linalg.subtract_outer(C, C[:, arm].copy(), row, gain)
+        np.multiply(row, (value - self.mean.item(arm)) * gain, out=scratch)
+        self.mean += scratch
         np.multiply(row, row, out=row)
         row *= gain
         self.variance -= row
-        self.counts[arm] += 1
+        self._plays[slot] += 1
         self._precision[slot] += 1.0 / noise
         self._total[slot] += (value - self.prior.mean) / noise
         self.information += 0.5 * math.log1p(max(own, 0.0) / noise)
@@ -197,6 +194,7 @@ class Arms:
         row = self._covariance(arm)
         self._C[U] = row
         self._played.append(arm)
+        self._plays.append(0)
         self._precision.append(0.0)
         self._total.append(0.0)
         self._slot[arm] = U
@@ -225,6 +223,13 @@ class Arms:
             self._refresh = min(self._refresh, self.n + U)
         row[self._played] = known
         return row
+
+    @property
+    def counts(self) -> Integers:
+        """Plays of each arm that were in the solve, shape (N,)."""
+        counts: Integers = np.zeros(len(self.domain), dtype=np.intp)
+        counts[self._played] = self._plays
+        return counts
 
     @property
     def kappa(self) -> float:

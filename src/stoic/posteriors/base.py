@@ -23,7 +23,7 @@ def as_told(observations: Observations, prior: Prior) -> Targets:
     noise = observations.own_noise(prior.noise)
     finite = np.isfinite(values)
     trust = finite.astype(float)
-    if finite.all():
+    if np.count_nonzero(finite) == len(values):
         return Targets(values, noise, trust)
     return Targets(np.where(finite, values, prior.mean), np.where(finite, noise, np.inf), trust)
 
