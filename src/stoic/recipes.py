@@ -207,7 +207,13 @@ def a2_rcgp_ucb(
         anchor_defence = Plateau(anchor_half_width, anchor_shape, prior.mean, in_f)
     anchor = GaussianProcess(prior or family(domain), anchor_defence, fitting)
     defence = Anchored(
-        anchor, half_width, shape, unit, scale if prior is None else one, prequential
+        anchor,
+        half_width,
+        shape,
+        unit,
+        scale if prior is None else one,
+        small_sample=prior is None and not theory,
+        prequential=prequential,
     )
     model = GaussianProcess(prior or family(domain), defence, fitting)
     width = _width(domain, confidence, theory, corruptions, delta, norm)

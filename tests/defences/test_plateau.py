@@ -229,7 +229,7 @@ def test_few_observations_widen_the_plateau_as_student_says():
         observations = some(n)
         scale = AdaptivePlateau(1.0, small_sample=False).settle(BOX, observations).half_width
         freedom = max(0.37 * (n - 1), 1.0)
-        expected = stats.t.isf(stats.norm.sf(2.0), freedom) * scale
+        expected = 2.0 * stats.t.isf(stats.norm.sf(3.0), freedom) / 3.0 * scale
         assert_allclose(AdaptivePlateau(2.0).settle(BOX, observations).half_width, expected)
     for huge in (40.0, 1e9, np.inf):  # a probability that underflows
         assert AdaptivePlateau(huge).settle(BOX, some(8)).half_width == np.inf

@@ -9,7 +9,7 @@ import numpy as np
 
 from stoic.data import Array, Observations, Targets
 from stoic.defences.base import Defence
-from stoic.defences.plateau import NEGLIGIBLE, Plateau
+from stoic.defences.plateau import NEGLIGIBLE, Plateau, small_sample_factor
 from stoic.domains import Domain
 from stoic.posteriors.base import Model, Posterior, Stance
 from stoic.posteriors.prior import Prior
@@ -37,6 +37,9 @@ class Anchored(Defence):
         ``"scale"`` or ``"noise"``.
     scale:
         What one unit is: a robust scale of the observations by default, or a fixed one.
+    small_sample:
+        Whether the half-width is multiplied by
+        :func:`~stoic.defences.plateau.small_sample_factor`.
     prequential:
         Weigh each row once.
     negligible:
@@ -57,6 +60,7 @@ class Anchored(Defence):
     unit: Literal["scale", "noise"] = "noise"
     scale: Scale = median_and_mad
     prequential: bool = False
+    small_sample: bool = False
     negligible: float = NEGLIGIBLE
 
     @property
@@ -72,27 +76,33 @@ class Anchored(Defence):
         known = observations.until(max(len(observations) - 1, 0))
         anchor = self.anchor(domain, known, None if earlier is None else earlier.anchor)
         centre = anchor.predict(observations.x)[0] if len(observations) else np.empty(0)
-        return self._about(centre, self.scale(domain, observations)[1], anchor)
+        return self._about(centre, self.scale(domain, observations)[1], self._widen(known), anchor)
 
     def _one_by_one(
         self, domain: Domain, observations: Observations, earlier: Settled | None
     ) -> Settled:
         rows = 0 if earlier is None else len(np.asarray(earlier.plateau.centre))
         anchor: Posterior | None = None if earlier is None else earlier.anchor
-        centres, scales = [], []
+        centres, scales, factors = [], [], []
         for row in range(rows, len(observations)):
             known = observations.until(row)
             anchor = self.anchor(domain, known, anchor)
             centres.append(float(anchor.predict(observations.x[[row]])[0][0]))
             scales.append(self.scale(domain, known)[1])
+            factors.append(self._widen(known))
         if anchor is None:
             anchor = self.anchor(domain, observations, None)
-        settled = self._about(np.array(centres), np.array(scales), anchor)
+        settled = self._about(np.array(centres), np.array(scales), np.array(factors), anchor)
         return settled if earlier is None else earlier.followed_by(settled)
 
-    def _about(self, centre: Array, scale: float | Array, anchor: Posterior) -> Settled:
+    def _widen(self, known: Observations) -> float:
+        return small_sample_factor(known) if self.small_sample else 1.0
+
+    def _about(
+        self, centre: Array, scale: float | Array, factor: float | Array, anchor: Posterior
+    ) -> Settled:
         plateau = Plateau(
-            self.half_width * scale,
+            self.half_width * scale * factor,
             self.shape * (scale / scale if self.unit == "noise" else scale),
             centre,
             "noise" if self.unit == "noise" else "value",
