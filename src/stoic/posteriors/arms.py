@@ -100,17 +100,17 @@ class Arms:
         weights = 1.0 / targets.noise[kept]
         precision, total = np.zeros(len(arms)), np.zeros(len(arms))
         np.add.at(precision, rows, weights)
-        np.add.at(total, rows, weights * targets.values[kept])
+        np.add.at(total, rows, weights * (targets.values[kept] - prior.mean))
         if len(arms):
-            self._solve(arms, precision, total / precision)
+            self._solve(arms, precision, total)
             self._plays = np.bincount(rows, minlength=len(arms)).tolist()
         self.n = len(observations)
         self._refresh = max(2 * self.n, _REFRESH)
         self.distrusted = int(np.count_nonzero(targets.trust < 1.0))
         return self
 
-    def _solve(self, arms: Integers, precision: Array, values: Array) -> None:
-        """Mean, variance, C and information from one value and precision for each of ``arms``."""
+    def _solve(self, arms: Integers, precision: Array, total: Array) -> None:
+        """Mean, variance, C and information from the sums over the plays of each of ``arms``."""
         points, U = self.domain.points, len(arms)
         if len(self._C) < U:
             self._C = np.empty((min(1 << max(U, _ROWS).bit_length(), len(points)), len(points)))
@@ -118,7 +118,7 @@ class Arms:
         root = np.sqrt(precision)[:, None]
         K = self.prior.kernel(points[arms], points[arms])
         L = linalg.cholesky(np.eye(U) + root * K * root.T)
-        beta = root[:, 0] * linalg.cholesky_solve(L, root[:, 0] * (values - self.prior.mean))
+        beta = root[:, 0] * linalg.cholesky_solve(L, total / root[:, 0])
         for part in _blocks(len(points)):
             K = self.prior.kernel(points[arms], points[part])
             self.mean[part] = self.prior.mean + beta @ K
@@ -130,7 +130,7 @@ class Arms:
         self.information = float(np.log(np.diagonal(L)).sum())
         self._played = arms.tolist()
         self._precision = precision.tolist()
-        self._total = (precision * (values - self.prior.mean)).tolist()
+        self._total = total.tolist()
         self._slot = {arm: slot for slot, arm in enumerate(self._played)}
 
     def extend(self, stance: Stance, observations: Observations, targets: Targets) -> Arms:
@@ -179,9 +179,8 @@ class Arms:
 
         It costs O(U^2 N), as much as U updates, and comes after twice as many rows as last time.
         """
-        precision = np.array(self._precision)
-        values = self.prior.mean + np.array(self._total) / precision
-        self._solve(np.array(self._played, dtype=np.intp), precision, values)
+        played = np.array(self._played, dtype=np.intp)
+        self._solve(played, np.array(self._precision), np.array(self._total))
         self._refresh = 2 * self.n
 
     def _admit(self, arm: int) -> int:
