@@ -12,6 +12,9 @@ from stoic.confidence.base import Confidence
 from stoic.defences.plateau import Plateau
 from stoic.posteriors.base import Posterior
 
+# Where a scale of 1e300 makes the bound infinite, the largest deviation decides all the same.
+_WIDEST = 1e100
+
 
 @runtime_checkable
 class _HasPlateau(Protocol):
@@ -100,4 +103,4 @@ class Enlarged:
         deviation = (self.norm + base) * math.sqrt(kappa)
         C_w = influence(half_width, shape, noise, deviation)
         factor = psi(corruptions, kappa, noise) if self.variance else 1.0
-        return (base + C_w * math.sqrt(corruptions)) * factor
+        return min((base + C_w * math.sqrt(corruptions)) * factor, _WIDEST)
