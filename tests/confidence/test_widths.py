@@ -201,6 +201,14 @@ def test_it_takes_the_plateau_of_the_defence_that_settled():
         assert Enlarged(Fixed(2.0), 1)(anchored, 4) == pytest.approx(expected, rel=1e-12)
 
 
+def test_a_scale_beyond_all_reason_gives_a_wide_band_and_not_an_infinite_one():
+    believed = posterior((0.1, 0.2), defence=Plateau(1e300, 1e-300))
+    assert math.isfinite(Enlarged(Fixed(2.0), 2)(believed, 3))
+    assert Enlarged(Fixed(2.0), 2)(believed, 3) >= 1e50
+    endless = posterior((0.1, 0.2), defence=Plateau(math.inf, 1.0))
+    assert math.isfinite(Enlarged(Fixed(2.0), 2)(endless, 3))
+
+
 def test_before_the_first_observation_nothing_was_corrupted():
     anchor = GaussianProcess(Prior(Scaled(RBF(0.3), 2.0), 0.5), Plateau(1.0, 1.0))
     nothing = posterior((), (), defence=Anchored(anchor, prequential=True))

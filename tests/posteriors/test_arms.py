@@ -186,6 +186,17 @@ def test_a_kernel_that_knows_nothing_about_an_arm_with_certainty():
     assert_allclose(posterior.mean, 4.0 / (2.0 + 1e-4), rtol=1e-9)
 
 
+def test_sums_are_of_residuals_so_that_a_location_of_1e300_is_one_like_any():
+    prior = Prior(Matern52(2.0), 0.1, 1e300)
+    observations = told(GRID, [1, 5, 5], [1e300, 1e300, 1e300], np.full(3, 1e-9))
+    for posterior in (
+        conditioned(prior, GRID, observations),
+        observed_one_by_one(prior, GRID, observations),
+    ):
+        assert_array_equal(posterior.mean, np.full(100, 1e300))
+        assert posterior.std[5] < 1e-4
+
+
 def test_copies_are_independent():
     prior = Prior(Matern52(2.0), 0.1)
     posterior, _ = campaign(prior, GRID, 20, "random")
