@@ -1,9 +1,10 @@
-"""One lie among thirty: the default learner hardly notices, whatever its size and sign."""
+"""One lie among thirty: the sampler's learner hardly notices, whatever its size and sign."""
 
 import numpy as np
 import pytest
 
 from stoic import Learner, recipes
+from stoic.integrations.optuna import robust
 from stoic.problems import SMOOTH
 from stoic.problems.synthetic import Synthetic
 
@@ -20,7 +21,7 @@ def design(problem: Synthetic, seed: int) -> tuple[np.ndarray, np.ndarray, np.nd
 
 
 def told(problem: Synthetic, x: np.ndarray, y: np.ndarray) -> Learner:
-    learner = recipes.a2_rcgp_ucb(problem.domain, retries=1, seed=0)
+    learner = robust(problem.domain)
     learner.tell(x, y)
     return learner
 

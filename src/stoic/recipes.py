@@ -33,7 +33,7 @@ from stoic.models import GaussianProcess
 from stoic.policies import UCB, Initial, Policy
 from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
 from stoic.posteriors.prior import Prior
-from stoic.posteriors.scales import Scale, mean_and_sd, median_and_spread_in_space
+from stoic.posteriors.scales import Scale, mean_and_sd, median_and_mad_in_space
 
 Constants = Literal["practice", "theory"]
 Seed = int | np.random.Generator | None
@@ -76,14 +76,14 @@ def fc_rcgp_ucb(
     *,
     constants: Constants = "practice",
     half_width: float | Literal["quantile"] | None = None,
-    shape: float = 1.0,
+    shape: float = 0.25,
     unit: Literal["scale", "noise"] = "scale",
     confidence: Confidence | None = None,
     corruptions: float | Literal["distrusted"] = 0,
     horizon: int = 100,
     delta: float = 0.1,
     norm: float = 1.0,
-    scale: Scale = median_and_spread_in_space,
+    scale: Scale = median_and_mad_in_space,
     initial: int = 0,
     retries: int | None = None,
     seed: Seed = None,
@@ -143,17 +143,18 @@ def a2_rcgp_ucb(
     *,
     constants: Constants = "practice",
     anchor_half_width: float | None = None,
-    anchor_shape: float = 1.0,
+    anchor_shape: float | None = None,
     half_width: float | None = None,
     shape: float = 0.25,
     unit: Literal["scale", "noise"] = "scale",
     prequential: bool = False,
+    small_sample: bool = False,
     confidence: Confidence | None = None,
     corruptions: float | Literal["distrusted"] = 0,
     horizon: int = 100,
     delta: float = 0.1,
     norm: float = 1.0,
-    scale: Scale = median_and_spread_in_space,
+    scale: Scale = median_and_mad_in_space,
     initial: int = 0,
     retries: int | None = None,
     seed: Seed = None,
@@ -166,11 +167,13 @@ def a2_rcgp_ucb(
     Parameters
     ----------
     anchor_half_width, anchor_shape, half_width, shape:
-        L_A and c_A of the anchor, L_R and c_R of the acting model. The anchor forgets slowly
-        (large c), so that results that agree with each other come to be believed however far
-        they are from the centre; the acting model drops what disagrees with it quickly.
+        L_A and c_A of the anchor, L_R and c_R of the acting model; c_A is c_R by default. An anchor
+        that forgets more slowly (a larger c_A) comes to believe results that agree with each other
+        however far they are from the centre.
     prequential:
         Weigh each observation once, by the anchor as it stood before it.
+    small_sample:
+        Whether the acting plateau is wider while observations are few, as the anchor's is.
     retries:
         How often a place whose results are not believed is asked again, see
         :class:`~stoic.policies.ucb.UCB`.
@@ -182,6 +185,8 @@ def a2_rcgp_ucb(
     each observation on the acting model is bounded, given the centre.
     """
     theory = constants == "theory"
+    if anchor_shape is None:
+        anchor_shape = shape
     kappa, noise = _kappa(domain, prior)
     bound = noise_bound(horizon, delta / 3.0, noise)
     if anchor_half_width is None:
@@ -212,7 +217,7 @@ def a2_rcgp_ucb(
         shape,
         unit,
         scale if prior is None else one,
-        small_sample=prior is None and not theory,
+        small_sample=small_sample,
         prequential=prequential,
     )
     model = GaussianProcess(prior or family(domain), defence, fitting)

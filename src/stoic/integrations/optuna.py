@@ -23,6 +23,7 @@ from stoic.domains import Domain
 from stoic.integrations.spaces import Encoding
 from stoic.learner import Learner
 from stoic.posteriors.cavity import given_the_others
+from stoic.posteriors.scales import median_and_spread_in_space
 
 Recipe = Callable[[Domain], Learner]
 
@@ -30,8 +31,20 @@ NOISE = "stoic:noise"  # user attribute: noise variance told with a trial's valu
 
 
 def robust(domain: Domain) -> Learner:
-    """What the sampler uses unless told otherwise: A2-RCGP-UCB, with one retry after a crash."""
-    return recipes.a2_rcgp_ucb(domain, retries=1)
+    """What the sampler uses unless told otherwise: A2-RCGP-UCB, tuned for objectives at large.
+
+    People's objectives have cliffs, and regions where every setting does equally badly. So the
+    scale is broad, the anchor comes to believe what agrees, and a young study distrusts less: a
+    little of the robustness to lies of moderate size for not taking a good setting for a lie. A
+    place that crashes is asked once more.
+    """
+    return recipes.a2_rcgp_ucb(
+        domain,
+        anchor_shape=1.0,
+        scale=median_and_spread_in_space,
+        small_sample=True,
+        retries=1,
+    )
 
 
 class StoicSampler(BaseSampler):

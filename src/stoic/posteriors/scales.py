@@ -37,27 +37,38 @@ def median_and_mad(domain: Domain, observations: Observations) -> tuple[float, f
     return centre, _spread(deviations, votes, 0.5)
 
 
-def median_and_spread_in_space(domain: Domain, observations: Observations) -> tuple[float, float]:
-    """A weighted median and a weighted quantile of the deviations from it, for searches.
+def median_and_mad_in_space(domain: Domain, observations: Observations) -> tuple[float, float]:
+    """As ``median_and_mad``, but one neighbourhood, one vote.
 
-    One neighbourhood, one vote: a search that works evaluates the same good region again and again,
-    so the plain median tends to the maximum and the plain deviation to the noise, and everything
-    learned elsewhere would look like an outlier. Each result votes with the weight
+    A search that works evaluates the same good region again and again, so the plain median tends to
+    the maximum and the plain deviation to the noise, and everything learned elsewhere would look
+    like an outlier. Here each result votes with the weight
     1 / sum_j exp(-|u_i - u_j|^2 / (2 h^2)), with u in widths of the domain and h = 0.1 sqrt(d).
-
-    The scale is the 80 % quantile of |y - median| (as a multiple of a normal distribution's), since
-    where most settings do equally badly the median deviation is noise, and every good setting would
-    look like an outlier. It is at most 30 times the scale by the median deviation, so that it has a
-    bound as long as less than half of the votes lie.
     """
-    u = observations.x / domain.widths
-    h = 0.1 * np.sqrt(domain.dim)
-    crowd = np.exp(squared_distances(u, u) / (-2.0 * h**2)).sum(axis=1)
-    centre, deviations, votes = _centred(observations.observed, 1.0 / crowd)
+    centre, deviations, votes = _centred(observations.observed, _votes(domain, observations))
+    return centre, _spread(deviations, votes, 0.5)
+
+
+def median_and_spread_in_space(domain: Domain, observations: Observations) -> tuple[float, float]:
+    """As ``median_and_mad_in_space``, with the 80 % quantile of the deviations as the scale.
+
+    Where most settings do equally badly the median deviation is noise, and every good setting would
+    look like an outlier. A broader quantile believes them, and lies of moderate size with them. It
+    is at most 30 times the scale by the median deviation, so that it has a bound as long as less
+    than half of the votes lie.
+    """
+    centre, deviations, votes = _centred(observations.observed, _votes(domain, observations))
     broad = _spread(deviations, votes, 0.8)
     if len(votes) and _quantile(deviations, votes, 0.5) > 0.0:
         return centre, min(broad, 30.0 * _spread(deviations, votes, 0.5))
     return centre, broad
+
+
+def _votes(domain: Domain, observations: Observations) -> Array:
+    """The vote of each result, shape (n,): shared with the results that crowd around it."""
+    u = observations.x / domain.widths
+    h = 0.1 * np.sqrt(domain.dim)
+    return np.asarray(1.0 / np.exp(squared_distances(u, u) / (-2.0 * h**2)).sum(axis=1))
 
 
 def _centred(observed: Array, votes: Array) -> tuple[float, Array, Array]:
