@@ -119,7 +119,7 @@ class StoicSampler(BaseSampler):
         fixed = {
             name: value
             for name, value in trial.system_attrs.get("fixed_params", {}).items()
-            if name in search_space
+            if campaign.encoding.admits(name, value)
         }
         rng = np.random.default_rng([self._seed, trial.number])
         return campaign.ask(trials, trial.number, fixed, rng)

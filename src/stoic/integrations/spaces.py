@@ -66,10 +66,12 @@ class Coordinate:
         return [float((self._scaled(value) - low) / (high - low))]
 
     def decode(self, point: Array) -> Any:
-        d = self.distribution
+        d, u = self.distribution, float(point[self.column])
         low, high = self._ends()
-        value = low + float(point[self.column]) * (high - low)
+        value = low + u * (high - low)
         value = float(np.exp(value)) if d.log else value
+        if u in (0.0, 1.0):  # not exp(log(low)), which differs in the last digit
+            value = d.high if u else d.low
         if d.step is not None and not (isinstance(d, FloatDistribution) and d.log):
             value = d.low + d.step * round((value - d.low) / d.step)
         value = min(max(value, d.low), d.high)
@@ -160,12 +162,20 @@ class Encoding:
         """The parameters at a point (d,), rounded to what their distributions allow."""
         return {name: part.decode(point) for name, part in self.parts.items()}
 
+    def admits(self, name: str, value: Any) -> bool:
+        """Whether ``name`` is a parameter of the space and ``value`` in its range."""
+        distribution = self.space.get(name)
+        try:
+            return distribution is not None and distribution._contains(
+                distribution.to_internal_repr(value)
+            )
+        except (ValueError, TypeError):  # not one of the choices, or not a number
+            return False
+
     def contains(self, parameters: Mapping[str, Any]) -> bool:
         """Whether all parameters of the space are there, with values in their ranges."""
         return all(
-            name in parameters
-            and distribution._contains(distribution.to_internal_repr(parameters[name]))
-            for name, distribution in self.space.items()
+            name in parameters and self.admits(name, parameters[name]) for name in self.space
         )
 
     def part_with(self, fixed: Mapping[str, Any]) -> Box:
@@ -183,7 +193,9 @@ class Encoding:
     def sobol(self, number: int, seed: int) -> dict[str, Any]:
         """The parameters of point ``number`` of a scrambled Sobol sequence, one axis each."""
         sequence = qmc.Sobol(len(self.parts), rng=np.random.default_rng(seed))
-        u = sequence.fast_forward(number).random(1)[0]
+        if number:
+            sequence.fast_forward(number)
+        u = sequence.random(1)[0]
         point = np.concatenate([
             part.spread(u[i]) for i, part in enumerate(self.parts.values())
         ])  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
@@ -30,9 +31,9 @@ class Band(NamedTuple):
         reach = self.width * std
         return mean - reach, mean + reach
 
-    def fantasise(self, x: Array, arms: Integers | None) -> Band:
+    def fantasise(self, x: Array, arms: Integers | None, at_most: float = math.inf) -> Band:
         """The band once points ``x`` (k, d) are on their way: narrower there, the same centre."""
-        return Band(self.posterior.fantasise(x, arms), self.width)
+        return Band(self.posterior.fantasise(x, arms, at_most), self.width)
 
 
 class Since(Protocol):

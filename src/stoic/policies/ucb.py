@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from stoic.data import Array, Choice
 from stoic.domains import Domain, Finite
 from stoic.policies.base import Band, Policy, View, choice_of
-from stoic.posteriors.base import Posterior
 
 
 class UpperBound(NamedTuple):
@@ -42,8 +42,9 @@ class UCB(Policy):
         How often a place is asked again although its results were not believed (trust below 1/2).
         ``None``: as long as it has the highest bound, which is the papers' rule, and which keeps
         asking for ever where results are always absurd (a region in which every run diverges). With
-        a number, a place that has used up its retries narrows the band as if it had been observed,
-        with the mean held. A place is a ball of 1 % of the domain's widths in every coordinate.
+        a number, a place that has used up its retries, and gave no result that is believed, counts
+        as one where f is ordinary: observed at the prior mean, or the posterior mean if that is
+        lower. A place is a ball of 1 % of the domain's widths in every coordinate.
 
     Notes
     -----
@@ -63,22 +64,23 @@ class UCB(Policy):
         return None
 
     def choose(self, view: View, state: None, n: int) -> tuple[list[Choice], None]:
-        band = view.band()
-        narrowed = view.pending
+        band = view.hallucinated()
         if self.retries is not None:
-            narrowed = np.concatenate([narrowed, self._given_up(view, band.posterior)])
-        if len(narrowed):
-            band = band.fantasise(narrowed, None)
+            posterior = band.posterior
+            given_up = self._given_up(view, posterior.trust(view.observations), self.retries)
+            if len(given_up):
+                band = band.fantasise(given_up, None, posterior.prior.mean)
         return view.one_by_one(band, n, lambda b: choice_of(view.maximise(UpperBound(b)))), None
 
-    def _given_up(self, view: View, posterior: Posterior) -> Array:
-        """Places that used up their retries and were not believed, one row each."""
-        trust = posterior.trust(view.observations)
-        lies = view.observations.x[trust < 0.5]
+    def _given_up(self, view: View, trust: Array, retries: int) -> Array:
+        """Places that used up their retries and were never believed, one row each."""
+        believed = trust >= 0.5
+        x = view.observations.x / view.domain.widths
+        lies = x[~believed]
         if not len(lies):
             return lies
-        u = lies / view.domain.widths
-        near = np.abs(u[:, None, :] - u[None, :, :]).max(axis=2) <= 0.01
+        near = cdist(lies, lies, "chebyshev") <= 0.01
         visits, first = near.sum(axis=1), near.argmax(axis=1)
-        assert self.retries is not None
-        return np.asarray(lies[(visits > self.retries) & (first == np.arange(len(lies)))])
+        never = cdist(lies, x[believed], "chebyshev").min(axis=1, initial=np.inf) > 0.01
+        chosen = (visits > retries) & (first == np.arange(len(lies))) & never
+        return np.asarray(view.observations.x[~believed][chosen])

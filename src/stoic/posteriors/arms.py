@@ -266,8 +266,8 @@ class Arms:
     def predict_with_gradient(self, x: Array) -> tuple[Array, Array, Array, Array]:
         raise ValueError("A posterior on a finite domain has no gradient in x: use a Box.")
 
-    def fantasise(self, x: Array, arms: Integers | None = None) -> Arms:
+    def fantasise(self, x: Array, arms: Integers | None = None, at_most: float = math.inf) -> Arms:
         other = self.copy()
         for arm in (self.domain.locate(x) if arms is None else arms).tolist():
-            other.observe(arm, float(other.mean[arm]), self.prior.noise)
+            other.observe(arm, min(other.mean.item(arm), at_most), self.prior.noise)
         return other

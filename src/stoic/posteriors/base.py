@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 import numpy as np
@@ -82,11 +83,11 @@ class Posterior(Protocol):
     def on(self, points: Finite) -> tuple[Array, Array]:
         """Mean and standard deviation on all rows of a finite domain, both (N,)."""
 
-    def fantasise(self, x: Array, arms: Integers | None) -> Posterior:
+    def fantasise(self, x: Array, arms: Integers | None, at_most: float = math.inf) -> Posterior:
         """The posterior if f were also observed at ``x`` (k, d), with the mean as the result.
 
         The mean is held, the standard deviation shrinks: the hallucination of GP-BUCB
-        [Desautels2014]_.
+        [Desautels2014]_. With ``at_most``, a mean above it is lowered to it.
         """
 
 

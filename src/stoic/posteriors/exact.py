@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -135,9 +136,8 @@ class Exact:
     def on(self, points: Finite) -> tuple[Array, Array]:
         return self.predict(points.points)
 
-    def fantasise(self, x: Array, arms: Integers | None = None) -> Exact:
-        mean, _ = self.predict(x)
-        k = len(x)
+    def fantasise(self, x: Array, arms: Integers | None = None, at_most: float = math.inf) -> Exact:
+        mean, k = np.minimum(self.predict(x)[0], at_most), len(x)
         rows = Observations(x, mean, np.full(k, np.nan))
         return self.extend(
             self.stance, rows, Targets(mean, np.full(k, self.prior.noise), np.ones(k))

@@ -182,8 +182,7 @@ class Fitting:
     The prior that is fitted gives the family: its kernel is used in units of the domain's widths
     (lengthscales) and of the results' scale (variance, noise), and its mean is replaced by their
     location. A warm start costs a few iterations. Whenever the observations have grown by a tenth,
-    the canonical starts are compared with it, and the best of all is climbed from, so that a bad
-    fit is not kept for ever.
+    the best canonical start is climbed from too, so that a bad optimum is not kept for ever.
 
     Parameters
     ----------
@@ -229,10 +228,11 @@ class Fitting:
             starts = sorted(problem.starts(), key=lambda start: problem(start)[0])
             results = [problem.descend(start, 8 * self.iterations) for start in starts[:2]]
             return problem.prior(min(results, key=lambda result: result[1])[0])
-        start = problem.coordinates(previous.prior)
+        results = [problem.descend(problem.coordinates(previous.prior), self.iterations)]
         if _decade(previous.n) != _decade(len(observations)):
-            start = min([start, *problem.starts()], key=lambda start: problem(start)[0])
-        return problem.prior(problem.descend(start, self.iterations)[0])
+            start = min(problem.starts(), key=lambda start: problem(start)[0])
+            results.append(problem.descend(start, 4 * self.iterations))
+        return problem.prior(min(results, key=lambda result: result[1])[0])
 
 
 def _decade(n: int) -> int:

@@ -1,0 +1,99 @@
+"""Parameters become points of a box, and points parameters, without loss."""
+
+import numpy as np
+import pytest
+from optuna.distributions import (
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+
+from stoic.integrations.spaces import Encoding
+
+SPACE = {
+    "category": CategoricalDistribution(("a", None, 3.5)),
+    "count": IntDistribution(2, 11, step=3),
+    "layers": IntDistribution(1, 1000, log=True),
+    "rate": FloatDistribution(1e-6, 1e2, log=True),
+    "shift": FloatDistribution(-7.0, 5.0),
+    "share": FloatDistribution(0.0, 1.0, step=0.25),
+    "wide": IntDistribution(0, 10**6),
+}
+
+
+def random_parameters(rng):
+    return {
+        "category": SPACE["category"].choices[rng.integers(3)],
+        "count": int(rng.choice([2, 5, 8, 11])),
+        "layers": int(rng.integers(1, 1001)),
+        "rate": float(10 ** rng.uniform(-6, 2)),
+        "shift": float(rng.uniform(-7, 5)),
+        "share": float(rng.choice([0.0, 0.25, 0.5, 0.75, 1.0])),
+        "wide": int(rng.integers(0, 10**6 + 1)),
+    }
+
+
+def test_there_and_back():
+    encoding, rng = Encoding(SPACE), np.random.default_rng(0)
+    assert encoding.box.dim == 3 + 6
+    for _ in range(200):
+        parameters = random_parameters(rng)
+        point = encoding.encode(parameters)
+        assert np.all((point >= 0.0) & (point <= 1.0))
+        back = encoding.decode(point)
+        for name in ("category", "count", "layers", "share", "wide"):
+            assert back[name] == parameters[name], name
+        assert back["rate"] == pytest.approx(parameters["rate"], rel=1e-12)
+        assert back["shift"] == pytest.approx(parameters["shift"], abs=1e-12)
+        # A point of a lattice is its own nearest point.
+        np.testing.assert_allclose(encoding.box.snap(point[None])[0], point, atol=1e-12)
+
+
+def test_any_point_of_the_box_is_a_legal_setting():
+    encoding, rng = Encoding(SPACE), np.random.default_rng(1)
+    points = np.vstack([rng.random((200, 9)), np.zeros((1, 9)), np.ones((1, 9))])
+    for point in points:
+        parameters = encoding.decode(encoding.box.snap(point[None])[0])
+        assert encoding.contains(parameters)
+        assert type(parameters["count"]) is int
+        assert type(parameters["rate"]) is float
+
+
+def test_the_ends_of_a_range_are_reached_exactly():
+    encoding = Encoding(SPACE)
+    low, high = encoding.decode(np.zeros(9)), encoding.decode(np.ones(9))
+    for name in ("count", "layers", "rate", "shift", "share", "wide"):
+        assert low[name] == SPACE[name].low
+        assert high[name] == SPACE[name].high
+
+
+def test_a_sobol_sequence_covers_every_parameter_evenly():
+    encoding = Encoding(SPACE)
+    drawn = [encoding.sobol(i, seed=5) for i in range(128)]
+    assert all(encoding.contains(parameters) for parameters in drawn)
+    for name, values in (("category", ("a", None, 3.5)), ("count", (2, 5, 8, 11))):
+        counts = [sum(p[name] == value for p in drawn) for value in values]
+        assert max(counts) - min(counts) <= 2, name
+    assert sum(p["rate"] < 1e-2 for p in drawn) == pytest.approx(64, abs=1)
+    assert drawn[7] == encoding.sobol(7, seed=5)
+    assert drawn[7] != encoding.sobol(7, seed=6)
+
+
+def test_fixed_parameters_leave_a_part_of_the_box():
+    encoding, rng = Encoding(SPACE), np.random.default_rng(2)
+    part = encoding.part_with({"category": None, "shift": 1.0, "count": 8})
+    for point in part.snap(rng.random((50, 9))):
+        parameters = encoding.decode(point)
+        assert parameters["category"] is None
+        assert parameters["shift"] == pytest.approx(1.0)
+        assert parameters["count"] == 8
+
+
+def test_values_that_do_not_belong_are_told_apart():
+    encoding = Encoding(SPACE)
+    assert encoding.admits("category", None)
+    assert not encoding.admits("category", "z")
+    assert not encoding.admits("shift", 5.1)
+    assert not encoding.admits("shift", "wide")
+    assert not encoding.admits("unknown", 1)
+    assert not encoding.contains({"shift": 0.0})
