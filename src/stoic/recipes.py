@@ -149,6 +149,7 @@ def a2_rcgp_ucb(
     unit: Literal["scale", "noise"] = "scale",
     prequential: bool = False,
     small_sample: bool = False,
+    place: float = 0.0,
     confidence: Confidence | None = None,
     corruptions: float | Literal["distrusted"] = 0,
     horizon: int = 100,
@@ -174,6 +175,8 @@ def a2_rcgp_ucb(
         Weigh each observation once, by the anchor as it stood before it.
     small_sample:
         Whether the acting plateau is wider while observations are few, as the anchor's is.
+    place:
+        Results less than this share of the domain's widths apart confirm each other; 0 for never.
     retries:
         How often a place whose results are not believed is asked again, see
         :class:`~stoic.policies.ucb.UCB`.
@@ -205,7 +208,7 @@ def a2_rcgp_ucb(
     anchor_defence: Plateau | AdaptivePlateau
     if prior is None:
         anchor_defence = AdaptivePlateau(
-            anchor_half_width, anchor_shape, unit, scale, small_sample=not theory
+            anchor_half_width, anchor_shape, unit, scale, small_sample=not theory, place=place
         )
     else:
         in_f: Literal["noise", "value"] = "noise" if unit == "noise" else "value"
@@ -218,6 +221,7 @@ def a2_rcgp_ucb(
         unit,
         scale if prior is None else one,
         small_sample=small_sample,
+        place=place,
         prequential=prequential,
     )
     model = GaussianProcess(prior or family(domain), defence, fitting)

@@ -58,10 +58,13 @@ class Enlarged:
         T_c, an assumed bound on how many observations are corrupted; ``"distrusted"`` takes the
         number outside the plateau.
     norm:
-        sqrt(B_f): |f| <= norm sqrt(kappa). It bounds the deviation of the centre by
-        (norm + base) sqrt(kappa).
+        sqrt(B_f): |f| <= norm sqrt(kappa).
     variance:
         Whether to multiply by Psi(T_c); the paper's "ideal" rates leave it out.
+
+    deviation:
+        A bound on |g - mu| between the centre and the posterior mean of the clean rows, in units of
+        f; ``None`` takes (norm + base) sqrt(kappa), which bounds it for a centre at the prior mean.
 
     Guarantee
     ---------
@@ -80,6 +83,7 @@ class Enlarged:
     corruptions: float | Literal["distrusted"]
     norm: float = 1.0
     variance: bool = True
+    deviation: float | None = None
 
     def __call__(self, posterior: Posterior, t: int) -> float:
         base = self.base(posterior, t)
@@ -100,7 +104,9 @@ class Enlarged:
         if stance.plateau.unit == "noise":
             shape *= math.sqrt(noise)
         half_width = float(np.max(stance.plateau.half_width))
-        deviation = (self.norm + base) * math.sqrt(kappa)
+        deviation = self.deviation
+        if deviation is None:
+            deviation = (self.norm + base) * math.sqrt(kappa)
         C_w = influence(half_width, shape, noise, deviation)
         factor = psi(corruptions, kappa, noise) if self.variance else 1.0
         return min((base + C_w * math.sqrt(corruptions)) * factor, _WIDEST)

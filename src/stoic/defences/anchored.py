@@ -9,7 +9,7 @@ import numpy as np
 
 from stoic.data import Array, Observations, Targets
 from stoic.defences.base import Defence
-from stoic.defences.plateau import NEGLIGIBLE, Plateau, small_sample_factor
+from stoic.defences.plateau import NEGLIGIBLE, Plateau, confirmed, small_sample_factor
 from stoic.domains import Domain
 from stoic.posteriors.base import Model, Posterior, Stance
 from stoic.posteriors.prior import Prior
@@ -20,10 +20,11 @@ from stoic.posteriors.scales import Scale, median_and_mad
 class Anchored(Defence):
     """A plateau about the posterior mean of an anchor model, which has a fixed centre itself.
 
-    By default the anchor is conditioned on everything but the newest observation, with its own
-    scale and its own hyperparameters, and evaluated at all rows, as the authors run it; so earlier
-    weights change (``revises``). The prequential form weighs each row once, by the anchor as it
-    stood before that row, which is Algorithm 2 read literally.
+    By default the anchor is conditioned on everything but the newest observation (on everything
+    while there is only one), with its own scale and its own hyperparameters, and evaluated at all
+    rows, as the authors run it; so earlier weights change (``revises``). The prequential form
+    weighs each row once, by the anchor as it stood before that row, which is Algorithm 2 read
+    literally; the first row is weighed by the anchor's prior, so give it one.
 
     Parameters
     ----------
@@ -37,6 +38,9 @@ class Anchored(Defence):
         ``"scale"`` or ``"noise"``.
     scale:
         What one unit is: a robust scale of the observations by default, or a fixed one.
+    place:
+        Results less than this share of the domain's widths apart confirm each other, see
+        :func:`~stoic.defences.plateau.confirmed`; 0, or the prequential form: never.
     small_sample:
         Whether the half-width is multiplied by
         :func:`~stoic.defences.plateau.small_sample_factor`.
@@ -61,6 +65,7 @@ class Anchored(Defence):
     scale: Scale = median_and_mad
     prequential: bool = False
     small_sample: bool = False
+    place: float = 0.0
     negligible: float = NEGLIGIBLE
 
     @property
@@ -73,10 +78,13 @@ class Anchored(Defence):
         earlier = previous if isinstance(previous, Settled) else None
         if self.prequential:
             return self._one_by_one(domain, observations, earlier)
-        known = observations.until(max(len(observations) - 1, 0))
+        # A single result is not judged by an anchor that has seen none.
+        n = len(observations)
+        known = observations.until(n - 1) if n > 1 else observations
         anchor = self.anchor(domain, known, None if earlier is None else earlier.anchor)
-        centre = anchor.predict(observations.x)[0] if len(observations) else np.empty(0)
-        return self._about(centre, self.scale(domain, observations)[1], self._widen(known), anchor)
+        centre = anchor.predict(observations.x)[0] if n else np.empty(0)
+        g = np.asarray(confirmed(domain, observations, centre, self.place))
+        return self._about(g, self.scale(domain, observations)[1], self._widen(known), anchor)
 
     def _one_by_one(
         self, domain: Domain, observations: Observations, earlier: Settled | None

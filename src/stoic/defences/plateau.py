@@ -17,6 +17,7 @@ from typing import Literal
 
 import numpy as np
 from scipy import special
+from scipy.spatial.distance import cdist
 
 from stoic.data import Array, Observations, Targets
 from stoic.defences.base import Defence
@@ -143,6 +144,9 @@ class AdaptivePlateau(Defence):
         L in units of s, or ``"quantile"``: the 95 % quantile of |y - centre|, at least 0.1 s.
     small_sample:
         Whether a numerical half-width is multiplied by :func:`small_sample_factor`.
+    place:
+        Results less than this share of the domain's widths apart confirm each other, see
+        :func:`confirmed`; 0 for never.
     shape:
         c, in units of ``unit``.
     unit:
@@ -164,6 +168,7 @@ class AdaptivePlateau(Defence):
     unit: Literal["scale", "noise"] = "scale"
     scale: Scale = median_and_mad
     small_sample: bool = True
+    place: float = 0.0
     negligible: float = NEGLIGIBLE
     revises = True
 
@@ -179,12 +184,36 @@ class AdaptivePlateau(Defence):
             half_width = self.half_width * scale
             if self.small_sample:
                 half_width *= small_sample_factor(observations)
+        g = confirmed(domain, observations, centre, self.place)
         if self.unit == "noise":
-            return Plateau(half_width, self.shape, centre, "noise", self.negligible)
-        return Plateau(half_width, self.shape * scale, centre, "value", self.negligible)
+            return Plateau(half_width, self.shape, g, "noise", self.negligible)
+        return Plateau(half_width, self.shape * scale, g, "value", self.negligible)
 
     def __call__(self, observations: Observations, prior: Prior) -> Targets:
         raise TypeError("An adaptive plateau must settle on the data before it has targets.")
+
+
+def confirmed(
+    domain: Domain, observations: Observations, centre: float | Array, place: float
+) -> float | Array:
+    """``centre``, or what other results at the same place say, whichever is closer; per row (n,).
+
+    Results at the same place are those less than ``place`` widths of the domain apart in every
+    coordinate; what they say is their median. A lie is believed then only if it is told twice.
+    """
+    if place == 0.0:
+        return centre
+    u, observed = observations.x / domain.widths, observations.observed
+    near = (cdist(u, u, "chebyshev") <= place) & np.isfinite(observed)
+    np.fill_diagonal(near, False)
+    witnessed = near.any(axis=1)
+    others = np.where(near[witnessed], observed, np.nan)
+    chosen = np.broadcast_to(np.asarray(centre, dtype=float), observed.shape).copy()
+    with np.errstate(invalid="ignore", over="ignore"):
+        said, told = np.nanmedian(others, axis=1), observed[witnessed]
+        closer = np.abs(told - said) < np.abs(told - chosen[witnessed])
+    chosen[witnessed] = np.where(closer, said, chosen[witnessed])
+    return chosen
 
 
 def small_sample_factor(observations: Observations) -> float:

@@ -104,6 +104,15 @@ class Shelf:
                 "another --out, or remove it."
             )
 
+    def make_directory(self) -> None:
+        """Refuse, in a sentence, a directory that cannot be made."""
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise Refusal(
+                f"Cannot write to {self.directory}: {error.strerror}; choose another --out."
+            ) from error
+
     def write(
         self,
         figure: Figure[Any, Any],
@@ -115,7 +124,7 @@ class Shelf:
         self.check_free(plain)
         claims = figure.claims(settings, rows)
         picture = figure.plot(settings, rows)
-        self.directory.mkdir(parents=True, exist_ok=True)
+        self.make_directory()
         _replace(self.csv, lambda path: _write_rows(path, rows))
         # No program name and version inside: the same results are the same bytes.
         metadata = {"Software": None}

@@ -22,6 +22,7 @@ from stoic.data import Array
 from stoic.domains import Domain
 from stoic.integrations.spaces import Encoding
 from stoic.learner import Learner
+from stoic.policies.ucb import PLACE
 from stoic.posteriors.cavity import given_the_others
 from stoic.posteriors.scales import median_and_spread_in_space
 
@@ -36,13 +37,14 @@ def robust(domain: Domain) -> Learner:
     People's objectives have cliffs, and regions where every setting does equally badly. So the
     scale is broad, the anchor comes to believe what agrees, and a young study distrusts less: a
     little of the robustness to lies of moderate size for not taking a good setting for a lie. A
-    place that crashes is asked once more.
+    place that crashes or is not believed is asked once more, and believed if it says the same.
     """
     return recipes.a2_rcgp_ucb(
         domain,
         anchor_shape=1.0,
         scale=median_and_spread_in_space,
         small_sample=True,
+        place=PLACE,
         retries=1,
     )
 
@@ -53,17 +55,18 @@ class StoicSampler(BaseSampler):
     Trials are chosen by a :class:`~stoic.Learner` over the parameters that all trials share
     (Optuna's intersection search space); others are sampled independently. Results are
     standardised robustly, so that an outlier of any size, too good or too bad, changes its own
-    trust and little else. Failed trials are results that are not a number: the point is asked once
-    more, and avoided after that. Running trials of any worker narrow the band where they are, so
-    several workers on one storage ask different questions.
+    trust and little else. Failed and pruned trials are results that are not a number: the point is
+    asked once more, and avoided after that. Running trials of any worker narrow the band where they
+    are, as if they had been observed, so that several workers on one storage spread out.
 
     Parameters
     ----------
     seed:
-        Seed. With one worker, the same seed and the same results give the same trials.
+        Seed. In one process with one worker, the same seed and the same results give the same
+        trials. A study that is resumed elsewhere fits its hyperparameters from a cold start.
     n_startup_trials:
-        That many trials come from a scrambled Sobol sequence before the model decides. Workers that
-        share the seed share the sequence.
+        That many trials, failed ones included, come from a scrambled Sobol sequence before the
+        model decides. Workers that share the seed share the sequence.
     recipe:
         From a domain to a learner, for another method than A2-RCGP-UCB: for example
         ``lambda domain: recipes.gp_ucb(domain)``.
@@ -110,11 +113,11 @@ class StoicSampler(BaseSampler):
         if not search_space:
             return {}
         trials = study._get_trials(deepcopy=False, use_cache=False)
-        complete = sum(t.state == TrialState.COMPLETE for t in trials)
+        finished = sum(t.state.is_finished() for t in trials)
         if self._campaign is None or not self._campaign.serves(study, search_space):
             self._campaign = _Campaign(study, search_space, self._recipe)
         campaign = self._campaign
-        if complete < self._n_startup_trials:
+        if finished < self._n_startup_trials:
             return campaign.encoding.sobol(trial.number, self._seed)
         fixed = {
             name: value
@@ -176,8 +179,7 @@ class _Campaign:
         finished = [
             (trial, x)
             for trial in trials
-            if trial.state in (TrialState.COMPLETE, TrialState.FAIL)
-            and (x := self._point(trial)) is not None
+            if trial.state.is_finished() and (x := self._point(trial)) is not None
         ]
         known = set(self.told)
         if not known <= {trial.number for trial, _ in finished}:  # a study under the same number
@@ -185,8 +187,7 @@ class _Campaign:
         for trial, x in finished:
             if trial.number not in known:
                 value = trial.value if trial.state == TrialState.COMPLETE else None
-                noise = trial.user_attrs.get(NOISE)
-                self.learner.tell(x, np.nan if value is None else self.sign * value, noise)
+                self.learner.tell(x, np.nan if value is None else self.sign * value, _noise(trial))
                 self.told.append(trial.number)
 
     def ask(
@@ -324,6 +325,14 @@ def explain(study: Study, *, recipe: Recipe = robust) -> Explanation:
         sign * recommendation.model_mean,
         rows,
     )
+
+
+def _noise(trial: FrozenTrial) -> float | None:
+    """The noise variance told with a trial; None if there is none, or none that could be one."""
+    noise = trial.user_attrs.get(NOISE)
+    if isinstance(noise, int | float) and noise > 0.0 and np.isfinite(noise):
+        return float(noise)
+    return None
 
 
 def _value(trial: FrozenTrial) -> float:

@@ -32,6 +32,9 @@ class UpperBound(NamedTuple):
         return mean + self.band.width * std, mean_slope + self.band.width * std_slope
 
 
+PLACE = 0.01  # of the domain's widths, in every coordinate: inputs that count as the same place
+
+
 @dataclass(frozen=True, slots=True)
 class UCB(Policy):
     """argmax of mean + width * std.
@@ -44,7 +47,8 @@ class UCB(Policy):
         asking for ever where results are always absurd (a region in which every run diverges). With
         a number, a place that has used up its retries, and gave no result that is believed, counts
         as one where f is ordinary: observed at the prior mean, or the posterior mean if that is
-        lower. A place is a ball of 1 % of the domain's widths in every coordinate.
+        lower. A place is a cube of 1 % of the domain's widths about a result that was not believed,
+        but only a tenth of that vouches for it: the edge of a region of crashes is sharp.
 
     Notes
     -----
@@ -79,8 +83,8 @@ class UCB(Policy):
         lies = x[~believed]
         if not len(lies):
             return lies
-        near = cdist(lies, lies, "chebyshev") <= 0.01
+        near = cdist(lies, lies, "chebyshev") <= PLACE
         visits, first = near.sum(axis=1), near.argmax(axis=1)
-        never = cdist(lies, x[believed], "chebyshev").min(axis=1, initial=np.inf) > 0.01
+        never = cdist(lies, x[believed], "chebyshev").min(axis=1, initial=np.inf) > 0.1 * PLACE
         chosen = (visits > retries) & (first == np.arange(len(lies))) & never
         return np.asarray(view.observations.x[~believed][chosen])

@@ -141,6 +141,8 @@ def _number(
     low, high = read(name, entry, low_text), read(name, entry, high_text)
     if not low < high:
         raise Refusal(f"{name}: the range {entry} is empty: low must be below high.")
+    if not math.isfinite(high - low):
+        raise Refusal(f"{name}: the range {entry} is too wide: high - low must be finite.")
     if log and low <= 0:
         raise Refusal(f"{name}: {entry} is logarithmic, so low must be above 0.")
     if step is None:

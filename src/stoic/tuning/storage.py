@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -63,6 +64,11 @@ def open_storage(
         if kind == "JournalFileBackend" or (kind is None and os.path.isfile(url)):
             if not create and not os.path.isfile(url):
                 raise Refusal(f"There is no storage at {url}: run stoic tune first.")
+            if os.path.isfile(url) and not _is_journal(url):
+                raise Refusal(
+                    f"{url} is not a storage: it is a file with something else in it. Give a "
+                    f"database URL such as {DEFAULT_URL}, or the path of a journal."
+                )
             return JournalStorage(JournalFileBackend(url))
         return _open_database(url, create, patience, only_read)
     except Refusal:
@@ -73,6 +79,16 @@ def open_storage(
         ) from error
     except (*TROUBLE, ImportError, RuntimeError) as error:
         raise Refusal(f"Cannot open the storage {url!r}: {cause(error)}.") from error
+
+
+def _is_journal(path: str) -> bool:
+    """Whether a file is empty or begins with an entry of Optuna's journal."""
+    with open(path, "rb") as file:
+        first = file.readline(1 << 16)
+    try:
+        return not first or "op_code" in json.loads(first)
+    except (ValueError, TypeError):
+        return False
 
 
 def _open_database(url: str, create: bool, patience: float, only_read: bool) -> BaseStorage:
