@@ -54,3 +54,8 @@ def weighted_leave_one_out(kernel, x, observed, values, row_noise, own_noise, we
         density = log_normal_pdf(observed[i], mu[0], covariance[0, 0] + own_noise[i])
         total += weights[i] / weights.sum() * density
     return len(x) * total
+
+
+def one(domain, observations):
+    """Location 0 and scale 1: results are in their own units."""
+    return 0.0, 1.0

@@ -11,6 +11,7 @@ import math
 import numpy as np
 import pytest
 
+from literal import one
 from stoic import testing
 from stoic.adversaries import ATTACKS, Adversary, Clairvoyant, Frequency, Replace, Unlimited
 from stoic.confidence import (
@@ -42,7 +43,7 @@ from stoic.policies import POLICIES, UCB, Initial
 from stoic.posteriors import Prior
 from stoic.posteriors.fitting import Fitting
 from stoic.problems import forrester, hosaki
-from stoic.recipes import RECIPES, one
+from stoic.recipes import RECIPES
 
 DOMAINS = testing.example_domains()
 

@@ -339,3 +339,15 @@ def test_translating_and_rescaling_a_box_moves_what_is_found_with_it(factor, shi
     u, v = (a.x - here.lower) / here.widths, (b.x - there.lower) / there.widths
     assert_allclose(u, v, atol=1e-5)
     assert_allclose(a.height, b.height, atol=1e-9)
+
+
+def test_a_part_of_a_box_keeps_the_lattices_of_the_whole():
+    whole = Box([0.0, 0.0], [10.0, 1.0], (Lattice(np.array([0]), np.arange(11.0)[:, None]),))
+    part = Box([0.4, 0.2], [7.7, 0.9]).on_lattices_of(whole)
+    points = part.sample(200, np.random.default_rng(0))
+    assert set(points[:, 0]) == {1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0}
+    fixed = Box([0.0, 0.0], [10.0, 1.0], (Lattice(np.array([0]), np.array([[2.5]])),))
+    assert np.all(fixed.on_lattices_of(whole).sample(9, np.random.default_rng(0))[:, 0] == 2.5)
+    with pytest.raises(ValueError, match="may take lies between"):
+        Box([0.4, 0.0], [0.6, 1.0]).on_lattices_of(whole)
+    assert part.on_lattices_of(Box([0.0, 0.0], [10.0, 1.0])) is part

@@ -4,16 +4,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from stoic import recipes
 from stoic.confidence import CompactUnion, Enlarged, FiniteUnion, Fixed, Schedule
 from stoic.defences import AdaptivePlateau, Anchored, Plateau, Trust
 from stoic.domains import Box
-from stoic.kernels import Matern52, Scaled
+from stoic.kernels import RBF, Matern52, Scaled
 from stoic.policies import UCB, Initial
 from stoic.posteriors import Prior
 from stoic.posteriors.fitting import Fitting, Given
 from stoic.posteriors.scales import mean_and_sd
-from stoic.recipes import RECIPES, a2_rcgp_ucb, fc_rcgp_ucb, gp_ucb, noise_bound, one
+from stoic.recipes import RECIPES, a2_rcgp_ucb, fc_rcgp_ucb, gp_ucb, noise_bound
 
 BOX = Box([0.0, 5.0], [1.0, 9.0])
 GRID = BOX.grid(6)
@@ -47,12 +46,14 @@ def test_the_defences_are_the_papers():
     assert gp_ucb(BOX).model.defence == Trust()
     fixed = fc_rcgp_ucb(BOX, PRIOR, half_width=1.5, shape=0.7).model.defence
     assert isinstance(fixed, Plateau)
-    assert (fixed.half_width, fixed.shape, fixed.centre, fixed.unit) == (1.5, 0.7, 4.0, "value")
+    sd = math.sqrt(2.0)  # of the prior, the unit of half-width and shape
+    assert (fixed.half_width, fixed.shape) == pytest.approx((1.5 * sd, 0.7 * sd))
+    assert (fixed.centre, fixed.unit) == (4.0, "value")
     assert fc_rcgp_ucb(BOX, PRIOR, unit="noise").model.defence.unit == "noise"
     adaptive = fc_rcgp_ucb(BOX, half_width="quantile", unit="noise").model.defence
     assert isinstance(adaptive, AdaptivePlateau)
     assert (adaptive.half_width, adaptive.unit) == ("quantile", "noise")
-    with pytest.raises(ValueError, match="as a number, in units of f"):
+    with pytest.raises(ValueError, match="a number of its standard deviations"):
         fc_rcgp_ucb(BOX, PRIOR, half_width="quantile")
     anchored = a2_rcgp_ucb(
         BOX, PRIOR, anchor_half_width=2.5, half_width=0.5, prequential=True
@@ -60,7 +61,8 @@ def test_the_defences_are_the_papers():
     assert isinstance(anchored, Anchored)
     assert (anchored.half_width, anchored.prequential, anchored.revises) == (0.5, True, False)
     assert anchored.anchor.prior is PRIOR
-    assert (anchored.anchor.defence.half_width, anchored.anchor.defence.centre) == (2.5, 4.0)
+    assert anchored.anchor.defence.half_width == pytest.approx(2.5 * sd)
+    assert anchored.anchor.defence.centre == 4.0
     assert isinstance(a2_rcgp_ucb(BOX).model.defence.anchor.defence, AdaptivePlateau)
 
 
@@ -73,14 +75,14 @@ def test_the_theory_of_fc_has_the_papers_constants():
     assert learner.model.defence.half_width == pytest.approx(reach, rel=1e-12)
     assert learner.confidence == Enlarged(FiniteUnion(36, 0.02), 3, 1.5)
     on_a_box = fc_rcgp_ucb(BOX, PRIOR, constants="theory", delta=0.06)
-    assert on_a_box.confidence == CompactUnion(2, delta=0.02)  # T_c = 0: not enlarged
+    assert on_a_box.confidence == CompactUnion(2, extent=BOX.widths.max(), delta=0.02)  # T_c = 0
 
 
 def test_the_theory_of_a2_has_the_papers_constants():
     corruptions, T, delta, norm, shape = 2, 100, 0.3, 1.2, 0.8
     learner = a2_rcgp_ucb(
         GRID, PRIOR, constants="theory", corruptions=corruptions, horizon=T, delta=delta,
-        norm=norm, anchor_shape=shape, shape=0.3,
+        norm=norm, anchor_shape=shape / math.sqrt(2.0), shape=0.3,
     )  # fmt: skip
     kappa, noise = 2.0, 0.25
     N_T = math.sqrt(2 * noise * math.log(3 * T / delta))
@@ -97,8 +99,45 @@ def test_the_theory_of_a2_has_the_papers_constants():
     L_R = beta_A * math.sqrt(kappa) + N_T
     defence = learner.model.defence
     assert defence.anchor.defence.half_width == pytest.approx(L_A, rel=1e-12)
-    assert defence.half_width == pytest.approx(L_R, rel=1e-12)
-    assert learner.confidence == Enlarged(FiniteUnion(36, delta / 3), corruptions, norm)
+    # The acting plateau is in prior standard deviations.
+    assert defence.half_width * math.sqrt(kappa) == pytest.approx(L_R, rel=1e-12)
+    # Lemma D.5: the lies move the anchor's mean, which is the centre, by at most this.
+    C_w = math.sqrt(2) * C_1 / noise
+    deviation = C_w * math.sqrt(corruptions) * math.sqrt(kappa)
+    width = learner.confidence
+    assert (width.base, width.corruptions) == (FiniteUnion(36, delta / 3), corruptions)
+    assert width.deviation == pytest.approx(deviation, rel=1e-12)
+
+
+@pytest.mark.parametrize("recipe", [fc_rcgp_ucb, a2_rcgp_ucb])
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"constants": "thoery"}, "'practice' or 'theory'"),
+        ({"unit": "nois"}, "'scale' or 'noise'"),
+        ({"corruptions": -3}, "a count >= 0"),
+        ({"corruptions": "some"}, "a count >= 0"),
+        ({"horizon": 0}, "horizon >= 1"),
+        ({"delta": 1.5}, "0 < delta < 1"),
+        ({"retries": -1}, "a count >= 0"),
+    ],
+)
+def test_a_slip_is_refused_and_not_ignored(recipe, setting, message):
+    with pytest.raises(ValueError, match=message):
+        recipe(BOX, **setting)
+
+
+def test_the_defaults_do_not_depend_on_the_units_of_the_prior():
+    for recipe in (fc_rcgp_ucb, a2_rcgp_ucb):
+        trusts = []
+        for unit in (1.0, 1e3):
+            prior = Prior(Scaled(RBF(1.0), unit**2), 0.01 * unit**2)
+            learner = recipe(GRID, prior)
+            learner.tell(GRID.points[:9], unit * np.append(np.linspace(-1.0, 1.0, 8), 60.0))
+            trusts.append(learner.trust)
+        assert np.allclose(*trusts)
+        assert trusts[0][:8].min() > 0.9
+        assert trusts[0][8] < 0.01
 
 
 @pytest.mark.parametrize("recipe", [fc_rcgp_ucb, a2_rcgp_ucb])
@@ -120,10 +159,6 @@ def test_an_enlarged_practice_width_counts_the_distrusted():
 def test_noise_bound():
     # sigma 2, T / delta = 1000: 2 sqrt(2 * 6.907755279)
     assert noise_bound(100, 0.1, 4.0) == pytest.approx(2.0 * math.sqrt(13.815510558), rel=1e-9)
-
-
-def test_one_is_the_unit_of_what_needs_none():
-    assert one(BOX, recipes.gp_ucb(BOX).observations) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("make", [fc_rcgp_ucb, a2_rcgp_ucb], ids=["fc", "a2"])

@@ -334,6 +334,32 @@ class Box:
         ]
         return Finite(np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, self.dim))
 
+    def on_lattices_of(self, whole: Domain) -> Box:
+        """The box with those lattices of ``whole`` that it does not fix itself.
+
+        Raises
+        ------
+        ValueError
+            If no value of a lattice lies in the box.
+        """
+        mine = {int(column) for lattice in self.lattices for column in lattice.columns}
+        kept = []
+        for lattice in whole.lattices if isinstance(whole, Box) else ():
+            if mine & set(lattice.columns.tolist()):
+                continue
+            low, high = self.lower[lattice.columns], self.upper[lattice.columns]
+            inside = np.all((lattice.values >= low) & (lattice.values <= high), axis=1)
+            if not inside.any():
+                raise ValueError(
+                    f"None of the values that coordinates {lattice.columns.tolist()} may take lies "
+                    f"between {low.tolist()} and {high.tolist()}."
+                )
+            kept.append(Lattice(lattice.columns, lattice.values[inside]))
+        if not kept:
+            return self
+        lattices = (*self.lattices, *kept)
+        return Box(self.lower, self.upper, lattices, self.candidates, self.climbs)
+
     def snap(self, x: Array) -> Array:
         """The nearest points of the domain, shape (n, d): inside the box and on every lattice."""
         points = np.clip(x, self.lower, self.upper)

@@ -129,8 +129,8 @@ class Learner:
             If one choice is asked for and the policy waits for pending results.
         """
         count = 1 if n is None else n
-        if count < 1:
-            raise ValueError(f"Ask for at least one choice, got n={n}.")
+        if not isinstance(count, int | np.integer) or count < 1:
+            raise ValueError(f"Ask for at least one choice, a whole number of them, got n={n!r}.")
         part = self.domain if among is None else self._part(among)
         on_their_way = self._nowhere
         if pending is not None:
@@ -290,7 +290,7 @@ class Learner:
             return Among(self.domain, np.asarray(among))
         if isinstance(among, Box) and among.dim == self.domain.dim:
             self.domain.locate(np.stack([among.lower, among.upper]))
-            return among
+            return among.on_lattices_of(self.domain)
         raise ValueError(
             f"On {self.domain!r} choose among the points of a smaller Box with {self.domain.dim} "
             f"coordinates, got {among!r}."

@@ -24,7 +24,6 @@ from stoic.confidence import (
     influence,
     psi,
 )
-from stoic.data import Observations
 from stoic.defences import AdaptivePlateau, Anchored, Plateau, Trust
 from stoic.domains import Domain, Finite
 from stoic.kernels import Matern52, Scaled
@@ -91,8 +90,8 @@ def fc_rcgp_ucb(
     """Fixed-centre RCGP-UCB, Algorithm 1 of [Ezzerg2026]_.
 
     The centre of the plateau is the prior mean: of a given prior as it stands, otherwise the
-    location of the results. Half-width and shape are in units of f with a given prior, otherwise in
-    units of the results' ``scale``.
+    location of the results. Half-width and shape are in prior standard deviations with a given
+    prior, otherwise in units of the results' ``scale``.
 
     Parameters
     ----------
@@ -106,7 +105,8 @@ def fc_rcgp_ucb(
     confidence:
         The width without enlargement, instead of the default.
     corruptions, horizon, delta, norm:
-        T_c, T, delta and sqrt(B_f) of the theory.
+        T_c, T, delta and sqrt(B_f) of the theory. On a ``Box`` its base width is ``CompactUnion``
+        with a = b = 1 and the longest side; give a ``confidence`` for other constants.
     scale:
         How results are standardised. The default gives each neighbourhood one vote; the paper's
         ``mean_and_sd`` is wrecked by one outlier.
@@ -119,19 +119,21 @@ def fc_rcgp_ucb(
     choice. In practice mode and with fitted hyperparameters, only the influence of each observation
     on the posterior is bounded.
     """
+    _check(constants, unit, corruptions, horizon, delta)
     theory = constants == "theory"
+    kappa, noise = _kappa(domain, prior)
     if half_width is None:
-        half_width = 3.0
-        if theory:
-            kappa, noise = _kappa(domain, prior)
-            half_width = norm * math.sqrt(kappa) + noise_bound(horizon, delta / 3.0, noise)
+        bound = noise_bound(horizon, delta / 3.0, noise)
+        half_width = norm + bound / math.sqrt(kappa) if theory else 3.0
     defence: Plateau | AdaptivePlateau
     if prior is None:
         defence = AdaptivePlateau(half_width, shape, unit, scale, small_sample=not theory)
     elif half_width == "quantile":
-        raise ValueError("With a given prior give the half-width as a number, in units of f.")
+        raise ValueError(
+            "With a given prior the half-width is a number of its standard deviations."
+        )
     else:
-        defence = Plateau(half_width, shape, prior.mean, "noise" if unit == "noise" else "value")
+        defence = _fixed_plateau(prior, kappa, half_width, shape, unit)
     model = GaussianProcess(prior or family(domain), defence, _fitting(prior, scale))
     width = _width(domain, confidence, theory, corruptions, delta, norm)
     return Learner(domain, model, width, _policy(initial, retries), seed)
@@ -187,23 +189,26 @@ def a2_rcgp_ucb(
     for T_c = O(T^(1/7)). In practice mode and with fitted hyperparameters, only the influence of
     each observation on the acting model is bounded, given the centre.
     """
+    _check(constants, unit, corruptions, horizon, delta)
     theory = constants == "theory"
     if anchor_shape is None:
         anchor_shape = shape
     kappa, noise = _kappa(domain, prior)
-    bound = noise_bound(horizon, delta / 3.0, noise)
+    sd = math.sqrt(kappa)
+    bound = noise_bound(horizon, delta / 3.0, noise) / sd
     if anchor_half_width is None:
-        anchor_half_width = norm * math.sqrt(kappa) + bound if theory else 3.0
+        anchor_half_width = norm + bound if theory else 3.0
+    deviation: float | None = None
     if half_width is None:
         half_width = 1.0
         if theory:  # Algorithm 2, line 5: sqrt(beta_A kappa) Psi(T_c) + N_T(delta / 3)
             count = 0.0 if corruptions == "distrusted" else float(corruptions)
             base = _union(domain, delta).at(horizon)
-            c = anchor_shape * math.sqrt(noise) if unit == "noise" else anchor_shape
-            deviation = (norm + base) * math.sqrt(kappa)
-            C_w = influence(anchor_half_width, c, noise, deviation)
-            reach = (base + C_w * math.sqrt(count)) * psi(count, kappa, noise)
-            half_width = reach * math.sqrt(kappa) + bound
+            c = anchor_shape * (math.sqrt(noise) if unit == "noise" else sd)
+            C_w = influence(anchor_half_width * sd, c, noise, (norm + base) * sd)
+            half_width = (base + C_w * math.sqrt(count)) * psi(count, kappa, noise) + bound
+            # The centre is the anchor's mean: Lemma D.5 bounds how far the lies move it.
+            deviation = C_w * math.sqrt(count) * sd
     fitting = _fitting(prior, scale)
     anchor_defence: Plateau | AdaptivePlateau
     if prior is None:
@@ -211,21 +216,20 @@ def a2_rcgp_ucb(
             anchor_half_width, anchor_shape, unit, scale, small_sample=not theory, place=place
         )
     else:
-        in_f: Literal["noise", "value"] = "noise" if unit == "noise" else "value"
-        anchor_defence = Plateau(anchor_half_width, anchor_shape, prior.mean, in_f)
+        anchor_defence = _fixed_plateau(prior, kappa, anchor_half_width, anchor_shape, unit)
     anchor = GaussianProcess(prior or family(domain), anchor_defence, fitting)
     defence = Anchored(
         anchor,
         half_width,
         shape,
         unit,
-        scale if prior is None else one,
+        scale if prior is None else _prior_scale(prior, kappa),
         small_sample=small_sample,
         place=place,
         prequential=prequential,
     )
     model = GaussianProcess(prior or family(domain), defence, fitting)
-    width = _width(domain, confidence, theory, corruptions, delta, norm)
+    width = _width(domain, confidence, theory, corruptions, delta, norm, deviation)
     return Learner(domain, model, width, _policy(initial, retries), seed)
 
 
@@ -237,9 +241,41 @@ def noise_bound(horizon: int, delta: float, noise: float) -> float:
     return math.sqrt(2.0 * noise * math.log(horizon / delta))
 
 
-def one(domain: Domain, observations: Observations) -> tuple[float, float]:
-    """Location 0 and scale 1: results are in their own units."""
-    return 0.0, 1.0
+def _check(
+    constants: str,
+    unit: str,
+    corruptions: float | Literal["distrusted"],
+    horizon: int,
+    delta: float,
+) -> None:
+    """Refuse what would silently mean something else."""
+    if constants not in ("practice", "theory"):
+        raise ValueError(f"constants is 'practice' or 'theory', got {constants!r}.")
+    if unit not in ("scale", "noise"):
+        raise ValueError(f"unit is 'scale' or 'noise', got {unit!r}.")
+    if corruptions != "distrusted" and not (
+        isinstance(corruptions, int | float) and 0.0 <= corruptions < math.inf
+    ):
+        raise ValueError(f"corruptions is a count >= 0 or 'distrusted', got {corruptions!r}.")
+    if horizon < 1 or not 0.0 < delta < 1.0:
+        raise ValueError(
+            f"The theory needs a horizon >= 1 and 0 < delta < 1, got {horizon!r} and {delta!r}."
+        )
+
+
+def _fixed_plateau(
+    prior: Prior, kappa: float, half_width: float, shape: float, unit: str
+) -> Plateau:
+    """A plateau about the prior mean, its numbers given in prior standard deviations."""
+    sd = math.sqrt(kappa)
+    if unit == "noise":
+        return Plateau(half_width * sd, shape, prior.mean, "noise")
+    return Plateau(half_width * sd, shape * sd, prior.mean)
+
+
+def _prior_scale(prior: Prior, kappa: float) -> Scale:
+    """The location and scale that a given prior says, whatever the results."""
+    return lambda domain, observations: (prior.mean, math.sqrt(kappa))
 
 
 def _policy(initial: int, retries: int | None = None) -> Policy:
@@ -262,7 +298,7 @@ def _kappa(domain: Domain, prior: Prior | None) -> tuple[float, float]:
 def _union(domain: Domain, delta: float) -> FiniteUnion | CompactUnion:
     if isinstance(domain, Finite):
         return FiniteUnion(len(domain), delta / 3.0)
-    return CompactUnion(domain.dim, delta=delta / 3.0)
+    return CompactUnion(domain.dim, extent=float(domain.widths.max()), delta=delta / 3.0)
 
 
 def _width(
@@ -272,8 +308,9 @@ def _width(
     corruptions: float | Literal["distrusted"],
     delta: float,
     norm: float,
+    deviation: float | None = None,
 ) -> Confidence:
     base = confidence or (_union(domain, delta) if theory else Schedule())
     if corruptions == 0:
         return base
-    return Enlarged(base, corruptions, norm)
+    return Enlarged(base, corruptions, norm, deviation=deviation)

@@ -4,6 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 import literal
+from literal import one
 from stoic.data import Observations
 from stoic.defences import AdaptivePlateau, Anchored, Plateau
 from stoic.defences.plateau import small_sample_factor
@@ -13,7 +14,6 @@ from stoic.models import GaussianProcess
 from stoic.posteriors import Prior
 from stoic.posteriors.fitting import Fitting
 from stoic.posteriors.scales import median_and_mad
-from stoic.recipes import one
 
 BOX = Box([0.0], [1.0])
 GRID = BOX.grid(31)

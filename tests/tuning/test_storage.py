@@ -148,3 +148,21 @@ def test_a_locked_file_is_waited_for_and_then_named(tmp_path):
         study_name=study.study_name, storage=open_storage(url, create=True, patience=20)
     )
     assert patient.trials == []
+
+
+@pytest.mark.parametrize("content", [b"my notes\n", b"[1, 2]\n", b'{"a": 1}\n', b"\x00\xff"])
+def test_a_file_that_is_no_storage_is_refused_and_left_alone(tmp_path, content):
+    notes = tmp_path / "notes.txt"
+    notes.write_bytes(content)
+    with pytest.raises(Refusal, match="is not a storage"):
+        open_storage(str(notes), create=True)
+    assert notes.read_bytes() == content
+
+
+def test_a_journal_is_opened_again(tmp_path):
+    journal = str(tmp_path / "journal.log")
+    (tmp_path / "journal.log").touch()
+    first = optuna.create_study(storage=open_storage(journal, create=True), study_name="s")
+    first.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=2)
+    again = optuna.load_study(study_name="s", storage=open_storage(journal, create=False))
+    assert len(again.trials) == 2

@@ -158,9 +158,9 @@ class AdaptivePlateau(Defence):
 
     Guarantee
     ---------
-    That of :class:`Plateau` for the numbers it settled to, as long as fewer than half of the
-    observations lie (the breakdown point of the median). The theorems of [Ezzerg2026]_ assume
-    numbers that are given in advance.
+    That of :class:`Plateau` for the numbers it settled to, as long as less than half of the votes
+    lie (the breakdown point of the median; with a scale in space, a crowd shares one vote). The
+    theorems of [Ezzerg2026]_ assume numbers that are given in advance.
     """
 
     half_width: float | Literal["quantile"] = 3.0

@@ -64,6 +64,10 @@ class UCB(Policy):
 
     retries: int | None = None
 
+    def __post_init__(self) -> None:
+        if self.retries is not None and self.retries < 0:
+            raise ValueError(f"retries is a count >= 0 or None, got {self.retries!r}.")
+
     def start(self, domain: Domain) -> None:
         return None
 
