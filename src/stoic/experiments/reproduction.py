@@ -74,7 +74,6 @@ def reproduce(
     settings = with_options(figure.settings, trials=trials, rounds=rounds, seed=seed)
     shelf = Shelf(Path(out), name.replace("/", "-"))
     shelf.check_free(plain_settings(settings))
-    shelf.make_directory()  # before the work, not after it
     results = shelf.write(figure, settings, sweep(figure, settings, jobs))
     if json:
         sys.stdout.write(to_json(results.summary()) + "\n")
