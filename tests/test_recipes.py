@@ -127,6 +127,12 @@ def test_a_slip_is_refused_and_not_ignored(recipe, setting, message):
         recipe(BOX, **setting)
 
 
+@pytest.mark.parametrize("recipe", [gp_ucb, fc_rcgp_ucb, a2_rcgp_ucb])
+def test_a_kernel_for_other_coordinates_is_refused_at_once(recipe):
+    with pytest.raises(ValueError, match="give one lengthscale, or 2 of them"):
+        recipe(BOX, Prior(Matern52(np.array([0.1, 0.2, 0.3])), 0.01))
+
+
 def test_the_defaults_do_not_depend_on_the_units_of_the_prior():
     for recipe in (fc_rcgp_ucb, a2_rcgp_ucb):
         trusts = []

@@ -64,6 +64,7 @@ def gp_ucb(
     bounded norm and ``SelfNormalised``: regret O(sqrt(T beta_T gamma_T)), with probability
     1 - delta. None with fitted hyperparameters or the default schedule, and none against lies.
     """
+    _check_prior(domain, prior)
     fitting = Given() if prior else Fitting(marginal_likelihood, scale)
     model = GaussianProcess(prior or family(domain), Trust(), fitting)
     return Learner(domain, model, confidence or Schedule(), _policy(initial, retries), seed)
@@ -120,6 +121,7 @@ def fc_rcgp_ucb(
     on the posterior is bounded.
     """
     _check(constants, unit, corruptions, horizon, delta)
+    _check_prior(domain, prior)
     theory = constants == "theory"
     kappa, noise = _kappa(domain, prior)
     if half_width is None:
@@ -190,6 +192,7 @@ def a2_rcgp_ucb(
     each observation on the acting model is bounded, given the centre.
     """
     _check(constants, unit, corruptions, horizon, delta)
+    _check_prior(domain, prior)
     theory = constants == "theory"
     if anchor_shape is None:
         anchor_shape = shape
@@ -261,6 +264,20 @@ def _check(
         raise ValueError(
             f"The theory needs a horizon >= 1 and 0 < delta < 1, got {horizon!r} and {delta!r}."
         )
+
+
+def _check_prior(domain: Domain, prior: Prior | None) -> None:
+    """Refuse a kernel that is made for another number of coordinates."""
+    if prior is None:
+        return
+    point = domain.spread(1, np.random.default_rng(0))
+    try:
+        prior.kernel(point, point)
+    except (ValueError, IndexError) as error:
+        raise ValueError(
+            f"The kernel of the prior does not fit {domain!r}, whose inputs have {domain.dim} "
+            f"coordinates: give one lengthscale, or {domain.dim} of them ({error})."
+        ) from error
 
 
 def _fixed_plateau(
