@@ -126,6 +126,7 @@ class Finite:
     widths: Array = field(init=False)
     finite = True
     _rows: dict[bytes, int] = field(init=False, repr=False)
+    _numbers: Integers = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         points = np.array(self.points, dtype=float)
@@ -147,7 +148,10 @@ class Finite:
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "dim", points.shape[1])
         object.__setattr__(self, "widths", np.where(extent > 0.0, extent, 1.0))
+        numbers = np.arange(len(points))
+        numbers.flags.writeable = False
         object.__setattr__(self, "_rows", rows)
+        object.__setattr__(self, "_numbers", numbers)
 
     def __len__(self) -> int:
         return len(self.points)
@@ -159,7 +163,7 @@ class Finite:
         if len(x) == 1:  # the usual case, and the hot path
             arm = self._rows.get(x.tobytes())
             if arm is not None:
-                return np.array((arm,))
+                return self._numbers[arm : arm + 1]
         points = as_points(x, self.dim) + 0.0
         arms = [self._rows.get(row.tobytes(), -1) for row in points]
         if min(arms, default=0) < 0:

@@ -137,6 +137,10 @@ class Arms:
         """Account for further rows, one by one, in place; returns itself."""
         assert observations.arms is not None
         self.stance = stance
+        if len(observations.arms) == 1:
+            self.observe(observations.arms.item(), targets.values.item(), targets.noise.item())
+            self.distrusted += targets.trust.item() < 1.0
+            return self
         rows = zip(
             observations.arms.tolist(),
             targets.values.tolist(),
