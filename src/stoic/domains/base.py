@@ -1,0 +1,99 @@
+"""What a domain and a surface over it show to the rest of the library."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from stoic.data import Array, Integers
+
+if TYPE_CHECKING:
+    from stoic.domains.finite import Finite
+
+Random = np.random.Generator
+
+
+class Surface(Protocol):
+    """A function to maximise over a domain."""
+
+    def on(self, points: Finite) -> Array:
+        """Its values on all rows of a finite domain, shape (N,)."""
+
+    def __call__(self, x: Array) -> Array:
+        """Its values at ``x`` (m, d), shape (m,)."""
+
+    def with_gradient(self, x: Array) -> tuple[Array, Array]:
+        """Its values at ``x`` (m, d), shape (m,), and gradients, shape (m, d)."""
+
+
+class Peak(NamedTuple):
+    """The highest point found: ``x`` (d,), its row ``arm`` if any, and the ``height`` there."""
+
+    x: Array
+    arm: int | None
+    height: float
+
+
+@runtime_checkable
+class Domain(Protocol):
+    """A set of inputs.
+
+    Attributes
+    ----------
+    dim:
+        Number of coordinates d.
+    finite:
+        Whether it is a list of points.
+    widths:
+        Extent in each coordinate, shape (d,), positive: the natural unit of lengthscales.
+    """
+
+    @property
+    def dim(self) -> int: ...
+
+    @property
+    def finite(self) -> bool: ...
+
+    @property
+    def widths(self) -> Array: ...
+
+    def locate(self, x: Array) -> Integers | None:
+        """Check that ``x`` (n, d) lies in the domain; row numbers (n,) if it is finite.
+
+        Raises ``ValueError`` for nan, infinities, a wrong dimension, a point outside.
+        """
+
+    def maximise(self, surface: Surface, rng: Random, near: Array) -> Peak:
+        """The highest point of ``surface``; ``near`` (k, d) are points worth starting from."""
+
+    def sample(self, n: int, rng: Random) -> Array:
+        """``n`` points drawn uniformly, shape (n, d)."""
+
+    def spread(self, n: int, rng: Random) -> Array:
+        """``n`` points that cover the domain evenly, shape (n, d)."""
+
+
+def as_points(x: object, dim: int) -> Array:
+    """``x`` as an array of points, shape (n, dim); one point may come as (dim,).
+
+    Raises
+    ------
+    ValueError
+        If the dimension is wrong, or a coordinate is nan or infinite.
+    """
+    points = np.array(x, dtype=float)
+    if points.ndim < 2:
+        points = points.reshape(1, -1)
+    if points.ndim != 2 or points.shape[1] != dim:
+        raise ValueError(
+            f"An input of this domain has {dim} coordinate{'s' * (dim != 1)}, "
+            f"got an array of shape {np.asarray(x).shape}: pass shape ({dim},) or (n, {dim})."
+        )
+    if not np.all(np.isfinite(points)):
+        row = int(np.argmax(~np.isfinite(points).all(axis=1)))
+        raise ValueError(
+            f"An input must be finite, got {points[row].tolist()}: nan and infinity are data in a "
+            "result, but an error in an input."
+        )
+    return points

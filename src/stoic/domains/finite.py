@@ -1,0 +1,130 @@
+"""Finite sets of points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from stoic.data import Array, Integers
+from stoic.domains.base import Peak, Random, Surface, as_points
+
+
+@dataclass(frozen=True, eq=False)
+class Finite:
+    """A list of points, called arms; ties go to the lowest row, always.
+
+    Parameters
+    ----------
+    points:
+        Distinct finite rows, shape (N, d); shape (N,) is read as N points of one coordinate.
+
+    Raises
+    ------
+    ValueError
+        If there are no points, two are equal, or one is not finite.
+    """
+
+    points: Array
+    dim: int = field(init=False)
+    widths: Array = field(init=False)
+    finite = True
+    _rows: dict[bytes, int] = field(init=False, repr=False)
+    _numbers: Integers = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        points = np.array(self.points, dtype=float)
+        if points.ndim == 1:
+            points = points[:, None]
+        if points.ndim != 2 or points.size == 0:
+            raise ValueError(
+                f"Finite needs points of shape (N, d) with N, d >= 1, got shape {points.shape}."
+            )
+        points = as_points(points, points.shape[1]) + 0.0  # -0.0 becomes 0.0
+        rows = {row.tobytes(): i for i, row in enumerate(points)}
+        if len(rows) < len(points):
+            raise ValueError(
+                f"Finite needs distinct points, got {len(points)} of which {len(rows)} are "
+                "distinct: use np.unique(points, axis=0)."
+            )
+        extent = np.ptp(points, axis=0)
+        points.flags.writeable = False
+        object.__setattr__(self, "points", points)
+        object.__setattr__(self, "dim", points.shape[1])
+        object.__setattr__(self, "widths", np.where(extent > 0.0, extent, 1.0))
+        numbers = np.arange(len(points))
+        numbers.flags.writeable = False
+        object.__setattr__(self, "_rows", rows)
+        object.__setattr__(self, "_numbers", numbers)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __repr__(self) -> str:
+        return f"Finite({len(self)} points, dim={self.dim})"
+
+    def locate(self, x: Array) -> Integers:
+        if len(x) == 1:  # the usual case, and the hot path
+            arm = self._rows.get(x.tobytes())
+            if arm is not None:
+                return self._numbers[arm : arm + 1]
+        points = as_points(x, self.dim) + 0.0
+        arms = [self._rows.get(row.tobytes(), -1) for row in points]
+        if min(arms, default=0) < 0:
+            stranger = points[int(np.argmin(arms))].tolist()
+            raise ValueError(
+                f"{stranger} is not one of the {len(self)} points of this finite domain: tell "
+                "results at its rows, or use a Box."
+            )
+        return np.array(arms, dtype=np.intp)
+
+    def maximise(self, surface: Surface, rng: Random, near: Array) -> Peak:
+        heights = surface.on(self)
+        arm = int(heights.argmax())
+        return Peak(self.points[arm], arm, float(heights[arm]))
+
+    def sample(self, n: int, rng: Random) -> Array:
+        return self.points[rng.integers(len(self), size=n)]
+
+    def spread(self, n: int, rng: Random) -> Array:
+        """As ``sample``, but without repetition while there are enough points."""
+        rounds = max(-(-n // len(self)), 1)
+        rows = [rng.permutation(len(self)) for _ in range(rounds)]
+        return self.points[np.concatenate(rows)[:n]]
+
+
+@dataclass(frozen=True, eq=False)
+class Among:
+    """Some rows of a finite domain: the actions of this round, or those with its context.
+
+    Parameters
+    ----------
+    whole:
+        The domain that the observations and the posterior live on.
+    arms:
+        The rows that may be chosen, shape (k,).
+    """
+
+    whole: Finite
+    arms: Integers
+
+    def __post_init__(self) -> None:
+        arms = np.atleast_1d(np.asarray(self.arms))
+        if arms.dtype == bool:
+            arms = np.flatnonzero(arms)
+        if arms.size == 0:
+            raise ValueError("Nothing to choose among: give at least one row number.")
+        if not np.issubdtype(arms.dtype, np.integer):
+            raise ValueError(f"Choose among row numbers (integers), got {arms.dtype} values.")
+        if arms.min() < 0 or arms.max() >= len(self.whole):
+            raise ValueError(
+                f"Choose among rows 0 to {len(self.whole) - 1}, got {arms.min()} to {arms.max()}."
+            )
+        # In order, so that ties go to the lowest row.
+        object.__setattr__(self, "arms", np.unique(arms).astype(np.intp))
+
+    def maximise(self, surface: Surface, rng: Random, near: Array) -> Peak:
+        heights = surface.on(self.whole)[self.arms]
+        best = int(heights.argmax())
+        arm = int(self.arms[best])
+        return Peak(self.whole.points[arm], arm, float(heights[best]))
