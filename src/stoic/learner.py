@@ -129,7 +129,7 @@ class Learner:
             If one choice is asked for and the policy waits for pending results.
         """
         count = 1 if n is None else n
-        if not isinstance(count, int | np.integer) or count < 1:
+        if n is not None and (not isinstance(n, int | np.integer) or n < 1):
             raise ValueError(f"Ask for at least one choice, a whole number of them, got n={n!r}.")
         part = self.domain if among is None else self._part(among)
         on_their_way = self._nowhere

@@ -83,7 +83,7 @@ def extend_cholesky(L: Array, B: Array, C: Array) -> Array:
 def subtract_outer(S: Array, row: Array, column: Array, scale: float) -> None:
     """S -= scale * outer(row, column), in place, for a C-ordered ``S`` (u, n)."""
     # S.T is Fortran-ordered, which is what dger updates without a copy.
-    blas.dger(-scale, column, row, a=S.T, overwrite_a=1, overwrite_x=0, overwrite_y=0)
+    blas.dger(-scale, column, row, a=S.T, overwrite_a=1)
 
 
 def squared_distances(x: Array, z: Array) -> Array:
