@@ -86,40 +86,38 @@ class Plateau(Defence):
             beyond = np.abs(residual) - _of_rows(self.half_width, observations)
             return np.sign(residual) * np.maximum(beyond, 0.0)
 
-    def _shape(self, observations: Observations, noise: Array) -> Array:
-        shape = _of_rows(self.shape, observations) * np.ones_like(noise)
-        return shape * np.sqrt(noise) if self.unit == "noise" else shape
+    def _reweighted(self, observations: Observations, noise: Array) -> tuple[Array, Array, Array]:
+        """sign(y - g) z, J and the shift m of each row; all (n,), nan or infinite where y is."""
+        excess = self._excess(observations)
+        c = _of_rows(self.shape, observations) * np.ones_like(noise)
+        if self.unit == "noise":
+            c = c * np.sqrt(noise)
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            ratio = excess / c
+            J = 1.0 + ratio**2
+            return excess, J, -2.0 * noise * ratio / (c * J)
 
     def __call__(self, observations: Observations, prior: Prior) -> Targets:
         noise = observations.own_noise(prior.noise)
-        excess = self._excess(observations)
-        c = self._shape(observations, noise)
-        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            ratio = excess / c
-            J = 1.0 + ratio**2
-            shift = -2.0 * noise * ratio / (c * J)
+        excess, J, shift = self._reweighted(observations, noise)
+        with np.errstate(invalid="ignore", over="ignore"):
             trust = 1.0 / J
-        left_out = ~(trust >= self.negligible) | ~np.isfinite(J)
-        values = np.where(excess == 0.0, observations.observed, observations.observed - shift)
-        return Targets(
-            np.where(left_out, prior.mean, values),
-            np.where(left_out, np.inf, noise * J),
-            np.where(left_out, 0.0, trust),
-        )
+            left_out = ~(trust >= self.negligible) | ~np.isfinite(J)
+            values = np.where(excess == 0.0, observations.observed, observations.observed - shift)
+            return Targets(
+                np.where(left_out, prior.mean, values),
+                np.where(left_out, np.inf, noise * J),
+                np.where(left_out, 0.0, trust),
+            )
 
     def slopes(self, observations: Observations, prior: Prior) -> tuple[Array, Array]:
         noise = observations.own_noise(prior.noise)
-        excess = self._excess(observations)
-        c = self._shape(observations, noise)
-        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            ratio = excess / c
-            J = 1.0 + ratio**2
-            d_values = 2.0 * noise * ratio / (c * J)
+        excess, J, shift = self._reweighted(observations, noise)
+        with np.errstate(invalid="ignore", over="ignore"):
             if self.unit == "noise":  # J = 1 + z^2 / (shape^2 sigma^2): row noise sigma^2 + const
-                d_values *= 1.0 - 1.0 / J
-                d_noise = noise
+                d_values, d_noise = -shift * (1.0 - 1.0 / J), noise
             else:
-                d_noise = noise * J
+                d_values, d_noise = -shift, noise * J
         fixed = ~np.isnan(observations.noise) | ~np.isfinite(excess)
         return np.where(fixed, 0.0, d_values), np.where(fixed, 0.0, d_noise)
 
