@@ -12,7 +12,8 @@ from stoic.policies import UCB, Initial
 from stoic.posteriors import Prior
 from stoic.posteriors.fitting import Fitting, Given
 from stoic.posteriors.scales import mean_and_sd
-from stoic.recipes import RECIPES, a2_rcgp_ucb, fc_rcgp_ucb, gp_ucb, noise_bound
+from stoic.recipes import RECIPES, a2_rcgp_ucb, fc_rcgp_ucb, gp_ucb
+from stoic.recipes.outliers import noise_bound
 
 BOX = Box([0.0, 5.0], [1.0, 9.0])
 GRID = BOX.grid(6)

@@ -1,73 +1,21 @@
-"""The papers' methods, each a sentence in the grammar of the library.
-
-Every recipe takes a domain first and builds a :class:`~stoic.learner.Learner`. With a ``prior`` its
-hyperparameters are used as they are; without one they are fitted before every question, in units of
-the domain's widths and of the results' scale. ``initial`` points of a design come first. A place
-whose results are not believed is asked again as long as its bound is the highest, or ``retries``
-times (:class:`~stoic.policies.ucb.UCB`).
-"""
+"""Recipes against a few outliers of any size [Ezzerg2026]_."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Literal
 
-import numpy as np
-
-from stoic.confidence import (
-    CompactUnion,
-    Confidence,
-    Enlarged,
-    FiniteUnion,
-    Schedule,
-    influence,
-    psi,
-)
-from stoic.defences import AdaptivePlateau, Anchored, Plateau, Trust
-from stoic.domains import Domain, Finite
-from stoic.kernels import Matern52, Scaled
+from stoic.confidence import Confidence, Enlarged, Schedule, influence, psi
+from stoic.defences import AdaptivePlateau, Anchored, Plateau
+from stoic.domains import Domain
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
-from stoic.policies import UCB, Initial, Policy
-from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
+from stoic.posteriors.fitting import Fitting, Given
 from stoic.posteriors.prior import Prior
-from stoic.posteriors.scales import Scale, mean_and_sd, median_and_mad_in_space
+from stoic.posteriors.scales import Scale, median_and_mad_in_space
+from stoic.recipes.parts import Seed, check_prior, family, kappa_and_noise, policy, union
 
 Constants = Literal["practice", "theory"]
-Seed = int | np.random.Generator | None
-
-
-def family(domain: Domain) -> Prior:
-    """Matern 5/2 with one lengthscale per coordinate: what is fitted where no prior is given."""
-    return Prior(Scaled(Matern52(np.ones(domain.dim))), math.exp(-4.0))
-
-
-def gp_ucb(
-    domain: Domain,
-    prior: Prior | None = None,
-    *,
-    confidence: Confidence | None = None,
-    scale: Scale = mean_and_sd,
-    initial: int = 0,
-    retries: int | None = None,
-    seed: Seed = None,
-) -> Learner:
-    """GP-UCB [Srinivas2010]_: the baseline that believes everything.
-
-    Without a prior, hyperparameters maximise the marginal likelihood of results that are
-    standardised by ``scale``, by default plainly, as is common practice.
-
-    Guarantee
-    ---------
-    With a given prior that f is drawn from and ``FiniteUnion`` or ``CompactUnion``, or an f of
-    bounded norm and ``SelfNormalised``: regret O(sqrt(T beta_T gamma_T)), with probability
-    1 - delta. None with fitted hyperparameters or the default schedule, and none against lies.
-    """
-    _check_prior(domain, prior)
-    fitting = Given() if prior else Fitting(marginal_likelihood, scale)
-    model = GaussianProcess(prior or family(domain), Trust(), fitting)
-    return Learner(domain, model, confidence or Schedule(), _policy(initial, retries), seed)
 
 
 def fc_rcgp_ucb(
@@ -121,9 +69,9 @@ def fc_rcgp_ucb(
     on the posterior is bounded.
     """
     _check(constants, unit, corruptions, horizon, delta)
-    _check_prior(domain, prior)
+    check_prior(domain, prior)
     theory = constants == "theory"
-    kappa, noise = _kappa(domain, prior)
+    kappa, noise = kappa_and_noise(domain, prior)
     if half_width is None:
         bound = noise_bound(horizon, delta / 3.0, noise)
         half_width = norm + bound / math.sqrt(kappa) if theory else 3.0
@@ -138,7 +86,7 @@ def fc_rcgp_ucb(
         defence = _fixed_plateau(prior, kappa, half_width, shape, unit)
     model = GaussianProcess(prior or family(domain), defence, _fitting(prior, scale))
     width = _width(domain, confidence, theory, corruptions, delta, norm)
-    return Learner(domain, model, width, _policy(initial, retries), seed)
+    return Learner(domain, model, width, policy(initial, retries), seed)
 
 
 def a2_rcgp_ucb(
@@ -192,11 +140,11 @@ def a2_rcgp_ucb(
     each observation on the acting model is bounded, given the centre.
     """
     _check(constants, unit, corruptions, horizon, delta)
-    _check_prior(domain, prior)
+    check_prior(domain, prior)
     theory = constants == "theory"
     if anchor_shape is None:
         anchor_shape = shape
-    kappa, noise = _kappa(domain, prior)
+    kappa, noise = kappa_and_noise(domain, prior)
     sd = math.sqrt(kappa)
     bound = noise_bound(horizon, delta / 3.0, noise) / sd
     if anchor_half_width is None:
@@ -206,7 +154,7 @@ def a2_rcgp_ucb(
         half_width = 1.0
         if theory:  # Algorithm 2, line 5: sqrt(beta_A kappa) Psi(T_c) + N_T(delta / 3)
             count = 0.0 if corruptions == "distrusted" else float(corruptions)
-            base = _union(domain, delta).at(horizon)
+            base = union(domain, delta).at(horizon)
             c = anchor_shape * (math.sqrt(noise) if unit == "noise" else sd)
             C_w = influence(anchor_half_width * sd, c, noise, (norm + base) * sd)
             half_width = (base + C_w * math.sqrt(count)) * psi(count, kappa, noise) + bound
@@ -233,10 +181,7 @@ def a2_rcgp_ucb(
     )
     model = GaussianProcess(prior or family(domain), defence, fitting)
     width = _width(domain, confidence, theory, corruptions, delta, norm, deviation)
-    return Learner(domain, model, width, _policy(initial, retries), seed)
-
-
-RECIPES: tuple[Callable[..., Learner], ...] = (gp_ucb, fc_rcgp_ucb, a2_rcgp_ucb)
+    return Learner(domain, model, width, policy(initial, retries), seed)
 
 
 def noise_bound(horizon: int, delta: float, noise: float) -> float:
@@ -266,20 +211,6 @@ def _check(
         )
 
 
-def _check_prior(domain: Domain, prior: Prior | None) -> None:
-    """Refuse a kernel that is made for another number of coordinates."""
-    if prior is None:
-        return
-    point = domain.spread(1, np.random.default_rng(0))
-    try:
-        prior.kernel(point, point)
-    except (ValueError, IndexError) as error:
-        raise ValueError(
-            f"The kernel of the prior does not fit {domain!r}, whose inputs have {domain.dim} "
-            f"coordinates: give one lengthscale, or {domain.dim} of them ({error})."
-        ) from error
-
-
 def _fixed_plateau(
     prior: Prior, kappa: float, half_width: float, shape: float, unit: str
 ) -> Plateau:
@@ -295,27 +226,8 @@ def _prior_scale(prior: Prior, kappa: float) -> Scale:
     return lambda domain, observations: (prior.mean, math.sqrt(kappa))
 
 
-def _policy(initial: int, retries: int | None = None) -> Policy:
-    policy = UCB(retries)
-    return Initial(policy, initial) if initial else policy
-
-
 def _fitting(prior: Prior | None, scale: Scale) -> Fitting | Given:
     return Fitting(scale=scale) if prior is None else Given()
-
-
-def _kappa(domain: Domain, prior: Prior | None) -> tuple[float, float]:
-    """Largest prior variance, and noise; in units of the results' scale if there is no prior."""
-    if prior is None:
-        return 1.0, math.exp(-4.0)
-    points = domain.points if isinstance(domain, Finite) else np.zeros((1, domain.dim))
-    return float(prior.kernel.diagonal(points).max()), prior.noise
-
-
-def _union(domain: Domain, delta: float) -> FiniteUnion | CompactUnion:
-    if isinstance(domain, Finite):
-        return FiniteUnion(len(domain), delta / 3.0)
-    return CompactUnion(domain.dim, extent=float(domain.widths.max()), delta=delta / 3.0)
 
 
 def _width(
@@ -327,7 +239,7 @@ def _width(
     norm: float,
     deviation: float | None = None,
 ) -> Confidence:
-    base = confidence or (_union(domain, delta) if theory else Schedule())
+    base = confidence or (union(domain, delta) if theory else Schedule())
     if corruptions == 0:
         return base
     return Enlarged(base, corruptions, norm, deviation=deviation)

@@ -1,0 +1,55 @@
+"""What recipes are made of: the family that is fitted, checks, policies, constants of a prior."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from stoic.confidence import CompactUnion, FiniteUnion
+from stoic.domains import Domain, Finite
+from stoic.kernels import Matern52, Scaled
+from stoic.policies import UCB, Initial, Policy
+from stoic.posteriors.prior import Prior
+
+Seed = int | np.random.Generator | None
+
+
+def family(domain: Domain) -> Prior:
+    """Matern 5/2 with one lengthscale per coordinate: what is fitted where no prior is given."""
+    return Prior(Scaled(Matern52(np.ones(domain.dim))), math.exp(-4.0))
+
+
+def check_prior(domain: Domain, prior: Prior | None) -> None:
+    """Refuse a kernel that is made for another number of coordinates."""
+    if prior is None:
+        return
+    point = domain.spread(1, np.random.default_rng(0))
+    try:
+        prior.kernel(point, point)
+    except (ValueError, IndexError) as error:
+        raise ValueError(
+            f"The kernel of the prior does not fit {domain!r}, whose inputs have {domain.dim} "
+            f"coordinates: give one lengthscale, or {domain.dim} of them ({error})."
+        ) from error
+
+
+def policy(initial: int, retries: int | None = None) -> Policy:
+    """The upper confidence bound, after ``initial`` points of a design."""
+    ucb = UCB(retries)
+    return Initial(ucb, initial) if initial else ucb
+
+
+def kappa_and_noise(domain: Domain, prior: Prior | None) -> tuple[float, float]:
+    """Largest prior variance, and noise; in units of the results' scale if there is no prior."""
+    if prior is None:
+        return 1.0, math.exp(-4.0)
+    points = domain.points if isinstance(domain, Finite) else np.zeros((1, domain.dim))
+    return float(prior.kernel.diagonal(points).max()), prior.noise
+
+
+def union(domain: Domain, delta: float) -> FiniteUnion | CompactUnion:
+    """The Bayesian width of the theory, with a third of the failure probability."""
+    if isinstance(domain, Finite):
+        return FiniteUnion(len(domain), delta / 3.0)
+    return CompactUnion(domain.dim, extent=float(domain.widths.max()), delta=delta / 3.0)

@@ -1,0 +1,40 @@
+"""The baseline."""
+
+from __future__ import annotations
+
+from stoic.confidence import Confidence, Schedule
+from stoic.defences import Trust
+from stoic.domains import Domain
+from stoic.learner import Learner
+from stoic.models import GaussianProcess
+from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
+from stoic.posteriors.prior import Prior
+from stoic.posteriors.scales import Scale, mean_and_sd
+from stoic.recipes.parts import Seed, check_prior, family, policy
+
+
+def gp_ucb(
+    domain: Domain,
+    prior: Prior | None = None,
+    *,
+    confidence: Confidence | None = None,
+    scale: Scale = mean_and_sd,
+    initial: int = 0,
+    retries: int | None = None,
+    seed: Seed = None,
+) -> Learner:
+    """GP-UCB [Srinivas2010]_: the baseline that believes everything.
+
+    Without a prior, hyperparameters maximise the marginal likelihood of results that are
+    standardised by ``scale``, by default plainly, as is common practice.
+
+    Guarantee
+    ---------
+    With a given prior that f is drawn from and ``FiniteUnion`` or ``CompactUnion``, or an f of
+    bounded norm and ``SelfNormalised``: regret O(sqrt(T beta_T gamma_T)), with probability
+    1 - delta. None with fitted hyperparameters or the default schedule, and none against lies.
+    """
+    check_prior(domain, prior)
+    fitting = Given() if prior else Fitting(marginal_likelihood, scale)
+    model = GaussianProcess(prior or family(domain), Trust(), fitting)
+    return Learner(domain, model, confidence or Schedule(), policy(initial, retries), seed)
