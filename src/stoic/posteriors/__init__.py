@@ -3,17 +3,24 @@
 from stoic.posteriors.arms import Arms
 from stoic.posteriors.base import Model, Posterior, Stance, as_told
 from stoic.posteriors.exact import Exact
-from stoic.posteriors.information import greedy_information, information_upper_bound
+from stoic.posteriors.information import (
+    InformationBounds,
+    greedy_information,
+    information_bounds,
+    information_upper_bound,
+)
 from stoic.posteriors.prior import Prior
 
 __all__ = [
     "Arms",
     "Exact",
+    "InformationBounds",
     "Model",
     "Posterior",
     "Prior",
     "Stance",
     "as_told",
     "greedy_information",
+    "information_bounds",
     "information_upper_bound",
 ]
