@@ -1,6 +1,7 @@
 """What is optimised: noiseless functions with their true maxima."""
 
 from stoic.problems.base import Optimum, Problem
+from stoic.problems.draws import KernelSum, f1, gaussian_draw, kernel_sum
 from stoic.problems.synthetic import (
     SMOOTH,
     Synthetic,
@@ -15,18 +16,24 @@ from stoic.problems.synthetic import (
     styblinski_tang3,
     two_sines,
 )
+from stoic.problems.tabulated import Tabulated
 
 __all__ = [
     "SMOOTH",
+    "KernelSum",
     "Optimum",
     "Problem",
     "Synthetic",
+    "Tabulated",
     "branin_tilted",
     "camel",
+    "f1",
     "forrester",
     "forrester_negative",
+    "gaussian_draw",
     "hartmann3",
     "hosaki",
+    "kernel_sum",
     "mccormick",
     "peaks",
     "styblinski_tang3",
