@@ -19,11 +19,13 @@ from stoic.confidence import (
     BoundedNoise,
     CompactUnion,
     Enlarged,
+    FeatureTruncation,
     FiniteUnion,
     Fixed,
+    GrowingTruncation,
     SelfNormalised,
 )
-from stoic.defences import DEFENCES, AdaptivePlateau, Anchored, Plateau
+from stoic.defences import DEFENCES, AdaptivePlateau, Anchored, Plateau, Truncation
 from stoic.domains import Finite
 from stoic.kernels import (
     KERNELS,
@@ -42,6 +44,7 @@ from stoic.models import GaussianProcess
 from stoic.policies import POLICIES, UCB, Initial
 from stoic.posteriors import Prior
 from stoic.posteriors.fitting import Fitting
+from stoic.posteriors.levels import FeatureLevel
 from stoic.problems import forrester, hosaki
 from stoic.recipes import RECIPES
 
@@ -74,10 +77,25 @@ ARGUMENTS = {
         {"anchor": anchor(domain), "scale": one, "prequential": True, "unit": "scale"},
         {"anchor": fitted_anchor(domain)},
     ],
+    Truncation: lambda domain: [{"moment": 3.0}, {"moment": 0.5, "alpha": 0.3, "scale": 2.0}],
     FiniteUnion: lambda domain: [{"arms": 25}],
     CompactUnion: lambda domain: [{"dim": domain.dim}],
     SelfNormalised: lambda domain: [{"norm": 1.5}, {"norm": 1.5, "noise_sd": 0.4}],
     BoundedNoise: lambda domain: [{"squared_norm": 2.0}],
+    GrowingTruncation: lambda domain: [
+        {"norm": 1.0, "moment": 2.0},
+        {"norm": 1.0, "moment": 2.0, "alpha": 0.4, "constants": "theory"},
+    ],
+    FeatureTruncation: lambda domain: [
+        {"norm": 1.0, "moment": 2.0, "level": FeatureLevel(100), "features": 32},
+        {
+            "norm": 1.0,
+            "moment": 2.0,
+            "level": FeatureLevel(100, constants="theory", drawn=True),
+            "alpha": 0.4,
+            "features": 1,
+        },
+    ],
     Enlarged: lambda domain: [
         {"base": Fixed(2.0), "corruptions": 0},
         {"base": FiniteUnion(25), "corruptions": 3},

@@ -5,8 +5,19 @@ from stoic.confidence.bayesian import CompactUnion, FiniteUnion
 from stoic.confidence.enlarged import Enlarged, influence, psi
 from stoic.confidence.fixed import Fixed, Schedule
 from stoic.confidence.frequentist import BoundedNoise, SelfNormalised
+from stoic.confidence.heavy_tails import FeatureTruncation, GrowingTruncation
 
-WIDTHS = (Fixed, Schedule, FiniteUnion, CompactUnion, SelfNormalised, BoundedNoise, Enlarged)
+WIDTHS = (
+    Fixed,
+    Schedule,
+    FiniteUnion,
+    CompactUnion,
+    SelfNormalised,
+    BoundedNoise,
+    Enlarged,
+    GrowingTruncation,
+    FeatureTruncation,
+)
 
 __all__ = [
     "WIDTHS",
@@ -14,8 +25,10 @@ __all__ = [
     "CompactUnion",
     "Confidence",
     "Enlarged",
+    "FeatureTruncation",
     "FiniteUnion",
     "Fixed",
+    "GrowingTruncation",
     "Schedule",
     "SelfNormalised",
     "influence",

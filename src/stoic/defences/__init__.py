@@ -2,9 +2,29 @@
 
 from stoic.defences.anchored import Anchored
 from stoic.defences.base import Defence
+from stoic.defences.median_of_means import MedianOfMeans
 from stoic.defences.plateau import AdaptivePlateau, Plateau
+from stoic.defences.truncation import AdaptiveTruncation, Truncation
 from stoic.defences.trust import Trust
 
-DEFENCES = (Trust, Plateau, AdaptivePlateau, Anchored)
+DEFENCES = (
+    Trust,
+    Plateau,
+    AdaptivePlateau,
+    Anchored,
+    Truncation,
+    AdaptiveTruncation,
+    MedianOfMeans,
+)
 
-__all__ = ["DEFENCES", "AdaptivePlateau", "Anchored", "Defence", "Plateau", "Trust"]
+__all__ = [
+    "DEFENCES",
+    "AdaptivePlateau",
+    "AdaptiveTruncation",
+    "Anchored",
+    "Defence",
+    "MedianOfMeans",
+    "Plateau",
+    "Truncation",
+    "Trust",
+]
