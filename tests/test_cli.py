@@ -296,6 +296,39 @@ def test_a_figure_is_reproduced(stoic):
     assert {path.suffix for path in Path("here").iterdir()} == {".png", ".csv", ".json"}
 
 
+def test_bounds_are_printed(stoic):
+    asked = ["bounds", "--kernel", "matern", "--nu", "2.5", "--dim", "2", "--rounds", "50000"]
+    printed = stoic(*asked, "--budget", "50")
+    assert printed.code == 0
+    heading, *rows = printed.out.splitlines()
+    assert heading.startswith("method")
+    assert len(rows) == 5
+    (pe,) = (row for row in rows if row.startswith("RGP-PE "))
+    assert "T^0.643 + C T^0.429" in pe
+    assert len({row.index("C < T^") for row in rows}) == 1  # columns stay columns
+
+    record = json.loads(stoic(*asked, "--json").out)
+    assert record["budget"] == "unknown"
+    assert [row["order"] for row in record["bounds"]][2] == "T^0.643"
+    assert json.loads(stoic(*asked, "--budget", "50", "--json").out)["budget"] == 50.0
+
+
+@pytest.mark.parametrize(
+    ("options", "answer"),
+    [
+        (["--kernel", "rbf"], "one of linear, se, matern, got 'rbf'"),
+        (["--kernel", "matern"], "such as 2.5"),
+        (["--kernel", "se", "--budget", "ten"], "a number or unknown, got 'ten'"),
+        (["--kernel", "se", "--budget", "-1"], "not negative"),
+    ],
+)
+def test_bounds_that_do_not_exist_are_refused(stoic, options, answer):
+    refused = stoic("bounds", *options, "--dim", "2", "--rounds", "100")
+    assert refused.code == 2
+    assert answer in refused.err
+    assert refused.err.count("\n") == 1
+
+
 def test_the_version(stoic):
     assert stoic("--version").out.split()[0] == "stoic"
 

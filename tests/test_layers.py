@@ -18,6 +18,7 @@ LAYERS = (
     "kernels",
     "domains",
     "posteriors",
+    "theory",
     "defences",
     "models",
     "confidence",

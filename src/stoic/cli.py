@@ -396,6 +396,53 @@ def reproduce(
     reproduce(name, trials=trials, rounds=rounds, jobs=jobs, seed=seed, out=out, json=json)
 
 
+@app.command()
+def bounds(
+    kernel: Annotated[str, typer.Option("--kernel", help="linear, se or matern.")],
+    dim: Annotated[int, typer.Option("--dim", help="Dimensions of the domain.")],
+    rounds: Annotated[int, typer.Option("--rounds", help="Rounds T of the campaign.")],
+    budget: Annotated[
+        str,
+        typer.Option("--budget", help="Largest sum C of absolute corruptions; or unknown."),
+    ] = "unknown",
+    nu: Annotated[
+        float | None, typer.Option("--nu", help="Smoothness, for a matern kernel.")
+    ] = None,
+    norm: Annotated[float, typer.Option("--norm", help="Largest norm B of the objective.")] = 1.0,
+    json: Json = False,
+) -> None:
+    """Print what the methods against corrupted results promise: orders of their regret.
+
+    Constants and logarithms are left out, but for those with the dimension in
+    their exponent. Corruption up to what is free of charge costs no more than
+    a constant factor.
+    """
+    from stoic.theory import Family, records
+
+    try:
+        C = None if budget == "unknown" else float(budget)
+    except ValueError as error:
+        raise Refusal(f"The budget is a number or unknown, got {budget!r}.") from error
+    rows = records(Family(kernel, dim, nu), rounds, C, norm)
+    if json:
+        asked = {"kernel": kernel, "nu": nu, "dim": dim, "rounds": rounds, "norm": norm}
+        print(_json({**asked, "budget": "unknown" if C is None else C, "bounds": rows}))
+        return
+    _print_table(
+        ("method", "order of the regret", "value", "sublinear", "free of charge"),
+        [
+            (
+                str(row["method"]),
+                str(row["order"]),
+                f"{row['value']:.3g}" + " (trivial)" * bool(row["trivial"]),
+                "no" if row["tolerance"] is None else f"C < T^{row['tolerance']:.3g}",
+                f"C < {row['free']} = {row['free_value']:.3g}",
+            )
+            for row in rows
+        ],
+    )
+
+
 def _parse(what: list[str], param: list[str], settings: Settings) -> Request:
     from stoic.tuning.request import from_file, from_options
 
@@ -453,6 +500,28 @@ def _check_format(form: str) -> None:
 
     if form not in FORMATS:
         raise Refusal(f"format must be {', '.join(FORMATS)}, got {form!r}.")
+
+
+def _print_table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    """A table that fits the terminal; elsewhere plain columns, nothing cut."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    if not console.is_terminal:
+        widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+        for row in (headings, *rows):
+            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            print("  ".join(cells).rstrip())
+        return
+    grid = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for heading in headings:
+        grid.add_column(heading)
+    for row in rows:
+        grid.add_row(*map(Text, row))
+    console.print(grid)
 
 
 def _json(record: dict[str, Any]) -> str:
