@@ -2,6 +2,7 @@
 
 from stoic.problems.base import Optimum, Problem
 from stoic.problems.draws import KernelSum, f1, gaussian_draw, kernel_sum
+from stoic.problems.robot import robot3d
 from stoic.problems.synthetic import (
     SMOOTH,
     Synthetic,
@@ -36,6 +37,7 @@ __all__ = [
     "kernel_sum",
     "mccormick",
     "peaks",
+    "robot3d",
     "styblinski_tang3",
     "two_sines",
 ]
