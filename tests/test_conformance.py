@@ -13,7 +13,20 @@ import pytest
 
 from literal import one
 from stoic import testing
-from stoic.adversaries import ATTACKS, Adversary, Clairvoyant, Frequency, Replace, Unlimited
+from stoic.adversaries import (
+    ATTACKS,
+    Adversary,
+    Clairvoyant,
+    Clipping,
+    Flip,
+    Frequency,
+    Later,
+    Magnitude,
+    Replace,
+    Subtraction,
+    TopK,
+    Unlimited,
+)
 from stoic.confidence import (
     WIDTHS,
     BoundedNoise,
@@ -27,6 +40,7 @@ from stoic.confidence import (
 )
 from stoic.defences import DEFENCES, AdaptivePlateau, Anchored, Plateau, Truncation
 from stoic.domains import Finite
+from stoic.environment import Environment
 from stoic.kernels import (
     KERNELS,
     RBF,
@@ -57,6 +71,10 @@ def anchor(domain):
 
 def fitted_anchor(domain):
     return GaussianProcess(testing.example_prior(domain), AdaptivePlateau(), Fitting())
+
+
+def in_the_middle(x):
+    return abs(x[0] - 0.5) < 0.2
 
 
 # For each part that needs arguments: from a domain to the arguments of one or more examples.
@@ -112,6 +130,10 @@ ARGUMENTS = {
             "high": math.inf,
         },
     ],
+    Clipping: lambda domain: [{"inside": in_the_middle, "best": 1.0}],
+    Subtraction: lambda domain: [{"inside": in_the_middle, "depth": 2.0}],
+    TopK: lambda domain: [{"values": np.sin(np.arange(25.0)), "k": 3}],
+    Later: lambda domain: [{"attack": Flip()}],
     Replace: lambda domain: [{"values": {1: math.nan, 2: 1e300, 7: -math.inf}}],
     Polynomial: lambda domain: [{"degree": 3, "offset": 0.7, "linear": Linear(8.0)}],
     Precomputed: lambda domain: [{"matrix": np.array([[2.0, 0.5], [0.5, 1.0]])}],
@@ -196,11 +218,26 @@ def test_policies(part, k):
     testing.check_policy(examples(part)[k])
 
 
-@pytest.mark.parametrize("problem", [forrester(), hosaki()], ids=lambda problem: problem.name)
+BUDGETS = (
+    Unlimited(),
+    Frequency(0),
+    Frequency(4),
+    Frequency(2, releases=(3, 8)),
+    Magnitude(0.0),
+    Magnitude(7.5),
+)
+PROBLEMS = (forrester(), hosaki(), hosaki().on_grid(5))
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=["forrester", "hosaki", "hosaki on a grid"])
 @pytest.mark.parametrize(("part", "k"), named(ATTACKS))
 def test_adversaries(part, k, problem):
     attack = examples(part, problem.domain)[k]
-    for budget in (Unlimited(), Frequency(0), Frequency(4), Frequency(2, releases=(3, 8))):
+    if attack.needs_finite and not problem.domain.finite:
+        with pytest.raises(ValueError, match="finite"):
+            Environment(problem, adversary=Adversary(attack))
+        return
+    for budget in BUDGETS:
         testing.check_adversary(Adversary(attack, budget), problem)
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stoic.adversaries import Adversary, Frequency, Gaussian, Replace, Unlimited, cube_root
+from stoic.adversaries import Adversary, Attack, Frequency, Gaussian, Replace, Unlimited, cube_root
 from stoic.adversaries.frequency import SETTINGS
 from stoic.environment import Environment
 from stoic.problems import forrester, mccormick
@@ -13,11 +13,11 @@ from stoic.problems import forrester, mccormick
 LIES = (1e300, -1e300, math.inf, -math.inf, math.nan, 0.0, -10.0)
 
 
-class Everything:
+class Everything(Attack):
     """Lies in every round, at random, with its own stream."""
 
-    def rewrite(self, x, value, observed, t, rng):
-        return LIES[rng.integers(len(LIES))]
+    def rewrite(self, seen):
+        return LIES[seen.rng.integers(len(LIES))]
 
 
 def steps(environment, xs):

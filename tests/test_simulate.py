@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from stoic.adversaries import Adversary, Gaussian, Replace, Unlimited
+from stoic.adversaries import Adversary, Flip, Gaussian, Later, Replace, Unlimited
 from stoic.data import Choice, Recommendation
 from stoic.environment import Environment
 from stoic.problems import forrester, hosaki
@@ -18,11 +18,15 @@ class Memory:
         self.rng = np.random.default_rng(seed)
         self.told = []
 
-    def ask(self):
-        return Choice(self.domain.sample(1, self.rng)[0])
+    def ask(self, n):
+        return [Choice(x) for x in self.domain.sample(n, self.rng)]
 
     def tell(self, x, y):
-        self.told.append((x.copy(), y))
+        assert len(x) == len(y)
+        self.told += list(zip(x.copy(), y.tolist(), strict=True))
+
+    def active(self):
+        return np.ones(len(self.domain), dtype=bool)
 
     def recommend(self):
         x = self.domain.spread(1, np.random.default_rng(0))[0]
@@ -92,3 +96,35 @@ def test_a_played_environment_goes_on():
 def test_negative_rounds_are_refused():
     with pytest.raises(ValueError, match="at least 0, got -1"):
         run(Memory(forrester().domain), Environment(forrester()), -1)
+
+
+def test_a_batch_is_asked_at_once_told_together_and_cut_at_the_end():
+    class Planner(Memory):
+        """Hands out at most three at a time, as at the end of an epoch."""
+
+        asked = ()
+
+        def ask(self, n):
+            self.asked = (*self.asked, n)
+            return super().ask(min(n, 3))
+
+    problem = hosaki()
+    one, many = Planner(problem.domain), Planner(problem.domain)
+    single = run(one, Environment(problem, Gaussian(0.1), seed=2), rounds=11)
+    batched = run(many, Environment(problem, Gaussian(0.1), seed=2), rounds=11, batch=5)
+    assert many.asked == (5, 5, 5, 2)
+    np.testing.assert_array_equal(single.observed, batched.observed)
+    np.testing.assert_array_equal([y for _, y in many.told], batched.observed)
+    with pytest.raises(ValueError, match="at least one"):
+        run(many, Environment(problem), 3, batch=0)
+
+
+def test_an_adversary_sees_what_the_learner_has_ruled_out():
+    class Sure(Memory):
+        def active(self):
+            return np.arange(len(self.domain)) == 7
+
+    problem = hosaki().on_grid(5)
+    for learner, starts in ((Memory(problem.domain), False), (Sure(problem.domain), True)):
+        world = Environment(problem, adversary=Adversary(Later(Flip()), Unlimited()))
+        assert run(learner, world, 10).corrupted.any() == starts

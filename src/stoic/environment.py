@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from stoic.adversaries.base import Adversary, same
+from stoic.adversaries.base import Adversary, Round, same
 from stoic.adversaries.budgets import Ledger
 from stoic.adversaries.noise import Gaussian, Noise
-from stoic.data import Array, Outcome
+from stoic.data import Array, Booleans, Outcome
 from stoic.domains import Finite, as_points
 from stoic.problems.base import Problem
 
@@ -47,6 +47,11 @@ class Environment:
         self.problem = problem
         self.noise: Noise = Gaussian(0.0) if noise is None else noise
         self.adversary = Adversary() if adversary is None else adversary
+        if self.adversary.attack.needs_finite and not problem.domain.finite:
+            raise ValueError(
+                f"{type(self.adversary.attack).__name__} needs a finite domain, got "
+                f"{problem.domain!r}: use the problem on a grid."
+            )
         self.round = 0
         self.spent = Ledger()
         design, design_noise, noise_stream, adversary_stream = (
@@ -56,19 +61,39 @@ class Environment:
         self._design_draws = self._draws(design_noise)
         self._round_draws = self._draws(noise_stream)
         self._adversary_rng = adversary_stream
-        self._values: list[tuple[Array, float]] = []
+        self._values: list[tuple[Array, float, int | None]] = []
         if isinstance(problem.domain, Finite):
             points = problem.domain.points
-            self._values = list(zip(points, problem.value(points).tolist(), strict=True))
-        self._known = {pair[0].tobytes(): pair for pair in self._values}
+            values = problem.value(points).tolist()
+            self._values = list(zip(points, values, range(len(points)), strict=True))
+        self._known = {known[0].tobytes(): known for known in self._values}
 
-    def step(self, x: Array) -> Outcome:
-        """Play one round at ``x`` (d,); ``ValueError`` unless ``x`` is a point of the domain."""
-        executed, value = self._evaluate(x)
+    def step(self, x: Array, active: Callable[[], Booleans] | None = None) -> Outcome:
+        """Play one round.
+
+        Parameters
+        ----------
+        x:
+            The chosen point, shape (d,).
+        active:
+            ``learner.active``, for adversaries that know what the learner has ruled out; by default
+            nothing is.
+
+        Raises
+        ------
+        ValueError
+            Unless ``x`` is a point of the domain.
+        """
+        executed, value, arm = self._evaluate(x)
         self.round += 1
         observed = self.noise.apply(value, next(self._round_draws))
         attack, budget = self.adversary.attack, self.adversary.budget
-        wanted = attack.rewrite(executed, value, observed, self.round, self._adversary_rng)
+        if budget.exhausted(self.spent):
+            return Outcome(executed, value, observed)
+        seen = active or self._nothing_ruled_out
+        wanted = attack.rewrite(
+            Round(executed, arm, value, observed, self.round, self._adversary_rng, self.spent, seen)
+        )
         if same(wanted, observed):
             return Outcome(executed, value, observed)
         told = budget.allow(wanted, observed, self.round, self.spent)
@@ -93,13 +118,13 @@ class Environment:
             points = design
         outcomes = []
         for x in points:
-            executed, value = self._evaluate(x)
+            executed, value, _ = self._evaluate(x)
             observed = self.noise.apply(value, next(self._design_draws))
             outcomes.append(Outcome(executed, value, observed))
         return outcomes
 
-    def _evaluate(self, x: Array) -> tuple[Array, float]:
-        """The executed point (d,), a copy or a read-only row, and f there."""
+    def _evaluate(self, x: Array) -> tuple[Array, float, int | None]:
+        """The executed point (d,), a copy or a read-only row, f there, and its row number."""
         known = self._known.get(x.tobytes())
         if known is not None:  # the rows of a finite domain: the hot path
             return known
@@ -109,7 +134,10 @@ class Environment:
         arms = self.problem.domain.locate(executed)
         if arms is not None:  # a row written differently, as integers or with -0.0
             return self._values[int(arms[0])]
-        return executed[0], float(self.problem.value(executed)[0])
+        return executed[0], float(self.problem.value(executed)[0]), None
+
+    def _nothing_ruled_out(self) -> Booleans:
+        return np.ones(len(self._values), dtype=np.bool_)
 
     def _draws(self, rng: np.random.Generator) -> Iterator[float]:
         while True:

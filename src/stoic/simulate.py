@@ -14,11 +14,14 @@ from stoic.environment import Environment
 class Player(Protocol):
     """What a simulation needs of a learner."""
 
-    def ask(self) -> Choice:
-        """Where to evaluate next."""
+    def ask(self, n: int) -> list[Choice]:
+        """Where to evaluate next: at most ``n`` choices, and at least one."""
 
-    def tell(self, x: Array, y: float) -> None:
-        """What came out at the executed ``x`` (d,)."""
+    def tell(self, x: Array, y: Array) -> None:
+        """What came out, shape (k,), at the executed ``x`` (k, d)."""
+
+    def active(self) -> Booleans:
+        """Which rows of a finite domain it has not ruled out, shape (N,)."""
 
     def recommend(self) -> Recommendation:
         """The estimated best."""
@@ -87,6 +90,7 @@ def run(
     rounds: int,
     *,
     initial: int | Array = 0,
+    batch: int = 1,
     recommend: bool = False,
 ) -> Trace:
     """Tell a clean design, then play ``rounds`` rounds of ask, step, tell.
@@ -101,11 +105,16 @@ def run(
         T, at least 0.
     initial:
         The clean design: points of shape (k, d), or how many the environment should draw.
+    batch:
+        How many rounds are asked for at once and told together. More than one is as good, and
+        faster, for a learner that plans in epochs; any other then learns later.
     recommend:
         Whether to ask for a recommendation at the end.
     """
     if rounds < 0:
         raise ValueError(f"A number of rounds is at least 0, got {rounds}.")
+    if batch < 1:
+        raise ValueError(f"A batch has at least one round, got {batch}.")
     design = environment.initial(initial)
     n, d = len(design) + rounds, environment.problem.domain.dim
     chosen, executed = np.empty((n, d)), np.empty((n, d))
@@ -119,12 +128,15 @@ def run(
 
     for row, outcome in enumerate(design):
         record(row, outcome.x, outcome)
-        learner.tell(outcome.x, outcome.observed)
-    for row in range(len(design), n):
-        x = learner.ask().x
-        outcome = environment.step(x)
-        record(row, x, outcome)
-        learner.tell(outcome.x, outcome.observed)
+    row = len(design)
+    if row:
+        learner.tell(executed[:row], observed[:row])
+    while row < n:
+        first = row
+        for choice in learner.ask(min(batch, n - row)):
+            record(row, choice.x, environment.step(choice.x, learner.active))
+            row += 1
+        learner.tell(executed[first:row], observed[first:row])
 
     recommended = np.nan
     if recommend:

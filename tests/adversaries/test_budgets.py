@@ -1,10 +1,12 @@
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoic.adversaries import Frequency, Ledger, Unlimited, cube_root
+from stoic.adversaries import Frequency, Ledger, Magnitude, Unlimited, cube_root
+from stoic.adversaries.base import same
 from stoic.adversaries.budgets import cubic_releases
 
 
@@ -71,3 +73,57 @@ def test_impossible_budgets_are_refused():
         Frequency(-1)
     with pytest.raises(ValueError, match="must rise"):
         Frequency(2, (8, 1))
+
+
+def spend(budget, wishes):
+    """The ledger after all wishes, pairs of observed and wanted, and what was told."""
+    spent, told = Ledger(), []
+    for t, (observed, wanted) in enumerate(wishes, start=1):
+        y = budget.allow(wanted, observed, t, spent)
+        told.append(y)
+        if not same(y, observed):
+            spent.record(observed, y)
+    return spent, told
+
+
+def test_the_last_corruption_is_cut_to_what_is_left():
+    spent, told = spend(Magnitude(2.5), [(1.0, 3.0), (1.0, -3.0), (1.0, 0.0)])
+    assert told == [3.0, 0.5, 1.0]
+    assert spent == Ledger(2, 2.5)
+    assert Magnitude(2.5).exhausted(spent)
+
+
+def test_a_total_refuses_what_has_no_size():
+    spent, told = spend(
+        Magnitude(2.0), [(1.0, math.nan), (math.inf, 0.0), (math.nan, 0.0), (1.0, -math.inf)]
+    )
+    assert told[:2] == [1.0, math.inf]
+    assert math.isnan(told[2])
+    assert told[3] == -1.0  # as far as the total reaches
+    assert spent.magnitude == 2.0
+    with pytest.raises(ValueError, match="finite and at least 0"):
+        Magnitude(math.inf)
+
+
+def check_total(total, wishes):
+    spent, told = spend(Magnitude(total), wishes)
+    changes = [abs(y - o) for y, (o, _) in zip(told, wishes, strict=True) if not same(y, o)]
+    assert math.fsum(changes) <= total + 1e-12
+    assert spent.magnitude <= total + 1e-12
+
+
+@given(
+    st.floats(0.0, 1e3),
+    st.lists(st.tuples(st.floats(-1e3, 1e3), st.floats()), min_size=1, max_size=12),
+)
+def test_no_attack_exceeds_the_total(total, wishes):
+    check_total(total, wishes)
+
+
+def test_ten_thousand_random_attacks_do_not_exceed_the_total():
+    rng = np.random.default_rng(0)
+    for _ in range(10_000):
+        total, rounds = 10.0 ** rng.uniform(-3, 3), rng.integers(1, 30)
+        observed = rng.normal(0.0, 5.0, rounds)
+        wanted = observed + rng.standard_cauchy(rounds) * total / rng.integers(1, 30)
+        check_total(total, list(zip(observed.tolist(), wanted.tolist(), strict=True)))

@@ -3,19 +3,22 @@ import math
 import numpy as np
 import pytest
 
-from stoic.adversaries import Clairvoyant, Frequency, Replace
+from stoic.adversaries import Clairvoyant, Frequency, Ledger, Replace, Round
 from stoic.adversaries.base import NoAttack, same
 from stoic.adversaries.frequency import APPENDIX, CODE, SETTINGS, TEXT
 from stoic.problems import forrester, mccormick
 
-RNG = np.random.default_rng(0)
+
+def seen(x, observed, t=1):
+    """A round on a continuous domain."""
+    return Round(x, None, 0.0, observed, t, np.random.default_rng(0), Ledger(), lambda: None)
 
 
 def test_clairvoyant_lies_by_distance():
     attack = Clairvoyant(np.array([1.0]), near=0.2, far=0.5, low=-10.0, high=25.0)
 
     def told(x):
-        return attack.rewrite(np.array([x]), 3.0, 3.5, 1, RNG)
+        return attack.rewrite(seen(np.array([x]), 3.5))
 
     assert told(0.9) == -10.0
     assert told(1.0) == -10.0
@@ -25,13 +28,13 @@ def test_clairvoyant_lies_by_distance():
 
 def test_edges_are_strict():
     attack = Clairvoyant(np.zeros(1), near=0.25, far=0.5, low=-1.0, high=1.0)
-    assert attack.rewrite(np.array([0.25]), 0.0, 0.1, 1, RNG) == 0.1
-    assert attack.rewrite(np.array([-0.5]), 0.0, 0.1, 1, RNG) == 0.1
+    assert attack.rewrite(seen(np.array([0.25]), 0.1)) == 0.1
+    assert attack.rewrite(seen(np.array([-0.5]), 0.1)) == 0.1
 
 
 def test_distance_is_euclidean():
     attack = Clairvoyant(np.array([1.0, 2.0]), near=4.9, far=5.1, low=-1.0, high=1.0)
-    assert attack.rewrite(np.array([4.0, 6.0]), 0.0, 0.3, 1, RNG) == 0.3  # 3, 4, 5
+    assert attack.rewrite(seen(np.array([4.0, 6.0]), 0.3)) == 0.3  # 3, 4, 5
 
 
 def test_near_beyond_far_is_refused():
@@ -54,17 +57,17 @@ def test_the_three_published_settings():
 def test_setting_aims_at_the_optimum_of_the_problem():
     problem = mccormick()
     attack = APPENDIX.against(problem.optimum, 100).attack
-    assert attack.rewrite(problem.optimum.x, 0.0, 0.5, 1, RNG) == -10.0
+    assert attack.rewrite(seen(problem.optimum.x, 0.5)) == -10.0
 
 
 @pytest.mark.parametrize("lie", [1e300, -1e300, math.inf, -math.inf, math.nan])
 def test_replace_tells_anything_at_its_rounds(lie):
     attack = Replace({3: lie})
     x = np.zeros(1)
-    assert same(attack.rewrite(x, 0.0, 0.5, 3, RNG), lie)
-    assert attack.rewrite(x, 0.0, 0.5, 4, RNG) == 0.5
+    assert same(attack.rewrite(seen(x, 0.5, 3)), lie)
+    assert attack.rewrite(seen(x, 0.5, 4)) == 0.5
 
 
 def test_no_attack_tells_what_was_observed():
-    assert NoAttack().rewrite(np.zeros(1), 0.0, 0.5, 1, RNG) == 0.5
-    assert same(NoAttack().rewrite(np.zeros(1), 0.0, math.nan, 1, RNG), math.nan)
+    assert NoAttack().rewrite(seen(np.zeros(1), 0.5)) == 0.5
+    assert same(NoAttack().rewrite(seen(np.zeros(1), math.nan)), math.nan)

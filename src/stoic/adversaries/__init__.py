@@ -1,13 +1,31 @@
 """Who lies, how often, and the noise when nobody does."""
 
-from stoic.adversaries.base import Adversary, Attack, NoAttack
-from stoic.adversaries.budgets import Budget, Frequency, Ledger, Unlimited, cube_root
+from stoic.adversaries.base import Adversary, Attack, NoAttack, Round
+from stoic.adversaries.budgets import Budget, Frequency, Ledger, Magnitude, Unlimited, cube_root
+from stoic.adversaries.corruption import Clipping, Flip, Later, Subtraction, TopK
 from stoic.adversaries.frequency import Clairvoyant, ClairvoyantSetting, Replace
-from stoic.adversaries.noise import Gaussian, Noise
+from stoic.adversaries.noise import (
+    Empirical,
+    Gaussian,
+    Noise,
+    Pareto,
+    Stable,
+    StudentT,
+    estimated_moment,
+)
 
 # What the conformance tests run through every check; an attack or a noise is added here.
-ATTACKS: tuple[type[Attack], ...] = (NoAttack, Clairvoyant, Replace)
-NOISES: tuple[type[Noise], ...] = (Gaussian,)
+ATTACKS: tuple[type[Attack], ...] = (
+    NoAttack,
+    Clairvoyant,
+    Replace,
+    Clipping,
+    Subtraction,
+    TopK,
+    Flip,
+    Later,
+)
+NOISES: tuple[type[Noise], ...] = (Gaussian, StudentT, Stable, Pareto, Empirical)
 
 __all__ = [
     "ATTACKS",
@@ -17,12 +35,24 @@ __all__ = [
     "Budget",
     "Clairvoyant",
     "ClairvoyantSetting",
+    "Clipping",
+    "Empirical",
+    "Flip",
     "Frequency",
     "Gaussian",
+    "Later",
     "Ledger",
+    "Magnitude",
     "NoAttack",
     "Noise",
+    "Pareto",
     "Replace",
+    "Round",
+    "Stable",
+    "StudentT",
+    "Subtraction",
+    "TopK",
     "Unlimited",
     "cube_root",
+    "estimated_moment",
 ]

@@ -7,47 +7,75 @@ environment, and every wish of every attack passes through ``Budget.allow`` ther
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from stoic.adversaries.budgets import Budget, Unlimited
-from stoic.data import Array
+from stoic.adversaries.budgets import Budget, Ledger, Unlimited
+from stoic.data import Array, Booleans
 
 
-class Attack(Protocol):
-    """What an adversary would like to be told instead of the truth."""
+class Round(NamedTuple):
+    """What an attack sees before a result is told.
 
-    def rewrite(
-        self, x: Array, value: float, observed: float, t: int, rng: np.random.Generator
-    ) -> float:
-        """The value to tell; ``observed`` itself where the attack leaves the round alone.
+    Attributes
+    ----------
+    x:
+        The executed point, shape (d,); not to be altered.
+    arm:
+        Its row number in a finite domain; ``None`` on a continuous one.
+    value:
+        f(x), noiseless: an adversary may be clairvoyant.
+    observed:
+        What would be told without the adversary.
+    t:
+        The number of the round, from 1. Clean initial points are not rounds.
+    rng:
+        The adversary's own stream, separate from the noise.
+    spent:
+        What the adversary has spent before; not to be altered.
+    active:
+        Which rows of a finite domain the learner has not ruled out, shape (N,); computed when it is
+        asked for.
+    """
 
-        Parameters
-        ----------
-        x:
-            The executed point, shape (d,); not to be altered.
-        value:
-            f(x), noiseless: an adversary may be clairvoyant.
-        observed:
-            What would be told without the adversary.
-        t:
-            The number of the round, from 1. Clean initial points are not rounds.
-        rng:
-            The adversary's own stream, separate from the noise.
-        """
+    x: Array
+    arm: int | None
+    value: float
+    observed: float
+    t: int
+    rng: np.random.Generator
+    spent: Ledger
+    active: Callable[[], Booleans]
+
+
+class Attack(ABC):
+    """What an adversary would like to be told instead of the truth.
+
+    Attributes
+    ----------
+    needs_finite:
+        Whether it works on finite domains only. The environment then refuses a ``Box``.
+    """
+
+    __slots__ = ()
+    needs_finite: ClassVar[bool] = False
+
+    @abstractmethod
+    def rewrite(self, seen: Round) -> float:
+        """The value to tell; ``seen.observed`` itself where the attack leaves the round alone."""
 
 
 @dataclass(frozen=True, slots=True)
-class NoAttack:
+class NoAttack(Attack):
     """The neutral attack: what is observed is told."""
 
-    def rewrite(
-        self, x: Array, value: float, observed: float, t: int, rng: np.random.Generator
-    ) -> float:
-        """``observed``."""
-        return observed
+    def rewrite(self, seen: Round) -> float:
+        """``seen.observed``."""
+        return seen.observed
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,9 @@ class Budget(Protocol):
         It is asked only where ``wanted`` differs from ``observed``; it must not change ``spent``.
         """
 
+    def exhausted(self, spent: Ledger) -> bool:
+        """Whether nothing is left and nothing ever will be: then no attack is asked any more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Unlimited:
@@ -48,6 +51,10 @@ class Unlimited:
     def allow(self, wanted: float, observed: float, t: int, spent: Ledger) -> float:
         """``wanted``."""
         return wanted
+
+    def exhausted(self, spent: Ledger) -> bool:
+        """Never."""
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +85,45 @@ class Frequency:
         if self.releases:
             available = min(available, bisect_right(self.releases, t))
         return wanted if spent.count < available else observed
+
+    def exhausted(self, spent: Ledger) -> bool:
+        """Once ``count`` observations were replaced."""
+        return spent.count >= self.count
+
+
+@dataclass(frozen=True, slots=True)
+class Magnitude:
+    """The absolute changes may add up to ``total`` [Bogunovic2022]_ (equation 3).
+
+    The last change is cut to what is left. A change without a size, into nan or from an infinity,
+    is not allowed.
+
+    Attributes
+    ----------
+    total:
+        C >= 0, in units of f.
+    """
+
+    total: float
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.total < math.inf:
+            raise ValueError(f"A total corruption is finite and at least 0, got {self.total!r}.")
+
+    def allow(self, wanted: float, observed: float, t: int, spent: Ledger) -> float:
+        """``wanted``, or what lies in its direction as far as the rest of the total reaches."""
+        left = self.total - spent.magnitude
+        if left <= 0.0 or math.isnan(wanted) or not math.isfinite(observed):
+            return observed
+        if abs(wanted - observed) <= left:
+            return wanted
+        told = observed + math.copysign(left, wanted - observed)
+        # Rounding may have overshot by one step of the numbers' own grid.
+        return told if abs(told - observed) <= left else math.nextafter(told, observed)
+
+    def exhausted(self, spent: Ledger) -> bool:
+        """Once the total is spent."""
+        return spent.magnitude >= self.total
 
 
 def cube_root(rounds: int) -> int:

@@ -10,16 +10,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
-from stoic.adversaries.base import Adversary
+from stoic.adversaries.base import Adversary, Attack, Round
 from stoic.adversaries.budgets import Frequency, cube_root, cubic_releases
 from stoic.data import Array
 from stoic.problems.base import Optimum
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Clairvoyant:
+class Clairvoyant(Attack):
     """Spoils queries near the optimum and praises those far from it [Ezzerg2026]_ (section 5.3).
 
     It is greedy: it wants to replace *every* such query, so it spends as early as its budget
@@ -46,18 +44,18 @@ class Clairvoyant:
         if not 0 <= self.near <= self.far:
             raise ValueError(f"Needs 0 <= near <= far, got near={self.near}, far={self.far}.")
 
-    def rewrite(
-        self, x: Array, value: float, observed: float, t: int, rng: np.random.Generator
-    ) -> float:
+    def rewrite(self, seen: Round) -> float:
         """``low`` near x*, ``high`` far from it, ``observed`` between."""
-        distance = math.dist(x.tolist(), self.optimum.tolist())  # a third of numpy's norm in time
+        distance = math.dist(
+            seen.x.tolist(), self.optimum.tolist()
+        )  # a third of numpy's norm in time
         if distance < self.near:
             return self.low
-        return self.high if distance > self.far else observed
+        return self.high if distance > self.far else seen.observed
 
 
 @dataclass(frozen=True, slots=True)
-class Replace:
+class Replace(Attack):
     """Replaces the observations of given rounds by given values, whatever was asked.
 
     Attributes
@@ -68,11 +66,9 @@ class Replace:
 
     values: Mapping[int, float]
 
-    def rewrite(
-        self, x: Array, value: float, observed: float, t: int, rng: np.random.Generator
-    ) -> float:
+    def rewrite(self, seen: Round) -> float:
         """The value given for this round, else ``observed``."""
-        return self.values.get(t, observed)
+        return self.values.get(seen.t, seen.observed)
 
 
 @dataclass(frozen=True, slots=True)

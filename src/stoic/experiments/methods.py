@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from stoic import recipes
-from stoic.data import Array, Choice, Recommendation
-from stoic.domains import Domain
+from stoic.data import Array, Booleans, Choice, Recommendation
+from stoic.domains import Domain, Finite
 from stoic.posteriors.scales import mean_and_sd
 from stoic.simulate import Player
 
@@ -74,14 +74,20 @@ class RandomSearch:
             domain.sample(1, np.random.default_rng(seed))[0],
         )
 
-    def ask(self) -> Choice:
-        """A point drawn uniformly."""
-        return Choice(self.domain.sample(1, self.rng)[0])
+    def ask(self, n: int) -> list[Choice]:
+        """Points drawn uniformly."""
+        return [Choice(x) for x in self.domain.sample(n, self.rng)]
 
-    def tell(self, x: Array, y: float) -> None:
+    def tell(self, x: Array, y: Array) -> None:
         """Remember the highest observation; nan is never the highest."""
-        if y > self._best[0]:
-            self._best = (y, x.copy())
+        for point, result in zip(np.atleast_2d(x), np.atleast_1d(y).tolist(), strict=True):
+            if result > self._best[0]:
+                self._best = (result, point.copy())
+
+    def active(self) -> Booleans:
+        """All rows: it rules out nothing."""
+        assert isinstance(self.domain, Finite)
+        return np.ones(len(self.domain), dtype=np.bool_)
 
     def recommend(self) -> Recommendation:
         """The point of the highest observation, without any doubt about it."""

@@ -1,0 +1,130 @@
+"""Attacks bounded in their total size [Bogunovic2022]_ (section 4).
+
+Each plays another function f~ instead of f: its corruption in a round is f~(x) - f(x). All of them
+know f, and none of them knows the budget: put them under :class:`~stoic.adversaries.Magnitude`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from stoic.adversaries.base import Attack, Round
+from stoic.data import Array
+
+Region = Callable[[Array], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Clipping(Attack):
+    """Outside of a region f is clipped below the best value inside: f~ = min(f, best - margin).
+
+    Attributes
+    ----------
+    inside:
+        Whether a point (d,) is in the region that is to look best.
+    best:
+        max of f over the region.
+    margin:
+        Delta, by how much the rest is to look worse, in units of f.
+    """
+
+    inside: Region
+    best: float
+    margin: float = 0.5
+
+    def rewrite(self, seen: Round) -> float:
+        """Outside of the region what is told of min(f, best - margin)."""
+        if self.inside(seen.x):
+            return seen.observed
+        return seen.observed + min(0.0, self.best - self.margin - seen.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Subtraction(Attack):
+    """Outside of a region everything is told worse by the same: f~ = f - depth ("AggSub").
+
+    Attributes
+    ----------
+    inside:
+        Whether a point (d,) is in the region that is to look best.
+    depth:
+        h_max. The attack can mislead if it is larger than max f less the region's maximum.
+    """
+
+    inside: Region
+    depth: float
+
+    def rewrite(self, seen: Round) -> float:
+        """Outside of the region ``observed - depth``."""
+        return seen.observed if self.inside(seen.x) else seen.observed - self.depth
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TopK(Attack):
+    """The k best of the arms that the learner has not ruled out are told as ``low``.
+
+    What is lower anyway is left alone, and ties go to the lower row.
+
+    Attributes
+    ----------
+    values:
+        f on all arms, shape (N,).
+    k:
+        How many arms.
+    low:
+        What f looks like there.
+    """
+
+    needs_finite = True
+    values: Array
+    k: int
+    low: float = -1.0
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise ValueError(f"Top-K needs K >= 1, got {self.k!r}.")
+
+    def rewrite(self, seen: Round) -> float:
+        """What is told of min(f, low), where x is one of the k best."""
+        arm, active = seen.arm, seen.active()
+        assert arm is not None
+        rivals = self.values[active]
+        better = np.count_nonzero(rivals > self.values[arm])
+        better += np.count_nonzero(active[:arm] & (self.values[:arm] == self.values[arm]))
+        if not active[arm] or better >= self.k:
+            return seen.observed
+        return seen.observed + min(0.0, self.low - seen.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Flip(Attack):
+    """Good is told as bad: f~ = -f."""
+
+    def rewrite(self, seen: Round) -> float:
+        """What is told of -f."""
+        return seen.observed - 2.0 * seen.value
+
+
+@dataclass(frozen=True, slots=True)
+class Later(Attack):
+    """Any attack, started only once the learner has ruled out an arm.
+
+    For a phased learner that is an elimination; for any other an arm whose upper bound is below the
+    best lower bound. Once it has struck, it goes on whatever the learner then thinks.
+
+    Attributes
+    ----------
+    attack:
+        What starts then.
+    """
+
+    needs_finite = True
+    attack: Attack
+
+    def rewrite(self, seen: Round) -> float:
+        """``observed`` before, what ``attack`` wants after."""
+        started = seen.spent.count > 0 or not seen.active().all()
+        return self.attack.rewrite(seen) if started else seen.observed
