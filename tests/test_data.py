@@ -19,7 +19,11 @@ def some(arms=True):
 @pytest.mark.parametrize("arms", [True, False])
 def test_parts_of_observations_keep_their_numbers_and_windows_do_not(arms):
     observations = some(arms)
-    head, tail, window = observations.until(2), observations.since(2), observations.window(2)
+    head, tail, window = (
+        observations.until(2),
+        observations.since(2),
+        observations.only(slice(2, None)),
+    )
     assert (len(observations), len(head), len(tail), len(window)) == (5, 2, 3, 3)
     assert (head.start, tail.start, window.start) == (0, 2, 0)
     assert tail.since(1).start == 3

@@ -76,7 +76,7 @@ def test_the_prior_that_is_fitted_replaces_the_family():
 def test_a_window_is_a_campaign_of_its_own():
     observations = testing.example_observations(GRID, 20, absurd=False)
     model = GaussianProcess(PRIOR, Plateau(1.0, 0.5, 1.0))
-    window = model(GRID, observations.window(8))
+    window = model(GRID, observations.only(slice(8, None)))
     alone = model(
         GRID,
         Observations(

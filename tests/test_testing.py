@@ -313,30 +313,47 @@ class Grudge(Attack):
 
     asked: int = 0
 
-    def rewrite(self, x, value, observed, round, rng):  # noqa: A002
+    def rewrite(self, seen):
         self.asked += 1
-        return observed + self.asked
+        return seen.observed + self.asked
 
 
 @dataclass(frozen=True)
 class Generous:
     """Allows more than is wanted."""
 
-    def allow(self, wanted, observed, round, spent):  # noqa: A002
+    def allow(self, wanted, observed, t, spent):
         return wanted + 1.0 if math.isfinite(wanted) else wanted
+
+    def exhausted(self, spent):
+        return False
 
 
 @dataclass(frozen=True)
 class Spending:
-    def allow(self, wanted, observed, round, spent):  # noqa: A002
+    def allow(self, wanted, observed, t, spent):
         spent.count += 1
         return wanted
 
+    def exhausted(self, spent):
+        return False
+
 
 @dataclass(frozen=True)
-class Shift:
-    def rewrite(self, x, value, observed, round, rng):  # noqa: A002
-        return observed + 1.0
+class Hasty:
+    """Says that nothing is left, and allows it all the same."""
+
+    def allow(self, wanted, observed, t, spent):
+        return wanted
+
+    def exhausted(self, spent):
+        return True
+
+
+@dataclass(frozen=True)
+class Shift(Attack):
+    def rewrite(self, seen):
+        return seen.observed + 1.0
 
 
 def test_broken_adversaries_are_found():
@@ -345,6 +362,7 @@ def test_broken_adversaries_are_found():
     broken(lambda: testing.check_adversary(Adversary(Grudge()), problem), "does not remember")
     broken(lambda: testing.check_adversary(Adversary(Shift(), Generous()), problem), "between")
     broken(lambda: testing.check_adversary(Adversary(Shift(), Spending()), problem), "not spend")
+    broken(lambda: testing.check_adversary(Adversary(Shift(), Hasty()), problem), "exhausted")
 
 
 # Learners
@@ -370,7 +388,7 @@ def test_broken_learners_are_found():
     class Leaking(Learner):
         @property
         def posterior(self):
-            return self._posterior_since(0)
+            return self._posterior()
 
     testing.check_learner(lambda: build(Learner))
     broken(lambda: testing.check_learner(lambda: build(Careless)), "is refused")

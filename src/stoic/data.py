@@ -45,10 +45,10 @@ class Observations:
     def __len__(self) -> int:
         return len(self.observed)
 
-    def window(self, row: int) -> Observations:
-        """The observations from ``row`` on, as if nothing had come before; views."""
-        tail = self.since(row)
-        return Observations(tail.x, tail.observed, tail.noise, tail.arms)
+    def only(self, rows: Integers | slice) -> Observations:
+        """These rows, as if nothing else had been told."""
+        arms = None if self.arms is None else self.arms[rows]
+        return Observations(self.x[rows], self.observed[rows], self.noise[rows], arms)
 
     def since(self, row: int) -> Observations:
         """The observations from ``row`` on, which keep their numbers; views."""

@@ -12,7 +12,7 @@ from typing import overload
 import numpy as np
 
 from stoic.confidence.base import Confidence
-from stoic.data import Array, Choice, Integers, Observations, Recommendation
+from stoic.data import Array, Booleans, Choice, Integers, Observations, Recommendation
 from stoic.domains import Among, Box, Domain, Finite
 from stoic.pending import Pending, Waiting
 from stoic.policies.base import Band, Policy, View
@@ -68,7 +68,7 @@ class Learner:
         self.rng = np.random.default_rng(seed)
         self._state = policy.start(domain)
         self._pending = Pending()
-        self._posteriors: dict[int, Posterior] = {}
+        self._latest: Posterior | None = None
         self._nowhere = np.empty((0, domain.dim))
         self._n = 0
         self._x = np.empty((_ROOM, domain.dim))
@@ -132,12 +132,10 @@ class Learner:
         if n is not None and (not isinstance(n, int | np.integer) or n < 1):
             raise ValueError(f"Ask for at least one choice, a whole number of them, got n={n!r}.")
         part = self.domain if among is None else self._part(among)
-        on_their_way = self._nowhere
+        view = self._view(part)
         if pending is not None:
-            on_their_way = np.array(pending, dtype=float).reshape(-1, self.domain.dim)
-        elif self._pending:
-            on_their_way = np.array([choice.x for choice in self._pending])
-        view = View(self.domain, part, self.observations, on_their_way, self.rng, self._band_since)
+            theirs = np.array(pending, dtype=float).reshape(-1, self.domain.dim)
+            view = view._replace(on_their_way=lambda: theirs)
         choices, self._state = self.policy.choose(view, self._state, count)
         if pending is None:
             self._pending.add(choices)
@@ -145,7 +143,7 @@ class Learner:
             return choices
         if not choices:
             raise Waiting(
-                f"{type(self.policy).__name__} waits for {len(on_their_way)} results: tell them, "
+                f"{type(self.policy).__name__} waits for {len(view.pending)} results: tell them, "
                 "or call forget_pending() if they will never come."
             )
         return choices[0]
@@ -231,8 +229,7 @@ class Learner:
         """
         if not self._n:
             raise ValueError("Nothing was told yet, so there is nothing to recommend: ask, tell.")
-        posterior = self._posterior_since(0)
-        band = self._band_since(0) if width is None else Band(posterior, width)
+        band = self._given() if width is None else Band(self._posterior(), width)
         # A point of which nothing is known but a lie or a crash is not recommended.
         believed = self.trust > 0.0
         x = self.observations.x[believed if believed.any() else slice(None)]
@@ -255,12 +252,27 @@ class Learner:
     @property
     def posterior(self) -> Posterior:
         """What is believed about f given everything that was told; later tells do not change it."""
-        return self._posterior_since(0).copy()
+        return self._posterior().copy()
 
     @property
     def trust(self) -> Array:
         """How far each observation is believed, shape (n,), from 0 (not at all) to 1."""
-        return self._posterior_since(0).trust(self.observations)
+        return self._posterior().trust(self.observations)
+
+    def active(self) -> Booleans:
+        """Which rows of a finite domain may still be the best, shape (N,).
+
+        What a policy that eliminates has not eliminated; for any other, the rows whose upper
+        confidence bound reaches the best lower bound.
+
+        Raises
+        ------
+        ValueError
+            On a continuous domain.
+        """
+        if not isinstance(self.domain, Finite):
+            raise ValueError(f"What is ruled out of {self.domain!r} has no list: use its grid(50).")
+        return self.policy.active(self._view(self.domain), self._state)
 
     @property
     def pending(self) -> list[Choice]:
@@ -271,18 +283,29 @@ class Learner:
         """Treat all choices that were not told yet as never to be told."""
         self._pending.clear()
 
-    def _band_since(self, row: int, t: int | None = None) -> Band:
-        posterior = self._posterior_since(row)
-        return Band(posterior, self.confidence(posterior, t or self._n - row + 1))
+    def _view(self, among: Domain | Among) -> View:
+        return View(
+            self.domain, among, self.observations, self.rng, self._given, self._points_on_their_way
+        )
 
-    def _posterior_since(self, row: int) -> Posterior:
-        posterior = self._posteriors.get(row)
-        if posterior is None or posterior.n != self._n - row:
-            window = self.observations.window(row) if row else self.observations
-            posterior = self.model(self.domain, window, posterior)
-            if row not in self._posteriors:
-                self._posteriors.clear()  # one window at a time: an abandoned one is not needed
-            self._posteriors[row] = posterior
+    def _points_on_their_way(self) -> Array:
+        if not self._pending:
+            return self._nowhere
+        return np.array([choice.x for choice in self._pending])
+
+    def _given(self, observations: Observations | None = None, t: int | None = None) -> Band:
+        if observations is None:
+            posterior, n = self._posterior(), self._n
+        else:
+            posterior, n = self.model(self.domain, observations, None), len(observations)
+        return Band(posterior, self.confidence(posterior, t or n + 1))
+
+    def _posterior(self) -> Posterior:
+        """Given all that was told; kept up to date, where other windows are computed afresh."""
+        posterior = self._latest
+        if posterior is None or posterior.n != self._n:
+            posterior = self.model(self.domain, self.observations, posterior)
+            self._latest = posterior
         return posterior
 
     def _part(self, among: object) -> Domain | Among:

@@ -21,9 +21,9 @@ from functools import partial
 
 import numpy as np
 
-from stoic.adversaries import Adversary, Ledger
+from stoic.adversaries import Adversary, Ledger, Round
 from stoic.confidence import Confidence, Fixed
-from stoic.data import Array, Choice, Integers, Observations, Targets
+from stoic.data import Array, Booleans, Choice, Integers, Observations, Targets
 from stoic.defences import Defence, Trust
 from stoic.domains import Box, Domain, Finite, Lattice
 from stoic.environment import Environment
@@ -275,21 +275,36 @@ def check_adversary(adversary: Adversary, problem: Problem, rounds: int = 50) ->
     attack, budget = adversary.attack, adversary.budget
     before = _print(adversary)
     rng = np.random.default_rng(0)
-    for round_, x in enumerate(problem.domain.sample(20, rng), start=1):
+    domain = problem.domain
+    points = domain.sample(20, rng)
+    arms = [None] * 20 if (located := domain.locate(points)) is None else located.tolist()
+    for t, (x, arm) in enumerate(zip(points, arms, strict=True), start=1):
         value = float(problem.value(x[None])[0])
         observed = value + 0.1
-        with _unaltered(x):
+        # A learner that has ruled out nothing, then every other row.
+        active = np.ones(len(domain) if isinstance(domain, Finite) else 1, dtype=np.bool_)
+        active[1::2] = t % 2 == 0
+        spent = Ledger(t // 10, 0.1 * (t // 10))
+        untouched = copy.copy(spent)
+        with _unaltered(x, active):
             wanted, again = (
-                attack.rewrite(x, value, observed, round_, np.random.default_rng(round_))
+                attack.rewrite(
+                    Round(x, arm, value, observed, t, np.random.default_rng(t), spent, active.copy)
+                )
                 for _ in range(2)
             )
+        _require(spent == untouched, "an attack does not spend")
         _require(isinstance(wanted, float), f"an attack wants a float, got {wanted!r}")
         _require(_same(wanted, again), "an attack does not remember")
         for wish in (wanted, *ABSURD):
             for spent in (Ledger(), Ledger(3, 1.5), Ledger(10**6, math.inf)):
                 untouched = copy.copy(spent)
-                allowed = budget.allow(wish, observed, round_, spent)
+                allowed = budget.allow(wish, observed, t, spent)
+                exhausted = budget.exhausted(spent)
                 _require(spent == untouched, "a budget does not spend")
+                _require(
+                    not exhausted or _same(allowed, observed), "an exhausted budget allows nothing"
+                )
                 between = min(wish, observed) <= allowed <= max(wish, observed)
                 _require(
                     between or _same(allowed, wish) or _same(allowed, observed),
@@ -458,25 +473,28 @@ def _check_that_it_does_not_revise(defence: Defence, domain: Domain) -> None:
 
 
 def _check_purity(policy: Policy, domain: Domain) -> None:
-    observations = example_observations(domain, 12, absurd=False)
+    told = example_observations(domain, 12, absurd=False)
     model = GaussianProcess(example_prior(domain), Trust())
 
-    def band_since(row: int, t: int | None = None) -> Band:
-        return Band(model(domain, observations.window(row)), 2.0)
+    def given(observations: Observations | None = None, t: int | None = None) -> Band:
+        return Band(model(domain, told if observations is None else observations), 2.0)
 
     state = policy.start(domain)
-    rng = np.random.default_rng(2)
-    for pending in (np.empty((0, domain.dim)), domain.sample(2, rng)):
+    somewhere = domain.sample(2, np.random.default_rng(2))
+    for pending in (np.empty((0, domain.dim)), somewhere):
         for n in (1, 3):
             after, answers = state, []
             for _ in range(2):
-                view = View(
-                    domain, domain, observations, pending, np.random.default_rng(n), band_since
-                )
-                with _unaltered(observations, pending):
+                rng = np.random.default_rng(n)
+                view = View(domain, domain, told, rng, given, pending.copy)
+                with _unaltered(told, pending):
                     choices, after = policy.choose(view, copy.deepcopy(state), n)
                 _require(len(choices) <= n, "no more choices than asked for")
                 _require(bool(choices) or len(pending) > 0, "it waits only for what is pending")
+                if isinstance(domain, Finite):
+                    active = policy.active(view, after)
+                    _require(active.shape == (len(domain),), "what is active is a mask")
+                    _require(bool(active.any()), "something stays active")
                 answers.append(np.array([choice.x for choice in choices]))
             _require(
                 bool(np.array_equal(answers[0], answers[1])),
@@ -545,7 +563,7 @@ def _print(thing: object) -> bytes:
 
 
 @contextmanager
-def _unaltered(*things: Array | Observations) -> Iterator[None]:
+def _unaltered(*things: Array | Booleans | Observations) -> Iterator[None]:
     """Check that what is handed in is the same afterwards, to the last bit."""
     before = [_print(thing) for thing in things]
     yield

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from stoic.data import Array, Choice, Integers, Observations
+from stoic.data import Array, Booleans, Choice, Integers, Observations
 from stoic.domains import Among, Domain, Finite, Peak, Random, Surface
 from stoic.posteriors.base import Posterior
 
@@ -36,14 +36,14 @@ class Band(NamedTuple):
         return Band(self.posterior.fantasise(x, arms, at_most), self.width)
 
 
-class Since(Protocol):
-    """From the first row that counts to a band."""
+class Given(Protocol):
+    """From observations to a band."""
 
-    def __call__(self, row: int, t: int | None = None) -> Band:
-        """The band given the observations from ``row`` on, as if nothing had come before.
+    def __call__(self, observations: Observations | None = None, t: int | None = None) -> Band:
+        """The band given these observations alone; by default given all that was told.
 
         ``t`` is the round that the width is told, for a policy that counts in epochs; by default
-        one more than the number of these observations.
+        one more than the number of observations.
         """
 
 
@@ -58,28 +58,34 @@ class View(NamedTuple):
         The part of it that may be chosen this time; usually ``domain`` itself.
     observations:
         All that was told.
-    pending:
-        Points handed out and not told yet, shape (k, d).
     rng:
         The learner's own stream.
-    band_since:
-        The band given the observations from a row on, computed when it is asked for.
+    given:
+        The band given any of the observations, computed when it is asked for.
+    on_their_way:
+        Behind ``pending``.
     """
 
     domain: Domain
     among: Domain | Among
     observations: Observations
-    pending: Array
     rng: Random
-    band_since: Since
+    given: Given
+    on_their_way: Callable[[], Array]
+
+    @property
+    def pending(self) -> Array:
+        """Points handed out and not told yet, shape (k, d)."""
+        return self.on_their_way()
 
     def band(self) -> Band:
         """The band given everything that was told."""
-        return self.band_since(0)
+        return self.given()
 
     def hallucinated(self) -> Band:
         """The band given everything that was told, narrower where points are on their way."""
-        return self.band().fantasise(self.pending, None) if len(self.pending) else self.band()
+        pending = self.pending
+        return self.band().fantasise(pending, None) if len(pending) else self.band()
 
     def one_by_one(self, band: Band, n: int, pick: Callable[[Band], Choice]) -> list[Choice]:
         """``n`` choices by ``pick``, each from a band that is narrower at those before it."""
@@ -117,6 +123,16 @@ class Policy(ABC):
         None at all means: wait until something pending is told. It must not be the answer while
         nothing is pending.
         """
+
+    def active(self, view: View, state: Any) -> Booleans:
+        """Which rows of a finite domain may still be the best, shape (N,).
+
+        Those whose upper bound reaches the best lower bound, unless the policy eliminates.
+        """
+        assert isinstance(view.domain, Finite)
+        lower, upper = view.band().on(view.domain)
+        reaches: Booleans = upper >= lower.max()
+        return reaches
 
 
 def choice_of(peak: Peak, **notes: object) -> Choice:

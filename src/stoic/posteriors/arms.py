@@ -92,20 +92,8 @@ class Arms:
         prior: Prior, stance: Stance, domain: Finite, observations: Observations, targets: Targets
     ) -> Arms:
         """The posterior given all rows: those of one arm together, in O(U^2 (U + N))."""
-        assert observations.arms is not None
         self = Arms(prior, stance, domain)
-        kept = np.isfinite(targets.noise)
-        played: tuple[Integers, Integers] = np.unique(observations.arms[kept], return_inverse=True)
-        arms, rows = played
-        weights = 1.0 / targets.noise[kept]
-        precision, total = np.zeros(len(arms)), np.zeros(len(arms))
-        np.add.at(precision, rows, weights)
-        np.add.at(total, rows, weights * (targets.values[kept] - prior.mean))
-        if len(arms):
-            self._solve(arms, precision, total)
-            self._plays = np.bincount(rows, minlength=len(arms)).tolist()
-        self.n = len(observations)
-        self._refresh = max(2 * self.n, _REFRESH)
+        self._add(observations, targets)
         self.distrusted = int(np.count_nonzero(targets.trust < 1.0))
         return self
 
@@ -134,24 +122,45 @@ class Arms:
         self._slot = {arm: slot for slot, arm in enumerate(self._played)}
 
     def extend(self, stance: Stance, observations: Observations, targets: Targets) -> Arms:
-        """Account for further rows, one by one, in place; returns itself."""
+        """Account for further rows, in place; returns itself.
+
+        One by one in O(N U) each while they are few, and all together once that is cheaper.
+        """
         assert observations.arms is not None
         self.stance = stance
         if len(observations.arms) == 1:
             self.observe(observations.arms.item(), targets.values.item(), targets.noise.item())
             self.distrusted += targets.trust.item() < 1.0
             return self
+        self.distrusted += int(np.count_nonzero(targets.trust < 1.0))
+        if len(observations.arms) > max(len(self._played), 8):
+            self._add(observations, targets)
+            return self
         rows = zip(
-            observations.arms.tolist(),
-            targets.values.tolist(),
-            targets.noise.tolist(),
-            targets.trust.tolist(),
-            strict=True,
+            observations.arms.tolist(), targets.values.tolist(), targets.noise.tolist(), strict=True
         )
-        for arm, value, noise, trust in rows:
+        for arm, value, noise in rows:
             self.observe(arm, value, noise)
-            self.distrusted += trust < 1.0
         return self
+
+    def _add(self, observations: Observations, targets: Targets) -> None:
+        """Account for rows together: only the sums over the plays of each arm matter."""
+        assert observations.arms is not None
+        kept = np.isfinite(targets.noise)
+        arms, weights = observations.arms[kept], 1.0 / targets.noise[kept]
+        N = len(self.domain)
+        plays, precision, total = self.counts, np.zeros(N), np.zeros(N)
+        earlier = np.array(self._played, dtype=np.intp)
+        precision[earlier], total[earlier] = self._precision, self._total
+        np.add.at(plays, arms, 1)
+        np.add.at(precision, arms, weights)
+        np.add.at(total, arms, weights * (targets.values[kept] - self.prior.mean))
+        played = np.flatnonzero(plays)
+        if len(played):
+            self._solve(played, precision[played], total[played])
+            self._plays = plays[played].tolist()
+        self.n += len(observations)
+        self._refresh = max(2 * self.n, _REFRESH)
 
     def observe(self, arm: int, value: float, noise: float) -> None:
         """Account for one more row: arm ``arm`` gave ``value`` with variance ``noise``."""
