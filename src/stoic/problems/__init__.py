@@ -2,6 +2,7 @@
 
 from stoic.problems.base import Optimum, Problem
 from stoic.problems.draws import KernelSum, f1, gaussian_draw, kernel_sum
+from stoic.problems.recorded import Records, light_sensors, stocks
 from stoic.problems.robot import robot3d
 from stoic.problems.synthetic import (
     SMOOTH,
@@ -24,6 +25,7 @@ __all__ = [
     "KernelSum",
     "Optimum",
     "Problem",
+    "Records",
     "Synthetic",
     "Tabulated",
     "branin_tilted",
@@ -35,9 +37,11 @@ __all__ = [
     "hartmann3",
     "hosaki",
     "kernel_sum",
+    "light_sensors",
     "mccormick",
     "peaks",
     "robot3d",
+    "stocks",
     "styblinski_tang3",
     "two_sines",
 ]
