@@ -15,14 +15,20 @@ from literal import one
 from stoic import testing
 from stoic.adversaries import (
     ATTACKS,
+    NOISES,
     Adversary,
     Clairvoyant,
     Clipping,
+    Empirical,
     Flip,
     Frequency,
+    Gaussian,
     Later,
     Magnitude,
+    Pareto,
     Replace,
+    Stable,
+    StudentT,
     Subtraction,
     TopK,
     Unlimited,
@@ -134,6 +140,11 @@ ARGUMENTS = {
     Subtraction: lambda domain: [{"inside": in_the_middle, "depth": 2.0}],
     TopK: lambda domain: [{"values": np.sin(np.arange(25.0)), "k": 3}],
     Later: lambda domain: [{"attack": Flip()}],
+    Gaussian: lambda domain: [{"sd": 0.0}, {"sd": 0.7}],
+    StudentT: lambda domain: [{"df": 3.0}, {"df": 1.5, "scale": 0.2}],
+    Stable: lambda domain: [{"alpha": 1.5}, {"alpha": 2.0, "scale": 0.2}, {"alpha": 1.0}],
+    Pareto: lambda domain: [{}, {"shape": 1.2}],
+    Empirical: lambda domain: [{"rewards": np.random.default_rng(6).standard_normal((9, 25))}],
     Replace: lambda domain: [{"values": {1: math.nan, 2: 1e300, 7: -math.inf}}],
     Polynomial: lambda domain: [{"degree": 3, "offset": 0.7, "linear": Linear(8.0)}],
     Precomputed: lambda domain: [{"matrix": np.array([[2.0, 0.5], [0.5, 1.0]])}],
@@ -159,7 +170,7 @@ def named(parts):
     ]
 
 
-@pytest.mark.parametrize("part", [*DEFENCES, *WIDTHS, *POLICIES, *KERNELS, *ATTACKS])
+@pytest.mark.parametrize("part", [*DEFENCES, *WIDTHS, *POLICIES, *KERNELS, *ATTACKS, *NOISES])
 def test_every_part_can_be_built(part):
     try:
         assert examples(part)
@@ -239,6 +250,40 @@ def test_adversaries(part, k, problem):
         return
     for budget in BUDGETS:
         testing.check_adversary(Adversary(attack, budget), problem)
+
+
+@pytest.mark.parametrize(("part", "k"), named(NOISES))
+def test_noises(part, k):
+    noise = examples(part)[k]
+    first, again, other = (noise.draw(np.random.default_rng(seed), 40) for seed in (0, 0, 1))
+    assert first.shape == (40,)
+    assert first.dtype == np.float64
+    assert first.tolist() == again.tolist()
+    for draw in (first[0], other[0]):
+        observed = noise.apply(1.5, float(draw), 3)
+        assert isinstance(observed, float)
+        assert noise.apply(1.5, float(draw), 3) == observed
+    for a in (0.1, 0.9, 1.0):
+        moments = [noise.moment(a, bound) for bound in (0.0, 0.5, 2.0)]
+        assert moments == sorted(moments)  # a larger f has no smaller moment
+        assert all(isinstance(v, float) and v >= 0.0 for v in moments)
+    for a, bound in ((0.0, 1.0), (1.1, 1.0), (0.5, -1.0), (0.5, math.nan)):
+        with pytest.raises(ValueError, match=r"needs a in \(0, 1\] and a finite bound"):
+            noise.moment(a, bound)
+
+
+@pytest.mark.parametrize(("part", "k"), named(NOISES))
+def test_a_round_has_its_noise_whatever_was_asked_before(part, k):
+    problem = PROBLEMS[-1]
+    arms = problem.domain.points
+    for seed in (0, 1):
+        one_way = Environment(problem, examples(part)[k], seed=seed)
+        another = Environment(problem, examples(part)[k], seed=seed)
+        one_way.step(arms[4])
+        another.step(arms[20])
+        assert one_way.step(arms[7]).observed == another.step(arms[7]).observed
+        mine, theirs = one_way.initial(arms[[1, 7]]), another.initial(arms[[2, 7]])
+        assert mine[1].observed == theirs[1].observed
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

@@ -86,7 +86,7 @@ class Environment:
         """
         executed, value, arm = self._evaluate(x)
         self.round += 1
-        observed = self.noise.apply(value, next(self._round_draws))
+        observed = self.noise.apply(value, next(self._round_draws), arm)
         attack, budget = self.adversary.attack, self.adversary.budget
         if budget.exhausted(self.spent):
             return Outcome(executed, value, observed)
@@ -118,8 +118,8 @@ class Environment:
             points = design
         outcomes = []
         for x in points:
-            executed, value, _ = self._evaluate(x)
-            observed = self.noise.apply(value, next(self._design_draws))
+            executed, value, arm = self._evaluate(x)
+            observed = self.noise.apply(value, next(self._design_draws), arm)
             outcomes.append(Outcome(executed, value, observed))
         return outcomes
 

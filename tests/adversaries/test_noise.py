@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import levy_stable, norm, pareto, t
 
-from stoic.adversaries.noise import (
+from stoic.adversaries import (
     Empirical,
     Gaussian,
     Pareto,
@@ -13,6 +13,9 @@ from stoic.adversaries.noise import (
     StudentT,
     estimated_moment,
 )
+from stoic.domains import Finite
+from stoic.environment import Environment
+from stoic.problems import Tabulated, forrester
 
 TABLE = np.array([[1.0, -2.0, 0.5], [3.0, 4.0, 0.5]])
 
@@ -124,6 +127,23 @@ def test_records_need_an_arm():
     for arm, got in ((None, "a point of a Box"), (3, "arm 3")):
         with pytest.raises(ValueError, match=f"arms 0 to 2, got {got}"):
             noise.apply(1.0, 0.0, arm)
+
+
+def test_an_environment_reads_the_entry_of_the_arm_that_was_played():
+    problem = Tabulated("three", Finite(np.array([7.0, 5.0, 9.0])), TABLE.mean(axis=0))
+    noise, seen = Empirical(TABLE), set()
+    environment = Environment(problem, noise, seed=1)
+    for _ in range(20):
+        day = TABLE[:, 1].tolist().index(environment.step(np.array([5.0])).observed)
+        seen.add(day)
+    assert seen == {0, 1}
+    outcomes = environment.initial(np.array([[7.0], [9.0]]))
+    assert outcomes[0].observed in TABLE[:, 0]
+    assert outcomes[1].observed == 0.5
+    # written as an integer, it is the same arm
+    assert environment.step(np.array([9])).observed == 0.5
+    with pytest.raises(ValueError, match="got a point of a Box: use a finite domain"):
+        Environment(forrester(), noise).step(np.array([0.3]))
 
 
 def test_records_are_their_own():
