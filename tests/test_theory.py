@@ -61,7 +61,7 @@ def test_where_the_bounds_turn_sublinear(d, side):
         family = Family("matern", d, nu * (1.0 + side))
         fine, coarse = family.reductions
         bounds = by_method(family)
-        return fine, coarse, bounds["RGP-PE"], bounds["RGP-UCB"], bounds["RGP-PE, sharper"]
+        return fine, coarse, bounds["RGP-PE"], bounds["RGP-UCB"], bounds["RGP-PE, tight"]
 
     assert at(0.75 * d)[0].sublinear == (side > 0)  # (117)
     assert at(0.5 * d)[1].sublinear == (side > 0)  # (118)
@@ -87,12 +87,12 @@ def test_no_bound_is_below_the_lower_one(d, nu, growth):
 
 
 @given(dims, smoothness)
-def test_the_sharper_bound_meets_the_lower_one_where_corruption_begins_to_cost(d, nu):
+def test_the_tight_bound_meets_the_lower_one_where_corruption_begins_to_cost(d, nu):
     bounds = by_method(Family("matern", d, nu))
     knee = nu / (2.0 * nu + d)
-    assert_allclose(bounds["RGP-PE, sharper"].free.rounds, knee)
+    assert_allclose(bounds["RGP-PE, tight"].free.rounds, knee)
     assert_allclose(bounds["lower bound"].free.rounds, knee)
-    assert_allclose(bounds["RGP-PE, sharper"].exponent(knee), bounds["lower bound"].exponent(knee))
+    assert_allclose(bounds["RGP-PE, tight"].exponent(knee), bounds["lower bound"].exponent(knee))
 
 
 @given(dims, smoothness)
@@ -202,7 +202,7 @@ def test_what_does_not_fit_is_refused(ask, answer):
         ask()
 
 
-# The sharper width: no corruption within the budget moves the mean by more.
+# The tight width: no corruption within the budget moves the mean by more.
 
 
 def moved(prior, domain, plays, corruption):
@@ -215,7 +215,7 @@ def moved(prior, domain, plays, corruption):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_no_corruption_moves_the_mean_by_more_than_the_sharper_width(seed):
+def test_no_corruption_moves_the_mean_by_more_than_the_tight_width(seed):
     rng = np.random.default_rng(seed)
     domain = Finite(rng.uniform(3.0, 6.0, (8, 2)))
     prior = Prior(
@@ -230,7 +230,7 @@ def test_no_corruption_moves_the_mean_by_more_than_the_sharper_width(seed):
         assert np.all(moved(prior, domain, plays, budget * signs) <= allowed * (1.0 + 1e-9))
 
 
-def test_the_sharper_width_is_attained():
+def test_the_tight_width_is_attained():
     # One arm, little noise: the mean moves by C / u, and the deviation is sqrt(noise / u).
     prior, domain = Prior(RBF(), 1e-8), Finite(np.zeros((1, 1)))
     shift = moved(prior, domain, np.array([50]), np.array([1.0]))
@@ -294,8 +294,8 @@ def test_a_plan_follows_from_the_information():
     assert_allclose(known.unknown_budget, math.sqrt(5000) / gamma)
     orders = known.orders(known.unknown_budget)
     assert_allclose(orders["RGP-PE"], 2.0 * math.sqrt(5000 * gamma))
-    orders = known.orders(known.sharper_unknown_budget)
-    assert_allclose(orders["RGP-PE, sharper"], 2.0 * math.sqrt(5000 * gamma))
+    orders = known.orders(known.tight_unknown_budget)
+    assert_allclose(orders["RGP-PE, tight"], 2.0 * math.sqrt(5000 * gamma))
     assert known.kappa == 4.0
 
 
@@ -306,14 +306,14 @@ def test_theorem_3_with_constants_by_hand():
     gamma = known.gamma.upper
     assert_allclose(gamma, 0.5 * math.log(63.0), rtol=1e-9)
     psi = math.log(2.0) / (2.0 * gamma)
-    beta = 3.0 + math.sqrt(2.0 * math.log(36 * math.pi**2 / (6 * 0.1)))
+    beta = 3.0 + math.sqrt(2.0 * math.log(2 * 36 * math.pi**2 / (6 * 0.1)))
     clean = beta * math.sqrt(2 * 3 * 62 * gamma)
     corrupted = 7.0 * math.sqrt(2 * 3 * gamma / psi)
     expected = 12.0 * (2.0 + psi) + 5 * 8 * (2.0 + psi) * (clean + corrupted)
     assert_allclose(known.regret(7.0, norm=3.0), expected)
     wider = 7.0 / psi * math.sqrt((2.0 + psi) * 2 * 3 * gamma)
     assert_allclose(
-        known.regret(7.0, norm=3.0, sharper=False) - known.regret(7.0, norm=3.0),
+        known.regret(7.0, norm=3.0, tight=False) - known.regret(7.0, norm=3.0),
         40 * (2.0 + psi) * (wider - corrupted),
     )
 

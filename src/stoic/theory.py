@@ -1,6 +1,6 @@
 """Regret bounds under a corruption budget: what each method promises, before it is run.
 
-`table` is Table 1 of [Bogunovic2022]_ with the reduction of its Appendix E and a sharper bound
+`table` is Table 1 of [Bogunovic2022]_ with the reduction of its Appendix E and a tighter bound
 for RGP-PE, as orders: constants and logarithms that do not depend on the dimension are left out.
 `plan` is for one finite domain: gamma_T, the parameters that follow from it, and Theorem 3 with
 its constants.
@@ -8,8 +8,8 @@ its constants.
 Notation: T rounds, d dimensions, C the budget sum_t |c_t|, B >= ||f||_k the norm,
 gamma = gamma_T the information gain, u_min the plays of the least played arm of an epoch.
 
-The sharper bound
------------------
+The tight bound
+---------------
 Lemma 2 of [Bogunovic2022]_ allows corruptions to move the averaged mean by C sqrt(u) / (u_min
 lambda) standard deviations, where u is the length of the epoch. Let c_i be the mean corruption of
 the arm of play i. The shift is phi' A^-1 Phi' c with A = Phi' Phi + lambda, so by Cauchy-Schwarz
@@ -18,7 +18,8 @@ over arms of u(x) (C(x) / u(x))^2 <= C^2 / u_min. So the shift is at most
 
     C / sqrt(lambda u_min)    standard deviations.
 
-It is less by the factor sqrt(u / (lambda u_min)). With u_min >= l_h psi and psi = ln(eta) / (2
+It is less by the factor sqrt(u / (lambda u_min)); it is the tight form of the width of RGP-PE
+(:class:`stoic.confidence.Averaged`). With u_min >= l_h psi and psi = ln(eta) / (2
 gamma), the proof of Theorem 3 then gives C gamma in place of C gamma^1.5. For the linear kernel
 this is C d, the lower bound; for the Matern kernels it meets the lower bound where both of its
 terms are equal, at C = sqrt(T / gamma).
@@ -32,6 +33,7 @@ Where the text errs
   gives sqrt(T gamma), which is sqrt(T) (ln T)^(d/2), and so do the other kernels.
 - (93) bounds the regret of a play by B; f lies in [-B, B], so it is 2 B.
 - (84) counts one switch too many: the distinct arms of an epoch are at most 1 + 2 gamma / ln(eta).
+- Corollary 5 takes a bound for each side as one for both: its logarithm needs 2 |X|.
 - (118) is printed with d + 2 nu. Equating the first and the third term of (115) with D =
   Delta^(-d/nu) gives Delta = T^(-nu/(d+nu)), D = T^(d/(d+nu)) and the exponents (2d + nu)/(d + nu)
   and 3d/(2(d + nu)), as the remarks and the footnote after it have them.
@@ -269,7 +271,7 @@ def table(family: Family, rounds: int, budget: float | None) -> list[Bound]:
         family.lower,
         Bound("RGP-UCB", "Bogunovic2020", root * gamma, C * (T * gamma) ** 0.5),
         Bound("RGP-PE", "(13)", root * gamma**0.5, C * gamma**1.5),
-        Bound("RGP-PE, sharper", "stoic.theory", root * gamma**0.5, C * gamma),
+        Bound("RGP-PE, tight", "stoic.theory", root * gamma**0.5, C * gamma),
         min(choices, key=lambda bound: bound.value(rounds, family.dim, at)),
     ]
 
@@ -330,8 +332,8 @@ class Plan:
         Truncation parameter ln(eta) / (2 gamma_T) of Theorem 3, at most 1.
     unknown_budget:
         sqrt(T) / gamma_T: the C to assume if it is not known (section 3.4).
-    sharper_unknown_budget:
-        sqrt(T / gamma_T), with the sharper width.
+    tight_unknown_budget:
+        sqrt(T / gamma_T), with the tight width.
     distinct:
         No epoch plays more distinct arms.
     """
@@ -352,7 +354,7 @@ class Plan:
         return math.sqrt(self.rounds) / self.gamma.upper
 
     @property
-    def sharper_unknown_budget(self) -> float:
+    def tight_unknown_budget(self) -> float:
         return math.sqrt(self.rounds / self.gamma.upper)
 
     @property
@@ -366,7 +368,7 @@ class Plan:
         return {
             "RGP-UCB": math.sqrt(rounds) * gamma + budget * math.sqrt(rounds * gamma),
             "RGP-PE": math.sqrt(rounds * gamma) + budget * gamma**1.5,
-            "RGP-PE, sharper": math.sqrt(rounds * gamma) + budget * gamma,
+            "RGP-PE, tight": math.sqrt(rounds * gamma) + budget * gamma,
         }
 
     def regret(
@@ -376,7 +378,7 @@ class Plan:
         norm: float = 1.0,
         noise_sd: float | None = None,
         delta: float = 0.1,
-        sharper: bool = True,
+        tight: bool = True,
     ) -> float:
         """Theorem 3 with its constants and the widths of Corollary 5: the proof up to (101).
 
@@ -390,7 +392,7 @@ class Plan:
             sigma, the sub-Gaussian constant of the noise; ``None`` takes the prior's.
         delta:
             Failure probability.
-        sharper:
+        tight:
             Whether the width is C / sqrt(lambda l_h psi), or with C sqrt(u_h / lambda) / (l_h psi)
             the one that (50) proves.
         """
@@ -398,11 +400,11 @@ class Plan:
         sd = math.sqrt(noise) if noise_sd is None else noise_sd
         epochs = math.floor(math.log2(self.rounds / 2.0 + 1.0)) + 1  # begun; l_h sum to 2^(H+1) - 2
         delta_h = 6.0 * delta / (epochs * math.pi) ** 2
-        beta = norm + sd / math.sqrt(noise) * math.sqrt(2.0 * math.log(self.arms / delta_h))
+        beta = norm + sd / math.sqrt(noise) * math.sqrt(2.0 * math.log(2.0 * self.arms / delta_h))
         stretch = 2.0 + psi * self.distinct  # u_h / l_h, Lemma 11
         widest = eta * (2.0 * noise + self.kappa) * self.gamma.upper  # l_h std^2 <= it, Lemma 13
         enlarged = budget / math.sqrt(noise * psi)  # times 1 / sqrt(l_h)
-        if not sharper:
+        if not tight:
             enlarged *= math.sqrt(stretch / psi)
         later = 8.0 * stretch * math.sqrt(widest) * (beta * math.sqrt(self.rounds) + enlarged)
         first = 2.0 * norm * math.sqrt(self.kappa) * 2.0 * stretch  # l_0 = 2
