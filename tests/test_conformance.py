@@ -35,13 +35,16 @@ from stoic.adversaries import (
 )
 from stoic.confidence import (
     WIDTHS,
+    Averaged,
     BoundedNoise,
+    Budgeted,
     CompactUnion,
     Enlarged,
     FeatureTruncation,
     FiniteUnion,
     Fixed,
     GrowingTruncation,
+    NonAdaptive,
     SelfNormalised,
 )
 from stoic.defences import DEFENCES, AdaptivePlateau, Anchored, Plateau, Truncation
@@ -61,7 +64,7 @@ from stoic.kernels import (
 )
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
-from stoic.policies import POLICIES, UCB, Initial
+from stoic.policies import POLICIES, UCB, Elimination, Initial, RareSwitching
 from stoic.posteriors import Prior
 from stoic.posteriors.fitting import Fitting
 from stoic.posteriors.levels import FeatureLevel
@@ -104,7 +107,10 @@ ARGUMENTS = {
     Truncation: lambda domain: [{"moment": 3.0}, {"moment": 0.5, "alpha": 0.3, "scale": 2.0}],
     FiniteUnion: lambda domain: [{"arms": 25}],
     CompactUnion: lambda domain: [{"dim": domain.dim}],
-    SelfNormalised: lambda domain: [{"norm": 1.5}, {"norm": 1.5, "noise_sd": 0.4}],
+    SelfNormalised: lambda domain: [
+        {"norm": 1.5},
+        {"norm": 1.5, "noise_sd": 0.4, "restarts": True},
+    ],
     BoundedNoise: lambda domain: [{"squared_norm": 2.0}],
     GrowingTruncation: lambda domain: [
         {"norm": 1.0, "moment": 2.0},
@@ -125,6 +131,14 @@ ARGUMENTS = {
         {"base": FiniteUnion(25), "corruptions": 3},
         {"base": Fixed(2.0), "corruptions": "distrusted", "variance": False},
     ],
+    Budgeted: lambda domain: [{"base": Fixed(2.0), "budget": 3.0, "weight": 0.1}],
+    Averaged: lambda domain: [
+        {"base": Fixed(2.0), "budget": 3.0},
+        {"base": FiniteUnion(25), "budget": 3.0, "form": "tight", "share": 0.5},
+        {"base": Fixed(2.0), "budget": 3.0, "form": "practice"},
+    ],
+    NonAdaptive: lambda domain: [{"norm": 1.5, "arms": 25}],
+    Elimination: lambda domain: [{}, {"design": RareSwitching(growth=1.0, share=0.0)}],
     Initial: lambda domain: [{"then": UCB(), "n": 4}, {"then": Initial(UCB(), 2), "n": 40}],
     UCB: lambda domain: [{}, {"retries": 1}],
     Clairvoyant: lambda domain: [

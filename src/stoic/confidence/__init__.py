@@ -2,6 +2,7 @@
 
 from stoic.confidence.base import Confidence
 from stoic.confidence.bayesian import CompactUnion, FiniteUnion
+from stoic.confidence.corruption import Averaged, Budgeted, NonAdaptive
 from stoic.confidence.enlarged import Enlarged, influence, psi
 from stoic.confidence.fixed import Fixed, Schedule
 from stoic.confidence.frequentist import BoundedNoise, SelfNormalised
@@ -15,13 +16,18 @@ WIDTHS = (
     SelfNormalised,
     BoundedNoise,
     Enlarged,
+    Budgeted,
+    Averaged,
+    NonAdaptive,
     GrowingTruncation,
     FeatureTruncation,
 )
 
 __all__ = [
     "WIDTHS",
+    "Averaged",
     "BoundedNoise",
+    "Budgeted",
     "CompactUnion",
     "Confidence",
     "Enlarged",
@@ -29,6 +35,7 @@ __all__ = [
     "FiniteUnion",
     "Fixed",
     "GrowingTruncation",
+    "NonAdaptive",
     "Schedule",
     "SelfNormalised",
     "influence",

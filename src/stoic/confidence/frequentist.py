@@ -24,6 +24,10 @@ class SelfNormalised:
         R, the sub-Gaussian constant of the noise; ``None`` takes the prior's, so that R^2 = noise.
     delta:
         Failure probability.
+    restarts:
+        Whether every t starts afresh: epoch t spends delta_t = 6 delta / (pi t)^2 of delta
+        (Corollary 7 of [Bogunovic2022]_, with the information of the points that were played, which
+        is at most the maximum that it has).
 
     Guarantee
     ---------
@@ -35,6 +39,7 @@ class SelfNormalised:
     norm: float
     noise_sd: float | None = None
     delta: float = 0.1
+    restarts: bool = False
 
     def __post_init__(self) -> None:
         check_delta(self.delta)
@@ -45,7 +50,8 @@ class SelfNormalised:
         ratio = 1.0
         if self.noise_sd is not None:
             ratio = self.noise_sd / math.sqrt(posterior.prior.noise)
-        inner = 2.0 * posterior.information + 2.0 * math.log(1.0 / self.delta)
+        delta = 6.0 * self.delta / (math.pi * t) ** 2 if self.restarts else self.delta
+        inner = 2.0 * posterior.information + 2.0 * math.log(1.0 / delta)
         return self.norm + ratio * math.sqrt(inner)
 
 

@@ -1,0 +1,171 @@
+"""Widths under corruptions whose absolute values add up to at most C, and widths of epochs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from stoic.confidence.base import Confidence
+from stoic.confidence.bayesian import check_delta
+from stoic.posteriors.base import Posterior
+
+
+@dataclass(frozen=True, slots=True)
+class Budgeted:
+    """base + weight C / sqrt(noise): the width of RGP-UCB [Bogunovic2020]_ (Lemma 2).
+
+    Parameters
+    ----------
+    base:
+        beta_t, the width without corruptions.
+    budget:
+        C, in units of f.
+    weight:
+        1 in theory; [Bogunovic2022]_ ran b = 0.1.
+
+    Guarantee
+    ---------
+    With ``weight`` 1 and at most C of corruption in all, f lies in the band whenever it lies in the
+    band of the base width around the mean of the clean results. With less, nothing.
+    """
+
+    base: Confidence
+    budget: float
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_budget(self.budget, self.weight)
+
+    def __call__(self, posterior: Posterior, t: int) -> float:
+        enlargement = self.weight * self.budget / math.sqrt(posterior.prior.noise)
+        return self.base(posterior, t) + enlargement
+
+
+Averaging = Literal["theory", "tight", "practice"]
+
+
+@dataclass(frozen=True, slots=True)
+class Averaged:
+    """The width of an epoch of RGP-PE, which plays every arm of it many times [Bogunovic2022]_.
+
+    With u results, at least u_min of every arm that was played:
+
+    - ``"theory"``: base + C sqrt(u) / (u_min noise), Lemma 2; with a ``share`` psi and epoch t of
+      length l = 2^t, Algorithm 1 puts l psi in the place of u_min;
+    - ``"tight"``: base + C / sqrt(u_min noise), see below;
+    - ``"practice"``: base + weight C / sqrt(u), section 4.
+
+    Parameters
+    ----------
+    base:
+        beta_h, the width without corruptions.
+    budget:
+        C, in units of f.
+    form:
+        Which of the three.
+    share:
+        psi of Algorithm 1; ``None`` counts u_min, which is at least as much.
+    weight:
+        b of ``"practice"``.
+
+    Guarantee
+    ---------
+    ``"theory"`` and ``"tight"``: with at most C of corruption in the epoch, f lies in the band
+    whenever it lies in the band of the base width around the mean of the clean results.
+    ``"practice"``: none.
+
+    Notes
+    -----
+    ``"tight"`` is ours. Corruption moves the mean at x by a'c, where a = (K + noise I)^-1 k(x) and
+    c has, in each of the u_x rows of an arm, the mean C_x / u_x of its corruptions. By
+    Cauchy-Schwarz that is at most ||a|| ||c||. The posterior variance is k - a'(K + noise I)a
+    minimised over a, of which noise ||a||^2 is a part, so ||a|| <= std / sqrt(noise); and ||c||^2 =
+    sum C_x^2 / u_x <= C^2 / u_min. Lemma 2 uses the sum of |a| and the largest |c| and is larger by
+    sqrt(u / (u_min noise)).
+    """
+
+    base: Confidence
+    budget: float
+    form: Averaging = "theory"
+    share: float | None = None
+    weight: float = 0.1
+
+    def __post_init__(self) -> None:
+        _check_budget(self.budget, self.weight)
+        if self.form not in ("theory", "tight", "practice"):
+            raise ValueError(f"form is 'theory', 'tight' or 'practice', got {self.form!r}.")
+        if self.share is not None and not 0.0 < self.share < math.inf:
+            raise ValueError(f"The least share of an epoch is positive, got {self.share!r}.")
+
+    def __call__(self, posterior: Posterior, t: int) -> float:
+        base, u = self.base(posterior, t), posterior.n
+        if not u:
+            return base
+        if self.form == "practice":
+            return base + self.weight * self.budget / math.sqrt(u)
+        fewest = self.share * 2.0**t if self.share is not None else _fewest_plays(posterior)
+        noise = posterior.prior.noise
+        if self.form == "tight":
+            return base + self.budget / math.sqrt(fewest * noise)
+        return base + self.budget * math.sqrt(u) / (fewest * noise)
+
+
+@dataclass(frozen=True, slots=True)
+class NonAdaptive:
+    """B + R / sqrt(noise) sqrt(2 ln(2 N / delta_t)), delta_t = 6 delta / (pi t)^2: Corollary 5.
+
+    For epochs whose points are chosen before any of their results is seen [Vakili2021]_; t = h + 1
+    counts them [Bogunovic2022]_.
+
+    Parameters
+    ----------
+    norm:
+        B >= ||f||_k.
+    arms:
+        N, points of the domain.
+    noise_sd:
+        R, the sub-Gaussian constant of the noise; ``None`` takes the prior's, so that R^2 = noise.
+    delta:
+        Failure probability of all epochs together.
+
+    Guarantee
+    ---------
+    If ||f||_k <= B and the noise is R-sub-Gaussian, f lies in the band at the end of all epochs, on
+    all points, with probability 1 - delta. The factor 2 in the logarithm is not in the text: its
+    source bounds each side with probability 1 - delta.
+    """
+
+    norm: float
+    arms: int
+    noise_sd: float | None = None
+    delta: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_delta(self.delta)
+        if not self.norm > 0.0:
+            raise ValueError(f"A bound on the norm is positive, got {self.norm!r}.")
+        if self.arms < 1:
+            raise ValueError(f"A domain has at least one point, got {self.arms!r}.")
+
+    def __call__(self, posterior: Posterior, t: int) -> float:
+        ratio = 1.0
+        if self.noise_sd is not None:
+            ratio = self.noise_sd / math.sqrt(posterior.prior.noise)
+        logarithm = math.log(2.0 * self.arms * (math.pi * t) ** 2 / (6.0 * self.delta))
+        return self.norm + ratio * math.sqrt(2.0 * logarithm)
+
+
+def _check_budget(budget: float, weight: float) -> None:
+    if not 0.0 <= budget < math.inf:
+        raise ValueError(f"A total corruption is finite and at least 0, got {budget!r}.")
+    if not 0.0 <= weight < math.inf:
+        raise ValueError(f"A weight is finite and at least 0, got {weight!r}.")
+
+
+def _fewest_plays(posterior: Posterior) -> float:
+    """u_min: rows at the place that has least of them, 1 where that is not known."""
+    counts = getattr(posterior, "counts", None)
+    return 1.0 if counts is None else float(np.min(counts[counts > 0], initial=posterior.n))

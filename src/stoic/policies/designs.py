@@ -1,0 +1,93 @@
+"""What an epoch plays, decided before any of its results is seen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from stoic.data import Booleans, Integers
+from stoic.domains import Finite
+from stoic.posteriors.arms import Arms
+from stoic.posteriors.base import as_told
+from stoic.posteriors.prior import Prior
+
+# Relative to the largest variance: closer ones are tied, and ties go to the lowest row. Rounding
+# then does not decide, so every machine makes the same plan.
+_TIE = 1e-9
+
+
+class Plan(NamedTuple):
+    """The plays of an epoch.
+
+    Attributes
+    ----------
+    arms:
+        Distinct rows of the domain, in the order of play, shape (U,).
+    plays:
+        How often each is played, at least once, shape (U,).
+    """
+
+    arms: Integers
+    plays: Integers
+
+
+class Design(Protocol):
+    """From what is known before an epoch to what it plays."""
+
+    def __call__(self, prior: Prior, domain: Finite, active: Booleans, epoch: int) -> Plan:
+        """The plan of epoch number ``epoch`` (from 0) among the ``active`` rows, shape (N,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RareSwitching:
+    """Uncertainty sampling that switches rarely: lines 2 to 12 of Algorithm 1 of [Bogunovic2022]_.
+
+    Epoch h selects l = 2^(h + 1) points, each where the standard deviation given the epoch's points
+    before it was largest when it was last looked up. It is looked up again once
+    det(I + K / noise) has grown by more than ``growth`` since. Every selected arm is then played as
+    often as it was selected, and at least ceil(l ``share``) times.
+
+    An arm that is selected k times in a row multiplies the determinant by 1 + k variance / noise,
+    so that a run is one step: the selection costs O(U N) a *switch*, whatever l is.
+
+    Parameters
+    ----------
+    growth:
+        eta >= 1. 1 switches at every point: plain uncertainty sampling.
+    share:
+        psi >= 0, the truncation. 0 plays each arm as often as it was selected.
+    """
+
+    growth: float = 2.0
+    share: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not (self.growth >= 1.0 and math.isfinite(self.growth)):
+            raise ValueError(f"The growth between two switches is at least 1, got {self.growth!r}.")
+        if not (self.share >= 0.0 and math.isfinite(self.share)):
+            raise ValueError(f"The least share of an epoch is at least 0, got {self.share!r}.")
+
+    def __call__(self, prior: Prior, domain: Finite, active: Booleans, epoch: int) -> Plan:
+        length = left = 2 ** (epoch + 1)
+        selected: dict[int, int] = {}
+        posterior = Arms(prior, as_told, domain)
+        while left:
+            variance = np.where(active, posterior.variance, -np.inf)
+            arm = int(np.argmax(variance >= variance.max() * (1.0 - _TIE)))
+            run = self._run(variance.item(arm) / prior.noise, left)
+            posterior.observe(arm, prior.mean, prior.noise / run)
+            selected[arm] = selected.get(arm, 0) + run
+            left -= run
+        least = math.ceil(length * self.share)
+        plays = np.maximum(np.array(list(selected.values()), dtype=np.intp), least)
+        return Plan(np.array(list(selected), dtype=np.intp), plays)
+
+    def _run(self, ratio: float, left: int) -> int:
+        """The first k <= ``left`` with 1 + k ``ratio`` > growth, else ``left``."""
+        excess = self.growth - 1.0
+        if ratio * left <= excess:
+            return left
+        return min(left, int(excess / ratio) + 1)

@@ -1,0 +1,152 @@
+"""Recipes against corruption of a bounded total [Bogunovic2020]_, [Bogunovic2022]_."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from stoic.confidence import (
+    Averaged,
+    Budgeted,
+    Confidence,
+    Fixed,
+    NonAdaptive,
+    Schedule,
+    SelfNormalised,
+)
+from stoic.confidence.corruption import Averaging
+from stoic.domains import Domain, Finite
+from stoic.learner import Learner
+from stoic.models import GaussianProcess
+from stoic.policies import Elimination, RareSwitching
+from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
+from stoic.posteriors.information import information_bounds
+from stoic.posteriors.prior import Prior
+from stoic.posteriors.scales import Scale, mean_and_sd
+from stoic.recipes.parts import Seed, check_prior, family, policy
+
+
+def square_root_of_log(scale: float = 0.5) -> Schedule:
+    """scale sqrt(ln t), the slowly growing beta_t that [Bogunovic2022]_ ran."""
+    return Schedule(scale / math.sqrt(2.0), offset=0.0, least=0.0)
+
+
+def rgp_ucb(
+    domain: Domain,
+    prior: Prior | None = None,
+    *,
+    budget: float = 0.0,
+    constants: Literal["practice", "theory"] = "practice",
+    confidence: Confidence | None = None,
+    norm: float = 1.0,
+    noise_sd: float | None = None,
+    delta: float = 0.1,
+    scale: Scale = mean_and_sd,
+    initial: int = 0,
+    retries: int | None = None,
+    seed: Seed = None,
+) -> Learner:
+    """RGP-UCB [Bogunovic2020]_: GP-UCB with a width that allows for a budget of corruption.
+
+    Parameters
+    ----------
+    domain, prior, initial, retries, seed:
+        As in every recipe. Without a prior, fitted as in :func:`~stoic.recipes.gp_ucb`.
+    budget:
+        C, the sum of all absolute corruptions, in units of the results.
+    constants:
+        ``"practice"``: sqrt(ln t) / 2 + 0.1 C / sqrt(noise), as run in [Bogunovic2022]_.
+        ``"theory"``: ``SelfNormalised(norm)`` + C / sqrt(noise).
+    confidence:
+        beta_t, the width without enlargement, instead of the default.
+    norm, noise_sd, delta:
+        B, R and the failure probability of the theory.
+    scale:
+        How results are standardised where hyperparameters are fitted.
+
+    Guarantee
+    ---------
+    With a given prior and ``constants="theory"``: regret O((beta_T + C / sqrt(noise)) sqrt(T
+    gamma_T)) with probability 1 - delta, so C multiplies sqrt(T gamma_T) ([Bogunovic2020]_,
+    Theorem 3). In practice mode and with fitted hyperparameters: none.
+    """
+    check_prior(domain, prior)
+    if constants not in ("practice", "theory"):
+        raise ValueError(f"constants is 'practice' or 'theory', got {constants!r}.")
+    theory = constants == "theory"
+    default = SelfNormalised(norm, noise_sd, delta) if theory else square_root_of_log()
+    width = Budgeted(confidence or default, budget, 1.0 if theory else 0.1)
+    fitting = Given() if prior else Fitting(marginal_likelihood, scale)
+    model = GaussianProcess(prior or family(domain), fitting=fitting)
+    return Learner(domain, model, width, policy(initial, retries), seed)
+
+
+def rgp_pe(
+    domain: Finite,
+    prior: Prior,
+    *,
+    budget: float | Literal["unknown"] = 0.0,
+    constants: Averaging = "practice",
+    confidence: Confidence | None = None,
+    growth: float = 2.0,
+    share: float | None = None,
+    horizon: int = 50_000,
+    norm: float = 1.0,
+    noise_sd: float | None = None,
+    delta: float = 0.1,
+    seed: Seed = None,
+) -> Learner:
+    """RGP-PE, robust phased elimination: Algorithm 1 of [Bogunovic2022]_.
+
+    ``ask(n)`` hands out the plays of an epoch in batches of any size, see
+    :class:`~stoic.policies.elimination.Elimination`. Stop after T plays, in the middle of an epoch
+    if need be.
+
+    Parameters
+    ----------
+    domain:
+        Finite.
+    prior:
+        Its kernel is at most 1 on the diagonal in the theory. Hyperparameters are not fitted: the
+        plan of an epoch may not depend on results.
+    budget:
+        C, the sum of all absolute corruptions, in units of f. ``"unknown"``: sqrt(T) / gamma_T,
+        which costs no more than a constant factor (section 3.4).
+    constants:
+        ``"practice"``: 4 + 0.1 C / sqrt(u) for an epoch of u plays, truncation 1/2 (section 4).
+        ``"theory"``: Corollary 5 + C sqrt(u) / (l psi noise), truncation ln(growth) / (2 gamma_T).
+        ``"tight"``: the same with the smaller C / sqrt(l psi noise) of
+        :class:`~stoic.confidence.corruption.Averaged`.
+    confidence:
+        beta_h, the width without enlargement, instead of the default.
+    growth, share:
+        eta and psi.
+    horizon:
+        T, which an upper bound on gamma_T is computed for where it is needed.
+    norm, noise_sd, delta:
+        B, R and the failure probability of Corollary 5.
+    seed:
+        Of nothing: it draws nothing at random.
+
+    Guarantee
+    ---------
+    With ``"theory"`` or ``"tight"`` constants and ||f||_k <= ``norm``: regret
+    O*(sqrt(T gamma_T) + C gamma_T^(3/2)) with probability 1 - delta, so C is added and not
+    multiplied (Theorem 3 and Corollary 5). In practice mode: none.
+    """
+    check_prior(domain, prior)
+    if constants not in ("practice", "theory", "tight"):
+        raise ValueError(f"constants is 'practice', 'theory' or 'tight', got {constants!r}.")
+    if horizon < 1:
+        raise ValueError(f"The theory needs a horizon >= 1, got {horizon!r}.")
+    practice = constants == "practice"
+    if budget == "unknown" or (share is None and not practice):
+        gamma = information_bounds(prior, domain, horizon).upper
+        if budget == "unknown":
+            budget = math.sqrt(horizon) / gamma
+        if share is None and not practice:
+            share = math.log(growth) / (2.0 * gamma)
+    default = Fixed(4.0) if practice else NonAdaptive(norm, len(domain), noise_sd, delta)
+    width = Averaged(confidence or default, budget, constants, None if practice else share)
+    policy = Elimination(RareSwitching(growth, 0.5 if share is None else share))
+    return Learner(domain, GaussianProcess(prior), width, policy, seed)

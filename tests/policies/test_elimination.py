@@ -1,0 +1,267 @@
+"""Phased elimination against a literal reading of Algorithm 1."""
+
+import math
+
+import numpy as np
+import pytest
+
+from stoic import Box, Choice, Finite, GaussianProcess, Learner, Prior, Waiting
+from stoic.confidence import Averaged, Fixed
+from stoic.kernels import RBF, Matern52
+from stoic.policies import Elimination, RareSwitching
+
+GRID = Box([0.0, 0.0], [1.0, 1.0]).grid(6)
+SCATTERED = Finite(np.random.default_rng(3).uniform(size=(30, 2)))
+PRIOR = Prior(RBF(0.3), 0.5)
+
+
+def first_largest(heights):
+    return int(np.argmax(heights >= heights.max() * (1.0 - 1e-9)))
+
+
+def literal_selection(prior, points, active, growth, length):
+    """Lines 2 to 10, with determinants, refitting at every switch."""
+    candidates = np.flatnonzero(active)
+    chosen = []
+
+    def determinant():
+        K = prior.kernel(points[chosen], points[chosen])
+        return np.linalg.det(np.eye(len(chosen)) + K / prior.noise)
+
+    variance, reference = prior.kernel.diagonal(points), 1.0
+    for _ in range(length):
+        chosen.append(int(candidates[first_largest(variance[candidates])]))
+        if determinant() > growth * reference * (1.0 + 1e-12):
+            reference = determinant()
+            K = prior.kernel(points[chosen], points[chosen]) + prior.noise * np.eye(len(chosen))
+            k = prior.kernel(points[chosen], points)
+            variance = prior.kernel.diagonal(points) - np.sum(k * np.linalg.solve(K, k), axis=0)
+    return chosen
+
+
+@pytest.mark.parametrize("domain", [GRID, SCATTERED], ids=["grid", "scattered"])
+@pytest.mark.parametrize("growth", [1.0, 1.3, 2.0])
+@pytest.mark.parametrize("noise", [0.1, 1.0])
+@pytest.mark.parametrize("few", [False, True])
+def test_runs_select_what_the_literal_loop_selects(domain, growth, noise, few):
+    prior = Prior(Matern52(0.3), noise)
+    active = np.arange(len(domain)) % 5 == 2 if few else np.ones(len(domain), dtype=bool)
+    for epoch in range(6):
+        length = 2 ** (epoch + 1)
+        chosen = literal_selection(prior, domain.points, active, growth, length)
+        arms, counts = np.unique(chosen, return_counts=True)
+        plan = RareSwitching(growth, 0.0)(prior, domain, active, epoch)
+        order = np.argsort(plan.arms)
+        np.testing.assert_array_equal(plan.arms[order], arms)
+        np.testing.assert_array_equal(plan.plays[order], counts)
+        # in the order of their first selection
+        assert plan.arms.tolist() == list(dict.fromkeys(chosen))
+        truncated = RareSwitching(growth, 0.3)(prior, domain, active, epoch)
+        np.testing.assert_array_equal(truncated.arms, plan.arms)
+        least = math.ceil(length * 0.3)
+        np.testing.assert_array_equal(truncated.plays, np.maximum(plan.plays, least))
+
+
+def test_a_determinant_that_is_exactly_the_growth_does_not_switch():
+    # variance = noise = 1: one play doubles the determinant, which is not more than twice
+    plan = RareSwitching(2.0, 0.0)(Prior(RBF(1e-3), 1.0), GRID, np.ones(36, dtype=bool), 2)
+    assert plan.arms.tolist() == [0, 1, 2, 3]
+    assert plan.plays.tolist() == [2, 2, 2, 2]
+
+
+def test_an_arm_that_is_known_exactly_is_played_to_the_end():
+    prior = Prior(RBF(0.3), 1e300)
+    assert RareSwitching()(prior, GRID, np.arange(36) == 7, 5).plays.tolist() == [64]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"growth": 0.5}, "at least 1"),
+        ({"growth": math.nan}, "at least 1"),
+        ({"share": -0.1}, "at least 0"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        RareSwitching(**settings)
+
+
+def f(x):
+    return np.sin(5.0 * x[..., 0]) + x[..., 1]
+
+
+def phased(design=None, domain=GRID, width=2.0):
+    return Learner(
+        domain, GaussianProcess(PRIOR), Fixed(width), Elimination(design or RareSwitching())
+    )
+
+
+def play(learner, rounds, batch, rng=None):
+    """Arms in the order they were handed out, answered in a random order if ``rng`` is given."""
+    asked = []
+    while len(asked) < rounds:
+        choices = learner.ask(min(batch, rounds - len(asked)))
+        asked += [choice.arm for choice in choices]
+        order = np.arange(len(choices)) if rng is None else rng.permutation(len(choices))
+        for i in order:
+            learner.tell(choices[i].x, f(choices[i].x), choice=choices[i])
+    return asked
+
+
+def test_an_epoch_handed_out_in_batches_of_any_size_is_the_same():
+    singly = play(phased(), 1500, 1)
+    for batch in (7, 64, 2000):
+        assert play(phased(), 1500, batch) == singly
+        # in epochs at least: results in any order, and a queue of its own for each epoch
+        assert play(phased(), 1500, batch, np.random.default_rng(batch)) == singly
+
+
+def literal_campaign(rounds, width, growth, share):
+    """Algorithm 1 with refits: the arms played, and what is active at the end of each epoch."""
+    points, active, asked, history, epoch = GRID.points, np.ones(36, dtype=bool), [], [], 0
+    while True:
+        length = 2 ** (epoch + 1)
+        chosen = literal_selection(PRIOR, points, active, growth, length)
+        played = []
+        for arm in dict.fromkeys(chosen):
+            xi = chosen.count(arm) / length
+            played += [arm] * math.ceil(length * max(xi, share) - 1e-9)
+        asked += played
+        if len(asked) >= rounds:
+            return asked[:rounds], history
+        # equation (7): every row has the average of its arm as its target
+        y = f(points[played])
+        averaged = np.array([np.mean(y[np.array(played) == arm]) for arm in played])
+        K = PRIOR.kernel(points[played], points[played]) + PRIOR.noise * np.eye(len(played))
+        k = PRIOR.kernel(points[played], points)
+        mean = averaged @ np.linalg.solve(K, k)
+        std = np.sqrt(PRIOR.kernel.diagonal(points) - np.sum(k * np.linalg.solve(K, k), axis=0))
+        active = active & (mean + width * std >= (mean - width * std)[active].max())
+        history.append(active)
+        epoch += 1
+
+
+@pytest.mark.parametrize(("growth", "share"), [(2.0, 0.5), (1.0, 0.0), (1.5, 0.1)])
+def test_the_whole_algorithm_is_the_literal_one(growth, share):
+    learner = phased(RareSwitching(growth, share), width=1.0)
+    expected, history = literal_campaign(900, 1.0, growth, share)
+    assert play(learner, 900, 50) == expected
+    assert len(history) >= 4
+    assert history[-1].sum() < 36
+    np.testing.assert_array_equal(learner.active(), history[-1])
+
+
+def test_equation_7_is_the_plain_posterior_mean():
+    rng = np.random.default_rng(5)
+    played = rng.integers(0, 36, 200)
+    y = rng.normal(size=200)
+    averaged = np.array([y[played == arm].mean() for arm in played])
+    learner = phased()
+    learner.tell(GRID.points[played], y)
+    points = GRID.points
+    K = PRIOR.kernel(points[played], points[played]) + PRIOR.noise * np.eye(200)
+    k = PRIOR.kernel(points[played], points)
+    weights = np.linalg.solve(K, k)
+    np.testing.assert_allclose(averaged @ weights, y @ weights, atol=1e-10)
+    np.testing.assert_allclose(learner.posterior.mean, averaged @ weights, atol=1e-10)
+
+
+def test_what_is_not_told_is_waited_for_and_asked_again_if_it_never_comes():
+    learner = phased()
+    plan = learner.ask(100)
+    assert plan[0].notes == {"epoch": 0, "active": 36}
+    assert learner.ask(100) == []
+    with pytest.raises(Waiting):
+        learner.ask()
+    for choice in plan[1:]:
+        learner.tell(choice.x, 0.0, choice=choice)
+    assert learner.ask(5) == []
+    learner.forget_pending()
+    again = learner.ask(5)
+    assert [choice.arm for choice in again] == [plan[0].arm]
+    assert again[0].notes["epoch"] == 0
+    learner.tell(again[0].x, 0.0)
+    assert learner.ask().notes["epoch"] == 1
+
+
+def told_epoch(extra=()):
+    """A learner after its first epoch, with results in between that nobody asked for."""
+    learner = phased(width=0.5)
+    for choice in learner.ask(100):
+        for arm, y in extra:
+            stranger = Choice(GRID.points[arm], arm)
+            learner.tell(GRID.points[arm], y, choice=stranger)
+        learner.tell(choice.x, f(choice.x), choice=choice)
+    return learner
+
+
+def test_a_result_that_nobody_asked_for_does_not_count():
+    planned = {choice.arm for choice in phased().ask(100)}
+    stranger = next(arm for arm in range(36) if arm not in planned)
+    plain, disturbed = told_epoch(), told_epoch([(stranger, 1e6)])
+    a, b = plain.ask(1000), disturbed.ask(1000)
+    assert [choice.arm for choice in a] == [choice.arm for choice in b]
+    np.testing.assert_array_equal(plain.active(), disturbed.active())
+
+
+def test_a_result_that_nobody_asked_for_counts_as_a_play_of_the_plan():
+    plan = [choice.arm for choice in phased().ask(100)]
+    learner = phased()
+    learner.tell(GRID.points[plan[0]], 0.3)  # told before anything was asked
+    left = [choice.arm for choice in learner.ask(100)]
+    assert sorted([*left, plan[0]]) == sorted(plan)
+
+
+def test_a_learner_that_is_told_a_history_goes_on_in_the_middle_of_its_epoch():
+    going = phased()
+    play(going, 333, 9)
+    observations = going.observations
+    rebuilt = phased()
+    rebuilt.tell(observations.x, observations.observed)
+    on_their_way = [choice.x for choice in going.ask(4)]
+    theirs = rebuilt.ask(6, pending=on_their_way)
+    ours = going.ask(6)
+    assert sorted(c.arm for c in ours) == sorted(c.arm for c in theirs)
+    assert [c.notes for c in ours] == [c.notes for c in theirs]
+    np.testing.assert_array_equal(going.active(), rebuilt.active())
+
+
+def test_a_part_of_the_domain_gets_its_own_plays_of_the_plan():
+    whole, parted = (told_epoch() for _ in range(2))
+    plan = [choice.arm for choice in whole.ask(100)]
+    first, rest = plan[0], sorted({*plan} - {plan[0]})
+    assert rest
+    assert [choice.arm for choice in parted.ask(100, among=rest)] == [a for a in plan if a != first]
+    with pytest.raises(ValueError, match="ask without `among`"):
+        parted.ask(among=rest)
+    assert [choice.arm for choice in parted.ask(100)] == [a for a in plan if a == first]
+
+
+def test_a_box_is_refused():
+    with pytest.raises(ValueError, match="needs a finite domain"):
+        Learner(Box([0.0], [1.0]), GaussianProcess(PRIOR), Fixed(), Elimination())
+
+
+def test_averaging_makes_corruption_cheap_to_bear():
+    """Whatever corruption of total C is put where it harms most, the mean moves by the width."""
+    rng = np.random.default_rng(1)
+    budget = 3.0
+    for _ in range(50):
+        plays = rng.integers(1, 40, 36) * (rng.uniform(size=36) < 0.4)
+        played = np.repeat(np.arange(36), plays)
+        if not len(played):
+            continue
+        learner = phased()
+        learner.tell(GRID.points[played], np.zeros(len(played)))
+        posterior = learner.posterior
+        K = PRIOR.kernel(GRID.points[played], GRID.points[played])
+        k = PRIOR.kernel(GRID.points[played], GRID.points)
+        weights = np.linalg.solve(K + PRIOR.noise * np.eye(len(played)), k)
+        worst = budget * np.abs(weights).max(axis=0)  # all of it on the most harmful row
+        tight = Averaged(Fixed(0.0), budget, "tight")(posterior, 1)
+        theory = Averaged(Fixed(0.0), budget)(posterior, 1)
+        assert np.all(worst <= tight * posterior.std * (1.0 + 1e-9))
+        # sqrt(u / (u_min noise)) is the ratio of the two
+        fewest = plays[plays > 0].min()
+        np.testing.assert_allclose(theory / tight, (len(played) / fewest / PRIOR.noise) ** 0.5)
