@@ -10,7 +10,7 @@ from stoic.confidence.reduction import ReducedBudget
 from stoic.data import Observations
 from stoic.domains import Box, Finite
 from stoic.kernels import RBF, Matern52, Scaled
-from stoic.policies.design import near_optimal_design, support_bound
+from stoic.policies.near_optimal import near_optimal_design, support_bound
 from stoic.posteriors import Prior
 from stoic.posteriors.least_squares import LeastSquares
 from stoic.posteriors.newton import NewtonBasis
@@ -100,17 +100,17 @@ def width(**changes):
 @pytest.mark.parametrize("active", [np.arange(36), np.array([3, 4, 9]), np.array([7])])
 @pytest.mark.parametrize("h", [0, 2])
 @pytest.mark.parametrize("share", [1e-3, 0.03])
-@pytest.mark.parametrize("sharper", [False, True])
-def test_nothing_within_the_budget_moves_the_estimate_by_more(active, h, share, sharper):
+@pytest.mark.parametrize("form", ["theory", "tight"])
+def test_nothing_within_the_budget_moves_the_estimate_by_more(active, h, share, form):
     # The worst a corruption can do to the estimate at x is C max_z |x' Gamma^+ z|, on one arm z.
     plays = epoch(active, h, share)
     X = BASIS.features
     pull = X[active] @ np.linalg.pinv((X * plays[:, None]).T @ X, rcond=1e-12) @ X.T
-    allowed = width(share=share, budget=7.0, sharper=sharper, error=1e-300)(None, h + 1)
+    allowed = width(share=share, budget=7.0, form=form, error=1e-300)(None, h + 1)
     assert 7.0 * np.abs(pull[:, plays > 0]).max() <= allowed
     # And what the basis leaves out: any function within the error on each play.
     left_out = np.abs(pull) @ plays
-    assert left_out.max() <= width(share=share, sharper=sharper, error=1.0)(None, h + 1) - 1.0
+    assert left_out.max() <= width(share=share, form=form, error=1.0)(None, h + 1) - 1.0
 
 
 def test_a_noisy_function_of_bounded_norm_lies_in_the_band():
@@ -143,13 +143,13 @@ def test_the_width_is_half_of_109_and_the_error():
         assert_allclose(known(None, h + 1), 0.03 + right / 2)
 
 
-def test_the_sharper_term_is_less_by_the_stated_factor():
-    plain, sharper, none = (
-        width(budget=C, sharper=s, share=0.02)(None, 3)
-        for C, s in ((9.0, False), (9.0, True), (0.0, True))
+def test_the_tight_term_is_less_by_the_stated_factor():
+    theory, tight, none = (
+        width(budget=C, form=form, share=0.02)(None, 3)
+        for C, form in ((9.0, "theory"), (9.0, "tight"), (0.0, "tight"))
     )
     factor = math.sqrt(2 * (support_bound(BASIS.features.shape[1]) + 1 / 0.02))
-    assert_allclose((plain - none) / (sharper - none), factor)
+    assert_allclose((theory - none) / (tight - none), factor)
 
 
 def test_a_late_epoch_has_a_width():
@@ -164,6 +164,7 @@ def test_a_late_epoch_has_a_width():
         ({"error": -1.0}, r"error=-1\.0"),
         ({"budget": math.nan}, "budget=nan"),
         ({"delta": 1.5}, "between 0 and 1"),
+        ({"form": "loose"}, "'theory' or 'tight', got 'loose'"),
     ],
 )
 def test_a_width_of_nothing_is_refused(wrong, answer):

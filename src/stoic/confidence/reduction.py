@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 from stoic.confidence.bayesian import check_delta
 from stoic.posteriors.base import Posterior
@@ -37,9 +38,10 @@ class ReducedBudget:
         sigma, the sub-Gaussian constant of the noise; 1 in the text.
     delta:
         Failure probability of all epochs together: delta_h = 6 delta / (pi^2 t^2 2 |X|).
-    sharper:
-        Replaces the last term by C sqrt(2 D / alpha) / m: by Cauchy-Schwarz, as in
-        :mod:`stoic.theory`. It is less by the factor sqrt(2 (m_0 + 1 / alpha)).
+    form:
+        ``"theory"`` is (109). ``"tight"`` has C sqrt(2 D / alpha) / m as its last term, which
+        follows as in :class:`~stoic.confidence.corruption.Averaged` and is less by the factor
+        sqrt(2 (m_0 + 1 / alpha)).
 
     Guarantee
     ---------
@@ -58,7 +60,7 @@ class ReducedBudget:
     arms: int
     noise_sd: float = 1.0
     delta: float = 0.1
-    sharper: bool = False
+    form: Literal["theory", "tight"] = "theory"
 
     def __post_init__(self) -> None:
         check_delta(self.delta)
@@ -67,6 +69,8 @@ class ReducedBudget:
                 "ReducedBudget needs at least one feature, one arm and a support of one, got "
                 f"dim={self.dim}, arms={self.arms}, support={self.support}."
             )
+        if self.form not in ("theory", "tight"):
+            raise ValueError(f"form is 'theory' or 'tight', got {self.form!r}.")
         if not 0.0 < self.share < 1.0:
             raise ValueError(f"The least share of an arm is in (0, 1), got {self.share!r}.")
         if not (self.error > 0.0 and self.noise_sd >= 0.0 and self.budget >= 0.0):
@@ -81,7 +85,7 @@ class ReducedBudget:
         delta = 6.0 * self.delta / ((math.pi * t) ** 2 * 2.0 * self.arms)
         spread = math.sqrt(self.dim * (1.0 + self.share * self.support))
         noise = 2.0 * self.noise_sd * math.sqrt(self.dim / m * math.log(1.0 / delta))
-        if self.sharper:
+        if self.form == "tight":
             corruption = self.budget / m * math.sqrt(2.0 * self.dim / self.share)
         else:
             corruption = 2.0 * self.budget / (self.share * m) * spread

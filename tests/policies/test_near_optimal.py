@@ -5,9 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from stoic.domains import Box
-from stoic.kernels import RBF, Matern52
-from stoic.policies.design import near_optimal_design, support_bound
+from stoic.domains import Box, Finite
+from stoic.kernels import RBF, Linear, Matern52
+from stoic.policies.near_optimal import NearOptimal, near_optimal_design, support_bound
+from stoic.posteriors import Prior
 from stoic.posteriors.newton import NewtonBasis
 
 
@@ -127,3 +128,40 @@ def test_what_has_no_design_is_refused():
         near_optimal_design(np.eye(2), factor=1.0)
     with pytest.raises(ValueError, match="at least 1 dimension"):
         support_bound(0)
+
+
+@pytest.mark.parametrize("share", [None, 1e-4, 0.05])
+@pytest.mark.parametrize("epoch", [0, 3])
+@pytest.mark.parametrize("kept", [np.arange(144), np.array([3, 50, 51, 140]), np.array([9])])
+def test_an_epoch_has_the_leverage_and_the_length_that_are_promised(share, epoch, kept):
+    domain = Box([-5, -5], [5, 5]).grid(12)
+    basis = NewtonBasis.of(RBF(3.0), domain, 0.05)
+    design = NearOptimal(basis, share)
+    active = np.zeros(144, dtype=bool)
+    active[kept] = True
+    plan = design(Prior(RBF(3.0), 0.1), domain, active, epoch)
+    D, m = basis.features.shape[1], support_bound(basis.features.shape[1]) * 2**epoch
+    assert active[plan.arms].all()
+    assert len(plan.arms) <= design.support
+    alpha = 1.0 / design.support if share is None else share
+    assert plan.plays.min() >= alpha * m
+    assert m <= plan.plays.sum() <= m * (1.0 + alpha * design.support) + design.support
+    plays = np.zeros(144)
+    plays[plan.arms] = plan.plays
+    assert leverage(basis.features[kept], plays[kept]).max() <= 2.0 * D / m * (1.0 + 1e-9)
+
+
+def test_where_f_is_known_something_is_played():
+    domain = Finite(np.array([[0.0], [2.0]]))
+    design = NearOptimal(NewtonBasis.of(Linear(), domain, 0.1))
+    plan = design(Prior(Linear(), 1.0), domain, np.array([True, False]), 1)
+    assert (plan.arms.tolist(), plan.plays.tolist()) == ([0], [144])
+
+
+def test_a_design_for_another_domain_or_without_a_share_is_refused():
+    domain = Finite(np.array([[0.0], [2.0]]))
+    basis = NewtonBasis.of(Linear(), domain, 0.1)
+    with pytest.raises(ValueError, match="on the domain of the learner"):
+        NearOptimal(basis)(Prior(Linear(), 1.0), Finite(domain.points), np.ones(2, bool), 0)
+    with pytest.raises(ValueError, match=r"in \(0, 1\), got 1\.0"):
+        NearOptimal(basis, 1.0)

@@ -8,11 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import qr
 
-from stoic.data import Array
+from stoic.data import Array, Booleans
+from stoic.domains import Finite
+from stoic.policies.designs import Plan
+from stoic.posteriors.newton import NewtonBasis
+from stoic.posteriors.prior import Prior
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Design:
+class Weighting:
     """Shares of the plays for the rows of a matrix of features.
 
     Attributes
@@ -43,7 +47,7 @@ def support_bound(dim: int) -> int:
     return math.ceil(4.0 * dim * (math.log(math.log(max(dim, math.e))) + 18.0))
 
 
-def near_optimal_design(features: Array, factor: float = 2.0) -> Design:
+def near_optimal_design(features: Array, factor: float = 2.0) -> Weighting:
     """A design with max ||x||^2_{Gamma^-1} <= factor * rank, on few rows: eq. (107).
 
     Starts from equal shares of ``rank`` rows, each the farthest from the span of those before it,
@@ -98,4 +102,59 @@ def near_optimal_design(features: Array, factor: float = 2.0) -> Design:
         leverage = (leverage - weight * (X @ v) ** 2) / (1.0 - step)
         inverse = (inverse - weight * np.outer(v, v)) / (1.0 - step)
     shares /= shares.sum()
-    return Design(shares, rank, leverage)
+    return Weighting(shares, rank, leverage)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class NearOptimal:
+    """Lines 2 and 3 of Algorithm 3 of [Bogunovic2022]_: a near-optimal design of the active arms.
+
+    Epoch h has m = m_0 2^h plays, shared out among the arms of the design; each of them gets at
+    least ceil(m ``share``).
+
+    Parameters
+    ----------
+    basis:
+        The features, of the domain it is called for.
+    share:
+        alpha in (0, 1), the truncation; ``None`` takes 1 / m_0, so that an epoch has at most
+        3 m plays.
+
+    Guarantee
+    ---------
+    With Gamma_h = sum_x u(x) x x' over the plays, ||x||^2_{Gamma_h^-1} <= 2 D / m for all active x,
+    on at most m_0 arms, and at most m (1 + alpha m_0) + m_0 plays ([Bogunovic2021]_).
+    """
+
+    basis: NewtonBasis
+    share: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.share is not None and not 0.0 < self.share < 1.0:
+            raise ValueError(f"The least share of an arm is in (0, 1), got {self.share!r}.")
+
+    @property
+    def support(self) -> int:
+        """m_0."""
+        return support_bound(self.basis.features.shape[1])
+
+    @property
+    def least(self) -> float:
+        """alpha."""
+        return 1.0 / self.support if self.share is None else self.share
+
+    def __call__(self, prior: Prior, domain: Finite, active: Booleans, epoch: int) -> Plan:
+        if domain is not self.basis.domain:
+            raise ValueError(
+                f"NearOptimal has features for {self.basis.domain!r}, got {domain!r}: make the "
+                "Newton basis on the domain of the learner."
+            )
+        m = self.support * 2**epoch
+        arms = np.flatnonzero(active)
+        features = self.basis.features[arms]
+        if not features.any():  # f is known there, but something must be played
+            return Plan(arms[:1], np.array([m], dtype=np.intp))
+        shares = near_optimal_design(features).shares
+        chosen = shares > 0.0
+        plays = np.ceil(m * np.maximum(shares[chosen], self.least))
+        return Plan(arms[chosen], plays.astype(np.intp))
