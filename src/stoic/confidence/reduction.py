@@ -73,9 +73,9 @@ class ReducedBudget:
             raise ValueError(f"form is 'theory' or 'tight', got {self.form!r}.")
         if not 0.0 < self.share < 1.0:
             raise ValueError(f"The least share of an arm is in (0, 1), got {self.share!r}.")
-        if not (self.error > 0.0 and self.noise_sd >= 0.0 and self.budget >= 0.0):
+        if not (self.error >= 0.0 and self.noise_sd >= 0.0 and self.budget >= 0.0):
             raise ValueError(
-                "ReducedBudget needs error > 0, budget >= 0 and noise_sd >= 0, got "
+                "ReducedBudget needs error >= 0, budget >= 0 and noise_sd >= 0, got "
                 f"error={self.error!r}, budget={self.budget!r}, noise_sd={self.noise_sd!r}."
             )
 

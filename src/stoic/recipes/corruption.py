@@ -15,12 +15,16 @@ from stoic.confidence import (
     SelfNormalised,
 )
 from stoic.confidence.corruption import Averaging
+from stoic.confidence.reduction import ReducedBudget
 from stoic.domains import Domain, Finite
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
 from stoic.policies import Elimination, RareSwitching
+from stoic.policies.near_optimal import NearOptimal
 from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
 from stoic.posteriors.information import information_bounds
+from stoic.posteriors.least_squares import LeastSquares
+from stoic.posteriors.newton import NewtonBasis
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, mean_and_sd
 from stoic.recipes.parts import Seed, check_prior, family, policy
@@ -150,3 +154,94 @@ def rgp_pe(
     width = Averaged(confidence or default, budget, constants, None if practice else share)
     policy = Elimination(RareSwitching(growth, 0.5 if share is None else share))
     return Learner(domain, GaussianProcess(prior), width, policy, seed)
+
+
+def linear_reduction(
+    domain: Finite,
+    prior: Prior,
+    *,
+    budget: float = 0.0,
+    constants: Literal["theory", "tight"] = "theory",
+    error: float | None = None,
+    share: float | None = None,
+    horizon: int = 50_000,
+    norm: float = 1.0,
+    noise_sd: float | None = None,
+    delta: float = 0.1,
+    seed: Seed = None,
+) -> Learner:
+    """Appendix E of [Bogunovic2022]_: a linear bandit in a Newton basis, by robust elimination.
+
+    Phased elimination as in :func:`rgp_pe`, with least squares on features that span the kernel's
+    space up to ``error``, and epochs played by a near-optimal design of the arms that are left.
+
+    Parameters
+    ----------
+    domain:
+        Finite.
+    prior:
+        Its kernel makes the basis; its mean is subtracted.
+    budget:
+        C, the sum of all absolute corruptions, in units of f.
+    constants:
+        The form of :class:`~stoic.confidence.reduction.ReducedBudget`.
+    error:
+        Delta, in units of f: how far the basis may miss f. ``None`` takes norm sqrt(kappa / T),
+        kappa being the largest prior variance.
+    share:
+        alpha, the least share of an arm in an epoch; ``None`` takes 1 / m_0.
+    horizon:
+        T, for the choice of ``error`` alone.
+    norm, noise_sd, delta:
+        B >= ||f - prior mean||_k, the sub-Gaussian constant of the noise (``None`` takes the
+        prior's), and the failure probability.
+    seed:
+        Of nothing: it draws nothing at random.
+
+    Guarantee
+    ---------
+    If the norm, the noise and the corruptions are as assumed and all results are finite, a
+    maximiser is never dropped with probability 1 - delta (:class:`ReducedBudget`), and with D
+    functions in the basis the regret is O*(Delta T sqrt(D) + sqrt(D T ln(|X|/delta)) + C D^1.5),
+    eq. (115); with ``"tight"`` constants the last term is C D. For Delta = B / sqrt(T) this is
+
+    - sqrt(T (ln T)^d) + C (ln T)^(3d/2) for the squared exponential kernel, (116);
+    - sqrt(T^((d+2nu)/(2nu))) + C T^(3d/(4nu)) for a Matern kernel, (117). For C constant and
+      nu < d, Delta = B T^(-nu/(d+nu)) is better: sqrt(T^((2d+nu)/(d+nu))) + C T^(3d/(2(d+nu))),
+      which is (118) without its misprint. See :mod:`stoic.theory`.
+
+    An epoch starts with m_0 = 4 D (ln ln D + 18) plays and C adds 2 C sqrt(2 D) to the first
+    width, halved in each further epoch, so this is a method for very many rounds. The text keeps
+    the best arm of the linear model; here Delta is added to the width, and the best arm of f is
+    kept.
+
+    Raises
+    ------
+    ValueError
+        If the domain is not finite, or a number is out of range.
+    """
+    if not isinstance(domain, Finite):
+        raise ValueError(
+            f"linear_reduction needs a finite domain, got {domain!r}: use Box(...).grid(50)."
+        )
+    check_prior(domain, prior)
+    if not 0.0 < norm < math.inf:
+        raise ValueError(f"A bound on the norm is positive, got {norm!r}.")
+    if horizon < 1:
+        raise ValueError(f"The theory needs a horizon >= 1, got {horizon!r}.")
+    if error is None:
+        error = norm * math.sqrt(float(prior.kernel.diagonal(domain.points).max()) / horizon)
+    basis = NewtonBasis.of(prior.kernel, domain, error / norm)
+    design = NearOptimal(basis, share)
+    width = ReducedBudget(
+        dim=len(basis.arms),
+        support=design.support,
+        share=design.least,
+        error=norm * basis.error,  # what was reached, which is less
+        budget=budget,
+        arms=len(domain),
+        noise_sd=math.sqrt(prior.noise) if noise_sd is None else noise_sd,
+        delta=delta,
+        form=constants,
+    )
+    return Learner(domain, LeastSquares(prior, basis), width, Elimination(design), seed)
