@@ -139,6 +139,20 @@ def test_nystroem_is_the_kernel_projected_on_the_dictionary(kernel):
     assert np.all(np.diagonal(at_D) > 0.0)
 
 
+def test_principal_features_are_the_same_kernel_with_fewer_of_them():
+    prior, told = Prior(RBF(0.2), 0.5), rows(UNIT, range(101))
+    symmetric = embedded(Nystroem(oversampling=1e9), UNIT, prior, told)
+    principal = embedded(Nystroem(oversampling=1e9, principal=True), UNIT, prior, told)
+    assert symmetric.features == 101
+    assert principal.features == symmetric.basis.shape[1] < 25
+    a, b = phi(symmetric, UNIT.points), phi(principal, UNIT.points)
+    assert_allclose(a @ a.T, b @ b.T, atol=1e-10)
+    # An eigenvector of K_D each: orthogonal over the dictionary, with its eigenvalue as a square.
+    gram = b.T @ b
+    eigenvalues = np.linalg.eigvalsh(prior.kernel(UNIT.points, UNIT.points))[-len(gram) :]
+    assert_allclose(gram, np.diag(eigenvalues), atol=1e-8)
+
+
 def test_nystroem_on_rows_of_a_covariance():
     matrix = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, 0.3], [0.1, 0.3, 1.5]])
     domain = Finite(np.arange(3.0))

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -27,7 +28,7 @@ def told(plays, start=0, on_arms=True):
 
 def parts(sequence, cuts):
     edges = [0, *sorted(min(c, len(sequence)) for c in cuts), len(sequence)]
-    return [sequence[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    return [sequence[a:b] for a, b in itertools.pairwise(edges)]
 
 
 @given(

@@ -21,7 +21,11 @@ from stoic.posteriors.truncated import TruncatedFeatures
 
 GRID = Finite(np.linspace(0.0, 1.0, 12))
 BOX = Box([0.0], [1.0])
-FEATURES = {"fourier": Fourier(6), "nystroem": Nystroem(oversampling=2.0)}
+FEATURES = {
+    "fourier": Fourier(6),
+    "nystroem": Nystroem(oversampling=2.0),
+    "principal": Nystroem(oversampling=2.0, principal=True),
+}
 VALUES = st.one_of(
     st.floats(-5.0, 5.0),
     st.sampled_from([0.0, 1.0, -1.0, 3.0, -3.0, 40.0, 1e6, -1e6, 1e300, math.inf, math.nan]),
@@ -102,7 +106,7 @@ def test_a_literal_history_of_500_rounds_one_by_one():
             posterior = ata(GRID, observations.until(n), posterior)
             if n in (1, 7, 100, 500):
                 head = observations.until(n)
-                theta, V, *_ = twin(posterior, head, ata.level, 3.0, 0.8)
+                theta, *_ = twin(posterior, head, ata.level, 3.0, 0.8)
                 phi = phi_of(posterior, GRID.points)
                 assert_allclose(posterior.on(GRID)[0], phi @ theta, atol=1e-9)
         assert 2 < posterior.distrusted < 250

@@ -57,6 +57,11 @@ class Truncation(Defence):
         if not (self.scale > 0.0 and np.isfinite(self.scale)):
             raise ValueError(f"A scale is a positive finite number, got {self.scale!r}.")
 
+    def settle(
+        self, domain: Domain, observations: Observations, previous: Stance | None = None
+    ) -> Truncation:
+        return self
+
     def level(self, t: int) -> float:
         """b_t, in units of f."""
         return self.scale * growing_level(t, self.moment, self.alpha)

@@ -1,0 +1,232 @@
+"""Recipes for noise with heavy tails [Chowdhury2019]_.
+
+Of a result y only E|y - mean|^(1 + alpha) <= v is known, with the prior mean, 0 < alpha <= 1 and v
+the ``moment``. Without a moment the one that the prior expects of a result is used: v = (kappa +
+noise)^((1 + alpha) / 2), which bounds that of any result with this variance. Without a prior the
+moment is in units of the results' scale, and everything is fitted through the truncation.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from stoic.confidence import Confidence, FeatureTruncation, GrowingTruncation, Schedule
+from stoic.defences import AdaptiveTruncation, MedianOfMeans, Truncation
+from stoic.domains import Domain
+from stoic.learner import Learner
+from stoic.models import GaussianProcess
+from stoic.posteriors.features import Features, Fourier, Nystroem
+from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
+from stoic.posteriors.levels import Constants, FeatureLevel, check_constants, check_moment
+from stoic.posteriors.prior import Prior
+from stoic.posteriors.scales import Scale, median_and_mad_in_space
+from stoic.posteriors.truncated import TruncatedFeatures
+from stoic.recipes.parts import Seed, check_prior, family, kappa_and_noise, policy
+
+
+def tgp_ucb(
+    domain: Domain,
+    prior: Prior | None = None,
+    *,
+    constants: Constants = "practice",
+    moment: float | None = None,
+    alpha: float = 1.0,
+    norm: float = 1.0,
+    delta: float = 0.1,
+    confidence: Confidence | None = None,
+    scale: Scale = median_and_mad_in_space,
+    initial: int = 0,
+    retries: int | None = None,
+    seed: Seed = None,
+) -> Learner:
+    """TGP-UCB, Algorithm 1 of [Chowdhury2019]_: each result is truncated once, when it comes.
+
+    Parameters
+    ----------
+    domain, prior, initial, retries, seed:
+        As in every recipe. The noise of the prior is lambda of the paper, which has 1.
+    constants:
+        Of the width: ``"practice"`` is what the authors ran. The level is the same.
+    moment, alpha:
+        v and alpha.
+    norm:
+        B >= ||f - mean||_k.
+    delta:
+        Failure probability.
+    confidence:
+        Another width instead. Without a prior the default is ``Schedule()``.
+    scale:
+        How results are standardised while hyperparameters are fitted.
+
+    Guarantee
+    ---------
+    With a given prior, ``constants="theory"``, k(x, x) <= 1 and the right moment: Theorem 1 of
+    [Chowdhury2019]_, with probability 1 - delta regret O(B sqrt(gamma_T T) + v^(1 / (1 + alpha))
+    sqrt(gamma_T (gamma_T + ln(1 / delta))) T^((2 + alpha) / (2 (1 + alpha)))): T^(3/4) for a finite
+    variance, where T^(1/2) is possible. None in practice and with fitted hyperparameters.
+    """
+    check_constants(constants, 1, delta)
+    _check_theory(prior, constants)
+    check_prior(domain, prior)
+    defence = _truncation(domain, prior, moment, alpha)
+    width = confidence or Schedule()
+    if confidence is None and isinstance(defence, Truncation):
+        width = GrowingTruncation(norm, defence.moment, alpha, delta, constants)
+    model = GaussianProcess(prior or family(domain), defence, _fitting(prior, scale))
+    return Learner(domain, model, width, policy(initial, retries), seed)
+
+
+def ata_gp_ucb(
+    domain: Domain,
+    prior: Prior | None = None,
+    *,
+    features: Literal["qff", "nystroem"] | Features = "nystroem",
+    constants: Constants = "practice",
+    moment: float | None = None,
+    alpha: float = 1.0,
+    norm: float = 1.0,
+    horizon: int = 1000,
+    delta: float = 0.1,
+    nodes: int | None = None,
+    distortion: float = 0.1,
+    confidence: Confidence | None = None,
+    scale: Scale = median_and_mad_in_space,
+    initial: int = 0,
+    retries: int | None = None,
+    seed: Seed = None,
+) -> Learner:
+    """ATA-GP-UCB, Algorithm 2 of [Chowdhury2019]_: the history is truncated anew in each feature.
+
+    Parameters
+    ----------
+    domain, prior, constants, moment, alpha, norm, confidence, scale, initial, retries, seed:
+        As in :func:`tgp_ucb`; ``constants`` also selects the level and the dictionary.
+    features:
+        ``"nystroem"`` for any kernel, ``"qff"`` for a given squared exponential, or an instance of
+        :class:`~stoic.posteriors.features.Fourier` or
+        :class:`~stoic.posteriors.features.Nystroem`.
+    horizon, delta:
+        T and the failure probability.
+    nodes:
+        Of ``"qff"``, per coordinate.
+    distortion:
+        eps of ``"nystroem"``.
+
+    Guarantee
+    ---------
+    With a given prior, ``constants="theory"``, k(x, x) <= 1 and the right moment, with probability
+    1 - delta. ``"qff"``: Theorem 3 of [Chowdhury2019]_, regret O(B sqrt(T ln^(d + 1) T) +
+    v^(1 / (1 + alpha)) (ln(T ln^d T / delta))^(alpha / (1 + alpha)) sqrt(ln T) ln^d T
+    T^(1 / (1 + alpha))), with enough nodes that the error of the kernel is below T^-6.
+    ``"nystroem"``: Theorem 4, the same power of T times gamma_T for any kernel. T^(1 / (1 + alpha))
+    is optimal. None in practice and with fitted hyperparameters.
+
+    Raises
+    ------
+    ValueError
+        If the kernel is not one that the features embed.
+    """
+    check_constants(constants, horizon, delta)
+    _check_theory(prior, constants)
+    check_prior(domain, prior)
+    chosen = _features(features, nodes, distortion, horizon, delta, constants, seed)
+    if prior is None and isinstance(chosen, Fourier):
+        raise ValueError(
+            "Quadrature Fourier features need a given prior with a squared exponential kernel: a "
+            "fitted lengthscale may need any number of them. Give a prior, or use 'nystroem'."
+        )
+    if prior is not None:
+        chosen.check(domain, prior)
+    defence = _truncation(domain, prior, moment, alpha)
+    drawn = not isinstance(chosen, Fourier)
+    level = FeatureLevel(horizon, delta, constants, drawn)
+    width = confidence or Schedule()
+    if confidence is None and isinstance(defence, Truncation):
+        eps = chosen.distortion if isinstance(chosen, Nystroem) else distortion
+        width = FeatureTruncation(norm, defence.moment, level, alpha, distortion=eps)
+    model = TruncatedFeatures(
+        prior or family(domain), chosen, level, defence, _fitting(prior, scale)
+    )
+    return Learner(domain, model, width, policy(initial, retries), seed)
+
+
+def mom_gp_ucb(
+    domain: Domain,
+    prior: Prior | None = None,
+    *,
+    delta: float = 0.1,
+    confidence: Confidence | None = None,
+    scale: Scale = median_and_mad_in_space,
+    initial: int = 0,
+    retries: int | None = None,
+    seed: Seed = None,
+) -> Learner:
+    """GP-UCB on the median of means of the results at each place.
+
+    The closing remark of [Chowdhury2019]_, tried in its plainest form: per place and not per
+    feature. It needs replays, so it is for finite domains, and no moment.
+
+    Parameters
+    ----------
+    domain, prior, confidence, scale, initial, retries, seed:
+        As in :func:`tgp_ucb`; ``confidence`` is ``Schedule()`` by default.
+    delta:
+        Decides the number of blocks, 8 ln(1 / delta).
+
+    Guarantee
+    ---------
+    At one place: that of :class:`~stoic.defences.median_of_means.MedianOfMeans`. None for the band
+    and none for the regret; places that were visited three times or less have no defence.
+    """
+    check_prior(domain, prior)
+    model = GaussianProcess(
+        prior or family(domain), MedianOfMeans.for_confidence(delta), _fitting(prior, scale)
+    )
+    return Learner(domain, model, confidence or Schedule(), policy(initial, retries), seed)
+
+
+def _check_theory(prior: Prior | None, constants: str) -> None:
+    if prior is None and constants == "theory":
+        raise ValueError(
+            "constants='theory' is for a given prior, whose moment and norm are known: give a "
+            "prior, or constants='practice'."
+        )
+
+
+def _truncation(
+    domain: Domain, prior: Prior | None, moment: float | None, alpha: float
+) -> Truncation | AdaptiveTruncation:
+    if prior is None:
+        return AdaptiveTruncation(2.0 if moment is None else moment, alpha)
+    if moment is None:
+        check_moment(1.0, alpha)
+        kappa, noise = kappa_and_noise(domain, prior)
+        moment = math.pow(kappa + noise, 0.5 * (1.0 + alpha))
+    return Truncation(moment, alpha)
+
+
+def _features(
+    features: Literal["qff", "nystroem"] | Features,
+    nodes: int | None,
+    distortion: float,
+    horizon: int,
+    delta: float,
+    constants: Constants,
+    seed: Seed,
+) -> Features:
+    if features == "qff":
+        return Fourier(nodes)
+    if features == "nystroem":
+        # A stream of its own, so that dictionaries do not change what the learner draws.
+        own = seed if isinstance(seed, int | np.integer) else 0
+        return Nystroem(distortion, horizon, delta, constants, seed=int(own))
+    if isinstance(features, str):
+        raise ValueError(f"features is 'qff' or 'nystroem', got {features!r}.")
+    return features
+
+
+def _fitting(prior: Prior | None, scale: Scale) -> Fitting | Given:
+    return Given() if prior else Fitting(marginal_likelihood, scale)
