@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.levels import (
@@ -18,6 +17,7 @@ from stoic.posteriors.levels import (
     check_moment,
     growing_level,
 )
+from stoic.posteriors.truncated import Truncated
 
 
 def _check_norm(norm: float) -> None:
@@ -74,12 +74,6 @@ class GrowingTruncation:
         return self.norm + 3.0 / math.sqrt(noise) * level * math.sqrt(inner)
 
 
-@runtime_checkable
-class _HasFeatures(Protocol):
-    @property
-    def features(self) -> int: ...
-
-
 @dataclass(frozen=True, slots=True)
 class FeatureTruncation:
     """The width of ATA-GP-UCB, for results truncated in each of m features.
@@ -98,7 +92,7 @@ class FeatureTruncation:
     level:
         The level that the features are truncated at, which knows T and delta.
     features:
-        m; ``None`` takes the number of features of the posterior.
+        m; ``None`` takes the number of features of a posterior that has them.
     distortion:
         eps of the Nystroem features.
 
@@ -132,7 +126,7 @@ class FeatureTruncation:
     def __call__(self, posterior: Posterior, t: int) -> float:
         m = self.features
         if m is None:
-            if not isinstance(posterior, _HasFeatures):
+            if not isinstance(posterior, Truncated):
                 raise ValueError(
                     "FeatureTruncation needs a model with features or their number, got a "
                     f"posterior of type {type(posterior).__name__}: use TruncatedFeatures."
