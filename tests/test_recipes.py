@@ -8,11 +8,11 @@ from stoic.confidence import CompactUnion, Enlarged, FiniteUnion, Fixed, Schedul
 from stoic.defences import AdaptivePlateau, Anchored, Plateau, Trust
 from stoic.domains import Box
 from stoic.kernels import RBF, Matern52, Scaled
-from stoic.policies import UCB, Initial
+from stoic.policies import UCB, Elimination, Initial
 from stoic.posteriors import Prior
 from stoic.posteriors.fitting import Fitting, Given
 from stoic.posteriors.scales import mean_and_sd
-from stoic.recipes import RECIPES, a2_rcgp_ucb, fc_rcgp_ucb, gp_ucb
+from stoic.recipes import PHASED, SEQUENTIAL, a2_rcgp_ucb, fc_rcgp_ucb, gp_ucb
 from stoic.recipes.outliers import noise_bound
 
 BOX = Box([0.0, 5.0], [1.0, 9.0])
@@ -20,7 +20,7 @@ GRID = BOX.grid(6)
 PRIOR = Prior(Scaled(Matern52(np.array([0.3, 1.0])), 2.0), 0.25, 4.0)
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("recipe", SEQUENTIAL)
 def test_a_given_prior_is_used_as_it_is_and_otherwise_one_is_fitted(recipe):
     given, fitted = recipe(BOX, PRIOR), recipe(BOX)
     assert isinstance(given.model.fitting, Given)
@@ -29,18 +29,31 @@ def test_a_given_prior_is_used_as_it_is_and_otherwise_one_is_fitted(recipe):
     assert len(fitted.model.prior.kernel.theta) == 3  # a variance and two lengthscales
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_what_every_recipe_takes(recipe):
+@pytest.mark.parametrize("recipe", SEQUENTIAL)
+def test_what_every_sequential_recipe_takes(recipe):
     assert recipe(BOX).policy == UCB()
     assert recipe(BOX, retries=2).policy == UCB(2)
     first = recipe(BOX, initial=5).policy
     assert isinstance(first, Initial)
     assert (first.n, first.then) == (5, UCB())
-    assert recipe(BOX, confidence=Fixed(3.0)).confidence == Fixed(3.0)
-    assert recipe(BOX).confidence == Schedule()
     a, b = (recipe(BOX, initial=3, seed=9).ask().x for _ in range(2))
     assert_array_equal(a, b)
     assert recipe(BOX, scale=mean_and_sd).model.fitting.scale is mean_and_sd
+
+
+@pytest.mark.parametrize("recipe", [gp_ucb, fc_rcgp_ucb, a2_rcgp_ucb])
+def test_the_width_without_enlargement_is_a_schedule_or_the_given_one(recipe):
+    assert recipe(BOX, confidence=Fixed(3.0)).confidence == Fixed(3.0)
+    assert recipe(BOX).confidence == Schedule()
+
+
+@pytest.mark.parametrize("recipe", PHASED)
+def test_phased_recipes_need_a_finite_domain_and_a_prior(recipe):
+    assert isinstance(recipe(GRID, PRIOR).policy, Elimination)
+    with pytest.raises(ValueError, match=r"finite domain.*grid"):
+        recipe(BOX, PRIOR)
+    with pytest.raises(TypeError, match="prior"):
+        recipe(GRID)
 
 
 def test_the_defences_are_the_papers():

@@ -262,6 +262,20 @@ def test_averaging_makes_corruption_cheap_to_bear():
         tight = Averaged(Fixed(0.0), budget, "tight")(posterior, 1)
         theory = Averaged(Fixed(0.0), budget)(posterior, 1)
         assert np.all(worst <= tight * posterior.std * (1.0 + 1e-9))
-        # sqrt(u / (u_min noise)) is the ratio of the two
+        # the ratio of the two, for a noise below 1
         fewest = plays[plays > 0].min()
         np.testing.assert_allclose(theory / tight, (len(played) / fewest / PRIOR.noise) ** 0.5)
+
+
+def test_lemma_2_needs_the_square_root_of_a_noise_above_one():
+    """One arm, ten plays, noise 10: what corruption can do, and what the lemma's text allows."""
+    learner = Learner(
+        Finite(np.zeros((1, 1))), GaussianProcess(Prior(RBF(1.0), 10.0)), Fixed(), Elimination()
+    )
+    learner.tell(np.zeros((10, 1)), np.ones(10) / 10.0)  # C = 1, as the clean results are 0
+    posterior = learner.posterior
+    shift = posterior.mean[0] / posterior.std[0]
+    assert shift == pytest.approx(0.0707, abs=1e-4)
+    assert shift > np.sqrt(10) / (10 * 10.0)  # (10) as printed
+    assert shift <= Averaged(Fixed(0.0), 1.0, "tight")(posterior, 1) + 1e-12
+    assert shift <= Averaged(Fixed(0.0), 1.0)(posterior, 1)

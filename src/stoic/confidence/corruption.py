@@ -53,8 +53,9 @@ class Averaged:
 
     With u results, at least u_min of every arm that was played:
 
-    - ``"theory"``: base + C sqrt(u) / (u_min noise), Lemma 2; with a ``share`` psi and epoch t of
-      length l = 2^t, Algorithm 1 puts l psi in the place of u_min;
+    - ``"theory"``: base + C sqrt(u) / (u_min min(noise, sqrt(noise))), Lemma 2; line 15 of
+      Algorithm 1 has l psi in the place of u_min, which is the same but for rounding up where an
+      arm of the epoch was truncated, and less where none was;
     - ``"tight"``: base + C / sqrt(u_min noise), see below;
     - ``"practice"``: base + weight C / sqrt(u), section 4.
 
@@ -66,8 +67,6 @@ class Averaged:
         C, in units of f.
     form:
         Which of the three.
-    share:
-        psi of Algorithm 1; ``None`` counts u_min, which is at least as much.
     weight:
         b of ``"practice"``.
 
@@ -79,26 +78,27 @@ class Averaged:
 
     Notes
     -----
+    Lemma 2 has the noise and not its square root, which is not enough where the noise is above 1:
+    one arm of variance 1 that is played 10 times with noise 10 is moved by up to 0.071 C std, and
+    the lemma allows 0.032 C. Its proof gives sqrt(noise). ``"theory"`` takes the larger of the two.
+
     ``"tight"`` is ours. Corruption moves the mean at x by a'c, where a = (K + noise I)^-1 k(x) and
     c has, in each of the u_x rows of an arm, the mean C_x / u_x of its corruptions. By
     Cauchy-Schwarz that is at most ||a|| ||c||. The posterior variance is k - a'(K + noise I)a
     minimised over a, of which noise ||a||^2 is a part, so ||a|| <= std / sqrt(noise); and ||c||^2 =
-    sum C_x^2 / u_x <= C^2 / u_min. Lemma 2 uses the sum of |a| and the largest |c| and is larger by
-    sqrt(u / (u_min noise)).
+    sum C_x^2 / u_x <= C^2 / u_min. The lemma bounds each c by C / u_min instead, which is larger
+    by sqrt(u / u_min).
     """
 
     base: Confidence
     budget: float
     form: Averaging = "theory"
-    share: float | None = None
     weight: float = 0.1
 
     def __post_init__(self) -> None:
         _check_budget(self.budget, self.weight)
         if self.form not in ("theory", "tight", "practice"):
             raise ValueError(f"form is 'theory', 'tight' or 'practice', got {self.form!r}.")
-        if self.share is not None and not 0.0 < self.share < math.inf:
-            raise ValueError(f"The least share of an epoch is positive, got {self.share!r}.")
 
     def __call__(self, posterior: Posterior, t: int) -> float:
         base, u = self.base(posterior, t), posterior.n
@@ -106,11 +106,11 @@ class Averaged:
             return base
         if self.form == "practice":
             return base + self.weight * self.budget / math.sqrt(u)
-        fewest = self.share * 2.0**t if self.share is not None else _fewest_plays(posterior)
+        fewest = _fewest_plays(posterior)
         noise = posterior.prior.noise
         if self.form == "tight":
             return base + self.budget / math.sqrt(fewest * noise)
-        return base + self.budget * math.sqrt(u) / (fewest * noise)
+        return base + self.budget * math.sqrt(u) / (fewest * min(noise, math.sqrt(noise)))
 
 
 @dataclass(frozen=True, slots=True)

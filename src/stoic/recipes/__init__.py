@@ -5,31 +5,42 @@ hyperparameters are used as they are; without one they are fitted before every q
 the domain's widths and of the results' scale. ``initial`` points of a design come first. A place
 whose results are not believed is asked again as long as its bound is the highest, or ``retries``
 times (:class:`~stoic.policies.ucb.UCB`).
+
+Phased recipes need a finite domain and a prior, and plan their own first points.
 """
 
 from collections.abc import Callable
 
 from stoic.learner import Learner
+from stoic.recipes.corruption import linear_reduction, rgp_pe, rgp_ucb
 from stoic.recipes.heavy_tails import ata_gp_ucb, mom_gp_ucb, tgp_ucb
 from stoic.recipes.outliers import a2_rcgp_ucb, fc_rcgp_ucb
 from stoic.recipes.plain import gp_ucb
 
 # What the conformance tests and the tables of the documentation run through.
-RECIPES: tuple[Callable[..., Learner], ...] = (
+SEQUENTIAL: tuple[Callable[..., Learner], ...] = (
     gp_ucb,
     fc_rcgp_ucb,
     a2_rcgp_ucb,
+    rgp_ucb,
     tgp_ucb,
     ata_gp_ucb,
     mom_gp_ucb,
 )
+PHASED: tuple[Callable[..., Learner], ...] = (rgp_pe, linear_reduction)
+RECIPES = (*SEQUENTIAL, *PHASED)
 
 __all__ = [
+    "PHASED",
     "RECIPES",
+    "SEQUENTIAL",
     "a2_rcgp_ucb",
     "ata_gp_ucb",
     "fc_rcgp_ucb",
     "gp_ucb",
+    "linear_reduction",
     "mom_gp_ucb",
+    "rgp_pe",
+    "rgp_ucb",
     "tgp_ucb",
 ]

@@ -27,7 +27,7 @@ from stoic.posteriors.least_squares import LeastSquares
 from stoic.posteriors.newton import NewtonBasis
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, mean_and_sd
-from stoic.recipes.parts import Seed, check_prior, family, policy
+from stoic.recipes.parts import Seed, check_finite, check_prior, family, policy
 
 
 def square_root_of_log(scale: float = 0.5) -> Schedule:
@@ -114,8 +114,9 @@ def rgp_pe(
         Its kernel is at most 1 on the diagonal in the theory. Hyperparameters are not fitted: the
         plan of an epoch may not depend on results.
     budget:
-        C, the sum of all absolute corruptions, in units of f. ``"unknown"``: sqrt(T) / gamma_T,
-        which costs no more than a constant factor (section 3.4).
+        C, the sum of all absolute corruptions, in units of f. ``"unknown"``: the largest C that
+        costs no more than a constant factor (section 3.4), sqrt(T) / gamma_T, or sqrt(T / gamma_T)
+        with ``"tight"`` constants.
     constants:
         ``"practice"``: 4 + 0.1 C / sqrt(u) for an epoch of u plays, truncation 1/2 (section 4).
         ``"theory"``: Corollary 5 + C sqrt(u) / (l psi noise), truncation ln(growth) / (2 gamma_T).
@@ -124,7 +125,7 @@ def rgp_pe(
     confidence:
         beta_h, the width without enlargement, instead of the default.
     growth, share:
-        eta and psi.
+        eta and psi; a share of 0 does not truncate.
     horizon:
         T, which an upper bound on gamma_T is computed for where it is needed.
     norm, noise_sd, delta:
@@ -134,10 +135,17 @@ def rgp_pe(
 
     Guarantee
     ---------
-    With ``"theory"`` or ``"tight"`` constants and ||f||_k <= ``norm``: regret
-    O*(sqrt(T gamma_T) + C gamma_T^(3/2)) with probability 1 - delta, so C is added and not
-    multiplied (Theorem 3 and Corollary 5). In practice mode: none.
+    With ``"theory"`` constants and ||f||_k <= ``norm``: regret O*(sqrt(T gamma_T) +
+    C gamma_T^(3/2)) with probability 1 - delta, so C is added and not multiplied (Theorem 3 and
+    Corollary 5). With ``"tight"`` constants the same proof gives C gamma_T, see
+    :mod:`stoic.theory`. In practice mode: none.
+
+    Raises
+    ------
+    ValueError
+        If the domain is not finite, or a number is out of range.
     """
+    check_finite(domain, "rgp_pe")
     check_prior(domain, prior)
     if constants not in ("practice", "theory", "tight"):
         raise ValueError(f"constants is 'practice', 'theory' or 'tight', got {constants!r}.")
@@ -147,11 +155,12 @@ def rgp_pe(
     if budget == "unknown" or (share is None and not practice):
         gamma = information_bounds(prior, domain, horizon).upper
         if budget == "unknown":
-            budget = math.sqrt(horizon) / gamma
+            tight = constants == "tight"
+            budget = math.sqrt(horizon / gamma) if tight else math.sqrt(horizon) / gamma
         if share is None and not practice:
             share = math.log(growth) / (2.0 * gamma)
     default = Fixed(4.0) if practice else NonAdaptive(norm, len(domain), noise_sd, delta)
-    width = Averaged(confidence or default, budget, constants, None if practice else share)
+    width = Averaged(confidence or default, budget, constants)
     policy = Elimination(RareSwitching(growth, 0.5 if share is None else share))
     return Learner(domain, GaussianProcess(prior), width, policy, seed)
 
@@ -220,10 +229,7 @@ def linear_reduction(
     ValueError
         If the domain is not finite, or a number is out of range.
     """
-    if not isinstance(domain, Finite):
-        raise ValueError(
-            f"linear_reduction needs a finite domain, got {domain!r}: use Box(...).grid(50)."
-        )
+    check_finite(domain, "linear_reduction")
     check_prior(domain, prior)
     if not 0.0 < norm < math.inf:
         raise ValueError(f"A bound on the norm is positive, got {norm!r}.")

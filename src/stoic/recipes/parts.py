@@ -20,6 +20,12 @@ def family(domain: Domain) -> Prior:
     return Prior(Scaled(Matern52(np.ones(domain.dim))), math.exp(-4.0))
 
 
+def check_finite(domain: Domain, recipe: str) -> None:
+    """Refuse a continuous domain where only a list of points will do."""
+    if not isinstance(domain, Finite):
+        raise ValueError(f"{recipe} needs a finite domain, got {domain!r}: use Box(...).grid(50).")
+
+
 def check_prior(domain: Domain, prior: Prior | None) -> None:
     """Refuse a kernel that is made for another number of coordinates."""
     if prior is None:

@@ -1,0 +1,127 @@
+"""The recipes against a bounded total of corruption."""
+
+import math
+
+import numpy as np
+import pytest
+
+from stoic import Box, Finite, Prior, recipes
+from stoic.adversaries import Adversary, Clipping, Flip, Gaussian, Later, Magnitude, TopK
+from stoic.confidence import Averaged, Budgeted, Fixed, NonAdaptive, SelfNormalised
+from stoic.environment import Environment
+from stoic.kernels import RBF
+from stoic.policies import UCB, Elimination, RareSwitching
+from stoic.posteriors.information import information_bounds
+from stoic.problems import f1, kernel_sum
+from stoic.simulate import run
+
+GRID = Box([0.0, 0.0], [1.0, 1.0]).grid(6)
+PRIOR = Prior(RBF(0.3), 0.5)
+
+
+def test_rgp_ucb_in_practice_and_in_theory():
+    practice = recipes.rgp_ucb(GRID, PRIOR, budget=3.0)
+    assert practice.policy == UCB()
+    posterior = practice.posterior
+    for t in (1, 2, 1000):
+        expected = 0.5 * math.sqrt(math.log(t)) + 0.1 * 3.0 / math.sqrt(0.5)
+        assert practice.confidence(posterior, t) == pytest.approx(expected, rel=1e-12)
+    theory = recipes.rgp_ucb(GRID, PRIOR, budget=3.0, constants="theory", norm=2.0, noise_sd=0.1)
+    assert theory.confidence == Budgeted(SelfNormalised(2.0, 0.1), 3.0, 1.0)
+    # without a budget it is GP-UCB with the same width
+    width = Fixed(2.0)
+    robust, plain = (
+        recipes.rgp_ucb(GRID, PRIOR, confidence=width),
+        recipes.gp_ucb(GRID, PRIOR, confidence=width),
+    )
+    for _ in range(30):
+        a, b = robust.ask(), plain.ask()
+        assert a.arm == b.arm
+        for learner in (robust, plain):
+            learner.tell(a.x, math.sin(9.0 * a.x[0]) + a.x[1])
+
+
+def test_rgp_pe_in_practice_and_in_theory():
+    practice = recipes.rgp_pe(GRID, PRIOR, budget=3.0)
+    assert practice.policy == Elimination(RareSwitching(2.0, 0.5))
+    assert practice.confidence == Averaged(Fixed(4.0), 3.0, "practice")
+    gamma = information_bounds(PRIOR, GRID, 700).upper
+    for constants in ("theory", "tight"):
+        learner = recipes.rgp_pe(
+            GRID, PRIOR, budget=3.0, constants=constants, growth=math.e, horizon=700, norm=2.0
+        )
+        assert learner.policy.design.share == pytest.approx(1.0 / (2.0 * gamma))
+        assert learner.confidence == Averaged(NonAdaptive(2.0, 36), 3.0, constants)
+    unknown = recipes.rgp_pe(GRID, PRIOR, budget="unknown", horizon=700)
+    assert unknown.confidence.budget == pytest.approx(math.sqrt(700) / gamma)
+    unknown = recipes.rgp_pe(GRID, PRIOR, budget="unknown", horizon=700, constants="tight")
+    assert unknown.confidence.budget == pytest.approx(math.sqrt(700 / gamma))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"constants": "praxis"}, "'practice'"),
+        ({"budget": -1.0}, "at least 0"),
+        ({"horizon": 0}, "horizon"),
+        ({"growth": 0.9}, "at least 1"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        recipes.rgp_pe(GRID, PRIOR, **settings)
+
+
+def test_the_theory_width_of_an_epoch_is_line_15():
+    learner = recipes.rgp_pe(GRID, PRIOR, budget=3.0, constants="theory", share=0.25, norm=2.0)
+    played = np.repeat([0, 7, 20], [8, 8, 9])
+    learner.tell(GRID.points[played], np.zeros(25))
+    h = 4  # l_h = 32
+    delta_h = 6.0 * 0.1 / ((h + 1) ** 2 * math.pi**2)
+    beta = 2.0 + math.sqrt(2.0 * math.log(2.0 * 36 / delta_h))
+    expected = beta + 3.0 * math.sqrt(25) / (32 * 0.25 * 0.5)  # every arm 32/4 times at least
+    assert learner.confidence(learner.posterior, h + 1) == pytest.approx(expected, rel=1e-12)
+
+
+LINE = Finite(np.linspace(0.0, 1.0, 25))
+SMOOTH = RBF(0.15)
+
+
+def keeps_the_optimum(seed, confidence=None):
+    """Whether the maximiser is active after 500 clean rounds on a function of known norm."""
+    problem = kernel_sum(LINE, SMOOTH, seed, terms=6)
+    learner = recipes.rgp_pe(
+        LINE, Prior(SMOOTH, 0.04), constants="theory", share=0.0, norm=problem.norm,
+        confidence=confidence, delta=0.05,
+    )  # fmt: skip
+    run(learner, Environment(problem, Gaussian(0.2), seed=seed), 500, batch=500)
+    values = problem.value(LINE.points)
+    assert learner.active().sum() < 25 or confidence is None
+    return bool(learner.active()[values.argmax()])
+
+
+def test_without_corruption_the_optimum_is_kept_as_often_as_promised():
+    kept = [keeps_the_optimum(seed) for seed in range(1000)]
+    assert np.mean(kept) >= 0.95
+    # the same check finds a width that promises nothing
+    assert np.mean([keeps_the_optimum(seed, Fixed(0.3)) for seed in range(100)]) < 0.9
+
+
+def test_the_defence_pays_off_on_the_papers_function():
+    """One draw; the whole is a figure."""
+    problem, prior = f1(6), Prior(RBF(0.5), 1.0)
+    values = problem.value(problem.domain.points)
+
+    def inside(x):
+        return x[0] <= x[1]
+
+    best = max(v for v, x in zip(values, problem.domain.points, strict=True) if inside(x))
+    attacks = (Clipping(inside, best), TopK(values, 3), Flip(), Later(TopK(values, 5)))
+    for attack in attacks:
+        learner = recipes.rgp_pe(problem.domain, prior, budget=50.0)
+        world = Environment(problem, Gaussian(0.02), Adversary(attack, Magnitude(50.0)))
+        trace = run(learner, world, 50_000, batch=256)
+        assert world.spent.magnitude <= 50.0 + 1e-12
+        remaining = problem.optimum.value - values[learner.active()]
+        assert remaining.min() == 0.0
+        assert trace.regret[-1000:].mean() < 0.1
