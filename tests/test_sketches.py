@@ -1,4 +1,4 @@
-"""The four sketches of docs/extending.md do what their papers say, with nothing done for them."""
+"""The sketches of docs/extending.md do what their papers say, with nothing done for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import pages
 from stoic import Box, Choice, Finite, GaussianProcess, Learner, Prior, Waiting, recipes, testing
 from stoic.adversaries import Gaussian
-from stoic.confidence import FiniteUnion, Fixed
+from stoic.confidence import Fixed
 from stoic.domains import Lattice
 from stoic.environment import Environment
 from stoic.kernels import RBF
@@ -30,173 +30,10 @@ def draw(kernel, points, seed):
     return np.linalg.cholesky(K) @ np.random.default_rng(seed).standard_normal(len(points))
 
 
-# --- (a) a window of data, a batch per epoch -----------------------------------------------------
-
 GRID = Finite(np.linspace(-1.0, 3.0, 25))
 PRIOR = Prior(RBF(0.4), 0.04)
 
-
-class Plays:
-    """f on GRID, whose k-th play of an arm always gives the same result, whenever it is made."""
-
-    def __init__(self, seed):
-        self.f = draw(PRIOR.kernel, GRID.points, seed)
-        self.noise = 0.2 * np.random.default_rng([seed, 1]).standard_normal((25, 2000))
-        self.count = np.zeros(25, int)
-
-    def __call__(self, arm):
-        self.count[arm] += 1
-        return self.f[arm] + self.noise[arm, self.count[arm] - 1]
-
-
-def sequence(learner, batch, rounds, seed=0):
-    """The arms of the first ``rounds`` plays; every batch is told in a random order."""
-    play, rng, arms = Plays(seed), np.random.default_rng(seed), []
-    while len(arms) < rounds:
-        choices = learner.ask(batch)
-        assert 1 <= len(choices) <= batch
-        results = [play(choice.arm) for choice in choices]
-        for i in rng.permutation(len(choices)):
-            learner.tell(choices[i].x, results[i])
-        arms += [choice.arm for choice in choices]
-    return arms[:rounds]
-
-
-def test_an_epoch_is_the_same_in_any_batch_size(page):
-    width = page.PerEpoch(FiniteUnion(25), 0.0)
-    one, seven, many = (sequence(page.rgp_pe(GRID, PRIOR, width), b, 500) for b in (1, 7, 64))
-    assert one == seven == many
-    assert len(set(one[-100:])) < len(set(one[:100]))  # it did learn something
-
-
-def test_a_whole_epoch_may_be_open_at_once(page):
-    """Until its last result has come, and in whatever order, nothing else is handed out."""
-    learner, play = page.rgp_pe(GRID, PRIOR, Fixed(3.0)), Plays(0)
-    for number in range(4):
-        open_ = []
-        while batch := learner.ask(5):
-            open_ += batch
-        assert {choice.notes["epoch"] for choice in open_} == {number}
-        with pytest.raises(Waiting, match="PhasedElimination waits for"):
-            learner.ask()
-        while open_:
-            assert learner.ask(9) == []
-            choice = open_.pop(np.random.default_rng(number).integers(len(open_)))
-            learner.tell(choice.x, play(choice.arm))
-    assert learner.ask().notes["epoch"] == 4
-
-
-def test_results_that_never_come_are_asked_for_again(page):
-    learner = page.rgp_pe(GRID, PRIOR, Fixed(3.0))
-    plan = sorted(choice.arm for choice in learner.ask(64))
-    learner.tell(GRID.points[plan[0]], 0.0)
-    learner.forget_pending()
-    assert sorted(choice.arm for choice in learner.ask(64)) == plan[1:]
-
-
-def test_only_the_results_of_the_epoch_count(page):
-    """A history of lies, told before the first question, changes no play."""
-    innocent, deceived = (page.rgp_pe(GRID, PRIOR, Fixed(3.0)) for _ in range(2))
-    deceived.tell(GRID.points[:10], np.full(10, 1e6))
-    assert sequence(deceived, 16, 300) == sequence(innocent, 16, 300)
-
-
-def optimum_lost(page, width, seeds, rounds=200):
-    lost, eliminated = 0, 0
-    for seed in range(seeds):
-        learner = page.rgp_pe(GRID, PRIOR, width, share=0.0)
-        sequence(learner, 64, rounds, seed)
-        notes = learner.ask(1)[0].notes
-        lost += not notes["active"][np.argmax(Plays(seed).f)]
-        eliminated += not notes["active"].all()
-    return lost, eliminated
-
-
-def test_without_corruption_the_optimum_is_kept(page):
-    """At delta = 0.1, 5 or more losses in 12 draws have a probability below 0.005."""
-    lost, eliminated = optimum_lost(page, page.PerEpoch(FiniteUnion(25, 0.1), 0.0), 12)
-    assert lost <= 4
-    assert eliminated == 12
-    too_narrow, _ = optimum_lost(page, Fixed(0.05), 12)
-    assert too_narrow > 4  # the count can tell
-
-
-# --- (b) a model of its own ----------------------------------------------------------------------
-
-
-def test_quadrature_features_give_the_kernel(page):
-    x = np.linspace(0.0, 1.0, 40)[:, None]
-    Phi = page.quadrature(0.2, 16)(x)
-    assert Phi.shape == (40, 32)
-    np.testing.assert_allclose(Phi @ Phi.T, RBF(0.2)(x, x), atol=1e-11)
-
-
-def literal_mean(Phi, y, noise, level, phi):
-    """ATA's mean at features ``phi`` (k, m), by the double sum over features and history."""
-    n, m = Phi.shape
-    V = noise * np.eye(m)
-    for row in Phi:
-        V += np.outer(row, row)
-    eigenvalues, Q = np.linalg.eigh(V)
-    root = sum(np.outer(q, q) / math.sqrt(e) for e, q in zip(eigenvalues, Q.T, strict=True))
-    r = np.zeros(m)
-    for i in range(m):
-        for tau in range(n):
-            part = float(root[i] @ Phi[tau]) * float(y[tau])
-            if abs(part) <= level:
-                r[i] += part
-    return phi @ (root @ r)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_truncation_is_the_literal_double_sum(page, seed):
-    rng = np.random.default_rng(seed)
-    domain = Finite(rng.uniform(0.0, 1.0, 12))
-    arms = rng.integers(12, size=40)  # so arms repeat
-    y = rng.standard_t(1.5, size=40)
-    y[[3, 7, 11, 20]] = [np.inf, -np.inf, np.nan, 0.0]
-    y[5] = -y[4]  # a tie in |y|
-    noise, level, embed = 0.5, rng.uniform(0.2, 1.0), page.quadrature(0.2, 4)
-    learner = page.ata_gp_ucb(
-        domain, Prior(RBF(0.2), noise), embed, lambda n: level * math.sqrt(n), Fixed(2.0)
-    )
-    learner.tell(domain.points[arms], y)
-    expected = literal_mean(
-        embed(domain.points[arms]), y, noise, level * math.sqrt(40), embed(domain.points)
-    )
-    np.testing.assert_allclose(learner.posterior.on(domain)[0], expected, atol=1e-9)
-    trust = learner.trust
-    assert trust.shape == (40,)
-    assert np.all((trust >= 0.0) & (trust <= 1.0))
-    assert trust[20] == 1.0  # 0 is never too large
-    assert trust[3] == trust[7] == trust[11] == 0.0
-
-
-def test_the_past_is_truncated_anew(page):
-    """A result that was too large for its round may be believed later, and the reverse."""
-    learner = page.ata_gp_ucb(
-        GRID, Prior(RBF(0.4), 1.0), page.quadrature(1.0, 8), lambda n: 0.2 * n, Fixed(2.0)
-    )
-    learner.tell(GRID.points[4], 2.0)
-    assert learner.trust[0] < 1.0
-    learner.tell(GRID.points[[10, 12, 20] * 5], np.zeros(15))
-    assert learner.trust[0] == 1.0
-
-
-def test_the_truncated_model_plays_in_batches(page):
-    embed = page.quadrature(0.2, 16)
-    domain = Finite(np.linspace(0.0, 1.0, 30))
-    learner = page.ata_gp_ucb(domain, Prior(RBF(0.2), 1.0), embed, np.sqrt, Fixed(2.0))
-    rng = np.random.default_rng(0)
-    assert len({choice.arm for choice in learner.ask(4)}) == 4  # the sd shrinks at open questions
-    learner.forget_pending()
-    for _ in range(40):
-        for choice in learner.ask(5):
-            learner.tell(choice.x, 3.0 * math.sin(5.0 * choice.x[0]) + rng.standard_t(2))
-    assert abs(learner.recommend().x[0] - math.pi / 10.0) < 0.15
-
-
-# --- (c) distances, a context, an input that moves -----------------------------------------------
+# --- (a) distances, a context, an input that moves -----------------------------------------------
 
 
 class Known:
@@ -291,7 +128,7 @@ def test_moved_inputs_answer_their_own_questions(page):
     assert learner.observations.arms.tolist() == [7, 9]
 
 
-# --- (d) a learner of learners -------------------------------------------------------------------
+# --- (b) a learner of learners -------------------------------------------------------------------
 
 
 class Stuck(Policy):
@@ -369,7 +206,7 @@ def test_balancing_in_parallel_gives_rewards_to_those_who_asked(page):
 
 
 def test_balancing_passes_contexts_on_and_waits_when_all_wait(page):
-    phased = [page.rgp_pe(GRID, PRIOR, Fixed(3.0)) for _ in range(2)]
+    phased = [recipes.rgp_pe(GRID, PRIOR, confidence=Fixed(3.0)) for _ in range(2)]
     balanced = page.Balanced(phased, [lambda N: N**0.5] * 2)
     handed = balanced.ask(1000)
     assert 4 <= len(handed) < 1000
@@ -395,23 +232,17 @@ def test_every_part_on_the_page_keeps_the_contract(page):
     domain = Finite(4.0 + np.linspace(0.0, 1.0, 30))
     prior = Prior(RBF(0.2), 1.0)
 
-    def ata():
-        embed = page.quadrature(0.2, 16)
-        return page.ata_gp_ucb(domain, prior, embed, np.sqrt, Fixed(2.0))
-
     def best_of():
         model = page.BestOf((Prior(RBF(1.0), 0.1), Prior(RBF(3.0), 0.1)))
         return Learner(Box([4.0], [12.0]), model, Fixed(2.0), UCB(), 0)
 
     absurd = testing.example_observations(domain, 24, 3, True)
-    truncated = ata().model(domain, absurd)
+    posterior = GaussianProcess(prior, page.Possible(-2.0, 2.0))(domain, absurd)
     testing.check_defence(page.Possible(-2.0, 2.0))
-    testing.check_posterior(truncated, domain, absurd)
-    for width in (page.Budgeted(Fixed(1.0), 3.0), page.PerEpoch(Fixed(1.0), 3.0)):
-        testing.check_confidence(width, [truncated, ata().posterior])
-    for policy in (page.Explore(), page.PhasedElimination(), page.Satisficing(0.1, (0,))):
+    testing.check_confidence(page.Budgeted(Fixed(1.0), 3.0), [posterior])
+    for policy in (page.Explore(), page.Satisficing(0.1, (0,))):
         testing.check_policy(policy)
-    for make in (ata, best_of, lambda: page.rgp_ucb(domain, prior, budget=2.0)):
+    for make in (best_of, lambda: page.rgp_ucb(domain, prior, budget=2.0)):
         testing.check_learner(make)
 
 
