@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +69,39 @@ class Observations:
             told = self.noise.item()
             return np.array((noise if told != told else told,))
         return np.where(np.isnan(self.noise), noise, self.noise)
+
+
+FailureKind = Literal["transient", "infeasible", "bad"]
+FAILURES: tuple[FailureKind, ...] = get_args(FailureKind)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Failures:
+    """What gave no result at all, in order. It is not evidence about the size of f.
+
+    Attributes
+    ----------
+    x:
+        Inputs, shape (k, d).
+    kinds:
+        Why, one each. ``"transient"``: for a reason that has nothing to do with the input (a
+        machine went down), so it says nothing and may be asked again. ``"infeasible"``: there is no
+        result at such inputs (parts collide, memory runs out), so a model of where this happens
+        keeps away from there. ``"bad"``: the setting failed because it is bad (a run diverged), so
+        f there is taken to be no better than at the worst input whose result is believed.
+    """
+
+    x: Array
+    kinds: tuple[FailureKind, ...]
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def of(self, kind: FailureKind) -> Array:
+        """The inputs that failed in this way, shape (k, d)."""
+        if not self.kinds:
+            return self.x
+        return self.x[[row for row, this in enumerate(self.kinds) if this == kind]]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

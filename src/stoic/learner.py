@@ -12,12 +12,23 @@ from typing import overload
 import numpy as np
 
 from stoic.confidence.base import Confidence
-from stoic.data import Array, Booleans, Choice, Integers, Observations, Recommendation
+from stoic.data import (
+    FAILURES,
+    Array,
+    Booleans,
+    Choice,
+    FailureKind,
+    Failures,
+    Integers,
+    Observations,
+    Recommendation,
+)
 from stoic.domains import Among, Box, Domain, Finite
 from stoic.pending import Pending, Waiting
 from stoic.policies.base import Band, Policy, View
 from stoic.policies.ucb import UpperBound
 from stoic.posteriors.base import Model, Posterior
+from stoic.posteriors.feasibility import Feasibility
 
 _ROOM = 64  # rows of memory at the start; doubled when it is full
 
@@ -70,12 +81,15 @@ class Learner:
         self._pending = Pending()
         self._latest: Posterior | None = None
         self._nowhere = np.empty((0, domain.dim))
+        self._none_failed = Failures(self._nowhere, ())
         self._n = 0
         self._x = np.empty((_ROOM, domain.dim))
         self._observed = np.empty(_ROOM)
         self._noise = np.empty(_ROOM)
         self._arms = np.empty(_ROOM, dtype=np.intp) if domain.finite else None
         self._told: Observations | None = None  # a cache, until the next tell
+        self._failures: list[tuple[Array, FailureKind]] = []
+        self._classifier: tuple[int, Feasibility] | None = None  # a cache, with n
 
     def __len__(self) -> int:
         return self._n
@@ -151,9 +165,10 @@ class Learner:
     def tell(
         self,
         x: object,
-        y: object,
+        y: object = None,
         noise: object = None,
         *,
+        failed: FailureKind | None = None,
         choice: Choice | Sequence[Choice] | None = None,
     ) -> None:
         """What was executed and what came of it: one result, or several in order.
@@ -167,6 +182,9 @@ class Learner:
             The result, or results, shape (n,). nan and infinities are data.
         noise:
             Noise *variance* of this result, if it is known: one number, or one per result.
+        failed:
+            Instead of a result, why there is none: ``"transient"``, ``"infeasible"`` or ``"bad"``,
+            see :class:`~stoic.data.Failures`. Where the reason is not known, tell nan as a result.
         choice:
             Which choice this answers, one per result: exactly that is no longer pending, and
             nothing changes if it was not. By default the oldest choice of the same point, or the
@@ -176,19 +194,38 @@ class Learner:
         ------
         ValueError
             If an input is not finite or not in the domain, if the numbers of inputs and results
-            or choices differ, or if a noise variance is not positive. Nothing is stored then.
+            or choices differ, or if a noise variance is not positive, or if there is not either a
+            result or a kind of failure. Nothing is stored then.
         """
         points = np.asarray(x, dtype=float)
         if points.ndim < 2:
             points = points.reshape(1, -1)
         arms = self.domain.locate(points)
         k = len(points)
-        observed = np.asarray(y, dtype=float).reshape(-1)
-        if len(observed) != k:
-            raise ValueError(f"Got {k} inputs but {len(observed)} results: tell one for each.")
         answered = [choice] if isinstance(choice, Choice) else choice
         if answered is not None and len(answered) != k:
             raise ValueError(f"Got {k} inputs but {len(answered)} choices: give one for each.")
+        if (y is None) == (failed is None):
+            raise ValueError(
+                "Tell a result y, or why there is none: failed='transient', 'infeasible' or 'bad'."
+            )
+        if failed is None:
+            self._remember(points, arms, y, noise)
+        elif failed in FAILURES:
+            self._failures += [(point, failed) for point in points.copy()]
+            self._classifier = None
+        else:
+            raise ValueError(f"failed is one of {', '.join(FAILURES)}, got {failed!r}.")
+        if self._pending:
+            for row, point in enumerate(points):
+                self._pending.answer(point, None if answered is None else answered[row])
+
+    def _remember(self, points: Array, arms: Integers | None, y: object, noise: object) -> None:
+        """Append results, or nothing if one of them is not right."""
+        k = len(points)
+        observed = np.asarray(y, dtype=float).reshape(-1)
+        if len(observed) != k:
+            raise ValueError(f"Got {k} inputs but {len(observed)} results: tell one for each.")
         if noise is not None:
             variance = np.asarray(noise, dtype=float).reshape(-1)
             if len(variance) not in (1, k):
@@ -208,9 +245,6 @@ class Learner:
             self._arms[first:last] = arms
         self._n = last
         self._told = None
-        if self._pending:
-            for row, point in enumerate(points):
-                self._pending.answer(point, None if answered is None else answered[row])
 
     def recommend(self, width: float | None = 2.0) -> Recommendation:
         """The estimated best: never simply the luckiest observation.
@@ -239,7 +273,8 @@ class Learner:
         best = int(np.argmax(lower))
         # A stream of its own: recommending must not change what is asked next.
         rng = np.random.default_rng(0)
-        peak = self.domain.maximise(UpperBound(Band(band.posterior, 0.0)), rng, tried)
+        view = self._view(self.domain)._replace(rng=rng)
+        peak = view.maximise(UpperBound(Band(band.posterior, 0.0)))
         return Recommendation(
             tried[best].copy(),
             float(mean[best]),
@@ -253,6 +288,14 @@ class Learner:
     def posterior(self) -> Posterior:
         """What is believed about f given everything that was told; later tells do not change it."""
         return self._posterior().copy()
+
+    @property
+    def failures(self) -> Failures:
+        """What was told to have failed, in order."""
+        if not self._failures:
+            return self._none_failed
+        points, kinds = zip(*self._failures, strict=True)
+        return Failures(np.array(points), kinds)
 
     @property
     def trust(self) -> Array:
@@ -285,7 +328,14 @@ class Learner:
 
     def _view(self, among: Domain | Among) -> View:
         return View(
-            self.domain, among, self.observations, self.rng, self._given, self._points_on_their_way
+            self.domain,
+            among,
+            self.observations,
+            self.rng,
+            self._given,
+            self._points_on_their_way,
+            self.failures,
+            self._feasibility,
         )
 
     def _points_on_their_way(self) -> Array:
@@ -299,6 +349,18 @@ class Learner:
         else:
             posterior, n = self.model(self.domain, observations, None), len(observations)
         return Band(posterior, self.confidence(posterior, t or n + 1))
+
+    def _feasibility(self) -> Feasibility | None:
+        """Where there are results; a result that is not a number says nothing about it."""
+        if not any(kind == "infeasible" for _, kind in self._failures):
+            return None
+        if self._classifier is None or self._classifier[0] != self._n:
+            told = self.observations
+            feasible = told.x[np.isfinite(told.observed)]
+            infeasible = self.failures.of("infeasible")
+            learned = Feasibility.learned(self.domain, feasible, infeasible)
+            self._classifier = (self._n, learned)
+        return self._classifier[1]
 
     def _posterior(self) -> Posterior:
         """Given all that was told; kept up to date, where other windows are computed afresh."""

@@ -23,7 +23,7 @@ import numpy as np
 
 from stoic.adversaries import Adversary, Ledger, Round
 from stoic.confidence import Confidence, Fixed
-from stoic.data import Array, Booleans, Choice, Integers, Observations, Targets
+from stoic.data import Array, Booleans, Choice, Failures, Integers, Observations, Targets
 from stoic.defences import Defence, Trust
 from stoic.domains import Box, Domain, Finite, Lattice
 from stoic.environment import Environment
@@ -479,6 +479,7 @@ def _check_purity(policy: Policy, domain: Domain) -> None:
     def given(observations: Observations | None = None, t: int | None = None) -> Band:
         return Band(model(domain, told if observations is None else observations), 2.0)
 
+    failures = Failures(domain.sample(2, np.random.default_rng(4)), ("bad", "transient"))
     state = policy.start(domain)
     somewhere = domain.sample(2, np.random.default_rng(2))
     for pending in (np.empty((0, domain.dim)), somewhere):
@@ -486,7 +487,7 @@ def _check_purity(policy: Policy, domain: Domain) -> None:
             after, answers = state, []
             for _ in range(2):
                 rng = np.random.default_rng(n)
-                view = View(domain, domain, told, rng, given, pending.copy)
+                view = View(domain, domain, told, rng, given, pending.copy, failures, lambda: None)
                 with _unaltered(told, pending):
                     choices, after = policy.choose(view, copy.deepcopy(state), n)
                 _require(len(choices) <= n, "no more choices than asked for")

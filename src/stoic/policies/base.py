@@ -9,9 +9,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from stoic.data import Array, Booleans, Choice, Integers, Observations
+from stoic.data import Array, Booleans, Choice, Failures, Integers, Observations
 from stoic.domains import Among, Domain, Finite, Peak, Random, Surface
 from stoic.posteriors.base import Posterior
+from stoic.posteriors.feasibility import Feasibility
 
 
 class Band(NamedTuple):
@@ -47,6 +48,39 @@ class Given(Protocol):
         """
 
 
+class Feasible(NamedTuple):
+    """A surface where some inputs may give no result: there it counts as no higher than a floor.
+
+    P (height - floor) + floor, or height + ln P for the logarithm of a gain.
+    """
+
+    surface: Surface
+    feasibility: Feasibility
+    floor: float | None
+
+    def on(self, points: Finite) -> Array:
+        return self._combined(self.surface.on(points), self.feasibility.on(points))
+
+    def __call__(self, x: Array) -> Array:
+        return self._combined(self.surface(x), self.feasibility(x))
+
+    def with_gradient(self, x: Array) -> tuple[Array, Array]:
+        height, slope = self.surface.with_gradient(x)
+        p, p_slope = self.feasibility.with_gradient(x)
+        if self.floor is None:
+            return self._combined(height, p), slope + p_slope / np.maximum(p, _LEAST)[:, None]
+        gain = (height - self.floor)[:, None]
+        return self._combined(height, p), p[:, None] * slope + p_slope * gain
+
+    def _combined(self, height: Array, p: Array) -> Array:
+        if self.floor is None:
+            return height + np.log(np.maximum(p, _LEAST))
+        return self.floor + p * (height - self.floor)
+
+
+_LEAST = 1e-300  # probability whose logarithm is still a number
+
+
 class View(NamedTuple):
     """What a policy sees when it is asked.
 
@@ -64,6 +98,10 @@ class View(NamedTuple):
         The band given any of the observations, computed when it is asked for.
     on_their_way:
         Behind ``pending``.
+    failures:
+        What gave no result.
+    feasibility:
+        Where there are results at all; ``None`` as long as nothing was found infeasible.
     """
 
     domain: Domain
@@ -72,6 +110,8 @@ class View(NamedTuple):
     rng: Random
     given: Given
     on_their_way: Callable[[], Array]
+    failures: Failures
+    feasibility: Callable[[], Feasibility | None]
 
     @property
     def pending(self) -> Array:
@@ -83,9 +123,22 @@ class View(NamedTuple):
         return self.given()
 
     def hallucinated(self) -> Band:
-        """The band given everything that was told, narrower where points are on their way."""
-        pending = self.pending
-        return self.band().fantasise(pending, None) if len(pending) else self.band()
+        """The band given everything that was told, narrower where points are on their way.
+
+        Where a setting failed because it is bad, it is as low as anywhere.
+        """
+        pending, bad, band = self.pending, self.failures.of("bad"), self.band()
+        if len(pending):
+            band = band.fantasise(pending, None)
+        return band.fantasise(bad, None, self.floor()) if len(bad) else band
+
+    def floor(self) -> float:
+        """The lowest posterior mean at an input whose result is believed; the prior's if none."""
+        posterior, x = self.band().posterior, self.observations.x
+        believed = posterior.trust(self.observations) >= 0.5
+        if not believed.any():
+            return posterior.prior.mean
+        return float(posterior.predict(x[believed])[0].min())
 
     def one_by_one(self, band: Band, n: int, pick: Callable[[Band], Choice]) -> list[Choice]:
         """``n`` choices by ``pick``, each from a band that is narrower at those before it."""
@@ -96,8 +149,15 @@ class View(NamedTuple):
             choices.append(pick(band))
         return choices
 
-    def maximise(self, surface: Surface) -> Peak:
-        """The highest point of ``surface`` among those that may be chosen."""
+    def maximise(self, surface: Surface, logarithmic: bool = False) -> Peak:
+        """The highest point of ``surface`` among those that may be chosen.
+
+        Its height is in units of f, or the logarithm of a gain: that decides how a point counts
+        that may give no result.
+        """
+        feasibility = self.feasibility()
+        if feasibility is not None:
+            surface = Feasible(surface, feasibility, None if logarithmic else self.floor())
         return self.among.maximise(surface, self.rng, self.observations.x)
 
 

@@ -1,0 +1,124 @@
+"""What gave no result: told, remembered, and taken into account by whatever policy."""
+
+import numpy as np
+import pytest
+
+from stoic import Box, GaussianProcess, Learner, Prior, recipes
+from stoic.confidence import Fixed
+from stoic.data import FAILURES
+from stoic.kernels import RBF
+from stoic.policies import UCB
+
+BOX = Box([0.0, 0.0], [1.0, 1.0])
+PRIOR = Prior(RBF(0.25), 0.01)
+
+
+def learner(domain=BOX, **settings):
+    return Learner(domain, GaussianProcess(PRIOR), Fixed(2.0), UCB(**settings), seed=0)
+
+
+def f(x):
+    return float(-np.sum((x - [0.85, 0.5]) ** 2))
+
+
+def infeasible(x):
+    """The best settings are beyond what can be built."""
+    return x[0] > 0.6
+
+
+@pytest.mark.parametrize("domain", [BOX, BOX.grid(21)], ids=["box", "grid"])
+def test_what_is_infeasible_is_avoided_and_its_border_is_found(domain):
+    one, wasted = learner(domain), []
+    for t in range(60):
+        choice = one.ask()
+        if infeasible(choice.x):
+            one.tell(choice.x, failed="infeasible")
+            wasted.append(t)
+        else:
+            one.tell(choice.x, f(choice.x))
+    assert len(one.failures) == len(wasted) == 60 - len(one)
+    assert sum(t >= 30 for t in wasted) <= 15
+    best = one.recommend()
+    assert not infeasible(best.x)
+    assert best.x[0] > 0.45
+    assert abs(best.x[1] - 0.5) < 0.15
+    assert best.model_x[0] < 0.75
+
+
+def test_without_the_kind_the_same_campaign_keeps_asking_there():
+    """What the classifier is for: a crash told as nan teaches an ordinary process nothing."""
+    one, wasted = learner(), 0
+    for _ in range(40):
+        choice = one.ask()
+        bad = infeasible(choice.x)
+        one.tell(choice.x, np.nan if bad else f(choice.x))
+        wasted += bad
+    assert wasted > 20
+
+
+def test_a_transient_failure_says_nothing_and_may_be_asked_again():
+    one, other = (learner(BOX.grid(21)) for _ in range(2))
+    for _ in range(5):
+        choice = one.ask()
+        one.tell(choice.x, failed="transient")
+        assert np.array_equal(one.ask().x, choice.x)
+        one.tell(choice.x, f(choice.x))
+        other.tell(other.ask().x, f(choice.x))
+    np.testing.assert_array_equal(one.observations.x, other.observations.x)
+    assert one.failures.kinds == ("transient",) * 5
+    assert one.pending == []
+
+
+def test_a_setting_that_fails_because_it_is_bad_is_as_low_as_anything():
+    one = learner()
+    x = BOX.spread(12, np.random.default_rng(0))
+    one.tell(x, [f(point) for point in x])
+    first = one.ask()
+    one.tell(first.x, failed="bad")
+    second = one.ask()
+    assert np.linalg.norm(first.x - second.x) > 0.05
+    # and this is what a result at the floor would have done
+    told = learner()
+    told.tell(x, [f(point) for point in x])
+    told.ask()
+    floor = told.posterior.predict(x)[0].min()
+    told.tell(first.x, floor)
+    assert np.linalg.norm(told.ask().x - second.x) < 0.05
+
+
+@pytest.mark.parametrize("recipe", recipes.SEQUENTIAL)
+def test_every_recipe_takes_every_kind_of_failure(recipe):
+    one = recipe(BOX, initial=4, seed=1)
+    for t in range(12):
+        choice = one.ask()
+        if t % 3 == 2:
+            one.tell(choice.x, failed=FAILURES[t // 3 % 3])
+        else:
+            one.tell(choice.x, f(choice.x))
+    assert len(one) == 8
+    assert len(one.failures) == 4
+    assert np.isfinite(one.recommend().mean)
+
+
+def test_failures_before_any_result():
+    one = learner()
+    for kind in FAILURES:
+        one.tell(one.ask().x, failed=kind)
+    assert np.isfinite(one.ask().x).all()
+    with pytest.raises(ValueError, match="Nothing was told"):
+        one.recommend()
+
+
+def test_either_a_result_or_a_kind_of_failure():
+    one = learner()
+    for arguments in ({}, {"y": 1.0, "failed": "bad"}):
+        with pytest.raises(ValueError, match="Tell a result y, or why"):
+            one.tell([0.5, 0.5], **arguments)
+    with pytest.raises(ValueError, match="one of transient, infeasible, bad, got 'broken'"):
+        one.tell([0.5, 0.5], failed="broken")
+    with pytest.raises(ValueError, match="finite"):
+        one.tell([0.5, np.nan], failed="bad")
+    assert len(one.failures) == 0
+    one.tell([[0.5, 0.5], [0.1, 0.2]], failed="bad")
+    assert one.failures.of("bad").shape == (2, 2)
+    assert one.failures.of("infeasible").shape == (0, 2)
