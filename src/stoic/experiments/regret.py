@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from stoic.data import Array
+from stoic.data import Array, Integers
 from stoic.experiments.figure import Cell, Table
 from stoic.experiments.methods import Method
 from stoic.simulate import Trace
@@ -140,26 +140,55 @@ def comparison(run: Run, reference: Run) -> dict[str, float]:
     }
 
 
+class Line(Protocol):
+    """How a curve is drawn: its name in the legend, a colour and a style of matplotlib."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def colour(self) -> str: ...
+
+    @property
+    def line(self) -> str: ...
+
+
 def draw(axes: Axes, run: Run, method: Method) -> None:
     """Mean cumulative regret over the observations, with a band of one standard error."""
-    n = run.cumulative.shape[1]
-    observations = np.arange(1, n + 1)
-    mean = run.cumulative.mean(axis=0)
-    above = 2.0 if method.line == "-" else 2.5  # a broken line shows what it covers
-    axes.plot(
-        observations,
-        mean,
-        method.line,
-        color=method.colour,
-        label=method.name,
-        lw=1.6,
-        zorder=above,
-    )
-    if len(run.cumulative) > 1:
-        error = run.cumulative.std(axis=0, ddof=1) / math.sqrt(len(run.cumulative))
-        axes.fill_between(
-            observations, mean - error, mean + error, color=method.colour, alpha=0.15, lw=0
-        )
+    observations = np.arange(1, run.cumulative.shape[1] + 1)
+    curve(axes, observations, run.cumulative, method)
+
+
+def curve(
+    axes: Axes,
+    x: Array | Integers,
+    values: Array,
+    line: Line,
+    band: Literal["error", "deviation"] = "error",
+) -> None:
+    """A mean over trials with a band; none for a single trial.
+
+    Parameters
+    ----------
+    axes:
+        Where.
+    x:
+        Shape (n,).
+    values:
+        Shape (trials, n).
+    line:
+        Name, colour and style.
+    band:
+        One standard error of the mean, or one standard deviation over the trials.
+    """
+    mean = values.mean(axis=0)
+    above = 2.0 if line.line == "-" else 2.5  # a broken line shows what it covers
+    axes.plot(x, mean, line.line, color=line.colour, label=line.name, lw=1.6, zorder=above)
+    if len(values) > 1:
+        half = values.std(axis=0, ddof=1)
+        if band == "error":
+            half = half / math.sqrt(len(values))
+        axes.fill_between(x, mean - half, mean + half, color=line.colour, alpha=0.15, lw=0)
 
 
 def table(rows: Sequence[Step], reference: str) -> Table:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from stoic.experiments import outliers
+from stoic.experiments import corruption, outliers
 from stoic.experiments.figure import Claim, Figure, Table
 from stoic.experiments.results import Results, Shelf, plain_settings, to_json
 from stoic.experiments.sweep import sweep
@@ -21,7 +21,7 @@ from stoic.refusal import Refusal
 
 def catalogue() -> tuple[Figure[Any, Any], ...]:
     """All figures, in the order of their names within each family."""
-    return (*outliers.FIGURES,)
+    return (*outliers.FIGURES, *corruption.FIGURES)
 
 
 def find(name: str) -> Figure[Any, Any]:

@@ -1,0 +1,79 @@
+"""Whether regret grows linearly or flattens, by how much of it falls in the second half."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from stoic.data import Array, Booleans
+from stoic.experiments.corruption.trials import Trials
+from stoic.experiments.regret import Estimate, Run, comparison
+
+# 0.5 is a straight line from the origin, 0 is no regret in the second half.
+LINEAR, FLAT = 0.4, 0.1
+
+
+def share(cumulative: Array, trials: Trials) -> Array:
+    """(R(T) - R(T/2)) / R(T) of curves of shape (..., n), shape (...); nan where R(T) = 0."""
+    half = np.flatnonzero(trials.rounds == trials.rounds[-1] // 2)
+    before = cumulative[..., half[0]] if len(half) else 0.0  # a single round has no first half
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray((cumulative[..., -1] - before) / cumulative[..., -1])
+
+
+def of_mean(trials: Trials, among: Booleans | None = None) -> float:
+    """The share of the mean curve over the trials, or over some of them; nan over none."""
+    curves = trials.cumulative if among is None else trials.cumulative[among]
+    return float(share(curves.mean(axis=0), trials)) if len(curves) else math.nan
+
+
+def flat(trials: Trials) -> Booleans:
+    """Which trials flatten, shape (trials,)."""
+    return np.asarray(share(trials.cumulative, trials) <= FLAT)
+
+
+def linear(trials: Trials) -> Booleans:
+    """Which trials grow linearly, shape (trials,)."""
+    return np.asarray(share(trials.cumulative, trials) >= LINEAR)
+
+
+def last_slopes(trials: Trials) -> Array:
+    """Regret a round between the last two rounds that were kept, shape (trials,)."""
+    nothing = np.zeros((len(trials.runs), 1))
+    cumulative, rounds = np.hstack([nothing, trials.cumulative]), [0, *trials.rounds.tolist()]
+    return np.asarray((cumulative[:, -1] - cumulative[:, -2]) / (rounds[-1] - rounds[-2]))
+
+
+def less(ours: Trials, theirs: Trials) -> dict[str, float]:
+    """Final regrets of two methods on the same trials, and their difference."""
+
+    def as_run(trials: Trials) -> Run:
+        return Run(trials.cumulative, np.full(len(trials.runs), math.nan))
+
+    return {
+        **comparison(as_run(ours), as_run(theirs)),
+        "standard_deviation": deviation(ours),
+        "reference_standard_deviation": deviation(theirs),
+    }
+
+
+def deviation(trials: Trials) -> float:
+    """Standard deviation of the final regret over the trials; nan for a single one."""
+    return float(trials.final.std(ddof=1)) if len(trials.runs) > 1 else math.nan
+
+
+def measured(trials: Trials) -> dict[str, float]:
+    """The numbers behind a verdict: of the mean curve first, then of the trials one by one."""
+    final = Estimate.of(trials.final)
+    return {
+        "share_in_second_half": of_mean(trials),
+        "mean": final.mean,
+        "standard_deviation": deviation(trials),
+        "standard_error": final.error,
+        "regret_per_round_at_the_end": float(last_slopes(trials).mean()),
+        "median_plays_of_the_best_arm": float(np.median([row.best_plays for row in trials.ends])),
+        "trials": float(len(trials.runs)),
+        "flat_trials": float(flat(trials).sum()),
+        "linear_trials": float(linear(trials).sum()),
+    }

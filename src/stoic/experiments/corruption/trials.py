@@ -1,0 +1,215 @@
+"""The runs that figures 1, 2, 3, 5 and 6 of [Bogunovic2022]_ are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from stoic.adversaries import Adversary, Gaussian, Later, Magnitude
+from stoic.data import Array, Integers
+from stoic.environment import Environment
+from stoic.experiments.corruption.algorithms import ALGORITHMS, Watched
+from stoic.experiments.corruption.worlds import ATTACKS, NO_ATTACK, WORLDS, draw
+from stoic.experiments.figure import Cell
+from stoic.refusal import Refusal
+from stoic.simulate import run as simulate
+
+MARKS = 200  # rounds of a run that are kept, of 50,000
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The experiments of section 4.
+
+    Trial k has noise seed k and a function of its own, as the paper's draws are not published: the
+    k-th (from 0) of the functions of seeds 0, 1, 2, ... that meet what the attacks presuppose. The
+    target region must not contain x*, and h_max must be larger than f(x*) - max f over the region.
+    For f1 these are the seeds 4, 6, 10, 11, 14, 15, 16, 17, 19, 20, ...; for Robot3D
+    0, 3, 4, 6, 7, 8, 9, 10, 11, 12, ... The rows say which one was used.
+
+    What is not listed is as in the paper, and belongs to a world or to the recipes: the kernels,
+    beta_t, beta_h and lambda = 1; b = 0.1, psi = 0.5 and eta = 2; Delta = 0.5 and h_max.
+
+    Attributes
+    ----------
+    world:
+        The name of the kind of function.
+    budget:
+        C, in units of f: what the adversary has, and what RGP-UCB and RGP-PE expect.
+    trials:
+        Independent runs; trial numbers start at ``seed``.
+    rounds:
+        T.
+    seed:
+        The number of the first trial.
+    noise_sd:
+        sigma, in units of f.
+    attacks:
+        A panel each.
+    methods:
+        Names of learners, with the start of the attack.
+    """
+
+    world: str = "f1"
+    budget: float = 50.0
+    trials: int = 10
+    rounds: int = 50_000
+    seed: int = 0
+    noise_sd: float = 0.02
+    attacks: tuple[str, ...] = ATTACKS
+    methods: tuple[str, ...] = tuple(ALGORITHMS)
+
+
+class Row(NamedTuple):
+    """What is known after some round of one run: a row of the CSV file.
+
+    Attributes
+    ----------
+    panel, method, seed:
+        Which run: the attack, the learner with the start of the attack, and the trial.
+    draw, best:
+        The seed of the function, and its maximum f(x*).
+    round:
+        From 1.
+    cumulative_regret:
+        Sum of f(x*) - f(x), noiseless.
+    best_plays:
+        How often x* was played so far.
+    spent:
+        Corruption so far, in units of f.
+    epochs:
+        Complete ones; 0 for learners without epochs.
+    active:
+        How many arms are not ruled out: eliminated, or below the best lower bound.
+    best_left, worst_left:
+        The smallest and the largest f(x*) - f(x) among those.
+    """
+
+    panel: str
+    method: str
+    seed: int
+    draw: int
+    best: float
+    round: int
+    cumulative_regret: float
+    best_plays: int
+    spent: float
+    epochs: int
+    active: int
+    best_left: float
+    worst_left: float
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """Every method on every trial against every attack; later than never is never.
+
+    Raises
+    ------
+    ValueError
+        If the simulator of the world is missing.
+    """
+    try:
+        draw(settings.world, settings.seed)
+    except ImportError as missing:
+        raise Refusal(str(missing)) from missing
+    return [
+        Cell(attack, name, settings.seed + trial)
+        for attack in settings.attacks
+        for name in settings.methods
+        if not (attack == NO_ATTACK and ALGORITHMS[name].later)
+        for trial in range(settings.trials)
+    ]
+
+
+def marks(rounds: int) -> list[int]:
+    """The rounds that are kept, rising: evenly spaced, the last and the middle one among them."""
+    even = np.rint(np.linspace(0.0, rounds, min(MARKS, rounds) + 1)).astype(int)
+    return sorted({*even.tolist(), rounds // 2} - {0})
+
+
+def run(settings: Settings, cell: Cell) -> list[Row]:
+    """One method on one trial against one attack."""
+    world, algorithm = WORLDS[settings.world], ALGORITHMS[cell.method]
+    seed, problem = draw(settings.world, cell.seed)
+    attack = world.attack(cell.panel, problem)
+    adversary = Adversary(Later(attack) if algorithm.later else attack, Magnitude(settings.budget))
+    environment = Environment(problem, Gaussian(settings.noise_sd), adversary, cell.seed)
+    player = Watched(algorithm.build(world, problem, settings.budget))
+    regret = problem.optimum.value - problem.values
+    rows, cumulative, best_plays = [], 0.0, 0
+    for mark in marks(settings.rounds):
+        more = mark - environment.round
+        trace = simulate(player, environment, more, batch=algorithm.batch)
+        cumulative += float(trace.regret.sum())
+        best_plays += int(np.count_nonzero(trace.regret == 0.0))
+        left = regret[player.active()]
+        rows.append(
+            Row(
+                *cell,
+                draw=seed,
+                best=problem.optimum.value,
+                round=mark,
+                cumulative_regret=cumulative,
+                best_plays=best_plays,
+                spent=environment.spent.magnitude,
+                epochs=player.epochs,
+                active=len(left),
+                best_left=float(left.min()),
+                worst_left=float(left.max()),
+            )
+        )
+    return rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trials:
+    """All runs of one method against one attack.
+
+    Attributes
+    ----------
+    runs:
+        The rows of each trial.
+    """
+
+    runs: tuple[tuple[Row, ...], ...]
+
+    @property
+    def rounds(self) -> Integers:
+        """The rounds that were kept, shape (n,)."""
+        return np.array([row.round for row in self.runs[0]])
+
+    @property
+    def cumulative(self) -> Array:
+        """Cumulative regret, shape (trials, n)."""
+        return np.array([[row.cumulative_regret for row in one] for one in self.runs])
+
+    @property
+    def final(self) -> Array:
+        """Cumulative regret at the end, shape (trials,)."""
+        return self.cumulative[:, -1]
+
+    @property
+    def ends(self) -> tuple[Row, ...]:
+        """The last row of each trial."""
+        return tuple(one[-1] for one in self.runs)
+
+    def after(self, epochs: int) -> tuple[Row, ...]:
+        """Of each trial the first row with so many complete epochs; the last if there is none."""
+        return tuple(
+            next((row for row in one if row.epochs >= epochs), one[-1]) for one in self.runs
+        )
+
+
+# By attack and method.
+Groups = dict[tuple[str, str], Trials]
+
+
+def grouped(rows: Sequence[Row]) -> Groups:
+    """The trials of each (attack, method), in the order of the rows."""
+    collected: dict[tuple[str, str], dict[int, list[Row]]] = {}
+    for row in rows:
+        collected.setdefault((row.panel, row.method), {}).setdefault(row.seed, []).append(row)
+    return {key: Trials(tuple(map(tuple, runs.values()))) for key, runs in collected.items()}

@@ -1,0 +1,131 @@
+"""What [Bogunovic2022]_ plays on, and against whom (section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from itertools import count, islice
+from typing import NamedTuple
+
+import numpy as np
+
+from stoic.adversaries import Attack, Clipping, Flip, NoAttack, Subtraction, TopK
+from stoic.confidence import Confidence, Fixed
+from stoic.data import Array, Booleans
+from stoic.kernels import RBF, Kernel
+from stoic.problems import Tabulated, f1, robot3d
+from stoic.recipes.corruption import square_root_of_log
+
+NO_ATTACK = "no attack"
+ATTACKS = (NO_ATTACK, "Clipping", "AggSub", "Top-3", "Top-5", "Flip")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class World:
+    """Random functions of one kind, and what is assumed about them.
+
+    Attributes
+    ----------
+    name:
+        As in settings.
+    problem:
+        From a seed to a function on 100 points.
+    kernel:
+        Of the prior of all methods; the prior's noise variance is lambda = 1.
+    round_width:
+        beta_t of GP-UCB and RGP-UCB.
+    epoch_width:
+        beta_h of RGP-PE.
+    inside:
+        Whether a point is in the target region, which two of the attacks praise.
+    depth:
+        h_max of aggressive subtraction, in units of f.
+    linear:
+        The attacks under which the paper sees GP-UCB's regret grow linearly.
+    """
+
+    name: str
+    problem: Callable[[int], Tabulated]
+    kernel: Kernel
+    round_width: Confidence
+    epoch_width: Confidence
+    inside: Callable[[Array], bool]
+    depth: float
+    linear: tuple[str, ...]
+
+    def region(self, problem: Tabulated) -> Booleans:
+        """Which rows are in the target region, shape (N,)."""
+        return np.array([self.inside(x) for x in problem.domain.points])
+
+    def best_inside(self, problem: Tabulated) -> float:
+        """max f over the target region; minus infinity if it is empty."""
+        return float(problem.values[self.region(problem)].max(initial=-np.inf))
+
+    def can_be_misled(self, problem: Tabulated) -> bool:
+        """What the attacks presuppose: x* is not in the region, and h_max > f(x*) - best inside."""
+        return 0.0 < problem.optimum.value - self.best_inside(problem) < self.depth
+
+    def attack(self, name: str, problem: Tabulated) -> Attack:
+        """The attack of this name on one function."""
+        attacks: dict[str, Callable[[], Attack]] = {
+            NO_ATTACK: NoAttack,
+            "Clipping": lambda: Clipping(self.inside, self.best_inside(problem), margin=0.5),
+            "AggSub": lambda: Subtraction(self.inside, self.depth),
+            "Top-3": lambda: TopK(problem.values, 3),
+            "Top-5": lambda: TopK(problem.values, 5),
+            "Flip": Flip,
+        }
+        return attacks[name]()
+
+
+class Draw(NamedTuple):
+    """One function, and the seed it was drawn with."""
+
+    seed: int
+    problem: Tabulated
+
+
+@cache
+def draw(world: str, k: int) -> Draw:
+    """The k-th (from 0) of the functions of seeds 0, 1, 2, ... that the attacks can mislead about.
+
+    Raises
+    ------
+    ImportError
+        If the simulator of a world is missing.
+    """
+    kind = WORLDS[world]
+    drawn = (Draw(seed, kind.problem(seed)) for seed in count())
+    return next(islice((one for one in drawn if kind.can_be_misled(one.problem)), k, None))
+
+
+def _upper_left(x: Array) -> bool:
+    return bool(x[0] <= x[1])
+
+
+def _right(x: Array) -> bool:
+    return bool(x[0] >= 0.0)
+
+
+F1 = World(
+    "f1",
+    f1,
+    RBF(0.5),
+    square_root_of_log(0.5),
+    Fixed(4.0),
+    _upper_left,
+    1.0,
+    ("Clipping", "AggSub", "Top-3", "Top-5"),
+)
+ROBOT3D = World(
+    "Robot3D",
+    robot3d,
+    RBF(2.0),
+    square_root_of_log(2.0),
+    Fixed(6.0),
+    _right,
+    3.0,
+    ("Top-3", "Top-5"),
+)
+WORLDS = {world.name: world for world in (F1, ROBOT3D)}
