@@ -352,7 +352,7 @@ class Learner:
 
     def _feasibility(self) -> Feasibility | None:
         """Where there are results; a result that is not a number says nothing about it."""
-        if not any(kind == "infeasible" for _, kind in self._failures):
+        if not self._failures or not len(self.failures.of("infeasible")):
             return None
         if self._classifier is None or self._classifier[0] != self._n:
             told = self.observations

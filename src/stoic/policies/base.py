@@ -127,9 +127,10 @@ class View(NamedTuple):
 
         Where a setting failed because it is bad, it is as low as anywhere.
         """
-        pending, bad, band = self.pending, self.failures.of("bad"), self.band()
+        pending, band = self.pending, self.band()
         if len(pending):
             band = band.fantasise(pending, None)
+        bad = self.failures.of("bad")
         return band.fantasise(bad, None, self.floor()) if len(bad) else band
 
     def floor(self) -> float:
