@@ -47,7 +47,14 @@ from stoic.confidence import (
     NonAdaptive,
     SelfNormalised,
 )
-from stoic.defences import DEFENCES, AdaptivePlateau, Anchored, Plateau, Truncation
+from stoic.defences import (
+    DEFENCES,
+    AdaptivePlateau,
+    Anchored,
+    LeaveOneOut,
+    Plateau,
+    Truncation,
+)
 from stoic.domains import Finite
 from stoic.environment import Environment
 from stoic.kernels import (
@@ -66,7 +73,7 @@ from stoic.learner import Learner
 from stoic.models import GaussianProcess
 from stoic.policies import POLICIES, UCB, Elimination, Initial, RareSwitching
 from stoic.posteriors import Prior
-from stoic.posteriors.fitting import Fitting
+from stoic.posteriors.fitting import Fitting, Given
 from stoic.posteriors.levels import FeatureLevel
 from stoic.problems import forrester, hosaki
 from stoic.recipes import PHASED, SEQUENTIAL
@@ -103,6 +110,10 @@ ARGUMENTS = {
         {"anchor": anchor(domain), "prequential": True},
         {"anchor": anchor(domain), "scale": one, "prequential": True, "unit": "scale"},
         {"anchor": fitted_anchor(domain)},
+    ],
+    LeaveOneOut: lambda domain: [
+        {"prior": testing.example_prior(domain), "fitting": Given()},
+        {"prior": testing.example_prior(domain), "half_width": 1.0, "rounds": 2},
     ],
     Truncation: lambda domain: [{"moment": 3.0}, {"moment": 0.5, "alpha": 0.3, "scale": 2.0}],
     FiniteUnion: lambda domain: [{"arms": 25}],

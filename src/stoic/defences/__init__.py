@@ -2,6 +2,7 @@
 
 from stoic.defences.anchored import Anchored
 from stoic.defences.base import Defence
+from stoic.defences.leave_one_out import LeaveOneOut
 from stoic.defences.median_of_means import MedianOfMeans
 from stoic.defences.plateau import AdaptivePlateau, Plateau
 from stoic.defences.truncation import AdaptiveTruncation, Truncation
@@ -12,6 +13,7 @@ DEFENCES = (
     Plateau,
     AdaptivePlateau,
     Anchored,
+    LeaveOneOut,
     Truncation,
     AdaptiveTruncation,
     MedianOfMeans,
@@ -23,6 +25,7 @@ __all__ = [
     "AdaptiveTruncation",
     "Anchored",
     "Defence",
+    "LeaveOneOut",
     "MedianOfMeans",
     "Plateau",
     "Truncation",

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from stoic.learner import Learner
 from stoic.recipes.corruption import linear_reduction, rgp_pe, rgp_ucb
 from stoic.recipes.heavy_tails import ata_gp_ucb, mom_gp_ucb, tgp_ucb
-from stoic.recipes.outliers import a2_rcgp_ucb, fc_rcgp_ucb
+from stoic.recipes.outliers import a2_rcgp_ucb, fc_rcgp_ucb, loo_gp_ucb
 from stoic.recipes.plain import gp_ucb
 
 # What the conformance tests and the tables of the documentation run through.
@@ -22,6 +22,7 @@ SEQUENTIAL: tuple[Callable[..., Learner], ...] = (
     gp_ucb,
     fc_rcgp_ucb,
     a2_rcgp_ucb,
+    loo_gp_ucb,
     rgp_ucb,
     tgp_ucb,
     ata_gp_ucb,
@@ -39,6 +40,7 @@ __all__ = [
     "fc_rcgp_ucb",
     "gp_ucb",
     "linear_reduction",
+    "loo_gp_ucb",
     "mom_gp_ucb",
     "rgp_pe",
     "rgp_ucb",

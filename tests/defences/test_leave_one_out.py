@@ -1,0 +1,249 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import literal
+from stoic import recipes
+from stoic.data import Observations
+from stoic.defences import LeaveOneOut, Trust
+from stoic.domains import Box
+from stoic.kernels import Matern52, Scaled
+from stoic.models import GaussianProcess
+from stoic.posteriors import Prior
+from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
+
+BOX = Box([0.0], [1.0])
+PRIOR = Prior(Scaled(Matern52(0.3), 1.5), 0.04, 1.0)
+EVERYWHERE = np.linspace(0.0, 1.0, 41)[:, None]
+GIVEN = LeaveOneOut(PRIOR, Given(), iterations=200)
+SIZES = (1.0, 3.0, 10.0, 1e2, 1e4, 1e8, 1e150, 1e300, np.inf)
+
+
+def truth(x):
+    return 1.0 + np.sin(6.0 * x[:, 0])
+
+
+def some(n, seed=1, noise_sd=0.2):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(size=(n, 1))
+    return observed(x, truth(x) + noise_sd * rng.standard_normal(n))
+
+
+def observed(x, y, noise=None):
+    y = np.asarray(y, dtype=float)
+    return Observations(
+        np.asarray(x, dtype=float).reshape(len(y), 1),
+        y,
+        np.full(len(y), np.nan) if noise is None else np.array(noise),
+    )
+
+
+def with_lies(observations, lies):
+    y = observations.observed.copy()
+    for row, lie in lies.items():
+        y[row] = lie
+    return Observations(observations.x, y, observations.noise)
+
+
+def others(observations, settled, row):
+    """Mean and deviation of f everywhere and at the row, given all other rows, by inverses."""
+    targets = settled(observations, PRIOR)
+    kept = np.isfinite(targets.noise) & (np.arange(len(observations)) != row)
+    z = np.concatenate([EVERYWHERE, observations.x[[row]]])
+    mean, covariance = literal.posterior(
+        PRIOR.kernel,
+        observations.x[kept],
+        targets.values[kept],
+        targets.noise[kept],
+        z,
+        PRIOR.mean,
+    )
+    return mean, np.sqrt(np.diagonal(covariance))
+
+
+@pytest.mark.parametrize(("half_width", "shape"), [(2.5, 1.0), (1.0, 0.5), (0.5, 3.0)])
+def test_it_settles_where_the_formula_returns_what_it_was_given(half_width, shape):
+    defence = LeaveOneOut(PRIOR, Given(), half_width, shape, iterations=500)
+    told = np.where(np.arange(20) % 3 == 0, 0.02, np.nan)
+    observations = with_lies(some(20), {3: 4.0, 8: -2.0, 9: 40.0})
+    observations = Observations(observations.x, observations.observed, told)
+    settled = defence.settle(BOX, observations)
+    own = observations.own_noise(PRIOR.noise)
+    for row in range(20):
+        mean, deviation = others(observations, settled, row)
+        residual = abs(observations.observed[row] - mean[-1])
+        s = np.sqrt(deviation[-1] ** 2 + own[row])
+        excess = max(residual - half_width * s, 0.0) / shape
+        trust = own[row] / (own[row] + excess**2)
+        assert abs(trust - settled(observations, PRIOR).trust[row]) < 2e-3
+    assert settled(observations, PRIOR).trust[[3, 8, 9]].max() < 0.1
+
+
+@pytest.mark.parametrize(("half_width", "shape"), [(2.5, 1.0), (1.0, 2.0)])
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_no_result_moves_the_mean_by_more_than_the_bound(size, sign, half_width, shape):
+    # (k + sqrt(k^2 + c^2)) / 2 deviations given the others, for every row and everywhere.
+    defence = LeaveOneOut(PRIOR, Given(), half_width, shape, iterations=500)
+    bound = 0.5 * (half_width + np.hypot(half_width, shape))
+    for lying in (0, 7):
+        observations = with_lies(some(12), {lying: sign * size})
+        settled = defence.settle(BOX, observations)
+        assert settled.posterior is not None
+        mean = settled.posterior.predict(EVERYWHERE)[0]
+        assert np.isfinite(mean).all()
+        for row in range(12):
+            without, deviation = others(observations, settled, row)
+            moved = np.abs(mean - without[:-1])
+            assert (moved <= 1.02 * bound * deviation[:-1] + 1e-9).all()
+
+
+@pytest.mark.parametrize("fitting", [Given(), Fitting()])
+def test_the_posterior_is_bounded_and_forgets_a_lie_as_it_grows(fitting):
+    clean = some(15)
+    rows = np.arange(15) != 4
+    model = GaussianProcess(
+        PRIOR,
+        GIVEN if isinstance(fitting, Given) else LeaveOneOut(PRIOR),
+        fitting,
+    )
+    means = []
+    for size in SIZES[3:]:
+        posterior = model(BOX, with_lies(clean, {4: size}))
+        means.append(posterior.predict(EVERYWHERE)[0])
+        assert posterior.trust(clean)[4] < 1e-3
+    for mean in means:
+        assert np.abs(mean - truth(EVERYWHERE)).max() < 1.0
+    if isinstance(fitting, Given):
+        without = Observations(clean.x[rows], clean.observed[rows], clean.noise[rows])
+        alone = model(BOX, without).predict(EVERYWHERE)[0]
+        for mean in means[3:]:
+            assert_allclose(mean, alone, atol=1e-6)
+
+
+@pytest.mark.parametrize("fitting", [Given(), Fitting(), Fitting(marginal_likelihood)])
+def test_it_is_the_plain_process_bit_for_bit_while_nothing_is_outside(fitting):
+    observations = some(25, noise_sd=0.1)
+    judging = fitting if isinstance(fitting, Given) else Fitting(marginal_likelihood)
+    defended = GaussianProcess(PRIOR, LeaveOneOut(PRIOR, judging, 4.0), fitting)
+    plain = GaussianProcess(PRIOR, Trust(), fitting)
+    one, other = defended(BOX, observations), plain(BOX, observations)
+    assert one.distrusted == 0
+    for mine, its in zip(one.predict(EVERYWHERE), other.predict(EVERYWHERE), strict=True):
+        assert_array_equal(mine, its)
+
+
+@pytest.mark.parametrize("size", [1e2, 1e4, 1e6, 1e12])
+@pytest.mark.parametrize("signs", [(1, 1, 1), (1, -1, 1), (-1, -1, -1)])
+def test_a_third_of_the_first_ten_results_may_lie_apart_from_each_other(size, signs):
+    x = np.linspace(0.02, 0.98, 10)[:, None]
+    lies = {row: sign * size for row, sign in zip((1, 5, 8), signs, strict=True)}
+    observations = with_lies(observed(x, truth(x)), lies)
+    model = recipes.loo_gp_ucb(BOX).model
+    posterior = model(BOX, observations)
+    assert posterior.trust(observations)[[1, 5, 8]].max() < 1e-3
+    honest = np.delete(np.arange(10), [1, 5, 8])
+    alone = model(BOX, observed(x[honest], truth(x[honest])))
+    error, its = (
+        np.sqrt(np.mean((p.predict(EVERYWHERE)[0] - truth(EVERYWHERE)) ** 2))
+        for p in (posterior, alone)
+    )
+    assert error < 1.5 * its
+
+
+def agreeing_lies(truths):
+    """Three lies at one place, rows 8 to 10, and what is told nearby once they are spent."""
+    rng = np.random.default_rng(0)
+    elsewhere = np.array([0.02, 0.1, 0.35, 0.5, 0.62, 0.75, 0.85, 0.97])
+    nearby = np.linspace(0.18, 0.28, truths) if truths else np.empty(0)
+    x = np.concatenate([elsewhere, [0.22, 0.22, 0.23], nearby])[:, None]
+    y = truth(x) + 0.05 * rng.standard_normal(len(x))
+    y[8:11] = 25.0
+    return observed(x, y)
+
+
+@pytest.mark.parametrize("truths", [2, 4])
+def test_lies_that_agree_are_found_out_by_the_neighbourhood(truths):
+    observations = agreeing_lies(truths)
+    posterior = recipes.loo_gp_ucb(BOX).model(BOX, observations)
+    trust = posterior.trust(observations)
+    assert trust[8:11].max() < 1e-2
+    assert np.delete(trust, [8, 9, 10]).min() > 0.5
+    near = posterior.predict(np.array([[0.225]]))[0]
+    assert abs(near[0] - truth(np.array([[0.225]]))[0]) < 1.0
+
+
+def test_two_results_that_agree_are_believed_where_nothing_else_is_known():
+    x = np.concatenate([np.linspace(0.0, 0.6, 9), [0.95]])
+    observations = observed(x, np.append(np.linspace(0.0, 0.3, 9), 8.0))
+    defence = LeaveOneOut(Prior(Scaled(Matern52(0.2), 1.0), 0.01))
+    once = defence.settle(BOX, observations)
+    twice = observed(np.append(x, 0.951), np.append(observations.observed, 8.1))
+    again = defence.settle(BOX, twice)
+    prior = again.posterior.prior
+    assert again(twice, prior).trust[-2:].min() > 0.5
+    assert once(observations, once.posterior.prior).trust[-1] < 0.5
+
+
+def test_the_order_of_the_results_does_not_matter():
+    observations = with_lies(some(18), {2: 30.0, 11: -9.0})
+    order = np.random.default_rng(0).permutation(18)
+    shuffled = Observations(
+        observations.x[order], observations.observed[order], observations.noise[order]
+    )
+    defence = LeaveOneOut(PRIOR)
+    one, other = defence.settle(BOX, observations), defence.settle(BOX, shuffled)
+    assert_allclose(other.excess, one.excess[order], rtol=1e-3, atol=1e-3)
+
+
+def test_units_of_results_and_of_inputs_do_not_matter():
+    observations = with_lies(some(18), {2: 30.0, 11: -9.0})
+    defence = LeaveOneOut(PRIOR)
+    one = defence.settle(BOX, observations)
+    moved = Observations(
+        40.0 + 7.0 * observations.x, 300.0 - 5.0 * observations.observed, observations.noise
+    )
+    other = defence.settle(Box([40.0], [47.0]), moved)
+    assert_allclose(other.excess, 5.0 * one.excess, rtol=1e-2, atol=1e-2)
+
+
+def test_what_it_settled_to_before_is_a_hint():
+    observations = with_lies(some(24), {2: 30.0, 11: -9.0, 23: 50.0})
+    defence = LeaveOneOut(PRIOR)
+    cold = defence.settle(BOX, observations)
+    warm = None
+    for n in range(3, 25):
+        warm = defence.settle(BOX, observations.until(n), warm)
+    prior = cold.posterior.prior
+    assert_allclose(warm(observations, prior).trust, cold(observations, prior).trust, atol=0.05)
+
+
+def test_it_survives_when_next_to_nothing_is_known():
+    for y in ([], [np.nan], [np.inf, np.nan], [1.0], [1.0, np.nan], [3.0, 3.0], [1e300, -1e300]):
+        observations = observed(np.linspace(0.2, 0.8, len(y)), y)
+        posterior = recipes.loo_gp_ucb(BOX).model(BOX, observations)
+        assert np.isfinite(posterior.predict(EVERYWHERE)).all()
+        trust = posterior.trust(observations)
+        assert_array_equal(trust[~np.isfinite(observations.observed)], 0.0)
+
+
+def test_it_must_settle_first():
+    with pytest.raises(TypeError, match="must settle"):
+        LeaveOneOut(PRIOR)(some(3), PRIOR)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"half_width": 0.0}, "half_width > 0"),
+        ({"half_width": np.inf}, "half_width > 0"),
+        ({"shape": -1.0}, "shape > 0"),
+        ({"price": -0.5}, "price of distrust"),
+        ({"price": np.nan}, "price of distrust"),
+        ({"iterations": 0}, "at least one iteration"),
+        ({"rounds": 0}, "at least one iteration"),
+    ],
+)
+def test_numbers_that_make_no_plateau_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        LeaveOneOut(PRIOR, **arguments)
