@@ -51,6 +51,7 @@ from stoic.defences import (
     DEFENCES,
     AdaptivePlateau,
     Anchored,
+    Diagnostics,
     LeaveOneOut,
     Plateau,
     Truncation,
@@ -71,10 +72,18 @@ from stoic.kernels import (
 )
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
-from stoic.policies import POLICIES, UCB, Elimination, Initial, RareSwitching
+from stoic.policies import (
+    POLICIES,
+    UCB,
+    Elimination,
+    ExpectedImprovement,
+    Initial,
+    RareSwitching,
+)
 from stoic.posteriors import Prior
 from stoic.posteriors.fitting import Fitting, Given
 from stoic.posteriors.levels import FeatureLevel
+from stoic.posteriors.student_t_noise import StudentTNoise
 from stoic.problems import forrester, hosaki
 from stoic.recipes import PHASED, SEQUENTIAL
 
@@ -115,6 +124,10 @@ ARGUMENTS = {
         {"prior": testing.example_prior(domain), "fitting": Given()},
         {"prior": testing.example_prior(domain), "half_width": 1.0, "rounds": 2},
     ],
+    Diagnostics: lambda domain: [
+        {"judge": StudentTNoise(testing.example_prior(domain))},
+        {"judge": StudentTNoise(testing.example_prior(domain), 1.5, Fitting()), "level": 0.2},
+    ],
     Truncation: lambda domain: [{"moment": 3.0}, {"moment": 0.5, "alpha": 0.3, "scale": 2.0}],
     FiniteUnion: lambda domain: [{"arms": 25}],
     CompactUnion: lambda domain: [{"dim": domain.dim}],
@@ -152,6 +165,7 @@ ARGUMENTS = {
     Elimination: lambda domain: [{}, {"design": RareSwitching(growth=1.0, share=0.0)}],
     Initial: lambda domain: [{"then": UCB(), "n": 4}, {"then": Initial(UCB(), 2), "n": 40}],
     UCB: lambda domain: [{}, {"retries": 1}],
+    ExpectedImprovement: lambda domain: [{}, {"retries": 1}],
     Clairvoyant: lambda domain: [
         {
             "optimum": domain.sample(1, np.random.default_rng(5))[0],

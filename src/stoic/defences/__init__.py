@@ -2,6 +2,7 @@
 
 from stoic.defences.anchored import Anchored
 from stoic.defences.base import Defence
+from stoic.defences.diagnostics import Diagnostics
 from stoic.defences.leave_one_out import LeaveOneOut
 from stoic.defences.median_of_means import MedianOfMeans
 from stoic.defences.plateau import AdaptivePlateau, Plateau
@@ -13,6 +14,7 @@ DEFENCES = (
     Plateau,
     AdaptivePlateau,
     Anchored,
+    Diagnostics,
     LeaveOneOut,
     Truncation,
     AdaptiveTruncation,
@@ -25,6 +27,7 @@ __all__ = [
     "AdaptiveTruncation",
     "Anchored",
     "Defence",
+    "Diagnostics",
     "LeaveOneOut",
     "MedianOfMeans",
     "Plateau",

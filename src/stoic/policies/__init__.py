@@ -3,11 +3,12 @@
 from stoic.policies.base import Band, Policy, View
 from stoic.policies.designs import Design, Plan, RareSwitching
 from stoic.policies.elimination import Elimination
+from stoic.policies.improvement import ExpectedImprovement, LogImprovement
 from stoic.policies.initial import Initial
 from stoic.policies.near_optimal import NearOptimal
 from stoic.policies.ucb import UCB, UpperBound
 
-POLICIES = (UCB, Initial, Elimination)
+POLICIES = (UCB, ExpectedImprovement, Initial, Elimination)
 
 __all__ = [
     "POLICIES",
@@ -15,7 +16,9 @@ __all__ = [
     "Band",
     "Design",
     "Elimination",
+    "ExpectedImprovement",
     "Initial",
+    "LogImprovement",
     "NearOptimal",
     "Plan",
     "Policy",

@@ -75,20 +75,21 @@ class UCB(Policy):
         band = view.hallucinated()
         if self.retries is not None:
             posterior = band.posterior
-            given_up = self._given_up(view, posterior.trust(view.observations), self.retries)
-            if len(given_up):
-                band = band.fantasise(given_up, None, posterior.prior.mean)
+            places = given_up(view, posterior.trust(view.observations), self.retries)
+            if len(places):
+                band = band.fantasise(places, None, posterior.prior.mean)
         return view.one_by_one(band, n, lambda b: choice_of(view.maximise(UpperBound(b)))), None
 
-    def _given_up(self, view: View, trust: Array, retries: int) -> Array:
-        """Places that used up their retries and were never believed, one row each."""
-        believed = trust >= 0.5
-        x = view.observations.x / view.domain.widths
-        lies = x[~believed]
-        if not len(lies):
-            return lies
-        near = cdist(lies, lies, "chebyshev") <= PLACE
-        visits, first = near.sum(axis=1), near.argmax(axis=1)
-        never = cdist(lies, x[believed], "chebyshev").min(axis=1, initial=np.inf) > 0.1 * PLACE
-        chosen = (visits > retries) & (first == np.arange(len(lies))) & never
-        return np.asarray(view.observations.x[~believed][chosen])
+
+def given_up(view: View, trust: Array, retries: int) -> Array:
+    """Places that used up their ``retries`` and were never believed, one row each, shape (k, d)."""
+    believed = trust >= 0.5
+    x = view.observations.x / view.domain.widths
+    lies = x[~believed]
+    if not len(lies):
+        return lies
+    near = cdist(lies, lies, "chebyshev") <= PLACE
+    visits, first = near.sum(axis=1), near.argmax(axis=1)
+    never = cdist(lies, x[believed], "chebyshev").min(axis=1, initial=np.inf) > 0.1 * PLACE
+    chosen = (visits > retries) & (first == np.arange(len(lies))) & never
+    return np.asarray(view.observations.x[~believed][chosen])

@@ -1,0 +1,164 @@
+"""Expected improvement, by its logarithm, over the best mean that is believed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from stoic.data import Array, Booleans, Choice
+from stoic.domains import Domain, Finite
+from stoic.policies.base import Band, Policy, View, choice_of
+from stoic.policies.ucb import given_up
+from stoic.posteriors.base import Posterior
+
+_FAR = 50.0  # beyond, a series; within, at most 2500 units of rounding are lost to cancellation
+_LIMIT = 1e50  # of |z|, where products with it are numbers and a slope has no meaning
+_ROOT_2_PI = float(np.sqrt(2.0 * np.pi))
+_LEAST = 1e-10  # prior standard deviations: what is known better counts as known that well
+
+
+def log_improvement(z: Array) -> tuple[Array, Array, Array]:
+    """log h(z), Phi(z) / h(z) and phi(z) / h(z), where h(z) = phi(z) + z Phi(z); all (m,).
+
+    For z < -1, h(z) = phi(z) (1 - |z| M) with Mills' ratio M = Phi(z) / phi(z), a scaled erfc; far
+    below 0 the bracket is a series in 1 / z^2. So neither does h underflow, nor do its two terms
+    cancel; [Ament2023]_ has another such form.
+    """
+    value, by_cdf, by_pdf = (np.empty_like(z) for _ in range(3))
+    up = z >= -1.0
+    cdf, pdf = special.ndtr(z[up]), np.exp(-0.5 * np.minimum(z[up], 1e3) ** 2) / _ROOT_2_PI
+    h = pdf + z[up] * cdf
+    value[up], by_cdf[up], by_pdf[up] = np.log(h), cdf / h, pdf / h
+    below = -z[~up]
+    mills = np.sqrt(0.5 * np.pi) * special.erfcx(below / np.sqrt(2.0))
+    q = below**-2.0
+    series = q * (1.0 - q * (3.0 - q * (15.0 - q * (105.0 - q * 945.0))))
+    bracket = np.where(below > _FAR, series, 1.0 - below * mills)
+    value[~up] = np.log(bracket) - 0.5 * below**2 - np.log(_ROOT_2_PI)
+    by_cdf[~up], by_pdf[~up] = mills / bracket, 1.0 / bracket
+    return value, by_cdf, by_pdf
+
+
+class LogImprovement(NamedTuple):
+    """The surface log E max(f - incumbent, 0) = log std + log h((mean - incumbent) / std).
+
+    Attributes
+    ----------
+    posterior:
+        What is believed of f.
+    incumbent:
+        What is to be improved on, in units of f.
+    """
+
+    posterior: Posterior
+    incumbent: float
+
+    def _height(self, mean: Array, std: Array) -> tuple[Array, Array, Array]:
+        """The height and its derivatives in mean and std, all (m,)."""
+        least = _LEAST * self.posterior.kappa**0.5
+        s = np.maximum(std, least)
+        with np.errstate(over="ignore"):
+            z = np.clip((mean - self.incumbent) / s, -_LIMIT, _LIMIT)
+        value, by_cdf, by_pdf = log_improvement(z)
+        free = np.abs(z) < _LIMIT
+        # d/ds (log s + log h(z)) = (1 - z Phi / h) / s = phi / (h s)
+        by_mean = np.where(free, by_cdf / s, 0.0)
+        return np.log(s) + value, by_mean, np.where(free & (std > least), by_pdf / s, 0.0)
+
+    def on(self, points: Finite) -> Array:
+        return self._height(*self.posterior.on(points))[0]
+
+    def __call__(self, x: Array) -> Array:
+        return self._height(*self.posterior.predict(x))[0]
+
+    def with_gradient(self, x: Array) -> tuple[Array, Array]:
+        mean, std, mean_slope, std_slope = self.posterior.predict_with_gradient(x)
+        height, by_mean, by_std = self._height(mean, std)
+        return height, by_mean[:, None] * mean_slope + by_std[:, None] * std_slope
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedImprovement(Policy):
+    """argmax of E max(f - incumbent, 0), compared by its logarithm.
+
+    The incumbent is the best posterior mean among the points with a result that is believed at all
+    (trust above 0), never an observed maximum: one lucky or forged result would hold the incumbent
+    up for ever, and nothing else would promise an improvement. What is on its way counts as tried,
+    with its mean for a result. Before any result is believed, the incumbent is the prior mean. The
+    width of the band plays no part.
+
+    Parameters
+    ----------
+    retries:
+        How often a place is asked again although its results were not believed, as in
+        :class:`~stoic.policies.ucb.UCB`.
+
+    Notes
+    -----
+    A batch hallucinates: at points that were handed out and not told yet, the standard deviation
+    shrinks as if they had been observed, and the mean is held.
+
+    Guarantee
+    ---------
+    None. Rates are known without noise, for a given prior and the best observation as the incumbent
+    [Bull2011]_; none of that is so here. With noise, plain expected improvement may settle on a
+    point that is not the best. Against lies it is as good as the posterior mean behind the defence.
+    """
+
+    retries: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.retries is not None and self.retries < 0:
+            raise ValueError(f"retries is a count >= 0 or None, got {self.retries!r}.")
+
+    def start(self, domain: Domain) -> None:
+        return None
+
+    def choose(self, view: View, state: None, n: int) -> tuple[list[Choice], None]:
+        band = view.hallucinated()
+        posterior = band.posterior
+        trust = posterior.trust(view.observations)
+        tried = _Tried(view, trust > 0.0)
+        if self.retries is not None:
+            places = given_up(view, trust, self.retries)
+            if len(places):
+                band = band.fantasise(places, None, posterior.prior.mean)
+
+        def pick(band: Band) -> Choice:
+            surface = LogImprovement(band.posterior, tried.best_mean(band.posterior))
+            choice = choice_of(view.maximise(surface))
+            tried.add(choice)
+            return choice
+
+        return view.one_by_one(band, n, pick), None
+
+
+class _Tried:
+    """Where something was told and believed, or is on its way."""
+
+    def __init__(self, view: View, believed: Booleans) -> None:
+        domain, told, pending = view.domain, view.observations, view.pending
+        self.domain = domain
+        if isinstance(domain, Finite):  # by row numbers: looking points up takes a loop
+            assert told.arms is not None
+            self.arms = np.append(told.arms[believed], domain.locate(pending))
+        else:
+            self.x = np.concatenate([told.x[believed], pending])
+
+    def add(self, choice: Choice) -> None:
+        """One more is on its way."""
+        if isinstance(self.domain, Finite):
+            self.arms = np.append(self.arms, self.domain.locate(choice.x[None]))
+        else:
+            self.x = np.concatenate([self.x, choice.x[None]])
+
+    def best_mean(self, posterior: Posterior) -> float:
+        """The largest posterior mean there; the prior's if nothing was tried."""
+        if isinstance(self.domain, Finite):
+            means = posterior.on(self.domain)[0][self.arms]
+        else:
+            means = posterior.predict(self.x)[0] if len(self.x) else np.empty(0)
+        return float(means.max()) if len(means) else posterior.prior.mean
