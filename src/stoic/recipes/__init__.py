@@ -16,6 +16,7 @@ from stoic.recipes.corruption import linear_reduction, rgp_pe, rgp_ucb
 from stoic.recipes.heavy_tails import ata_gp_ucb, mom_gp_ucb, tgp_ucb
 from stoic.recipes.outliers import a2_rcgp_ucb, fc_rcgp_ucb, loo_gp_ucb
 from stoic.recipes.plain import gp_ucb
+from stoic.recipes.student_t import diagnostics_gp_ucb, tp_ucb
 
 # What the conformance tests and the tables of the documentation run through.
 SEQUENTIAL: tuple[Callable[..., Learner], ...] = (
@@ -23,6 +24,8 @@ SEQUENTIAL: tuple[Callable[..., Learner], ...] = (
     fc_rcgp_ucb,
     a2_rcgp_ucb,
     loo_gp_ucb,
+    tp_ucb,
+    diagnostics_gp_ucb,
     rgp_ucb,
     tgp_ucb,
     ata_gp_ucb,
@@ -37,6 +40,7 @@ __all__ = [
     "SEQUENTIAL",
     "a2_rcgp_ucb",
     "ata_gp_ucb",
+    "diagnostics_gp_ucb",
     "fc_rcgp_ucb",
     "gp_ucb",
     "linear_reduction",
@@ -45,4 +49,5 @@ __all__ = [
     "rgp_pe",
     "rgp_ucb",
     "tgp_ucb",
+    "tp_ucb",
 ]
