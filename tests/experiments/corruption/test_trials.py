@@ -6,6 +6,7 @@ import pytest
 
 from stoic.adversaries import Adversary, Gaussian, Later, Magnitude
 from stoic.environment import Environment
+from stoic.experiments.corruption import growth
 from stoic.experiments.corruption.algorithms import ALGORITHMS, GP_UCB, RGP_PE, RGP_UCB, Watched
 from stoic.experiments.corruption.trials import MARKS, Settings, cells, grouped, marks, run
 from stoic.experiments.corruption.worlds import ATTACKS, F1, NO_ATTACK, draw
@@ -128,3 +129,23 @@ def test_why_rgp_ucb_is_stuck_under_top_3():
     width = math.sqrt(math.log(50_000)) / 2.0 + 0.1 * 50.0  # as wide as it ever gets
     assert mean[best] + width * std[best] < second
     assert mean[best] + 50.0 * std[best] > problem.optimum.value  # as wide as the theory's
+
+
+@pytest.mark.slow
+def test_rgp_pe_flattens_under_every_attack_and_keeps_the_best_arm():
+    settings = Settings(trials=4, methods=("RGP-PE", "RGP-PE, attacked later"))
+    groups = grouped([row for cell in cells(settings) for row in run(settings, cell)])
+    assert len(groups) == 6 + 5
+    for key, trials in groups.items():
+        assert growth.of_mean(trials) <= growth.FLAT, key
+        assert all(row.best_left == 0.0 for row in trials.ends), key
+        assert all(row.spent == pytest.approx(50.0 * (key[0] != NO_ATTACK)) for row in trials.ends)
+
+
+@pytest.mark.slow
+def test_top_5_makes_gp_ucb_linear_where_it_flattens_without_an_attack():
+    settings = Settings(trials=5, methods=("GP-UCB",), attacks=(NO_ATTACK, "Top-5"))
+    groups = grouped([row for cell in cells(settings) for row in run(settings, cell)])
+    sane = growth.flat(groups[NO_ATTACK, "GP-UCB"])
+    assert sane.any()
+    assert growth.linear(groups["Top-5", "GP-UCB"])[sane].all()
