@@ -89,12 +89,13 @@ class LeaveOneOut(Defence):
     plain Gaussian process in units of mean and standard deviation.
 
     Not proved: that the fixed point is unique (it is not), that the best one is found, that the
-    simultaneous updates converge. They may cycle; then the last step is taken, and the bound above
-    holds for the mean that the step before it had computed. Several rows may move each other's
-    noise: there is no bound for k lies together, and k lies that agree, with fewer than k results
-    nearby to contradict them, are believed by every such rule. Under hyperparameters other than
-    those it settled with, the excesses are what they are, and the bound is in units of the old
-    standard deviations. Regret: nothing is known.
+    simultaneous updates converge. They may cycle; then the last step is taken, and the bound holds
+    for the mean that the step before it had computed. Several rows may move each other's noise, so
+    there is no bound for lies together: those that agree where little else was measured are
+    believed. So is one of moderate size that nobody can contradict, such as a low result at the
+    edge where the maximum is; a search that believes it may never come back. Under hyperparameters
+    other than those it settled with the bound is in units of the old standard deviations. Regret:
+    nothing is known.
     """
 
     prior: Prior

@@ -216,7 +216,8 @@ def loo_gp_ucb(
     ---------
     None for the regret. Each result moves the posterior mean by at most (k + sqrt(k^2 + c^2)) / 2
     of the standard deviations that there would be without it, with the other rows' noises and the
-    hyperparameters held. While nothing is outside it is :func:`~stoic.recipes.plain.gp_ucb`.
+    hyperparameters held. While nothing is outside, and no doubt has more evidence, it is
+    :func:`~stoic.recipes.plain.gp_ucb`. Where nothing lies it may ask twice what surprises.
     """
     check_prior(domain, prior)
     chosen = prior or family(domain)
