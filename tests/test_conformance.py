@@ -56,6 +56,7 @@ from stoic.defences import (
     Plateau,
     Truncation,
 )
+from stoic.distances import Distance
 from stoic.domains import Finite
 from stoic.environment import Environment
 from stoic.kernels import (
@@ -80,6 +81,8 @@ from stoic.policies import (
     Initial,
     RareSwitching,
 )
+from stoic.policies.satisficing import Satisficing
+from stoic.policies.stable import StableOpt
 from stoic.posteriors import Prior
 from stoic.posteriors.fitting import Fitting, Given
 from stoic.posteriors.levels import FeatureLevel
@@ -163,6 +166,17 @@ ARGUMENTS = {
     ],
     NonAdaptive: lambda domain: [{"norm": 1.5, "arms": 25}],
     Elimination: lambda domain: [{}, {"design": RareSwitching(growth=1.0, share=0.0)}],
+    Satisficing: lambda domain: [
+        {"threshold": 0.5, "candidates": 100},
+        {"threshold": 0.5, "p": 1.0, "candidates": 100},
+        {"p": 2.0, "margin": 0.3, "candidates": 100},
+        {"threshold": 9.0, "distance": Distance.of_kernel(RBF(3.0)), "candidates": 100},
+    ],
+    StableOpt: lambda domain: [
+        {"radius": 1.5, "candidates": 100},
+        {"radius": 0.0, "distance": Distance("cityblock"), "candidates": 100},
+        {"radius": 1.5, "probe": True, "candidates": 100},
+    ],
     Initial: lambda domain: [{"then": UCB(), "n": 4}, {"then": Initial(UCB(), 2), "n": 40}],
     UCB: lambda domain: [{}, {"retries": 1}],
     ExpectedImprovement: lambda domain: [{}, {"retries": 1}],

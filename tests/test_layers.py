@@ -16,6 +16,8 @@ LAYERS = (
     "data",
     "linalg",
     "kernels",
+    "distances",
+    "satisficing",
     "domains",
     "posteriors",
     "theory",

@@ -6,9 +6,11 @@ from stoic.policies.elimination import Elimination
 from stoic.policies.improvement import ExpectedImprovement, LogImprovement
 from stoic.policies.initial import Initial
 from stoic.policies.near_optimal import NearOptimal
+from stoic.policies.satisficing import Satisficing
+from stoic.policies.stable import StableOpt
 from stoic.policies.ucb import UCB, UpperBound
 
-POLICIES = (UCB, ExpectedImprovement, Initial, Elimination)
+POLICIES = (UCB, ExpectedImprovement, Initial, Elimination, Satisficing, StableOpt)
 
 __all__ = [
     "POLICIES",
@@ -23,6 +25,8 @@ __all__ = [
     "Plan",
     "Policy",
     "RareSwitching",
+    "Satisficing",
+    "StableOpt",
     "UpperBound",
     "View",
 ]

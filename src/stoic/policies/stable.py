@@ -1,0 +1,84 @@
+"""Robust optimization: the best worst value in a ball of known radius [Bogunovic2018]_."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+
+from stoic.data import Array, Choice
+from stoic.distances import Distance
+from stoic.domains import Domain
+from stoic.policies.base import Band, Policy, View
+from stoic.policies.ground import candidates, ground
+from stoic.policies.satisficing import check_candidates
+from stoic.satisficing import Certificate, check_radius, highest_worst, worst_value
+
+
+@dataclass(frozen=True)
+class StableOpt(Policy):
+    """argmax over x of the least upper bound within ``radius`` of x: StableOpt [Bogunovic2018]_.
+
+    Parameters
+    ----------
+    radius:
+        r, by how much inputs are assumed to be moved.
+    distance:
+        How far one input is from another, and which coordinates move at all.
+    probe:
+        Whether the learner itself moves the input, to where the lower bound is least within the
+        ball, as Algorithm 1 of [Bogunovic2018]_ does, among the points that may be chosen. The note
+        ``centre`` then says what is stable, which is what to settle on. Without, the world moves
+        it.
+    candidates:
+        How many quasi-random points are compared on a ``Box``.
+
+    Notes
+    -----
+    Every choice carries, as notes: ``optimistic``, the least upper bound in the ball; and the
+    numbers of a :class:`~stoic.satisficing.Certificate`: the least lower bound in the ball, which
+    is what f is at least. A batch hallucinates as :class:`~stoic.policies.ucb.UCB` does;
+    certificates come from the band without what is on its way.
+
+    Guarantee
+    ---------
+    With ``probe``, and if f lies in the band in all rounds: the worst value of the choice with the
+    best certificate is within eps of the best there is after T rounds, T / (width_T^2 gamma_T) of
+    the order of 1 / eps^2 (Theorem 1 of [Bogunovic2018]_). Without, the same holds if it is always
+    moved to where the lower bound is least. A wrong radius voids it: the regret is then linear in T
+    in general. Certificates hold in all rounds. On a ``Box`` all of it holds for the candidates and
+    the points that were told, and not for the points in between.
+    """
+
+    radius: float
+    distance: Distance = field(default_factory=Distance)
+    probe: bool = False
+    candidates: int = 1024
+
+    def __post_init__(self) -> None:
+        check_radius(self.radius)
+        check_candidates(self.candidates)
+
+    def start(self, domain: Domain) -> Array:
+        return candidates(domain, self.candidates)
+
+    def choose(self, view: View, state: Array, n: int) -> tuple[list[Choice], Array]:
+        here = ground(view, state)
+        points, distance, r = here.points, self.distance, self.radius
+        certain, _ = here.bounds(view.band())
+
+        def pick(band: Band) -> Choice:
+            lower, upper = here.bounds(band)
+            upper = here.usable(upper, view)
+            row, optimistic = highest_worst(upper, r, points, distance, here.rows)
+            worst = float(worst_value(certain, r, points, distance, np.array([row]))[0])
+            promised = asdict(Certificate(worst, r, np.inf, closed=True))
+            notes: dict[str, object] = {"optimistic": optimistic, **promised}
+            if not self.probe:
+                return here.choice(row, notes)
+            ball = np.intersect1d(distance.ball(points[row], points, r), here.rows)
+            return here.choice(
+                int(ball[np.argmin(lower[ball])]), {**notes, "centre": points[row].tolist()}
+            )
+
+        return view.one_by_one(view.hallucinated(), n, pick), state

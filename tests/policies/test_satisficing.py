@@ -1,0 +1,340 @@
+import logging
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import literal_satisficing as literal
+from stoic.confidence import Fixed
+from stoic.distances import Distance
+from stoic.domains import Box, Finite, Lattice
+from stoic.kernels import RBF
+from stoic.learner import Learner
+from stoic.models import GaussianProcess
+from stoic.policies import Initial, Satisficing, StableOpt
+from stoic.posteriors import Prior
+from stoic.problems import polynomial
+from stoic.satisficing import Certificate, highest_worst, least_fragile, most_robust, worst_value
+
+GRID = Box([3.0, -2.0], [4.0, -1.0]).grid(9)
+PRIOR = Prior(RBF(0.3), 0.01)
+KERNEL = Distance.of_kernel(RBF(0.5))
+POWERS = (1.0, 2.0, math.inf)
+
+
+def learner(policy, domain=GRID, told=12, seed=0, width=2.0, prior=PRIOR):
+    """A learner that was told a few noisy results of a wave."""
+    agent = Learner(domain, GaussianProcess(prior), Fixed(width), policy, seed=0)
+    rng = np.random.default_rng(seed)
+    for x in domain.sample(told, rng):
+        agent.tell(x, np.sin(5.0 * x[0]) + np.cos(4.0 * x[1]) + 0.1 * rng.standard_normal())
+    return agent
+
+
+def bounds(agent):
+    mean, std = agent.posterior.on(agent.domain)
+    return mean - 2.0 * std, mean + 2.0 * std
+
+
+def distances(distance=KERNEL, points=GRID.points):
+    table = distance(points, points)
+    np.fill_diagonal(table, 0.0)
+    return table.tolist()
+
+
+class Known:
+    """A model, and its posterior, that is sure of f."""
+
+    n = 0
+
+    def __init__(self, f):
+        self.f = f
+
+    def __call__(self, domain, observations, previous=None):
+        return self
+
+    def on(self, points):
+        return self.f, np.zeros(len(self.f))
+
+
+def chosen(policy, domain, f):
+    """What a policy chooses if f is known."""
+    return Learner(domain, Known(f), Fixed(2.0), policy).ask()
+
+
+@pytest.mark.parametrize("distance", [Distance(), KERNEL], ids=["euclidean", "kernel"])
+def test_with_f_in_place_of_the_bound_the_choice_is_the_true_point(distance):
+    problem = polynomial().on_grid(30)
+    points = problem.domain.points
+    f = problem.value(points)
+    for tau in (-30.0, -10.0, 10.0):
+        for p in (1.0, 2.0, 9.0):
+            choice = chosen(Satisficing(tau, p, distance), problem.domain, f)
+            true = least_fragile(f, tau, points, distance, p=p)
+            assert choice.arm == true.row
+            # Both bounds are f, so the promise is the truth.
+            assert choice.notes["optimistic"] == true.value
+            assert choice.notes["fragility"] == pytest.approx(true.value, rel=1e-9)
+        choice = chosen(Satisficing(tau, math.inf, distance), problem.domain, f)
+        true = most_robust(f, tau, points, distance)
+        assert choice.arm == true.row
+        assert choice.notes["radius"] == pytest.approx(true.value, rel=1e-9)
+    for radius in (0.1, 0.5, 1.5):
+        choice = chosen(StableOpt(radius, distance), problem.domain, f)
+        assert choice.arm == highest_worst(f, radius, points, distance).row
+        assert choice.notes["value"] == choice.notes["optimistic"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("p", POWERS)
+def test_every_choice_is_the_literal_one(p, seed):
+    """Algorithms 1 and 2, line by line; the promise is theirs with the lower bound."""
+    agent = learner(Satisficing(0.4, p, KERNEL), seed=seed)
+    for _ in range(4):
+        lower, upper = bounds(agent)
+        choice = agent.ask()
+        notes = choice.notes
+        if p == math.inf:
+            optimistic = literal.critical_radius(upper, 0.4, distances())
+            row, value = literal.first(optimistic, max, range(len(GRID)))
+        else:
+            optimistic = literal.fragility(upper, 0.4, distances(), p)
+            row, value = literal.first(optimistic, min, range(len(GRID)))
+        assert choice.arm == row
+        assert notes["optimistic"] == pytest.approx(value, rel=1e-6)
+        assert notes["reachable"]
+        promise = Certificate.of(notes)
+        pessimistic = literal.fragility(lower, 0.4, distances(), p)[row]
+        assert promise.fragility == pytest.approx(pessimistic, rel=1e-6)
+        assert promise.value == notes["threshold"] == 0.4
+        radius = literal.critical_radius(lower, 0.4, distances())[row]
+        assert promise.radius == pytest.approx(radius, rel=1e-6)
+        assert promise.p == p
+        agent.tell(choice.x, np.sin(5.0 * choice.x[0]) + np.cos(4.0 * choice.x[1]))
+
+
+def test_a_threshold_out_of_reach_is_said_in_every_choice_and_once_in_the_log(caplog):
+    agent = learner(Satisficing(50.0))
+    with caplog.at_level(logging.WARNING, logger="stoic"):
+        for _ in range(3):
+            choices = agent.ask(2)
+            assert not any(choice.notes["reachable"] for choice in choices)
+            _, upper = bounds(agent)
+            agent.forget_pending()
+            assert agent.ask().arm == np.argmax(upper)
+            agent.tell(choices[0].x, 0.3)
+            agent.forget_pending()
+    assert len(caplog.records) == 1
+    assert "The threshold 50 is out of reach" in caplog.text
+    assert "adaptive" in caplog.text
+    assert "nothing is promised" in str(Certificate.of(choices[0].notes))
+    # The next learner with the same policy says it again.
+    learner(agent.policy).ask()
+    assert len(caplog.records) == 2
+
+
+def test_a_threshold_within_reach_is_not_mentioned(caplog):
+    with caplog.at_level(logging.DEBUG, logger="stoic"):
+        assert learner(Satisficing(0.0)).ask().notes["reachable"]
+        assert learner(Satisficing("adaptive")).ask().notes["reachable"]
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("p", POWERS)
+@pytest.mark.parametrize("margin", [0.0, 0.7])
+def test_an_adaptive_threshold_is_one_that_is_surely_reached(p, margin):
+    agent = learner(Satisficing("adaptive", p, margin=margin))
+    thresholds = set()
+    for _ in range(4):
+        lower, upper = bounds(agent)
+        choice = agent.ask()
+        tau = choice.notes["threshold"]
+        thresholds.add(tau)
+        assert tau == pytest.approx(lower.max() - margin, rel=1e-12)
+        assert upper[choice.arm] >= tau
+        agent.tell(choice.x, np.sin(5.0 * choice.x[0]) + np.cos(4.0 * choice.x[1]))
+    assert len(thresholds) == 4
+
+
+@pytest.mark.parametrize("policy", [Satisficing(0.4), StableOpt(0.3)], ids=["satisficing", "ro"])
+def test_what_is_on_its_way_promises_nothing(policy):
+    agent = learner(policy)
+    lower, _ = bounds(agent)
+    for choice in agent.ask(6):
+        notes = choice.notes
+        if "threshold" in notes:
+            radius = literal.critical_radius(lower, 0.4, distances(Distance()))[choice.arm]
+            assert notes["radius"] == pytest.approx(radius)
+        else:
+            worst = worst_value(lower, 0.3, GRID.points)[choice.arm]
+            assert notes["value"] == pytest.approx(worst)
+
+
+def test_a_batch_is_chosen_one_by_one_from_narrower_bands():
+    batch = learner(Satisficing(0.4), prior=Prior(RBF(0.3), 1.0)).ask(4)
+    agent = learner(Satisficing(0.4), prior=Prior(RBF(0.3), 1.0))
+    assert [agent.ask().arm for _ in range(4)] == [choice.arm for choice in batch]
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [Satisficing(0.4, p, Distance(tolerance=[0.0, 1.0])) for p in POWERS]
+    + [StableOpt(0.3, Distance(tolerance=[0.0, 1.0]))],
+    ids=["1", "2", "inf", "ro"],
+)
+def test_a_context_is_given_and_then_moves(policy):
+    """The row is one of this context; what counts are the rows that differ in the context only."""
+    agent = learner(policy)
+    today = GRID.points[:, 1] == -1.5
+    lower, _ = bounds(agent)
+    choice = agent.ask(among=today)
+    assert choice.x[1] == -1.5
+    same_action = np.flatnonzero(GRID.points[:, 0] == choice.x[0])
+    if isinstance(policy, StableOpt):
+        near = same_action[np.abs(GRID.points[same_action, 1] + 1.5) <= 0.3 + 1e-9]
+        assert choice.notes["value"] == lower[near].min()
+    else:
+        below = same_action[lower[same_action] < 0.4]
+        expected = np.abs(GRID.points[below, 1] + 1.5).min(initial=math.inf)
+        held = lower[choice.arm] >= 0.4
+        assert choice.notes["radius"] == pytest.approx(expected if held else -math.inf)
+    executed = [choice.x[0], -1.25]
+    agent.tell(executed, 0.3)
+    assert agent.observations.x[-1].tolist() == executed
+    assert agent.pending == []
+
+
+def test_the_learner_may_move_the_input_itself():
+    """Algorithm 1 of StableOpt: the executed point minimises the lower bound in the ball."""
+    agent = learner(StableOpt(0.3, probe=True))
+    plain = learner(StableOpt(0.3)).ask()
+    lower, _ = bounds(agent)
+    choice = agent.ask()
+    assert choice.notes["centre"] == plain.x.tolist()
+    assert "centre" not in plain.notes
+    near = np.flatnonzero(np.linalg.norm(GRID.points - plain.x, axis=1) <= 0.3 + 1e-9)
+    assert choice.arm == near[np.argmin(lower[near])]
+    assert choice.notes["value"] == lower[near].min()
+    rows = np.arange(20)
+    assert agent.ask(among=rows).arm in rows
+
+
+def test_a_radius_of_zero_is_the_upper_bound_itself():
+    agent = learner(StableOpt(0.0))
+    _, upper = bounds(agent)
+    choice = agent.ask()
+    assert choice.arm == np.argmax(upper)
+    assert choice.notes["optimistic"] == upper.max()
+
+
+BOX = Box(
+    [3.0, -2.0, 0.0],
+    [4.0, -1.0, 4.0],
+    lattices=(Lattice(np.array([2]), np.arange(5.0)[:, None]),),
+)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [*(Satisficing(0.4, p, candidates=200) for p in POWERS), StableOpt(0.3, candidates=200)],
+    ids=["1", "2", "inf", "ro"],
+)
+def test_on_a_box_candidates_and_what_was_told_are_compared(policy):
+    agent = learner(policy, BOX, told=15)
+    known = policy.start(BOX)
+    candidates = known if isinstance(policy, StableOpt) else known.points
+    assert len(candidates) > 150
+    for x in candidates:
+        BOX.locate(x)
+    choice = agent.ask()
+    assert choice.arm is None
+    row = int(np.flatnonzero((candidates == choice.x).all(axis=1))[0])
+    points = np.concatenate([candidates, agent.observations.x])
+    mean, std = agent.posterior.predict(points)
+    upper = mean + 2.0 * std
+    rows = np.arange(len(candidates))
+    if isinstance(policy, StableOpt):
+        expected = highest_worst(upper, 0.3, points, rows=rows)
+    elif policy.p == math.inf:
+        expected = most_robust(upper, 0.4, points, rows=rows)
+    else:
+        expected = least_fragile(upper, 0.4, points, rows=rows, p=policy.p)
+    assert row == expected.row
+    assert choice.notes["optimistic"] == pytest.approx(expected.value)
+    today = Lattice(np.array([0]), np.array([[3.25]]))
+    given = agent.ask(among=Box(BOX.lower, BOX.upper, lattices=(today,)))
+    assert given.x[0] == 3.25
+    BOX.locate(given.x)
+
+
+def test_a_design_comes_first():
+    policy = Initial(Satisficing(0.4), 5)
+    agent = Learner(GRID, GaussianProcess(PRIOR), Fixed(2.0), policy, seed=0)
+    first = agent.ask(5)
+    assert not any(choice.notes for choice in first)
+    agent.tell(np.array([choice.x for choice in first]), np.zeros(5))
+    assert "threshold" in agent.ask().notes
+
+
+def test_before_anything_is_told_nothing_is_below_the_threshold():
+    agent = Learner(GRID, GaussianProcess(PRIOR), Fixed(2.0), Satisficing(-1.0), seed=0)
+    choice = agent.ask()
+    assert choice.arm == 0
+    assert choice.notes["optimistic"] == math.inf
+    assert choice.notes["radius"] == -math.inf  # the lower bound is -2 everywhere
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [*(Satisficing(0.4, p) for p in POWERS), StableOpt(0.3)],
+    ids=["1", "2", "inf", "ro"],
+)
+@pytest.mark.parametrize("domain", [GRID, Box([3.0, -2.0], [4.0, -1.0])], ids=repr)
+def test_where_there_are_no_results_f_is_as_good_as_low(policy, domain):
+    agent = learner(policy, domain)
+    expected = agent.ask()
+    rng = np.random.default_rng(0)
+    for _ in range(12):  # the neighbourhood of what it likes, and nothing else, gives no results
+        near = domain.sample(200, rng)
+        at = near[np.argsort(np.linalg.norm(near - expected.x, axis=1))[rng.integers(8)]]
+        agent.tell(at, failed="infeasible")
+    agent.forget_pending()
+    choice = agent.ask()
+    assert np.linalg.norm(choice.x - expected.x) > 0.05
+    assert choice.notes["optimistic"] != expected.notes["optimistic"]
+
+
+def test_a_lone_point():
+    for policy in (Satisficing(0.0), Satisficing(0.0, 1.0), StableOpt(1.0)):
+        alone = Learner(Finite([[2.0]]), GaussianProcess(PRIOR), Fixed(2.0), policy)
+        assert alone.ask().arm == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"threshold": math.nan}, "a number or 'adaptive'"),
+        ({"threshold": "high"}, "a number or 'adaptive'"),
+        ({"threshold": 1.0, "margin": 0.5}, "lower the threshold of 1 instead"),
+        ({"margin": -1.0}, "finite number >= 0"),
+        ({"p": 0.9}, "a number >= 1"),
+        ({"candidates": 0}, "at least one candidate"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Satisficing(**arguments)
+
+
+@pytest.mark.parametrize("radius", [-1.0, math.inf])
+def test_a_radius_that_is_none_is_refused(radius):
+    with pytest.raises(ValueError, match="finite number >= 0"):
+        StableOpt(radius)
+
+
+def test_choices_do_not_share_the_domains_rows():
+    choice = learner(Satisficing(0.4)).ask()
+    choice.x[0] = 99.0
+    assert_array_equal(GRID.points, Box([3.0, -2.0], [4.0, -1.0]).grid(9).points)
+    assert_allclose(GRID.points.max(), 4.0)
