@@ -11,12 +11,16 @@ import numpy as np
 from stoic import recipes
 from stoic.data import Array, Booleans, Choice, Recommendation
 from stoic.domains import Domain, Finite
+from stoic.experiments.peers import RelevancePursuit
+from stoic.learner import Learner
+from stoic.policies import ExpectedImprovement
 from stoic.posteriors.scales import mean_and_sd
 from stoic.simulate import Player
 
 # Okabe and Ito's palette, which people with any colour vision can tell apart.
 BLACK, GREY = "#000000", "#999999"
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+ORANGE, SKY, YELLOW = "#E69F00", "#56B4E9", "#F0E442"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +51,15 @@ class Method:
         From a domain, the threat it assumes and a seed to a learner.
     colour, line:
         As matplotlib knows them: one colour a family, one line style a variant.
+    extra:
+        What has to be installed besides; ``None`` for nothing.
     """
 
     name: str
     build: Callable[[Domain, Threat, int], Player]
     colour: str
     line: str = "-"
+    extra: str | None = None
 
 
 class RandomSearch:
@@ -147,6 +154,23 @@ def _a2_noise(domain: Domain, threat: Threat, seed: int) -> Player:
     return recipes.a2_rcgp_ucb(domain, unit="noise", shape=1.0, seed=seed)
 
 
+def _student(domain: Domain, threat: Threat, seed: int) -> Player:
+    return recipes.tp_ucb(domain, seed=seed)
+
+
+def _diagnostics(domain: Domain, threat: Threat, seed: int) -> Player:
+    return recipes.diagnostics_gp_ucb(domain, seed=seed)
+
+
+def _a2_ei(domain: Domain, threat: Threat, seed: int) -> Player:
+    a2 = recipes.a2_rcgp_ucb(domain)
+    return Learner(domain, a2.model, a2.confidence, ExpectedImprovement(), seed)
+
+
+def _relevance(domain: Domain, threat: Threat, seed: int) -> Player:
+    return RelevancePursuit(domain, seed)
+
+
 def _random(domain: Domain, threat: Threat, seed: int) -> Player:
     return RandomSearch(domain, seed)
 
@@ -165,6 +189,11 @@ A2_PLAIN = Method("A2-RCGP-UCB, mean and sd, c = 1 sd", _a2_plain, PURPLE, "-.")
 # The shape c in standard deviations of the noise instead of the scale of the results.
 FC_NOISE = Method("FC-RCGP-UCB, c = 1 noise sd", _fc_noise, GREEN, ":")
 A2_NOISE = Method("A2-RCGP-UCB, c = 1 noise sd", _a2_noise, PURPLE, ":")
+STUDENT = Method("Student-t process UCB", _student, ORANGE)
+DIAGNOSTICS = Method("Diagnostics GP-UCB", _diagnostics, SKY)
+A2_EI = Method("A2-RCGP, expected improvement", _a2_ei, VERMILION, ":")
+# BoTorch's; it takes seconds a round.
+RELEVANCE = Method("relevance pursuit UCB", _relevance, YELLOW, extra="botorch")
 
 METHODS: tuple[Method, ...] = (
     GP,
@@ -177,6 +206,10 @@ METHODS: tuple[Method, ...] = (
     A2_PLAIN,
     FC_NOISE,
     A2_NOISE,
+    STUDENT,
+    DIAGNOSTICS,
+    A2_EI,
+    RELEVANCE,
     RANDOM,
 )
 
