@@ -16,6 +16,7 @@ from stoic import testing
 from stoic.adversaries import (
     ATTACKS,
     NOISES,
+    PERTURBATIONS,
     Adversary,
     Clairvoyant,
     Clipping,
@@ -33,6 +34,7 @@ from stoic.adversaries import (
     TopK,
     Unlimited,
 )
+from stoic.adversaries.inputs import GaussianMove, LowestBound, RandomMove, WorstCase
 from stoic.confidence import (
     WIDTHS,
     Averaged,
@@ -198,6 +200,13 @@ ARGUMENTS = {
     Stable: lambda domain: [{"alpha": 1.5}, {"alpha": 2.0, "scale": 0.2}, {"alpha": 1.0}],
     Pareto: lambda domain: [{}, {"shape": 1.2}],
     Empirical: lambda domain: [{"rewards": np.random.default_rng(6).standard_normal((9, 25))}],
+    RandomMove: lambda domain: [
+        {"radius": 0.4},
+        {"radius": 2.0, "distance": Distance("cityblock")},
+    ],
+    LowestBound: lambda domain: [{"radius": 2.0}],
+    WorstCase: lambda domain: [{"radius": 2.0, "distance": Distance.of_kernel(RBF(3.0))}],
+    GaussianMove: lambda domain: [{"sd": 0.3}],
     Replace: lambda domain: [{"values": {1: math.nan, 2: 1e300, 7: -math.inf}}],
     Polynomial: lambda domain: [{"degree": 3, "offset": 0.7, "linear": Linear(8.0)}],
     Precomputed: lambda domain: [{"matrix": np.array([[2.0, 0.5], [0.5, 1.0]])}],
@@ -223,7 +232,10 @@ def named(parts):
     ]
 
 
-@pytest.mark.parametrize("part", [*DEFENCES, *WIDTHS, *POLICIES, *KERNELS, *ATTACKS, *NOISES])
+PARTS = [*DEFENCES, *WIDTHS, *POLICIES, *KERNELS, *ATTACKS, *NOISES, *PERTURBATIONS]
+
+
+@pytest.mark.parametrize("part", PARTS)
 def test_every_part_can_be_built(part):
     try:
         assert examples(part)
@@ -303,6 +315,36 @@ def test_adversaries(part, k, problem):
         return
     for budget in BUDGETS:
         testing.check_adversary(Adversary(attack, budget), problem)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=["forrester", "hosaki", "hosaki on a grid"])
+@pytest.mark.parametrize(("part", "k"), named(PERTURBATIONS))
+def test_perturbations(part, k, problem):
+    perturbation, domain = examples(part, problem.domain)[k], problem.domain
+    if perturbation.needs_finite and not domain.finite:
+        with pytest.raises(ValueError, match=r"finite.*grid"):
+            Environment(problem, perturbation=perturbation)
+        return
+    learner = Learner(domain, GaussianProcess(testing.example_prior(domain)), Fixed(), UCB())
+    worlds = [Environment(problem, Gaussian(1.0), perturbation=perturbation) for _ in range(2)]
+    still = Environment(problem, Gaussian(1.0))
+    rng = np.random.default_rng(0)
+    for x in domain.sample(30, rng):
+        before = x.copy()
+        one, other = (world.step(x, band=learner.band) for world in worlds)
+        np.testing.assert_array_equal(x, before)
+        np.testing.assert_array_equal(one.x, other.x)  # it neither counts nor remembers
+        domain.locate(one.x[None])
+        assert one.value == problem.value(one.x[None])[0]
+        # The noise of a round stays what it is, wherever the input went.
+        unmoved = still.step(x)
+        assert one.observed - one.value == pytest.approx(unmoved.observed - unmoved.value)
+        assert not one.corrupted
+    assert worlds[0].round == 30
+    if perturbation.needs_band:
+        with pytest.raises(ValueError, match=r"learner.band"):
+            worlds[0].step(x)
+        assert worlds[0].round == 30
 
 
 @pytest.mark.parametrize(("part", "k"), named(NOISES))

@@ -5,7 +5,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stoic.adversaries import Adversary, Attack, Frequency, Gaussian, Replace, Unlimited, cube_root
+from stoic.adversaries import (
+    Adversary,
+    Attack,
+    Frequency,
+    Gaussian,
+    Perturbation,
+    RandomMove,
+    Replace,
+    Unlimited,
+    cube_root,
+)
 from stoic.adversaries.frequency import SETTINGS
 from stoic.environment import Environment
 from stoic.problems import forrester, mccormick
@@ -137,6 +147,87 @@ def test_finite_domain_gives_the_same_world_as_its_formula():
         a, b = on_grid.step(x), on_box.step(x)
         assert (a.value, a.observed) == pytest.approx((b.value, b.observed), rel=1e-12)
         np.testing.assert_array_equal(a.x, x)
+
+
+class ToZero(Perturbation):
+    """Takes every input to 0."""
+
+    def move(self, seen):
+        return 0.0 * seen.x
+
+
+@pytest.mark.parametrize("problem", [forrester(), forrester().on_grid(5)])
+def test_the_moved_point_is_executed_and_its_value_is_observed(problem):
+    seen = []
+
+    class Listening(Attack):
+        def rewrite(self, seen_round):
+            seen.append((seen_round.x.tolist(), seen_round.value))
+            return seen_round.observed
+
+    world = Environment(problem, adversary=Adversary(Listening()), perturbation=ToZero())
+    x = np.array([0.75])
+    outcome = world.step(x)
+    assert outcome.x.tolist() == [0.0]
+    assert outcome.value == outcome.observed == problem.value(np.zeros((1, 1)))[0]
+    assert not outcome.corrupted
+    assert seen == [([0.0], outcome.value)]  # an attack on rewards sees what was executed
+    assert x.tolist() == [0.75]
+
+
+def test_a_point_outside_is_refused_before_it_is_moved_and_after():
+    class Away(Perturbation):
+        def move(self, seen):
+            return seen.x + 5.0
+
+    for problem in (forrester(), forrester().on_grid(5)):
+        with pytest.raises(ValueError, match=r"."):
+            Environment(problem, perturbation=ToZero()).step(np.array([7.0]))
+        world = Environment(problem, perturbation=Away())
+        with pytest.raises(ValueError, match=r"."):
+            world.step(np.array([0.25]))
+        assert world.round == 0
+
+
+def test_moves_change_neither_noise_nor_lies_nor_the_initial_design():
+    def story(perturbation):
+        adversary = Adversary(Replace({2: 8.0, 5: math.nan}), Unlimited())
+        world = Environment(
+            forrester(), Gaussian(1.0), adversary, seed=11, perturbation=perturbation
+        )
+        design = [o.observed for o in world.initial(4)]
+        rounds = [world.step(np.array([0.5])) for _ in range(8)]
+        noise = [o.observed - o.value for o in rounds if not o.corrupted]
+        return design, noise, [o.corrupted for o in rounds]
+
+    still, moved = story(None), story(RandomMove(0.3))
+    assert still[0] == moved[0]
+    np.testing.assert_allclose(still[1], moved[1], atol=1e-12)
+    assert still[2] == moved[2]
+
+
+def test_who_looks_at_a_band_says_so():
+    class Peeking(Perturbation):
+        def move(self, seen):
+            seen.band()
+            return seen.x
+
+    with pytest.raises(ValueError, match="needs_band = True"):
+        Environment(forrester(), perturbation=Peeking()).step(np.array([0.5]))
+
+
+def test_what_a_perturbation_is_shown_of_f_cannot_be_altered():
+    class Vandal(Perturbation):
+        needs_finite = True
+
+        def move(self, seen):
+            seen.values()[:] = 1e9
+            return seen.x
+
+    problem = forrester().on_grid(5)
+    world = Environment(problem, perturbation=Vandal())
+    values = [world.step(x).value for x in problem.domain.points]
+    assert values == problem.value(problem.domain.points).tolist()
 
 
 def test_rows_may_be_written_as_integers_or_with_a_negative_zero():

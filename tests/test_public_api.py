@@ -7,7 +7,7 @@ import pkgutil
 import pytest
 
 import stoic
-from stoic.adversaries import ATTACKS, NOISES
+from stoic.adversaries import ATTACKS, NOISES, PERTURBATIONS
 from stoic.confidence import WIDTHS
 from stoic.defences import DEFENCES
 from stoic.kernels import KERNELS
@@ -54,7 +54,7 @@ def test_recommendations_of_the_tuples_are_in_their_folders_lists():
         ("stoic.defences", DEFENCES),
         ("stoic.confidence", WIDTHS),
         ("stoic.policies", POLICIES),
-        ("stoic.adversaries", (*ATTACKS, *NOISES)),
+        ("stoic.adversaries", (*ATTACKS, *NOISES, *PERTURBATIONS)),
     ):
         listed = importlib.import_module(package).__all__
         assert {part.__name__ for part in parts} <= set(listed)
@@ -90,7 +90,9 @@ def test_every_recipe_takes_a_domain_a_prior_and_a_seed(recipe):
     assert all(p.kind is p.KEYWORD_ONLY for p in list(parameters.values())[2:])
 
 
-@pytest.mark.parametrize("part", [*DEFENCES, *KERNELS, *WIDTHS, *POLICIES, *ATTACKS, *NOISES])
+@pytest.mark.parametrize(
+    "part", [*DEFENCES, *KERNELS, *WIDTHS, *POLICIES, *ATTACKS, *NOISES, *PERTURBATIONS]
+)
 def test_parts_are_frozen(part):
     # State lives in the learner and in the environment, nowhere else.
     assert part.__dataclass_params__.frozen

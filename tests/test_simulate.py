@@ -3,9 +3,19 @@ import math
 import numpy as np
 import pytest
 
-from stoic.adversaries import Adversary, Flip, Gaussian, Later, Replace, Unlimited
+from stoic.adversaries import (
+    Adversary,
+    Flip,
+    Gaussian,
+    Later,
+    LowestBound,
+    RandomMove,
+    Replace,
+    Unlimited,
+)
 from stoic.data import Choice, Recommendation
 from stoic.environment import Environment
+from stoic.policies import Band
 from stoic.problems import forrester, hosaki
 from stoic.simulate import run
 
@@ -117,6 +127,37 @@ def test_a_batch_is_asked_at_once_told_together_and_cut_at_the_end():
     np.testing.assert_array_equal([y for _, y in many.told], batched.observed)
     with pytest.raises(ValueError, match="at least one"):
         run(many, Environment(problem), 3, batch=0)
+
+
+def test_what_was_chosen_and_what_was_executed_are_both_kept():
+    problem = hosaki().on_grid(9)
+    learner = Memory(problem.domain)
+    world = Environment(problem, perturbation=RandomMove(2.0), seed=4)
+    trace = run(learner, world, 30, initial=3)
+    np.testing.assert_array_equal(trace.chosen[:3], trace.executed[:3])  # the design is clean
+    moved = np.linalg.norm(trace.chosen - trace.executed, axis=1)
+    assert moved.max() > 1.0
+    assert moved.max() <= 2.0 + 1e-9
+    np.testing.assert_array_equal(trace.executed, [x for x, _ in learner.told])
+    np.testing.assert_array_equal(trace.value, problem.value(trace.executed))
+
+
+def test_a_perturbation_sees_the_band_of_the_learner():
+    class Fearful(Memory):
+        """Believes that row 7 is the worst."""
+
+        def band(self):
+            return Band(self, 1.0)
+
+        def on(self, points):
+            return -1.0 * (np.arange(len(points)) == 7), np.zeros(len(points))
+
+    problem = hosaki().on_grid(5)
+    world = Environment(problem, perturbation=LowestBound(100.0))
+    trace = run(Fearful(problem.domain), world, 5)
+    np.testing.assert_array_equal(trace.executed, problem.domain.points[[7] * 5])
+    with pytest.raises(ValueError, match="needs the learner's band"):
+        run(Memory(problem.domain), world, 1)
 
 
 def test_an_adversary_sees_what_the_learner_has_ruled_out():

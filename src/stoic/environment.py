@@ -1,4 +1,4 @@
-"""The world: a problem, its noise and its adversary. One of the two places where state lives."""
+"""The world: a problem, its noise, its adversaries. One of the two places where state lives."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import numpy as np
 
 from stoic.adversaries.base import Adversary, Round, same
 from stoic.adversaries.budgets import Ledger
+from stoic.adversaries.inputs import Move, Perturbation, Stay
 from stoic.adversaries.noise import Gaussian, Noise
 from stoic.data import Array, Booleans, Outcome
 from stoic.domains import Finite, as_points
+from stoic.policies.base import Band
 from stoic.problems.base import Problem
 
 _BLOCK = 1024  # draws taken at once: amortises the call, and costs nothing where rounds are few
@@ -19,7 +21,8 @@ _BLOCK = 1024  # draws taken at once: amortises the call, and costs nothing wher
 class Environment:
     """Answers queries: f(x), plus the round's noise, plus what an adversary makes of it.
 
-    Initial design, its noise, the noise of the rounds and the adversary have separate streams
+    The point that is executed may be another one than the point that was chosen. Initial design,
+    its noise, the noise of the rounds, the adversary and the perturbation have separate streams
     spawned from ``seed``. The noise of round t is the t-th draw of its stream whatever was asked
     before, so methods run with the same seed are compared on the same draws.
 
@@ -31,6 +34,8 @@ class Environment:
         Drawn once per round.
     adversary:
         Attack and budget. The budget is enforced here, for every attack.
+    perturbation:
+        What becomes of a chosen point before it is executed.
     round:
         How many rounds were played.
     spent:
@@ -43,32 +48,45 @@ class Environment:
         noise: Noise | None = None,
         adversary: Adversary | None = None,
         seed: int = 0,
+        *,
+        perturbation: Perturbation | None = None,
     ) -> None:
         self.problem = problem
         self.noise: Noise = Gaussian(0.0) if noise is None else noise
         self.adversary = Adversary() if adversary is None else adversary
-        if self.adversary.attack.needs_finite and not problem.domain.finite:
-            raise ValueError(
-                f"{type(self.adversary.attack).__name__} needs a finite domain, got "
-                f"{problem.domain!r}: use the problem on a grid."
-            )
+        self.perturbation = Stay() if perturbation is None else perturbation
+        for part in (self.adversary.attack, self.perturbation):
+            if part.needs_finite and not problem.domain.finite:
+                raise ValueError(
+                    f"{type(part).__name__} needs a finite domain, got {problem.domain!r}: use the "
+                    "problem on a grid."
+                )
         self.round = 0
         self.spent = Ledger()
-        design, design_noise, noise_stream, adversary_stream = (
-            np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(4)
+        design, design_noise, noise_stream, adversary_stream, moves = (
+            np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(5)
         )
         self._design = design
         self._design_draws = self._draws(design_noise)
         self._round_draws = self._draws(noise_stream)
         self._adversary_rng = adversary_stream
+        self._moves_rng = moves
+        self._moves = not isinstance(self.perturbation, Stay)
+        self._heights = np.empty(0)
         self._values: list[tuple[Array, float, int | None]] = []
         if isinstance(problem.domain, Finite):
             points = problem.domain.points
-            values = problem.value(points).tolist()
-            self._values = list(zip(points, values, range(len(points)), strict=True))
+            self._heights = problem.value(points)
+            rows = zip(points, self._heights.tolist(), range(len(points)), strict=True)
+            self._values = list(rows)
         self._known = {known[0].tobytes(): known for known in self._values}
 
-    def step(self, x: Array, active: Callable[[], Booleans] | None = None) -> Outcome:
+    def step(
+        self,
+        x: Array,
+        active: Callable[[], Booleans] | None = None,
+        band: Callable[[], Band] | None = None,
+    ) -> Outcome:
         """Play one round.
 
         Parameters
@@ -78,13 +96,18 @@ class Environment:
         active:
             ``learner.active``, for adversaries that know what the learner has ruled out; by default
             nothing is.
+        band:
+            ``learner.band``, for perturbations that know what the learner believes.
 
         Raises
         ------
         ValueError
-            Unless ``x`` is a point of the domain.
+            Unless ``x`` is a point of the domain, and if the perturbation needs a band and there is
+            none.
         """
         executed, value, arm = self._evaluate(x)
+        if self._moves:
+            executed, value, arm = self._evaluate(self._moved(executed, band))
         self.round += 1
         observed = self.noise.apply(value, next(self._round_draws), arm)
         attack, budget = self.adversary.attack, self.adversary.budget
@@ -123,6 +146,18 @@ class Environment:
             outcomes.append(Outcome(executed, value, observed))
         return outcomes
 
+    def _moved(self, x: Array, band: Callable[[], Band] | None) -> Array:
+        """Where the perturbation takes a point of the domain."""
+        perturbation = self.perturbation
+        if band is None and perturbation.needs_band:
+            raise ValueError(
+                f"{type(perturbation).__name__} needs the learner's band: call step(x, "
+                "band=learner.band)."
+            )
+        t = self.round + 1
+        seen = Move(x, self.problem.domain, t, self._moves_rng, self._heights.copy, band or _no_band)
+        return perturbation.move(seen)
+
     def _evaluate(self, x: Array) -> tuple[Array, float, int | None]:
         """The executed point (d,), a copy or a read-only row, f there, and its row number."""
         known = self._known.get(x.tobytes())
@@ -142,3 +177,7 @@ class Environment:
     def _draws(self, rng: np.random.Generator) -> Iterator[float]:
         while True:
             yield from self.noise.draw(rng, _BLOCK).tolist()
+
+
+def _no_band() -> Band:
+    raise ValueError("A perturbation that looks at the band has to declare needs_band = True.")

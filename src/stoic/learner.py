@@ -317,6 +317,10 @@ class Learner:
             raise ValueError(f"What is ruled out of {self.domain!r} has no list: use its grid(50).")
         return self.policy.active(self._view(self.domain), self._state)
 
+    def band(self) -> Band:
+        """Where f is believed to be given everything that was told, up to the next tell."""
+        return self._given()
+
     @property
     def pending(self) -> list[Choice]:
         """Choices that were handed out and not told yet, oldest first."""

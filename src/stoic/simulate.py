@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from stoic.data import Array, Booleans, Choice, Outcome, Recommendation
 from stoic.environment import Environment
+from stoic.policies.base import Band
 
 
 class Player(Protocol):
@@ -25,6 +26,14 @@ class Player(Protocol):
 
     def recommend(self) -> Recommendation:
         """The estimated best."""
+
+
+@runtime_checkable
+class Believer(Protocol):
+    """What some perturbations need of a learner besides."""
+
+    def band(self) -> Band:
+        """Where it believes f to be."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,6 +124,7 @@ def run(
         raise ValueError(f"A number of rounds is at least 0, got {rounds}.")
     if batch < 1:
         raise ValueError(f"A batch has at least one round, got {batch}.")
+    band = learner.band if isinstance(learner, Believer) else None
     design = environment.initial(initial)
     n, d = len(design) + rounds, environment.problem.domain.dim
     chosen, executed = np.empty((n, d)), np.empty((n, d))
@@ -134,7 +144,7 @@ def run(
     while row < n:
         first = row
         for choice in learner.ask(min(batch, n - row)):
-            record(row, choice.x, environment.step(choice.x, learner.active))
+            record(row, choice.x, environment.step(choice.x, learner.active, band))
             row += 1
         learner.tell(executed[first:row], observed[first:row])
 

@@ -1,9 +1,18 @@
-"""Who lies, how often, and the noise when nobody does."""
+"""Who lies, how often; who moves inputs; and the noise when nobody does."""
 
 from stoic.adversaries.base import Adversary, Attack, NoAttack, Round
 from stoic.adversaries.budgets import Budget, Frequency, Ledger, Magnitude, Unlimited, cube_root
 from stoic.adversaries.corruption import Clipping, Flip, Later, Subtraction, TopK
 from stoic.adversaries.frequency import Clairvoyant, ClairvoyantSetting, Replace
+from stoic.adversaries.inputs import (
+    GaussianMove,
+    LowestBound,
+    Move,
+    Perturbation,
+    RandomMove,
+    Stay,
+    WorstCase,
+)
 from stoic.adversaries.noise import (
     Empirical,
     Gaussian,
@@ -26,10 +35,18 @@ ATTACKS: tuple[type[Attack], ...] = (
     Later,
 )
 NOISES: tuple[type[Noise], ...] = (Gaussian, StudentT, Stable, Pareto, Empirical)
+PERTURBATIONS: tuple[type[Perturbation], ...] = (
+    Stay,
+    RandomMove,
+    LowestBound,
+    WorstCase,
+    GaussianMove,
+)
 
 __all__ = [
     "ATTACKS",
     "NOISES",
+    "PERTURBATIONS",
     "Adversary",
     "Attack",
     "Budget",
@@ -40,19 +57,26 @@ __all__ = [
     "Flip",
     "Frequency",
     "Gaussian",
+    "GaussianMove",
     "Later",
     "Ledger",
+    "LowestBound",
     "Magnitude",
+    "Move",
     "NoAttack",
     "Noise",
     "Pareto",
+    "Perturbation",
+    "RandomMove",
     "Replace",
     "Round",
     "Stable",
+    "Stay",
     "StudentT",
     "Subtraction",
     "TopK",
     "Unlimited",
+    "WorstCase",
     "cube_root",
     "estimated_moment",
 ]

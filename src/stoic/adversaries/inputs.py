@@ -1,0 +1,213 @@
+"""Who moves inputs: what is executed is not what was chosen [Bogunovic2018]_, [Saday2025]_."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stoic.data import Array
+from stoic.distances import Distance, reach
+from stoic.domains import Box, Domain, Finite
+from stoic.policies.base import Band
+from stoic.satisficing import check_radius
+
+_TRIES = 1 << 16  # draws for a point of a ball that lies in the box
+
+
+class Move(NamedTuple):
+    """What is known before an input is executed.
+
+    Attributes
+    ----------
+    x:
+        The chosen point, shape (d,); not to be altered.
+    domain:
+        Where the executed one must lie.
+    t:
+        The number of the round, from 1.
+    rng:
+        A stream of its own.
+    values:
+        f on all rows of a finite domain, shape (N,), noiseless; computed when it is asked for.
+    band:
+        Where the learner believes f to be; likewise.
+    """
+
+    x: Array
+    domain: Domain
+    t: int
+    rng: np.random.Generator
+    values: Callable[[], Array]
+    band: Callable[[], Band]
+
+
+class Perturbation(ABC):
+    """What becomes of an input between choice and execution.
+
+    Attributes
+    ----------
+    needs_finite:
+        Whether it works on finite domains only. The environment then refuses a ``Box``.
+    needs_band:
+        Whether it looks at the learner's band, which must then be given.
+    """
+
+    __slots__ = ()
+    needs_finite: ClassVar[bool] = False
+    needs_band: ClassVar[bool] = False
+
+    @abstractmethod
+    def move(self, seen: Move) -> Array:
+        """The point that is executed, shape (d,), in the domain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stay(Perturbation):
+    """The neutral perturbation: what is chosen is executed."""
+
+    def move(self, seen: Move) -> Array:
+        """``seen.x``."""
+        return seen.x
+
+
+@dataclass(frozen=True, slots=True)
+class RandomMove(Perturbation):
+    """Anywhere in the ball, uniformly: *random* of [Saday2025]_.
+
+    Parameters
+    ----------
+    radius:
+        eps.
+    distance:
+        In which it is a ball. On a ``Box``, one whose metric is a name.
+    """
+
+    radius: float
+    distance: Distance = field(default_factory=Distance)
+
+    def __post_init__(self) -> None:
+        check_radius(self.radius)
+
+    def move(self, seen: Move) -> Array:
+        if isinstance(seen.domain, Finite):
+            points = seen.domain.points
+            row = seen.rng.choice(self.distance.ball(seen.x, points, self.radius))
+            return np.asarray(points[row])
+        return self._in_the_box(seen)
+
+    def _in_the_box(self, seen: Move) -> Array:
+        """Uniform in the cube around the ball and the box, until it falls in both."""
+        box, unit = seen.domain, np.broadcast_to(self.distance.tolerance, seen.x.shape)
+        if not isinstance(box, Box) or not self.distance.indexed:
+            raise ValueError(
+                f"On {box!r} inputs move in a ball of the euclidean, cityblock or chebyshev metric,"
+                f" got {self.distance.metric!r}: use one of these, or the problem on a grid."
+            )
+        low = np.maximum(box.lower, seen.x - self.radius * unit)
+        high = np.minimum(box.upper, seen.x + self.radius * unit)
+        for _ in range(_TRIES // 256):
+            tries = box.snap(seen.rng.uniform(low, high, size=(256, box.dim)))
+            inside = self.distance(seen.x[None], tries)[0] <= reach(self.radius)
+            if inside.any():
+                return np.asarray(tries[np.argmax(inside)])
+        raise ValueError(
+            f"None of {_TRIES} points near {seen.x.tolist()} lies within {self.radius:g}: the ball "
+            f"has too many dimensions ({box.dim}) to be hit. Use the chebyshev metric."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LowestBound(Perturbation):
+    """To where the learner's lower confidence bound is least: *LCB* of [Saday2025]_.
+
+    Parameters
+    ----------
+    radius:
+        eps.
+    distance:
+        In which the ball is one.
+    """
+
+    radius: float
+    distance: Distance = field(default_factory=Distance)
+    needs_finite = True
+    needs_band = True
+
+    def __post_init__(self) -> None:
+        check_radius(self.radius)
+
+    def move(self, seen: Move) -> Array:
+        domain = _finite(seen.domain)
+        ball = self.distance.ball(seen.x, domain.points, self.radius)
+        lower, _ = seen.band().on(domain)
+        return np.asarray(domain.points[ball[np.argmin(lower[ball])]])
+
+
+@dataclass(frozen=True, slots=True)
+class WorstCase(Perturbation):
+    """To where f is least: the adversary knows f.
+
+    Parameters
+    ----------
+    radius:
+        eps.
+    distance:
+        In which the ball is one.
+    """
+
+    radius: float
+    distance: Distance = field(default_factory=Distance)
+    needs_finite = True
+
+    def __post_init__(self) -> None:
+        check_radius(self.radius)
+
+    def move(self, seen: Move) -> Array:
+        points = _finite(seen.domain).points
+        ball = self.distance.ball(seen.x, points, self.radius)
+        return np.asarray(points[ball[np.argmin(seen.values()[ball])]])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GaussianMove(Perturbation):
+    """x + N(0, sd^2), then the nearest point of the domain.
+
+    Parameters
+    ----------
+    sd:
+        Standard deviation, one number or one per coordinate, shape (d,), not negative. A
+        coordinate with 0 is never moved; nearest is measured in units of the others. A ``Box``
+        clips instead, each coordinate on its own.
+    """
+
+    sd: ArrayLike
+    distance: Distance = field(init=False)
+
+    def __post_init__(self) -> None:
+        sd = np.asarray(self.sd, dtype=float)
+        if sd.ndim > 1 or not (np.isfinite(sd) & (sd >= 0.0)).all() or not (sd > 0.0).any():
+            raise ValueError(
+                "A standard deviation is a finite number >= 0, one or one per coordinate and not "
+                f"all 0, got {self.sd!r}."
+            )
+        object.__setattr__(self, "distance", Distance(tolerance=sd))
+
+    def move(self, seen: Move) -> Array:
+        sd = np.asarray(self.distance.tolerance)
+        moved = seen.x + sd * seen.rng.standard_normal(seen.x.shape)
+        if isinstance(seen.domain, Finite):
+            points = seen.domain.points
+            # Coordinates that are not moved are equal, and those of no other row need be.
+            return np.asarray(points[self.distance(moved[None], points)[0].argmin()])
+        assert isinstance(seen.domain, Box)
+        return np.asarray(seen.domain.snap(moved[None])[0])
+
+
+def _finite(domain: Domain) -> Finite:
+    assert isinstance(domain, Finite)  # the environment refuses others
+    return domain
