@@ -135,6 +135,37 @@ def test_lies_and_failures_are_told_apart(stoic):
     assert next(row for row in record["trials"] if row["number"] == 16)["value"] == "-inf"
 
 
+def test_failures_of_every_kind(stoic):
+    """The exit code of a program and its own word, from the command line to the summary."""
+    code = (
+        "import json, os, sys; x = float(sys.argv[1])\n"
+        "told = json.dumps(dict(failed='transient'))\n"
+        "if os.environ['STOIC_TRIAL'] == '2': print(told); sys.exit(1)\n"
+        "if x > 0.2: sys.exit(3)\n"
+        "print((x - 0.5) ** 2)"
+    )
+    program = ["--", sys.executable, "-S", "-c", code, "{x}"]
+    options = ["--failed", "exit 3=infeasible", "--seed", "0", "-n", "30", "--startup", "8"]
+    tuned = stoic("tune", *X, *options, *program)
+    assert (tuned.code, tuned.err) == (0, "")
+    assert "  failed: exit code 3 (infeasible)  " in tuned.out
+    record = json.loads(stoic("show", "--json").out)
+    kinds = {failure["number"]: failure["kind"] for failure in record["failures"]}
+    assert kinds.pop(2) == "transient"
+    assert set(kinds.values()) == {"infeasible"}
+    assert sum(number >= 8 for number in kinds) <= 6
+    assert "  1 x exit code 1 (transient): trial 2\n" in stoic("show").out
+    assert 0.0 < record["recommended"]["params"]["x"] <= 0.2
+    assert record["model_optimum"]["params"]["x"] < 0.25
+
+    number = str(json.loads(stoic("ask").out)["number"])
+    told = stoic("tell", "--trial-number", number, "--failed", "bad")
+    assert told.out == f"trial {number} is fail\n"
+    assert json.loads(stoic("show", "--json").out)["failures"][-1]["kind"] == "bad"
+    again = stoic("tell", "--trial-number", number, "--failed", "bad")
+    assert again.code == 2
+
+
 def test_create_ask_tell(stoic):
     assert stoic("create-study", "--study-name", "s", "--direction", "maximize").out == "s\n"
     again = stoic("create-study", "--study-name", "s")
@@ -194,6 +225,10 @@ REFUSED = {
     "ask nothing": (["ask"], "There is no storage"),
     "ask not JSON": (["ask", "--search-space", "{"], "not JSON"),
     "tell nothing": (["tell", "--trial-number", "0"], "nothing to tell"),
+    "tell a kind": (["tell", "--trial-number", "0", "--failed", "oom"], "must be one of"),
+    "kind of an ending": (["tune", *X, "--failed", "exit 3=oom", *SQUARE], "must be one of"),
+    "ending": (["tune", *X, "--failed", "explosion=bad", *SQUARE], "does not end with"),
+    "no kind": (["tune", *X, "--failed", "timeout", *SQUARE], "not ENDING=KIND"),
     "tell a state": (["tell", "--trial-number", "0", "--state", "lost"], "state must be"),
     "tell nobody": (["tell", "--trial-number", "0", "--values", "1"], "There is no storage"),
     "format": (["trials", "-f", "xml"], "format must be"),
@@ -294,6 +329,15 @@ def test_a_figure_is_reproduced(stoic):
     assert made.code == 0
     assert json.loads(made.out)["figure"] == "outliers/weights"
     assert {path.suffix for path in Path("here").iterdir()} == {".png", ".csv", ".json"}
+
+
+def test_a_figure_of_real_data_says_what_it_lacks(stoic):
+    for data in ([], ["--data", "nothing.mat"]):
+        refused = stoic("reproduce", "heavy-tails/figure-1e", *data)
+        assert refused.code == 2
+        assert "--data with the path" in refused.err
+        assert refused.err.count("\n") == 1
+    assert list(Path().iterdir()) == []
 
 
 def test_bounds_are_printed(stoic):

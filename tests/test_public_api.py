@@ -18,6 +18,7 @@ from stoic.recipes import RECIPES, SEQUENTIAL
 PUBLIC = [
     "Box",
     "Choice",
+    "Failed",
     "Finite",
     "GaussianProcess",
     "Learner",

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from stoic.models import GaussianProcess
     from stoic.pending import Waiting
     from stoic.posteriors.prior import Prior
-    from stoic.tuning import TuningResult, tune
+    from stoic.tuning import Failed, TuningResult, tune
 
 _HOMES = {
     "Box": "domains",
     "Choice": "data",
+    "Failed": "tuning",
     "Finite": "domains",
     "GaussianProcess": "models",
     "Learner": "learner",
@@ -40,6 +41,7 @@ _HOMES = {
 __all__ = [
     "Box",
     "Choice",
+    "Failed",
     "Finite",
     "GaussianProcess",
     "Learner",

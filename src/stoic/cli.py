@@ -131,6 +131,15 @@ def tune(
             show_default=False,
         ),
     ] = None,
+    failed: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--failed",
+            metavar="ENDING=KIND",
+            help="What a failure means: 'exit 3=infeasible', 'timeout=bad', 'signal=transient'.",
+            show_default=False,
+        ),
+    ] = None,
     patience: Annotated[
         float, typer.Option("--patience", help="Seconds to wait for a locked SQLite file.")
     ] = 60.0,
@@ -142,6 +151,8 @@ def tune(
     work. A non-zero exit, a timeout, nan or no value is a failed trial, never a
     made-up number.
     """
+    from stoic.tuning.failure import parse_assignments
+
     request = _parse(
         what or [],
         param or [],
@@ -154,6 +165,7 @@ def tune(
             value=value,
             seed=seed,
             startup=startup,
+            failures=parse_assignments(failed or []),
         ),
     )
     _quiet()
@@ -301,22 +313,28 @@ def tell(
         typer.Option("--values", help="Objective value; nan is a failed trial."),
     ] = None,
     state: Annotated[str | None, typer.Option("--state", help="complete, pruned or fail.")] = None,
+    failed: Annotated[
+        str | None,
+        typer.Option("--failed", metavar="KIND", help="It is: transient, infeasible or bad."),
+    ] = None,
     skip_if_finished: Annotated[
         bool, typer.Option("--skip-if-finished", help="A finished trial is no error.")
     ] = False,
 ) -> None:
     """End a trial that was made by `stoic ask`, with a value or as failed."""
     _quiet()
+    from stoic.tuning.failure import parse_kind
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.study import tell_number
 
-    if values is None and state is None:
-        raise Refusal("There is nothing to tell: give --values or --state.")
+    if values is None and state is None and failed is None:
+        raise Refusal("There is nothing to tell: give --values, --state or --failed.")
     if state not in (None, "complete", "pruned", "fail"):
         raise Refusal(f"state must be complete, pruned or fail, got {state!r}.")
+    kind = None if failed is None else parse_kind(failed, "failed")
     study = _load(storage, storage_class, study_name)
     with in_one_sentence(f"Could not tell trial {trial_number}"):
-        told = tell_number(study, trial_number, values, state, skip_if_finished)
+        told = tell_number(study, trial_number, values, state, skip_if_finished, kind)
     print(f"trial {told.number} is {told.state.name.lower()}")
 
 

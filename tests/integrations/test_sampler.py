@@ -9,7 +9,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import TrialState
 
 from stoic import recipes
-from stoic.integrations.optuna import NOISE, StoicSampler, explain
+from stoic.integrations.optuna import FAILED, NOISE, StoicSampler, explain
 
 X = {"x": FloatDistribution(-5.0, 5.0)}
 XY = {"x": FloatDistribution(-5.0, 5.0), "y": FloatDistribution(0.0, 1.0)}
@@ -105,6 +105,103 @@ def test_a_region_where_everything_crashes_is_not_asked_for_ever():
     # No place more often than one retry allows; what works is searched up to near its edge.
     assert np.max(np.sum(np.abs(np.subtract.outer(failed, failed)) < 1e-3, axis=1)) <= 2
     assert study.best_trial.params["x"] > 0.2
+
+
+def limited(kind):
+    """The best is at x = 0.85, and nothing beyond x = 0.6 gives a result."""
+
+    def objective(trial):
+        x, y = trial.suggest_float("x", 0.0, 1.0), trial.suggest_float("y", 0.0, 1.0)
+        if x > 0.6:
+            trial.set_user_attr(FAILED, kind)
+            return math.nan
+        return (x - 0.85) ** 2 + (y - 0.5) ** 2  # 0.0625 at the border
+
+    return objective
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_infeasible_is_avoided_and_never_recommended(seed):
+    # Of 30 trials after the startup, seeds 0 to 4: 1, 1, 1, 2, 2 wasted with the kind, and 12, 13,
+    # 10, 14, 11 without.
+    wasted = {}
+    for kind in ("infeasible", "nobody knows"):
+        study = optuna.create_study(sampler=StoicSampler(seed=seed))
+        study.optimize(limited(kind), n_trials=40)
+        failed = [t.number for t in study.trials if t.state == TrialState.FAIL]
+        wasted[kind] = sum(number >= 10 for number in failed)
+        thoughts = explain(study)
+        assert thoughts.recommended.number not in failed
+        assert thoughts.recommended.params["x"] <= 0.6
+        if kind == "infeasible":
+            assert thoughts.model_optimum["x"] < 0.65
+            assert thoughts.recommended_mean < 0.15
+    assert wasted["infeasible"] <= 5
+    assert wasted["nobody knows"] >= 2 * wasted["infeasible"]
+
+
+def failed_at(x, kind, **how):
+    return optuna.create_trial(
+        **({"state": TrialState.FAIL} | how),
+        params={"x": x},
+        distributions=X,
+        user_attrs={} if kind is None else {FAILED: kind},
+    )
+
+
+def learner_after(*trials):
+    study = stored([(x - 2.0) ** 2 for x in np.linspace(-5.0, 5.0, 11)], np.linspace(-5.0, 5.0, 11))
+    study.sampler = StoicSampler(seed=0, n_startup_trials=0)
+    study.add_trials(trials)
+    study.ask(X)
+    return study.sampler._campaign
+
+
+@pytest.mark.parametrize("kind", ["transient", "infeasible", "bad"])
+def test_a_kind_of_failure_reaches_the_learner(kind):
+    campaign = learner_after(failed_at(1.0, kind), failed_at(2.0, None))
+    assert campaign.learner.failures.kinds == (kind,)
+    np.testing.assert_allclose(campaign.learner.failures.x, [[0.6]])
+    assert campaign.failed == [11]
+    assert campaign.told == [*range(11), 12]
+    assert len(campaign.learner) == 12
+    assert math.isnan(campaign.learner.observations.observed[-1])
+
+
+@pytest.mark.parametrize("kind", ["Infeasible", "oom", "", 3, 0.5, True, ["bad"], {"bad": 1}])
+def test_an_unknown_kind_is_a_failure_without_one(kind):
+    campaign = learner_after(failed_at(1.0, kind))
+    assert len(campaign.learner.failures) == 0
+    assert math.isnan(campaign.learner.observations.observed[-1])
+
+
+def test_only_failed_trials_have_a_kind_of_failure():
+    pruned = failed_at(1.0, "bad", state=TrialState.PRUNED)
+    complete = failed_at(1.0, "bad", state=TrialState.COMPLETE, value=7.0)
+    campaign = learner_after(pruned, complete)
+    assert len(campaign.learner.failures) == 0
+    np.testing.assert_array_equal(campaign.learner.observations.observed[-2:], [np.nan, -7.0])
+
+
+def test_a_transient_failure_is_asked_again_but_not_for_ever():
+    def dying(trial):
+        x = trial.suggest_float("x", -5.0, 5.0)
+        if abs(x - 2.0) < 0.5:  # where the best is, and it takes the worker with it
+            trial.set_user_attr(FAILED, "transient")
+            return math.nan
+        return (x - 2.0) ** 2
+
+    study = optuna.create_study(sampler=StoicSampler(seed=0, n_startup_trials=6))
+    study.optimize(dying, n_trials=40)
+    failed = [t.params["x"] for t in study.trials if t.state == TrialState.FAIL]
+    again = np.sum(np.abs(np.subtract.outer(failed, failed)) < 0.1, axis=1)  # 1 % of the range
+    assert 2 <= again.max() <= 6
+    assert len(study.trials) - len(failed) > 10
+    one = learner_after(failed_at(2.0, "transient"))
+    assert abs(one.learner.ask(pending=()).x[0] - 0.7) < 0.01  # where it would be without it
+    three = learner_after(*[failed_at(2.0, "transient")] * 3)
+    assert three.learner.failures.kinds == ("transient",) * 2
+    assert math.isnan(three.learner.observations.observed[-1])
 
 
 def test_infinite_results_in_a_region_do_not_stop_the_search():

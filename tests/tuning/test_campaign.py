@@ -205,6 +205,7 @@ def test_kill_nine_ten_times_and_resume(tmp_path):
     assert len(computed) == len(campaign.computed()), "a trial was run twice"
     assert told.items() <= computed.items(), "a value was made up"
     assert {trial.user_attrs["failure"] for trial in lost} == {"its worker died"}
+    assert {trial.user_attrs["stoic:failed"] for trial in lost} == {"transient"}
     assert 1 <= len(lost) <= 10  # at most one for each kill
     assert total - len(told) == len(lost)
     me = Worker.current()
@@ -262,7 +263,7 @@ def test_a_signal_stops_cleanly(tmp_path, number, code):
     printed = output.read_text()
     assert "Traceback" not in printed
     assert printed.count("recommended    trial") == 2, "the summary is printed all the same"
-    assert "1 x interrupted: trial 3" in printed
+    assert "1 x interrupted (transient): trial 3" in printed
 
 
 def test_a_terminal_gets_a_live_table(tmp_path):

@@ -10,8 +10,9 @@ import pytest
 from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState
 
+from stoic.integrations.optuna import FAILED
 from stoic.refusal import Refusal
-from stoic.tuning import tune
+from stoic.tuning import Failed, tune
 
 SPACE = {"x": "float(-2, 2)", "kind": ["good", "bad"]}
 
@@ -69,6 +70,48 @@ def test_failures_and_lies_are_data():
     assert result.trust[10] < 0.5
     assert result.observed_best.number == 10
     assert result.recommended.number not in (8, 10)
+
+
+def test_an_objective_says_what_kind_of_failure_it_is():
+    """And so only the border of what is infeasible is looked for, not what lies behind it."""
+
+    def limited(params):
+        limited.calls += 1
+        if limited.calls == 4:
+            raise Failed("transient")
+        if params["x"] > 0.5:
+            raise Failed("infeasible", "out of memory")
+        return valley(params)
+
+    limited.calls = 0
+    result = tune(limited, SPACE, n_trials=30, seed=0)
+    assert result.failures.keys() == {"out of memory", "said that it failed"}
+    infeasible = [n for n, kind in result.failure_kinds.items() if kind == "infeasible"]
+    assert infeasible == result.failures["out of memory"]
+    assert [n for n, kind in result.failure_kinds.items() if kind == "transient"] == [3]
+    assert sum(number >= 10 for number in infeasible) <= 5
+    assert 0.0 < result.x["x"] <= 0.5
+    assert result.x["kind"] == "good"
+
+
+def test_saying_so_needs_no_permission():
+    def failing(params):
+        raise Failed("bad") if params["x"] > 0 else ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        tune(failing, SPACE, catch=(), seed=0)
+
+
+def test_an_interrupted_trial_did_nothing_wrong():
+    storage = optuna.storages.InMemoryStorage()
+
+    def interrupted(params):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tune(interrupted, SPACE, storage=storage, study_name="s")
+    (trial,) = optuna.load_study(study_name="s", storage=storage).trials
+    assert trial.user_attrs == {"failure": "KeyboardInterrupt", FAILED: "transient"}
 
 
 def test_a_study_is_taken_up_again_to_the_total(tmp_path):

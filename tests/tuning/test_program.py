@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from stoic.refusal import Refusal
+from stoic.tuning.failure import parse_rules
 from stoic.tuning.program import KEPT_OUTPUT, Program, _Tail
 from stoic.tuning.reading import Reading
 from stoic.tuning.template import Template
@@ -65,6 +67,46 @@ def test_a_failure_has_a_reason_and_no_value(script, failure):
     result = shell(script).run({})
     assert result.value is None
     assert failure in str(result.failure)
+
+
+RULES = parse_rules(
+    {"exit 3": "infeasible", "exit": "bad", "signal KILL": "transient", "nan": "bad"}
+    | {"timeout": "bad"}
+)
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "reason"),
+    [
+        ("exit 3", "infeasible", "exit code 3 (infeasible)"),
+        ("exit 4", "bad", "exit code 4 (bad)"),
+        ("kill -KILL $$", "transient", "killed by SIGKILL (transient)"),
+        ("kill -SEGV $$", None, "killed by SIGSEGV"),
+        ("echo nan", "bad", "the value is nan (bad)"),
+        ("echo done", None, "no value: the last line is 'done', no number"),
+        ("sleep 300", "bad", "timeout after 1 s (bad)"),
+        # Its own word, whatever else is known.
+        ("""echo '{"failed": "transient"}'; exit 3""", "transient", "exit code 3 (transient)"),
+        ("""echo '{"failed": "infeasible"}'""", "infeasible", "said that it failed (infeasible)"),
+        ("""echo '{"failed": "bad", "loss": 3}'; echo 1""", "bad", "said that it failed (bad)"),
+        ("""echo '{"failed": "bad"}'; kill -SEGV $$""", "bad", "killed by SIGSEGV (bad)"),
+        ("""echo '{"failed": "oom"}'; exit 3""", "infeasible", "exit code 3 (infeasible)"),
+    ],
+)
+def test_a_failure_may_have_a_kind(script, kind, reason):
+    result = replace(shell(script, timeout=1), failures=RULES).run({})
+    assert result.value is None
+    assert (result.kind, result.reason) == (kind, reason)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['{"failed": null, "loss": 2}', '{"failed": "no", "loss": 2}', '{"loss": 2, "failed": []}'],
+)
+def test_only_a_kind_is_a_failure(line):
+    assert shell(f"echo '{line}'", value="json:loss").run({}).value == 2
+    earlier = f"""echo '{{"failed": "bad"}}'; echo '{line}'"""  # the last JSON line counts
+    assert shell(earlier, value="json:loss").run({}).value == 2
 
 
 def test_what_the_program_complained_about_is_kept():
@@ -176,6 +218,7 @@ def test_stopping_is_noticed_while_the_program_runs():
     pids: list[int] = []
     result = shell("sleep 300").run({}, stopped=asked.is_set, started=pids.append)
     assert result.failure == "interrupted"
+    assert result.kind == "transient"
     assert result.seconds < 4
     assert gone(pids[0])
 

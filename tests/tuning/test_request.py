@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,9 @@ command = "{python} train.py {lr} {kind}"
 value = "json:loss"
 timeout = 2
 directory = "inner"
+[failures]
+"exit code 3" = "infeasible"
+timeout = "bad"
 """
 
 
@@ -53,14 +57,21 @@ def test_a_file_says_everything(tmp_path):
     assert request.program.directory == tmp_path / "inner"
     assert request.program.template.arguments[1] == "train.py"
     assert request.program.reading.written == "json:loss"
+    assert request.program.failures == {"exit 3": "infeasible", "timeout": "bad"}
 
 
 def test_the_command_line_goes_before_the_file(tmp_path):
     said = Settings(name="other", trials=9, timeout=5.0, value="last-line", storage="x", seed=0)
+    said = replace(said, failures={"exit 3": "transient", "signal": "bad"})
     request = from_file(write(tmp_path, GOOD), said)
     assert (request.name, request.trials, request.storage) == ("other", 9, "x")
     assert request.program.timeout == 5
     assert request.program.reading.written == "last-line"
+    assert request.program.failures == {
+        "exit 3": "transient",
+        "timeout": "bad",
+        "signal": "bad",
+    }
     assert request.seed == 0
     assert request.startup == 4
 
@@ -76,6 +87,7 @@ def test_the_defaults(tmp_path, monkeypatch):
     )
     assert request.program.directory == tmp_path
     assert request.program.timeout is None
+    assert request.program.failures == {}
     assert from_file(write(tmp_path, little), Settings()).name == tmp_path.name
     monkeypatch.setenv("OPTUNA_STORAGE", "sqlite:///elsewhere.db")
     assert from_file(write(tmp_path, little), Settings()).storage == "sqlite:///elsewhere.db"
@@ -114,6 +126,10 @@ def change(old: str, new: str) -> str:
         (GOOD.split("[program]")[0], "no section [program]"),
         ('parameters = 3\n[program]\ncommand = "x"', "must be a section"),
         ('[parameters]\n[program]\ncommand = "x"', "nothing to tune"),
+        (change('timeout = "bad"', 'timeout = "slow"'), "bad, got 'slow'"),
+        (change('timeout = "bad"', "timeout = 3"), "bad, got 3"),
+        (change("exit code 3", "exit code zero"), "does not end with 'exit code zero'"),
+        ("failures = 3\n" + GOOD.split("[failures]")[0], "[failures] must be a section"),
         ("[study", "is not TOML"),
     ],
 )

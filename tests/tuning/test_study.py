@@ -13,6 +13,7 @@ from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.samplers import RandomSampler
 from optuna.trial import Trial, TrialState, create_trial
 
+from stoic.integrations.optuna import FAILED
 from stoic.refusal import Refusal
 from stoic.tuning.program import Result
 from stoic.tuning.space import Space
@@ -23,6 +24,7 @@ from stoic.tuning.study import (
     WORKER,
     bury,
     claim,
+    failure_kinds,
     failures,
     finish,
     known_space,
@@ -118,6 +120,10 @@ def test_a_failure_is_stored_with_its_reason_and_without_a_value(study):
     assert stored.values is None
     assert stored.user_attrs == {FAILURE: "exit code 1", "stderr": "a\nno space left"}
     assert failures(study.get_trials()) == {"exit code 1": [0]}
+    assert failure_kinds(study.get_trials()) == {}
+    finish(study, running(study), Result(None, "exit code 3", "", 0.1, "infeasible"))
+    assert study.get_trials()[1].user_attrs == {FAILURE: "exit code 3", FAILED: "infeasible"}
+    assert failure_kinds(study.get_trials()) == {1: "infeasible"}
 
 
 def test_a_trial_that_somebody_else_ended_is_not_changed(study):
@@ -139,6 +145,7 @@ def test_only_the_dead_are_buried(study):
     assert stored[finished.number].values == [1.0]
     assert stored[lost.number].state == TrialState.FAIL
     assert stored[lost.number].user_attrs[FAILURE] == "its worker died"
+    assert failure_kinds(stored) == {lost.number: "transient"}
     assert all(stored[trial.number].state == TrialState.RUNNING for trial in kept)
 
 
@@ -225,3 +232,27 @@ def test_telling_by_number(study):
     ):
         with pytest.raises(Refusal, match=f"Cannot tell trial {number}"):
             tell_number(study, number, value, state, False)
+
+
+def test_telling_a_kind_of_failure(study):
+    numbers = [running(study).number for _ in range(4)]
+    ways = ((None, None), (math.nan, None), (None, "fail"))
+    for number, (value, state) in zip(numbers[:3], ways, strict=True):
+        told = tell_number(study, number, value, state, False, "infeasible")
+        assert told.state == TrialState.FAIL
+    assert failure_kinds(study.get_trials()) == dict.fromkeys(numbers[:3], "infeasible")
+    for value, state, said in (
+        (1.0, None, "does not go with the value 1.0"),
+        (1.0, "fail", "does not go with the value 1.0"),
+        (None, "complete", "does not go with the state complete"),
+        (None, "pruned", "does not go with the state pruned"),
+    ):
+        with pytest.raises(Refusal, match=said):
+            tell_number(study, numbers[3], value, state, False, "bad")
+    tell_number(study, numbers[3], 2.0, None, False)
+    assert tell_number(study, numbers[3], None, None, True, "bad").value == 2.0
+    study.enqueue_trial({"x": 0.5})
+    for number in (numbers[3], numbers[3] + 1, 99):  # has ended, has not begun, is not there
+        with pytest.raises(Refusal, match=f"Cannot tell trial {number}"):
+            tell_number(study, number, None, None, False, "bad")
+    assert all(FAILED not in trial.user_attrs for trial in study.get_trials()[3:])

@@ -13,7 +13,7 @@ from optuna.samplers import RandomSampler
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 from rich.console import Console
 
-from stoic.integrations.optuna import Explanation, Row
+from stoic.integrations.optuna import FAILED, Explanation, Row
 from stoic.refusal import Refusal
 from stoic.tuning import campaign
 from stoic.tuning.display import Lines, LiveTable, display
@@ -46,7 +46,8 @@ def study(monkeypatch) -> optuna.Study:
     )
     add(made, 0.1, 0.5)
     add(made, 0.2, 1e6)
-    add(made, 0.3, None, failure="exit code 1", stderr="Traceback\nOSError: disk full")
+    disk = {"failure": "exit code 1", "stderr": "Traceback\nOSError: disk full"}
+    add(made, 0.3, None, **disk, **{FAILED: "transient"})
     add(made, 0.4, 0.75)
     add(made, 0.5, -math.inf)
     add(made, 0.6, None, failure="exit code 1")
@@ -85,10 +86,12 @@ def test_the_words(study):
         "  trial 1: told 1e+06, expected 0.6 +- 0.03, trust 0.00",
         "  trial 4: told -inf, expected 0.72 +- 0.06, trust 0.00",
         "failed         2",
-        "  2 x exit code 1: trials 2, 5",
+        "  1 x exit code 1 (transient): trial 2",
+        "    OSError: disk full",
+        "  1 x exit code 1: trial 5",
         "    OSError: disk full",
         "running        trial 6, by somebody who left no name "
-        "(if that is gone: stoic tell --trial-number 6 --state fail)",
+        "(if that is gone: stoic tell --trial-number 6 --failed transient)",
     ]
 
 
@@ -107,6 +110,10 @@ def test_the_record_is_strict_json(study):
         "trust": 0.0,
     }
     assert record["failed"] == {"exit code 1": [2, 5]}
+    assert record["failures"] == [
+        {"number": 2, "reason": "exit code 1", "kind": "transient"},
+        {"number": 5, "reason": "exit code 1", "kind": None},
+    ]
     assert record["running"] == {"6": "somebody who left no name"}
     assert record["command"] == "run 0.4"
 
@@ -140,8 +147,8 @@ def test_many_reasons_take_a_page(study):
     for number in range(40):
         add(study, 0.5, None, failure=f"no value: the last line is 'step {number}', no number")
     lines = Summary.of(study).text().splitlines()
-    assert "  2 x exit code 1: trials 2, 5" in lines  # the most frequent first
-    assert "  and 21 more, see stoic show --json" in lines
+    assert "  1 x exit code 1: trial 5" in lines  # the most frequent first
+    assert "  and 22 more, see stoic show --json" in lines
     assert len(Summary.of(study).record()["failed"]) == 41
 
 
@@ -158,13 +165,14 @@ def test_a_pipe_gets_one_line_for_each_trial(study):
         assert isinstance(observer, Lines)
         observer.buried([3, 4])
         observer.ended(study.trials[1], Result(1e6, None, "", 1.0), explain)
-        observer.ended(study.trials[2], Result(None, "exit code 1", "", 1.0), explain)
+        failed = Result(None, "exit code 1", "", 1.0, "transient")
+        observer.ended(study.trials[2], failed, explain)
         observer.ended(study.trials[5], Result(0.5, None, "", 1.0), lambda: None)
     assert out.getvalue().splitlines() == [
         "trials 3, 4  failed: its worker died",
         "trial 1  x=0.2  k=a  value 1e+06  trust 0.00 (distrusted)  "
         "recommended trial 3 (0.74 +- 0.02)",
-        "trial 2  x=0.3  k=a  failed: exit code 1  recommended trial 3 (0.74 +- 0.02)",
+        "trial 2  x=0.3  k=a  failed: exit code 1 (transient)  recommended trial 3 (0.74 +- 0.02)",
         "trial 5  x=0.6  k=a  value 0.5  not stored: somebody else ended it as fail",
     ]
     assert len(calls) == 2, "explaining costs a fit: once a trial"

@@ -6,6 +6,7 @@ by default, the core maximises: the one sign flip is in :class:`_Campaign`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,17 +19,24 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic import recipes
-from stoic.data import Array
+from stoic.data import FAILURES, Array, FailureKind
+from stoic.defences.plateau import Plateau
 from stoic.domains import Domain
 from stoic.integrations.spaces import Encoding
 from stoic.learner import Learner
 from stoic.policies.ucb import PLACE
+from stoic.posteriors.base import Stance
 from stoic.posteriors.cavity import given_the_others
 from stoic.posteriors.scales import median_and_spread_in_space
 
 Recipe = Callable[[Domain], Learner]
 
 NOISE = "stoic:noise"  # user attribute: noise variance told with a trial's value
+FAILED = "stoic:failed"  # user attribute: why a trial has no value, one of stoic.data.FAILURES
+
+# So often a place may fail for no fault of its own. What takes its worker with it every time
+# looks transient each time, and would be asked for ever.
+_TRANSIENT = 2
 
 
 def robust(domain: Domain) -> Learner:
@@ -55,9 +63,13 @@ class StoicSampler(BaseSampler):
     Trials are chosen by a :class:`~stoic.Learner` over the parameters that all trials share
     (Optuna's intersection search space); others are sampled independently. Results are
     standardised robustly, so that an outlier of any size, too good or too bad, changes its own
-    trust and little else. Failed and pruned trials are results that are not a number: the point is
-    asked once more, and avoided after that. Running trials of any worker narrow the band where they
-    are, as if they had been observed, so that several workers on one storage spread out.
+    trust and little else. Running trials of any worker narrow the band where they are, as if they
+    had been observed, so that several workers on one storage spread out.
+
+    A failed trial whose user attribute ``stoic:failed`` is ``"transient"``, ``"infeasible"`` or
+    ``"bad"`` failed in that way, see :class:`stoic.data.Failures`; a third transient failure at one
+    place counts as one without a kind. Failed trials without a kind, and pruned ones, are results
+    that are not a number: the point is asked once more, and avoided after that.
 
     Parameters
     ----------
@@ -161,7 +173,8 @@ class _Campaign:
         self.sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
         self.recipe = recipe
         self.learner = recipe(self.encoding.box)
-        self.told: list[int] = []
+        self.told: list[int] = []  # number of the trial behind each observation
+        self.failed: list[int] = []  # and behind each failure
 
     def serves(self, study: Study, search_space: Mapping[str, BaseDistribution]) -> bool:
         return self.study == (id(study._storage), study._study_id) and self.encoding.space == dict(
@@ -181,14 +194,26 @@ class _Campaign:
             for trial in trials
             if trial.state.is_finished() and (x := self._point(trial)) is not None
         ]
-        known = set(self.told)
+        known = {*self.told, *self.failed}
         if not known <= {trial.number for trial, _ in finished}:  # a study under the same number
-            self.learner, self.told, known = self.recipe(self.encoding.box), [], set()
+            self.learner, self.told, self.failed = self.recipe(self.encoding.box), [], []
+            known = set()
         for trial, x in finished:
             if trial.number not in known:
-                value = trial.value if trial.state == TrialState.COMPLETE else None
-                self.learner.tell(x, np.nan if value is None else self.sign * value, _noise(trial))
-                self.told.append(trial.number)
+                self._tell(trial, x)
+
+    def _tell(self, trial: FrozenTrial, x: Array) -> None:
+        kind = failure_kind(trial)
+        if kind == "transient":
+            before = np.abs(self.learner.failures.of("transient") - x).max(axis=1) <= PLACE
+            kind = kind if np.count_nonzero(before) < _TRANSIENT else None
+        if kind is not None:
+            self.learner.tell(x, failed=kind)
+            self.failed.append(trial.number)
+            return
+        value = trial.value if trial.state == TrialState.COMPLETE else None
+        self.learner.tell(x, np.nan if value is None else self.sign * value, _noise(trial))
+        self.told.append(trial.number)
 
     def ask(
         self,
@@ -226,6 +251,11 @@ class Row:
         Posterior mean and standard deviation of the objective there, given all other trials.
     trust:
         From 0 to 1; below 0.5 the trial is called distrusted.
+    noise_sd:
+        Standard deviation of the noise of this value: as it was told, else as it is estimated.
+    centre, half_width:
+        Of the plateau, within which a value is believed entirely: whoever centred it may know more,
+        or less, than all other trials. None if the method has no plateau.
     """
 
     number: int
@@ -233,6 +263,18 @@ class Row:
     expected: float
     sd: float
     trust: float
+    noise_sd: float = 0.0
+    centre: float | None = None
+    half_width: float | None = None
+
+    @property
+    def residual(self) -> float:
+        """How far the value is from what was expected, in standard deviations of such a value."""
+        if self.value == self.expected:
+            return 0.0
+        spread = math.hypot(self.sd, self.noise_sd)
+        apart = self.value - self.expected
+        return apart / spread if spread else math.copysign(math.inf, apart)
 
 
 @dataclass(frozen=True)
@@ -298,16 +340,21 @@ def explain(study: Study, *, recipe: Recipe = robust) -> Explanation:
     posterior = learner.posterior
     trust = learner.trust
     expected, sd = given_the_others(posterior, learner.observations)
+    noise_sd = np.sqrt(learner.observations.own_noise(posterior.prior.noise))
+    plateau = _plateau(posterior.stance, len(learner))
     rows = tuple(
         Row(
             t.number,
             _value(t),
-            sign * float(expected[number[t.number]]),
-            float(sd[number[t.number]]),
-            float(trust[number[t.number]]),
+            sign * float(expected[i]),
+            float(sd[i]),
+            float(trust[i]),
+            float(noise_sd[i]),
+            None if plateau is None else sign * float(plateau[0][i]),
+            None if plateau is None else float(plateau[1][i]),
         )
         for t in complete
-        if t.number in number
+        if (i := number.get(t.number)) is not None
     )
     at = [t for t in complete if t.number in number]
     points = np.array([learner.observations.x[number[t.number]] for t in at])
@@ -325,6 +372,22 @@ def explain(study: Study, *, recipe: Recipe = robust) -> Explanation:
         sign * recommendation.model_mean,
         rows,
     )
+
+
+def failure_kind(trial: FrozenTrial) -> FailureKind | None:
+    """Why a failed trial has no value; None if that is not known, or it did not fail."""
+    kind = trial.user_attrs.get(FAILED)
+    if trial.state != TrialState.FAIL:
+        return None
+    return next((known for known in FAILURES if kind == known), None)
+
+
+def _plateau(stance: Stance, rows: int) -> tuple[Array, Array] | None:
+    """Centre and half-width for each observation, both (n,), if the stance has a plateau."""
+    plateau = getattr(stance, "plateau", None)
+    if not isinstance(plateau, Plateau):
+        return None
+    return np.broadcast_to(plateau.centre, rows), np.broadcast_to(plateau.half_width, rows)
 
 
 def _noise(trial: FrozenTrial) -> float | None:

@@ -112,7 +112,7 @@ def run(
         if trial is None:
             return
         if stop:
-            result = Result(None, "interrupted", "", 0.0)
+            result = Result(None, "interrupted", "", 0.0, "transient")
         else:
             observer.begun(trial)
             result = evaluate(trial)

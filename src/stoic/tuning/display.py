@@ -48,7 +48,7 @@ class Lines:
         explanation = explain()
         words = [f"trial {trial.number}", *(f"{k}={_short(v)}" for k, v in trial.params.items())]
         if result.value is None:
-            words.append(f"failed: {result.failure}")
+            words.append(f"failed: {result.reason}")
         else:
             words.append(f"value {result.value:.6g}")
             trust = _trust(explanation, trial.number)
@@ -93,7 +93,7 @@ class LiveTable:
         """The value, and the trust of every row as it is seen now."""
         self.rows = [row for row in self.rows if row[0] != trial.number]
         if result.value is None:
-            self.rows.append((trial.number, trial.params, str(result.failure), "red"))
+            self.rows.append((trial.number, trial.params, result.reason, "red"))
         else:
             self.rows.append((trial.number, trial.params, f"{result.value:.6g}", ""))
         if overtaken(trial, result):

@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, Trial, TrialState
 
+from stoic.data import FailureKind
 from stoic.integrations.optuna import Explanation, StoicSampler
 from stoic.refusal import Refusal
 from stoic.tuning.campaign import Explain, Silent, Stop, explanation, run
+from stoic.tuning.failure import Failed
 from stoic.tuning.program import Result
 from stoic.tuning.request import check_direction
 from stoic.tuning.space import parse_space
 from stoic.tuning.storage import open_storage
-from stoic.tuning.study import failures, finish, open_study
+from stoic.tuning.study import failure_kinds, failures, finish, open_study
 from stoic.tuning.worker import Worker
 
 
@@ -37,6 +39,7 @@ class TuningResult:
         observed_best: the trial with the best finite value told.
         recommended: the trial whose parameters are `x`.
         failures: reason -> numbers of the trials that failed for it.
+        failure_kinds: number of a failed trial -> "transient", "infeasible" or "bad", if known.
         explanation: everything else that is known, see `stoic.integrations.optuna.explain`.
         study: the Optuna study, for plots and for more trials.
     """
@@ -50,6 +53,7 @@ class TuningResult:
     observed_best: FrozenTrial | None
     recommended: FrozenTrial
     failures: Mapping[str, list[int]]
+    failure_kinds: Mapping[int, FailureKind]
     explanation: Explanation
     study: optuna.Study
 
@@ -75,8 +79,9 @@ def tune(
     """Find the parameters where a function that may lie, fail and be noisy is best.
 
     Args:
-        objective: parameters -> value. nan, or an exception in `catch`, is a failed trial;
-            an infinite value is told as it is.
+        objective: parameters -> value. nan, or an exception in `catch`, is a failed trial; so is
+            `stoic.Failed`, which says what kind of failure it is. An infinite value is told as it
+            is.
         space: name -> an Optuna distribution, a list of choices, or a text such as
             "float(1e-5, 1e-1, log)".
         n_trials: how many finished trials the study shall have altogether.
@@ -107,10 +112,16 @@ def tune(
     def evaluate(trial: Trial) -> Result:
         try:
             value = float(objective(dict(trial.params)))
+        except Failed as failed:
+            reason = failed.message[:200] or "said that it failed"
+            return Result(None, reason, "", 0.0, failed.kind)
         except catch as error:
             return Result(None, f"{type(error).__name__}: {error}"[:200], "", 0.0)
         except BaseException as error:
-            finish(study, trial, Result(None, type(error).__name__, "", 0.0))
+            reason = type(error).__name__
+            innocent = isinstance(error, KeyboardInterrupt)
+            kind: FailureKind | None = "transient" if innocent else None
+            finish(study, trial, Result(None, reason, "", 0.0, kind))
             raise
         if np.isnan(value):
             return Result(None, "the value is nan", "", 0.0)
@@ -158,6 +169,7 @@ def _result(study: optuna.Study) -> TuningResult:
         observed_best=known.observed_best,
         recommended=known.recommended,
         failures=failed,
+        failure_kinds=failure_kinds(finished),
         explanation=known,
         study=study,
     )

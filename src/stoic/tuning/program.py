@@ -11,12 +11,13 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from stoic.data import FailureKind
 from stoic.refusal import Refusal
-from stoic.tuning.reading import NoValueError, Reading
+from stoic.tuning.reading import NotANumberError, NoValueError, Reading, told_failure
 from stoic.tuning.template import Template
 
 KEPT_OUTPUT = 1 << 18  # bytes of standard output the value is looked for in: the last ones
@@ -35,12 +36,19 @@ class Result:
         failure: why there is no value, in a few words; None if there is one.
         errors: the end of what the program wrote to standard error.
         seconds: how long it ran.
+        kind: of the failure, see `stoic.data.Failures`; None if that is not known.
     """
 
     value: float | None
     failure: str | None
     errors: str
     seconds: float
+    kind: FailureKind | None = None
+
+    @property
+    def reason(self) -> str:
+        """Why there is no value, with the kind of the failure if that is known."""
+        return f"{self.failure}" if self.kind is None else f"{self.failure} ({self.kind})"
 
 
 @dataclass(frozen=True)
@@ -52,12 +60,15 @@ class Program:
         reading: where its value stands in its standard output.
         directory: where it runs.
         timeout: seconds after which it is stopped, None for never.
+        failures: how it may end -> what kind of failure that is, see
+            `stoic.tuning.failure.parse_rules`.
     """
 
     template: Template
     reading: Reading
     directory: Path
     timeout: float | None = None
+    failures: Mapping[str, FailureKind] = field(default_factory=dict)
 
     def check(self) -> None:
         """Refuse a directory or a program that is not there."""
@@ -94,8 +105,11 @@ class Program:
         """
         begun = time.monotonic()
 
-        def failed(reason: str, errors: str = "") -> Result:
-            return Result(None, reason, errors, time.monotonic() - begun)
+        def failed(
+            reason: str, errors: str = "", kind: FailureKind | None = None, *endings: str
+        ) -> Result:
+            known = (self.failures[ending] for ending in endings if ending in self.failures)
+            return Result(None, reason, errors, time.monotonic() - begun, kind or next(known, None))
 
         try:
             process = subprocess.Popen(
@@ -117,16 +131,23 @@ class Program:
         finally:
             _end(process)
         said = errors.text()
-        if ending == "timeout":
-            return failed(f"timeout after {self.timeout:g} s", said)
         if ending == "stopped":
-            return failed("interrupted", said)
-        if process.returncode < 0:
-            return failed(f"killed by {_signal_name(-process.returncode)}", said)
-        if process.returncode > 0:
-            return failed(f"exit code {process.returncode}", said)
+            return failed("interrupted", said, "transient")
+        printed, code = output.whole_lines(), process.returncode
+        told = told_failure(printed)  # its own word goes before how it ended
+        if ending == "timeout":
+            return failed(f"timeout after {self.timeout:g} s", said, told, "timeout")
+        if code < 0:
+            endings = (f"signal {-code}", "signal")
+            return failed(f"killed by {_signal_name(-code)}", said, told, *endings)
+        if code > 0:
+            return failed(f"exit code {code}", said, told, f"exit {code}", "exit")
+        if told is not None:
+            return failed("said that it failed", said, told)
         try:
-            value = self.reading.find(output.whole_lines())
+            value = self.reading.find(printed)
+        except NotANumberError as error:
+            return failed(str(error), said, None, "nan")
         except NoValueError as error:
             return failed(str(error), said)
         return Result(value, None, said, time.monotonic() - begun)

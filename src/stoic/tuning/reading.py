@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from stoic.data import FAILURES, FailureKind
 from stoic.refusal import Refusal
 
 FORMS = "last-line, regex:PATTERN (group 1 of the last match) or json:KEY (of the last JSON line)"
@@ -20,6 +21,10 @@ _NUMBER = re.compile(
 
 class NoValueError(ValueError):
     """The output holds no number where one was promised; the message is the reason."""
+
+
+class NotANumberError(NoValueError):
+    """There is one, and it is nan."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,16 @@ class Reading:
         raise Refusal(f"Cannot read a value from {written!r}: write {FORMS}.")
 
 
+def told_failure(text: str) -> FailureKind | None:
+    """The kind of failure that a program told of: `{"failed": KIND}`, in the last JSON line."""
+    try:
+        found = _last_json(text)
+    except NoValueError:
+        return None
+    kind = found.get("failed") if isinstance(found, dict) else None
+    return next((known for known in FAILURES if kind == known), None)
+
+
 def _from_last_line(text: str) -> float:
     lines = text.rstrip().splitlines()
     if not lines:
@@ -80,17 +95,19 @@ def _from_pattern(pattern: re.Pattern[str], text: str) -> float:
     return _number(last[1].strip(), f"what {pattern.pattern!r} matches")
 
 
-def _from_json(keys: list[str], text: str) -> float:
+def _last_json(text: str) -> Any:
     for line in reversed(text.splitlines()):
         if line.lstrip()[:1] not in ("{", "["):
             continue
         try:
-            found: Any = json.loads(line, parse_int=float)
+            return json.loads(line, parse_int=float)
         except (ValueError, RecursionError):
             continue
-        break
-    else:
-        raise NoValueError("no value: no line of the output is JSON")
+    raise NoValueError("no value: no line of the output is JSON")
+
+
+def _from_json(keys: list[str], text: str) -> float:
+    found = _last_json(text)
     for depth, key in enumerate(keys):
         if isinstance(found, dict) and key in found:
             found = found[key]
@@ -111,7 +128,7 @@ def _number(text: str, place: str) -> float:
 
 def _told(number: float) -> float:
     if math.isnan(number):
-        raise NoValueError("the value is nan")
+        raise NotANumberError("the value is nan")
     return number
 
 

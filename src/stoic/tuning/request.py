@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from stoic.data import FailureKind
 from stoic.refusal import Refusal
+from stoic.tuning.failure import parse_rules
 from stoic.tuning.program import Program
 from stoic.tuning.reading import Reading
 from stoic.tuning.space import Space, parse_assignment, parse_space
@@ -21,7 +23,8 @@ Direction = Literal["minimize", "maximize"]
 
 _DIRECTIONS: dict[str, Direction] = {"minimize": "minimize", "maximize": "maximize"}
 
-_SECTIONS = ("study", "parameters", "program")
+_SECTIONS = ("study", "parameters", "program", "failures")
+_OPTIONAL = ("study", "failures")
 _STUDY = ("name", "direction", "storage", "trials", "seed", "startup")
 _PROGRAM = ("command", "value", "timeout", "directory")
 
@@ -39,6 +42,7 @@ class Settings:
         value: where the value stands, see `stoic.tuning.reading.FORMS`.
         seed: of the sampler.
         startup: trials from a quasi-random sequence before the model decides.
+        failures: how the program may end -> what kind of failure that is.
     """
 
     name: str | None = None
@@ -49,11 +53,13 @@ class Settings:
     value: str | None = None
     seed: int | None = None
     startup: int | None = None
+    failures: Mapping[str, FailureKind] | None = None
 
     def over(self, other: Settings) -> Settings:
         """These, and where these say nothing the other's."""
         said = {key: value for key, value in vars(self).items() if value is not None}
-        return replace(other, **said)
+        failures = {**(other.failures or {}), **(self.failures or {})}
+        return replace(other, **said | {"failures": failures})
 
 
 @dataclass(frozen=True)
@@ -108,7 +114,7 @@ def from_file(path: Path, settings: Settings) -> Request:
 def _from_tables(content: Mapping[str, Any], path: Path, settings: Settings) -> Request:
     _known(content, _SECTIONS, "section")
     for section in _SECTIONS:
-        if section != "study" and section not in content:
+        if section not in _OPTIONAL and section not in content:
             raise Refusal(f"There is no section [{section}].")
         if not isinstance(content.get(section, {}), dict):
             raise Refusal(f"[{section}] must be a section, not a value.")
@@ -131,6 +137,7 @@ def _from_tables(content: Mapping[str, Any], path: Path, settings: Settings) -> 
         startup=_whole(study, "startup"),
         timeout=_number(program, "timeout"),
         value=_text(program, "value"),
+        failures=parse_rules(content.get("failures", {})),
     )
     directory = path.parent / (_text(program, "directory") or ".")
     name = path.stem if path.stem != "study" else path.absolute().parent.name or "study"
@@ -159,7 +166,8 @@ def _request(
     if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
         raise Refusal(f"timeout must be a number of seconds above 0, got {timeout:g}.")
     template.check(space)
-    program = Program(template, Reading.parse(settings.value or "last-line"), directory, timeout)
+    reading = Reading.parse(settings.value or "last-line")
+    program = Program(template, reading, directory, timeout, settings.failures or {})
     return Request(
         name=settings.name or name,
         direction=direction,

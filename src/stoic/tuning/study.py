@@ -15,6 +15,8 @@ from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
+from stoic.data import FailureKind
+from stoic.integrations.optuna import FAILED, failure_kind
 from stoic.refusal import Refusal
 from stoic.tuning.program import Result, kill_group
 from stoic.tuning.space import Space
@@ -188,6 +190,8 @@ def finish(study: optuna.Study, trial: Trial, result: Result) -> FrozenTrial:
     def fail() -> FrozenTrial:
         with contextlib.suppress(UpdateFinishedTrialError):
             trial.set_user_attr(FAILURE, result.failure)
+            if result.kind is not None:
+                trial.set_user_attr(FAILED, result.kind)
             if result.errors.strip():
                 trial.set_user_attr(ERRORS, result.errors.strip()[-1000:])
         return study.tell(trial, state=TrialState.FAIL, skip_if_finished=True)
@@ -196,33 +200,54 @@ def finish(study: optuna.Study, trial: Trial, result: Result) -> FrozenTrial:
 
 
 def tell_number(
-    study: optuna.Study, number: int, value: float | None, state: str | None, skip: bool
+    study: optuna.Study,
+    number: int,
+    value: float | None,
+    state: str | None,
+    skip: bool,
+    kind: FailureKind | None = None,
 ) -> FrozenTrial:
-    """End the trial with this number; nan fails it.
+    """End the trial with this number; nan fails it, and so does a kind of failure.
 
     Args:
         number: of the trial.
         value: its value, None for a trial that has none.
         state: "complete", "pruned" or "fail"; None for complete, or fail if the value is nan.
         skip: whether a trial that has ended already is left as it is.
+        kind: why it failed, None if it did not, or that is not known.
 
     Raises:
         Refusal: there is no such trial, it has ended, or value and state do not fit together.
     """
+    no_number = value is not None and math.isnan(value)
     if state is None:
-        state = "fail" if value is not None and math.isnan(value) else "complete"
-    if state == "fail" and value is not None and math.isnan(value):
+        state = "fail" if no_number or (kind is not None and value is None) else "complete"
+    if state == "fail" and no_number:
         value = None
+    if kind is not None:
+        if state != "fail" or value is not None:
+            said = f"the value {value!r}" if value is not None else f"the state {state}"
+            raise Refusal(f"Cannot tell trial {number}: a failure does not go with {said}.")
+        _note_kind(study, number, kind)
     try:
         return study.tell(number, value, TrialState[state.upper()], skip_if_finished=skip)
     except (ValueError, UpdateFinishedTrialError) as error:
         raise Refusal(f"Cannot tell trial {number}: {error}") from error
 
 
+def _note_kind(study: optuna.Study, number: int, kind: FailureKind) -> None:
+    """On a running trial; whatever else it is, telling it will say so."""
+    for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+        if trial.number == number:
+            with contextlib.suppress(UpdateFinishedTrialError):
+                study._storage.set_trial_user_attr(trial._trial_id, FAILED, kind)
+
+
 def bury(study: optuna.Study) -> list[int]:
     """Mark the running trials of dead workers as failed, and stop what they left running.
 
-    A trial of a living worker, of another machine, or of nobody we know is left alone.
+    The parameters have done nothing wrong: the failure is transient. A trial of a living worker,
+    of another machine, or of nobody we know is left alone.
 
     Returns:
         their numbers.
@@ -239,6 +264,7 @@ def bury(study: optuna.Study) -> list[int]:
         with contextlib.suppress(UpdateFinishedTrialError):  # by another worker, just now
             if FAILURE not in trial.user_attrs:
                 storage.set_trial_user_attr(trial._trial_id, FAILURE, "its worker died")
+                storage.set_trial_user_attr(trial._trial_id, FAILED, "transient")
             storage.set_trial_state_values(trial._trial_id, state=TrialState.FAIL)
             buried.append(trial.number)
     return buried
@@ -260,3 +286,9 @@ def failures(trials: list[FrozenTrial]) -> Mapping[str, list[int]]:
             reason: Any = trial.user_attrs.get(FAILURE, "no reason recorded")
             reasons.setdefault(str(reason), []).append(trial.number)
     return dict(sorted(reasons.items(), key=lambda item: -len(item[1])))
+
+
+def failure_kinds(trials: list[FrozenTrial]) -> Mapping[int, FailureKind]:
+    """Number -> kind of failure, for the failed trials of which it is known."""
+    kinds = {trial.number: failure_kind(trial) for trial in trials}
+    return {number: kind for number, kind in kinds.items() if kind is not None}

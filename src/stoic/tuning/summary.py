@@ -11,9 +11,10 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
+from stoic.data import FailureKind
 from stoic.integrations.optuna import Explanation, Row
 from stoic.tuning.campaign import explanation
-from stoic.tuning.study import COMMAND, ERRORS, FAILURE, failures, holder
+from stoic.tuning.study import COMMAND, ERRORS, FAILURE, failure_kinds, failures, holder
 from stoic.tuning.template import Template, fixed_values
 
 DISTRUSTED = 0.5  # trust below this
@@ -28,6 +29,7 @@ class Summary:
         counts: state in lower case -> number of trials in it, states without a trial left out.
         explanation: of its values; None before there is any.
         failures: reason -> numbers of the trials that failed for it.
+        kinds: number of a failed trial -> what kind of failure it was, if known.
         said: reason -> last line that the last such trial wrote to standard error, if any.
         running: number of a running trial -> who runs it, and whether that is alive.
         command: what would run the recommended trial again, None if stoic does not know.
@@ -38,6 +40,7 @@ class Summary:
     counts: Mapping[str, int]
     explanation: Explanation | None
     failures: Mapping[str, list[int]]
+    kinds: Mapping[int, FailureKind]
     said: Mapping[str, str]
     running: Mapping[int, tuple[str, bool | None]]
     command: str | None
@@ -54,6 +57,7 @@ class Summary:
             counts={state: states.count(state) for state in sorted(set(states))},
             explanation=known,
             failures=failures(trials),
+            kinds=failure_kinds(trials),
             said={
                 str(trial.user_attrs.get(FAILURE)): str(trial.user_attrs[ERRORS]).splitlines()[-1]
                 for trial in trials
@@ -90,21 +94,27 @@ class Summary:
             lines += _first([f"  trial {row.number}: {why(row)}" for row in self.distrusted])
         failed = sum(len(numbers) for numbers in self.failures.values())
         lines.append(f"failed         {failed or 'none'}")
-        lines += _first(
-            [
-                f"  {len(numbers)} x {reason}: trial{'s' * (len(numbers) > 1)} {_some(numbers)}"
-                + (f"\n    {self.said[reason]}" if reason in self.said else "")
-                for reason, numbers in self.failures.items()
-            ]
-        )
+        lines += _first([line for reason in self.failures for line in self._failed_for(reason)])
         for number, (who, alive) in self.running.items():
             note = {
                 True: "",
                 False: ", which is dead: the next stoic tune marks it as failed",
-                None: f" (if that is gone: stoic tell --trial-number {number} --state fail)",
+                None: f" (if that is gone: stoic tell --trial-number {number} --failed transient)",
             }[alive]
             lines.append(f"running        trial {number}, by {who}{note}")
         return "\n".join(lines)
+
+    def _failed_for(self, reason: str) -> list[str]:
+        """A line for each kind of failure with this reason, and what the program said last."""
+        by_kind: dict[FailureKind | None, list[int]] = {}
+        for failed in self.failures[reason]:
+            by_kind.setdefault(self.kinds.get(failed), []).append(failed)
+        said = f"\n    {self.said[reason]}" if reason in self.said else ""
+        return [
+            f"  {len(numbers)} x {reason}{'' if kind is None else f' ({kind})'}: "
+            f"trial{'s' * (len(numbers) > 1)} {_some(numbers)}{said}"
+            for kind, numbers in by_kind.items()
+        ]
 
     def record(self) -> dict[str, Any]:
         """For programs: a JSON object; an infinite number is the text "inf" or "-inf"."""
@@ -139,6 +149,12 @@ class Summary:
                 for row in (known.rows if known else ())
             ],
             "failed": {reason: list(numbers) for reason, numbers in self.failures.items()},
+            "failures": [
+                {"number": number, "reason": reason, "kind": self.kinds.get(number)}
+                for number, reason in sorted(
+                    (number, reason) for reason, those in self.failures.items() for number in those
+                )
+            ],
             "running": {str(key): who for key, (who, _) in self.running.items()},
             "command": self.command,
         }

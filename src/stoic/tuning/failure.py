@@ -1,0 +1,103 @@
+"""Why a trial has no value, if an objective or a program can tell."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Mapping, Sequence
+
+from stoic.data import FAILURES, FailureKind
+from stoic.refusal import Refusal
+
+_KINDS = ", ".join(FAILURES)
+_ENDINGS = "exit 3, exit, signal SIGKILL, signal, timeout or nan"
+
+
+class Failed(Exception):  # noqa: N818 - what an objective says, not an error of ours
+    """Raised by an objective to say why there is no value.
+
+    Args:
+        kind: "transient": for a reason that has nothing to do with the parameters, so they may be
+            tried again; "infeasible": there is no value at such parameters, so the region is
+            avoided; "bad": the run failed because the parameters are bad, so they count as low as
+            the worst ones.
+        message: the reason, for people.
+
+    Raises:
+        ValueError: another kind.
+    """
+
+    def __init__(self, kind: FailureKind, message: str = "") -> None:
+        if kind not in FAILURES:
+            raise ValueError(f"Failed takes one of the kinds {_KINDS}, got {kind!r}.")
+        super().__init__(kind, message)  # both, or it could not be sent between processes
+        self.kind: FailureKind = kind
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message or self.kind
+
+
+def parse_kind(text: object, where: str) -> FailureKind:
+    """The kind of failure that `text` is.
+
+    Raises:
+        Refusal: it is none; `where` says what asked for it.
+    """
+    if text not in FAILURES:
+        raise Refusal(f"{where} must be one of {_KINDS}, got {text!r}.")
+    return text
+
+
+def parse_rules(table: Mapping[str, object]) -> dict[str, FailureKind]:
+    """What the endings of a program mean: ending in its shortest words -> kind.
+
+    Args:
+        table: "exit 3" (or "exit code 3"), "exit" for any other code but 0, "signal SIGKILL" (or
+            "signal KILL", "signal 9"), "signal" for any other, "timeout" or "nan" -> kind.
+
+    Raises:
+        Refusal: an ending that there is not, twice the same, or a kind that there is not.
+    """
+    rules: dict[str, FailureKind] = {}
+    for written, kind in table.items():
+        ending = _ending(written)
+        if ending in rules:
+            raise Refusal(f"The failure {written!r} is given twice.")
+        rules[ending] = parse_kind(kind, f"The kind of the failure {written!r}")
+    return rules
+
+
+def parse_assignments(texts: Sequence[str]) -> dict[str, FailureKind]:
+    """The same from texts such as "exit 3=infeasible"."""
+    table: dict[str, object] = {}
+    for text in texts:
+        ending, equals, kind = (part.strip() for part in text.partition("="))
+        if not equals:
+            raise Refusal(f"{text!r} is not ENDING=KIND, as in 'exit 3=infeasible'.")
+        if ending in table:
+            raise Refusal(f"The failure {ending!r} is given twice.")
+        table[ending] = kind
+    return parse_rules(table)
+
+
+def _ending(written: str) -> str:
+    words = written.lower().split()
+    if words[:2] == ["exit", "code"]:
+        del words[1]
+    match words:
+        case ["exit" | "signal" | "timeout" | "nan" as alone]:
+            return alone
+        case ["exit", code] if re.fullmatch(r"\d{1,3}", code, re.ASCII) and 1 <= int(code) <= 255:
+            return f"exit {int(code)}"
+        case ["signal", name] if (number := _signal(name)) is not None:
+            return f"signal {number}"
+    raise Refusal(f"A program does not end with {written!r}: write {_ENDINGS}.")
+
+
+def _signal(name: str) -> int | None:
+    if re.fullmatch(r"\d{1,2}", name, re.ASCII):
+        return int(name) or None
+    known = signal.Signals.__members__
+    found = known.get(name.upper(), known.get(f"SIG{name.upper()}"))
+    return None if found is None else int(found)
