@@ -21,8 +21,8 @@ test:            ## the tests that take minutes
 slow:            ## figure-level claims
 	$(THREADS) $(PYTHON) -m pytest -n auto -m slow
 
-figures:         ## regenerate the pictures of the docs
-	$(THREADS) $(PYTHON) -m stoic.experiments --all --out docs/figures
+figures:         ## regenerate the pictures of the docs; DATA=directory of the real tables
+	$(THREADS) $(PYTHON) -m stoic.experiments --all --out docs/figures $(if $(DATA),--data $(DATA))
 
 bench:           ## speed, as ratios in one run
 	$(THREADS) $(PYTHON) -m benchmarks

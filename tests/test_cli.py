@@ -340,6 +340,15 @@ def test_a_figure_of_real_data_says_what_it_lacks(stoic):
     assert list(Path().iterdir()) == []
 
 
+def test_a_figure_of_real_data_says_what_it_lacks(stoic):
+    for data in ([], ["--data", "nothing.mat"]):
+        refused = stoic("reproduce", "heavy-tails/figure-1e", *data)
+        assert refused.code == 2
+        assert "--data with the path" in refused.err
+        assert refused.err.count("\n") == 1
+    assert list(Path().iterdir()) == []
+
+
 def test_bounds_are_printed(stoic):
     asked = ["bounds", "--kernel", "matern", "--nu", "2.5", "--dim", "2", "--rounds", "50000"]
     printed = stoic(*asked, "--budget", "50")

@@ -403,6 +403,14 @@ def reproduce(
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="The first seed.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data",
+            help="The table that a figure of real data is made of, or its directory.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
         Path, typer.Option("--out", help="Directory for the picture and the numbers.")
     ] = Path("results"),
@@ -411,7 +419,16 @@ def reproduce(
     """Run a figure of a paper: picture, numbers, and whether the paper's claims hold."""
     from stoic.experiments import reproduce
 
-    reproduce(name, trials=trials, rounds=rounds, jobs=jobs, seed=seed, out=out, json=json)
+    reproduce(
+        name,
+        trials=trials,
+        rounds=rounds,
+        jobs=jobs,
+        seed=seed,
+        data=data,
+        out=out,
+        json=json,
+    )
 
 
 @app.command()

@@ -16,6 +16,7 @@ TINY = {
     **{f"corruption/figure-{k}": {"trials": 1, "rounds": 2} for k in (1, 2, 3)},
     "corruption/figure-4": {"trials": 1},
     **{f"corruption/figure-{k}": {"trials": 1, "rounds": 2} for k in (5, 6)},
+    **{f"heavy-tails/figure-1{k}": {"trials": 1, "rounds": 2} for k in "abcdef"},
 }
 
 
@@ -32,9 +33,9 @@ def simulated(name):
     return pytest.param(name, marks=[pytest.mark.skip("Box2D is not installed")] if missing else [])
 
 
-@pytest.mark.parametrize("name", map(simulated, TINY))
-def test_json_is_one_object_and_nothing_else(name, tmp_path, capsys):
-    reproduce(name, **TINY[name], jobs=1, out=tmp_path, json=True)
+@pytest.mark.parametrize("name", [simulated(name) for name in TINY])
+def test_json_is_one_object_and_nothing_else(name, tmp_path, tables, capsys):
+    reproduce(name, **TINY[name], data=tables, jobs=1, out=tmp_path, json=True)
     printed = json.loads(capsys.readouterr().out)
     assert set(printed) == {"figure", "settings", "claims"}
     assert printed["figure"] == name
@@ -126,6 +127,25 @@ def test_module_command(tmp_path, capsys):
     errors = capsys.readouterr().err.splitlines()[-2:]
     assert errors[0].startswith("There is no figure 'outliers/none'")
     assert errors[1] == "Name a figure, or say --all."
+
+
+def test_data_are_said_by_path_and_recorded_by_name(tables, tmp_path, capsys):
+    name, tiny = "heavy-tails/figure-1e", ["--trials", "1", "--rounds", "1", "--jobs", "1"]
+    table = tables / "light_sensors_2005.mat"
+    assert main([name, *tiny, "--data", str(table), "--out", str(tmp_path)]) == 0
+    text = (tmp_path / "heavy-tails-figure-1e.json").read_text()
+    assert json.loads(text)["settings"]["data"] == "light_sensors_2005.mat"
+    assert str(tables) not in text
+    # Of a directory the same file is meant: the same settings.
+    assert main([name, *tiny, "--data", str(tables), "--out", str(tmp_path)]) == 0
+
+
+def test_what_one_figure_lacks_does_not_stop_the_others(tmp_path, capsys):
+    lacking = ["heavy-tails/figure-1e", "outliers/weights"]
+    assert main([*lacking, "--out", str(tmp_path)]) == 2
+    assert "heavy-tails/figure-1e: The light sensors need their table" in capsys.readouterr().err
+    assert (tmp_path / "outliers-weights.png").exists()
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_ctrl_c_is_one_sentence(tmp_path, capsys, monkeypatch):

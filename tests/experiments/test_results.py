@@ -120,3 +120,7 @@ def test_a_failure_while_writing_leaves_no_json_and_no_scraps(shelf, monkeypatch
 def test_json_has_no_words_of_its_own():
     text = to_json({"a": [math.inf, -math.inf, math.nan, (1.0, {"b": math.nan})]})
     assert json.loads(text) == {"a": [None, None, None, [1.0, {"b": None}]]}
+
+
+def test_a_path_is_recorded_by_the_name_of_its_file(tmp_path):
+    assert json.loads(to_json({"data": tmp_path / "table.csv"})) == {"data": "table.csv"}

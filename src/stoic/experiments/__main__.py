@@ -18,6 +18,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, help="rounds per run")
     parser.add_argument("--jobs", type=int, help="processes; one per processor if not said")
     parser.add_argument("--seed", type=int, help="the first seed")
+    parser.add_argument("--data", metavar="PATH", help="tables of real data: a file or a directory")
     parser.add_argument("--out", default="results", help="directory of the results")
     options = parser.parse_args(arguments)
     try:
@@ -26,22 +27,28 @@ def main(arguments: list[str] | None = None) -> int:
             raise Refusal("Name a figure, or say --all.")
         for name in names:
             find(name)
+        refused = 0
         for name in names:
-            reproduce(
-                name,
-                trials=options.trials,
-                rounds=options.rounds,
-                jobs=options.jobs,
-                seed=options.seed,
-                out=options.out,
-            )
+            try:
+                reproduce(
+                    name,
+                    trials=options.trials,
+                    rounds=options.rounds,
+                    jobs=options.jobs,
+                    seed=options.seed,
+                    data=options.data,
+                    out=options.out,
+                )
+            except Refusal as refusal:  # one figure may lack data that the others do without
+                refused += 1
+                print(f"{name}: {refusal}", file=sys.stderr)
+        return 2 if refused else 0
     except ValueError as refusal:
         print(refusal, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("Interrupted; the figure that was running wrote nothing.", file=sys.stderr)
         return 130
-    return 0
 
 
 if __name__ == "__main__":

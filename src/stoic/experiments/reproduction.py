@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from stoic.experiments import corruption, outliers
+from stoic.experiments import corruption, heavy_tails, outliers
 from stoic.experiments.figure import Claim, Figure, Table
 from stoic.experiments.results import Results, Shelf, plain_settings, to_json
 from stoic.experiments.sweep import sweep
@@ -21,7 +21,7 @@ from stoic.refusal import Refusal
 
 def catalogue() -> tuple[Figure[Any, Any], ...]:
     """All figures, in the order of their names within each family."""
-    return (*outliers.FIGURES, *corruption.FIGURES)
+    return (*outliers.FIGURES, *corruption.FIGURES, *heavy_tails.FIGURES)
 
 
 def find(name: str) -> Figure[Any, Any]:
@@ -40,6 +40,7 @@ def reproduce(
     rounds: int | None = None,
     jobs: int | None = None,
     seed: int | None = None,
+    data: str | Path | None = None,
     out: str | Path = "results",
     json: bool = False,
 ) -> Results:
@@ -56,6 +57,9 @@ def reproduce(
         them, and is the same whatever they are.
     jobs:
         Number of processes; one per processor if not said.
+    data:
+        The table that a figure of real data is made of, or the directory that holds it under its
+        usual name. Other figures do without.
     out:
         Directory, made when needed.
     json:
@@ -71,7 +75,13 @@ def reproduce(
     for option, value, least in (("trials", trials, 1), ("rounds", rounds, 1), ("seed", seed, 0)):
         if value is not None and value < least:
             raise Refusal(f"The number for {option} is at least {least}, got {value}.")
-    settings = with_options(figure.settings, trials=trials, rounds=rounds, seed=seed)
+    settings = with_options(
+        figure.settings,
+        trials=trials,
+        rounds=rounds,
+        seed=seed,
+        data=None if data is None else Path(data),
+    )
     shelf = Shelf(Path(out), name.replace("/", "-"))
     shelf.check_free(plain_settings(settings))
     results = shelf.write(figure, settings, sweep(figure, settings, jobs))
@@ -82,7 +92,7 @@ def reproduce(
     return results
 
 
-def with_options(settings: Any, **options: int | None) -> Any:
+def with_options(settings: Any, **options: int | Path | None) -> Any:
     """The settings with those options that were given and that they have."""
     fields = {field.name for field in dataclasses.fields(settings)}
     chosen = {k: v for k, v in options.items() if v is not None and k in fields}

@@ -142,7 +142,10 @@ def plain_settings(settings: Any) -> dict[str, Any]:
 
 
 def to_json(value: Any) -> str:
-    """JSON text; nan and infinities, which JSON cannot say, become null."""
+    """JSON text; nan and infinities, which JSON cannot say, become null.
+
+    A path becomes the name of its file: where that lies is no part of the results.
+    """
     return json.dumps(_finite(value), indent=2, allow_nan=False)
 
 
@@ -164,7 +167,7 @@ def _finite(value: Any) -> Any:
         return [_finite(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return value
+    return value.name if isinstance(value, Path) else value
 
 
 def _differences(stored: dict[str, Any], wanted: dict[str, Any]) -> list[str]:

@@ -1,0 +1,69 @@
+"""What decides figures 1 (a) to (e) of [Chowdhury2019]_."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from stoic.experiments.heavy_tails.worlds import FILES
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The experiments of section 6. Trial k has draw k and noise seed k, the same for all methods.
+
+    Alpha and v belong to a world, levels and widths to the recipes with ``constants="practice"``,
+    which are the ones that the authors ran.
+
+    Attributes
+    ----------
+    world:
+        The name of what is played on.
+    methods:
+        Names; drawn and in the table.
+    same_width:
+        Names of those whose width is GP-UCB's; in the table alone.
+    data:
+        Where the table of a real world is; a directory stands for the file in it that has the
+        paper's name. None for the tables that come with other packages.
+    trials:
+        Independent runs of ``methods``; trial numbers start at ``seed``.
+    same_width_trials:
+        The same of ``same_width``, at most ``trials``.
+    rounds:
+        T, which the methods know.
+    seed:
+        The number of the first trial.
+    regulariser:
+        lambda, the noise variance of the prior.
+    nodes:
+        Of quadrature features, per coordinate.
+    distortion:
+        eps of Nystroem features.
+    """
+
+    world: str
+    methods: tuple[str, ...]
+    same_width: tuple[str, ...]
+    data: Path | None = None
+    trials: int = 20
+    same_width_trials: int = 10
+    rounds: int = 20_000
+    seed: int = 0
+    regulariser: float = 1.0
+    nodes: int = 32
+    distortion: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.data is not None and self.data.is_dir() and self.world in FILES:
+            object.__setattr__(self, "data", self.data / FILES[self.world])
+
+    @property
+    def seeds(self) -> range:
+        """Of the trials of ``methods``."""
+        return range(self.seed, self.seed + self.trials)
+
+    def seeds_of(self, method: str) -> range:
+        """The trials that a method plays."""
+        few = method in self.same_width
+        return self.seeds[: self.same_width_trials] if few else self.seeds

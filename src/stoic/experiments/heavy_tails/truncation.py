@@ -1,0 +1,347 @@
+"""Figure 1 (f) of [Chowdhury2019]_: what one point with huge results does to GP-UCB.
+
+What is claimed
+---------------
+The paper shows the posterior mean and standard deviation, averaged over 50 randomisations. f has
+the range [0, 1]; the average *recovers* f if it is nowhere further from it than 0.1. The same error
+is measured run by run.
+
+With v = 1 and alpha = 1 a result is left out in round t if it exceeds t^(1/4), which is 10 at the
+end. A result f + 10 is always left out; f - 10, at most 10 in size, comes through in the last
+rounds, from t = (10 - f)^4 on.
+
+The paper's noise "takes values in {-10, 10}, uniformly, for any single random point" can be read in
+two ways, and both are run: one point is drawn once and returns f +- 10 in all rounds, or another
+point is drawn in every round. Either way the noise has mean 0; in the second every point has noise
+of variance 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from stoic.adversaries import Empirical
+from stoic.data import Array
+from stoic.domains import Finite
+from stoic.environment import Environment
+from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments.methods import BLACK, BLUE, VERMILION
+from stoic.experiments.regret import Estimate
+from stoic.kernels import RBF
+from stoic.learner import Learner
+from stoic.posteriors.base import Posterior
+from stoic.posteriors.prior import Prior
+from stoic.problems import Tabulated, kernel_sum
+from stoic.recipes import gp_ucb, tgp_ucb
+from stoic.simulate import run as simulate
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+ONE_POINT, A_POINT_A_ROUND = "one point, in all rounds", "another point in each round"
+PLAIN, TRUNCATED = "no truncation", "truncation"
+RECOVERED = 0.1  # of the range of f
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The last experiment of section 6.
+
+    Attributes
+    ----------
+    trials:
+        Randomisations: which point returns f +- size, and which of the two.
+    rounds:
+        T.
+    seed:
+        The first of their seeds.
+    draw:
+        The seed of f, the same in all of them.
+    size:
+        Of the noise at the one point, in units of the range of f.
+    lengthscale:
+        Of the squared exponential kernel, which the paper does not say here.
+    regulariser:
+        lambda.
+    readings:
+        Of where the noise is; a panel each.
+    methods:
+        Both.
+    """
+
+    trials: int = 50
+    rounds: int = 10_000
+    seed: int = 0
+    draw: int = 0
+    size: float = 10.0
+    lengthscale: float = 0.2
+    regulariser: float = 1.0
+    readings: tuple[str, ...] = (ONE_POINT, A_POINT_A_ROUND)
+    methods: tuple[str, ...] = (PLAIN, TRUNCATED)
+
+
+class Row(NamedTuple):
+    """The posterior at one point after one run: a row of the CSV file.
+
+    Attributes
+    ----------
+    panel, method, seed:
+        Which run: the reading, the method and the randomisation.
+    x, value:
+        The point, and f there.
+    mean, std:
+        Of the posterior.
+    plays:
+        How often the point was played.
+    huge:
+        How many of the results there were f +- size.
+    """
+
+    panel: str
+    method: str
+    seed: int
+    x: float
+    value: float
+    mean: float
+    std: float
+    plays: int
+    huge: int
+
+
+@dataclass(frozen=True, slots=True)
+class Logarithmic:
+    """ln t, the width of this experiment."""
+
+    def __call__(self, posterior: Posterior, t: int) -> float:
+        return math.log(t)
+
+
+def function(settings: Settings) -> Tabulated:
+    """f on 100 points of [0, 1], from 0 to 1."""
+    grid = Finite(np.linspace(0.0, 1.0, 100))
+    values = kernel_sum(grid, RBF(settings.lengthscale), settings.draw).value(grid.points)
+    return Tabulated("kernel-sum", grid, (values - values.min()) / np.ptp(values))
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """Both methods on every randomisation."""
+    return [
+        Cell(reading, name, settings.seed + trial)
+        for reading in settings.readings
+        for name in settings.methods
+        for trial in range(settings.trials)
+    ]
+
+
+def run(settings: Settings, cell: Cell) -> list[Row]:
+    """One method on one randomisation."""
+    f = function(settings)
+    N, domain = len(f.domain), f.domain
+    huge = settings.size * np.eye(N)
+    if cell.panel == ONE_POINT:
+        huge = huge[[np.random.default_rng(cell.seed).integers(N)]]
+    noise = Empirical(f.values + np.concatenate([huge, -huge]))
+    learner = _learner(settings, cell.method, domain)
+    trace = simulate(learner, Environment(f, noise, seed=cell.seed), settings.rounds)
+    arms, told_huge = domain.locate(trace.executed), trace.observed != trace.value
+    columns = (
+        domain.points[:, 0],
+        f.values,
+        *learner.posterior.on(domain),
+        np.bincount(arms, minlength=N),
+        np.bincount(arms[told_huge], minlength=N),
+    )
+    return [Row(*cell, *row) for row in zip(*(c.tolist() for c in columns), strict=True)]
+
+
+def _learner(settings: Settings, method: str, domain: Finite) -> Learner:
+    prior = Prior(RBF(settings.lengthscale), noise=settings.regulariser)
+    if method == PLAIN:
+        return gp_ucb(domain, prior, confidence=Logarithmic())
+    return tgp_ucb(domain, prior, moment=1.0, alpha=1.0, confidence=Logarithmic())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Posteriors:
+    """All randomisations of one method, on N points.
+
+    Attributes
+    ----------
+    x, value:
+        The points and f there, both (N,).
+    mean, std:
+        Shape (trials, N).
+    huge:
+        How many huge results were told, shape (trials,).
+    """
+
+    x: Array
+    value: Array
+    mean: Array
+    std: Array
+    huge: Array
+
+    @property
+    def errors(self) -> Array:
+        """max |mean - f| of each trial, shape (trials,)."""
+        return np.asarray(np.abs(self.mean - self.value).max(axis=1))
+
+    @property
+    def error_of_average(self) -> float:
+        """max |average mean - f|."""
+        return float(np.abs(self.mean.mean(axis=0) - self.value).max())
+
+    @property
+    def excess(self) -> float:
+        """max of |average mean - f| less the average std: f is in the band where it is <= 0."""
+        return float((np.abs(self.mean.mean(axis=0) - self.value) - self.std.mean(axis=0)).max())
+
+
+def grouped(rows: Sequence[Row]) -> dict[tuple[str, str], Posteriors]:
+    """The randomisations of each (reading, method), in the order of the rows."""
+    collected: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        collected.setdefault((row.panel, row.method), []).append(row)
+    return {key: _posteriors(own) for key, own in collected.items()}
+
+
+def _posteriors(rows: Sequence[Row]) -> Posteriors:
+    trials = len({row.seed for row in rows})
+    x, value, mean, std, _, huge = (
+        np.array(column, dtype=np.float64).reshape(trials, -1)
+        for column in zip(*(row[3:] for row in rows), strict=True)
+    )
+    return Posteriors(x[0], value[0], mean, std, huge.sum(axis=1))
+
+
+def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+    """f, and the average posterior of both methods with one average standard deviation."""
+    from matplotlib.figure import Figure as Picture
+
+    count = len(settings.readings)
+    picture = Picture(figsize=(4.6 * count, 4.0), layout="constrained")
+    panels = picture.subplots(1, count, sharey=True, squeeze=False)[0]
+    by_run = grouped(rows)
+    for reading, axes in zip(settings.readings, panels, strict=True):
+        for method, colour, line in ((PLAIN, VERMILION, "-."), (TRUNCATED, BLUE, "--")):
+            one = by_run[reading, method]
+            mean, std = one.mean.mean(axis=0), one.std.mean(axis=0)
+            axes.fill_between(one.x, mean - std, mean + std, color=colour, alpha=0.2, lw=0)
+            axes.plot(one.x, mean, line, color=colour, lw=1.8, label=method)
+        axes.plot(one.x, one.value, color=BLACK, lw=1.4, label="f", zorder=1.9)
+        axes.set_xlabel("x")
+        axes.set_xlim(0.0, 1.0)
+        axes.grid(alpha=0.3, lw=0.5)
+        axes.set_title(f"f ± {settings.size:g} at {reading}", fontsize=10)
+    panels[0].set_ylabel("f(x) (units of its range)")
+    picture.legend(
+        *panels[0].get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=3,
+        frameon=False,
+    )
+    picture.suptitle(
+        f"Posterior of GP-UCB after {settings.rounds} rounds: "
+        f"average mean ± average sd of {settings.trials} randomisations",
+        fontsize=10,
+    )
+    return picture
+
+
+def table(settings: Settings, rows: Sequence[Row]) -> Table:
+    """Errors of both."""
+    lines = [
+        (
+            reading,
+            method,
+            f"{one.error_of_average:.3f}",
+            str(Estimate.of(one.errors)),
+            f"{np.median(one.errors):.3f}",
+            f"{one.errors.max():.3g}",
+            f"{one.huge.mean():.4g}",
+        )
+        for (reading, method), one in grouped(rows).items()
+    ]
+    headings = (
+        "where", "method", "error of the average", "error of a run", "median", "maximum",
+        "huge results",
+    )  # fmt: skip
+    caption = (
+        "Error: largest |mean - f|, in units of the range of f; of a run: mean ± standard error."
+    )
+    return Table(caption, headings, tuple(lines))
+
+
+def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
+    """Truncation recovers f, and GP-UCB without it does not."""
+    by_run = grouped(rows)
+    found: list[Claim] = []
+    for reading in settings.readings:
+        found += about(reading, by_run[reading, PLAIN], by_run[reading, TRUNCATED])
+    return tuple(found)
+
+
+def about(reading: str, plain: Posteriors, truncated: Posteriors) -> tuple[Claim, ...]:
+    """What the paper sees, under one reading."""
+    paired = Estimate.of(truncated.errors - plain.errors)
+    start = f"{reading[0].upper()}{reading[1:]}: "
+    return (
+        Claim(
+            f"{start}without truncation the average posterior mean is no good estimate of f, off "
+            f"by more than {RECOVERED:g} somewhere.",
+            plain.error_of_average > RECOVERED,
+            measured(plain),
+        ),
+        Claim(
+            f"{start}with truncation it recovers f, nowhere off by more than {RECOVERED:g}.",
+            truncated.error_of_average <= RECOVERED,
+            measured(truncated),
+        ),
+        Claim(
+            f"{start}with truncation f lies within one average standard deviation everywhere.",
+            truncated.excess <= 0.0,
+            measured(truncated),
+        ),
+        Claim(
+            f"{start}run by run, the largest error is smaller with truncation, in the mean.",
+            paired.mean < 0.0,
+            {
+                "paired_difference": paired.mean,
+                "paired_standard_error": paired.error,
+                "trials_with_smaller_error": float((truncated.errors < plain.errors).sum()),
+                "trials": float(len(plain.errors)),
+            },
+        ),
+    )
+
+
+def measured(one: Posteriors) -> dict[str, float]:
+    """The errors behind a verdict."""
+    error = Estimate.of(one.errors)
+    return {
+        "error_of_the_average": one.error_of_average,
+        "mean_error": error.mean,
+        "standard_error": error.error,
+        "median_error": float(np.median(one.errors)),
+        "largest_error": float(one.errors.max()),
+        "trials_within": float((one.errors <= RECOVERED).sum()),
+        "trials": float(len(one.errors)),
+        "excess_over_the_band": one.excess,
+    }
+
+
+FIGURE = Figure(
+    "heavy-tails/figure-1f",
+    "Posterior of GP-UCB with and without truncation where one point returns huge results",
+    Settings(),
+    cells,
+    run,
+    plot,
+    table,
+    claims,
+)
