@@ -58,6 +58,7 @@ from stoic.defences import (
     Plateau,
     Truncation,
 )
+from stoic.defences.anchored import Reach
 from stoic.distances import Distance
 from stoic.domains import Finite
 from stoic.environment import Environment
@@ -124,6 +125,7 @@ ARGUMENTS = {
         {"anchor": anchor(domain), "prequential": True},
         {"anchor": anchor(domain), "scale": one, "prequential": True, "unit": "scale"},
         {"anchor": fitted_anchor(domain)},
+        {"anchor": anchor(domain), "half_width": Reach(Fixed(2.0), 0.5), "scale": one},
     ],
     LeaveOneOut: lambda domain: [
         {"prior": testing.example_prior(domain), "fitting": Given()},
@@ -140,7 +142,7 @@ ARGUMENTS = {
         {"norm": 1.5},
         {"norm": 1.5, "noise_sd": 0.4, "restarts": True},
     ],
-    BoundedNoise: lambda domain: [{"squared_norm": 2.0}],
+    BoundedNoise: lambda domain: [{"squared_norm": 2.0}, {"squared_norm": 2.0, "gain": 3.0}],
     GrowingTruncation: lambda domain: [
         {"norm": 1.0, "moment": 2.0},
         {"norm": 1.0, "moment": 2.0, "alpha": 0.4, "constants": "theory"},

@@ -115,9 +115,8 @@ def test_the_theory_of_a2_has_the_papers_constants():
     assert defence.anchor.defence.half_width == pytest.approx(L_A, rel=1e-12)
     # The acting plateau is in prior standard deviations.
     assert defence.half_width * math.sqrt(kappa) == pytest.approx(L_R, rel=1e-12)
-    # Lemma D.5: the lies move the anchor's mean, which is the centre, by at most this.
-    C_w = math.sqrt(2) * C_1 / noise
-    deviation = C_w * math.sqrt(corruptions) * math.sqrt(kappa)
+    # The centre is within one band of f, the clean mean within the other; in prior deviations.
+    deviation = beta_A + base
     width = learner.confidence
     assert (width.base, width.corruptions) == (FiniteUnion(36, delta / 3), corruptions)
     assert width.deviation == pytest.approx(deviation, rel=1e-12)

@@ -55,23 +55,25 @@ class Enlarged:
     base:
         sqrt(beta'_t), the width without corruptions.
     corruptions:
-        T_c, an assumed bound on how many observations are corrupted; ``"distrusted"`` takes the
-        number outside the plateau.
+        T_c, an assumed bound on how many observations are corrupted, of which no more can be among
+        the first n than n; ``"distrusted"`` takes the number outside the plateau.
     norm:
         sqrt(B_f): |f| <= norm sqrt(kappa).
     variance:
         Whether to multiply by Psi(T_c); the paper's "ideal" rates leave it out.
-
     deviation:
-        A bound on |g - mu| between the centre and the posterior mean of the clean rows, in units of
-        f; ``None`` takes (norm + base) sqrt(kappa), which bounds it for a centre at the prior mean.
+        Delta, a bound on |g - mu| between the centre and the posterior mean of the clean rows, in
+        prior standard deviations sqrt(kappa). ``None`` takes norm + base, which bounds it in this
+        round for a centre at the prior mean (Lemma D.1); Algorithms 1 and 2 take what bounds it in
+        all T rounds, norm + the base of round T.
 
     Guarantee
     ---------
     If all clean residuals are inside the plateau, at most T_c observations are corrupted and the
     base width holds for the clean rows, f lies in the band (Lemmas D.5, D.7, D.11). With T_c = 0,
     or before the first observation, it is the base width. A counted T_c is not a bound, so
-    ``"distrusted"`` has no guarantee.
+    ``"distrusted"`` has no guarantee. The noise is the prior's: a row that was told with less of it
+    may be corrupted to greater effect.
 
     Raises
     ------
@@ -96,17 +98,15 @@ class Enlarged:
                 "Plateau, AdaptivePlateau or Anchored, or corruptions=0."
             )
         count = self.corruptions
-        corruptions = float(posterior.distrusted if count == "distrusted" else count)
-        if corruptions == 0.0 or posterior.n == 0:
+        corruptions = posterior.distrusted if count == "distrusted" else min(count, posterior.n)
+        if corruptions == 0:
             return base
         noise, kappa = posterior.prior.noise, posterior.kappa
         shape = float(np.min(stance.plateau.shape))
         if stance.plateau.unit == "noise":
             shape *= math.sqrt(noise)
         half_width = float(np.max(stance.plateau.half_width))
-        deviation = self.deviation
-        if deviation is None:
-            deviation = (self.norm + base) * math.sqrt(kappa)
-        C_w = influence(half_width, shape, noise, deviation)
+        deviation = self.norm + base if self.deviation is None else self.deviation
+        C_w = influence(half_width, shape, noise, deviation * math.sqrt(kappa))
         factor = psi(corruptions, kappa, noise) if self.variance else 1.0
         return min((base + C_w * math.sqrt(corruptions)) * factor, _WIDEST)

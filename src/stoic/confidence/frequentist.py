@@ -59,28 +59,49 @@ class SelfNormalised:
 class BoundedNoise:
     """sqrt(2 B_f + 300 gamma_t ln^3(t / delta)): Theorem 3 of [Srinivas2010]_.
 
-    gamma_t is the information gain of the observations so far.
-
     Parameters
     ----------
     squared_norm:
         B_f >= ||f||_k^2.
     delta:
         Failure probability.
+    gain:
+        gamma_T, the maximum information gain of all rounds together, such as
+        :func:`stoic.posteriors.information_bounds` encloses. ``None`` takes the information gain of
+        the observations so far.
 
     Guarantee
     ---------
     If ||f||_k^2 <= B_f and the noise is bounded by the prior's standard deviation, the regret bound
-    of Theorem 3 holds with probability 1 - delta, with the *maximum* information gain; the one of
-    the points chosen is what is observable. :class:`SelfNormalised` is much tighter.
+    of Theorem 3 holds with probability 1 - delta, with the *maximum* information gain, ``gain``.
+    The one of the points chosen is what is observable; behind a defence that raises the noise of
+    rows it may be less than that of the clean rows. :class:`SelfNormalised` is much tighter.
     """
 
     squared_norm: float
     delta: float = 0.1
+    gain: float | None = None
 
     def __post_init__(self) -> None:
         check_delta(self.delta)
+        if self.gain is not None and not (self.gain >= 0.0 and math.isfinite(self.gain)):
+            raise ValueError(f"A maximum information gain is a number >= 0, got {self.gain!r}.")
+
+    def at(self, t: int) -> float:
+        """The width in round ``t``, whatever the posterior.
+
+        Raises
+        ------
+        ValueError
+            Without a ``gain``: what will be observed is not known in advance.
+        """
+        if self.gain is None:
+            raise ValueError("BoundedNoise is not known in advance without gain=, gamma_T.")
+        return self._given(self.gain, t)
+
+    def _given(self, gain: float, t: int) -> float:
+        logarithm = max(math.log(t / self.delta), 0.0)
+        return math.sqrt(2.0 * self.squared_norm + 300.0 * gain * logarithm**3)
 
     def __call__(self, posterior: Posterior, t: int) -> float:
-        logarithm = max(math.log(t / self.delta), 0.0)
-        return math.sqrt(2.0 * self.squared_norm + 300.0 * posterior.information * logarithm**3)
+        return self._given(posterior.information if self.gain is None else self.gain, t)

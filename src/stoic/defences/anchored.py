@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -14,6 +14,34 @@ from stoic.domains import Domain
 from stoic.posteriors.base import Model, Posterior, Stance
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, median_and_mad
+
+
+class Width(Protocol):
+    """As in :class:`stoic.confidence.base.Confidence`: a multiple of the posterior deviation."""
+
+    def __call__(self, posterior: Posterior, t: int) -> float: ...
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Reach:
+    """L_R,t(x) = width_t std_A(x) + slack: the adaptive half-width of appendix D.5.1.
+
+    It is narrow where the anchor is certain. Its largest value is the constant of Algorithm 2.
+
+    Parameters
+    ----------
+    width:
+        From the anchor's posterior to sqrt(beta_A) Psi(T_c): a width that allows for corruptions.
+    slack:
+        N_T, what the noise adds, in units of the defence's ``scale``.
+    """
+
+    width: Width
+    slack: float
+
+    def __post_init__(self) -> None:
+        if not self.slack >= 0.0:
+            raise ValueError(f"The slack of a half-width is at least 0, got {self.slack!r}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +59,7 @@ class Anchored(Defence):
     anchor:
         The anchor model, usually a Gaussian process with a plateau of fixed centre.
     half_width:
-        L_R, in units of ``scale``.
+        L_R, in units of ``scale``, or a :class:`Reach`, which differs from row to row.
     shape:
         c, in units of f (times ``scale``) or of the noise's standard deviation, see ``unit``.
     unit:
@@ -51,15 +79,15 @@ class Anchored(Defence):
 
     Guarantee
     ---------
-    With L_R = sqrt(beta_A kappa) Psi(T_c) + N_T(delta/3) and the enlarged width
-    (:class:`stoic.confidence.enlarged.Enlarged`), UCB has sublinear regret with up to O(T^(1/7))
+    With L_R = sqrt(beta_A kappa) Psi(T_c) + N_T(delta/3), or a :class:`Reach`, and the enlarged
+    width (:class:`stoic.confidence.enlarged.Enlarged`), UCB has sublinear regret with O(T^(1/7))
     corruptions of any size ([Ezzerg2026]_, Theorem 4.3). The defaults here are the practical ones:
     half-widths in units of a robust scale, hyperparameters fitted. Then only the bounded influence
     of each single observation, given the centre, is certain.
     """
 
     anchor: Model
-    half_width: float = 1.0
+    half_width: float | Reach = 1.0
     shape: float = 1.0
     unit: Literal["scale", "noise"] = "noise"
     scale: Scale = median_and_mad
@@ -82,35 +110,46 @@ class Anchored(Defence):
         n = len(observations)
         known = observations.until(n - 1) if n > 1 else observations
         anchor = self.anchor(domain, known, None if earlier is None else earlier.anchor)
-        centre = anchor.predict(observations.x)[0] if n else np.empty(0)
+        centre, std = anchor.predict(observations.x) if n else (np.empty(0), np.empty(0))
         g = np.asarray(confirmed(domain, observations, centre, self.place))
-        return self._about(g, self.scale(domain, observations)[1], self._widen(known), anchor)
+        scale = self.scale(domain, observations)[1]
+        half_width = self._half_width(anchor, std, scale) * self._widen(known)
+        return self._about(g, scale, half_width, anchor)
 
     def _one_by_one(
         self, domain: Domain, observations: Observations, earlier: Settled | None
     ) -> Settled:
         rows = 0 if earlier is None else len(np.asarray(earlier.plateau.centre))
         anchor: Posterior | None = None if earlier is None else earlier.anchor
-        centres, scales, factors = [], [], []
+        centres, scales, half_widths = [], [], []
         for row in range(rows, len(observations)):
             known = observations.until(row)
             anchor = self.anchor(domain, known, anchor)
-            centres.append(float(anchor.predict(observations.x[[row]])[0][0]))
+            mean, std = anchor.predict(observations.x[[row]])
+            centres.append(mean.item())
             scales.append(self.scale(domain, known)[1])
-            factors.append(self._widen(known))
+            half_width = self._half_width(anchor, std, scales[-1]) * self._widen(known)
+            half_widths.append(float(np.max(half_width)))
         if anchor is None:
             anchor = self.anchor(domain, observations, None)
-        settled = self._about(np.array(centres), np.array(scales), np.array(factors), anchor)
+        settled = self._about(np.array(centres), np.array(scales), np.array(half_widths), anchor)
         return settled if earlier is None else earlier.followed_by(settled)
 
     def _widen(self, known: Observations) -> float:
         return small_sample_factor(known) if self.small_sample else 1.0
 
+    def _half_width(self, anchor: Posterior, std: Array, scale: float) -> float | Array:
+        """L_R in units of f where the anchor has the deviation ``std`` (m,)."""
+        if isinstance(self.half_width, Reach):
+            width = self.half_width.width(anchor, anchor.n + 1)
+            return width * std + self.half_width.slack * scale
+        return self.half_width * scale
+
     def _about(
-        self, centre: Array, scale: float | Array, factor: float | Array, anchor: Posterior
+        self, centre: Array, scale: float | Array, half_width: float | Array, anchor: Posterior
     ) -> Settled:
         plateau = Plateau(
-            self.half_width * scale * factor,
+            half_width,
             self.shape * (scale / scale if self.unit == "noise" else scale),
             centre,
             "noise" if self.unit == "noise" else "value",

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
-from stoic.confidence import Confidence, Enlarged, Schedule, influence, psi
+from stoic.confidence import BoundedNoise, Confidence, Enlarged, Schedule, influence, psi
 from stoic.defences import AdaptivePlateau, Anchored, LeaveOneOut, Plateau
+from stoic.defences.anchored import Reach
 from stoic.defences.leave_one_out import AsSettled
-from stoic.domains import Domain
+from stoic.domains import Domain, Finite
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
+from stoic.posteriors import information_bounds
 from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, median_and_mad_in_space
 from stoic.recipes.parts import Seed, check_prior, family, kappa_and_noise, policy, union
 
 Constants = Literal["practice", "theory"]
+Assumption = Literal["draw", "norm"]
+
+
+@runtime_checkable
+class Foreseen(Protocol):
+    """A width that is known in advance."""
+
+    def at(self, t: int) -> float:
+        """The width in round ``t``, whatever the posterior."""
 
 
 def fc_rcgp_ucb(
@@ -32,6 +43,8 @@ def fc_rcgp_ucb(
     horizon: int = 100,
     delta: float = 0.1,
     norm: float = 1.0,
+    assumption: Assumption = "draw",
+    gain: float | None = None,
     scale: Scale = median_and_mad_in_space,
     initial: int = 0,
     retries: int | None = None,
@@ -49,14 +62,22 @@ def fc_rcgp_ucb(
         As in every recipe.
     constants:
         ``"practice"``: the width max(1, 1.7 sqrt(2 ln(t + 2))), without T_c. ``"theory"``: the
-        half-width L_T = norm sqrt(kappa) + sigma sqrt(2 ln(3 T / delta)) and the enlarged width.
+        half-width L_T = norm sqrt(kappa) + N_T(delta / 3) and the enlarged width.
     half_width, shape, unit:
         The plateau; ``unit="noise"`` gives the shape in noise standard deviations.
     confidence:
         The width without enlargement, instead of the default.
     corruptions, horizon, delta, norm:
-        T_c, T, delta and sqrt(B_f) of the theory. On a ``Box`` its base width is ``CompactUnion``
-        with a = b = 1 and the longest side; give a ``confidence`` for other constants.
+        T_c, T, delta and sqrt(B_f) of the theory; |f - mean| <= norm sqrt(kappa).
+        ``"distrusted"`` estimates T_c by the number of results outside the plateau.
+    assumption, gain:
+        What the theory assumes of f. ``"draw"`` from the prior, with Gaussian noise (cases 1 and
+        2): the base width is ``FiniteUnion(N, delta / 3)``, on a ``Box`` ``CompactUnion`` with
+        a = b = 1 and the longest side (give a ``confidence`` for other constants), and
+        N_T(delta / 3) = sigma sqrt(2 ln(3 T / delta)). Of bounded ``"norm"``, with noise within
+        sigma (case 3): the base width is ``BoundedNoise(norm^2, delta / 3, gain)`` with the maximum
+        information gain gamma_T, and N_T = sigma. On a finite domain with a given prior ``gain`` is
+        an upper bound on gamma_T unless it is given.
     scale:
         How results are standardised. The default gives each neighbourhood one vote; the paper's
         ``mean_and_sd`` is wrecked by one outlier.
@@ -74,7 +95,7 @@ def fc_rcgp_ucb(
     theory = constants == "theory"
     kappa, noise = kappa_and_noise(domain, prior)
     if half_width is None:
-        bound = noise_bound(horizon, delta / 3.0, noise)
+        bound = noise_bound(horizon, delta / 3.0, noise, bounded=assumption == "norm")
         half_width = norm + bound / math.sqrt(kappa) if theory else 3.0
     defence: Plateau | AdaptivePlateau
     if prior is None:
@@ -86,7 +107,11 @@ def fc_rcgp_ucb(
     else:
         defence = _fixed_plateau(prior, kappa, half_width, shape, unit)
     model = GaussianProcess(prior or family(domain), defence, _fitting(prior, scale))
-    width = _width(domain, confidence, theory, corruptions, delta, norm)
+    if confidence is None:
+        confidence = Schedule()
+        if theory:
+            confidence = _base(domain, prior, assumption, horizon, delta, norm, gain)
+    width = _enlarged(confidence, corruptions, norm)
     return Learner(domain, model, width, policy(initial, retries), seed)
 
 
@@ -97,7 +122,7 @@ def a2_rcgp_ucb(
     constants: Constants = "practice",
     anchor_half_width: float | None = None,
     anchor_shape: float | None = None,
-    half_width: float | None = None,
+    half_width: float | Literal["anchor"] | None = None,
     shape: float = 0.25,
     unit: Literal["scale", "noise"] = "scale",
     prequential: bool = False,
@@ -108,6 +133,8 @@ def a2_rcgp_ucb(
     horizon: int = 100,
     delta: float = 0.1,
     norm: float = 1.0,
+    assumption: Assumption = "draw",
+    gain: float | None = None,
     scale: Scale = median_and_mad_in_space,
     initial: int = 0,
     retries: int | None = None,
@@ -123,7 +150,9 @@ def a2_rcgp_ucb(
     anchor_half_width, anchor_shape, half_width, shape:
         L_A and c_A of the anchor, L_R and c_R of the acting model; c_A is c_R by default. An anchor
         that forgets more slowly (a larger c_A) comes to believe results that agree with each other
-        however far they are from the centre.
+        however far they are from the centre. ``half_width="anchor"``, with the theory's constants:
+        the adaptive L_R,t(x) = sqrt(beta_A,t) Psi(T_c) std_A(x) + N_T(delta / 3) of appendix D.5.1,
+        which is at most the constant of Algorithm 2 and can do with an estimated T_c.
     prequential:
         Weigh each observation once, by the anchor as it stood before it.
     small_sample:
@@ -139,6 +168,11 @@ def a2_rcgp_ucb(
     With a given prior and ``constants="theory"``: Theorem 4.3 of [Ezzerg2026]_, sublinear regret
     for T_c = O(T^(1/7)). In practice mode and with fitted hyperparameters, only the influence of
     each observation on the acting model is bounded, given the centre.
+
+    Lemma D.25 bounds the distance Delta between a row's centre and the clean posterior mean as if
+    both rested on the same rows. They do not: the centre stays what the anchor said before the row
+    (or without the newest row). What holds whenever both bands do is
+    Delta <= (sqrt(beta_A,T) Psi(T_c) + sqrt(beta'_T)) sqrt(kappa), through f, and this is used.
     """
     _check(constants, unit, corruptions, horizon, delta)
     check_prior(domain, prior)
@@ -147,20 +181,31 @@ def a2_rcgp_ucb(
         anchor_shape = shape
     kappa, noise = kappa_and_noise(domain, prior)
     sd = math.sqrt(kappa)
-    bound = noise_bound(horizon, delta / 3.0, noise) / sd
+    bound = noise_bound(horizon, delta / 3.0, noise, bounded=assumption == "norm") / sd
     if anchor_half_width is None:
         anchor_half_width = norm + bound if theory else 3.0
+    if half_width == "anchor" and not theory:
+        raise ValueError("half_width='anchor' is made of the theory's constants: set constants.")
     deviation: float | None = None
-    if half_width is None:
-        half_width = 1.0
-        if theory:  # Algorithm 2, line 5: sqrt(beta_A kappa) Psi(T_c) + N_T(delta / 3)
-            count = 0.0 if corruptions == "distrusted" else float(corruptions)
-            base = union(domain, delta).at(horizon)
+    reach: float | Reach
+    if not theory:
+        base: Confidence = confidence or Schedule()
+        reach = 1.0 if half_width is None or half_width == "anchor" else half_width
+    else:
+        base = confidence or _base(domain, prior, assumption, horizon, delta, norm, gain)
+        if half_width is None or half_width == "anchor":
+            last = _last(base, horizon)
             c = anchor_shape * (math.sqrt(noise) if unit == "noise" else sd)
-            C_w = influence(anchor_half_width * sd, c, noise, (norm + base) * sd)
-            half_width = (base + C_w * math.sqrt(count)) * psi(count, kappa, noise) + bound
-            # The centre is the anchor's mean: Lemma D.5 bounds how far the lies move it.
-            deviation = C_w * math.sqrt(count) * sd
+            count = 0.0 if corruptions == "distrusted" else float(corruptions)
+            # Algorithm 2, lines 3 to 5: C_w,A; sqrt(beta_A,T) Psi(T_c); L_R
+            C_w = influence(anchor_half_width * sd, c, noise, (norm + last) * sd)
+            furthest = (last + C_w * math.sqrt(count)) * psi(count, kappa, noise)
+            reach = furthest + bound
+            if half_width == "anchor":
+                reach = Reach(_enlarged(base, corruptions, norm), bound)
+            deviation = furthest + last
+        else:
+            reach = half_width
     fitting = _fitting(prior, scale)
     anchor_defence: Plateau | AdaptivePlateau
     if prior is None:
@@ -172,7 +217,7 @@ def a2_rcgp_ucb(
     anchor = GaussianProcess(prior or family(domain), anchor_defence, fitting)
     defence = Anchored(
         anchor,
-        half_width,
+        reach,
         shape,
         unit,
         scale if prior is None else _prior_scale(prior, kappa),
@@ -181,7 +226,7 @@ def a2_rcgp_ucb(
         prequential=prequential,
     )
     model = GaussianProcess(prior or family(domain), defence, fitting)
-    width = _width(domain, confidence, theory, corruptions, delta, norm, deviation)
+    width = _enlarged(base, corruptions, norm, deviation)
     return Learner(domain, model, width, policy(initial, retries), seed)
 
 
@@ -227,9 +272,12 @@ def loo_gp_ucb(
     return Learner(domain, model, confidence or Schedule(), policy(initial, retries), seed)
 
 
-def noise_bound(horizon: int, delta: float, noise: float) -> float:
-    """N_T(delta) = sigma sqrt(2 ln(T / delta)), appendix D.2 of [Ezzerg2026]_."""
-    return math.sqrt(2.0 * noise * math.log(horizon / delta))
+def noise_bound(horizon: int, delta: float, noise: float, *, bounded: bool = False) -> float:
+    """N_T(delta) of appendix D.2 of [Ezzerg2026]_: the noise of T rounds is within it.
+
+    sigma sqrt(2 ln(T / delta)) for Gaussian noise, sigma for noise that is bounded by sigma.
+    """
+    return math.sqrt(noise if bounded else 2.0 * noise * math.log(horizon / delta))
 
 
 def _check(
@@ -273,16 +321,48 @@ def _fitting(prior: Prior | None, scale: Scale) -> Fitting | Given:
     return Fitting(scale=scale) if prior is None else Given()
 
 
-def _width(
+def _base(
     domain: Domain,
-    confidence: Confidence | None,
-    theory: bool,
-    corruptions: float | Literal["distrusted"],
+    prior: Prior | None,
+    assumption: Assumption,
+    horizon: int,
     delta: float,
+    norm: float,
+    gain: float | None,
+) -> Confidence:
+    """sqrt(beta'_t(delta / 3)) of appendix D.2, in its three cases."""
+    if assumption == "draw":
+        return union(domain, delta)
+    if assumption != "norm":
+        raise ValueError(f"assumption is 'draw' or 'norm', got {assumption!r}.")
+    if gain is None:
+        if prior is None or not isinstance(domain, Finite):
+            raise ValueError(
+                "assumption='norm' needs gain=, a bound on the maximum information gain of all "
+                f"rounds; it is known for a given prior on a finite domain, got {domain!r}."
+            )
+        gain = information_bounds(prior, domain, horizon).upper
+    return BoundedNoise(norm**2, delta / 3.0, gain)
+
+
+def _last(base: Confidence, horizon: int) -> float:
+    """The base width in the last round."""
+    if not isinstance(base, Foreseen):
+        raise ValueError(
+            "The theory's half-width is made of the width of the last round, which "
+            f"{type(base).__name__} does not know in advance: use FiniteUnion, CompactUnion or "
+            "BoundedNoise with its gain, or give a half_width."
+        )
+    return base.at(horizon)
+
+
+def _enlarged(
+    base: Confidence,
+    corruptions: float | Literal["distrusted"],
     norm: float,
     deviation: float | None = None,
 ) -> Confidence:
-    base = confidence or (union(domain, delta) if theory else Schedule())
+    """The base width, or what T_c corruptions make of it."""
     if corruptions == 0:
         return base
     return Enlarged(base, corruptions, norm, deviation=deviation)
