@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from stoic.adversaries import Clairvoyant, Frequency, Ledger, Replace, Round
+from stoic.adversaries import Always, Clairvoyant, Frequency, Ledger, Replace, Round
 from stoic.adversaries.base import NoAttack, same
 from stoic.adversaries.frequency import APPENDIX, CODE, SETTINGS, TEXT
 from stoic.problems import forrester, mccormick
@@ -66,6 +66,13 @@ def test_replace_tells_anything_at_its_rounds(lie):
     x = np.zeros(1)
     assert same(attack.rewrite(seen(x, 0.5, 3)), lie)
     assert attack.rewrite(seen(x, 0.5, 4)) == 0.5
+
+
+@pytest.mark.parametrize("told", [-2.0, -1000.0, math.inf, math.nan])
+def test_always_tells_the_same_whatever_was_asked(told):
+    attack = Always(told)
+    for t, x in enumerate(np.linspace(0.0, 1.0, 5), start=1):
+        assert same(attack.rewrite(seen(np.array([x]), 0.5 + x, t)), told)
 
 
 def test_no_attack_tells_what_was_observed():

@@ -3,7 +3,7 @@
 from stoic.adversaries.base import Adversary, Attack, NoAttack, Round
 from stoic.adversaries.budgets import Budget, Frequency, Ledger, Magnitude, Unlimited, cube_root
 from stoic.adversaries.corruption import Clipping, Flip, Later, Subtraction, TopK
-from stoic.adversaries.frequency import Clairvoyant, ClairvoyantSetting, Replace
+from stoic.adversaries.frequency import Always, Clairvoyant, ClairvoyantSetting, Replace
 from stoic.adversaries.inputs import (
     GaussianMove,
     LowestBound,
@@ -28,6 +28,7 @@ ATTACKS: tuple[type[Attack], ...] = (
     NoAttack,
     Clairvoyant,
     Replace,
+    Always,
     Clipping,
     Subtraction,
     TopK,
@@ -48,6 +49,7 @@ __all__ = [
     "NOISES",
     "PERTURBATIONS",
     "Adversary",
+    "Always",
     "Attack",
     "Budget",
     "Clairvoyant",

@@ -72,6 +72,26 @@ class Replace(Attack):
 
 
 @dataclass(frozen=True, slots=True)
+class Always(Attack):
+    """Replaces every result by the same value, whatever was asked [Ezzerg2026]_ (section 5.4).
+
+    A crash that is reported as a number, or a reward that is spuriously low (section 5.5). It wants
+    *every* round, so it spends as early as its budget allows.
+
+    Attributes
+    ----------
+    told:
+        What is told instead, in the units of f; any float, nan and infinities included.
+    """
+
+    told: float
+
+    def rewrite(self, seen: Round) -> float:
+        """``told``."""
+        return self.told
+
+
+@dataclass(frozen=True, slots=True)
 class ClairvoyantSetting:
     """One published version of the clairvoyant adversary, to be aimed at an optimum.
 

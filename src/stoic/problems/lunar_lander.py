@@ -1,0 +1,119 @@
+"""Landing on the moon with a linear policy, simulated by gymnasium: 36 parameters.
+
+The task of [Ezzerg2026]_, section 5.5. The environment is LunarLander-v3 [Towers2024]_: eight
+numbers are observed, four engines may be fired (none, left, main, right).
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from stoic.data import Array
+from stoic.domains import Box
+
+STATES, ACTIONS = 8, 4
+DIM = ACTIONS * (STATES + 1)
+BOUND = 2.0
+
+
+def landing(x: Array, seed: int, steps: int = 1000) -> float:
+    """The return of one episode: the sum of its rewards.
+
+    The policy fires the engine k with the largest w_k' s + b_k (ties: the lowest). ``x`` (36,)
+    holds the rows (w_k, b_k) one after another: [Ezzerg2026]_ gives the number of parameters, and
+    this is the linear policy that has it.
+
+    Parameters
+    ----------
+    x:
+        The parameters, shape (36,).
+    seed:
+        Of the moon's surface, the first push and the engines: the same seed is the same episode.
+    steps:
+        It ends then, if the lander has neither crashed nor left nor come to rest.
+
+    Raises
+    ------
+    ValueError
+        Unless ``x`` is 36 finite numbers.
+    ImportError
+        If gymnasium is missing; it comes with the extra ``problems``.
+    """
+    parameters = np.asarray(x, dtype=np.float64)
+    if parameters.shape != (DIM,) or not np.isfinite(parameters).all():
+        raise ValueError(
+            f"A policy is {DIM} finite numbers, got shape {parameters.shape} with "
+            f"{np.count_nonzero(~np.isfinite(parameters))} that are not finite."
+        )
+    table = parameters.reshape(ACTIONS, STATES + 1)
+    weights, offsets = np.ascontiguousarray(table[:, :STATES]), table[:, STATES].copy()
+    simulator = _simulator()
+    state, _ = simulator.reset(seed=seed)
+    total = 0.0
+    for _ in range(steps):
+        action = int((weights @ state + offsets).argmax())
+        state, reward, ended, _, _ = simulator.step(action)
+        total += float(reward)
+        if ended:
+            break
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class LunarLander:
+    """The mean return of a linear policy over a few episodes, on [-2, 2]^36.
+
+    Returns are about 200 for a soft landing, -100 to -500 for most policies, and below -1000 for
+    those that take off for good. f is the expected return.
+
+    Parameters
+    ----------
+    episodes:
+        How many a result is the mean of.
+    steps:
+        The longest an episode lasts.
+    """
+
+    episodes: int = 4
+    steps: int = 1000
+    domain: Box = field(
+        default_factory=lambda: Box(np.full(DIM, -BOUND), np.full(DIM, BOUND)), init=False
+    )
+    name = "lunar-lander"
+
+    def __post_init__(self) -> None:
+        if self.episodes < 1 or self.steps < 1:
+            raise ValueError(
+                "A result needs at least one episode of one step, got "
+                f"episodes={self.episodes}, steps={self.steps}."
+            )
+
+    def run(self, x: Array, seed: int) -> float:
+        """The mean over episodes whose seeds are drawn from ``seed``."""
+        rng = np.random.default_rng(seed)
+        starts = rng.integers(2**31, size=self.episodes).tolist()
+        return float(np.mean([landing(x, start, self.steps) for start in starts]))
+
+
+@cache
+def _simulator() -> Any:
+    """One simulator a process, without the wrappers that check every step: a third of the time."""
+    try:
+        with warnings.catch_warnings():
+            # Box2D's types lack a __module__; turned into an error, that ends the process.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            module = import_module("gymnasium.envs.box2d.lunar_lander")
+    except Exception as error:  # gymnasium has an error of its own for a missing Box2D
+        if not (isinstance(error, ImportError) or type(error).__name__ == "DependencyNotInstalled"):
+            raise
+        raise ImportError(
+            "LunarLander needs gymnasium with Box2D, which is not installed: "
+            "pip install 'stoic[problems]'."
+        ) from error
+    return module.LunarLander()
