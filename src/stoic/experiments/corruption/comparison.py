@@ -28,9 +28,10 @@ for that: on the first draw the bound ends at 1.90, and the second best arm, wor
 for ever. The theory's enlargement, ten times as large, suffices. When the attack comes later, x*
 has been played too often to be moved so far.
 
-*RGP-PE on f1 with C = 100.* Under Top-3 and Top-5 x* is lost in one or two of 10 trials, as in two of
-the paper's on Robot3D. There the whole budget falls on the 32 plays that x* has in the sixth epoch,
-which moves its mean by 3.0, and the width 4 + 0.1 C / u^(1/2) of u > 1,000 plays allows for 0.8.
+*RGP-PE on f1 with C = 100.* Under Top-3 and Top-5 x* is lost in one or two of 10 trials, as in
+two of the paper's on Robot3D. There the whole budget falls on the 32 plays that x* has in the sixth
+epoch, which moves its mean by 3.0, and the width 4 + 0.1 C / u^(1/2) of u > 1,000 plays allows for
+0.8.
 
 *GP-UCB on Robot3D.* Under Top-3 and Top-5 its regret is linear for a time and then flattens. The
 lies are spent within the first 6,000 rounds, and its width 2 sqrt(ln t) grows until x* is tried
