@@ -183,7 +183,7 @@ ARGUMENTS = {
     ],
     Initial: lambda domain: [{"then": UCB(), "n": 4}, {"then": Initial(UCB(), 2), "n": 40}],
     UCB: lambda domain: [{}, {"retries": 1}],
-    ExpectedImprovement: lambda domain: [{}, {"retries": 1}],
+    ExpectedImprovement: lambda domain: [{}, {"widened": True, "retries": 1}],
     Clairvoyant: lambda domain: [
         {
             "optimum": domain.sample(1, np.random.default_rng(5))[0],

@@ -169,7 +169,7 @@ def test_a_place_that_is_never_believed_is_given_up_after_its_retries():
     prior = Prior(Scaled(Matern52(1.0), 4.0), 0.01, 0.0)
     visits = {}
     for retries in (None, 2):
-        agent = learner(GRID, Plateau(4.0, 0.5, 0.0), ExpectedImprovement(retries), prior)
+        agent = learner(GRID, Plateau(4.0, 0.5, 0.0), ExpectedImprovement(retries=retries), prior)
         asked = []
         for _ in range(60):
             choice = agent.ask()
@@ -179,8 +179,39 @@ def test_a_place_that_is_never_believed_is_given_up_after_its_retries():
     assert visits[None].max() > 10
     assert visits[2].max() <= 3
     with pytest.raises(ValueError, match="count >= 0"):
-        ExpectedImprovement(-1)
+        ExpectedImprovement(retries=-1)
 
 
 def test_it_keeps_the_promises_of_a_policy():
     testing.check_policy(ExpectedImprovement())
+
+
+def test_widened_the_deviation_is_multiplied_by_the_width():
+    rng = np.random.default_rng(0)
+    agent = learner(BOX, policy=ExpectedImprovement(widened=True))
+    agent.tell(BOX.sample(5, rng), rng.standard_normal(5))
+    posterior, x = agent.posterior, BOX.sample(20, rng)
+    mean, std = posterior.predict(x)
+    surface = LogImprovement(posterior, float(mean.max()), 2.5)
+    z = (mean - mean.max()) / (2.5 * std)
+    plain = 2.5 * std * (stats.norm.pdf(z) + z * stats.norm.cdf(z))
+    assert_allclose(np.exp(surface(x)), plain, rtol=1e-7)
+    numeric = (surface(x + 1e-6) - surface(x - 1e-6)) / 2e-6
+    slopes = surface.with_gradient(x)[1][:, 0]
+    assert_allclose(slopes, numeric, rtol=1e-4, atol=1e-4 * np.abs(slopes).max())
+    # The learner's width is 2: its choice is the argmax over a grid, up to the grid's spacing.
+    incumbent = float(posterior.predict(agent.observations.x)[0].max())
+    surface = LogImprovement(posterior, incumbent, 2.0)
+    choice = agent.ask()
+    assert surface(choice.x[None])[0] >= surface(BOX.grid(401).points).max() - 1e-6
+
+
+def test_widened_it_does_not_settle_where_plain_it_does():
+    # Results say that one place is good; elsewhere is uncertain, and a little less promising.
+    prior = Prior(Scaled(Matern52(0.8), 1.0), 0.01, 0.0)
+    asked = {}
+    for widened in (False, True):
+        agent = learner(GRID, policy=ExpectedImprovement(widened=widened), prior=prior)
+        agent.tell(GRID.points[[10, 11, 12]], [1.9, 2.0, 1.9])
+        asked[widened] = [choice.arm for choice in agent.ask(3)]
+    assert max(abs(arm - 11) for arm in asked[True]) > max(abs(arm - 11) for arm in asked[False])

@@ -167,6 +167,11 @@ def _a2_ei(domain: Domain, threat: Threat, seed: int) -> Player:
     return Learner(domain, a2.model, a2.confidence, ExpectedImprovement(), seed)
 
 
+def _a2_wide(domain: Domain, threat: Threat, seed: int) -> Player:
+    a2 = recipes.a2_rcgp_ucb(domain)
+    return Learner(domain, a2.model, a2.confidence, ExpectedImprovement(widened=True), seed)
+
+
 def _relevance(domain: Domain, threat: Threat, seed: int) -> Player:
     return RelevancePursuit(domain, seed)
 
@@ -192,6 +197,7 @@ A2_NOISE = Method("A2-RCGP-UCB, c = 1 noise sd", _a2_noise, PURPLE, ":")
 STUDENT = Method("Student-t process UCB", _student, ORANGE)
 DIAGNOSTICS = Method("Diagnostics GP-UCB", _diagnostics, SKY)
 A2_EI = Method("A2-RCGP, expected improvement", _a2_ei, VERMILION, ":")
+A2_WIDE = Method("A2-RCGP, widened improvement", _a2_wide, VERMILION, "-.")
 # BoTorch's; it takes seconds a round.
 RELEVANCE = Method("relevance pursuit UCB", _relevance, YELLOW, extra="botorch")
 
@@ -209,6 +215,7 @@ METHODS: tuple[Method, ...] = (
     STUDENT,
     DIAGNOSTICS,
     A2_EI,
+    A2_WIDE,
     RELEVANCE,
     RANDOM,
 )

@@ -43,7 +43,7 @@ def log_improvement(z: Array) -> tuple[Array, Array, Array]:
 
 
 class LogImprovement(NamedTuple):
-    """The surface log E max(f - incumbent, 0) = log std + log h((mean - incumbent) / std).
+    """The surface log E max(f - incumbent, 0) = log s + log h((mean - incumbent) / s).
 
     Attributes
     ----------
@@ -51,22 +51,26 @@ class LogImprovement(NamedTuple):
         What is believed of f.
     incumbent:
         What is to be improved on, in units of f.
+    factor:
+        s is the posterior standard deviation times this.
     """
 
     posterior: Posterior
     incumbent: float
+    factor: float = 1.0
 
     def _height(self, mean: Array, std: Array) -> tuple[Array, Array, Array]:
         """The height and its derivatives in mean and std, all (m,)."""
         least = _LEAST * self.posterior.kappa**0.5
-        s = np.maximum(std, least)
+        s = self.factor * np.maximum(std, least)
         with np.errstate(over="ignore"):
             z = np.clip((mean - self.incumbent) / s, -_LIMIT, _LIMIT)
         value, by_cdf, by_pdf = log_improvement(z)
         free = np.abs(z) < _LIMIT
         # d/ds (log s + log h(z)) = (1 - z Phi / h) / s = phi / (h s)
         by_mean = np.where(free, by_cdf / s, 0.0)
-        return np.log(s) + value, by_mean, np.where(free & (std > least), by_pdf / s, 0.0)
+        by_std = np.where(free & (std > least), by_pdf * (self.factor / s), 0.0)
+        return np.log(s) + value, by_mean, by_std
 
     def on(self, points: Finite) -> Array:
         return self._height(*self.posterior.on(points))[0]
@@ -87,11 +91,13 @@ class ExpectedImprovement(Policy):
     The incumbent is the best posterior mean among the points with a result that is believed at all
     (trust above 0), never an observed maximum: one lucky or forged result would hold the incumbent
     up for ever, and nothing else would promise an improvement. What is on its way counts as tried,
-    with its mean for a result. Before any result is believed, the incumbent is the prior mean. The
-    width of the band plays no part.
+    with its mean for a result. Before any result is believed, the incumbent is the prior mean.
 
     Parameters
     ----------
+    widened:
+        Whether the standard deviation is multiplied by the width of the band. Without, the width
+        plays no part, and the search is much greedier than by the upper bound.
     retries:
         How often a place is asked again although its results were not believed, as in
         :class:`~stoic.policies.ucb.UCB`.
@@ -104,10 +110,14 @@ class ExpectedImprovement(Policy):
     Guarantee
     ---------
     None. Rates are known without noise, for a given prior and the best observation as the incumbent
-    [Bull2011]_; none of that is so here. With noise, plain expected improvement may settle on a
-    point that is not the best. Against lies it is as good as the posterior mean behind the defence.
+    [Bull2011]_; with noise, for a deviation that is multiplied by a factor that grows and the best
+    posterior mean of the whole domain as the incumbent [Wang2014]_. ``widened`` is near to the
+    latter: its factor is that of the confidence, and its incumbent was tried. Without it, the
+    search may settle on a point that is not the best, and on the Forrester function it does.
+    Against lies it is as good as the posterior mean behind the defence.
     """
 
+    widened: bool = False
     retries: int | None = None
 
     def __post_init__(self) -> None:
@@ -128,7 +138,8 @@ class ExpectedImprovement(Policy):
                 band = band.fantasise(places, None, posterior.prior.mean)
 
         def pick(band: Band) -> Choice:
-            surface = LogImprovement(band.posterior, tried.best_mean(band.posterior))
+            factor = max(band.width, _LEAST) if self.widened else 1.0
+            surface = LogImprovement(band.posterior, tried.best_mean(band.posterior), factor)
             choice = choice_of(view.maximise(surface))
             tried.add(choice)
             return choice
