@@ -91,7 +91,7 @@ from stoic.posteriors.fitting import Fitting, Given
 from stoic.posteriors.levels import FeatureLevel
 from stoic.posteriors.student_t_noise import StudentTNoise
 from stoic.problems import forrester, hosaki
-from stoic.recipes import PHASED, SEQUENTIAL
+from stoic.recipes import MOVED, PHASED, SEQUENTIAL, stable_opt
 
 DOMAINS = testing.example_domains()
 
@@ -389,6 +389,17 @@ def test_a_round_has_its_noise_whatever_was_asked_before(part, k):
 def test_sequential_recipes(recipe, domain, given):
     prior = testing.example_prior(domain) if given else None
     testing.check_learner(lambda: recipe(domain, prior, initial=3, seed=5))
+
+
+@pytest.mark.parametrize("recipe", MOVED)
+@pytest.mark.parametrize("domain", DOMAINS, ids=repr)
+@pytest.mark.parametrize("given", [False, True])
+def test_recipes_against_moves_of_the_input(recipe, domain, given):
+    prior = testing.example_prior(domain) if given else None
+    needed = {"radius": 0.5} if recipe is stable_opt else {}
+    testing.check_learner(
+        lambda: recipe(domain, prior, initial=3, seed=5, candidates=100, **needed)
+    )
 
 
 @pytest.mark.parametrize("recipe", PHASED)

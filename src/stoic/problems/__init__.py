@@ -2,6 +2,7 @@
 
 from stoic.problems.base import Optimum, Problem
 from stoic.problems.draws import KernelSum, f1, gaussian_draw, kernel_sum
+from stoic.problems.polynomial import polynomial
 from stoic.problems.recorded import Records, light_sensors, stocks
 from stoic.problems.robot import robot3d
 from stoic.problems.synthetic import (
@@ -40,6 +41,7 @@ __all__ = [
     "light_sensors",
     "mccormick",
     "peaks",
+    "polynomial",
     "robot3d",
     "stocks",
     "styblinski_tang3",

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from stoic.learner import Learner
 from stoic.recipes.corruption import linear_reduction, rgp_pe, rgp_ucb
 from stoic.recipes.heavy_tails import ata_gp_ucb, mom_gp_ucb, tgp_ucb
+from stoic.recipes.inputs import advers_1, advers_2, advers_g, stable_opt
 from stoic.recipes.outliers import a2_rcgp_ucb, fc_rcgp_ucb, loo_gp_ucb
 from stoic.recipes.plain import gp_ucb
 from stoic.recipes.student_t import diagnostics_gp_ucb, tp_ucb
@@ -31,14 +32,20 @@ SEQUENTIAL: tuple[Callable[..., Learner], ...] = (
     ata_gp_ucb,
     mom_gp_ucb,
 )
+# Against moves of the input: they compare places by how far inputs may move, on any domain.
+MOVED: tuple[Callable[..., Learner], ...] = (advers_1, advers_2, advers_g, stable_opt)
 PHASED: tuple[Callable[..., Learner], ...] = (rgp_pe, linear_reduction)
-RECIPES = (*SEQUENTIAL, *PHASED)
+RECIPES = (*SEQUENTIAL, *MOVED, *PHASED)
 
 __all__ = [
+    "MOVED",
     "PHASED",
     "RECIPES",
     "SEQUENTIAL",
     "a2_rcgp_ucb",
+    "advers_1",
+    "advers_2",
+    "advers_g",
     "ata_gp_ucb",
     "diagnostics_gp_ucb",
     "fc_rcgp_ucb",
@@ -48,6 +55,7 @@ __all__ = [
     "mom_gp_ucb",
     "rgp_pe",
     "rgp_ucb",
+    "stable_opt",
     "tgp_ucb",
     "tp_ucb",
 ]

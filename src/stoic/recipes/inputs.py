@@ -1,0 +1,239 @@
+"""Recipes for inputs that are moved before they are executed [Saday2025]_, [Bogunovic2018]_."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from stoic.confidence import Confidence, Fixed, SelfNormalised
+from stoic.distances import Distance
+from stoic.domains import Domain
+from stoic.learner import Learner
+from stoic.models import GaussianProcess
+from stoic.policies import Initial, Policy
+from stoic.policies.satisficing import Satisficing
+from stoic.policies.stable import StableOpt
+from stoic.posteriors.base import Model
+from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
+from stoic.posteriors.prior import Prior
+from stoic.posteriors.scales import Scale, mean_and_sd
+from stoic.recipes.parts import Seed, check_prior, family
+
+
+def advers_1(
+    domain: Domain,
+    prior: Prior | None = None,
+    *,
+    threshold: float | Literal["adaptive"] = "adaptive",
+    margin: float = 0.0,
+    distance: Distance | None = None,
+    constants: Literal["practice", "theory"] = "practice",
+    confidence: Confidence | None = None,
+    norm: float = 1.0,
+    noise_sd: float | None = None,
+    delta: float = 0.1,
+    model: Model | None = None,
+    scale: Scale = mean_and_sd,
+    initial: int = 0,
+    candidates: int = 1024,
+    seed: Seed = None,
+) -> Learner:
+    """AdveRS-1 [Saday2025]_: the least loss below a threshold per unit of a move, Algorithm 1.
+
+    Parameters
+    ----------
+    domain:
+        On a ``Box``, ``candidates`` quasi-random points are compared.
+    prior:
+        Without one, fitted as in :func:`~stoic.recipes.gp_ucb`.
+    threshold, margin, distance, candidates:
+        See :class:`~stoic.policies.satisficing.Satisficing`; Euclidean by default.
+    constants:
+        ``"practice"``: width 2. ``"theory"``: ``SelfNormalised(norm, noise_sd, delta)``.
+    confidence:
+        The width, instead of either.
+    norm, noise_sd, delta:
+        B, R and the failure probability of the theory.
+    model:
+        What is believed of the results, instead of a Gaussian process that trusts them all:
+        ``a2_rcgp_ucb(domain).model`` where some of them lie. It has a prior of its own.
+    scale:
+        How results are standardised where hyperparameters are fitted.
+    initial, seed:
+        As in every recipe.
+
+    Guarantee
+    ---------
+    With a given prior (noise and kernel at most 1), ``constants="theory"`` and tau <= max f: robust
+    satisficing regret at most 4 width_T sqrt(T gamma_T), with probability 1 - delta, however inputs
+    are moved; with :meth:`~stoic.distances.Distance.of_kernel`, lenient regret at most that plus
+    B sum eps_t (Theorem 3.6). Certificates hold with the same probability. In practice mode and
+    with fitted hyperparameters: none.
+
+    Notes
+    -----
+    The width that Lemma 3.1 prints, B + R sqrt(ln det(K + max(1, noise) I) + 2 ln(1 / delta)), is
+    that of :class:`~stoic.confidence.SelfNormalised` if the prior's noise is 1, and not enough if
+    it is less. With noise 0.01, B = R = 1 and delta = 0.1, one result at a point with k = 1 and
+    f = 0 leaves f outside of the band with probability 0.74.
+    """
+    policy = Satisficing(threshold, 1.0, distance or Distance(), margin, candidates)
+    width = _width(constants, confidence, norm, noise_sd, delta)
+    return _learner(domain, prior, policy, width, model, scale, initial, seed)
+
+
+def advers_2(
+    domain: Domain,
+    prior: Prior | None = None,
+    *,
+    threshold: float | Literal["adaptive"] = "adaptive",
+    margin: float = 0.0,
+    distance: Distance | None = None,
+    constants: Literal["practice", "theory"] = "practice",
+    confidence: Confidence | None = None,
+    norm: float = 1.0,
+    noise_sd: float | None = None,
+    delta: float = 0.1,
+    model: Model | None = None,
+    scale: Scale = mean_and_sd,
+    initial: int = 0,
+    candidates: int = 1024,
+    seed: Seed = None,
+) -> Learner:
+    """AdveRS-2 [Saday2025]_: the point that can be moved farthest above a threshold, Algorithm 2.
+
+    Parameters
+    ----------
+    domain, prior, threshold, margin, distance, constants, confidence, norm, noise_sd, delta, model:
+        As in :func:`advers_1`.
+    scale, initial, candidates, seed:
+        As in :func:`advers_1`.
+
+    Guarantee
+    ---------
+    As for :func:`advers_1` in theory mode, and if inputs are always moved by less than the largest
+    critical radius of tau: lenient regret at most 4 width_T sqrt(T gamma_T), in any metric
+    (Theorem 3.10). Certificates hold whatever happens to inputs. In practice mode and with fitted
+    hyperparameters: none.
+    """
+    policy = Satisficing(threshold, math.inf, distance or Distance(), margin, candidates)
+    width = _width(constants, confidence, norm, noise_sd, delta)
+    return _learner(domain, prior, policy, width, model, scale, initial, seed)
+
+
+def advers_g(
+    domain: Domain,
+    prior: Prior | None = None,
+    *,
+    p: float = 2.0,
+    threshold: float | Literal["adaptive"] = "adaptive",
+    margin: float = 0.0,
+    distance: Distance | None = None,
+    constants: Literal["practice", "theory"] = "practice",
+    confidence: Confidence | None = None,
+    norm: float = 1.0,
+    noise_sd: float | None = None,
+    delta: float = 0.1,
+    model: Model | None = None,
+    scale: Scale = mean_and_sd,
+    initial: int = 0,
+    candidates: int = 1024,
+    seed: Seed = None,
+) -> Learner:
+    """AdveRS-G [Saday2025]_: between AdveRS-1 and AdveRS-2, section 4.
+
+    Parameters
+    ----------
+    p:
+        How a loss may grow with a move, (kappa d)^p: 1 is AdveRS-1, infinity AdveRS-2.
+    domain, prior, threshold, margin, distance, constants, confidence, norm, noise_sd, delta, model:
+        As in :func:`advers_1`.
+    scale, initial, candidates, seed:
+        As in :func:`advers_1`.
+
+    Guarantee
+    ---------
+    As for :func:`advers_1` in theory mode: robust satisficing regret of p at most
+    4 width_T sqrt(T gamma_T) (Corollary 4.2). In practice mode and with fitted hyperparameters:
+    none.
+    """
+    policy = Satisficing(threshold, p, distance or Distance(), margin, candidates)
+    width = _width(constants, confidence, norm, noise_sd, delta)
+    return _learner(domain, prior, policy, width, model, scale, initial, seed)
+
+
+def stable_opt(
+    domain: Domain,
+    prior: Prior | None = None,
+    *,
+    radius: float,
+    distance: Distance | None = None,
+    probe: bool = False,
+    constants: Literal["practice", "theory"] = "practice",
+    confidence: Confidence | None = None,
+    norm: float = 1.0,
+    noise_sd: float | None = None,
+    delta: float = 0.1,
+    model: Model | None = None,
+    scale: Scale = mean_and_sd,
+    initial: int = 0,
+    candidates: int = 1024,
+    seed: Seed = None,
+) -> Learner:
+    """StableOpt [Bogunovic2018]_: the best worst value within a known radius.
+
+    Parameters
+    ----------
+    radius:
+        By how much inputs are assumed to be moved, in units of the distance.
+    probe:
+        Whether the learner moves inputs itself, see :class:`~stoic.policies.stable.StableOpt`.
+    domain, prior, distance, constants, confidence, norm, noise_sd, delta, model, scale, initial:
+        As in :func:`advers_1`.
+    candidates, seed:
+        As in :func:`advers_1`.
+
+    Guarantee
+    ---------
+    With ``probe``, a given prior and ``constants="theory"``: after T rounds, the choice with the
+    best certificate is within eps of the best worst value, with T / (width_T^2 gamma_T) of the
+    order of 1 / eps^2, with probability 1 - delta (Theorem 1 of [Bogunovic2018]_). If the radius is
+    wrong, in practice mode and with fitted hyperparameters: none.
+    """
+    policy = StableOpt(radius, distance or Distance(), probe, candidates)
+    width = _width(constants, confidence, norm, noise_sd, delta)
+    return _learner(domain, prior, policy, width, model, scale, initial, seed)
+
+
+def _width(
+    constants: str,
+    confidence: Confidence | None,
+    norm: float,
+    noise_sd: float | None,
+    delta: float,
+) -> Confidence:
+    if constants not in ("practice", "theory"):
+        raise ValueError(f"constants is 'practice' or 'theory', got {constants!r}.")
+    if confidence is not None:
+        return confidence
+    return SelfNormalised(norm, noise_sd, delta) if constants == "theory" else Fixed(2.0)
+
+
+def _learner(
+    domain: Domain,
+    prior: Prior | None,
+    policy: Policy,
+    width: Confidence,
+    model: Model | None,
+    scale: Scale,
+    initial: int,
+    seed: Seed,
+) -> Learner:
+    if model is not None and prior is not None:
+        raise ValueError("A model has a prior of its own: give a prior or a model, not both.")
+    check_prior(domain, prior)
+    if model is None:
+        fitting = Given() if prior else Fitting(marginal_likelihood, scale)
+        model = GaussianProcess(prior or family(domain), fitting=fitting)
+    first = Initial(policy, initial) if initial else policy
+    return Learner(domain, model, width, first, seed)
