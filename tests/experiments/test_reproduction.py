@@ -7,12 +7,16 @@ import pytest
 
 from stoic.experiments import catalogue, find, reproduce
 from stoic.experiments.__main__ import main
+from stoic.experiments.outliers import tuning
 from stoic.experiments.reproduction import with_options
+from stoic.problems.tuning import digits_mean
 
 TINY = {
     "outliers/weights": {},
     "outliers/forrester-clean": {"trials": 2, "rounds": 2},
     "outliers/forrester-corrupted": {"trials": 1, "rounds": 2},
+    "outliers/tuning": {"trials": 1, "rounds": 2, "data": None},  # with data it needs torch
+    "outliers/lunar-lander": {"trials": 1, "rounds": 2},
     **{f"corruption/figure-{k}": {"trials": 1, "rounds": 2} for k in (1, 2, 3)},
     "corruption/figure-4": {"trials": 1},
     **{f"corruption/figure-{k}": {"trials": 1, "rounds": 2} for k in (5, 6)},
@@ -28,14 +32,24 @@ def test_the_catalogue_is_complete_and_described():
 
 
 def simulated(name):
-    """The robot of some figures comes with an extra."""
-    missing = importlib.util.find_spec("Box2D") is None and name[-1:] in "136"
-    return pytest.param(name, marks=[pytest.mark.skip("Box2D is not installed")] if missing else [])
+    """The robot of some figures, and the lander, come with an extra."""
+    needed = [] if name[-1:] not in "136" else ["Box2D"]
+    if name == "outliers/lunar-lander":
+        needed = ["gymnasium", "Box2D"]
+    missing = [library for library in needed if importlib.util.find_spec(library) is None]
+    marks = [pytest.mark.skip(f"{missing[0]} is not installed")] if missing else []
+    return pytest.param(name, marks=marks)
+
+
+@pytest.fixture(autouse=True)
+def coarse(monkeypatch):
+    """What tuning is measured by takes more than a minute: a few nodes will do here."""
+    monkeypatch.setattr(tuning, "digits_mean", lambda nodes, trainings: digits_mean((2, 2), 1))
 
 
 @pytest.mark.parametrize("name", [simulated(name) for name in TINY])
 def test_json_is_one_object_and_nothing_else(name, tmp_path, tables, capsys):
-    reproduce(name, **TINY[name], data=tables, jobs=1, out=tmp_path, json=True)
+    reproduce(name, **{"data": tables, **TINY[name]}, jobs=1, out=tmp_path, json=True)
     printed = json.loads(capsys.readouterr().out)
     assert set(printed) == {"figure", "settings", "claims"}
     assert printed["figure"] == name

@@ -154,6 +154,10 @@ def _a2_noise(domain: Domain, threat: Threat, seed: int) -> Player:
     return recipes.a2_rcgp_ucb(domain, unit="noise", shape=1.0, seed=seed)
 
 
+def _loo(domain: Domain, threat: Threat, seed: int) -> Player:
+    return recipes.loo_gp_ucb(domain, seed=seed)
+
+
 def _student(domain: Domain, threat: Threat, seed: int) -> Player:
     return recipes.tp_ucb(domain, seed=seed)
 
@@ -194,6 +198,7 @@ A2_PLAIN = Method("A2-RCGP-UCB, mean and sd, c = 1 sd", _a2_plain, PURPLE, "-.")
 # The shape c in standard deviations of the noise instead of the scale of the results.
 FC_NOISE = Method("FC-RCGP-UCB, c = 1 noise sd", _fc_noise, GREEN, ":")
 A2_NOISE = Method("A2-RCGP-UCB, c = 1 noise sd", _a2_noise, PURPLE, ":")
+LOO = Method("leave-one-out GP-UCB", _loo, GREEN)  # our own
 STUDENT = Method("Student-t process UCB", _student, ORANGE)
 DIAGNOSTICS = Method("Diagnostics GP-UCB", _diagnostics, SKY)
 A2_EI = Method("A2-RCGP, expected improvement", _a2_ei, VERMILION, ":")
@@ -212,6 +217,7 @@ METHODS: tuple[Method, ...] = (
     A2_PLAIN,
     FC_NOISE,
     A2_NOISE,
+    LOO,
     STUDENT,
     DIAGNOSTICS,
     A2_EI,

@@ -52,8 +52,23 @@ def load_images(path: str | Path) -> Images:
     Raises
     ------
     ValueError
-        If the directory lacks ``test_batch`` or every ``data_batch_k``, or a file is not of this
-        form. Fewer than five training files are fewer images, not an error.
+        As ``files``, and if one of them is not of this form.
+    """
+    training, last = files(path)
+    parts = [_batch(part) for part in training]
+    test, test_labels = _batch(last)
+    train = np.concatenate([pixels for pixels, _ in parts])
+    return Images(train, np.concatenate([labels for _, labels in parts]), test, test_labels)
+
+
+def files(path: str | Path) -> tuple[list[Path], Path]:
+    """The files of CIFAR-10 to train on and to test by, in a directory or in the folder of theirs.
+
+    Raises
+    ------
+    ValueError
+        If the directory lacks ``test_batch`` or every ``data_batch_k``. Fewer than five training
+        files are fewer images, not an error.
     """
     directory = Path(path)
     if (directory / FOLDER).is_dir():
@@ -64,10 +79,7 @@ def load_images(path: str | Path) -> Images:
             f"{directory} needs the files {TRAINING[0]} to {TRAINING[-1]} and {TEST} of CIFAR-10, "
             "python version."
         )
-    parts = [_batch(directory / name) for name in present]
-    test, test_labels = _batch(directory / TEST)
-    train = np.concatenate([pixels for pixels, _ in parts])
-    return Images(train, np.concatenate([labels for _, labels in parts]), test, test_labels)
+    return [directory / name for name in present], directory / TEST
 
 
 def train_and_score(

@@ -1,0 +1,210 @@
+"""What figures 4 and 5 of [Ezzerg2026]_ share: a program is run, and some results are replaced.
+
+The adversary knows nothing: it tells the same bad value whatever was asked, as early as its budget
+of floor(T^(1/3)) allows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from stoic.adversaries import Adversary, Always, Frequency, cube_root
+from stoic.adversaries.budgets import cubic_releases
+from stoic.environment import Environment
+from stoic.experiments import regret
+from stoic.experiments.figure import Cell, Claim
+from stoic.experiments.methods import Method, Threat, method
+from stoic.experiments.regret import Run, Step
+from stoic.problems import Problem
+from stoic.problems.programs import Program, Runs, mean_of_runs
+from stoic.simulate import run as simulate
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+# When the adversary may strike: the text of the paper, and the schedule of its authors' code.
+SWIFT = "from the first round on"
+RELEASED = "released at rounds 1, 8, 27, ..."
+NEVER = "never"
+
+
+class Play(NamedTuple):
+    """One observation of one run: a row of the CSV file.
+
+    Attributes
+    ----------
+    panel, method, seed:
+        Which run.
+    round:
+        From 1; 0 for the clean initial points.
+    x:
+        The executed point, coordinates separated by spaces.
+    value:
+        f(x) where it is known; otherwise the result before the adversary changed it, whose mean is
+        f(x).
+    observed, corrupted:
+        What was told, and whether an adversary changed it.
+    best:
+        f(x*); nan where nobody knows it.
+    recommended:
+        f at the point recommended at the end, or the mean of fresh results there; repeated in each
+        row of the run.
+    """
+
+    panel: str
+    method: str
+    seed: int
+    round: int
+    x: str
+    value: float
+    observed: float
+    corrupted: bool
+    best: float
+    recommended: float
+
+
+def adversary(panel: str, rounds: int, told: float) -> Adversary:
+    """The adversary of a panel."""
+    count = 0 if panel == NEVER else cube_root(rounds)
+    releases = cubic_releases(count) if panel == RELEASED else ()
+    return Adversary(Always(told), Frequency(count, releases))
+
+
+def play(
+    cell: Cell,
+    program: Program,
+    truth: Problem | None,
+    *,
+    rounds: int,
+    initial: int,
+    told: float,
+    checks: int,
+) -> list[Play]:
+    """One method on one seed.
+
+    Parameters
+    ----------
+    cell:
+        Panel, method and seed.
+    program:
+        What is run.
+    truth:
+        f, if it is known.
+    rounds, initial:
+        T, and how many clean points come first.
+    told:
+        What the adversary tells.
+    checks:
+        If f is not known, how many fresh runs the recommended point is judged by.
+    """
+    environment = Environment(
+        Runs(program, cell.seed), adversary=adversary(cell.panel, rounds, told), seed=cell.seed
+    )
+    corruptions = environment.adversary.budget
+    assert isinstance(corruptions, Frequency)
+    threat = Threat(corruptions.count, horizon=rounds)
+    learner = method(cell.method).build(program.domain, threat, cell.seed)
+    trace = simulate(learner, environment, rounds, initial=initial)
+    x = learner.recommend().x
+    if truth is None:
+        recommended = mean_of_runs(program, x, checks, cell.seed)
+    else:
+        recommended = float(truth.value(x[None])[0])
+        best = truth.optimum.value
+        trace = replace(trace, value=truth.value(trace.executed), best=best)
+    return [
+        Play(
+            *cell,
+            round=max(0, row - trace.initial + 1),
+            x=" ".join(map(repr, trace.executed[row].tolist())),
+            value=float(trace.value[row]),
+            observed=float(trace.observed[row]),
+            corrupted=bool(trace.corrupted[row]),
+            best=float(trace.best),
+            recommended=recommended,
+        )
+        for row in range(len(trace))
+    ]
+
+
+def steps(rows: Sequence[Play]) -> list[Step]:
+    """The rows with their regrets.
+
+    Where f(x*) is not known, the best value of all runs of all methods stands for it, as in
+    [Ezzerg2026]_. It is the same number for every method, and too high by the luck of one result.
+    """
+    best = max(row.value for row in rows)
+    found, cumulative = [], 0.0
+    before: Play | None = None
+    for row in rows:
+        if before is None or row[:3] != before[:3]:
+            cumulative = 0.0
+        top = best if math.isnan(row.best) else row.best
+        cumulative += top - row.value
+        inference = top - row.recommended
+        found.append(Step(*row[:8], top - row.value, cumulative, inference))
+        before = row
+    return found
+
+
+def less(
+    by_run: Mapping[tuple[str, str], Run], panel: str, ours: Sequence[Method], reference: Method
+) -> list[Claim]:
+    """Each method has less mean cumulative regret than the reference, if both were run."""
+    found = []
+    for one, measured in _measured(by_run, panel, ours, reference):
+        sentence = f"has less mean cumulative regret than {reference.name}"
+        holds = measured["paired_difference"] < 0.0
+        found.append(Claim(f"Corruptions {panel}: {one.name} {sentence}.", holds, measured))
+    return found
+
+
+def significantly_more(
+    by_run: Mapping[tuple[str, str], Run], panel: str, ours: Sequence[Method], reference: Method
+) -> list[Claim]:
+    """Each has more, by more than two standard errors of the paired difference."""
+    found = []
+    for one, measured in _measured(by_run, panel, ours, reference):
+        sentence = f"has significantly more mean cumulative regret than {reference.name}"
+        holds = measured["paired_difference"] > 2.0 * measured["paired_standard_error"]
+        found.append(Claim(f"Corruptions {panel}: {one.name} {sentence}.", holds, measured))
+    return found
+
+
+def _measured(
+    by_run: Mapping[tuple[str, str], Run], panel: str, ours: Sequence[Method], reference: Method
+) -> Iterator[tuple[Method, dict[str, float]]]:
+    for one in ours:
+        if (panel, one.name) in by_run and (panel, reference.name) in by_run:
+            yield one, regret.comparison(by_run[panel, one.name], by_run[panel, reference.name])
+
+
+def picture(
+    panels: Sequence[str], methods: Sequence[str], rows: Sequence[Play], initial: int, unit: str
+) -> matplotlib.figure.Figure:
+    """A panel each: mean cumulative regret with one standard error, and the corrupted rounds."""
+    from matplotlib.figure import Figure as Picture
+
+    by_run = regret.runs(steps(rows))
+    whole = Picture(figsize=(4.2 * len(panels) + 3.0, 4.4), layout="constrained")
+    grid = whole.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for panel, axes in zip(panels, grid, strict=True):
+        for name in methods:
+            regret.draw(axes, by_run[panel, name], method(name))
+        n = by_run[panel, methods[0]].cumulative.shape[1]
+        regret.finish(axes, initial, n - initial)
+        struck = sorted(
+            {row.round + initial for row in rows if row.panel == panel and row.corrupted}
+        )
+        ticks = axes.get_xaxis_transform()  # x in observations, y in shares of the height
+        axes.plot(struck, np.full(len(struck), 0.01), "k|", ms=7, transform=ticks)
+        axes.set_title(f"corruptions (|) {panel}", fontsize=9)
+    grid[0].set_ylabel(f"cumulative regret ({unit})")
+    handles, labels = grid[0].get_legend_handles_labels()
+    whole.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8)
+    return whole

@@ -1,0 +1,123 @@
+"""Figure 4 of [Ezzerg2026]_: a network is tuned, and some trainings crash."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stoic.experiments import regret
+from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments.methods import A2, DIAGNOSTICS, FC, GP, GP_LOO, LOO, RANDOM, STUDENT
+from stoic.experiments.outliers import programs
+from stoic.experiments.outliers.programs import SWIFT, Play
+from stoic.problems.residual import files
+from stoic.problems.tuning import CifarTuning, DigitsTuning, digits_mean
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The experiment of section 5.4, on scikit-learn's digits or, where there are data, CIFAR-10.
+
+    Attributes
+    ----------
+    trials:
+        Independent runs; trial k has seed ``seed + k``.
+    rounds:
+        T; floor(T^(1/3)) trainings crash.
+    seed:
+        The first seed.
+    initial:
+        Clean scrambled Sobol points, common to all methods.
+    crash:
+        What is reported of a crashed training; accuracies lie in [0, 1].
+    panels:
+        When trainings may crash: ``programs.SWIFT``, ``RELEASED`` or ``NEVER``.
+    nodes, trainings:
+        On the digits f is the mean over so many trainings at so many nodes, linear between them.
+    data:
+        The directory of CIFAR-10, python version. With it the network is a ResNet-20 and f is not
+        known: regret is then counted from the best accuracy of all runs, as the paper does.
+    epochs:
+        Passes over CIFAR-10.
+    methods:
+        Names, the reference first.
+    """
+
+    trials: int = 10
+    rounds: int = 140
+    seed: int = 0
+    initial: int = 10
+    crash: float = -2.0
+    panels: tuple[str, ...] = (SWIFT,)
+    nodes: tuple[int, int] = (25, 5)
+    trainings: int = 20
+    data: Path | None = None
+    epochs: int = 4
+    methods: tuple[str, ...] = tuple(
+        m.name for m in (GP, GP_LOO, FC, A2, LOO, STUDENT, DIAGNOSTICS, RANDOM)
+    )
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """Every method on every seed; missing data are refused before anything is run."""
+    if settings.data is not None:
+        files(settings.data)
+    return [
+        Cell(panel, name, settings.seed + trial)
+        for panel in settings.panels
+        for name in settings.methods
+        for trial in range(settings.trials)
+    ]
+
+
+def run(settings: Settings, cell: Cell) -> list[Play]:
+    """One method on one seed."""
+    digits = settings.data is None
+    return programs.play(
+        cell,
+        DigitsTuning() if settings.data is None else CifarTuning(settings.data, settings.epochs),
+        digits_mean(settings.nodes, settings.trainings) if digits else None,
+        rounds=settings.rounds,
+        initial=settings.initial,
+        told=settings.crash,
+        checks=1,
+    )
+
+
+def plot(settings: Settings, rows: Sequence[Play]) -> matplotlib.figure.Figure:
+    """Mean cumulative regret of each method."""
+    return programs.picture(settings.panels, settings.methods, rows, settings.initial, "accuracy")
+
+
+def table(settings: Settings, rows: Sequence[Play]) -> Table:
+    """Regrets at the end."""
+    return regret.table(programs.steps(rows), GP.name)
+
+
+def claims(settings: Settings, rows: Sequence[Play]) -> tuple[Claim, ...]:
+    """The robust methods against GP-UCB, as the paper shows, and what it does not show."""
+    by_run = regret.runs(programs.steps(rows))
+    found = []
+    for panel in settings.panels:
+        found += programs.less(by_run, panel, (A2, FC, DIAGNOSTICS, LOO), GP)
+        found += programs.less(by_run, panel, (A2, FC), GP_LOO)
+        found += programs.less(by_run, panel, (A2, FC), RANDOM)
+    return tuple(found)
+
+
+SETTINGS = Settings()
+FIGURE = Figure(
+    "outliers/tuning",
+    "Cumulative regret of tuning a network while T^(1/3) trainings crash",
+    SETTINGS,
+    cells,
+    run,
+    plot,
+    table,
+    claims,
+)
