@@ -2,7 +2,9 @@
 
 from stoic.problems.base import Optimum, Problem
 from stoic.problems.draws import KernelSum, f1, gaussian_draw, kernel_sum
+from stoic.problems.lunar_lander import LunarLander
 from stoic.problems.polynomial import polynomial
+from stoic.problems.programs import Program, Runs
 from stoic.problems.recorded import Records, light_sensors, stocks
 from stoic.problems.robot import robot3d
 from stoic.problems.synthetic import (
@@ -20,13 +22,20 @@ from stoic.problems.synthetic import (
     two_sines,
 )
 from stoic.problems.tabulated import Tabulated
+from stoic.problems.tuning import CifarTuning, DigitsTuning, Interpolated
 
 __all__ = [
     "SMOOTH",
+    "CifarTuning",
+    "DigitsTuning",
+    "Interpolated",
     "KernelSum",
+    "LunarLander",
     "Optimum",
     "Problem",
+    "Program",
     "Records",
+    "Runs",
     "Synthetic",
     "Tabulated",
     "branin_tilted",
