@@ -1,7 +1,9 @@
 """Figures 4 and 5: programs that are run while some results are replaced."""
 
 import math
+import pickle
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -189,3 +191,23 @@ def test_they_are_the_settings_of_the_paper():
 def test_data_that_are_not_there_are_refused_before_anything_is_run(tmp_path):
     with pytest.raises(ValueError, match="needs the files data_batch_1"):
         tuning.cells(replace(tuning.SETTINGS, data=tmp_path))
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+def test_with_data_the_network_is_the_one_of_the_paper(tmp_path):
+    rng = np.random.default_rng(0)
+    for name in ("data_batch_1", "test_batch"):
+        pixels = rng.integers(0, 256, (20, 3072), dtype=np.uint8)
+        table = {b"data": pixels, b"labels": rng.integers(10, size=20).tolist()}
+        (tmp_path / name).write_bytes(pickle.dumps(table, protocol=2))
+    settings = replace(tuning.SETTINGS, data=tmp_path, epochs=1, initial=2, rounds=2)
+    cell = tuning.cells(settings)[0]
+    rows = tuning.run(settings, cell)
+    assert [row.corrupted for row in rows] == [False, False, True, False]
+    assert rows[2].observed == -2.0
+    assert all(math.isnan(row.best) for row in rows)
+    # Twenty images have accuracies of twentieths.
+    for accuracy in (*(row.value for row in rows), rows[0].recommended):
+        assert 0.0 <= accuracy <= 1.0
+        assert 20.0 * accuracy == pytest.approx(round(20.0 * accuracy))
+    assert rows[3].value == rows[3].observed
