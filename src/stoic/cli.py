@@ -39,6 +39,14 @@ StorageClass = Annotated[
     typer.Option("--storage-class", help="RDBStorage, JournalFileBackend or JournalRedisBackend."),
 ]
 StudyName = Annotated[str | None, typer.Option("--study-name", help="Name of the study.")]
+Which = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[STUDY]",
+        help="A study file or the name of a study; not needed if the storage holds only one.",
+        show_default=False,
+    ),
+]
 Format = Annotated[
     str, typer.Option("--format", "-f", help="Output format: value, json, table or yaml.")
 ]
@@ -198,33 +206,61 @@ def tune(
 
 @app.command()
 def show(
-    what: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[STUDY]",
-            help="A study file or the name of a study; not needed if the storage holds only one.",
-            show_default=False,
-        ),
-    ] = None,
+    what: Which = None,
     study_name: StudyName = None,
     storage: StorageUrl = None,
     storage_class: StorageClass = None,
     json: Json = False,
 ) -> None:
     """Print what a study has come to: observed best, recommended, distrusted, failed."""
-    name = what or study_name
-    if what is not None and what.endswith(".toml"):
-        from stoic.tuning.request import from_file
-
-        request = from_file(Path(what), _settings(storage=storage, name=study_name))
-        name, storage = request.name, request.storage
-    study = _look_at(storage, storage_class, name)
+    study = _look_at_one(what, study_name, storage, storage_class)
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.summary import Summary
 
     with in_one_sentence("Could not read the study"):
         summary = Summary.of(study)
     print(_json(summary.record()) if json else summary.text())
+
+
+@app.command()
+def trust(
+    what: Which = None,
+    study_name: StudyName = None,
+    storage: StorageUrl = None,
+    storage_class: StorageClass = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot", metavar="FILE.png", help="Draw them over time, too.", show_default=False
+        ),
+    ] = None,
+    form: Format = "table",
+    json: Json = False,
+) -> None:
+    """Print which results are distrusted, how much and why.
+
+    One line for each complete trial, distrusted ones first: what was told, what
+    all other trials make one expect there (with its standard deviation), how far
+    off that is in standard deviations of such a result, the plateau within which
+    a result is believed entirely, and the trust from 0 to 1.
+    """
+    _check_format(form)
+    from stoic.tuning.records import render
+    from stoic.tuning.storage import in_one_sentence
+    from stoic.tuning.trust import Trust, check_picture
+
+    if plot is not None:
+        check_picture(plot)
+    study = _look_at_one(what, study_name, storage, storage_class)
+    with in_one_sentence("Could not read the study"):
+        judged = Trust.of(study)
+    if plot is not None:  # first: the table may go to a pipe that is closed early
+        judged.plot(plot)
+        print(f"Wrote {plot}.", file=sys.stderr)
+    if json:
+        print(_json(judged.record()))
+    else:
+        print(render(judged.lines() if form == "table" else judged.records(), form))
 
 
 @app.command("create-study")
@@ -518,6 +554,18 @@ def _look_at(storage: str | None, kind: str | None, name: str | None) -> Study:
 
     opened = open_storage(storage_url(storage), create=False, kind=kind, only_read=True)
     return load_study(opened, name)
+
+
+def _look_at_one(
+    what: str | None, name: str | None, storage: str | None, kind: str | None
+) -> Study:
+    """The study of a study file, or of a name, to be read."""
+    if what is not None and what.endswith(".toml"):
+        from stoic.tuning.request import from_file
+
+        request = from_file(Path(what), _settings(storage=storage, name=name))
+        return _look_at(request.storage, kind, request.name)
+    return _look_at(storage, kind, what or name)
 
 
 def _quiet() -> None:

@@ -86,10 +86,7 @@ def _table(columns: list[str], cells: list[list[str]], records: Sequence[Record]
         max(len(name), *(len(row[i]) for row in cells)) if cells else len(name)
         for i, name in enumerate(columns)
     ]
-    numeric = [
-        all(isinstance(record.get(name), int | float | None) for record in records)
-        for name in columns
-    ]
+    numeric = [all(_numeric(record.get(name)) for record in records) for name in columns]
     rule = "+" + "".join("-" * (width + 2) + "+" for width in widths)
 
     def line(row: Sequence[str]) -> str:
@@ -100,6 +97,17 @@ def _table(columns: list[str], cells: list[list[str]], records: Sequence[Record]
         return "|" + "".join(f" {cell} |" for cell in padded)
 
     return "\n".join([rule, line(columns), rule, *map(line, cells), rule])
+
+
+def _numeric(value: object) -> bool:
+    """Whether it is a number, or one that has been written out, or nothing."""
+    if isinstance(value, str):
+        try:
+            float(value)
+        except ValueError:
+            return False
+        return True
+    return isinstance(value, int | float | None)
 
 
 def _flat(record: Record) -> Record:

@@ -292,3 +292,8 @@ def failure_kinds(trials: list[FrozenTrial]) -> Mapping[int, FailureKind]:
     """Number -> kind of failure, for the failed trials of which it is known."""
     kinds = {trial.number: failure_kind(trial) for trial in trials}
     return {number: kind for number, kind in kinds.items() if kind is not None}
+
+
+def failed_numbers(trials: list[FrozenTrial]) -> list[int]:
+    """Of the failed trials, in order."""
+    return [trial.number for trial in trials if trial.state == TrialState.FAIL]

@@ -1,0 +1,135 @@
+"""Which results of a study are distrusted, how much, and why: as records and as a picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import optuna
+
+from stoic.data import FailureKind
+from stoic.integrations.optuna import Explanation, Row
+from stoic.refusal import Refusal
+from stoic.tuning.campaign import explanation
+from stoic.tuning.records import Record
+from stoic.tuning.study import failed_numbers, failure_kinds
+from stoic.tuning.summary import DISTRUSTED, number
+
+
+@dataclass(frozen=True)
+class Trust:
+    """What is thought of each result of a study at one moment.
+
+    Fields:
+        name, direction: of the study.
+        explanation: of its values, one row for each complete trial.
+        failed: number of a failed trial -> what kind of failure it was, None if not known.
+    """
+
+    name: str
+    direction: str
+    explanation: Explanation
+    failed: dict[int, FailureKind | None]
+
+    @classmethod
+    def of(cls, study: optuna.Study) -> Trust:
+        """Judge a study; costs one fit of the model.
+
+        Raises:
+            Refusal: no trial has a value.
+        """
+        known = explanation(study)
+        if known is None:
+            raise Refusal(f"No trial of the study {study.study_name!r} has a value yet.")
+        trials = study.get_trials(deepcopy=False)
+        kinds = failure_kinds(trials)
+        failed = {failed: kinds.get(failed) for failed in failed_numbers(trials)}
+        return cls(study.study_name, study.direction.name.lower(), known, failed)
+
+    @property
+    def rows(self) -> list[Row]:
+        """Distrusted ones first; else in the order of trials."""
+        return sorted(self.explanation.rows, key=lambda row: (row.trust >= DISTRUSTED, row.number))
+
+    def records(self) -> list[Record]:
+        """In full precision; an infinite number is the text "inf" or "-inf"."""
+        return [
+            {
+                "number": row.number,
+                "told": number(row.value),
+                "expected": number(row.expected),
+                "sd": number(row.sd),
+                "residual": number(row.residual),
+                "centre": number(row.centre),
+                "half_width": number(row.half_width),
+                "trust": number(row.trust),
+                "verdict": verdict(row),
+            }
+            for row in self.rows
+        ]
+
+    def lines(self) -> list[Record]:
+        """The same for people: six digits at most, and the plateau in one column."""
+        return [
+            {
+                "number": row.number,
+                "told": f"{row.value:.6g}",
+                "expected": f"{row.expected:.6g}",
+                "sd": f"{row.sd:.2g}",
+                "residual": f"{row.residual:+.3g}",
+                "plateau": _plateau(row),
+                "trust": f"{row.trust:.2f}",
+                "verdict": verdict(row),
+            }
+            for row in self.rows
+        ]
+
+    def record(self) -> dict[str, Any]:
+        """For programs: a JSON object."""
+        return {
+            "study": self.name,
+            "direction": self.direction,
+            "distrusted": [row.number for row in self.rows if row.trust < DISTRUSTED],
+            "trials": self.records(),
+            "failed": {str(failed): kind for failed, kind in self.failed.items()},
+        }
+
+    def plot(self, path: Path) -> None:
+        """Draw the results over time into a file, whose ending says the format.
+
+        Raises:
+            Refusal: the file cannot be written.
+        """
+        from stoic.tuning.timeline import draw
+
+        picture = draw(self)
+        try:
+            picture.savefig(path, dpi=150)
+        except OSError as error:
+            raise Refusal(f"Cannot write {str(path)!r}: {error.strerror}.") from error
+
+
+def check_picture(path: Path) -> None:
+    """Refuse a picture that could not be written, before anything is computed for it."""
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    formats = FigureCanvasBase.get_supported_filetypes()
+    if path.suffix[1:].lower() not in formats:
+        raise Refusal(f"{str(path)!r} must end with a format of pictures: .png, .svg or .pdf.")
+    if not path.parent.is_dir():
+        raise Refusal(f"There is no directory {str(path.parent)!r} for the picture.")
+
+
+def verdict(row: Row) -> str:
+    """Whether a value is believed, and if not, on which side of what was expected it lies."""
+    if row.trust >= DISTRUSTED:
+        return "believed"
+    side = "" if row.value == row.expected else "too high" if row.residual > 0.0 else "too low"
+    return ("left out" if row.trust == 0.0 else "distrusted") + (f", {side}" if side else "")
+
+
+def _plateau(row: Row) -> str | None:
+    if row.centre is None or row.half_width is None:
+        return None
+    return f"{row.centre:.6g} +- {row.half_width:.2g}"
