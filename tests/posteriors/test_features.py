@@ -153,6 +153,35 @@ def test_principal_features_are_the_same_kernel_with_fewer_of_them():
     assert_allclose(gram, np.diag(eigenvalues), atol=1e-8)
 
 
+@pytest.mark.parametrize("principal", [False, True])
+@pytest.mark.parametrize("kernel", [RBF(0.2), Scaled(Linear(0.5), 2.0), Matern52(0.3)])
+def test_features_of_later_dictionaries_are_those_of_a_fresh_start(kernel, principal):
+    prior, rng = Prior(kernel, 0.5), np.random.default_rng(1)
+    told = rows(UNIT, rng.integers(101, size=120))
+    sampler, places, later = (
+        Nystroem(oversampling=20.0, principal=principal),
+        Places(prior, 1),
+        None,
+    )
+    dictionaries = set()
+    for n in range(40, 121):
+        places.add(told.only(slice(places.n, n)))
+        later = sampler(UNIT, prior, told.until(n), places, later)
+        fresh = sampler(UNIT, prior, told.until(n), places, None)
+        dictionaries.add(tuple(later.slots.tolist()))
+        assert_array_equal(later.points, fresh.points)
+        ours, theirs = phi(later, UNIT.points), phi(fresh, UNIT.points)
+        assert_allclose(ours @ ours.T, theirs @ theirs.T, atol=1e-8)
+        assert_allclose(later.basis.T @ later.basis, np.eye(later.basis.shape[1]), atol=1e-12)
+        # On the domain and by the formula.
+        assert_allclose(later.of(UNIT), later.coordinates(UNIT.points), atol=1e-6)
+        if not principal:  # whose signs are arbitrary
+            at = UNIT.locate(later.points)
+            assert_allclose(ours[at], theirs[at], atol=1e-5)
+    assert len(dictionaries) > 20
+    assert (later.factor.shape[1] > 0) == (not isinstance(kernel, Matern52))
+
+
 def test_nystroem_on_rows_of_a_covariance():
     matrix = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, 0.3], [0.1, 0.3, 1.5]])
     domain = Finite(np.arange(3.0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import lapack
 
 from stoic.data import Array, Integers, Observations, Targets
 from stoic.domains import Domain, Finite
@@ -17,6 +18,7 @@ from stoic.posteriors.places import Places
 from stoic.posteriors.prior import Prior
 
 _ROUNDING = 1e-14  # eigenvalues of the dictionary below this share of the largest are rounding
+_FACTORED = 512  # arms up to which the kernel of all of them is worth a factorisation, once
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +107,19 @@ class Nystroem:
         before = observations.until(max(len(observations) - 1, 0))
         belief = _without_results(domain, prior, before, earlier.belief if earlier else None)
         slots = self._drawn(places, belief, prior.noise, len(observations))
-        if earlier is not None and np.array_equal(slots, earlier.slots):
+        if earlier is None:
+            points = places.points[slots]
+            return _embedding(domain, prior.kernel, points, slots, self.principal, belief, None)
+        if np.array_equal(slots, earlier.slots):
             return replace(earlier, belief=belief)
+        factor = earlier.factor
+        if factor is None:  # not for a kernel that is seen once, as fitted ones are
+            factor = _factor(domain, prior.kernel)
+        if factor.shape[1]:
+            arms = places.arms[slots]
+            return _of_factor(domain, prior.kernel, arms, slots, self.principal, belief, factor)
         points = places.points[slots]
-        return _embedding(domain, prior.kernel, points, slots, self.principal, belief)
+        return _embedding(domain, prior.kernel, points, slots, self.principal, belief, factor)
 
     def _drawn(self, places: Places, belief: Arms | Exact, noise: float, n: int) -> Integers:
         """The places in the dictionary, by their numbers."""
@@ -147,6 +158,7 @@ def _embedding(
     slots: Integers,
     principal: bool,
     belief: Arms | Exact,
+    factor: Array | None,
 ) -> NystroemEmbedding:
     K = kernel(points, points) if len(points) else np.empty((0, 0))
     eigenvalues, Q = np.linalg.eigh(K)
@@ -159,7 +171,50 @@ def _embedding(
     arms = None
     if finite is not None:
         arms = kernel(finite.points, points) @ root if len(points) else np.empty((len(finite), 0))
-    return NystroemEmbedding(kernel, points, slots, basis, root, finite, arms, belief)
+    return NystroemEmbedding(kernel, points, slots, basis, root, finite, arms, belief, factor)
+
+
+def _factor(domain: Domain, kernel: Kernel) -> Array:
+    """B with B B' = k on the rows of a finite domain (N, r); r = 0 where it is not worth it.
+
+    By Cholesky's method with pivots, which errs by rounding in every entry; eigenvectors would err
+    by rounding times the largest eigenvalue, ten times as much.
+    """
+    if not isinstance(domain, Finite) or len(domain) > _FACTORED:
+        return np.empty((0, 0))
+    K = np.asfortranarray(kernel(domain.points, domain.points))
+    L, pivots, rank, _ = lapack.dpstrf(K, lower=1, tol=1e-15 * K.diagonal().max())
+    if 3 * rank > len(domain):
+        return np.empty((len(domain), 0))
+    factor = np.empty((len(domain), rank))
+    factor[pivots - 1] = np.tril(L)[:, :rank]
+    return factor
+
+
+def _of_factor(
+    domain: Domain,
+    kernel: Kernel,
+    arms: Integers,
+    slots: Integers,
+    principal: bool,
+    belief: Arms | Exact,
+    factor: Array,
+) -> NystroemEmbedding:
+    """As ``_embedding``, by the r columns of B instead of the m x m kernel of the dictionary.
+
+    With B_D = Q s W', K_D = Q s^2 Q' and k(., D) Q / s = B W.
+    """
+    assert isinstance(domain, Finite)
+    Q, s, W = np.linalg.svd(factor[arms], full_matrices=False)
+    kept = s * s > _ROUNDING * s.max(initial=0.0) ** 2
+    basis = np.ascontiguousarray(Q[:, kept])
+    root = basis / s[kept]
+    if principal:
+        basis = np.eye(root.shape[1])
+    coordinates = factor @ W[kept].T
+    return NystroemEmbedding(
+        kernel, domain.points[arms], slots, basis, root, domain, coordinates, belief, factor
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +234,8 @@ class NystroemEmbedding:
         The finite domain that it is for, and the coordinates of its rows, shape (N, r); or None.
     belief:
         The exact posterior that the next dictionary is drawn by.
+    factor:
+        B of the next dictionary's features, see ``_factor``; None while nobody asked for it.
     """
 
     kernel: Kernel
@@ -189,6 +246,7 @@ class NystroemEmbedding:
     domain: Finite | None
     arms: Array | None
     belief: Arms | Exact
+    factor: Array | None
     complete = False
 
     @property
