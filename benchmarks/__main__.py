@@ -6,7 +6,7 @@ import argparse
 import importlib
 import os
 
-NAMES = ("start", "rounds", "corruption", "heavy_tails", "ask", "acquisition")
+NAMES = ("start", "rounds", "corruption", "heavy_tails", "inputs", "ask", "acquisition")
 
 
 def main() -> None:

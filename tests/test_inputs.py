@@ -124,9 +124,7 @@ def failures(runs, rounds, options, make):
         rng = np.random.default_rng(seed)
         f = of_norm(2.0, rng)
         problem = Tabulated("draw", GRID, f)
-        world = Environment(
-            problem, Gaussian(0.1), seed=seed, perturbation=PERTURBATIONS[seed % 3]
-        )
+        world = Environment(problem, Gaussian(0.1), seed=seed, perturbation=PERTURBATIONS[seed % 3])
         learner = make(GRID, PRIOR, seed=seed, **options)
         failed_here = False
         for _ in range(rounds):

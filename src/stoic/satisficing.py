@@ -163,6 +163,9 @@ def least_fragile(
             others, _ = _limits(gap[limits], distance(points[alive[part]], there[limits]))
             np.maximum(bound[part], others, out=bound[part], where=~solved[part])
         kept = bound <= (best + _TIE * abs(best) if best < np.inf else best)
+        # Later rows that are no better lose the tie: many are where a kernel metric is saturated.
+        first = alive[solved & kept].min()
+        kept &= solved | (alive < first) | (bound < best)
         alive, bound, solved = alive[kept], bound[kept], solved[kept]
         if solved.all():
             return Spot(int(alive.min()), best)
