@@ -6,8 +6,10 @@ import pytest
 from stoic import Box, GaussianProcess, Learner, Prior, recipes
 from stoic.confidence import Fixed
 from stoic.data import FAILURES
-from stoic.kernels import RBF
-from stoic.policies import UCB
+from stoic.kernels import RBF, Scaled
+from stoic.policies import UCB, Band, UpperBound
+from stoic.policies.base import Feasible
+from stoic.posteriors.feasibility import Feasibility
 
 BOX = Box([0.0, 0.0], [1.0, 1.0])
 PRIOR = Prior(RBF(0.25), 0.01)
@@ -122,3 +124,25 @@ def test_either_a_result_or_a_kind_of_failure():
     one.tell([[0.5, 0.5], [0.1, 0.2]], failed="bad")
     assert one.failures.of("bad").shape == (2, 2)
     assert one.failures.of("infeasible").shape == (0, 2)
+
+
+@pytest.mark.parametrize("floor", [None, -0.3])
+def test_the_weighed_surface_has_the_gradient_of_its_heights(floor):
+    rng = np.random.default_rng(3)
+    yes, no = rng.uniform([0, 0], [0.6, 1], (9, 2)), rng.uniform([0.5, 0], [1, 1], (7, 2))
+    classifier = Feasibility.condition(Scaled(RBF(0.4), 4.0), yes, no)
+    one = learner()
+    one.tell(yes, [f(x) for x in yes])
+    posterior = one.posterior
+    surface = Feasible(UpperBound(Band(posterior, 2.0)), classifier, floor)
+    at, h = BOX.sample(40, rng), 1e-6
+    p = classifier(at)
+    assert (p < 0.79).any()
+    assert (p > 0.81).any()
+    at = at[np.abs(p - 0.8) > 0.01]  # there is a kink at 0.8
+    height, slope = surface.with_gradient(at)
+    np.testing.assert_allclose(height, surface(at), rtol=1e-12)
+    for j in range(2):
+        step = h * np.eye(2)[j]
+        difference = (surface(at + step) - surface(at - step)) / (2.0 * h)
+        np.testing.assert_allclose(slope[:, j], difference, atol=1e-5)

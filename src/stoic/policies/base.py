@@ -48,10 +48,16 @@ class Given(Protocol):
         """
 
 
+_SURE = 0.8  # a chance of a result that counts as certain
+_LEAST = 1e-300  # a chance whose logarithm is still a number
+
+
 class Feasible(NamedTuple):
     """A surface where some inputs may give no result: there it counts as no higher than a floor.
 
-    P (height - floor) + floor, or height + ln P for the logarithm of a gain.
+    floor + Q (height - floor), or height + ln Q for the logarithm of a gain, with Q = min(P / 0.8,
+    1): if every percent of P counted, inputs far from what failed would win over better ones nearer
+    to it, since a percent of height - floor is much.
     """
 
     surface: Surface
@@ -59,26 +65,28 @@ class Feasible(NamedTuple):
     floor: float | None
 
     def on(self, points: Finite) -> Array:
-        return self._combined(self.surface.on(points), self.feasibility.on(points))
+        return self._combined(self.surface.on(points), self._chance(self.feasibility.on(points)))
 
     def __call__(self, x: Array) -> Array:
-        return self._combined(self.surface(x), self.feasibility(x))
+        return self._combined(self.surface(x), self._chance(self.feasibility(x)))
 
     def with_gradient(self, x: Array) -> tuple[Array, Array]:
         height, slope = self.surface.with_gradient(x)
         p, p_slope = self.feasibility.with_gradient(x)
+        q, q_slope = self._chance(p), np.where(p < _SURE, 1.0 / _SURE, 0.0)[:, None] * p_slope
+        combined = self._combined(height, q)
         if self.floor is None:
-            return self._combined(height, p), slope + p_slope / np.maximum(p, _LEAST)[:, None]
-        gain = (height - self.floor)[:, None]
-        return self._combined(height, p), p[:, None] * slope + p_slope * gain
+            return combined, slope + q_slope / q[:, None]
+        return combined, q[:, None] * slope + q_slope * (height - self.floor)[:, None]
 
-    def _combined(self, height: Array, p: Array) -> Array:
+    @staticmethod
+    def _chance(p: Array) -> Array:
+        return np.clip(p / _SURE, _LEAST, 1.0)
+
+    def _combined(self, height: Array, q: Array) -> Array:
         if self.floor is None:
-            return height + np.log(np.maximum(p, _LEAST))
-        return self.floor + p * (height - self.floor)
-
-
-_LEAST = 1e-300  # probability whose logarithm is still a number
+            return height + np.log(q)
+        return self.floor + q * (height - self.floor)
 
 
 class View(NamedTuple):
