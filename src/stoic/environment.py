@@ -155,7 +155,9 @@ class Environment:
                 "band=learner.band)."
             )
         t = self.round + 1
-        seen = Move(x, self.problem.domain, t, self._moves_rng, self._heights.copy, band or _no_band)
+        seen = Move(
+            x, self.problem.domain, t, self._moves_rng, self._heights.copy, band or _no_band
+        )
         return perturbation.move(seen)
 
     def _evaluate(self, x: Array) -> tuple[Array, float, int | None]:
