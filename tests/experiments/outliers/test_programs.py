@@ -50,6 +50,11 @@ def test_the_adversary_of_a_panel_strikes_as_early_as_it_may(panel, rounds, stru
     assert all((row.observed == -5.0) == row.corrupted for row in rows)
 
 
+def test_another_panel_is_refused():
+    with pytest.raises(ValueError, match="Corruptions come 'from the first round on'.*got 'later'"):
+        programs.adversary("later", 30, -5.0)
+
+
 def test_where_f_is_not_known_the_value_is_the_result_that_was_replaced():
     rows = played()
     assert all(math.isnan(row.best) for row in rows)

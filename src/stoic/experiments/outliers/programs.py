@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 SWIFT = "from the first round on"
 RELEASED = "released at rounds 1, 8, 27, ..."
 NEVER = "never"
+PANELS = (SWIFT, RELEASED, NEVER)
 
 
 class Play(NamedTuple):
@@ -69,7 +70,9 @@ class Play(NamedTuple):
 
 
 def adversary(panel: str, rounds: int, told: float) -> Adversary:
-    """The adversary of a panel."""
+    """The adversary of a panel, one of ``PANELS``."""
+    if panel not in PANELS:
+        raise ValueError(f"Corruptions come {', '.join(map(repr, PANELS))}, got {panel!r}.")
     count = 0 if panel == NEVER else cube_root(rounds)
     releases = cubic_releases(count) if panel == RELEASED else ()
     return Adversary(Always(told), Frequency(count, releases))
