@@ -63,13 +63,17 @@ def test_rgp_pe_in_practice_and_in_theory():
     [
         ({"constants": "praxis"}, "'practice'"),
         ({"budget": -1.0}, "at least 0"),
-        ({"horizon": 0}, "horizon"),
+        ({"horizon": 0, "budget": "unknown"}, "rounds"),
+        ({"budget": "unknwon"}, "total corruption is finite"),
+        ({"growth": 1.0, "constants": "theory"}, "above 1"),
+        ({"noise_sd": math.nan, "constants": "theory"}, "positive"),
+        ({"prior": None}, "needs a prior"),
         ({"growth": 0.9}, "at least 1"),
     ],
 )
 def test_settings_that_mean_nothing_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
-        recipes.rgp_pe(GRID, PRIOR, **settings)
+        recipes.rgp_pe(**{"domain": GRID, "prior": PRIOR, **settings})
 
 
 def test_the_theory_width_of_an_epoch_is_line_15():
@@ -125,3 +129,45 @@ def test_the_defence_pays_off_on_the_papers_function():
         remaining = problem.optimum.value - values[learner.active()]
         assert remaining.min() == 0.0
         assert trace.regret[-1000:].mean() < 0.1
+
+
+@pytest.mark.parametrize("constants", ["practice", "theory", "tight"])
+def test_a_lie_cannot_buy_influence_with_a_small_noise(constants):
+    """What an adversary of total C does to the mean stays in the width, whatever noise is told."""
+    for recipe in (recipes.rgp_ucb, recipes.rgp_pe):
+        if recipe is recipes.rgp_ucb and constants == "tight":
+            continue
+        told, untold = (recipe(GRID, PRIOR, budget=1.0, constants=constants) for _ in range(2))
+        for learner, noise in ((told, 1e-4), (untold, None)):
+            learner.tell(GRID.points[[3] * 10], np.full(10, 0.1), noise=noise)
+        np.testing.assert_allclose(told.posterior.mean, untold.posterior.mean, rtol=1e-12)
+
+
+def test_the_practical_width_of_an_epoch_shrinks_with_the_root_of_its_plays():
+    learner = recipes.rgp_pe(GRID, PRIOR, budget=3.0)
+    learner.tell(GRID.points[[0] * 16], np.zeros(16))
+    assert learner.confidence(learner.posterior, 1) == pytest.approx(4.0 + 0.1 * 3.0 / 4.0)
+
+
+@pytest.mark.parametrize("recipe", recipes.PHASED)
+def test_a_recommendation_with_the_methods_own_width_is_that_of_its_last_epoch(recipe):
+    """C is spent in the first epoch; f lies in the band all the same, and what is said is so."""
+    problem = kernel_sum(LINE, SMOOTH, 3, terms=6)
+    values = problem.value(LINE.points)
+    learner = recipe(
+        LINE, Prior(SMOOTH, 0.04), constants="theory", budget=20.0, norm=problem.norm, delta=0.05
+    )
+    before = learner.band()
+    assert np.isfinite(before.bounds(LINE.points)).all()
+    rng = np.random.default_rng(0)
+    for t in range(6):
+        plan = learner.ask(10**6)
+        y = values[[c.arm for c in plan]] + 0.2 * rng.normal(size=len(plan))
+        if t == 0:
+            y[0] -= 20.0
+        learner.tell(np.array([c.x for c in plan]), y)
+        lower, upper = learner.band().on(LINE)
+        assert np.all((lower <= values) & (values <= upper))
+    said = learner.recommend(width=None)
+    truth = float(problem.value(said.x[None])[0])
+    assert said.lower <= truth <= said.upper

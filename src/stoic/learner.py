@@ -149,7 +149,7 @@ class Learner:
         view = self._view(part)
         if pending is not None:
             theirs = np.array(pending, dtype=float).reshape(-1, self.domain.dim)
-            view = view._replace(on_their_way=lambda: theirs)
+            view = view._replace(on_their_way=lambda: theirs, counted=False)
         choices, self._state = self.policy.choose(view, self._state, count)
         if pending is None:
             self._pending.add(choices)
@@ -263,7 +263,7 @@ class Learner:
         """
         if not self._n:
             raise ValueError("Nothing was told yet, so there is nothing to recommend: ask, tell.")
-        band = self._given() if width is None else Band(self._posterior(), width)
+        band = self.band() if width is None else Band(self._posterior(), width)
         # A point of which nothing is known but a lie or a crash is not recommended.
         believed = self.trust > 0.0
         x = self.observations.x[believed if believed.any() else slice(None)]
@@ -318,8 +318,11 @@ class Learner:
         return self.policy.active(self._view(self.domain), self._state)
 
     def band(self) -> Band:
-        """Where f is believed to be given everything that was told, up to the next tell."""
-        return self._given()
+        """Where f is believed to be, with the confidence's own width, up to the next tell.
+
+        Given everything that was told; by a phased policy given its last complete epoch.
+        """
+        return self.policy.band(self._view(self.domain), self._state)
 
     @property
     def pending(self) -> list[Choice]:

@@ -127,3 +127,25 @@ def test_ten_thousand_random_attacks_do_not_exceed_the_total():
         observed = rng.normal(0.0, 5.0, rounds)
         wanted = observed + rng.standard_cauchy(rounds) * total / rng.integers(1, 30)
         check_total(total, list(zip(observed.tolist(), wanted.tolist(), strict=True)))
+
+
+@pytest.mark.parametrize("total", [50.0, 100.0, 500.0])
+def test_fifty_thousand_small_corruptions_do_not_exceed_the_total(total):
+    rng = np.random.default_rng(1)
+    observed = rng.normal(0.0, 2.0, 50_000)
+    wanted = observed + rng.exponential(1.2 * total / 50_000, 50_000)
+    spent, told = spend(Magnitude(total), zip(observed.tolist(), wanted.tolist(), strict=True))
+    exact = math.fsum(abs(y - o) for y, o in zip(told, observed.tolist(), strict=True))
+    assert exact <= total + 1e-12
+    assert exact >= total - 1e-9
+    assert Magnitude(total).exhausted(spent)
+
+
+def test_a_cut_that_rounding_would_carry_too_far_is_taken_back():
+    cut = 0
+    for k in range(2000):
+        observed, total = 1.0 + k / 7.0, 1.0 / (3.0 + k)
+        told = Magnitude(total).allow(observed + 9.0, observed, 1, Ledger())
+        assert told - observed <= total
+        cut += told != observed + total
+    assert cut > 0

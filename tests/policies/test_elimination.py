@@ -69,7 +69,7 @@ def test_a_determinant_that_is_exactly_the_growth_does_not_switch():
     assert plan.plays.tolist() == [2, 2, 2, 2]
 
 
-def test_an_arm_that_is_known_exactly_is_played_to_the_end():
+def test_an_arm_about_which_nothing_can_be_learned_is_played_to_the_end():
     prior = Prior(RBF(0.3), 1e300)
     assert RareSwitching()(prior, GRID, np.arange(36) == 7, 5).plays.tolist() == [64]
 
@@ -279,3 +279,133 @@ def test_lemma_2_needs_the_square_root_of_a_noise_above_one():
     assert shift > np.sqrt(10) / (10 * 10.0)  # (10) as printed
     assert shift <= Averaged(Fixed(0.0), 1.0, "tight")(posterior, 1) + 1e-12
     assert shift <= Averaged(Fixed(0.0), 1.0)(posterior, 1)
+
+
+def test_a_run_ends_at_the_first_play_that_is_more_than_the_growth():
+    """noise = n variance and growth 2: n plays double the determinant, which is not enough."""
+    only_one = np.arange(36) == 7
+    for n in range(1, 2000):
+        assert RareSwitching(2.0)._run(1.0 / n, 10**6) == n + 1
+    assert RareSwitching(2.0, 0.0)(Prior(RBF(0.3), 93.0), GRID, only_one, 6).plays.tolist() == [128]
+
+
+def test_what_was_dropped_is_never_played_however_well_the_rest_is_known():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        points = Finite(rng.uniform(size=(12, 2)))
+        active = rng.uniform(size=12) < 0.5
+        active[rng.integers(1, 12)] = True
+        prior = Prior(RBF(rng.uniform(0.5, 3.0)), 10.0 ** rng.uniform(-14, -8))
+        plan = RareSwitching(1.0 + rng.uniform(), 0.0)(prior, points, active, 6)
+        assert active[plan.arms].all()
+
+
+class Noted(Fixed):
+    """A width that remembers the rounds it was told, here in a list of the class."""
+
+    asked = []  # noqa: RUF012
+
+    def __call__(self, posterior, t):
+        self.asked.append((posterior.n, t))
+        return super().__call__(posterior, t)
+
+
+def test_the_width_is_told_one_more_than_the_number_of_the_epoch():
+    Noted.asked.clear()
+    learner = Learner(GRID, GaussianProcess(PRIOR), Noted(3.0), Elimination())
+    play(learner, 200, 16)
+    ends = [(n, t) for n, t in Noted.asked if n > 0]
+    assert [t for _, t in ends] == list(range(1, len(ends) + 1))
+    assert len(ends) >= 3
+
+
+def test_what_is_active_is_known_as_soon_as_the_last_result_is_told():
+    learner, other = phased(width=0.3), phased(width=0.3)
+    while learner.active().all():
+        for choice in learner.ask(10**6):
+            learner.tell(choice.x, f(choice.x))
+            other.tell(choice.x, f(choice.x))
+    other.ask()
+    np.testing.assert_array_equal(learner.active(), other.active())
+
+
+def test_the_best_lower_bound_is_that_of_an_active_arm():
+    """Later results cannot bring a dropped arm back into the comparison."""
+    learner = phased(width=0.5)
+    while learner.active().all():
+        for choice in learner.ask(10**6):
+            learner.tell(choice.x, f(choice.x))
+    before = learner.active()
+    dropped = int(np.argmin(before))
+    for choice in learner.ask(10**6):  # an epoch whose results praise what is near a dropped arm
+        near = np.linalg.norm(choice.x - GRID.points[dropped])
+        learner.tell(choice.x, 50.0 * np.exp(-near))
+    lower, upper = learner.band().on(GRID)
+    after = learner.active()
+    np.testing.assert_array_equal(after, before & (upper >= lower[before].max()))
+    assert after.any()
+
+
+def test_an_answer_from_elsewhere_makes_a_play_less_needed_in_the_middle_of_an_epoch():
+    learner = told_epoch()
+    plan = [choice.arm for choice in phased().ask(1)]
+    first = learner.ask()
+    rest = [choice.arm for choice in told_epoch().ask(10**6)][1:]
+    stranger = rest[-1]
+    learner.tell(GRID.points[stranger], 0.2, choice=Choice(GRID.points[stranger], stranger))
+    assert plan
+    assert sorted(c.arm for c in learner.ask(10**6)) == sorted(rest[:-1])
+    assert first.arm is not None
+
+
+def test_two_workers_that_tell_each_other_share_an_epoch():
+    """Each is told everything and lists what the other has on its way."""
+    workers, on_their_way, asked = [phased(), phased()], [[], []], []
+    rng = np.random.default_rng(2)
+    for _ in range(600):
+        i = int(rng.integers(2))
+        others = np.array([c.x for c in on_their_way[0] + on_their_way[1]]).reshape(-1, 2)
+        choices = workers[i].ask(1, pending=others)
+        on_their_way[i] += choices
+        asked += choices
+        if not choices or len(on_their_way[i]) > 3:
+            for j in range(2):
+                for choice in on_their_way[j]:
+                    for worker in workers:
+                        worker.tell(choice.x, f(choice.x))
+                on_their_way[j].clear()
+    alone = play(phased(), len(asked), 1)
+    assert sorted(c.arm for c in asked[: len(asked) - 8]) == pytest.approx(
+        sorted(alone[: len(asked) - 8])
+    )
+
+
+@pytest.mark.parametrize("kind", ["infeasible", "bad"])
+def test_an_arm_that_gives_no_result_is_dropped(kind):
+    learner = phased()
+    for _ in range(400):
+        choice = learner.ask()
+        if choice.arm % 5 == 0:
+            learner.tell(choice.x, failed=kind)
+        else:
+            learner.tell(choice.x, f(choice.x))
+    assert len(learner.failures) <= 8
+    assert not learner.active()[learner.domain.locate(learner.failures.x)].any()
+
+
+def test_if_nothing_gives_a_result_it_goes_on_asking():
+    learner = phased()
+    for _ in range(50):
+        learner.tell(learner.ask().x, failed="infeasible")
+    assert learner.active().any()
+    assert learner.ask().arm is not None
+
+
+@pytest.mark.parametrize("sentinel", [1.7e308, -1.7e308, np.inf, np.nan])
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
+def test_one_absurd_result_does_not_end_a_campaign(sentinel):
+    learner = phased()
+    for t in range(300):
+        choice = learner.ask()
+        learner.tell(choice.x, sentinel if t == 5 else f(choice.x))
+    assert learner.active().any()

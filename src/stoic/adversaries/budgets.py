@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 
@@ -18,16 +18,27 @@ class Ledger:
         Number of observations changed.
     magnitude:
         Sum of the absolute changes; infinite once a value was replaced by nan or an infinity.
+    rest:
+        What rounding has left out of that sum.
     """
 
     count: int = 0
     magnitude: float = 0.0
+    rest: float = field(default=0.0, compare=False)
 
     def record(self, observed: float, told: float) -> None:
         """Book one change of ``observed`` into ``told``."""
         change = abs(told - observed)
         self.count += 1
-        self.magnitude += math.inf if math.isnan(change) else change
+        if not math.isfinite(change):
+            self.magnitude, self.rest = math.inf, 0.0
+            return
+        change += self.rest
+        total = self.magnitude + change
+        if math.isfinite(total):  # the smaller of the two loses digits: they are kept for next time
+            large, small = max(self.magnitude, change), min(self.magnitude, change)
+            self.rest = small - (total - large)
+        self.magnitude = total
 
 
 class Budget(Protocol):
@@ -112,7 +123,7 @@ class Magnitude:
 
     def allow(self, wanted: float, observed: float, t: int, spent: Ledger) -> float:
         """``wanted``, or what lies in its direction as far as the rest of the total reaches."""
-        left = self.total - spent.magnitude
+        left = self.total - spent.magnitude - spent.rest
         if left <= 0.0 or math.isnan(wanted) or not math.isfinite(observed):
             return observed
         if abs(wanted - observed) <= left:
@@ -123,7 +134,7 @@ class Magnitude:
 
     def exhausted(self, spent: Ledger) -> bool:
         """Once the total is spent."""
-        return spent.magnitude >= self.total
+        return spent.magnitude + spent.rest >= self.total
 
 
 def cube_root(rounds: int) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 
 from stoic.confidence.base import Confidence
 from stoic.confidence.bayesian import check_delta
+from stoic.confidence.frequentist import check_noise_sd
 from stoic.posteriors.base import Posterior
 
 
@@ -28,8 +29,9 @@ class Budgeted:
 
     Guarantee
     ---------
-    With ``weight`` 1 and at most C of corruption in all, f lies in the band whenever it lies in the
-    band of the base width around the mean of the clean results. With less, nothing.
+    With ``weight`` 1, the prior's noise for every result (``Trust(told_noise=False)``) and at most C
+    of corruption in all, f lies in the band whenever it lies in the band of the base width around
+    the mean of the clean results. With less, nothing.
     """
 
     base: Confidence
@@ -72,8 +74,9 @@ class Averaged:
 
     Guarantee
     ---------
-    ``"theory"`` and ``"tight"``: with at most C of corruption in the epoch, f lies in the band
-    whenever it lies in the band of the base width around the mean of the clean results.
+    ``"theory"`` and ``"tight"``: with the prior's noise for every result and at most C of
+    corruption in the epoch, f lies in the band whenever it lies in the band of the base width
+    around the mean of the clean results.
     ``"practice"``: none.
 
     Notes
@@ -84,8 +87,9 @@ class Averaged:
 
     ``"tight"`` is ours. Corruption moves the mean at x by a'c, where a = (K + noise I)^-1 k(x) and
     c has, in each of the u_x rows of an arm, the mean C_x / u_x of its corruptions. By
-    Cauchy-Schwarz that is at most ||a|| ||c||. The posterior variance is k - a'(K + noise I)a
-    minimised over a, of which noise ||a||^2 is a part, so ||a|| <= std / sqrt(noise); and ||c||^2 =
+    Cauchy-Schwarz that is at most ||a|| ||c||. The posterior variance is the minimum over a of
+    k(x, x) - 2 a'k(x) + a'(K + noise I)a, which is a squared norm plus noise ||a||^2, so
+    ||a|| <= std / sqrt(noise); and ||c||^2 =
     sum C_x^2 / u_x <= C^2 / u_min. The lemma bounds each c by C / u_min instead, which is larger
     by sqrt(u / u_min).
     """
@@ -149,6 +153,7 @@ class NonAdaptive:
             raise ValueError(f"A bound on the norm is positive, got {self.norm!r}.")
         if self.arms < 1:
             raise ValueError(f"A domain has at least one point, got {self.arms!r}.")
+        check_noise_sd(self.noise_sd)
 
     def __call__(self, posterior: Posterior, t: int) -> float:
         ratio = 1.0
@@ -159,7 +164,7 @@ class NonAdaptive:
 
 
 def _check_budget(budget: float, weight: float) -> None:
-    if not 0.0 <= budget < math.inf:
+    if not isinstance(budget, int | float) or not 0.0 <= budget < math.inf:
         raise ValueError(f"A total corruption is finite and at least 0, got {budget!r}.")
     if not 0.0 <= weight < math.inf:
         raise ValueError(f"A weight is finite and at least 0, got {weight!r}.")

@@ -9,6 +9,12 @@ from stoic.confidence.bayesian import check_delta
 from stoic.posteriors.base import Posterior
 
 
+def check_noise_sd(noise_sd: float | None) -> None:
+    """Refuse a constant of the noise that is not one; ``None`` is the prior's."""
+    if noise_sd is not None and not 0.0 < noise_sd < math.inf:
+        raise ValueError(f"A standard deviation of the noise is positive, got {noise_sd!r}.")
+
+
 @dataclass(frozen=True, slots=True)
 class SelfNormalised:
     """B + R / sqrt(noise) sqrt(ln det(I + K / noise) + 2 ln(1 / delta)) [AbbasiYadkori2013]_.
@@ -45,6 +51,7 @@ class SelfNormalised:
         check_delta(self.delta)
         if not self.norm > 0.0:
             raise ValueError(f"A bound on the norm is positive, got {self.norm!r}.")
+        check_noise_sd(self.noise_sd)
 
     def __call__(self, posterior: Posterior, t: int) -> float:
         ratio = 1.0

@@ -110,6 +110,9 @@ class View(NamedTuple):
         What gave no result.
     feasibility:
         Where there are results at all; ``None`` as long as nothing was found infeasible.
+    counted:
+        Whether what is on its way is what this policy handed out, so that it may count on its own;
+        otherwise somebody else keeps account of it, for others too.
     """
 
     domain: Domain
@@ -120,6 +123,7 @@ class View(NamedTuple):
     on_their_way: Callable[[], Array]
     failures: Failures
     feasibility: Callable[[], Feasibility | None]
+    counted: bool = True
 
     @property
     def pending(self) -> Array:
@@ -192,6 +196,10 @@ class Policy(ABC):
         None at all means: wait until something pending is told. It must not be the answer while
         nothing is pending.
         """
+
+    def band(self, view: View, state: Any) -> Band:
+        """The band with the width that the confidence says, as its guarantee has it."""
+        return view.band()
 
     def active(self, view: View, state: Any) -> Booleans:
         """Which rows of a finite domain may still be the best, shape (N,).

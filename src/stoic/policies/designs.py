@@ -75,7 +75,7 @@ class RareSwitching:
         selected: dict[int, int] = {}
         posterior = Arms(prior, as_told, domain)
         while left:
-            variance = np.where(active, posterior.variance, -np.inf)
+            variance = np.where(active, np.maximum(posterior.variance, 0.0), -np.inf)
             arm = int(np.argmax(variance >= variance.max() * (1.0 - _TIE)))
             run = self._run(variance.item(arm) / prior.noise, left)
             posterior.observe(arm, prior.mean, prior.noise / run)
@@ -87,7 +87,11 @@ class RareSwitching:
 
     def _run(self, ratio: float, left: int) -> int:
         """The first k <= ``left`` with 1 + k ``ratio`` > growth, else ``left``."""
-        excess = self.growth - 1.0
-        if ratio * left <= excess:
+        if 1.0 + left * ratio <= self.growth:
             return left
-        return min(left, int(excess / ratio) + 1)
+        k = int((self.growth - 1.0) / ratio) + 1  # but for rounding
+        while k > 1 and 1.0 + (k - 1) * ratio > self.growth:
+            k -= 1
+        while 1.0 + k * ratio <= self.growth:
+            k += 1
+        return min(left, k)

@@ -10,7 +10,7 @@ import numpy as np
 
 from stoic.data import Booleans, Choice, Integers
 from stoic.domains import Among, Domain, Finite
-from stoic.policies.base import Policy, View
+from stoic.policies.base import Band, Policy, View
 from stoic.policies.designs import Design, Plan, RareSwitching
 
 
@@ -30,6 +30,8 @@ class Epoch:
         What is played.
     owed:
         The same as counts of all arms, shape (N,).
+    band:
+        What was believed when the epoch before it was complete; ``None`` if there was none.
     notes:
         What is said about each of its choices.
     """
@@ -38,6 +40,7 @@ class Epoch:
     first: int
     active: Booleans
     plan: Plan
+    band: Band | None = None
     owed: Integers = field(init=False)
     notes: Mapping[str, object] = field(init=False)
 
@@ -50,10 +53,24 @@ class Epoch:
 
 
 class Progress(NamedTuple):
-    """The state: an epoch, and the arms that are still to be handed out, in order, shape (k,)."""
+    """The state: an epoch, and how far it has come.
+
+    Attributes
+    ----------
+    epoch:
+        What is played.
+    out:
+        How many plays of each arm are on their way, as far as this learner handed them out, (N,).
+    told:
+        How often each arm was told in this epoch, shape (N,).
+    seen:
+        How many observations ``told`` accounts for.
+    """
 
     epoch: Epoch
-    queue: Integers
+    out: Integers
+    told: Integers
+    seen: int
 
 
 @dataclass(frozen=True)
@@ -74,6 +91,9 @@ class Elimination(Policy):
     otherwise: the confidence needs a design that does not depend on results, and the truncation
     needs every arm of the epoch played often. A learner that is told a stored history finds itself
     in the middle of the same epoch.
+
+    A result that is not a number counts as a play and says nothing, so an arm that never gives one
+    is never dropped. Tell it as ``failed="infeasible"`` or ``"bad"``: then it is dropped at once.
 
     Parameters
     ----------
@@ -99,47 +119,90 @@ class Elimination(Policy):
         assert isinstance(domain, Finite)
         nothing = np.empty(0, dtype=np.intp)
         everything = np.ones(len(domain), dtype=np.bool_)
-        return Progress(Epoch(-1, 0, everything, Plan(nothing, nothing)), nothing)
+        return self._begun(Epoch(-1, 0, everything, Plan(nothing, nothing)))
 
     def choose(self, view: View, state: Progress, n: int) -> tuple[list[Choice], Progress]:
-        epoch, queue = state if len(state.queue) else self._caught_up(view, state.epoch)
+        state = self._caught_up(view, state)
+        epoch, arms = state.epoch, state.epoch.plan.arms
+        missing = _missing(view, epoch, state.told)
+        out = state.out
+        if not view.counted:
+            out = np.bincount(_domain(view).locate(view.pending), minlength=len(out))
+        left = np.maximum(missing - out, 0)[arms]
+        if view.counted and not left.any() and not len(view.pending):
+            out, left = np.zeros_like(out), missing[arms]  # those on their way will never come
         if isinstance(view.among, Among):
-            arms, queue = _allowed(epoch, queue, view.among, n)
-        else:
-            arms, queue = queue[:n], queue[n:]
+            left = _allowed(epoch, left, view.among)
+        before = np.cumsum(left) - left
+        chosen = np.repeat(arms, np.clip(n - before, 0, left))
         points, notes = _domain(view).points, epoch.notes
-        choices = [Choice(points[arm], arm, notes) for arm in arms.tolist()]
-        return choices, Progress(epoch, queue)
+        choices = [Choice(points[arm], arm, notes) for arm in chosen.tolist()]
+        return choices, state._replace(out=out + np.bincount(chosen, minlength=len(out)))
 
     def active(self, view: View, state: Progress) -> Booleans:
-        """What the last complete epoch left."""
-        epoch, _ = state if len(state.queue) else self._caught_up(view, state.epoch)
-        return epoch.active
+        """What the last complete epoch left, without what is known to give no result."""
+        epoch = self._caught_up(view, state).epoch
+        return epoch.active & ~_hopeless(view, epoch)
 
-    def _caught_up(self, view: View, epoch: Epoch) -> Progress:
-        """The first epoch that is not complete, with all of it that is not on its way."""
-        rows = _counted(view, epoch)
-        while len(rows) == epoch.plan.plays.sum():
-            epoch = self._next(view, epoch, rows)
-            rows = _counted(view, epoch)
+    def band(self, view: View, state: Progress) -> Band:
+        """What was believed at the end of the last complete epoch; before it, what the prior says.
+
+        Its width is that of the epoch, and holds as that does; a band of all results together would
+        rest on points that were chosen after seeing results.
+        """
+        band = self._caught_up(view, state).epoch.band
+        return view.given(view.observations.only(slice(0)), 1) if band is None else band
+
+    @staticmethod
+    def _begun(epoch: Epoch) -> Progress:
+        nothing = np.zeros(len(epoch.active), dtype=np.intp)
+        return Progress(epoch, nothing, nothing, epoch.first)
+
+    def _caught_up(self, view: View, state: Progress) -> Progress:
+        """The state with all that was told accounted for: the first epoch that is not complete."""
         assert view.observations.arms is not None
-        domain, N = _domain(view), len(epoch.active)
-        missing = epoch.owed - np.bincount(view.observations.arms[rows], minlength=N)
-        pending = view.pending
-        if len(pending):
-            missing = np.maximum(missing - np.bincount(domain.locate(pending), minlength=N), 0)
-        arms = epoch.plan.arms
-        return Progress(epoch, np.repeat(arms, missing[arms]))
+        while True:
+            epoch, arms = state.epoch, view.observations.arms[state.seen :]
+            if len(arms):
+                new = np.bincount(arms, minlength=len(state.told))
+                out, told = np.maximum(state.out - new, 0), state.told + new
+                state = Progress(epoch, out, told, len(view.observations))
+            if _missing(view, epoch, state.told).any():
+                return state
+            state = self._begun(self._next(view, epoch))
 
-    def _next(self, view: View, epoch: Epoch, rows: Integers) -> Epoch:
-        """The epoch after one that is complete with these rows."""
-        domain, number, active, first = _domain(view), epoch.number + 1, epoch.active, 0
+    def _next(self, view: View, epoch: Epoch) -> Epoch:
+        """The epoch after one that is complete."""
+        domain, number, active, first, band = _domain(view), epoch.number + 1, epoch.active, 0, None
         if number:
-            lower, upper = view.given(view.observations.only(rows), number).on(domain)
-            active = active & (upper >= lower[active].max())
-            first = int(rows[-1]) + 1
+            rows = _counted(view, epoch)
+            band = view.given(view.observations.only(rows), number)
+            lower, upper = band.on(domain)
+            active = active & ~_hopeless(view, epoch)
+            # Written so that a bound that is not a number drops nothing.
+            active = active & ~(upper < np.max(lower[active & ~np.isnan(lower)], initial=-np.inf))
+            first = int(rows.max(initial=epoch.first - 1)) + 1
         prior = view.given(view.observations.only(slice(0))).posterior.prior
-        return Epoch(number, first, active, self.design(prior, domain, active, number))
+        return Epoch(number, first, active, self.design(prior, domain, active, number), band)
+
+
+def _hopeless(view: View, epoch: Epoch) -> Booleans:
+    """Active arms that were told to give no result, unless there is no other, shape (N,)."""
+    hopeless = np.zeros(len(epoch.active), dtype=np.bool_)
+    if len(view.failures):
+        for kind in ("infeasible", "bad"):
+            hopeless[_domain(view).locate(view.failures.of(kind))] = True
+        if not (epoch.active & ~hopeless).any():
+            hopeless[:] = False
+    return hopeless
+
+
+def _missing(view: View, epoch: Epoch, told: Integers) -> Integers:
+    """How many results of each arm the epoch still needs, shape (N,)."""
+    missing: Integers = np.maximum(epoch.owed - told, 0)
+    if len(view.failures):
+        missing[_hopeless(view, epoch)] = 0
+    return missing
 
 
 def _counted(view: View, epoch: Epoch) -> Integers:
@@ -154,15 +217,15 @@ def _counted(view: View, epoch: Epoch) -> Integers:
     return rows
 
 
-def _allowed(epoch: Epoch, queue: Integers, among: Among, n: int) -> tuple[Integers, Integers]:
-    """The first ``n`` of the queue that may be chosen this time, and what is left then."""
-    where = np.flatnonzero(np.isin(queue, among.arms))[:n]
-    if len(queue) and not len(where):
+def _allowed(epoch: Epoch, left: Integers, among: Among) -> Integers:
+    """What is left of the plan (U,), where it may be chosen this time."""
+    allowed: Integers = np.where(np.isin(epoch.plan.arms, among.arms), left, 0)
+    if left.any() and not allowed.any():
         raise ValueError(
             f"Epoch {epoch.number} has nothing left to play among these {len(among.arms)} points: "
             "a phased policy plans over the whole domain, so ask without `among`."
         )
-    return queue[where], np.delete(queue, where)
+    return allowed
 
 
 def _domain(view: View) -> Finite:

@@ -15,6 +15,7 @@ from stoic.confidence import (
     SelfNormalised,
 )
 from stoic.confidence.corruption import Averaging
+from stoic.defences import Trust
 from stoic.confidence.reduction import ReducedBudget
 from stoic.domains import Domain, Finite
 from stoic.learner import Learner
@@ -22,12 +23,12 @@ from stoic.models import GaussianProcess
 from stoic.policies import Elimination, RareSwitching
 from stoic.policies.near_optimal import NearOptimal
 from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
-from stoic.posteriors.information import information_bounds
 from stoic.posteriors.least_squares import LeastSquares
 from stoic.posteriors.newton import NewtonBasis
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, mean_and_sd
-from stoic.recipes.parts import Seed, check_finite, check_prior, family, policy
+from stoic.recipes.parts import Seed, check_finite, check_given, check_prior, family, policy
+from stoic.theory import plan
 
 
 def square_root_of_log(scale: float = 0.5) -> Schedule:
@@ -81,7 +82,7 @@ def rgp_ucb(
     default = SelfNormalised(norm, noise_sd, delta) if theory else square_root_of_log()
     width = Budgeted(confidence or default, budget, 1.0 if theory else 0.1)
     fitting = Given() if prior else Fitting(marginal_likelihood, scale)
-    model = GaussianProcess(prior or family(domain), fitting=fitting)
+    model = GaussianProcess(prior or family(domain), Trust(told_noise=False), fitting)
     return Learner(domain, model, width, policy(initial, retries), seed)
 
 
@@ -112,24 +113,25 @@ def rgp_pe(
         Finite.
     prior:
         Its kernel is at most 1 on the diagonal in the theory. Hyperparameters are not fitted: the
-        plan of an epoch may not depend on results.
+        plan of an epoch may not depend on results, and a noise told with a result is not used.
     budget:
         C, the sum of all absolute corruptions, in units of f. ``"unknown"``: the largest C that
         costs no more than a constant factor (section 3.4), sqrt(T) / gamma_T, or sqrt(T / gamma_T)
         with ``"tight"`` constants.
     constants:
         ``"practice"``: 4 + 0.1 C / sqrt(u) for an epoch of u plays, truncation 1/2 (section 4).
-        ``"theory"``: Corollary 5 + C sqrt(u) / (l psi noise), truncation ln(growth) / (2 gamma_T).
-        ``"tight"``: the same with the smaller C / sqrt(l psi noise) of
+        ``"theory"``: Corollary 5 and the enlargement of Lemma 2, truncation ln(growth) /
+        (2 gamma_T). ``"tight"``: the same with a smaller enlargement. Both are in
         :class:`~stoic.confidence.corruption.Averaged`.
     confidence:
         beta_h, the width without enlargement, instead of the default.
     growth, share:
         eta and psi; a share of 0 does not truncate.
     horizon:
-        T, which an upper bound on gamma_T is computed for where it is needed.
+        T, which an upper bound on gamma_T is computed for where it is needed: seconds for a
+        thousand arms.
     norm, noise_sd, delta:
-        B, R and the failure probability of Corollary 5.
+        B >= ||f - prior mean||_k, R and the failure probability of Corollary 5.
     seed:
         Of nothing: it draws nothing at random.
 
@@ -146,23 +148,23 @@ def rgp_pe(
         If the domain is not finite, or a number is out of range.
     """
     check_finite(domain, "rgp_pe")
+    check_given(prior, "rgp_pe")
     check_prior(domain, prior)
     if constants not in ("practice", "theory", "tight"):
         raise ValueError(f"constants is 'practice', 'theory' or 'tight', got {constants!r}.")
-    if horizon < 1:
-        raise ValueError(f"The theory needs a horizon >= 1, got {horizon!r}.")
     practice = constants == "practice"
-    if budget == "unknown" or (share is None and not practice):
-        gamma = information_bounds(prior, domain, horizon).upper
+    if share is None and practice:
+        share = 0.5
+    if share is None or budget == "unknown":
+        known = plan(prior, domain, horizon, eta=growth)
+        share = known.psi if share is None else share
         if budget == "unknown":
             tight = constants == "tight"
-            budget = math.sqrt(horizon / gamma) if tight else math.sqrt(horizon) / gamma
-        if share is None and not practice:
-            share = math.log(growth) / (2.0 * gamma)
+            budget = known.tight_unknown_budget if tight else known.unknown_budget
     default = Fixed(4.0) if practice else NonAdaptive(norm, len(domain), noise_sd, delta)
     width = Averaged(confidence or default, budget, constants)
-    policy = Elimination(RareSwitching(growth, 0.5 if share is None else share))
-    return Learner(domain, GaussianProcess(prior), width, policy, seed)
+    model = GaussianProcess(prior, Trust(told_noise=False))
+    return Learner(domain, model, width, Elimination(RareSwitching(growth, share)), seed)
 
 
 def linear_reduction(
@@ -230,6 +232,7 @@ def linear_reduction(
         If the domain is not finite, or a number is out of range.
     """
     check_finite(domain, "linear_reduction")
+    check_given(prior, "linear_reduction")
     check_prior(domain, prior)
     if not 0.0 < norm < math.inf:
         raise ValueError(f"A bound on the norm is positive, got {norm!r}.")

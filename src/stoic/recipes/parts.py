@@ -26,6 +26,12 @@ def check_finite(domain: Domain, recipe: str) -> None:
         raise ValueError(f"{recipe} needs a finite domain, got {domain!r}: use Box(...).grid(50).")
 
 
+def check_given(prior: Prior | None, recipe: str) -> None:
+    """Refuse to go without a prior where hyperparameters cannot be fitted."""
+    if prior is None:
+        raise ValueError(f"{recipe} needs a prior: it plans before it sees results.")
+
+
 def check_prior(domain: Domain, prior: Prior | None) -> None:
     """Refuse a kernel that is made for another number of coordinates."""
     if prior is None:
