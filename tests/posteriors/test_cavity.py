@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -46,3 +48,38 @@ def test_a_single_row_is_expected_where_the_prior_says():
     posterior = Exact.condition(prior, as_told, observations, as_told(observations, prior))
     mean, std = given_the_others(posterior, observations)
     np.testing.assert_allclose([mean[0], std[0]], [2.0, 1.0], rtol=1e-12)
+
+
+def test_rows_of_other_orders_of_magnitude_do_not_overflow():
+    # As hyperparameters fitted to 1e300 have it: the noise of the rows from the third is 0.3, of
+    # which a prior variance of 1e140 leaves no digit. Their computed variance is rounding, often
+    # far above 0.3, and their computed residual not 1e-140 of the distance to the prior mean.
+    x = np.linspace(0.0, 8.0, 22)[:, None]
+    own = np.append([np.nan, np.nan], np.full(20, 0.3))
+    observations = Observations(x, np.append([1e300, 1.2], np.full(20, 0.3)), own)
+    prior = Prior(Scaled(Matern52(1.0), 1e140), 1e138, 5e299)
+    posterior = Exact.condition(prior, as_told, observations, as_told(observations, prior))
+    assert (posterior.predict(x[2:])[1] ** 2 > 1e100).any()
+    mean, std = given_the_others(posterior, observations)
+    assert np.isfinite(mean).all()
+    assert (std > 0.0).all()
+    assert (std[2:] <= np.sqrt(0.3e12)).all()
+    others = np.append(1e138, own[2:])
+    mu, covariance = literal.posterior(
+        prior.kernel, x[1:], observations.observed[1:], others, x[:1], 5e299
+    )
+    assert mean[0] == pytest.approx(mu[0], rel=1e-6)
+    assert std[0] == pytest.approx(np.sqrt(covariance[0, 0]), rel=1e-6)
+
+
+def test_a_pull_that_no_float_can_hold_is_a_large_one():
+    # A mean without a correct digit, at a row that decides it alone.
+    observations = Observations(np.zeros((1, 1)), np.array([1e300]), np.array([0.3]))
+    lost = SimpleNamespace(
+        stance=as_told,
+        prior=Prior(RBF(1.0), 0.25),
+        predict=lambda x: (np.array([-1e300]), np.array([1e60])),
+    )
+    mean, std = given_the_others(lost, observations)
+    assert -np.inf < mean[0] < -1e300
+    assert std[0] == pytest.approx(np.sqrt(0.3e12), rel=1e-12)

@@ -7,19 +7,25 @@ import numpy as np
 from stoic.data import Array, Observations
 from stoic.posteriors.base import Posterior
 
+_FARTHEST = 1e307  # what the others say is within this of the posterior mean
+
 
 def given_the_others(posterior: Posterior, observations: Observations) -> tuple[Array, Array]:
     """Mean and standard deviation of f at each observation, given all others, both (n,).
 
     The posterior at row i, N(m, s), is that of the others times N(f; y_i, v_i), so the others say
     N(m', s') with 1 / s' = 1 / s - 1 / v_i and m' / s' = m / s - y_i / v_i. It equals eqs. (5.12)
-    of [Rasmussen2006]_, without an inverse and on any domain.
+    of [Rasmussen2006]_, without an inverse and on any domain. Both are finite for results up to
+    1e307, also where the posterior has no digits left to subtract.
     """
     targets = posterior.stance(observations, posterior.prior)
     mean, std = posterior.predict(observations.x)
-    variance = np.maximum(std**2, np.finfo(float).tiny)
+    # s <= v_i: where prior and noise differ by more than a float's digits, s is rounding.
+    variance = np.minimum(np.maximum(std**2, np.finfo(float).tiny), targets.noise)
     # 1 / s - 1 / v_i, times s: the share of the precision that the others contribute, in (0, 1].
     share = np.maximum(1.0 - variance / targets.noise, 1e-12)
     finite = np.isfinite(targets.noise)
-    pull = np.where(finite, variance / targets.noise, 0.0) * (mean - targets.values)
-    return mean + pull / share, np.sqrt(variance / share)
+    pull = np.where(finite, variance / targets.noise, 0.0) / share
+    # A pull of up to 1e12 on a result of 1e300 is none that a float can hold.
+    most = _FARTHEST / np.maximum(pull, 1.0)
+    return mean + pull * np.clip(mean - targets.values, -most, most), np.sqrt(variance / share)
