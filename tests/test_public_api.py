@@ -87,7 +87,7 @@ def test_every_recipe_takes_a_domain_a_prior_and_a_seed(recipe):
     assert list(parameters)[:2] == ["domain", "prior"]
     assert "seed" in parameters
     if recipe in SEQUENTIAL:
-        assert {"confidence", "scale", "initial", "retries"} <= set(parameters)
+        assert {"confidence", "initial", "retries"} <= set(parameters)
     assert all(p.kind is p.KEYWORD_ONLY for p in list(parameters.values())[2:])
 
 
