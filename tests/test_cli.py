@@ -406,6 +406,20 @@ def test_bounds_are_printed(stoic):
     assert json.loads(stoic(*asked, "--budget", "50", "--json").out)["budget"] == 50.0
 
 
+def test_bounds_that_no_float_can_hold_are_json(stoic):
+    # (ln 100)^600 is beyond 1e308.
+    asked = ["bounds", "--kernel", "se", "--dim", "600", "--rounds", "100", "--budget", "5"]
+    printed = stoic(*asked, "--json")
+    assert printed.code == 0
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+
+    rows = json.loads(printed.out, parse_constant=refuse)["bounds"]
+    assert "inf" in [row["value"] for row in rows]
+    assert all(float(row["value"]) > 0.0 for row in rows)
+
+
 @pytest.mark.parametrize(
     ("options", "answer"),
     [

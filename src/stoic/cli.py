@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -610,4 +611,13 @@ def _print_table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> None
 def _json(record: dict[str, Any]) -> str:
     import json
 
-    return json.dumps(record, indent=2, default=str)
+    return json.dumps(_sayable(record), indent=2, default=str, allow_nan=False)
+
+
+def _sayable(value: Any) -> Any:
+    """nan and infinities, which JSON cannot say, as text: what float() reads."""
+    if isinstance(value, dict):
+        return {key: _sayable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_sayable(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
