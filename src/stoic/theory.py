@@ -29,8 +29,9 @@ Where the text errs
 - (10) and (50) divide by lambda, and their proof gives sqrt(lambda), since (51) is a square. With
   lambda > 1, (10) is false: one arm with k = 1, played 10 times with lambda = 10, is moved by
   0.071 C standard deviations, and (10) allows 0.032 C.
-- Table 1 prints the regret of RGP-PE with the squared exponential kernel as sqrt(T) (ln T)^d; (13)
-  gives sqrt(T gamma), which is sqrt(T) (ln T)^(d/2), and so do the other kernels.
+- Table 1, as we transcribed it, has the regret of RGP-PE with the squared exponential kernel as
+  sqrt(T) (ln T)^d: look at the paper before you quote this one. (13) gives sqrt(T gamma), which is
+  sqrt(T) (ln T)^(d/2), and so do the other kernels.
 - (93) bounds the regret of a play by B; f lies in [-B, B], so it is 2 B.
 - (84) counts one switch too many: the distinct arms of an epoch are at most 1 + 2 gamma / ln(eta).
 - Corollary 5 takes a bound for each side as one for both: its logarithm needs 2 |X|.
