@@ -14,14 +14,6 @@ UNTOUCHED = 5.0 - math.sqrt(13.0)
 HAND, DISC = 0.1 * 0.6 * 2.0, 0.05 * math.pi
 
 
-@pytest.fixture
-def box2d():
-    try:
-        robot._box2d()
-    except ImportError as error:
-        pytest.skip(str(error))
-
-
 @pytest.mark.usefixtures("box2d")
 class TestPhysics:
     @pytest.mark.parametrize("start", [(5.0, 5.0, 1.0), (-4.0, 0.0, 3.0), (0.0, 4.0, 2.0)])

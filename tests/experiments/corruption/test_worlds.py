@@ -10,14 +10,6 @@ from stoic.experiments.reproduction import reproduce
 from stoic.problems import f1, robot
 
 
-@pytest.fixture
-def box2d():
-    try:
-        robot._box2d()
-    except ImportError as error:
-        pytest.skip(str(error))
-
-
 def presupposed(problem, inside, depth):
     """The two sentences of section 4, point by point."""
     points, values = problem.domain.points, problem.value(problem.domain.points)
