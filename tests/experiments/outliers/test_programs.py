@@ -51,7 +51,7 @@ def test_the_adversary_of_a_panel_strikes_as_early_as_it_may(panel, rounds, stru
 
 
 def test_another_panel_is_refused():
-    with pytest.raises(ValueError, match=r"Corruptions come 'from the first round on'.*got 'later'"):
+    with pytest.raises(ValueError, match=r"come 'from the first round on'.*got 'later'"):
         programs.adversary("later", 30, -5.0)
 
 
