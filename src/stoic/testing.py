@@ -364,6 +364,7 @@ def check_learner(make: Callable[[], Learner], rounds: int = 6) -> None:
             _require(len(first) == n, "nothing is stored of what is refused")
         first.tell(x, np.arange(5.0))
         _require(len(first) == n + 5, "several results can be told at once")
+        first.forget_pending()  # what it may be waiting for
         first.ask()
         for a, b in zip(before, posterior.predict(x), strict=True):
             _require(bool(np.array_equal(a, b)), "later tells do not change a posterior")
