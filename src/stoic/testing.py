@@ -345,6 +345,8 @@ def check_learner(make: Callable[[], Learner], rounds: int = 6) -> None:
             "the bounds enclose the mean",
         )
         first.domain.locate(recommended.model_x[None])
+        for learner in (first, second):
+            learner.forget_pending()  # what it may be waiting for
         _require(
             bool(np.array_equal(first.ask().x, second.ask().x)),
             "recommending does not change what is asked next",
@@ -364,7 +366,7 @@ def check_learner(make: Callable[[], Learner], rounds: int = 6) -> None:
             _require(len(first) == n, "nothing is stored of what is refused")
         first.tell(x, np.arange(5.0))
         _require(len(first) == n + 5, "several results can be told at once")
-        first.forget_pending()  # what it may be waiting for
+        first.forget_pending()
         first.ask()
         for a, b in zip(before, posterior.predict(x), strict=True):
             _require(bool(np.array_equal(a, b)), "later tells do not change a posterior")
