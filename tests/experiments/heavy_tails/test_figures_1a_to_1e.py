@@ -123,7 +123,7 @@ def built(name, world=PARETO, seed=3):
     instance = WORLDS[world](seed, None)
     algorithm = ALGORITHMS[name]
     arms = algorithm.arms(instance)
-    settings = Settings(world, (), (), rounds=500)
+    settings = Settings(world, (), (), rounds=250)
     return algorithm.build(Situation(settings, instance, seed), arms), arms, instance
 
 
@@ -142,22 +142,22 @@ def test_learners_assume_what_the_world_says():
             assert learner.confidence.moment == pytest.approx(moment)
             assert (learner.confidence.norm, learner.confidence.alpha) == (1.0, 0.9)
         if adaptive:
-            assert learner.model.level.horizon == 500
+            assert learner.model.level.horizon == 250
             assert learner.model.level.constants == "practice"
     assert built(QFF)[0].model.features.nodes == 32
     features = built(PRINCIPAL)[0].model.features
-    assert features == Nystroem(0.1, 500, principal=True, seed=3)
+    assert features == Nystroem(0.1, 250, principal=True, seed=3)
     assert built(NYSTROEM)[0].model.features == replace(features, principal=False)
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_rows_say_what_one_uninterrupted_run_says(name):
-    settings = Settings(STUDENT, (), (), rounds=500)
+    settings = Settings(STUDENT, (), (), rounds=250)
     rows = run(settings, Cell(STUDENT, name, 3))
     learner, arms, instance = built(name, STUDENT)
-    trace = simulate(learner, Environment(arms.problem, instance.noise, seed=3), 500)
+    trace = simulate(learner, Environment(arms.problem, instance.noise, seed=3), 250)
     kept = np.array([row.round for row in rows])
-    assert kept[-1] == 500
+    assert kept[-1] == 250
     np.testing.assert_allclose(
         [row.cumulative_regret for row in rows], trace.cumulative_regret[kept - 1]
     )
