@@ -29,8 +29,8 @@ class Budgeted:
 
     Guarantee
     ---------
-    With ``weight`` 1, the prior's noise for every result (``Trust(told_noise=False)``) and at most C
-    of corruption in all, f lies in the band whenever it lies in the band of the base width around
+    With ``weight`` 1, the prior's noise for every result (``Trust(told_noise=False)``) and at most
+    C of corruption in all, f lies in the band whenever it lies in the band of the base width around
     the mean of the clean results. With less, nothing.
     """
 

@@ -15,8 +15,8 @@ from stoic.confidence import (
     SelfNormalised,
 )
 from stoic.confidence.corruption import Averaging
-from stoic.defences import Trust
 from stoic.confidence.reduction import ReducedBudget
+from stoic.defences import Trust
 from stoic.domains import Domain, Finite
 from stoic.learner import Learner
 from stoic.models import GaussianProcess

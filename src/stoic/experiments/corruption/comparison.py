@@ -37,8 +37,9 @@ epoch, which moves its mean by 3.0, and the width 4 + 0.1 C / u^(1/2) of u > 1,0
 lies are spent within the first 6,000 rounds, and its width 2 sqrt(ln t) grows until x* is tried
 again: after 2,000 rounds or after 40,000, or not before T, depending on the draw. Clipping with C =
 100, which is read as one of those that fail, does mislead it on three draws of ten, in which what
-is left of x* is below the best of the target region until T. Where it is not misled it has a regret of about 1,000, which the same width lets grow by up to 0.12 in the second
-half: flat to the eye, and not always by the threshold.
+is left of x* is below the best of the target region until T. Where it is not misled it has a
+regret of about 1,000, which the same width lets grow by up to 0.12 in the second half: flat to the
+eye, and not always by the threshold.
 
 *One arm after 13 epochs.* Where more are left they are near-ties, about as many with lies as
 without.
