@@ -14,6 +14,11 @@ def check_delta(delta: float) -> None:
         raise ValueError(f"A failure probability lies between 0 and 1, got {delta!r}.")
 
 
+def share_of(delta: float, t: int) -> float:
+    """6 delta / (pi t)^2: what round or epoch t may spend of delta, so that all add up to it."""
+    return 6.0 * delta / (math.pi * t) ** 2
+
+
 @dataclass(frozen=True, slots=True)
 class FiniteUnion:
     """sqrt(2 ln(N t^2 pi^2 / (6 delta))) for N arms: Theorem 1 of [Srinivas2010]_.

@@ -9,8 +9,9 @@ from typing import Literal
 import numpy as np
 
 from stoic.confidence.base import Confidence
-from stoic.confidence.bayesian import check_delta
+from stoic.confidence.bayesian import check_delta, share_of
 from stoic.confidence.frequentist import check_noise_sd
+from stoic.posteriors.arms import Arms
 from stoic.posteriors.base import Posterior
 
 
@@ -159,7 +160,7 @@ class NonAdaptive:
         ratio = 1.0
         if self.noise_sd is not None:
             ratio = self.noise_sd / math.sqrt(posterior.prior.noise)
-        logarithm = math.log(2.0 * self.arms * (math.pi * t) ** 2 / (6.0 * self.delta))
+        logarithm = math.log(2.0 * self.arms / share_of(self.delta, t))
         return self.norm + ratio * math.sqrt(2.0 * logarithm)
 
 
@@ -172,5 +173,7 @@ def _check_budget(budget: float, weight: float) -> None:
 
 def _fewest_plays(posterior: Posterior) -> float:
     """u_min: rows at the place that has least of them, 1 where that is not known."""
-    counts = getattr(posterior, "counts", None)
-    return 1.0 if counts is None else float(np.min(counts[counts > 0], initial=posterior.n))
+    if not isinstance(posterior, Arms):
+        return 1.0
+    counts = posterior.counts
+    return float(np.min(counts[counts > 0], initial=posterior.n))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from stoic.confidence.bayesian import check_delta
+from stoic.confidence.bayesian import check_delta, share_of
 from stoic.posteriors.base import Posterior
 
 
@@ -57,7 +57,7 @@ class SelfNormalised:
         ratio = 1.0
         if self.noise_sd is not None:
             ratio = self.noise_sd / math.sqrt(posterior.prior.noise)
-        delta = 6.0 * self.delta / (math.pi * t) ** 2 if self.restarts else self.delta
+        delta = share_of(self.delta, t) if self.restarts else self.delta
         inner = 2.0 * posterior.information + 2.0 * math.log(1.0 / delta)
         return self.norm + ratio * math.sqrt(inner)
 

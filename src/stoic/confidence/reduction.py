@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from stoic.confidence.bayesian import check_delta
+from stoic.confidence.bayesian import check_delta, share_of
 from stoic.posteriors.base import Posterior
 
 
@@ -82,7 +82,7 @@ class ReducedBudget:
     def __call__(self, posterior: Posterior, t: int) -> float:
         # Beyond 1,000 epochs nothing is left to be told from anything.
         m = self.support * 2.0 ** min(t - 1, 1000)
-        delta = 6.0 * self.delta / ((math.pi * t) ** 2 * 2.0 * self.arms)
+        delta = share_of(self.delta, t) / (2.0 * self.arms)
         spread = math.sqrt(self.dim * (1.0 + self.share * self.support))
         noise = 2.0 * self.noise_sd * math.sqrt(self.dim / m * math.log(1.0 / delta))
         if self.form == "tight":

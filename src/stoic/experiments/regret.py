@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+MARKS = 200  # rounds that are kept of a run too long to keep whole
+
+
 class Step(NamedTuple):
     """One observation of one run: a row of the CSV file.
 
@@ -151,6 +154,12 @@ class Line(Protocol):
 
     @property
     def line(self) -> str: ...
+
+
+def marks(rounds: int) -> list[int]:
+    """The rounds that are kept, rising: evenly spaced, the last and the middle one among them."""
+    even = np.rint(np.linspace(0.0, rounds, min(MARKS, rounds) + 1)).astype(int)
+    return sorted({*even.tolist(), rounds // 2} - {0})
 
 
 def draw(axes: Axes, run: Run, method: Method) -> None:

@@ -24,10 +24,15 @@ def check_moment(moment: float, alpha: float) -> None:
         raise ValueError(f"alpha lies in (0, 1], got {alpha!r}: 1 is for a finite variance.")
 
 
-def check_constants(constants: str, horizon: int, delta: float) -> None:
+def check_form(constants: str) -> None:
     """Refuse a slip in what selects the constants."""
     if constants not in ("practice", "theory"):
         raise ValueError(f"constants is 'practice' or 'theory', got {constants!r}.")
+
+
+def check_constants(constants: str, horizon: int, delta: float) -> None:
+    """Refuse a slip in what selects the constants, or in the numbers they need."""
+    check_form(constants)
     if horizon < 1 or not 0.0 < delta < 1.0:
         raise ValueError(
             f"The theory needs a horizon >= 1 and 0 < delta < 1, got {horizon!r} and {delta!r}."

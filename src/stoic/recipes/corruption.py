@@ -22,12 +22,20 @@ from stoic.learner import Learner
 from stoic.models import GaussianProcess
 from stoic.policies import Elimination, RareSwitching
 from stoic.policies.near_optimal import NearOptimal
-from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
 from stoic.posteriors.least_squares import LeastSquares
+from stoic.posteriors.levels import check_form
 from stoic.posteriors.newton import NewtonBasis
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, mean_and_sd
-from stoic.recipes.parts import Seed, check_finite, check_given, check_prior, family, policy
+from stoic.recipes.parts import (
+    Seed,
+    check_finite,
+    check_given,
+    check_prior,
+    family,
+    fitting,
+    policy,
+)
 from stoic.theory import plan
 
 
@@ -76,13 +84,11 @@ def rgp_ucb(
     Theorem 3). In practice mode and with fitted hyperparameters: none.
     """
     check_prior(domain, prior)
-    if constants not in ("practice", "theory"):
-        raise ValueError(f"constants is 'practice' or 'theory', got {constants!r}.")
+    check_form(constants)
     theory = constants == "theory"
     default = SelfNormalised(norm, noise_sd, delta) if theory else square_root_of_log()
     width = Budgeted(confidence or default, budget, 1.0 if theory else 0.1)
-    fitting = Given() if prior else Fitting(marginal_likelihood, scale)
-    model = GaussianProcess(prior or family(domain), Trust(told_noise=False), fitting)
+    model = GaussianProcess(prior or family(domain), Trust(told_noise=False), fitting(prior, scale))
     return Learner(domain, model, width, policy(initial, retries), seed)
 
 

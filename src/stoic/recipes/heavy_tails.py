@@ -19,12 +19,11 @@ from stoic.domains import Domain
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
 from stoic.posteriors.features import Features, Fourier, Nystroem
-from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
 from stoic.posteriors.levels import Constants, FeatureLevel, check_constants, check_moment
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, median_and_mad_in_space
 from stoic.posteriors.truncated import TruncatedFeatures
-from stoic.recipes.parts import Seed, check_prior, family, kappa_and_noise, policy
+from stoic.recipes.parts import Seed, check_prior, family, fitting, kappa_and_noise, policy
 
 
 def tgp_ucb(
@@ -75,7 +74,7 @@ def tgp_ucb(
     width = confidence or Schedule()
     if confidence is None and isinstance(defence, Truncation):
         width = GrowingTruncation(norm, defence.moment, alpha, delta, constants)
-    model = GaussianProcess(prior or family(domain), defence, _fitting(prior, scale))
+    model = GaussianProcess(prior or family(domain), defence, fitting(prior, scale))
     return Learner(domain, model, width, policy(initial, retries), seed)
 
 
@@ -148,7 +147,7 @@ def ata_gp_ucb(
         eps = chosen.distortion if isinstance(chosen, Nystroem) else distortion
         width = FeatureTruncation(norm, defence.moment, level, alpha, distortion=eps)
     model = TruncatedFeatures(
-        prior or family(domain), chosen, level, defence, _fitting(prior, scale)
+        prior or family(domain), chosen, level, defence, fitting(prior, scale)
     )
     return Learner(domain, model, width, policy(initial, retries), seed)
 
@@ -183,7 +182,7 @@ def mom_gp_ucb(
     """
     check_prior(domain, prior)
     model = GaussianProcess(
-        prior or family(domain), MedianOfMeans.for_confidence(delta), _fitting(prior, scale)
+        prior or family(domain), MedianOfMeans.for_confidence(delta), fitting(prior, scale)
     )
     return Learner(domain, model, confidence or Schedule(), policy(initial, retries), seed)
 
@@ -226,7 +225,3 @@ def _features(
     if isinstance(features, str):
         raise ValueError(f"features is 'qff' or 'nystroem', got {features!r}.")
     return features
-
-
-def _fitting(prior: Prior | None, scale: Scale) -> Fitting | Given:
-    return Given() if prior else Fitting(marginal_likelihood, scale)

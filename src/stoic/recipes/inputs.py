@@ -10,14 +10,14 @@ from stoic.distances import Distance
 from stoic.domains import Domain
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
-from stoic.policies import Initial, Policy
+from stoic.policies import Policy
 from stoic.policies.satisficing import Satisficing
 from stoic.policies.stable import StableOpt
 from stoic.posteriors.base import Model
-from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
+from stoic.posteriors.levels import check_form
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, mean_and_sd
-from stoic.recipes.parts import Seed, check_prior, family
+from stoic.recipes.parts import Seed, after_design, check_prior, family, fitting
 
 
 def advers_1(
@@ -212,8 +212,7 @@ def _width(
     noise_sd: float | None,
     delta: float,
 ) -> Confidence:
-    if constants not in ("practice", "theory"):
-        raise ValueError(f"constants is 'practice' or 'theory', got {constants!r}.")
+    check_form(constants)
     if confidence is not None:
         return confidence
     return SelfNormalised(norm, noise_sd, delta) if constants == "theory" else Fixed(2.0)
@@ -233,7 +232,5 @@ def _learner(
         raise ValueError("A model has a prior of its own: give a prior or a model, not both.")
     check_prior(domain, prior)
     if model is None:
-        fitting = Given() if prior else Fitting(marginal_likelihood, scale)
-        model = GaussianProcess(prior or family(domain), fitting=fitting)
-    first = Initial(policy, initial) if initial else policy
-    return Learner(domain, model, width, first, seed)
+        model = GaussianProcess(prior or family(domain), fitting=fitting(prior, scale))
+    return Learner(domain, model, width, after_design(policy, initial), seed)

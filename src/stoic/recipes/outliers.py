@@ -13,12 +13,12 @@ from stoic.domains import Domain, Finite
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
 from stoic.posteriors import information_bounds
-from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
+from stoic.posteriors.fitting import Fitting, Given, bounded_leave_one_out, marginal_likelihood
+from stoic.posteriors.levels import Constants, check_constants
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, median_and_mad_in_space
-from stoic.recipes.parts import Seed, check_prior, family, kappa_and_noise, policy, union
+from stoic.recipes.parts import Seed, check_prior, family, fitting, kappa_and_noise, policy, union
 
-Constants = Literal["practice", "theory"]
 Assumption = Literal["draw", "norm"]
 
 
@@ -106,7 +106,8 @@ def fc_rcgp_ucb(
         )
     else:
         defence = _fixed_plateau(prior, kappa, half_width, shape, unit)
-    model = GaussianProcess(prior or family(domain), defence, _fitting(prior, scale))
+    fitted = fitting(prior, scale, bounded_leave_one_out)
+    model = GaussianProcess(prior or family(domain), defence, fitted)
     if confidence is None:
         confidence = Schedule()
         if theory:
@@ -206,7 +207,7 @@ def a2_rcgp_ucb(
             deviation = furthest + last
         else:
             reach = half_width
-    fitting = _fitting(prior, scale)
+    fitted = fitting(prior, scale, bounded_leave_one_out)
     anchor_defence: Plateau | AdaptivePlateau
     if prior is None:
         anchor_defence = AdaptivePlateau(
@@ -214,7 +215,7 @@ def a2_rcgp_ucb(
         )
     else:
         anchor_defence = _fixed_plateau(prior, kappa, anchor_half_width, anchor_shape, unit)
-    anchor = GaussianProcess(prior or family(domain), anchor_defence, fitting)
+    anchor = GaussianProcess(prior or family(domain), anchor_defence, fitted)
     defence = Anchored(
         anchor,
         reach,
@@ -225,7 +226,7 @@ def a2_rcgp_ucb(
         place=place,
         prequential=prequential,
     )
-    model = GaussianProcess(prior or family(domain), defence, fitting)
+    model = GaussianProcess(prior or family(domain), defence, fitted)
     width = _enlarged(base, corruptions, norm, deviation)
     return Learner(domain, model, width, policy(initial, retries), seed)
 
@@ -288,18 +289,13 @@ def _check(
     delta: float,
 ) -> None:
     """Refuse what would silently mean something else."""
-    if constants not in ("practice", "theory"):
-        raise ValueError(f"constants is 'practice' or 'theory', got {constants!r}.")
+    check_constants(constants, horizon, delta)
     if unit not in ("scale", "noise"):
         raise ValueError(f"unit is 'scale' or 'noise', got {unit!r}.")
     if corruptions != "distrusted" and not (
         isinstance(corruptions, int | float) and 0.0 <= corruptions < math.inf
     ):
         raise ValueError(f"corruptions is a count >= 0 or 'distrusted', got {corruptions!r}.")
-    if horizon < 1 or not 0.0 < delta < 1.0:
-        raise ValueError(
-            f"The theory needs a horizon >= 1 and 0 < delta < 1, got {horizon!r} and {delta!r}."
-        )
 
 
 def _fixed_plateau(
@@ -315,10 +311,6 @@ def _fixed_plateau(
 def _prior_scale(prior: Prior, kappa: float) -> Scale:
     """The location and scale that a given prior says, whatever the results."""
     return lambda domain, observations: (prior.mean, math.sqrt(kappa))
-
-
-def _fitting(prior: Prior | None, scale: Scale) -> Fitting | Given:
-    return Fitting(scale=scale) if prior is None else Given()
 
 
 def _base(

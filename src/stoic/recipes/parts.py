@@ -10,7 +10,9 @@ from stoic.confidence import CompactUnion, FiniteUnion
 from stoic.domains import Domain, Finite
 from stoic.kernels import Matern52, Scaled
 from stoic.policies import UCB, Initial, Policy
+from stoic.posteriors.fitting import Fitting, Given, Objective, marginal_likelihood
 from stoic.posteriors.prior import Prior
+from stoic.posteriors.scales import Scale
 
 Seed = int | np.random.Generator | None
 
@@ -46,10 +48,21 @@ def check_prior(domain: Domain, prior: Prior | None) -> None:
         ) from error
 
 
+def fitting(
+    prior: Prior | None, scale: Scale, objective: Objective = marginal_likelihood
+) -> Fitting | Given:
+    """A given prior as it stands; otherwise hyperparameters fitted to standardised results."""
+    return Given() if prior else Fitting(objective, scale)
+
+
+def after_design(then: Policy, initial: int) -> Policy:
+    """A policy after ``initial`` points of a design, if there are any."""
+    return Initial(then, initial) if initial else then
+
+
 def policy(initial: int, retries: int | None = None) -> Policy:
     """The upper confidence bound, after ``initial`` points of a design."""
-    ucb = UCB(retries)
-    return Initial(ucb, initial) if initial else ucb
+    return after_design(UCB(retries), initial)
 
 
 def kappa_and_noise(domain: Domain, prior: Prior | None) -> tuple[float, float]:

@@ -7,10 +7,9 @@ from stoic.defences import Trust
 from stoic.domains import Domain
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
-from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, mean_and_sd
-from stoic.recipes.parts import Seed, check_prior, family, policy
+from stoic.recipes.parts import Seed, check_prior, family, fitting, policy
 
 
 def gp_ucb(
@@ -35,6 +34,5 @@ def gp_ucb(
     1 - delta. None with fitted hyperparameters or the default schedule, and none against lies.
     """
     check_prior(domain, prior)
-    fitting = Given() if prior else Fitting(marginal_likelihood, scale)
-    model = GaussianProcess(prior or family(domain), Trust(), fitting)
+    model = GaussianProcess(prior or family(domain), Trust(), fitting(prior, scale))
     return Learner(domain, model, confidence or Schedule(), policy(initial, retries), seed)

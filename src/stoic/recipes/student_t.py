@@ -7,12 +7,11 @@ from stoic.defences import Diagnostics
 from stoic.domains import Domain
 from stoic.learner import Learner
 from stoic.models import GaussianProcess, StudentTProcess
-from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, mean_and_sd, median_and_mad_in_space
 from stoic.posteriors.student_t import StudentTLikelihood
 from stoic.posteriors.student_t_noise import StudentTNoise
-from stoic.recipes.parts import Seed, check_prior, family, policy
+from stoic.recipes.parts import Seed, check_prior, family, fitting, policy
 
 
 def tp_ucb(
@@ -48,8 +47,8 @@ def tp_ucb(
     result of size c moves the posterior mean by a multiple of c.
     """
     check_prior(domain, prior)
-    fitting = Given() if prior else Fitting(StudentTLikelihood(freedom), scale)
-    model = StudentTProcess(prior or family(domain), fitting=fitting, freedom=freedom)
+    fitted = fitting(prior, scale, StudentTLikelihood(freedom))
+    model = StudentTProcess(prior or family(domain), fitting=fitted, freedom=freedom)
     return Learner(domain, model, confidence or Schedule(), policy(initial, retries), seed)
 
 
@@ -89,7 +88,7 @@ def diagnostics_gp_ucb(
     """
     check_prior(domain, prior)
     chosen = prior or family(domain)
-    fitting = Given() if prior else Fitting(marginal_likelihood, scale)
-    defence = Diagnostics(StudentTNoise(chosen, freedom, fitting), level)
-    model = GaussianProcess(chosen, defence, fitting)
+    fitted = fitting(prior, scale)
+    defence = Diagnostics(StudentTNoise(chosen, freedom, fitted), level)
+    model = GaussianProcess(chosen, defence, fitted)
     return Learner(domain, model, confidence or Schedule(), policy(initial, retries), seed)

@@ -8,9 +8,10 @@ from stoic.adversaries import Adversary, Gaussian, Later, Magnitude
 from stoic.environment import Environment
 from stoic.experiments.corruption import growth
 from stoic.experiments.corruption.algorithms import ALGORITHMS, GP_UCB, RGP_PE, RGP_UCB, Watched
-from stoic.experiments.corruption.trials import MARKS, Settings, cells, grouped, marks, run
+from stoic.experiments.corruption.trials import Settings, cells, grouped, run
 from stoic.experiments.corruption.worlds import ATTACKS, F1, NO_ATTACK, draw
 from stoic.experiments.figure import Cell
+from stoic.experiments.regret import MARKS, marks
 from stoic.simulate import run as simulate
 
 

@@ -14,10 +14,9 @@ from stoic.environment import Environment
 from stoic.experiments.corruption.algorithms import ALGORITHMS, Watched
 from stoic.experiments.corruption.worlds import ATTACKS, NO_ATTACK, WORLDS, draw
 from stoic.experiments.figure import Cell
+from stoic.experiments.regret import marks
 from stoic.refusal import Refusal
 from stoic.simulate import run as simulate
-
-MARKS = 200  # rounds of a run that are kept, of 50,000
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +121,6 @@ def cells(settings: Settings) -> list[Cell]:
         if not (attack == NO_ATTACK and ALGORITHMS[name].later)
         for trial in range(settings.trials)
     ]
-
-
-def marks(rounds: int) -> list[int]:
-    """The rounds that are kept, rising: evenly spaced, the last and the middle one among them."""
-    even = np.rint(np.linspace(0.0, rounds, min(MARKS, rounds) + 1)).astype(int)
-    return sorted({*even.tolist(), rounds // 2} - {0})
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:

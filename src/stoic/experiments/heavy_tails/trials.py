@@ -11,11 +11,11 @@ import numpy as np
 from stoic.data import Array, Integers
 from stoic.environment import Environment
 from stoic.experiments import regret
-from stoic.experiments.corruption.trials import marks
 from stoic.experiments.figure import Cell
 from stoic.experiments.heavy_tails.algorithms import ALGORITHMS, Situation
 from stoic.experiments.heavy_tails.settings import Settings
 from stoic.experiments.heavy_tails.worlds import WORLDS
+from stoic.experiments.regret import marks
 from stoic.simulate import run as simulate
 
 
