@@ -47,6 +47,7 @@ from stoic.confidence import (
     FiniteUnion,
     Fixed,
     GrowingTruncation,
+    Misspecified,
     NonAdaptive,
     SelfNormalised,
 )
@@ -164,13 +165,14 @@ ARGUMENTS = {
         {"base": Fixed(2.0), "corruptions": "distrusted", "variance": False},
     ],
     Budgeted: lambda domain: [{"base": Fixed(2.0), "budget": 3.0, "weight": 0.1}],
+    Misspecified: lambda domain: [{"base": SelfNormalised(1.5), "error": 0.2}],
     Averaged: lambda domain: [
         {"base": Fixed(2.0), "budget": 3.0},
         {"base": FiniteUnion(25), "budget": 3.0, "form": "tight"},
         {"base": Fixed(2.0), "budget": 3.0, "form": "practice"},
     ],
     NonAdaptive: lambda domain: [{"norm": 1.5, "arms": 25}],
-    Elimination: lambda domain: [{}, {"design": RareSwitching(growth=1.0, share=0.0)}],
+    Elimination: lambda domain: [{}, {"design": RareSwitching(growth=1.0, share=0.0, first=1)}],
     Satisficing: lambda domain: [
         {"threshold": 0.5, "candidates": 100},
         {"threshold": 0.5, "p": 1.0, "candidates": 100},

@@ -7,6 +7,7 @@ from stoic.confidence.enlarged import Enlarged, influence, psi
 from stoic.confidence.fixed import Fixed, Schedule
 from stoic.confidence.frequentist import BoundedNoise, SelfNormalised
 from stoic.confidence.heavy_tails import FeatureTruncation, GrowingTruncation
+from stoic.confidence.misspecified import Misspecified
 
 WIDTHS = (
     Fixed,
@@ -21,6 +22,7 @@ WIDTHS = (
     NonAdaptive,
     GrowingTruncation,
     FeatureTruncation,
+    Misspecified,
 )
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "FiniteUnion",
     "Fixed",
     "GrowingTruncation",
+    "Misspecified",
     "NonAdaptive",
     "Schedule",
     "SelfNormalised",

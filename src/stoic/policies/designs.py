@@ -45,8 +45,8 @@ class Design(Protocol):
 class RareSwitching:
     """Uncertainty sampling that switches rarely: lines 2 to 12 of Algorithm 1 of [Bogunovic2022]_.
 
-    Epoch h selects l = 2^(h + 1) points, each where the standard deviation given the epoch's points
-    before it was largest when it was last looked up. It is looked up again once
+    Epoch h selects l = ``first`` 2^h points, each where the standard deviation given the epoch's
+    points before it was largest when it was last looked up. It is looked up again once
     det(I + K / noise) has grown by more than ``growth`` since. Every selected arm is then played as
     often as it was selected, and at least ceil(l ``share``) times.
 
@@ -59,19 +59,24 @@ class RareSwitching:
         eta >= 1. 1 switches at every point: plain uncertainty sampling.
     share:
         psi >= 0, the truncation. 0 plays each arm as often as it was selected.
+    first:
+        Points of epoch 0.
     """
 
     growth: float = 2.0
     share: float = 0.5
+    first: int = 2
 
     def __post_init__(self) -> None:
         if not (self.growth >= 1.0 and math.isfinite(self.growth)):
             raise ValueError(f"The growth between two switches is at least 1, got {self.growth!r}.")
         if not (self.share >= 0.0 and math.isfinite(self.share)):
             raise ValueError(f"The least share of an epoch is at least 0, got {self.share!r}.")
+        if self.first < 1:
+            raise ValueError(f"An epoch has at least one point, got first={self.first!r}.")
 
     def __call__(self, prior: Prior, domain: Finite, active: Booleans, epoch: int) -> Plan:
-        length = left = 2 ** (epoch + 1)
+        length = left = self.first * 2**epoch
         selected: dict[int, int] = {}
         posterior = Arms(prior, as_told, domain)
         while left:

@@ -15,6 +15,7 @@ from stoic.learner import Learner
 from stoic.recipes.corruption import linear_reduction, rgp_pe, rgp_ucb
 from stoic.recipes.heavy_tails import ata_gp_ucb, mom_gp_ucb, tgp_ucb
 from stoic.recipes.inputs import advers_1, advers_2, advers_g, stable_opt
+from stoic.recipes.misspecification import ec_gp_ucb, phased_gp_us
 from stoic.recipes.outliers import a2_rcgp_ucb, fc_rcgp_ucb, loo_gp_ucb
 from stoic.recipes.plain import gp_ucb
 from stoic.recipes.student_t import diagnostics_gp_ucb, tp_ucb
@@ -31,10 +32,11 @@ SEQUENTIAL: tuple[Callable[..., Learner], ...] = (
     tgp_ucb,
     ata_gp_ucb,
     mom_gp_ucb,
+    ec_gp_ucb,
 )
 # Against moves of the input: they compare places by how far inputs may move, on any domain.
 MOVED: tuple[Callable[..., Learner], ...] = (advers_1, advers_2, advers_g, stable_opt)
-PHASED: tuple[Callable[..., Learner], ...] = (rgp_pe, linear_reduction)
+PHASED: tuple[Callable[..., Learner], ...] = (rgp_pe, linear_reduction, phased_gp_us)
 RECIPES = (*SEQUENTIAL, *MOVED, *PHASED)
 
 __all__ = [
@@ -48,11 +50,13 @@ __all__ = [
     "advers_g",
     "ata_gp_ucb",
     "diagnostics_gp_ucb",
+    "ec_gp_ucb",
     "fc_rcgp_ucb",
     "gp_ucb",
     "linear_reduction",
     "loo_gp_ucb",
     "mom_gp_ucb",
+    "phased_gp_us",
     "rgp_pe",
     "rgp_ucb",
     "stable_opt",

@@ -1,0 +1,136 @@
+"""Recipes for a model that is wrong by at most eps everywhere [Bogunovic2021b]_."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from stoic.confidence import Confidence, Fixed, Misspecified, Schedule, SelfNormalised
+from stoic.defences import Trust
+from stoic.domains import Domain, Finite
+from stoic.learner import Learner
+from stoic.models import GaussianProcess
+from stoic.policies import Elimination, RareSwitching
+from stoic.posteriors.levels import check_form
+from stoic.posteriors.prior import Prior
+from stoic.posteriors.scales import Scale, mean_and_sd
+from stoic.recipes.parts import (
+    Seed,
+    check_finite,
+    check_given,
+    check_prior,
+    family,
+    fitting,
+    policy,
+)
+
+
+def ec_gp_ucb(
+    domain: Domain,
+    prior: Prior | None = None,
+    *,
+    error: float = 0.0,
+    constants: Literal["practice", "theory"] = "practice",
+    confidence: Confidence | None = None,
+    norm: float = 1.0,
+    noise_sd: float | None = None,
+    delta: float = 0.1,
+    scale: Scale = mean_and_sd,
+    initial: int = 0,
+    retries: int | None = None,
+    seed: Seed = None,
+) -> Learner:
+    """EC-GP-UCB: GP-UCB with a width that allows for an error of the model.
+
+    Algorithm 1 of [Bogunovic2021b]_. With ``error=0`` it is GP-UCB with the same width.
+
+    Parameters
+    ----------
+    domain, prior, initial, retries, seed:
+        As in every recipe. Without a prior, fitted as in :func:`~stoic.recipes.gp_ucb`.
+    error:
+        eps, in units of the results: how far f may be, anywhere, from a function of norm B.
+    constants:
+        ``"practice"``: the schedule of :func:`~stoic.recipes.gp_ucb`, enlarged by a tenth of eps
+        sqrt(t - 1) / sqrt(noise). ``"theory"``: eq. (13), which is ``SelfNormalised(norm)``, and
+        the whole enlargement of eq. (15).
+    confidence:
+        beta_t, the width without enlargement, instead of the default.
+    norm, noise_sd, delta:
+        B, sigma and the failure probability of the theory.
+    scale:
+        How results are standardised where hyperparameters are fitted.
+
+    Guarantee
+    ---------
+    With a given prior and ``constants="theory"``: regret O(B sqrt(gamma_T T) + sqrt((ln(1 / delta)
+    + gamma_T) gamma_T T) + eps T sqrt(gamma_T)) with probability 1 - delta, if a function of norm
+    at most B is within eps of f everywhere ([Bogunovic2021b]_, Theorem 1). No method avoids a
+    regret of order eps T. A noise that is told with a result is not used, since Lemma 2 needs at
+    least the prior's. In practice mode and with fitted hyperparameters: none. The paper has no
+    experiments, so the constants of practice are ours.
+    """
+    check_prior(domain, prior)
+    check_form(constants)
+    theory = constants == "theory"
+    default = SelfNormalised(norm, noise_sd, delta) if theory else Schedule()
+    width = Misspecified(confidence or default, error, 1.0 if theory else 0.1)
+    model = GaussianProcess(prior or family(domain), Trust(told_noise=False), fitting(prior, scale))
+    return Learner(domain, model, width, policy(initial, retries), seed)
+
+
+def phased_gp_us(
+    domain: Finite,
+    prior: Prior,
+    *,
+    constants: Literal["practice", "theory"] = "practice",
+    confidence: Confidence | None = None,
+    norm: float = 1.0,
+    noise_sd: float | None = None,
+    delta: float = 0.1,
+    seed: Seed = None,
+) -> Learner:
+    """Phased GP Uncertainty Sampling: Algorithm 2 of [Bogunovic2021b]_.
+
+    It need not know how wrong the model is. Episodes of 1, 2, 4, ... plays start from the prior
+    and go where the standard deviation is largest; then what cannot be the best is dropped, as if
+    the model were right. An episode does not depend on its results, so ``ask(n)`` hands it out in
+    batches of any size. Stop after T plays, in the middle of an episode if need be.
+
+    Parameters
+    ----------
+    domain:
+        Finite.
+    prior:
+        Hyperparameters are not fitted: the plan of an episode may not depend on results.
+    constants:
+        ``"practice"``: width 4, as [Bogunovic2022]_ ran a method of the same kind. ``"theory"``:
+        eq. (13) with delta shared among the episodes, ``SelfNormalised(norm, restarts=True)``.
+    confidence:
+        beta, the width of an episode, instead of the default.
+    norm, noise_sd, delta:
+        B, sigma and the failure probability of the theory.
+    seed:
+        Of nothing: it draws nothing at random.
+
+    Guarantee
+    ---------
+    With ``"theory"`` constants: the regret of :func:`ec_gp_ucb` up to logarithms of T, with
+    probability 1 - delta, for whatever eps is true ([Bogunovic2021b]_, Theorem 2). Eq. (13) holds
+    for one episode with probability 1 - delta; the text takes it for all of them, here episode e
+    has 6 delta / (pi e)^2 of delta. The best point may be dropped where eps is not 0: what is kept
+    is near-optimal. In practice mode: none.
+
+    Raises
+    ------
+    ValueError
+        If the domain is not finite, or there is no prior.
+    """
+    check_finite(domain, "phased_gp_us")
+    check_given(prior, "phased_gp_us")
+    check_prior(domain, prior)
+    check_form(constants)
+    theory = constants == "theory"
+    default = SelfNormalised(norm, noise_sd, delta, restarts=True) if theory else Fixed(4.0)
+    design = RareSwitching(growth=1.0, share=0.0, first=1)
+    model = GaussianProcess(prior, Trust(told_noise=False))
+    return Learner(domain, model, confidence or default, Elimination(design), seed)
