@@ -139,6 +139,33 @@ def test_a_part_must_be_a_part():
 
 
 @pytest.mark.parametrize("domain", [GRID, BOX], ids=["grid", "box"])
+def test_a_context_is_given_and_the_best_for_it_is_recommended(domain):
+    agent = learner(domain)
+    given = float(GRID.points[11, 1])
+    choice = agent.ask(context={1: given})
+    assert choice.x[1] == given
+    x = domain.sample(20, np.random.default_rng(0))
+    agent.tell(x, -((x[:, 0] / 10.0 - 0.4) ** 2))
+    untried = agent.recommend(context={1: given + 0.0})
+    assert untried.x[1] == untried.model_x[1] == given
+    assert not (x == untried.x).all(axis=1).any() or (x[:, 1] == given).any()
+    agent.tell(choice.x, 5.0)  # the first of this context on a box
+    tried = agent.recommend(context={1: given})
+    assert (agent.observations.x == tried.x).all(axis=1).any()
+    assert tried.x[1] == given
+    assert tried.lower <= tried.mean <= tried.upper
+    with pytest.raises(ValueError, match=r"[cC]oordinate 1"):
+        agent.ask(context={1: 1e3})
+    if domain is GRID:
+        rows = np.flatnonzero(GRID.points[:, 0] == GRID.points[0, 0])
+        both = agent.ask(among=rows, context={1: given})
+        assert both.arm in rows
+        assert both.x[1] == given
+        with pytest.raises(ValueError, match="None of the points that may be chosen"):
+            agent.ask(among=rows, context={0: float(GRID.points[-1, 0])})
+
+
+@pytest.mark.parametrize("domain", [GRID, BOX], ids=["grid", "box"])
 def test_telling_nothing_is_nothing(domain):
     agent = learner(domain)
     agent.tell(np.empty((0, 2)), [])

@@ -174,13 +174,16 @@ class Recommendation:
     Attributes
     ----------
     x:
-        Of the points tried, the one whose lower confidence bound is best, shape (d,).
+        Of the points tried, shape (d,): the one whose lower confidence bound is best, or what the
+        policy settles on.
     mean, lower, upper:
         Posterior mean and confidence bounds of f at ``x``.
     model_x:
         Where the posterior mean is largest over the whole domain, tried or not, shape (d,).
     model_mean:
         The posterior mean at ``model_x``.
+    notes:
+        What the policy says about it, as in a :class:`Choice`: a certificate, if it has one.
     """
 
     x: Array
@@ -189,3 +192,4 @@ class Recommendation:
     upper: float
     model_x: Array
     model_mean: float
+    notes: Mapping[str, object] = field(default_factory=dict)

@@ -94,7 +94,7 @@ class Distance:
 
     def __call__(self, x: Array, z: Array) -> Array:
         """All distances, shape (n, m)."""
-        moving, fixed, unit = self._coordinates(x.shape[1])
+        moving, fixed, unit = self.coordinates(x.shape[1])
         if isinstance(self.metric, str):
             distances = cdist(x[:, moving] / unit, z[:, moving] / unit, self.metric)  # type: ignore[call-overload]
         else:
@@ -117,7 +117,7 @@ class Distance:
                 least[part] = self(x[part], z).min(axis=1)
             least[least > within] = np.inf
             return least
-        moving, fixed, unit = self._coordinates(x.shape[1])
+        moving, fixed, unit = self.coordinates(x.shape[1])
         u, v = x[:, moving] / unit, z[:, moving] / unit
         if not len(fixed):
             return _nearest(u, v, order, within)
@@ -133,8 +133,8 @@ class Distance:
         """The rows of ``z`` that lie within ``radius`` of the point ``x`` (d,)."""
         return np.flatnonzero(self(x[None], z)[0] <= reach(radius))
 
-    def _coordinates(self, d: int) -> tuple[Integers, Integers, Array]:
-        """Coordinates that move and that do not, and the units of the first."""
+    def coordinates(self, d: int) -> tuple[Integers, Integers, Array]:
+        """Which of d coordinates move and which do not, and the units of those that move."""
         tolerance = np.asarray(self.tolerance)
         if tolerance.ndim and len(tolerance) != d:
             raise ValueError(

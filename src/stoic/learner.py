@@ -6,7 +6,7 @@ It is the only mutable object on this side of the world. ``tell`` only appends; 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import overload
 
 import numpy as np
@@ -107,16 +107,31 @@ class Learner:
 
     @overload
     def ask(
-        self, n: None = None, *, among: object = None, pending: object | None = None
+        self,
+        n: None = None,
+        *,
+        among: object = None,
+        context: Mapping[int, float] | None = None,
+        pending: object | None = None,
     ) -> Choice: ...
 
     @overload
     def ask(
-        self, n: int, *, among: object = None, pending: object | None = None
+        self,
+        n: int,
+        *,
+        among: object = None,
+        context: Mapping[int, float] | None = None,
+        pending: object | None = None,
     ) -> list[Choice]: ...
 
     def ask(
-        self, n: int | None = None, *, among: object = None, pending: object | None = None
+        self,
+        n: int | None = None,
+        *,
+        among: object = None,
+        context: Mapping[int, float] | None = None,
+        pending: object | None = None,
     ) -> Choice | list[Choice]:
         """Where to evaluate next: one choice, or a list of ``n`` to be evaluated in parallel.
 
@@ -131,6 +146,9 @@ class Learner:
         among:
             The part of the domain that may be chosen this time: row numbers or a mask of a finite
             domain, or a smaller ``Box``.
+        context:
+            What is given this time: coordinate number -> value. Only points with these values may
+            be chosen; what is told may differ, as when the context turns out to be another.
         pending:
             Points on their way that somebody else keeps account of, shape (k, d). Then the learner
             does not: it neither remembers these choices nor counts its own.
@@ -138,15 +156,15 @@ class Learner:
         Raises
         ------
         ValueError
-            If ``n`` is not positive, or ``among`` is not part of the domain.
+            If ``n`` is not positive, ``among`` is not part of the domain, or no point has the
+            ``context``.
         Waiting
             If one choice is asked for and the policy waits for pending results.
         """
         count = 1 if n is None else n
         if n is not None and (not isinstance(n, int | np.integer) or n < 1):
             raise ValueError(f"Ask for at least one choice, a whole number of them, got n={n!r}.")
-        part = self.domain if among is None else self._part(among)
-        view = self._view(part)
+        view = self._view(self._part(among, context))
         if pending is not None:
             theirs = np.array(pending, dtype=float).reshape(-1, self.domain.dim)
             view = view._replace(on_their_way=lambda: theirs, counted=False)
@@ -246,7 +264,13 @@ class Learner:
         self._n = last
         self._told = None
 
-    def recommend(self, width: float | None = 2.0) -> Recommendation:
+    def recommend(
+        self,
+        width: float | None = 2.0,
+        *,
+        among: object = None,
+        context: Mapping[int, float] | None = None,
+    ) -> Recommendation:
         """The estimated best: never simply the luckiest observation.
 
         Parameters
@@ -255,25 +279,32 @@ class Learner:
             How pessimistic the lower bound is, in posterior standard deviations. ``None`` takes the
             confidence's own width, under which the bound has whatever guarantee that has; those
             widths are made for exploring and are wide.
+        among, context:
+            As in :meth:`ask`: the best of a part of the domain. Where nothing was tried in it, the
+            point of the best lower bound.
 
         Raises
         ------
         ValueError
-            If nothing was told yet.
+            If nothing was told yet, or as :meth:`ask` does.
         """
         if not self._n:
             raise ValueError("Nothing was told yet, so there is nothing to recommend: ask, tell.")
         band = self.band() if width is None else Band(self._posterior(), width)
+        part = self._part(among, context)
+        # A stream of its own: recommending must not change what is asked next.
+        view = self._view(part)._replace(rng=np.random.default_rng(0))
         # A point of which nothing is known but a lie or a crash is not recommended.
         believed = self.trust > 0.0
         x = self.observations.x[believed if believed.any() else slice(None)]
         tried = np.unique(x, axis=0)
+        if part is not self.domain:
+            tried = tried[part.contains(tried)]
+        if not len(tried):
+            tried = view.maximise(UpperBound(Band(band.posterior, -band.width))).x[None]
+        best, notes = self.policy.settle(view, self._state, band, tried)
         mean, _ = band.posterior.predict(tried)
         lower, upper = band.bounds(tried)
-        best = int(np.argmax(lower))
-        # A stream of its own: recommending must not change what is asked next.
-        rng = np.random.default_rng(0)
-        view = self._view(self.domain)._replace(rng=rng)
         peak = view.maximise(UpperBound(Band(band.posterior, 0.0)))
         return Recommendation(
             tried[best].copy(),
@@ -282,6 +313,7 @@ class Learner:
             float(upper[best]),
             peak.x.copy(),
             peak.height,
+            notes,
         )
 
     @property
@@ -377,7 +409,11 @@ class Learner:
             self._latest = posterior
         return posterior
 
-    def _part(self, among: object) -> Domain | Among:
+    def _part(self, among: object, context: Mapping[int, float] | None) -> Domain | Among:
+        part = self.domain if among is None else self._among(among)
+        return part.having(context) if context else part
+
+    def _among(self, among: object) -> Domain | Among:
         if isinstance(self.domain, Finite):
             return Among(self.domain, np.asarray(among))
         if isinstance(among, Box) and among.dim == self.domain.dim:

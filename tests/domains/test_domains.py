@@ -351,3 +351,56 @@ def test_a_part_of_a_box_keeps_the_lattices_of_the_whole():
     with pytest.raises(ValueError, match="may take lies between"):
         Box([0.4, 0.0], [0.6, 1.0]).on_lattices_of(whole)
     assert part.on_lattices_of(Box([0.0, 0.0], [10.0, 1.0])) is part
+
+
+def test_a_part_has_the_values_that_are_given():
+    grid = Box([0.0, 0.0], [1.0, 30.0]).grid([5, 4])
+    part = grid.having({1: 10.0})
+    assert np.all(grid.points[part.arms, 1] == 10.0)
+    assert len(part.arms) == 5
+    assert_array_equal(part.having({0: 0.25}).arms, [1 * 4 + 1])
+    assert_array_equal(part.contains(grid.points), grid.points[:, 1] == 10.0)
+    assert_array_equal(grid.contains(np.array([[0.25, 10.0], [0.3, 10.0]])), [True, False])
+    for values, message in (
+        ({1: 11.0}, "has 11 in coordinate 1: the nearest value there is 10"),
+        ({2: 0.0}, "numbered 0 to 1, got 2"),
+        ({0: np.nan}, "Coordinate 0 must be given a finite value"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            grid.having(values)
+
+
+def test_a_part_of_a_box_has_the_values_that_are_given():
+    category = Lattice(np.array([2, 3, 4]), np.eye(3))
+    whole = Box([0.0] * 5, [4.0, 1.0, 1.0, 1.0, 1.0], (
+        Lattice(np.array([0]), np.arange(5.0)[:, None]), category,
+    ))  # fmt: skip
+    part = whole.having({0: 3.0, 1: 0.3, 3: 1.0})
+    points = part.sample(50, np.random.default_rng(0))
+    assert_array_equal(points, np.tile([3.0, 0.3, 0.0, 1.0, 0.0], (50, 1)))
+    assert part.contains(points).all()
+    assert not part.contains(np.array([[3.0, 0.4, 0.0, 1.0, 0.0]])).any()
+    assert (
+        len(np.unique(whole.having({1: 0.3}).sample(200, np.random.default_rng(0)), axis=0)) == 15
+    )
+    peak = part.maximise(_Linear(), np.random.default_rng(0), points[:1])
+    assert_array_equal(peak.x, points[0])
+    for values, message in (
+        ({0: 2.5}, "cannot have the value 2.5: the nearest it can have is [23]"),
+        ({1: 1.2}, r"Coordinate 1 lies in \[0, 1\], so it cannot have the value 1.2"),
+        ({3: 1.0, 4: 1.0}, "Coordinate 4 cannot have the value 1: the nearest it can have is 0"),
+        ({7: 0.0}, "numbered 0 to 4, got 7"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            whole.having(values)
+
+
+class _Linear:
+    def on(self, points):
+        return self(points.points)
+
+    def __call__(self, x):
+        return x.sum(axis=1)
+
+    def with_gradient(self, x):
+        return self(x), np.ones_like(x)

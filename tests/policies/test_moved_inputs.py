@@ -12,10 +12,17 @@ from stoic.domains import Box, Finite, Lattice
 from stoic.kernels import RBF
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
-from stoic.policies import Initial, Satisficing, StableOpt
+from stoic.policies import UCB, Initial, Satisficing, StableOpt
 from stoic.posteriors import Prior
 from stoic.problems import polynomial
-from stoic.satisficing import Certificate, highest_worst, least_fragile, most_robust, worst_value
+from stoic.satisficing import (
+    Certificate,
+    fragility,
+    highest_worst,
+    least_fragile,
+    most_robust,
+    worst_value,
+)
 
 GRID = Box([3.0, -2.0], [4.0, -1.0]).grid(9)
 PRIOR = Prior(RBF(0.3), 0.01)
@@ -266,6 +273,84 @@ def test_on_a_box_candidates_and_what_was_told_are_compared(policy):
     given = agent.ask(among=Box(BOX.lower, BOX.upper, lattices=(today,)))
     assert given.x[0] == 3.25
     BOX.locate(given.x)
+
+
+@pytest.mark.parametrize("policy", [
+    *(Satisficing(0.4, p, Distance(tolerance=[0.0, 1.0])) for p in POWERS),
+    StableOpt(0.3, Distance(tolerance=[0.0, 1.0])),
+], ids=["1", "2", "inf", "ro"])  # fmt: skip
+@pytest.mark.parametrize("given", [None, {1: -1.6}], ids=["whole", "context"])
+def test_on_a_box_what_never_moves_is_combined_with_all_moves(policy, given):
+    """The certificate, against all points with the same action, one by one."""
+    box = Box([3.0, -2.0], [4.0, -1.0])
+    agent = learner(policy, box)
+    choice = agent.ask(context=given)
+    known = policy.start(box)
+    candidates = known if isinstance(policy, StableOpt) else known.points
+    assert len(candidates) == 32 * 32
+    assert choice.x[0] in candidates[:, 0]
+    moves = np.unique(candidates[:, 1])
+    moved = np.append(moves, choice.x[1])
+    mean, std = agent.posterior.predict(np.column_stack([np.full(33, choice.x[0]), moved]))
+    lower, far = mean - 2.0 * std, np.abs(moved - choice.x[1])
+    if given is None:
+        assert choice.x[1] in moves
+    else:
+        assert choice.x[1] == -1.6
+    if isinstance(policy, StableOpt):
+        assert choice.notes["value"] == pytest.approx(lower[far <= 0.3].min())
+    else:
+        below = far[lower < 0.4].min(initial=math.inf)
+        assert choice.notes["radius"] == (pytest.approx(below) if lower[-1] >= 0.4 else -math.inf)
+
+
+def test_coordinates_of_one_lattice_move_together():
+    lattice = Lattice(np.array([0, 1]), np.eye(2))
+    box = Box([0.0] * 3, [1.0] * 3, (lattice,))
+    with pytest.raises(ValueError, match=r"Coordinates \[0, 1\] take their values together"):
+        Satisficing(0.4, distance=Distance(tolerance=[0.0, 1.0, 1.0])).start(box)
+    Satisficing(0.4, distance=Distance(tolerance=[0.0, 0.0, 1.0])).start(box)
+
+
+@pytest.mark.parametrize("domain", [GRID, Box([3.0, -2.0], [4.0, -1.0])], ids=["grid", "box"])
+@pytest.mark.parametrize(
+    "policy",
+    [*(Satisficing(0.4, p) for p in POWERS), StableOpt(0.3)],
+    ids=["1", "2", "inf", "ro"],
+)
+def test_what_is_recommended_has_the_best_certificate(policy, domain):
+    agent = learner(Initial(policy, 4), domain, told=25)
+    recommended = agent.recommend()
+    tried = agent.observations.x
+    known = agent.policy.then.start(domain)
+    candidates = known if isinstance(policy, StableOpt) else known.points
+    points = candidates if domain.finite else np.concatenate([candidates, tried])
+    mean, std = agent.posterior.predict(points)
+    lower = mean - 2.0 * std
+    rows = np.array([np.flatnonzero((points == x).all(axis=1))[0] for x in tried])
+    if isinstance(policy, StableOpt):
+        value = worst_value(lower, 0.3, points, rows=rows)
+        best = tried[np.argmax(value)]
+        assert recommended.notes["value"] == pytest.approx(value.max())
+    elif policy.p == math.inf:
+        radius = literal.critical_radius(lower, 0.4, distances(Distance(), points))
+        best = tried[np.argmax(np.array(radius)[rows])]
+        assert recommended.notes["radius"] == pytest.approx(np.max(np.array(radius)[rows]))
+    else:
+        kappa = fragility(lower, 0.4, points, rows=rows, p=policy.p)
+        best = tried[np.argmin(kappa)]
+        assert recommended.notes["fragility"] == pytest.approx(kappa.min())
+    assert_array_equal(recommended.x, best)
+    assert str(Certificate.of(recommended.notes)).startswith("If f lies in the band, f >= ")
+
+
+def test_where_no_lower_bound_reaches_the_threshold_nothing_is_promised():
+    agent = learner(Satisficing(50.0))
+    recommended = agent.recommend()
+    assert recommended.notes["radius"] == -math.inf
+    plain = Learner(GRID, agent.model, Fixed(2.0), UCB(), seed=0)
+    plain.tell(agent.observations.x, agent.observations.observed)
+    assert_array_equal(recommended.x, plain.recommend().x)
 
 
 def test_a_design_comes_first():

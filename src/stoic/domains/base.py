@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from stoic.data import Array, Integers
+from stoic.data import Array, Booleans, Integers
 
 if TYPE_CHECKING:
-    from stoic.domains.finite import Finite
+    from stoic.domains.box import Box
+    from stoic.domains.finite import Among, Finite
 
 Random = np.random.Generator
 
@@ -64,6 +66,15 @@ class Domain(Protocol):
         Raises ``ValueError`` for nan, infinities, a wrong dimension, a point outside.
         """
 
+    def having(self, values: Mapping[int, float]) -> Box | Among:
+        """The part where these coordinates have these values: the context of a round.
+
+        Raises ``ValueError`` if there is no such point.
+        """
+
+    def contains(self, x: Array) -> Booleans:
+        """Which of these points of the whole domain, (n, d), belong to this part of it, (n,)."""
+
     def maximise(self, surface: Surface, rng: Random, near: Array) -> Peak:
         """The highest point of ``surface``; ``near`` (k, d) are points worth starting from."""
 
@@ -72,6 +83,15 @@ class Domain(Protocol):
 
     def spread(self, n: int, rng: Random) -> Array:
         """``n`` points that cover the domain evenly, shape (n, d)."""
+
+
+def check_columns(values: Mapping[int, float], dim: int) -> None:
+    """Refuse coordinates that are not there, and values that are not finite."""
+    for k, value in values.items():
+        if not (isinstance(k, int | np.integer) and 0 <= k < dim):
+            raise ValueError(f"The coordinates are numbered 0 to {dim - 1}, got {k!r}.")
+        if not np.isfinite(value):
+            raise ValueError(f"Coordinate {k} must be given a finite value, got {value!r}.")
 
 
 def as_points(x: object, dim: int) -> Array:

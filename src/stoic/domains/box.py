@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
 from scipy import optimize
 from scipy.stats import qmc
 
-from stoic.data import Array, Integers
-from stoic.domains.base import Domain, Peak, Random, Surface, as_points
+from stoic.data import Array, Booleans, Integers
+from stoic.domains.base import Domain, Peak, Random, Surface, as_points, check_columns
 from stoic.domains.finite import Finite
 from stoic.linalg import squared_distances
 
@@ -153,6 +153,41 @@ class Box:
             return self
         lattices = (*self.lattices, *kept)
         return Box(self.lower, self.upper, lattices, self.candidates, self.climbs)
+
+    def having(self, values: Mapping[int, float]) -> Box:
+        """The points with these values, which a lattice must offer, up to rounding."""
+        check_columns(values, self.dim)
+        lattices, free = [], dict(values)
+        for lattice in self.lattices:
+            offered = lattice.values
+            for c, k in enumerate(lattice.columns.tolist()):
+                if k not in free:
+                    continue
+                same = np.abs(offered[:, c] - free[k]) <= 1e-9 * self.widths[k]
+                if not same.any():
+                    nearest = float(offered[np.argmin(np.abs(offered[:, c] - free[k])), c])
+                    raise ValueError(
+                        f"Coordinate {k} cannot have the value {float(free[k]):g}: the nearest it "
+                        f"can have is {nearest:g}."
+                    )
+                offered = offered[same]
+                del free[k]
+            lattices.append(Lattice(lattice.columns, offered))
+        for k, value in free.items():
+            slack = 1e-9 * self.widths[k]
+            if not self.lower[k] - slack <= value <= self.upper[k] + slack:
+                raise ValueError(
+                    f"Coordinate {k} lies in [{self.lower[k]:g}, {self.upper[k]:g}], so it cannot "
+                    f"have the value {float(value):g}."
+                )
+            inside = float(np.clip(value, self.lower[k], self.upper[k]))
+            lattices.append(Lattice(np.array([k]), np.array([[inside]])))
+        return replace(self, lattices=tuple(lattices))
+
+    def contains(self, x: Array) -> Booleans:
+        points = as_points(x, self.dim)
+        inside: Booleans = np.all(np.abs(self.snap(points) - points) <= 1e-9 * self.widths, axis=1)
+        return inside
 
     def snap(self, x: Array) -> Array:
         """The nearest points of the domain, shape (n, d): inside the box and on every lattice."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from stoic.data import Array, Integers
-from stoic.domains.base import Peak, Random, Surface, as_points
+from stoic.data import Array, Booleans, Integers
+from stoic.domains.base import Peak, Random, Surface, as_points, check_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +79,13 @@ class Finite:
             )
         return np.array(arms, dtype=np.intp)
 
+    def having(self, values: Mapping[int, float]) -> Among:
+        """The rows with these values, up to rounding."""
+        return Among(self, self._numbers).having(values)
+
+    def contains(self, x: Array) -> Booleans:
+        return np.array([row.tobytes() in self._rows for row in as_points(x, self.dim) + 0.0])
+
     def maximise(self, surface: Surface, rng: Random, near: Array) -> Peak:
         heights = surface.on(self)
         arm = int(heights.argmax())
@@ -122,6 +130,25 @@ class Among:
             )
         # In order, so that ties go to the lowest row.
         object.__setattr__(self, "arms", np.unique(arms).astype(np.intp))
+
+    def having(self, values: Mapping[int, float]) -> Among:
+        """Those of its rows with these values, up to rounding."""
+        check_columns(values, self.whole.dim)
+        arms = self.arms
+        for k, value in values.items():
+            there = self.whole.points[arms, k]
+            same = np.abs(there - value) <= 1e-9 * self.whole.widths[k]
+            if not same.any():
+                nearest = float(there[np.argmin(np.abs(there - value))])
+                raise ValueError(
+                    f"None of the points that may be chosen has {float(value):g} in coordinate "
+                    f"{k}: the nearest value there is {nearest:g}."
+                )
+            arms = arms[same]
+        return Among(self.whole, arms)
+
+    def contains(self, x: Array) -> Booleans:
+        return np.isin(self.whole.locate(x), self.arms)
 
     def maximise(self, surface: Surface, rng: Random, near: Array) -> Peak:
         heights = surface.on(self.whole)[self.arms]

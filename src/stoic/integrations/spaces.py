@@ -180,15 +180,15 @@ class Encoding:
 
     def part_with(self, fixed: Mapping[str, Any]) -> Box:
         """The points whose parameters ``fixed`` have these values."""
-        columns = [c for name in fixed for c in self.parts[name].columns]
-        if not columns:
-            return self.box
-        values = np.concatenate([self.parts[name].encode(value) for name, value in fixed.items()])
-        others = tuple(
-            lattice for lattice in self.box.lattices if not set(lattice.columns) & set(columns)
+        return self.box.having(
+            {
+                int(column): float(u)
+                for name, value in fixed.items()
+                for column, u in zip(
+                    self.parts[name].columns, self.parts[name].encode(value), strict=True
+                )
+            }
         )
-        here = Lattice(np.array(columns), values[None])
-        return Box(self.box.lower, self.box.upper, (*others, here))
 
     def sobol(self, number: int, seed: int) -> dict[str, Any]:
         """The parameters of point ``number`` of a scrambled Sobol sequence, one axis each."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -47,6 +47,8 @@ class Given(Protocol):
         one more than the number of observations.
         """
 
+
+Notes = Mapping[str, object]
 
 _SURE = 0.8  # a chance of a result that counts as certain
 _LEAST = 1e-300  # a chance whose logarithm is still a number
@@ -196,6 +198,14 @@ class Policy(ABC):
         None at all means: wait until something pending is told. It must not be the answer while
         nothing is pending.
         """
+
+    def settle(self, view: View, state: Any, band: Band, tried: Array) -> tuple[int, Notes]:
+        """Which of the points ``tried`` (k, d) to settle on, and what to say about it.
+
+        The one whose lower bound is best, unless the policy is after something else.
+        """
+        lower, _ = band.bounds(tried)
+        return int(np.argmax(lower)), {}
 
     def band(self, view: View, state: Any) -> Band:
         """The band with the width that the confidence says, as its guarantee has it."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from stoic.data import Array, Choice
+from stoic.data import Array, Booleans, Choice
 from stoic.domains import Domain
-from stoic.policies.base import Policy, View
+from stoic.policies.base import Band, Notes, Policy, View
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -57,3 +57,12 @@ class Initial(Policy):
             Choice(x.copy(), None if arms is None else int(arms[i])) for i, x in enumerate(handed)
         ]
         return choices, Design(left, state.then)
+
+    def settle(self, view: View, state: Design, band: Band, tried: Array) -> tuple[int, Notes]:
+        return self.then.settle(view, state.then, band, tried)
+
+    def band(self, view: View, state: Design) -> Band:
+        return self.then.band(view, state.then)
+
+    def active(self, view: View, state: Design) -> Booleans:
+        return self.then.active(view, state.then)

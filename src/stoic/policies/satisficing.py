@@ -13,7 +13,7 @@ from stoic.data import Array, Choice
 from stoic.distances import Distance
 from stoic.domains import Domain
 from stoic.policies.base import Band, Policy, View
-from stoic.policies.ground import Ground, candidates, ground
+from stoic.policies.ground import Ground, candidates, ground, ground_of
 from stoic.satisficing import Spot, certify, check_power, least_fragile, most_robust
 
 log = logging.getLogger(__name__)
@@ -60,6 +60,8 @@ class Satisficing(Policy):
     :class:`~stoic.satisficing.Certificate` from the lower bound, of which
     :meth:`~stoic.satisficing.Certificate.of` makes a sentence.
 
+    A recommendation carries the threshold and the certificate.
+
     A batch hallucinates as :class:`~stoic.policies.ucb.UCB` does. Certificates come from the band
     without what is on its way. Where there may be no result at all, the upper bound is lowered as
     in any other policy; certificates speak of f where it has a value.
@@ -100,10 +102,10 @@ class Satisficing(Policy):
             )
 
     def start(self, domain: Domain) -> Progress:
-        return Progress(candidates(domain, self.candidates), False)
+        return Progress(candidates(domain, self.candidates, self.distance), False)
 
     def choose(self, view: View, state: Progress, n: int) -> tuple[list[Choice], Progress]:
-        here = ground(view, state.points)
+        here = ground(view, state.points, self.distance)
         lower, upper = here.bounds(view.band())
         upper = here.usable(upper, view)
         highest = float(upper[here.rows].max())
@@ -136,6 +138,21 @@ class Satisficing(Policy):
 
         choices = view.one_by_one(view.hallucinated(), n, pick)
         return choices, Progress(state.points, said)
+
+    def settle(
+        self, view: View, state: Progress, band: Band, tried: Array
+    ) -> tuple[int, dict[str, object]]:
+        """The point whose certificate is best: largest radius, or least fragility.
+
+        Where no lower bound reaches tau, the point of the best lower bound; its certificate then
+        promises nothing.
+        """
+        here = ground_of(view, state.points, self.distance, tried)
+        lower, _ = here.bounds(band)
+        tau = self._threshold(lower[here.rows])
+        spot = self._spot(lower, tau, here)
+        promised = certify(lower, tau, here.points, spot.row, self.distance, p=self.p)
+        return here.place(spot.row, tried), {"threshold": tau, **asdict(promised)}
 
     def _threshold(self, lower: Array) -> float:
         if self.threshold == "adaptive":

@@ -10,7 +10,7 @@ from stoic.data import Array, Choice
 from stoic.distances import Distance
 from stoic.domains import Domain
 from stoic.policies.base import Band, Policy, View
-from stoic.policies.ground import candidates, ground
+from stoic.policies.ground import Ground, candidates, ground, ground_of
 from stoic.policies.satisficing import check_candidates
 from stoic.satisficing import Certificate, check_radius, highest_worst, worst_value
 
@@ -37,8 +37,9 @@ class StableOpt(Policy):
     -----
     Every choice carries, as notes: ``optimistic``, the least upper bound in the ball; and the
     numbers of a :class:`~stoic.satisficing.Certificate`: the least lower bound in the ball, which
-    is what f is at least. A batch hallucinates as :class:`~stoic.policies.ucb.UCB` does;
-    certificates come from the band without what is on its way.
+    is what f is at least. So does a recommendation. A batch hallucinates as
+    :class:`~stoic.policies.ucb.UCB` does; certificates come from the band without what is on its
+    way.
 
     Guarantee
     ---------
@@ -60,10 +61,10 @@ class StableOpt(Policy):
         check_candidates(self.candidates)
 
     def start(self, domain: Domain) -> Array:
-        return candidates(domain, self.candidates)
+        return candidates(domain, self.candidates, self.distance)
 
     def choose(self, view: View, state: Array, n: int) -> tuple[list[Choice], Array]:
-        here = ground(view, state)
+        here = ground(view, state, self.distance)
         points, distance, r = here.points, self.distance, self.radius
         certain, _ = here.bounds(view.band())
 
@@ -71,9 +72,7 @@ class StableOpt(Policy):
             lower, upper = here.bounds(band)
             upper = here.usable(upper, view)
             row, optimistic = highest_worst(upper, r, points, distance, here.rows)
-            worst = float(worst_value(certain, r, points, distance, np.array([row]))[0])
-            promised = asdict(Certificate(worst, r, np.inf, closed=True))
-            notes: dict[str, object] = {"optimistic": optimistic, **promised}
+            notes = {"optimistic": optimistic, **self._promised(here, certain, row)}
             if not self.probe:
                 return here.choice(row, notes)
             ball = np.intersect1d(distance.ball(points[row], points, r), here.rows)
@@ -82,3 +81,18 @@ class StableOpt(Policy):
             )
 
         return view.one_by_one(view.hallucinated(), n, pick), state
+
+    def settle(
+        self, view: View, state: Array, band: Band, tried: Array
+    ) -> tuple[int, dict[str, object]]:
+        """The point whose least lower bound in the ball is best, with its certificate."""
+        here = ground_of(view, state, self.distance, tried)
+        lower, _ = here.bounds(band)
+        row, _ = highest_worst(lower, self.radius, here.points, self.distance, here.rows)
+        return here.place(row, tried), self._promised(here, lower, row)
+
+    def _promised(self, here: Ground, lower: Array, row: int) -> dict[str, object]:
+        """The numbers of the certificate of one row."""
+        rows = np.array([row])
+        worst = float(worst_value(lower, self.radius, here.points, self.distance, rows)[0])
+        return asdict(Certificate(worst, self.radius, np.inf, closed=True))
