@@ -63,3 +63,25 @@ def test_comparison_is_paired():
     assert measured["paired_difference"] == -2.0
     assert measured["paired_standard_error"] == 0.0
     assert measured["trials_with_less_regret"] == 2.0
+
+
+def test_comparison_is_on_the_seeds_of_both():
+    ours = regret.Run(np.array([[1.0], [2.0], [9.0]]), np.array([0.1, 0.2, 0.9]), (3, 4, 5))
+    theirs = regret.Run(np.array([[7.0], [2.0], [4.0]]), np.array([0.7, 0.3, 0.4]), (8, 4, 3))
+    measured = regret.comparison(ours, theirs)
+    assert measured["trials"] == 2.0
+    assert measured["mean"] == 1.5
+    assert measured["reference_mean"] == 3.0
+    assert measured["paired_standard_error"] == pytest.approx(1.5)  # of -3 and 0
+    inference = regret.inference_comparison(ours, theirs)
+    assert inference["paired_difference"] == pytest.approx(-0.2)  # of -0.3 and -0.1
+    assert inference["trials_with_less_regret"] == 2.0
+
+
+def test_a_table_counts_the_trials_of_each_method():
+    def rows(method, seeds):
+        return [r for seed in seeds for r in regret.steps(Cell("p", method, seed), trace(seed))]
+
+    table = regret.table([*rows("m", (0, 1, 2)), *rows("n", (2,))], "m")
+    assert [row[:3] for row in table.rows] == [("p", "m", "3"), ("p", "n", "1")]
+    assert table.rows[1][4] == "0"  # the same runs, on the seed of both

@@ -14,7 +14,9 @@ from stoic.problems.tuning import digits_mean
 TINY = {
     "outliers/weights": {},
     "outliers/forrester-clean": {"trials": 2, "rounds": 2},
-    "outliers/forrester-corrupted": {"trials": 1, "rounds": 2},
+    "outliers/forrester-corrupted": {"trials": 1, "rounds": 1},
+    "outliers/sizes": {"trials": 1, "rounds": 1},
+    "outliers/both-signs": {"trials": 1, "rounds": 1},
     "outliers/tuning": {"trials": 1, "rounds": 2, "data": None},  # with data it needs torch
     "outliers/lunar-lander": {"trials": 1, "rounds": 2},
     **{f"corruption/figure-{k}": {"trials": 1, "rounds": 2} for k in (1, 2, 3)},

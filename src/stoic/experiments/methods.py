@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -230,3 +231,8 @@ METHODS: tuple[Method, ...] = (
 def method(name: str) -> Method:
     """The method of this name."""
     return next(method for method in METHODS if method.name == name)
+
+
+def installed(*methods: Method) -> tuple[str, ...]:
+    """The names of those methods whose library is there."""
+    return tuple(m.name for m in methods if m.extra is None or find_spec(m.extra) is not None)

@@ -166,16 +166,18 @@ class _Library(NamedTuple):
 @cache
 def _botorch() -> _Library:
     try:
-        robust = import_module("botorch.models.robust_relevance_pursuit_model")
-        mlls = import_module("gpytorch.mlls")
-        return _Library(
-            import_module("torch"),
-            robust.RobustRelevancePursuitSingleTaskGP,
-            import_module("botorch.models.transforms.input").Normalize,
-            import_module("botorch.models.transforms.outcome").Standardize,
-            mlls.ExactMarginalLogLikelihood,
-            import_module("botorch.fit").fit_gpytorch_mll,
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what they deprecate among themselves
+            robust = import_module("botorch.models.robust_relevance_pursuit_model")
+            mlls = import_module("gpytorch.mlls")
+            return _Library(
+                import_module("torch"),
+                robust.RobustRelevancePursuitSingleTaskGP,
+                import_module("botorch.models.transforms.input").Normalize,
+                import_module("botorch.models.transforms.outcome").Standardize,
+                mlls.ExactMarginalLogLikelihood,
+                import_module("botorch.fit").fit_gpytorch_mll,
+            )
     except ImportError as error:
         raise ImportError(
             "Relevance pursuit needs BoTorch with its robust model, which is not installed: "

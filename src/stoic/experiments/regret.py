@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
@@ -102,15 +102,28 @@ class Run:
         Cumulative regret, shape (trials, n).
     inference:
         Inference regret, shape (trials,).
+    seeds:
+        Which trials; by default the first ones.
     """
 
     cumulative: Array
     inference: Array
+    seeds: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.seeds:
+            object.__setattr__(self, "seeds", tuple(range(len(self.inference))))
 
     @property
     def final(self) -> Array:
         """Cumulative regret at the end, shape (trials,)."""
         return self.cumulative[:, -1]
+
+    def among(self, seeds: Container[int]) -> Run:
+        """Those of these trials that have one of the ``seeds``, in rising order."""
+        kept = sorted((seed, row) for row, seed in enumerate(self.seeds) if seed in seeds)
+        rows = [row for _, row in kept]
+        return Run(self.cumulative[rows], self.inference[rows], tuple(seed for seed, _ in kept))
 
 
 def runs(rows: Sequence[Step]) -> dict[tuple[str, str], Run]:
@@ -122,24 +135,37 @@ def runs(rows: Sequence[Step]) -> dict[tuple[str, str], Run]:
         key: Run(
             np.array([[s.cumulative_regret for s in trial] for trial in trials.values()]),
             np.array([trial[-1].inference_regret for trial in trials.values()]),
+            tuple(trials),
         )
         for key, trials in collected.items()
     }
 
 
 def comparison(run: Run, reference: Run) -> dict[str, float]:
-    """Final cumulative regret of two methods on the same seeds, and the paired difference."""
-    ours, theirs = Estimate.of(run.final), Estimate.of(reference.final)
-    paired = Estimate.of(run.final - reference.final)
+    """Final cumulative regret of two methods on the seeds of both, and the paired difference."""
+    ours, theirs = run.among(reference.seeds), reference.among(run.seeds)
+    return compared(ours.final, theirs.final)
+
+
+def inference_comparison(run: Run, reference: Run) -> dict[str, float]:
+    """Inference regret of two methods on the seeds of both, and the paired difference."""
+    ours, theirs = run.among(reference.seeds), reference.among(run.seeds)
+    return compared(ours.inference, theirs.inference)
+
+
+def compared(ours: Array, theirs: Array) -> dict[str, float]:
+    """Two samples of regret, shape (trials,), of the same trials."""
+    mine, other = Estimate.of(ours), Estimate.of(theirs)
+    paired = Estimate.of(ours - theirs)
     return {
-        "mean": ours.mean,
-        "standard_error": ours.error,
-        "reference_mean": theirs.mean,
-        "reference_standard_error": theirs.error,
+        "mean": mine.mean,
+        "standard_error": mine.error,
+        "reference_mean": other.mean,
+        "reference_standard_error": other.error,
         "paired_difference": paired.mean,
         "paired_standard_error": paired.error,
-        "trials_with_less_regret": float((run.final < reference.final).sum()),
-        "trials": float(len(run.final)),
+        "trials_with_less_regret": float((ours < theirs).sum()),
+        "trials": float(len(ours)),
     }
 
 
@@ -205,13 +231,17 @@ def table(rows: Sequence[Step], reference: str) -> Table:
     by_run = runs(rows)
     lines = []
     for (panel, method), run in by_run.items():
-        paired = run.final - by_run[panel, reference].final
-        difference = "" if method == reference else str(Estimate.of(paired))
+        paired = comparison(run, by_run[panel, reference])
+        difference = Estimate(paired["paired_difference"], paired["paired_standard_error"])
         final, inference = Estimate.of(run.final), Estimate.of(run.inference)
-        lines.append((panel, method, str(final), difference, str(inference)))
-    caption = "Mean over the trials ± one standard error, in units of f."
-    headings = ("panel", "method", "cumulative regret", f"less {reference}", "inference regret")
-    return Table(caption, headings, tuple(lines))
+        less = "" if method == reference else str(difference)
+        lines.append((panel, method, str(len(run.seeds)), str(final), less, str(inference)))
+    caption = (
+        "Mean over the trials ± one standard error, in units of f; differences over the seeds that "
+        "both were run on."
+    )
+    regrets = ("cumulative regret", f"less {reference}", "inference regret")
+    return Table(caption, ("panel", "method", "trials", *regrets), tuple(lines))
 
 
 def finish(axes: Axes, initial: int, rounds: int) -> None:

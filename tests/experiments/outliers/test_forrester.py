@@ -4,7 +4,17 @@ import pytest
 
 from stoic.experiments import regret
 from stoic.experiments.figure import Cell
-from stoic.experiments.methods import A2, FC, GP, GP_LOO, RANDOM
+from stoic.experiments.methods import (
+    A2,
+    DIAGNOSTICS,
+    FC,
+    GP,
+    GP_LOO,
+    LOO,
+    RANDOM,
+    RELEVANCE,
+    STUDENT,
+)
 from stoic.experiments.outliers import forrester_clean, forrester_corrupted
 from stoic.experiments.regret import Step
 
@@ -32,23 +42,50 @@ def test_clean_claims_are_read_literally():
 def test_corrupted_claims_are_read_literally():
     settings = forrester_corrupted.SETTINGS
     finals = {GP.name: 100.0, GP_LOO.name: 98.0, FC.name: 100.0, A2.name: 99.0, RANDOM.name: 99.5}
+    finals |= {STUDENT.name: 101.0, LOO.name: 99.0, DIAGNOSTICS.name: 97.0}
     rows = [
         row(panel, method, seed, final)
         for panel in settings.adversaries
         for method, final in finals.items()
-        for seed in range(2)
+        for seed in range(3)
     ]
+    # A peer on two of the three seeds, better than the mean of all three but not than these two.
+    rows += [row("appendix", RELEVANCE.name, seed, 99.0 + 1e-3) for seed in (0, 2)]
     found = forrester_corrupted.claims(settings, rows)
-    assert len(found) == 3 * 6
+    assert len(found) == 3 * (8 + 3) + 1
     verdicts = {claim.claim: claim.holds for claim in found}
-    for panel in ("text", "appendix", "code"):
-        start = f"Adversary of the {panel}: "
-        assert verdicts[f"{start}A2-RCGP-UCB has less mean cumulative regret than GP-UCB."]
-        assert verdicts[f"{start}A2-RCGP-UCB has less mean cumulative regret than random search."]
-        assert not verdicts[
-            f"{start}A2-RCGP-UCB has less mean cumulative regret than {GP_LOO.name}."
+
+    def holds(panel, ours, reference):
+        return verdicts[
+            f"Adversary of the {panel}: {ours.name} has less mean cumulative regret than "
+            f"{reference.name}."
         ]
-        assert not verdicts[f"{start}FC-RCGP-UCB has less mean cumulative regret than GP-UCB."]
+
+    for panel in ("text", "appendix", "code"):
+        assert holds(panel, A2, GP)
+        assert holds(panel, A2, RANDOM)
+        assert holds(panel, A2, STUDENT)
+        assert not holds(panel, A2, GP_LOO)
+        assert not holds(panel, FC, GP)
+        assert not holds(panel, FC, RANDOM)
+        assert holds(panel, FC, STUDENT)
+        assert holds(panel, LOO, GP)
+        assert not holds(panel, LOO, A2)
+        assert not holds(panel, LOO, DIAGNOSTICS)
+    assert holds("appendix", LOO, RELEVANCE)
+    assert found[-1].measured["trials"] == 3.0
+    [peer] = [claim for claim in found if RELEVANCE.name in claim.claim]
+    assert peer.measured["trials"] == 2.0
+
+
+def test_peers_are_run_on_the_first_seeds_of_their_panels():
+    settings = replace(forrester_corrupted.SETTINGS, peers=(RELEVANCE.name,), seed=7)
+    found = [c for c in forrester_corrupted.cells(settings) if c.method == RELEVANCE.name]
+    assert found == [Cell("appendix", RELEVANCE.name, seed) for seed in range(7, 12)]
+    few = [c for c in forrester_corrupted.cells(replace(settings, trials=2)) if c in found]
+    assert [c.seed for c in few] == [7, 8]
+    without = forrester_corrupted.cells(replace(settings, peers=()))
+    assert without == [c for c in forrester_corrupted.cells(settings) if c not in found]
 
 
 @pytest.mark.parametrize(

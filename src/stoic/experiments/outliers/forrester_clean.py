@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stoic.adversaries import Gaussian
-from stoic.environment import Environment
 from stoic.experiments import regret
 from stoic.experiments.figure import Cell, Claim, Figure, Table
 from stoic.experiments.methods import (
@@ -18,12 +16,11 @@ from stoic.experiments.methods import (
     GP,
     GP_LOO,
     RANDOM,
-    Threat,
     method,
 )
+from stoic.experiments.outliers import functions
 from stoic.experiments.regret import Step
 from stoic.problems import forrester
-from stoic.simulate import run as simulate
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -70,14 +67,14 @@ def cells(settings: Settings) -> list[Cell]:
 
 def run(settings: Settings, cell: Cell) -> list[Step]:
     """One method on one seed."""
-    problem = forrester()
-    environment = Environment(problem, Gaussian(settings.noise_sd), seed=cell.seed)
-    threat = Threat(corruptions=0, horizon=settings.rounds)
-    learner = method(cell.method).build(problem.domain, threat, cell.seed)
-    trace = simulate(
-        learner, environment, settings.rounds, initial=settings.initial, recommend=True
+    return functions.play(
+        cell,
+        forrester(),
+        None,
+        rounds=settings.rounds,
+        initial=settings.initial,
+        noise_sd=settings.noise_sd,
     )
-    return regret.steps(cell, trace)
 
 
 def plot(settings: Settings, rows: Sequence[Step]) -> matplotlib.figure.Figure:

@@ -1,0 +1,77 @@
+"""What the figures of functions share: one is played with noise, and some results are replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from stoic.adversaries import Adversary, Frequency, Gaussian
+from stoic.environment import Environment
+from stoic.experiments import regret
+from stoic.experiments.figure import Cell, Claim
+from stoic.experiments.methods import Method, Threat, method
+from stoic.experiments.regret import Run, Step
+from stoic.problems import Problem
+from stoic.simulate import run as simulate
+
+
+def play(
+    cell: Cell,
+    problem: Problem,
+    adversary: Adversary | None,
+    *,
+    rounds: int,
+    initial: int,
+    noise_sd: float,
+) -> list[Step]:
+    """One method on one seed.
+
+    Parameters
+    ----------
+    cell:
+        Panel, method and seed.
+    problem:
+        f.
+    adversary:
+        Who replaces results, if anybody; the method is told how many.
+    rounds, initial:
+        T, and how many clean scrambled Sobol points come first.
+    noise_sd:
+        Standard deviation of the noise, in units of f.
+    """
+    environment = Environment(problem, Gaussian(noise_sd), adversary, cell.seed)
+    budget = environment.adversary.budget
+    lies = budget.count if isinstance(budget, Frequency) else 0
+    learner = method(cell.method).build(problem.domain, Threat(lies, rounds), cell.seed)
+    trace = simulate(learner, environment, rounds, initial=initial, recommend=True)
+    return regret.steps(cell, trace)
+
+
+def less(
+    by_run: Mapping[tuple[str, str], Run],
+    panel: str,
+    ours: Sequence[Method],
+    references: Sequence[Method],
+    said: str,
+) -> Iterator[Claim]:
+    """Each has less mean cumulative regret than each reference, where both were run.
+
+    Parameters
+    ----------
+    by_run:
+        The trials of each (panel, method).
+    panel:
+        Which panel.
+    ours, references:
+        What is compared.
+    said:
+        How the claim calls the panel.
+    """
+    for one in ours:
+        for reference in references:
+            if (panel, one.name) in by_run and (panel, reference.name) in by_run:
+                measured = regret.comparison(by_run[panel, one.name], by_run[panel, reference.name])
+                yield Claim(
+                    f"{said}: {one.name} has less mean cumulative regret than {reference.name}.",
+                    measured["paired_difference"] < 0.0,
+                    measured,
+                )

@@ -1,0 +1,178 @@
+"""Not in a paper: does it matter how large the lies are, and in which direction they go?
+
+The robust methods are to forget a lie the faster the larger it is, so that regret does not change
+once lies are far out of the ordinary. Lies are told where the clairvoyant adversary of the
+appendix of [Ezzerg2026]_ tells them: near the maximum and far from it. One version spoils the
+maximum and praises what is far; the other does the opposite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stoic.adversaries import ClairvoyantSetting
+from stoic.adversaries.frequency import APPENDIX
+from stoic.experiments import regret
+from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments.methods import A2, FC, GP, Method, method
+from stoic.experiments.outliers import functions
+from stoic.experiments.regret import Run, Step
+from stoic.problems import forrester
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+SIGNS = {"low near the maximum, high far from it": -1.0, "high near, low far": 1.0}
+STEADY = 0.15  # by which share regret may change once lies are large
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The experiment of section 5.3 of [Ezzerg2026]_, with lies of several sizes.
+
+    Attributes
+    ----------
+    trials:
+        Independent runs; trial k has seed ``seed + k``.
+    rounds:
+        T; floor(T^(1/3)) results are replaced.
+    seed:
+        The first seed.
+    initial:
+        Clean scrambled Sobol points, common to all methods.
+    noise_sd:
+        Standard deviation of the noise, in units of f.
+    sizes:
+        The lies are plus and minus a size, in units of f, rising; f has values from -6 to 16.
+    large:
+        The size from which on regret is to stay the same.
+    adversary:
+        Where the lies are told; its values are not used.
+    methods:
+        Names, the reference first.
+    """
+
+    trials: int = 20
+    rounds: int = 100
+    seed: int = 0
+    initial: int = 5
+    noise_sd: float = 1.0
+    sizes: tuple[float, ...] = (1e1, 1e3, 1e6, 1e12)
+    large: float = 1e3
+    adversary: ClairvoyantSetting = APPENDIX
+    methods: tuple[str, ...] = tuple(m.name for m in (GP, FC, A2))
+
+
+def panels(settings: Settings) -> dict[str, ClairvoyantSetting]:
+    """The adversaries by name: all sizes of the one sign, then of the other."""
+    return {
+        _panel(signs, size): replace(settings.adversary, low=sign * size, high=-sign * size)
+        for signs, sign in SIGNS.items()
+        for size in settings.sizes
+    }
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """Every method on every seed, against every size and sign."""
+    return [
+        Cell(panel, name, settings.seed + trial)
+        for panel in panels(settings)
+        for name in settings.methods
+        for trial in range(settings.trials)
+    ]
+
+
+def run(settings: Settings, cell: Cell) -> list[Step]:
+    """One method on one seed against one adversary."""
+    problem = forrester()
+    return functions.play(
+        cell,
+        problem,
+        panels(settings)[cell.panel].against(problem.optimum, settings.rounds),
+        rounds=settings.rounds,
+        initial=settings.initial,
+        noise_sd=settings.noise_sd,
+    )
+
+
+def plot(settings: Settings, rows: Sequence[Step]) -> matplotlib.figure.Figure:
+    """Mean cumulative regret at the end by the size of the lies, one panel a sign."""
+    from matplotlib.figure import Figure as Picture
+
+    by_run = regret.runs(rows)
+    picture = Picture(figsize=(9.6, 4.0), layout="constrained")
+    line = picture.subplots(1, len(SIGNS), sharey=True)
+    exponents = np.log10(np.array(settings.sizes))
+    for signs, axes in zip(SIGNS, line, strict=True):
+        for name in settings.methods:
+            finals = np.stack([by_run[_panel(signs, s), name].final for s in settings.sizes])
+            one = method(name)
+            axes.plot(exponents, finals.mean(axis=1), one.line, color=one.colour, marker="o", ms=4)
+            regret.curve(axes, exponents, finals.T, one)
+        axes.set_title(signs, fontsize=9)
+        axes.set_xticks(exponents, [f"$10^{{{e:g}}}$" for e in exponents])
+        axes.set_xlabel("size of the lies (units of f)")
+        axes.set_ylim(bottom=0.0)
+        axes.grid(alpha=0.3, lw=0.5)
+    line[0].set_ylabel(f"cumulative regret at T = {settings.rounds}\n(units of f)")
+    handles, labels = line[0].get_legend_handles_labels()
+    picture.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8)
+    return picture
+
+
+def table(settings: Settings, rows: Sequence[Step]) -> Table:
+    """Regrets at the end."""
+    return regret.table(rows, GP.name)
+
+
+def claims(settings: Settings, rows: Sequence[Step]) -> tuple[Claim, ...]:
+    """The regret of the robust methods is steady, and below that of GP-UCB."""
+    by_run = regret.runs(rows)
+    return tuple(
+        chain(
+            *(_steady(settings, by_run, one, signs) for one in (A2, FC) for signs in SIGNS),
+            *(functions.less(by_run, panel, (A2, FC), (GP,), panel) for panel in panels(settings)),
+        )
+    )
+
+
+def _steady(
+    settings: Settings, by_run: Mapping[tuple[str, str], Run], one: Method, signs: str
+) -> list[Claim]:
+    large = by_run[_panel(signs, settings.large), one.name]
+    found = []
+    for size in settings.sizes:
+        if size > settings.large:
+            measured = regret.comparison(by_run[_panel(signs, size), one.name], large)
+            change = measured["paired_difference"] / measured["reference_mean"]
+            found.append(
+                Claim(
+                    f"{signs}: from lies of {settings.large:.0e} to lies of {size:.0e} the mean "
+                    f"cumulative regret of {one.name} changes by less than {100 * STEADY:g} %.",
+                    abs(change) < STEADY,
+                    {"relative_change": change, **measured},
+                )
+            )
+    return found
+
+
+def _panel(signs: str, size: float) -> str:
+    return f"{signs}: {size:.0e}"
+
+
+SETTINGS = Settings()
+FIGURE = Figure(
+    "outliers/sizes",
+    "Cumulative regret on the Forrester function by the size of the lies",
+    SETTINGS,
+    cells,
+    run,
+    plot,
+    table,
+    claims,
+)
