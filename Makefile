@@ -2,7 +2,7 @@
 PYTHON ?= python
 THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: help setup check test slow figures bench
+.PHONY: help setup check test slow figures bench docs
 
 help:            ## what each command does
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/: *## */\t/' | expand -t 12
@@ -26,3 +26,6 @@ figures:         ## regenerate the pictures of the docs; DATA=directory of the r
 
 bench:           ## speed, as ratios in one run
 	$(THREADS) $(PYTHON) -m benchmarks
+
+docs:            ## the documentation site, into site/
+	NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true $(PYTHON) -m mkdocs build --strict --quiet

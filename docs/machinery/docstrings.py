@@ -1,0 +1,27 @@
+"""Docstrings, as Python programmers write them, as Markdown."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import griffe
+
+_ROLE = re.compile(r":\w+:`(~?)([\w.]+)`")
+_CITATION = re.compile(r"\[([A-Z]\w*\d{4})\]_?")
+
+
+class Markdown(griffe.Extension):
+    """Names in roles become code; citations stay as they are, and are no links of Markdown."""
+
+    def on_instance(self, *, obj: griffe.Object, **kwargs: Any) -> None:
+        """Rewrite the docstring of one object."""
+        if obj.docstring is not None:
+            text = _ROLE.sub(_code, obj.docstring.value)
+            obj.docstring.value = _CITATION.sub(r"\\[\1\\]", text)
+
+
+def _code(match: re.Match[str]) -> str:
+    short, target = match.groups()
+    shown = target.rpartition(".")[2] if short else target
+    return f"`{shown}`"

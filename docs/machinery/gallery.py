@@ -1,0 +1,84 @@
+"""The pages of the reproduced figures, made from the results when the site is built."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+from stoic.experiments import catalogue
+
+FAMILIES = {
+    "outliers": "A few outliers of any size",
+    "corruption": "Corrupted rewards",
+    "heavy-tails": "Heavy-tailed noise",
+    "inputs": "Moved inputs",
+    "misspecification": "A wrong model",
+    "matrix": "Every threat, every method",
+}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add a page for each family of figures that has results."""
+    results = Path(config.docs_dir) / "figures"
+    for family, title in FAMILIES.items():
+        figures = [
+            figure
+            for figure in catalogue()
+            if figure.name.partition("/")[0] == family and _json(results, figure.name).exists()
+        ]
+        if not figures:
+            continue
+        parts = [f"# {title}", _INTRODUCTION]
+        parts += [_section(figure.name, figure.title, results) for figure in figures]
+        page = File.generated(config, f"gallery/{family}.md", content="\n\n".join(parts))
+        files.append(page)
+    return files
+
+
+_INTRODUCTION = (
+    "Reproduced figures, with what the papers claim and what was measured here. A claim that does "
+    "not hold is a finding, and stays in the list. The command above each picture draws it again."
+)
+
+
+def _json(results: Path, name: str) -> Path:
+    return results / f"{name.replace('/', '-')}.json"
+
+
+def _section(name: str, title: str, results: Path) -> str:
+    path = _json(results, name)
+    claims = json.loads(path.read_text(encoding="utf-8"))["claims"]
+    held = sum(bool(claim["holds"]) for claim in claims)
+    lines = [
+        f"## {title}",
+        f"```console\nstoic reproduce {name}\n```",
+        f"![{title}](../figures/{path.stem}.png)",
+        f"{held} of {len(claims)} claims hold.",
+        "| claim | holds | measured |\n|---|---|---|\n" + "\n".join(map(_row, claims)),
+    ]
+    return "\n\n".join(lines)
+
+
+def _row(claim: Mapping[str, Any]) -> str:
+    text = str(claim["claim"]).replace("|", "\\|")
+    measured = claim["measured"]
+    numbers = (
+        ", ".join(f"{key.replace('_', ' ')} {_short(value)}" for key, value in measured.items())
+        if isinstance(measured, Mapping)
+        else _short(measured)
+    )
+    return f"| {text} | {'yes' if claim['holds'] else '**no**'} | {numbers} |"
+
+
+def _short(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Real):
+        return f"{float(value):.4g}"
+    return str(value).replace("|", "\\|")

@@ -1,0 +1,43 @@
+"""The pages of the API, one for each part of the library, from its docstrings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+# Page: title, and modules, or folders of which all modules are shown.
+PAGES = {
+    "recipes": ("Recipes", ["recipes"]),
+    "learner": ("Learner and model", ["learner", "data", "models", "posteriors"]),
+    "domains": ("Domains and kernels", ["domains", "kernels"]),
+    "defences": ("Defences", ["defences"]),
+    "confidence": ("Confidence", ["confidence", "theory"]),
+    "policies": ("Policies", ["policies"]),
+    "moved": ("Moved inputs", ["distances", "satisficing"]),
+    "world": ("The world", ["environment", "simulate", "adversaries", "problems"]),
+    "integrations": ("Integrations", ["integrations"]),
+    "tuning": ("Tuning", ["tuning/function", "tuning/program"]),
+}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages."""
+    source = Path(config.docs_dir).parent / "src"
+    for name, (title, parts) in PAGES.items():
+        modules = [module for part in parts for module in _modules(source, part)]
+        text = "\n\n".join([f"# {title}", *map(_section, modules)])
+        files.append(File.generated(config, f"api/{name}.md", content=f"{text}\n"))
+    return files
+
+
+def _modules(source: Path, part: str) -> list[str]:
+    """The modules of a part, by their full names."""
+    path = source / "stoic" / part
+    found = sorted(path.rglob("[a-z]*.py")) if path.is_dir() else [path.with_suffix(".py")]
+    return [".".join(module.relative_to(source).with_suffix("").parts) for module in found]
+
+
+def _section(module: str) -> str:
+    return f"## {module}\n\n::: {module}\n    options: {{heading_level: 3}}"
