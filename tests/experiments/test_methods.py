@@ -1,9 +1,18 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from stoic.experiments.methods import METHODS, RandomSearch, Threat, method
+from stoic.experiments.methods import (
+    GP,
+    METHODS,
+    RELEVANCE,
+    RandomSearch,
+    Threat,
+    installed,
+    method,
+)
 from stoic.problems import camel, forrester
 
 
@@ -11,6 +20,11 @@ def test_names_and_looks_are_distinct():
     assert len({m.name for m in METHODS}) == len(METHODS)
     assert len({(m.colour, m.line) for m in METHODS}) == len(METHODS)
     assert all(method(m.name) is m for m in METHODS)
+
+
+def test_a_method_whose_library_is_missing_is_left_out():
+    absent = replace(RELEVANCE, extra="no_such_library")
+    assert installed(GP, absent, replace(RELEVANCE, extra="numpy")) == (GP.name, RELEVANCE.name)
 
 
 @pytest.mark.parametrize("one", METHODS, ids=lambda m: m.name)
