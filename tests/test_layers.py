@@ -27,6 +27,7 @@ LAYERS = (
     "policies",
     "pending",
     "learner",
+    "balancing",
     "recipes",
     "problems",
     "adversaries",

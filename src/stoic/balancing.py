@@ -1,0 +1,566 @@
+"""A learner of learners: regret bound balancing with elimination [Pacchiano2020]_.
+
+It plays whichever learner has promised the least regret so far, and drops one whose rewards show
+that it cannot have kept its promise. It need not know which of its learners is right about the
+world, only that one of them is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, Protocol, overload
+
+import numpy as np
+
+from stoic.data import (
+    FAILURES,
+    Array,
+    Booleans,
+    Choice,
+    FailureKind,
+    Integers,
+    Observations,
+    Recommendation,
+)
+from stoic.domains import Domain
+from stoic.pending import Pending, Waiting
+from stoic.policies.base import Band
+from stoic.posteriors.base import Posterior
+from stoic.posteriors.scales import Scale
+
+Bound = Callable[[int], float]
+
+_PRIOR_PLAYS = 32.0  # where the deviation is tightest, roughly: after 12 times as many plays
+_REACH = 3.0  # a range found in the results: so many scales on either side of their location
+_RENEWAL = 1.25  # and it is found anew once there are so many times as many results
+
+
+class Base(Protocol):
+    """What is balanced: a :class:`~stoic.learner.Learner`, or another ``Balanced``."""
+
+    @property
+    def domain(self) -> Domain: ...
+
+    def ask(
+        self, n: int, *, among: object = None, pending: object | None = None
+    ) -> list[Choice]: ...
+
+    def tell(
+        self,
+        x: object,
+        y: object = None,
+        noise: object = None,
+        *,
+        failed: FailureKind | None = None,
+        choice: Choice | None = None,
+    ) -> None: ...
+
+    def recommend(self, width: float | None = 2.0) -> Recommendation: ...
+
+    def active(self) -> Booleans: ...
+
+    def band(self) -> Band: ...
+
+    def forget_pending(self) -> None: ...
+
+    @property
+    def posterior(self) -> Posterior: ...
+
+    @property
+    def trust(self) -> Array: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """A bound on regret, R(N) = min(scale N^power + rate N, most N), after N of its own plays.
+
+    Parameters
+    ----------
+    scale, power:
+        Of what is learned: 1/2 for UCB, 1 / (1 + alpha) or more under heavy tails.
+    rate:
+        Of what is never learned, per play: an error of the model.
+    most:
+        No play can cost more, in units of the results.
+    """
+
+    scale: float
+    power: float = 0.5
+    rate: float = 0.0
+    most: float = 1.0
+
+    def __post_init__(self) -> None:
+        numbers = (self.scale, self.power, self.rate, self.most)
+        if not all(0.0 <= number < math.inf for number in numbers):
+            raise ValueError(f"A promise is made of finite numbers >= 0, got {self}.")
+
+    def __call__(self, plays: int) -> float:
+        learned = self.scale * math.pow(plays, self.power)
+        return min(learned + self.rate * plays, self.most * plays)
+
+
+def deviation(plays: int, learners: int, delta: float, proxy: float = 0.5) -> float:
+    """How far the mean of rewards in [0, 1] may be from what it estimates, at all times at once.
+
+    sqrt(proxy (N + N_0) (ln(1 + N / N_0) + 2 ln(M / delta))) / N with N_0 = 32, the mixture bound
+    of [AbbasiYadkori2013]_ for one coordinate, for each of M learners with delta / M of delta.
+
+    Parameters
+    ----------
+    plays, learners:
+        N >= 1 and M.
+    delta:
+        Failure probability, for both sides, all learners and all N together.
+    proxy:
+        One reward deviates as a Gaussian of this variance does: 1/4 for the reward around its mean
+        at the input that was played, and 1/4 for the best mean of a random action set around its
+        own, by Hoeffding's lemma.
+    """
+    doubt = math.log1p(plays / _PRIOR_PLAYS) + 2.0 * math.log(learners / delta)
+    return math.sqrt(proxy * (plays + _PRIOR_PLAYS) * doubt) / plays
+
+
+class _Result(NamedTuple):
+    """One result, the question it answers and who asked; nobody for a result that was offered."""
+
+    x: Array
+    y: float | None
+    noise: float | None
+    question: Choice | None
+    asker: int | None
+
+
+class Balanced:
+    """Regret bound balancing with elimination, Algorithm 3 of [Bogunovic2021b]_.
+
+    ask / tell / recommend, as a :class:`~stoic.learner.Learner`. The notes of a choice say which
+    ``learner`` asked it, and its own ``question``.
+
+    Parameters
+    ----------
+    learners:
+        The base learners, all on one domain and none of them told anything yet.
+    bounds:
+        For each, its promise: the regret R(N) >= 0 after N of its own plays, not falling, in units
+        of the results, such as a :class:`Promise`.
+    span:
+        The range of rewards, (low, high). A :class:`~stoic.posteriors.scales.Scale` finds one in
+        the results instead, three scales on either side of their location; whenever there are a
+        quarter more results it is found anew, and all of them are scored anew.
+    outside:
+        What becomes of a reward outside of the span: ``"clip"`` moves it to the nearer end, and nan
+        and failures to the lower one; ``"refuse"`` raises ``ValueError``. The learners are told
+        what was told, whatever the score.
+    lies, budget:
+        How many results may be anything, and how far all others may be moved altogether, in units
+        of the results. Each learner may have met all of them.
+    c:
+        ``None`` compares by :func:`deviation`. A number compares by c sqrt(ln(M ln N / delta) / N)
+        as printed, ln N taken as 1 for N < e.
+    delta, proxy:
+        As in :func:`deviation`; ``proxy=0.25`` is enough where all points may always be chosen.
+    everything:
+        Whether a learner is told all results, or only those of its own plays. The theorem needs the
+        latter. See below.
+
+    Attributes
+    ----------
+    kept:
+        The learners that were not dropped, rising.
+    plays:
+        N_i, how many results of its own questions each learner has, shape (M,).
+
+    Guarantee
+    ---------
+    Suppose action sets are drawn independently, all with the same law; rewards lie in the span;
+    ``everything=False``. Then, with probability 1 - delta, no learner that keeps its promise is
+    ever dropped. If i is such a learner, each j that was kept until its last play has a regret of
+    at most
+
+        R_j(N_j) + (N_j / N_i) R_i(N_i) + 2 N_j (s(N_i) + s(N_j)),   R_j(N_j) <= R_i(N_i) + r,
+
+    s being the ``deviation`` times the width of the span and r the largest step of a promise. With
+    the promises of EC-GP-UCB this is [Bogunovic2021b]_, Proposition 1, up to the choice of c.
+
+    The same holds, since it holds for clipped regret, which is less than regret,
+
+    - with ``outside="clip"`` for rewards of *any* tails that are f plus noise, or f times positive
+      noise of mean 1, the same law everywhere: the mean of the clipped reward does not fall with f,
+      and rises by no more than f does;
+    - with lies on at most ``lies`` results and others moved by at most ``budget`` in all, if s is
+      enlarged by (lies times the width of the span + budget) / N. A single lie, of any size, nan
+      included, moves a clipped mean by no more than width / N.
+
+    Heuristic: a span found in the results, and a ``c`` that is not large enough. With
+    ``everything=True`` a learner keeps a promise that follows from its own bands, at its own
+    choices (GP-UCB, self-normalised): other results narrow them. It need not keep one in which the
+    band grows with the number of results, as for an error of the model, eps sqrt(t), or with
+    corruption that it would not have met.
+
+    The last learner is never dropped, since the one with the best lower bound is always kept.
+
+    Raises
+    ------
+    ValueError
+        If there is no learner, numbers do not match, domains differ or a number is out of range.
+    """
+
+    def __init__(
+        self,
+        learners: Sequence[Base],
+        bounds: Sequence[Bound],
+        *,
+        span: tuple[float, float] | Scale = (0.0, 1.0),
+        outside: Literal["clip", "refuse"] = "clip",
+        lies: int = 0,
+        budget: float = 0.0,
+        c: float | None = None,
+        delta: float = 0.1,
+        proxy: float = 0.5,
+        everything: bool = False,
+    ) -> None:
+        self.learners, self.bounds = list(learners), list(bounds)
+        _check_learners(self.learners, self.bounds)
+        _check_numbers(span, outside, lies, budget, c, delta, proxy)
+        self.domain = self.learners[0].domain
+        self.span, self.outside, self.everything = span, outside, everything
+        self.lies, self.budget = lies, budget
+        self.c, self.delta, self.proxy = c, delta, proxy
+        self.kept = list(range(len(self.learners)))
+        self.plays: Integers = np.zeros(len(self.learners), dtype=np.intp)
+        self._low, self._high = (0.0, 1.0) if callable(span) else map(float, span)
+        self._sums = [0.0] * len(self.learners)
+        self._rewards: list[tuple[int, float]] = []  # as told, nan for a failure, with the asker
+        self._ranged = 0  # results that the span was found in
+        self._pending = Pending()
+        self._told: list[tuple[Array, float, float]] = []  # x, y, noise or nan
+        self._heard: list[list[int]] = [[] for _ in self.learners]  # which of these, in order
+
+    def __len__(self) -> int:
+        return len(self._told)
+
+    @overload
+    def ask(
+        self,
+        n: None = None,
+        *,
+        among: object = None,
+        context: Mapping[int, float] | None = None,
+        pending: object | None = None,
+    ) -> Choice: ...
+
+    @overload
+    def ask(
+        self,
+        n: int,
+        *,
+        among: object = None,
+        context: Mapping[int, float] | None = None,
+        pending: object | None = None,
+    ) -> list[Choice]: ...
+
+    def ask(
+        self,
+        n: int | None = None,
+        *,
+        among: object = None,
+        context: Mapping[int, float] | None = None,
+        pending: object | None = None,
+    ) -> Choice | list[Choice]:
+        """Where to evaluate next, as :meth:`stoic.learner.Learner.ask`.
+
+        Each choice comes from the kept learner whose promise is least, eq. (23), once what it has
+        on its way counts as played; from the next one if that waits for results.
+        """
+        if n is not None and (not isinstance(n, int | np.integer) or n < 1):
+            raise ValueError(f"Ask for at least one choice, a whole number of them, got n={n!r}.")
+        if pending is not None:  # theirs to count, and those of this call to add
+            theirs = np.array(pending, dtype=float).reshape(-1, self.domain.dim)
+        given: dict[str, Any] = {"among": among}
+        if context is not None:
+            given["context"] = context
+        asked = self.plays.tolist()
+        for question in self._pending:
+            asked[_asker(question)] += 1
+        choices: list[Choice] = []
+        for _ in range(1 if n is None else n):
+            if pending is not None:
+                given["pending"] = np.array([*theirs, *(choice.x for choice in choices)])
+            for i in sorted(self.kept, key=lambda i: self.bounds[i](asked[i])):
+                if answer := self.learners[i].ask(1, **given):  # it may be waiting for results
+                    notes = {**answer[0].notes, "learner": i, "question": answer[0]}
+                    choices.append(replace(answer[0], notes=notes))
+                    asked[i] += 1
+                    break
+            else:
+                break
+        if pending is None:
+            self._pending.add(choices)
+        if n is not None:
+            return choices
+        if not choices:
+            raise Waiting(
+                f"All learners wait for results, {len(self._pending)} of them: tell them, or call "
+                "forget_pending() if they will never come."
+            )
+        return choices[0]
+
+    def tell(
+        self,
+        x: object,
+        y: object = None,
+        noise: object = None,
+        *,
+        failed: FailureKind | None = None,
+        choice: Choice | Sequence[Choice] | None = None,
+    ) -> None:
+        """What was executed and what came of it, as :meth:`stoic.learner.Learner.tell`.
+
+        A result is the reward of the learner that asked for it, and a play of it. One that answers
+        no question is told to all learners and is nobody's reward. A failure is a reward of the
+        lower end of the span, unless it is ``"transient"``: then it is no play.
+
+        Raises
+        ------
+        ValueError
+            As there, and for a reward outside of the span if such are refused. Nothing is stored
+            then.
+        """
+        for result in self._results(x, y, noise, failed, choice):
+            self._pass_on(result, failed)
+            if result.asker is not None and failed != "transient":
+                self._score(result.asker, math.nan if result.y is None else result.y)
+
+    def recommend(self, width: float | None = 2.0, **part: Any) -> Recommendation:
+        """What the leader recommends, see ``leader``; arguments as for a learner."""
+        if not self._told:
+            raise ValueError("Nothing was told yet, so there is nothing to recommend: ask, tell.")
+        return self.learners[self.leader].recommend(width, **part)
+
+    @property
+    def leader(self) -> int:
+        """The kept learner whose mean reward has the best lower bound; the first if none played."""
+        return max(self.kept, key=lambda i: self._interval(i)[0])
+
+    @property
+    def posterior(self) -> Posterior:
+        """The leader's."""
+        return self.learners[self.leader].posterior
+
+    def band(self) -> Band:
+        """Where the leader believes f to be."""
+        return self.learners[self.leader].band()
+
+    def active(self) -> Booleans:
+        """Which rows of a finite domain some kept learner has not ruled out, shape (N,)."""
+        rows: Booleans = np.any([self.learners[i].active() for i in self.kept], axis=0)
+        return rows
+
+    @property
+    def observations(self) -> Observations:
+        """All that was told so far, whoever asked for it."""
+        x = np.array([x for x, _, _ in self._told]).reshape(-1, self.domain.dim)
+        y, noise = (np.array([row[k] for row in self._told], dtype=float) for k in (1, 2))
+        return Observations(x, y, noise, self.domain.locate(x) if len(x) else None)
+
+    @property
+    def trust(self) -> Array:
+        """How far each observation is believed, shape (n,): by who was told it, the leader last."""
+        trust = np.ones(len(self._told))
+        for i in (*range(len(self.learners)), self.leader):
+            if heard := self._heard[i]:
+                trust[heard] = self.learners[i].trust
+        return trust
+
+    @property
+    def scores(self) -> Array:
+        """Mean reward of each learner in its span, shape (M,); nan for one without plays."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.array(self._sums) / self.plays)
+
+    @property
+    def pending(self) -> list[Choice]:
+        """Choices that were handed out and not told yet, oldest first."""
+        return list(self._pending)
+
+    def forget_pending(self) -> None:
+        """Treat all choices that were not told yet as never to be told."""
+        self._pending.clear()
+        for learner in self.learners:
+            learner.forget_pending()
+
+    def _results(
+        self,
+        x: object,
+        y: object,
+        noise: object,
+        failed: str | None,
+        choice: Choice | Sequence[Choice] | None,
+    ) -> list[_Result]:
+        """What was told, row by row with its question, or an error and nothing changed."""
+        points = np.array(x, dtype=float)
+        if points.ndim < 2:
+            points = points.reshape(1, -1)
+        self.domain.locate(points)
+        k = len(points)
+        answered = [choice] if isinstance(choice, Choice) else choice
+        if (y is None) == (failed is None) or not (failed is None or failed in FAILURES):
+            raise ValueError(
+                "Tell a result y, or why there is none: failed='transient', 'infeasible' or 'bad'; "
+                f"got y={y!r} and failed={failed!r}."
+            )
+        results: list[float | None] = [None] * k
+        if y is not None:
+            results = np.asarray(y, dtype=float).ravel().tolist()
+        for name, many in (("choices", answered), ("results", results)):
+            if many is not None and len(many) != k:
+                raise ValueError(f"Got {k} inputs but {len(many)} {name}: tell one for each.")
+        noises: list[float | None] = [None] * k
+        if noise is not None:
+            variance = np.asarray(noise, dtype=float)
+            if variance.size not in (1, k) or not np.all((variance > 0) & np.isfinite(variance)):
+                raise ValueError(
+                    f"A noise variance is a positive number, one for each result or one for all; "
+                    f"got {noise!r} for {k} results."
+                )
+            noises = np.broadcast_to(variance.ravel(), (k,)).tolist()
+        if self.outside == "refuse":
+            self._refuse(results)
+        rows = []
+        for row in range(k):
+            meant = None if answered is None else answered[row]
+            question = self._pending.answer(points[row], meant)
+            if question is None and meant is not None and "question" in meant.notes:
+                question = meant  # somebody else keeps account of what is on its way
+            asker = None if question is None else _asker(question)
+            rows.append(_Result(points[row], results[row], noises[row], question or meant, asker))
+        return rows
+
+    def _refuse(self, results: list[float | None]) -> None:
+        for result in results:
+            if result is not None and not self._low <= result <= self._high:
+                raise ValueError(
+                    f"Balancing compares rewards in [{self._low:g}, {self._high:g}], got {result}: "
+                    "give the range of the rewards as span=, or outside='clip'."
+                )
+
+    def _pass_on(self, result: _Result, failed: FailureKind | None) -> None:
+        """Tell the learners that are to hear of it."""
+        if failed is None:
+            assert result.y is not None
+            told_noise = math.nan if result.noise is None else result.noise
+            self._told.append((result.x, result.y, told_noise))
+        for i, learner in enumerate(self.learners):
+            choice = result.question
+            if i == result.asker:
+                assert choice is not None
+                own = choice.notes["question"]
+                choice = own if isinstance(own, Choice) else None
+            elif result.asker is not None and not (self.everything and i in self.kept):
+                continue
+            # Told with a question that is not its own, a learner keeps its own open.
+            other = choice or Choice(result.x)
+            learner.tell(result.x, result.y, result.noise, failed=failed, choice=other)
+            if failed is None:
+                self._heard[i].append(len(self._told) - 1)
+
+    def _score(self, asker: int, reward: float) -> None:
+        """Count a play, then drop who cannot have kept its promise."""
+        self._rewards.append((asker, reward))
+        self.plays[asker] += 1
+        self._sums[asker] += self._clipped(reward)
+        if callable(self.span) and len(self._told) >= _RENEWAL * self._ranged:
+            self._find_span(self.span)
+        if len(self.kept) > 1:
+            self._drop()
+
+    def _clipped(self, reward: float) -> float:
+        if math.isnan(reward):
+            return self._low
+        return min(max(reward, self._low), self._high)
+
+    def _find_span(self, scale: Scale) -> None:
+        self._ranged = len(self._told)
+        location, spread = scale(self.domain, self.observations)
+        self._low, self._high = location - _REACH * spread, location + _REACH * spread
+        self._sums = [0.0] * len(self.learners)
+        for asker, reward in self._rewards:
+            self._sums[asker] += self._clipped(reward)
+
+    def _drop(self) -> None:
+        """Eq. (24), normalised by the plays: as printed it drops who has played less."""
+        intervals = {i: self._interval(i) for i in self.kept}
+        floor = max(lower for lower, _ in intervals.values())
+        self.kept = [i for i, (_, upper) in intervals.items() if upper >= floor]
+
+    def _interval(self, i: int) -> tuple[float, float]:
+        """Bounds on the mean of the best reward that i's plays imply, if i keeps its promise."""
+        plays = int(self.plays[i])
+        if not plays:
+            return -math.inf, math.inf
+        width = self._high - self._low
+        if self.c is None:
+            slack = width * deviation(plays, len(self.learners), self.delta, self.proxy)
+        else:
+            doubt = math.log(len(self.learners) * max(math.log(plays), 1.0) / self.delta)
+            slack = width * self.c * math.sqrt(max(doubt, 0.0) / plays)
+        slack += (self.lies * width + self.budget) / plays
+        mean = self._sums[i] / plays
+        return mean - slack, mean + slack + self.bounds[i](plays) / plays
+
+
+def _asker(question: Choice) -> int:
+    asker = question.notes["learner"]
+    assert isinstance(asker, int)
+    return asker
+
+
+def _check_learners(learners: list[Base], bounds: list[Bound]) -> None:
+    if not learners or len(learners) != len(bounds):
+        raise ValueError(
+            f"Balancing needs at least one learner and one bound for each, got {len(learners)} "
+            f"learners and {len(bounds)} bounds."
+        )
+    for i, (learner, bound) in enumerate(zip(learners, bounds, strict=True)):
+        if learner.domain is not learners[0].domain:
+            raise ValueError(
+                f"All learners must have one and the same domain: that of learner {i} is another."
+            )
+        promised = [bound(n) for n in (0, 1, 2, 1000)]
+        if not all(a <= b for a, b in zip([0.0, *promised], promised, strict=False)):
+            raise ValueError(
+                f"A promise of regret is not negative and does not fall, but learner {i} promises "
+                f"{promised} after 0, 1, 2 and 1000 plays."
+            )
+
+
+def _check_numbers(
+    span: object,
+    outside: str,
+    lies: int,
+    budget: float,
+    c: float | None,
+    delta: float,
+    proxy: float,
+) -> None:
+    if not callable(span):
+        if (
+            not isinstance(span, tuple)
+            or len(span) != 2
+            or not -math.inf < span[0] < span[1] < math.inf
+        ):
+            raise ValueError(f"A span is (low, high) with low < high, or a Scale: got {span!r}.")
+    elif outside == "refuse":
+        raise ValueError("A span that is found in the results has no outside: use outside='clip'.")
+    if outside not in ("clip", "refuse"):
+        raise ValueError(f"outside is 'clip' or 'refuse', got {outside!r}.")
+    if not (0 <= lies < math.inf and 0.0 <= budget < math.inf):
+        raise ValueError(f"Lies and their budget are numbers >= 0, got {lies!r} and {budget!r}.")
+    if c is not None and not 0.0 <= c < math.inf:
+        raise ValueError(f"The scale c of the comparison is a number >= 0 or None, got {c!r}.")
+    if not (0.0 < delta < 1.0 and 0.0 < proxy < math.inf):
+        raise ValueError(
+            f"delta lies between 0 and 1 and proxy is positive, got {delta!r}, {proxy!r}."
+        )
