@@ -12,16 +12,21 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from stoic.experiments import corruption, heavy_tails, outliers
+from stoic.experiments import corruption, heavy_tails, misspecification, outliers
 from stoic.experiments.figure import Claim, Figure, Table
 from stoic.experiments.results import Results, Shelf, plain_settings, to_json
-from stoic.experiments.sweep import sweep
+from stoic.experiments.sweep import Backend, sweep
 from stoic.refusal import Refusal
 
 
 def catalogue() -> tuple[Figure[Any, Any], ...]:
     """All figures, in the order of their names within each family."""
-    return (*outliers.FIGURES, *corruption.FIGURES, *heavy_tails.FIGURES)
+    return (
+        *outliers.FIGURES,
+        *corruption.FIGURES,
+        *heavy_tails.FIGURES,
+        *misspecification.FIGURES,
+    )
 
 
 def find(name: str) -> Figure[Any, Any]:
@@ -43,10 +48,12 @@ def reproduce(
     data: str | Path | None = None,
     out: str | Path = "results",
     json: bool = False,
+    backend: Backend = "local",
+    address: str | None = None,
 ) -> Results:
     """Run a figure and write ``<out>/<family>-<figure>.png``, ``.csv`` and ``.json``.
 
-    The same settings give the same results, whatever the number of jobs.
+    The same settings give the same results, whatever the number of jobs and wherever they run.
 
     Parameters
     ----------
@@ -64,6 +71,9 @@ def reproduce(
         Directory, made when needed.
     json:
         Print one JSON object instead of a table: ``{"figure", "settings", "claims"}``.
+    backend, address:
+        Where it runs: ``"local"``, or a ``"dask"`` or ``"ray"`` cluster with the scheduler at
+        ``address``; without one, the cluster is started on this machine.
 
     Raises
     ------
@@ -84,7 +94,7 @@ def reproduce(
     )
     shelf = Shelf(Path(out), name.replace("/", "-"))
     shelf.check_free(plain_settings(settings))
-    results = shelf.write(figure, settings, sweep(figure, settings, jobs))
+    results = shelf.write(figure, settings, sweep(figure, settings, jobs, backend, address))
     if json:
         sys.stdout.write(to_json(results.summary()) + "\n")
     else:

@@ -1,4 +1,4 @@
-"""Run the cells of a figure in parallel, with a sign of life, the same whatever the number of jobs.
+"""Run the cells of a figure in parallel, with a sign of life, the same wherever they run.
 
 Each worker has one BLAS thread: the matrices are small, and more threads than processors make
 every one of them wait.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from importlib import import_module
+from typing import Any, Literal, TypeVar, get_args
 
 import joblib
 from rich.console import Console
@@ -29,7 +30,18 @@ from stoic.refusal import Refusal
 T = TypeVar("T")
 
 
-def sweep(figure: Figure[Any, Any], settings: Any, jobs: int | None = None) -> list[Any]:
+Backend = Literal["local", "dask", "ray"]
+Result = tuple[int, list[Any]]  # number and rows of a cell
+Work = tuple[Any, Any, Sequence[Cell]]  # what is run, with what settings, on what
+
+
+def sweep(
+    figure: Figure[Any, Any],
+    settings: Any,
+    jobs: int | None = None,
+    backend: Backend = "local",
+    address: str | None = None,
+) -> list[Any]:
     """The rows of all cells of ``figure``, in the order of the cells.
 
     Parameters
@@ -40,39 +52,95 @@ def sweep(figure: Figure[Any, Any], settings: Any, jobs: int | None = None) -> l
         Its settings.
     jobs:
         Number of processes; ``None`` for one per processor. Progress goes to standard error.
+    backend:
+        Where: processes of this machine, a Dask cluster or a Ray cluster. The workers of a cluster
+        need the same version of stoic, and find the tables of real data under the same path.
+    address:
+        Of the cluster's scheduler; without one, a cluster of ``jobs`` workers is started here.
     """
+    if backend not in get_args(Backend):
+        raise Refusal(f"The backend is one of {', '.join(get_args(Backend))}, got {backend!r}.")
+    if address is not None and backend == "local":
+        raise Refusal(f"An address is that of a cluster: say --backend dask or ray for {address}.")
     if jobs is not None and jobs < 1:
         raise Refusal(f"The number of jobs is at least 1, got {jobs}.")
     cells = list(figure.cells(settings))
     processes = min(joblib.cpu_count() if jobs is None else jobs, len(cells))
     parts: list[list[Any]] = [[] for _ in cells]
-    for index, rows in _with_progress(
-        _results(figure, settings, cells, processes), len(cells), figure.name
-    ):
+    work = (figure.run, settings, cells)
+    results = (
+        _local(work, processes) if backend == "local" else _CLUSTERS[backend](work, jobs, address)
+    )
+    for index, rows in _with_progress(results, len(cells), figure.name):
         parts[index] = rows
     return [row for part in parts for row in part]
 
 
-def _results(
-    figure: Figure[Any, Any], settings: Any, cells: Sequence[Cell], processes: int
-) -> Iterator[tuple[int, list[Any]]]:
+def _local(work: Work, processes: int) -> Iterator[Result]:
+    run, settings, cells = work
     if processes <= 1:
-        with threadpool_limits(1):
-            for index, cell in enumerate(cells):
-                yield index, figure.run(settings, cell)
+        for index, cell in enumerate(cells):
+            yield _one(run, settings, index, cell)
         return
     with joblib.parallel_config(
         backend="loky", n_jobs=processes, inner_max_num_threads=1, initializer=_ignore_interrupts
     ):
-        run = joblib.Parallel(return_as="generator_unordered")
-        yield from run(
-            joblib.delayed(_one)(figure.run, settings, index, cell)
-            for index, cell in enumerate(cells)
+        yield from joblib.Parallel(return_as="generator_unordered")(
+            joblib.delayed(_one)(run, settings, index, cell) for index, cell in enumerate(cells)
         )
 
 
-def _one(run: Any, settings: Any, index: int, cell: Cell) -> tuple[int, list[Any]]:
-    return index, run(settings, cell)
+def _one(run: Any, settings: Any, index: int, cell: Cell) -> Result:
+    with threadpool_limits(1):
+        return index, run(settings, cell)
+
+
+def _dask(work: Work, jobs: int | None, address: str | None) -> Iterator[Result]:
+    distributed = _library("distributed", "dask")
+    run, settings, cells = work
+    here = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": None}
+    try:
+        client = distributed.Client(**({"address": address, "timeout": 10} if address else here))
+    except (OSError, ValueError) as error:  # nobody there, or no address at all
+        raise Refusal(f"There is no Dask scheduler at {address}: {error}.") from error
+    with client:
+        # Not pure: what a figure computes is not to be known from an earlier version of it.
+        futures = [
+            client.submit(_one, run, settings, index, cell, pure=False)
+            for index, cell in enumerate(cells)
+        ]
+        for _, result in distributed.as_completed(futures, with_results=True):
+            yield result
+
+
+def _ray(work: Work, jobs: int | None, address: str | None) -> Iterator[Result]:
+    ray = _library("ray", "ray")
+    run, settings, cells = work
+    here = {"num_cpus": jobs, "include_dashboard": False}
+    try:
+        ray.init(log_to_driver=False, **({"address": address} if address else here))
+    except (ConnectionError, ValueError) as error:
+        raise Refusal(f"There is no Ray cluster at {address}: {error}.") from error
+    try:
+        one = ray.remote(_one)
+        waiting = [one.remote(run, settings, index, cell) for index, cell in enumerate(cells)]
+        while waiting:
+            done, waiting = ray.wait(waiting)
+            yield from ray.get(done)
+    finally:
+        ray.shutdown()
+
+
+_CLUSTERS = {"dask": _dask, "ray": _ray}
+
+
+def _library(module: str, extra: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise Refusal(
+            f"The backend needs {module}, which is not installed: pip install 'stoic[{extra}]'."
+        ) from error
 
 
 def _ignore_interrupts() -> None:

@@ -1,0 +1,79 @@
+"""The same figure, on clusters of two processes."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from stoic.experiments import find
+from stoic.experiments.reproduction import with_options
+from stoic.experiments.sweep import sweep
+from stoic.refusal import Refusal
+
+FIGURE = find("corruption/figure-2")
+SETTINGS = with_options(FIGURE.settings, trials=1, rounds=60)
+
+
+@pytest.fixture(scope="module")
+def alone():
+    return sweep(FIGURE, SETTINGS, 1)
+
+
+@pytest.fixture
+def scheduler(tmp_path):
+    """The address of a Dask scheduler with two workers, each a process of its own."""
+    pytest.importorskip("distributed", reason="the extra dask is not installed")
+    file = tmp_path / "scheduler.json"
+    programs = [
+        ["dask", "scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)],
+        *2 * [["dask", "worker", "--scheduler-file", str(file), "--nthreads", "1",
+               "--no-dashboard", "--local-directory", str(tmp_path)]],
+    ]  # fmt: skip
+    started = []
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    try:
+        for program in programs:
+            while started and not file.exists():
+                assert started[0].poll() is None
+                time.sleep(0.1)
+            started.append(
+                subprocess.Popen(
+                    program, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                )
+            )
+        yield json.loads(file.read_text())["address"]
+    finally:
+        for process in reversed(started):
+            process.terminate()
+        for process in started:
+            process.wait(timeout=30)
+
+
+def test_a_cluster_of_two_processes_gives_the_same_results(scheduler, alone):
+    from distributed import Client
+
+    with Client(scheduler) as client:
+        client.wait_for_workers(2, timeout=60)
+        pids = set(client.run(os.getpid).values())
+    assert len(pids) == 2
+    assert os.getpid() not in pids
+    assert sweep(FIGURE, SETTINGS, backend="dask", address=scheduler) == alone
+
+
+def test_ray_gives_the_same_results(alone):
+    pytest.importorskip("ray", reason="the extra ray is not installed")
+    assert sweep(FIGURE, SETTINGS, 2, backend="ray") == alone
+
+
+def test_what_is_not_a_cluster_is_refused():
+    with pytest.raises(Refusal, match="one of local, dask, ray, got 'slurm'"):
+        sweep(FIGURE, SETTINGS, backend="slurm")
+    with pytest.raises(Refusal, match="--backend dask or ray"):
+        sweep(FIGURE, SETTINGS, address="tcp://localhost:8786")
+    pytest.importorskip("distributed", reason="the extra dask is not installed")
+    with pytest.raises(Refusal, match=r"no Dask scheduler at tcp://127\.0\.0\.1:1"):
+        sweep(FIGURE, SETTINGS, backend="dask", address="tcp://127.0.0.1:1")
