@@ -178,6 +178,7 @@ ARGUMENTS = {
         {"threshold": 0.5, "p": 1.0, "candidates": 100},
         {"p": 2.0, "margin": 0.3, "candidates": 100},
         {"threshold": 9.0, "distance": Distance.of_kernel(RBF(3.0)), "candidates": 100},
+        {"threshold": 0.5, "probe": True, "retries": 1, "candidates": 100},
     ],
     StableOpt: lambda domain: [
         {"radius": 1.5, "candidates": 100},

@@ -258,6 +258,20 @@ def test_the_recommendation_is_the_best_lower_bound_among_those_tried():
     )
 
 
+def test_what_was_asked_may_be_recommended_where_something_else_was_executed():
+    agent = learner(BOX)
+    play([agent], 15)
+    asked = BOX.sample(6, np.random.default_rng(1))
+    recommended = agent.recommend(settings=asked)
+    mean, std = agent.posterior.predict(asked)
+    best = np.argmax(mean - 2.0 * std)
+    assert_array_equal(recommended.x, asked[best])
+    assert_allclose(recommended.mean, mean[best])
+    assert_array_equal(recommended.model_x, agent.recommend().model_x)
+    with pytest.raises(ValueError, match="must lie in the box"):
+        agent.recommend(settings=[BOX.upper + 1.0])
+
+
 @pytest.mark.parametrize("lie", [1e3, 1e6, 1e300, np.inf])
 def test_a_lucky_lie_is_not_recommended(lie):
     agent = learner(BOX, Plateau(3.0, 0.5, 0.5, "noise"))

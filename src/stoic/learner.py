@@ -268,6 +268,7 @@ class Learner:
         self,
         width: float | None = 2.0,
         *,
+        settings: object = None,
         among: object = None,
         context: Mapping[int, float] | None = None,
     ) -> Recommendation:
@@ -279,6 +280,9 @@ class Learner:
             How pessimistic the lower bound is, in posterior standard deviations. ``None`` takes the
             confidence's own width, under which the bound has whatever guarantee that has; those
             widths are made for exploring and are wide.
+        settings:
+            Points to settle on one of instead of those that were told, shape (k, d): what was
+            asked, where something else was executed.
         among, context:
             As in :meth:`ask`: the best of a part of the domain. Where nothing was tried in it, the
             point of the best lower bound.
@@ -295,8 +299,12 @@ class Learner:
         # A stream of its own: recommending must not change what is asked next.
         view = self._view(part)._replace(rng=np.random.default_rng(0))
         # A point of which nothing is known but a lie or a crash is not recommended.
-        believed = self.trust > 0.0
-        x = self.observations.x[believed if believed.any() else slice(None)]
+        if settings is None:
+            believed = self.trust > 0.0
+            x = self.observations.x[believed if believed.any() else slice(None)]
+        else:
+            x = np.array(settings, dtype=float).reshape(-1, self.domain.dim)
+            self.domain.locate(x)
         tried = np.unique(x, axis=0)
         if part is not self.domain:
             tried = tried[part.contains(tried)]

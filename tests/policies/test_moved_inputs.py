@@ -9,7 +9,7 @@ import literal_satisficing as literal
 from stoic.confidence import Fixed
 from stoic.distances import Distance
 from stoic.domains import Box, Finite, Lattice
-from stoic.kernels import RBF
+from stoic.kernels import RBF, Scaled
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
 from stoic.policies import UCB, Initial, Satisficing, StableOpt
@@ -227,6 +227,90 @@ def test_the_learner_may_move_the_input_itself():
     assert agent.ask(among=rows).arm in rows
 
 
+@pytest.mark.parametrize("p", POWERS)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_probe_is_where_the_choice_may_fall_short_the_most(p, seed):
+    agent = learner(Satisficing(0.4, p, KERNEL, probe=True), seed=seed)
+    plain = learner(Satisficing(0.4, p, KERNEL), seed=seed).ask()
+    lower, upper = bounds(agent)
+    choice = agent.ask()
+    assert choice.notes["centre"] == plain.x.tolist()
+    assert "centre" not in plain.notes
+    assert {**choice.notes, "centre": 0} == {**plain.notes, "centre": 0}
+    # What a centre promises that is worth being told, if no point that was told promises as much.
+    told = Certificate.of(agent.recommend().notes)
+    promised = Certificate.of(plain.notes)
+    if (promised.radius > told.radius) if p == math.inf else (promised.fragility < told.fragility):
+        assert choice.arm == plain.arm
+        agent.tell(choice.x, math.nan)
+        choice = agent.ask()
+    optimistic, far = plain.notes["optimistic"], distances()[plain.arm]
+    if p == math.inf:
+        allowed = [0.0 if d < optimistic else math.inf for d in far]
+    else:
+        allowed = [(optimistic * d) ** p for d in far]
+    short = 0.4 - np.array(allowed) - lower
+    assert choice.arm == np.argmax(short)
+    # What the guarantee rests on: the upper bound does not fall short there.
+    assert short.max() <= (upper - lower)[choice.arm] + 1e-9
+    rows = np.arange(20)
+    assert agent.ask(among=rows).arm in rows
+
+
+def test_there_is_nothing_to_probe_where_nothing_may_fall_short():
+    agent = learner(Satisficing(-5.0, 1.0, probe=True), width=0.0)  # f exceeds tau by a slope
+    assert agent.ask().notes["optimistic"] < 0.0
+    for policy in (Satisficing(-5.0, probe=True), Satisficing(5.0, probe=True)):
+        choice = learner(policy, width=0.0).ask()  # surely above, or out of reach
+        assert choice.x.tolist() == choice.notes["centre"]
+
+
+def test_probing_makes_certificates_where_the_world_moves_nothing():
+    """The polynomial in 60 rounds, tau = -10."""
+    problem = polynomial().on_grid(25)
+    prior = Prior(Scaled(RBF([0.7, 1.0]), 2e4), 1e-2)
+    radius = {}
+    for probe in (False, True):
+        agent = Learner(
+            problem.domain,
+            GaussianProcess(prior),
+            Fixed(2.0),
+            Satisficing(-10.0, probe=probe, quiet=True),
+        )
+        for _ in range(60):
+            x = agent.ask().x
+            agent.tell(x, problem.value(x[None])[0])
+        radius[probe] = Certificate.of(agent.recommend().notes).radius
+    true = most_robust(problem.value(problem.domain.points), -10.0, problem.domain.points).value
+    assert radius[False] < 0.2 * true
+    assert radius[True] == pytest.approx(true)
+
+
+@pytest.mark.parametrize("policy", [Satisficing, lambda **said: StableOpt(0.2, **said)])
+@pytest.mark.parametrize("domain", [GRID, Box([3.0, -2.0], [4.0, -1.0])], ids=["finite", "box"])
+def test_a_place_without_results_is_given_up(policy, domain):
+    """A threshold, or a ball, that everything meets: without a limit, one place for ever."""
+    said = {"threshold": -9.0} if policy is Satisficing else {}
+    asked = {}
+    for retries in (None, 1):
+        agent = Learner(
+            domain, GaussianProcess(PRIOR), Fixed(2.0), policy(retries=retries, **said), seed=0
+        )
+        for _ in range(8):
+            choice = agent.ask()
+            agent.tell(choice.x, math.nan)
+        _, visits = np.unique(agent.observations.x, axis=0, return_counts=True)
+        asked[retries] = visits.tolist()
+    assert asked == {None: [8], 1: [2, 2, 2, 2]}
+
+
+def test_the_log_is_silent_if_somebody_else_says_it(caplog):
+    agent = learner(Satisficing(50.0, quiet=True))
+    with caplog.at_level(logging.WARNING, logger="stoic"):
+        assert not agent.ask().notes["reachable"]
+    assert caplog.records == []
+
+
 def test_a_radius_of_zero_is_the_upper_bound_itself():
     agent = learner(StableOpt(0.0))
     _, upper = bounds(agent)
@@ -405,6 +489,7 @@ def test_a_lone_point():
         ({"margin": -1.0}, "finite number >= 0"),
         ({"p": 0.9}, "a number >= 1"),
         ({"candidates": 0}, "at least one candidate"),
+        ({"retries": -1}, "a count >= 0"),
     ],
 )
 def test_what_makes_no_sense_is_refused(arguments, message):

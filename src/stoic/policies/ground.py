@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from stoic.data import Array, Choice, Integers
 from stoic.distances import Distance
 from stoic.domains import Among, Box, Domain, Finite
 from stoic.policies.base import Band, View
+from stoic.policies.ucb import PLACE, given_up
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -107,6 +109,28 @@ def ground_of(view: View, known: Array, distance: Distance, chosen: Array) -> Gr
     reached = _combinations(chosen, known, distance)
     points = np.concatenate([chosen, reached, view.observations.x])
     return Ground(points, np.arange(len(chosen)), domain)
+
+
+def without_given_up(
+    view: View, here: Ground, band: Band, retries: int | None
+) -> tuple[Ground, Band]:
+    """What may still be chosen once places have used up their ``retries``, and what f is there.
+
+    As in :class:`~stoic.policies.ucb.UCB`, f is ordinary there. And they are not chosen again: with
+    an ordinary f they may be as good as any others here, and what is asked would never end.
+    """
+    if retries is None:
+        return here, band
+    posterior = band.posterior
+    places = given_up(view, posterior.trust(view.observations), retries)
+    if not len(places):
+        return here, band
+    widths = view.domain.widths
+    near = cdist(here.points[here.rows] / widths, places / widths, "chebyshev").min(axis=1)
+    left = here.rows[near > PLACE]
+    if len(left):
+        here = replace(here, rows=left)
+    return here, band.fantasise(places, None, posterior.prior.mean)
 
 
 def _spread(domain: Domain, n: int) -> Array:

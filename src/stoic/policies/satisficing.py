@@ -13,8 +13,9 @@ from stoic.data import Array, Choice
 from stoic.distances import Distance
 from stoic.domains import Domain
 from stoic.policies.base import Band, Policy, View
-from stoic.policies.ground import Ground, candidates, ground, ground_of
-from stoic.satisficing import Spot, certify, check_power, least_fragile, most_robust
+from stoic.policies.ground import Ground, candidates, ground, ground_of, without_given_up
+from stoic.policies.ucb import check_retries
+from stoic.satisficing import Certificate, Spot, certify, check_power, least_fragile, most_robust
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +50,17 @@ class Satisficing(Policy):
         best known is known to reach tau.
     candidates:
         How many quasi-random points are compared on a ``Box``.
+    probe:
+        Whether the learner itself moves the input, to where f may fall short the most of what the
+        upper bound promises, among the points that may be chosen; the note ``centre`` then says
+        from where. A centre whose certificate is better than that of any point told is chosen
+        itself, once, so that it can be settled on. Without, the world moves the input. Where it
+        does not, the moves of a choice are never tried, and its certificate stays poor.
+    retries:
+        How often a place is asked again although its results were not believed, as in
+        :class:`~stoic.policies.ucb.UCB`; after that it is not chosen.
+    quiet:
+        Whether the log does not say that tau is out of reach, since somebody else does.
 
     Notes
     -----
@@ -75,6 +87,12 @@ class Satisficing(Policy):
     AdveRS-2 if inputs are always moved by less than the largest critical radius (Theorem 3.10).
     Certificates hold in all rounds.
 
+    With ``probe``, and tau within reach, the same bounds hold for the points that were probed. And
+    one of T probes has a centre with f >= tau - eps - (kappa d)^p at distance d, where eps is at
+    most 4 width_T sqrt(gamma_T / T) and kappa the least fragility of any point for tau (for p
+    infinite: within the largest critical radius): ours. It holds since the shortfall at the probe,
+    the largest there is, is at most 2 width_t std_t of it.
+
     On a ``Box`` all of it holds for the candidates and the points that were told, and not for the
     points in between. An adaptive tau has certificates, and no regret to bound.
     """
@@ -84,8 +102,12 @@ class Satisficing(Policy):
     distance: Distance = field(default_factory=Distance)
     margin: float = 0.0
     candidates: int = 1024
+    probe: bool = False
+    retries: int | None = None
+    quiet: bool = False
 
     def __post_init__(self) -> None:
+        check_retries(self.retries)
         check_power(self.p)
         check_candidates(self.candidates)
         adaptive = self.threshold == "adaptive"
@@ -106,13 +128,14 @@ class Satisficing(Policy):
 
     def choose(self, view: View, state: Progress, n: int) -> tuple[list[Choice], Progress]:
         here = ground(view, state.points, self.distance)
+        here, hallucinated = without_given_up(view, here, view.hallucinated(), self.retries)
         lower, upper = here.bounds(view.band())
         upper = here.usable(upper, view)
         highest = float(upper[here.rows].max())
         tau = self._threshold(lower[here.rows])
         reachable = highest >= tau
         said = state.said
-        if not reachable and not said:
+        if not (reachable or said or self.quiet):
             log.warning(
                 "The threshold %g is out of reach: the upper confidence bound is %g at most. The "
                 "point with the highest bound is chosen instead. Lower the threshold, or use "
@@ -122,21 +145,26 @@ class Satisficing(Policy):
             )
             said = True
 
+        told = self._best_told(view, state, tau) if self.probe else None
+
         def pick(band: Band) -> Choice:
-            _, upper = here.bounds(band)
+            least, upper = here.bounds(band)
             spot = self._spot(here.usable(upper, view), tau, here)
             promised = certify(lower, tau, here.points, spot.row, self.distance, p=self.p)
-            return here.choice(
-                spot.row,
-                {
-                    "threshold": tau,
-                    "reachable": reachable,
-                    "optimistic": spot.value,
-                    **asdict(promised),
-                },
-            )
+            notes = {
+                "threshold": tau,
+                "reachable": reachable,
+                "optimistic": spot.value,
+                **asdict(promised),
+            }
+            if not self.probe:
+                return here.choice(spot.row, notes)
+            row = spot.row
+            if told is None or not self._better(promised, told):
+                row = self._weakest(least, tau, spot, here)
+            return here.choice(row, {**notes, "centre": here.points[spot.row].tolist()})
 
-        choices = view.one_by_one(view.hallucinated(), n, pick)
+        choices = view.one_by_one(hallucinated, n, pick)
         return choices, Progress(state.points, said)
 
     def settle(
@@ -150,9 +178,28 @@ class Satisficing(Policy):
         here = ground_of(view, state.points, self.distance, tried)
         lower, _ = here.bounds(band)
         tau = self._threshold(lower[here.rows])
+        row, promised = self._settled(lower, tau, here)
+        return here.place(row, tried), {"threshold": tau, **asdict(promised)}
+
+    def _settled(self, lower: Array, tau: float, here: Ground) -> tuple[int, Certificate]:
+        """The row whose certificate for tau is best, and that certificate."""
         spot = self._spot(lower, tau, here)
-        promised = certify(lower, tau, here.points, spot.row, self.distance, p=self.p)
-        return here.place(spot.row, tried), {"threshold": tau, **asdict(promised)}
+        return spot.row, certify(lower, tau, here.points, spot.row, self.distance, p=self.p)
+
+    def _best_told(self, view: View, state: Progress, tau: float) -> Certificate | None:
+        """The best certificate for tau of a point that was told and may be chosen."""
+        told = np.unique(view.observations.x, axis=0)
+        if view.among is not view.domain and len(told):
+            told = told[view.among.contains(told)]
+        if not len(told):
+            return None
+        here = ground_of(view, state.points, self.distance, told)
+        return self._settled(here.bounds(view.band())[0], tau, here)[1]
+
+    def _better(self, one: Certificate, other: Certificate) -> bool:
+        if self.p == math.inf:
+            return one.radius > other.radius
+        return one.fragility < other.fragility
 
     def _threshold(self, lower: Array) -> float:
         if self.threshold == "adaptive":
@@ -168,6 +215,23 @@ class Satisficing(Policy):
         if two:
             return most_robust(upper, tau, points, self.distance, rows)
         return least_fragile(upper, tau, points, self.distance, rows, p=self.p)
+
+    def _weakest(self, lower: Array, tau: float, spot: Spot, here: Ground) -> int:
+        """Where a move from the spot may fall short the most; the spot itself if none may."""
+        if spot.value == (-math.inf if self.p == math.inf else math.inf):
+            return spot.row  # tau is out of reach
+        far = self.distance(here.points[[spot.row]], here.points[here.rows])[0]
+        possible = np.isfinite(far)
+        if self.p == math.inf:
+            allowed = np.where(possible & (far < spot.value), 0.0, np.inf)
+        elif spot.value < 0.0:  # with p = 1 only: f exceeds tau by a slope
+            allowed = np.where(possible, spot.value * np.where(possible, far, 0.0), np.inf)
+        else:
+            allowed = (spot.value * np.where(possible, far, 0.0)) ** self.p
+            allowed[~possible] = np.inf
+        short = tau - allowed - lower[here.rows]
+        weakest = int(np.argmax(short))
+        return int(here.rows[weakest]) if short[weakest] > 0.0 else spot.row
 
 
 def check_candidates(n: int) -> None:

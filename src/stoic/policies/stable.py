@@ -10,8 +10,9 @@ from stoic.data import Array, Choice
 from stoic.distances import Distance
 from stoic.domains import Domain
 from stoic.policies.base import Band, Policy, View
-from stoic.policies.ground import Ground, candidates, ground, ground_of
+from stoic.policies.ground import Ground, candidates, ground, ground_of, without_given_up
 from stoic.policies.satisficing import check_candidates
+from stoic.policies.ucb import check_retries
 from stoic.satisficing import Certificate, check_radius, highest_worst, worst_value
 
 
@@ -32,6 +33,9 @@ class StableOpt(Policy):
         it.
     candidates:
         How many quasi-random points are compared on a ``Box``.
+    retries:
+        How often a place is asked again although its results were not believed, as in
+        :class:`~stoic.policies.ucb.UCB`; after that it is not chosen.
 
     Notes
     -----
@@ -55,8 +59,10 @@ class StableOpt(Policy):
     distance: Distance = field(default_factory=Distance)
     probe: bool = False
     candidates: int = 1024
+    retries: int | None = None
 
     def __post_init__(self) -> None:
+        check_retries(self.retries)
         check_radius(self.radius)
         check_candidates(self.candidates)
 
@@ -65,6 +71,7 @@ class StableOpt(Policy):
 
     def choose(self, view: View, state: Array, n: int) -> tuple[list[Choice], Array]:
         here = ground(view, state, self.distance)
+        here, hallucinated = without_given_up(view, here, view.hallucinated(), self.retries)
         points, distance, r = here.points, self.distance, self.radius
         certain, _ = here.bounds(view.band())
 
@@ -80,7 +87,7 @@ class StableOpt(Policy):
                 int(ball[np.argmin(lower[ball])]), {**notes, "centre": points[row].tolist()}
             )
 
-        return view.one_by_one(view.hallucinated(), n, pick), state
+        return view.one_by_one(hallucinated, n, pick), state
 
     def settle(
         self, view: View, state: Array, band: Band, tried: Array

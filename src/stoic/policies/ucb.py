@@ -65,8 +65,7 @@ class UCB(Policy):
     retries: int | None = None
 
     def __post_init__(self) -> None:
-        if self.retries is not None and self.retries < 0:
-            raise ValueError(f"retries is a count >= 0 or None, got {self.retries!r}.")
+        check_retries(self.retries)
 
     def start(self, domain: Domain) -> None:
         return None
@@ -79,6 +78,12 @@ class UCB(Policy):
             if len(places):
                 band = band.fantasise(places, None, posterior.prior.mean)
         return view.one_by_one(band, n, lambda b: choice_of(view.maximise(UpperBound(b)))), None
+
+
+def check_retries(retries: int | None) -> None:
+    """Refuse a number of retries below 0."""
+    if retries is not None and retries < 0:
+        raise ValueError(f"retries is a count >= 0 or None, got {retries!r}.")
 
 
 def given_up(view: View, trust: Array, retries: int) -> Array:
