@@ -61,9 +61,16 @@ def test_recommendations_of_the_tuples_are_in_their_folders_lists():
         assert {part.__name__ for part in parts} <= set(listed)
 
 
+# Their classes derive from those of an outside library, which is an extra.
+ADAPTERS = {"stoic.integrations.botorch", "stoic.integrations.sklearn"}
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_every_public_thing_has_a_docstring(name):
-    module = importlib.import_module(name)
+    if name in ADAPTERS:
+        module = pytest.importorskip(name, exc_type=ImportError)
+    else:
+        module = importlib.import_module(name)
     assert module.__doc__, name
     for label, thing in vars(module).items():
         own = inspect.isclass(thing) or inspect.isfunction(thing)

@@ -1,0 +1,161 @@
+"""A robust Gaussian process as a scikit-learn regressor: some of its targets may be lies.
+
+Needs the extra ``sklearn``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from stoic import linalg, recipes
+from stoic.data import Array
+from stoic.integrations.tables import Recipe, box_around, model_of, observations_of
+from stoic.posteriors import Exact, Model
+
+try:
+    from sklearn.base import BaseEstimator, RegressorMixin
+    from sklearn.utils import check_random_state
+    from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+except ImportError as error:
+    raise ImportError(
+        "stoic.integrations.sklearn needs scikit-learn 1.6 or newer, which is not installed: "
+        "pip install 'stoic[sklearn]'."
+    ) from error
+
+
+class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Gaussian process regression that finds out which targets to believe.
+
+    Hyperparameters are fitted in units of the ranges of the inputs and of a robust scale of the
+    targets, so neither needs to be standardised.
+
+    Parameters
+    ----------
+    recipe:
+        A function from a domain to a learner, whose model is taken. By default
+        ``recipes.a2_rcgp_ucb`` [Ezzerg2026]_, against a few lies of any size; it judges the last
+        row as the newest. ``recipes.loo_gp_ucb`` judges each row by all others, against more lies
+        of moderate size; ``recipes.gp_ucb`` believes everything.
+    model:
+        Instead of a recipe, a model such as ``GaussianProcess(prior, defence, fitting)``.
+
+    Attributes
+    ----------
+    weights_:
+        How far each training row is believed, shape (n,), from 1 to 0.
+    kernel_, noise_, mean_:
+        Kernel, noise variance and constant mean of the prior in force.
+    posterior_:
+        The posterior, see :class:`stoic.posteriors.base.Posterior`.
+    n_features_in_, feature_names_in_:
+        As in every estimator of scikit-learn.
+
+    Notes
+    -----
+    nan and infinities are legal targets of a fit, unless all targets are: such rows have the weight
+    0. They are not legal in X, and a score needs finite targets.
+    """
+
+    def __init__(self, recipe: Recipe = recipes.a2_rcgp_ucb, model: Model | None = None) -> None:
+        self.recipe = recipe
+        self.model = model
+
+    def fit(self, X: Any, y: Any, noise: Any = None) -> Self:
+        """Judge the targets and fit the hyperparameters.
+
+        Parameters
+        ----------
+        X:
+            Inputs, shape (n, d).
+        y:
+            Targets, shape (n,).
+        noise:
+            Noise variances of the targets, shape (n,), where they are known; nan where not.
+
+        Raises
+        ------
+        ValueError
+            If an input is not finite or no target is, or if a noise variance is not positive.
+        """
+        x, y = validate_data(
+            self,
+            X,
+            y,
+            validate_separately=(
+                {"dtype": np.float64},
+                {"dtype": np.float64, "ensure_2d": False, "ensure_all_finite": False},
+            ),
+        )
+        y = column_or_1d(y, warn=True)
+        if len(x) != len(y):
+            raise ValueError(f"There are {len(x)} rows of inputs and {len(y)} targets.")
+        if not np.isfinite(y).any():
+            raise ValueError(
+                "No target is finite, all are nan or infinity: there is nothing to fit."
+            )
+        rows = observations_of(x, y, None if noise is None else _noise(noise, len(y)))
+        domain = box_around(x)
+        self.posterior_ = model_of(self.recipe, self.model, domain)(domain, rows)
+        self.weights_ = self.posterior_.trust(rows)
+        prior = self.posterior_.prior
+        self.kernel_, self.noise_, self.mean_ = prior.kernel, prior.noise, prior.mean
+        return self
+
+    def predict(
+        self, X: Any, return_std: bool = False, return_cov: bool = False
+    ) -> Array | tuple[Array, Array]:
+        """The posterior mean of the function, shape (m,), without the noise of a target.
+
+        Parameters
+        ----------
+        X:
+            Inputs, shape (m, d).
+        return_std:
+            Whether to return its standard deviation too, shape (m,).
+        return_cov:
+            Whether to return its covariance instead, shape (m, m).
+
+        Raises
+        ------
+        ValueError
+            If both are asked for, or a covariance of a model that is not a Gaussian process.
+        """
+        check_is_fitted(self)
+        x = validate_data(self, X, reset=False, dtype=np.float64)
+        if return_std and return_cov:
+            raise ValueError("Ask for return_std or for return_cov, not for both.")
+        mean, std = self.posterior_.predict(x)
+        if return_cov:
+            return mean, self._covariance(x)
+        return (mean, std) if return_std else mean
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
+        """Functions drawn from the posterior, at the rows of X: shape (m, n_samples)."""
+        mean, covariance = self.predict(X, return_cov=True)
+        draws = check_random_state(random_state).multivariate_normal(mean, covariance, n_samples)
+        return np.asarray(draws.T)
+
+    def _covariance(self, x: Array) -> Array:
+        posterior = self.posterior_
+        if not isinstance(posterior, Exact):
+            raise ValueError(
+                f"Only a Gaussian process has a covariance, this is a {type(posterior).__name__}: "
+                "use return_std."
+            )
+        covariance = posterior.prior.kernel(x, x)
+        if len(posterior.x):  # else no target was believed
+            V = linalg.solve_lower(posterior.L, posterior.prior.kernel(posterior.x, x))
+            covariance = covariance - V.T @ V
+        return covariance
+
+
+def _noise(noise: Any, n: int) -> Array:
+    told = np.asarray(noise, dtype=float)
+    if told.shape != (n,) or not np.all(np.isnan(told) | ((told > 0.0) & np.isfinite(told))):
+        raise ValueError(
+            f"Noise is a positive variance for each of {n} targets, or nan where it is not known, "
+            f"got shape {told.shape}."
+        )
+    return told

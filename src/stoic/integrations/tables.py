@@ -1,0 +1,38 @@
+"""A table of inputs and results, as other libraries hold it: its box, rows and model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from stoic.data import Array, Observations
+from stoic.domains import Box, Domain
+from stoic.learner import Learner
+from stoic.posteriors.base import Model
+
+Recipe = Callable[[Domain], Learner]
+
+
+def box_around(x: Array) -> Box:
+    """The smallest box that holds the rows of ``x`` (n, d).
+
+    A coordinate that is the same in all rows has no width to measure a lengthscale in: it gets its
+    own size, and at least 1.
+    """
+    lower, upper = x.min(axis=0), x.max(axis=0)
+    # Two numbers closer than rounding are one.
+    size = np.maximum(np.abs(lower), np.abs(upper))
+    half = np.where(upper - lower > 1e-12 * size, 0.0, 0.5 * np.maximum(size, 1.0))
+    return Box(lower - half, upper + half)
+
+
+def observations_of(x: Array, y: Array, noise: Array | None = None) -> Observations:
+    """The rows as they were told; a noise variance is nan where none was."""
+    told = np.full(len(y), np.nan) if noise is None else noise
+    return Observations(x, y, told)
+
+
+def model_of(recipe: Recipe, model: Model | None, domain: Domain) -> Model:
+    """``model``, or if there is none the model of a recipe on ``domain``."""
+    return recipe(domain).model if model is None else model

@@ -1,0 +1,201 @@
+"""The regressor: what scikit-learn asks of one, and what lies among the targets do to it."""
+
+import importlib
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from stoic import Box, GaussianProcess, Prior, recipes
+from stoic.defences import Plateau
+from stoic.integrations.sklearn import RobustGaussianProcessRegressor
+from stoic.kernels import RBF, Scaled
+from stoic.models import StudentTProcess
+
+LIES = [1e6, -1e6, np.nan, np.inf, -np.inf, 1e300]
+
+
+@parametrize_with_checks(
+    [RobustGaussianProcessRegressor(), RobustGaussianProcessRegressor(recipes.loo_gp_ucb)]
+)
+def test_scikit_learn_accepts_it(estimator, check):
+    check(estimator)
+
+
+def table(n=60, seed=0, noise=0.1):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-3.0, 3.0, size=(n, 2))
+    return X, np.sin(2.0 * X[:, 0]) + X[:, 1] + noise * rng.standard_normal(n)
+
+
+@pytest.mark.parametrize(
+    "recipe", [recipes.loo_gp_ucb, recipes.a2_rcgp_ucb, recipes.fc_rcgp_ucb, recipes.tp_ucb]
+)
+def test_it_is_the_model_of_a_recipe(recipe):
+    X, y = table()
+    y[5] = 1e3
+    learner = recipe(Box(X.min(axis=0), X.max(axis=0)))
+    learner.tell(X, y)
+    regressor = RobustGaussianProcessRegressor(recipe).fit(X, y)
+    somewhere = np.random.default_rng(1).uniform(-4.0, 4.0, size=(20, 2))
+    for ours, theirs in zip(
+        regressor.predict(somewhere, return_std=True),
+        learner.posterior.predict(somewhere),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(regressor.weights_, learner.trust)
+    assert regressor.kernel_ is regressor.posterior_.prior.kernel
+
+
+def test_leave_one_out_stands_many_lies_of_moderate_size():
+    X, y = table(100)
+    elsewhere, truth = table(200, seed=1, noise=0.0)
+    rng = np.random.default_rng(0)
+    lying = rng.choice(100, 15, replace=False)
+    y[lying] += rng.uniform(3.0, 20.0, 15) * rng.choice([-1.0, 1.0], 15)
+    regressor = RobustGaussianProcessRegressor(recipes.loo_gp_ucb).fit(X, y)
+    assert regressor.score(elsewhere, truth) > 0.98
+    assert regressor.weights_[lying].max() < 0.1
+    assert RobustGaussianProcessRegressor(recipes.gp_ucb).fit(X, y).score(elsewhere, truth) < 0.5
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lie_gets_no_weight_and_moves_little(lie):
+    X, y = table()
+    elsewhere, truth = table(200, seed=1, noise=0.0)
+    clean = RobustGaussianProcessRegressor().fit(X, y)
+    lied = RobustGaussianProcessRegressor().fit(
+        np.vstack([X, X[:3] + 0.3]), np.append(y, [lie, lie, lie])
+    )
+    assert lied.weights_[-3:].max() < 1e-3
+    assert lied.weights_[:-3].min() > 0.5
+    assert clean.score(elsewhere, truth) > 0.98
+    assert lied.score(elsewhere, truth) > 0.98
+
+
+def test_without_lies_it_predicts_as_scikit_learn_s_own_does():
+    X, y = table()
+    elsewhere = table(200, seed=1)[0]
+    prior = Prior(Scaled(RBF(1.2), 2.0), 0.01)
+    ours = RobustGaussianProcessRegressor(model=GaussianProcess(prior, Plateau(10.0, 1.0)))
+    kernels = importlib.import_module("sklearn.gaussian_process.kernels")
+    theirs = GaussianProcessRegressor(
+        kernels.ConstantKernel(2.0) * kernels.RBF(1.2), alpha=0.01, optimizer=None
+    )
+    expected = theirs.fit(X, y).predict(elsewhere, return_std=True)
+    got = ours.fit(X, y).predict(elsewhere, return_std=True)
+    np.testing.assert_allclose(got, expected, atol=1e-9)
+    np.testing.assert_allclose(
+        ours.predict(elsewhere, return_cov=True)[1],
+        theirs.predict(elsewhere, return_cov=True)[1],
+        atol=1e-9,
+    )
+    assert np.all(ours.weights_ == 1.0)
+
+
+def test_nothing_depends_on_units():
+    X, y = table()
+    y[[3, 17]] = 40.0, -np.inf
+    here = RobustGaussianProcessRegressor().fit(X, y)
+    units, origin = np.array([1e-3, 50.0]), np.array([7.0, -2e3])
+    there = RobustGaussianProcessRegressor().fit(X * units + origin, 1e4 * y - 3e5)
+    np.testing.assert_allclose(there.weights_, here.weights_, atol=1e-4)
+    got = there.predict(X * units + origin, return_std=True)
+    mean, std = here.predict(X, return_std=True)
+    np.testing.assert_allclose((got[0] + 3e5) / 1e4, mean, atol=1e-4)
+    np.testing.assert_allclose(got[1] / 1e4, std, atol=1e-4)
+
+
+def test_draws_have_the_mean_and_the_covariance():
+    X, y = table(20)
+    regressor = RobustGaussianProcessRegressor().fit(X, y)
+    somewhere = table(4, seed=3)[0]
+    mean, covariance = regressor.predict(somewhere, return_cov=True)
+    assert np.linalg.eigvalsh(covariance).min() > 0.0
+    n = 4000  # seeded; 5 standard errors, so a right formula fails with a probability below 1e-5
+    draws = regressor.sample_y(somewhere, n, random_state=1)
+    assert draws.shape == (4, n)
+    error = np.sqrt(np.diagonal(covariance) / n)
+    assert np.all(np.abs(draws.mean(axis=1) - mean) < 5.0 * error)
+    np.testing.assert_allclose(np.cov(draws), covariance, atol=5.0 * error.max() ** 2 * n**0.5 * 2)
+    np.testing.assert_array_equal(regressor.sample_y(somewhere), regressor.sample_y(somewhere))
+
+
+def test_noise_that_is_told_is_used():
+    X, y = table(15)
+    y[4] += 1.0
+    noise = np.full(15, np.nan)
+    noise[4] = 1e6
+
+    others = np.delete(np.arange(15), 4)
+    prior = Prior(Scaled(RBF(1.2), 2.0), 0.01)
+    regressor = RobustGaussianProcessRegressor(model=GaussianProcess(prior))
+    with_noise = regressor.fit(X, y, noise=noise).predict(X)
+    np.testing.assert_allclose(
+        regressor.fit(X[others], y[others]).predict(X), with_noise, atol=1e-5
+    )
+
+
+def test_it_works_where_estimators_work():
+    X, y = table(80)
+    elsewhere, truth = table(100, seed=1, noise=0.0)
+    y[::10] = 1e4
+    pipeline = make_pipeline(StandardScaler(), RobustGaussianProcessRegressor())
+    scores = cross_val_score(pipeline, X, y, cv=3, scoring="neg_median_absolute_error")
+    assert scores.min() > -0.3
+    search = GridSearchCV(
+        pipeline,
+        {"robustgaussianprocessregressor__recipe": [recipes.gp_ucb, recipes.a2_rcgp_ucb]},
+        cv=3,
+        scoring="neg_median_absolute_error",
+    )
+    search.fit(X, y)
+    [recipe] = search.best_params_.values()
+    assert recipe is recipes.a2_rcgp_ucb
+    assert search.best_estimator_.score(elsewhere, truth) > 0.98
+
+
+def test_one_target_that_counts_is_enough():
+    regressor = RobustGaussianProcessRegressor(recipes.loo_gp_ucb)
+    regressor.fit([[0.0], [1.0]], [np.nan, 2.0])
+    np.testing.assert_array_equal(regressor.weights_, [0.0, 1.0])
+    assert np.isfinite(regressor.predict([[0.5]])).all()
+    refusing = GaussianProcess(Prior(RBF(1.0), 0.01), Plateau(0.0, 1e-9))  # believes nothing
+    mean, covariance = (
+        RobustGaussianProcessRegressor(model=refusing)
+        .fit([[0.0], [1.0]], [3.0, 2.0])
+        .predict([[0.5]], return_cov=True)
+    )
+    assert (mean, covariance) == (0.0, 1.0)
+
+
+def test_refusals():
+    X, y = table(10)
+    regressor = RobustGaussianProcessRegressor()
+    with pytest.raises(ValueError, match="No target is finite"):
+        regressor.fit(X, np.full(10, np.inf))
+    with pytest.raises(ValueError, match="10 rows of inputs and 9 targets"):
+        regressor.fit(X, y[:9])
+    with pytest.raises(ValueError, match="positive variance for each of 10"):
+        regressor.fit(X, y, noise=np.zeros(10))
+    with pytest.raises(ValueError, match="not for both"):
+        regressor.fit(X, y).predict(X, return_std=True, return_cov=True)
+    student = RobustGaussianProcessRegressor(model=StudentTProcess(Prior(RBF(1.0), 0.1)))
+    with pytest.raises(ValueError, match="this is a StudentT: use return_std"):
+        student.fit(X, y).predict(X, return_cov=True)
+
+
+def test_without_scikit_learn_the_extra_is_named(monkeypatch):
+    monkeypatch.delitem(sys.modules, "stoic.integrations.sklearn")
+    monkeypatch.setitem(sys.modules, "sklearn.base", None)
+    with pytest.raises(ImportError, match=r"pip install 'stoic\[sklearn\]'"):
+        importlib.import_module("stoic.integrations.sklearn")
