@@ -277,6 +277,11 @@ class Row:
         return apart / spread if spread else math.copysign(math.inf, apart)
 
 
+def _unknown(settings: Sequence[Mapping[str, Any]]) -> tuple[Array, Array]:
+    """Where nothing is learned from one trial about another."""
+    return np.full(len(settings), np.nan), np.full(len(settings), np.inf)
+
+
 @dataclass(frozen=True)
 class Explanation:
     """What a study has come to, in the user's units and direction.
@@ -295,6 +300,9 @@ class Explanation:
         The posterior mean there.
     rows:
         One for each complete trial, in the order of trials.
+    predict:
+        From a list of k settings, each with all parameters of ``model_optimum``, to the posterior
+        mean and standard deviation of the objective there, both (k,).
     """
 
     observed_best: FrozenTrial | None
@@ -304,6 +312,7 @@ class Explanation:
     model_optimum: dict[str, Any]
     model_optimum_mean: float
     rows: tuple[Row, ...]
+    predict: Callable[[Sequence[Mapping[str, Any]]], tuple[Array, Array]] = _unknown
 
 
 def explain(study: Study, *, recipe: Recipe = robust) -> Explanation:
@@ -359,6 +368,11 @@ def explain(study: Study, *, recipe: Recipe = robust) -> Explanation:
     at = [t for t in complete if t.number in number]
     points = np.array([learner.observations.x[number[t.number]] for t in at])
     here = int(np.argmin(np.abs(points - recommendation.x).max(axis=1)))
+
+    def predict(settings: Sequence[Mapping[str, Any]]) -> tuple[Array, Array]:
+        mean, std = posterior.predict(np.array([campaign.encoding.encode(s) for s in settings]))
+        return sign * mean, std
+
     mean, std = posterior.predict(points[[here]])
     # Of several trials at this very point, the most trusted one stands for it.
     same = [i for i in range(len(at)) if np.array_equal(points[i], points[here])]
@@ -371,6 +385,7 @@ def explain(study: Study, *, recipe: Recipe = robust) -> Explanation:
         campaign.encoding.decode(recommendation.model_x),
         sign * recommendation.model_mean,
         rows,
+        predict,
     )
 
 
