@@ -62,7 +62,7 @@ def test_recommendations_of_the_tuples_are_in_their_folders_lists():
 
 
 # Their classes derive from those of an outside library, which is an extra.
-ADAPTERS = {"stoic.integrations.botorch", "stoic.integrations.sklearn"}
+ADAPTERS = {f"stoic.integrations.{name}" for name in ("botorch", "sklearn", "torch_kernels")}
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -1,0 +1,387 @@
+"""A robust Gaussian process as a BoTorch model: what it is trained on may be a lie.
+
+A defence turns results into targets and a noise variance per row [Altamirano2024]_,
+[Ezzerg2026]_, and hyperparameters are fitted in stoic. What is left is an ordinary Gaussian process
+with fixed noise, which is what BoTorch gets: its posterior is differentiable, batched, and fit for
+any acquisition function.
+
+Needs the extra ``botorch``. Everything is maximised, as everywhere in BoTorch and stoic.
+"""
+
+from __future__ import annotations
+
+import sys
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from stoic import recipes
+from stoic.data import Array, Observations
+from stoic.domains import Box, Domain
+from stoic.integrations.tables import Recipe, box_around, model_of, observations_of
+from stoic.models import GaussianProcess
+from stoic.posteriors import Arms, Exact, Model, Posterior
+from stoic.posteriors.fitting import Given
+
+try:
+    import torch
+    from botorch.models import SingleTaskGP
+    from botorch.models.utils import fantasize as fantasize_flag
+    from gpytorch import settings
+    from gpytorch.means import ConstantMean
+
+    from stoic.integrations.torch_kernels import Covariance
+except ImportError as error:
+    raise ImportError(
+        "stoic.integrations.botorch needs BoTorch, which is not installed: "
+        "pip install 'stoic[botorch]'."
+    ) from error
+
+_BELIEVED = 0.5  # a row of at least this trust may be the incumbent
+
+
+@dataclass(frozen=True, eq=False)
+class _Told:
+    """What a model rests on, in the units of its transforms. Copies of a model share it."""
+
+    observations: Observations
+    posterior: Exact | Arms
+    domain: Domain
+    model: Model | None
+
+    def __deepcopy__(self, memo: object) -> _Told:
+        return self
+
+    def with_rows(self, later: Observations) -> _Told:
+        """The same with further rows, all of them judged anew.
+
+        The hyperparameters of a ``GaussianProcess`` are held.
+        """
+        if self.model is None:
+            raise ValueError(
+                "A model made from a posterior has no defence to judge further results by: tell "
+                "them to the learner it came from, and make another one."
+            )
+        before = self.observations
+        rows = Observations(
+            np.concatenate([before.x, later.x]),
+            np.append(before.observed, later.observed),
+            np.append(before.noise, later.noise),
+        )
+        model = self.model
+        if isinstance(model, GaussianProcess):
+            model = replace(model, prior=self.posterior.prior, fitting=Given())
+        posterior = _exact(model(self.domain, rows, self.posterior))
+        return replace(self, observations=rows, posterior=posterior)
+
+
+class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
+    """A BoTorch model that judges what it is trained on; one outcome, maximised.
+
+    It is fitted when constructed: a defence and hyperparameters of stoic, then BoTorch's Gaussian
+    process with fixed noise on what the defence made of the results. There is nothing left to train
+    (``fit_gpytorch_mll`` returns at once), and rows that are not believed at all are not in
+    ``train_inputs``. nan and infinities are results like others.
+
+    Parameters
+    ----------
+    train_X:
+        Inputs, n x d, finite.
+    train_Y:
+        What was told for each, n x 1.
+    train_Yvar:
+        Noise variances, n x 1, where they are known; nan where not. The model's own noise by
+        default.
+    outcome_transform:
+        Applied before the defence. It learns from the rows that are believed before it is applied.
+        None by default, since stoic standardises robustly itself.
+    input_transform:
+        Learns from all rows.
+    recipe:
+        A function from a domain to a learner, whose model is taken: ``recipes.a2_rcgp_ucb``
+        (the default), ``recipes.fc_rcgp_ucb``, ``recipes.loo_gp_ucb`` or your own.
+    model:
+        Instead of a recipe, a model such as ``GaussianProcess(prior, defence, fitting)``.
+    bounds:
+        Corners of the search space after the input transform, 2 x d: lengthscales are fitted in
+        units of its widths. By default the smallest box around the rows.
+
+    Attributes
+    ----------
+    trust:
+        How far each row told is believed, shape n, from 1 to 0, in the order told.
+    inputs:
+        The inputs of all rows told, n x d, before the input transform.
+
+    Raises
+    ------
+    ValueError
+        If there is not one table of finite inputs and results, if the posterior is not that of a
+        Gaussian process, or if there is no formula in torch for the kernel.
+
+    Notes
+    -----
+    Predictions agree with those of the posterior in stoic up to rounding. GPyTorch reports no
+    variance below 1e-10: give results in units in which that is nothing.
+    """
+
+    def __init__(
+        self,
+        train_X: Any,
+        train_Y: Any,
+        train_Yvar: Any = None,
+        outcome_transform: Any = None,
+        input_transform: Any = None,
+        *,
+        recipe: Recipe = recipes.a2_rcgp_ucb,
+        model: Model | None = None,
+        bounds: Any = None,
+    ) -> None:
+        _check(train_X, train_Y, train_Yvar)
+        with torch.no_grad():
+            if input_transform is not None:
+                input_transform.to(train_X).train()(train_X)  # which it learns from
+                input_transform.eval()
+            x = _array(_placed(train_X, input_transform))
+            domain = box_around(x) if bounds is None else Box(*_array(torch.as_tensor(bounds)))
+            chosen = model_of(recipe, model, domain)
+            if outcome_transform is not None:
+                raw = _rows(x, train_Y, train_Yvar)
+                trust = chosen(domain, raw).trust(raw)
+                _learn(outcome_transform, train_X, train_Y, trust)
+            rows = _rows(x, *_measured(train_X, train_Y, train_Yvar, outcome_transform))
+            told = _Told(rows, _exact(chosen(domain, rows)), domain, chosen)
+        self._assemble(told, train_X, outcome_transform, input_transform)
+
+    @classmethod
+    def from_posterior(cls, posterior: Posterior, observations: Observations) -> Self:
+        """The same belief in BoTorch: ``from_posterior(learner.posterior, learner.observations)``.
+
+        Parameters
+        ----------
+        posterior:
+            The exact posterior of a Gaussian process, on a finite domain or not.
+        observations:
+            What it was conditioned on.
+
+        Raises
+        ------
+        ValueError
+            If it is another posterior (of a Student-t process, of features), or one of other rows.
+        """
+        if posterior.n != len(observations) or not len(observations):
+            raise ValueError(
+                f"The posterior rests on {posterior.n} observations and {len(observations)} were "
+                "given: give those it was conditioned on, at least one."
+            )
+        exact = _exact(posterior.copy())
+        told = _Told(observations, exact, box_around(observations.x), None)
+        self = cls.__new__(cls)
+        self._assemble(told, torch.tensor(observations.x), None, None)
+        return self
+
+    def _assemble(self, told: _Told, X: Any, outcome_transform: Any, input_transform: Any) -> None:
+        """BoTorch's model of what the defence made of the rows told at ``X``."""
+        prior = told.posterior.prior
+        targets = told.posterior.stance(told.observations, prior)
+        kept = np.isfinite(targets.noise)
+        values, noise = targets.values, targets.noise
+        if not kept.any():  # GPyTorch wants a row: one that says nothing
+            kept[0] = True
+            values, noise = np.full(len(kept), prior.mean), np.full(len(kept), 1e16)
+            noise *= told.posterior.kappa
+        mean = ConstantMean().to(X)
+        mean.initialize(constant=X.new_tensor(prior.mean))  # a float is rounded to 32 bits
+        with settings.min_fixed_noise(0.0, 0.0, 0.0):
+            super().__init__(
+                X[torch.as_tensor(kept, device=X.device)],
+                X.new_tensor(values[kept]).unsqueeze(-1),
+                X.new_tensor(noise[kept]).unsqueeze(-1),
+                covar_module=Covariance(prior.kernel),
+                mean_module=mean,
+                outcome_transform=None,
+                input_transform=input_transform,
+            )
+        if outcome_transform is not None:
+            self.outcome_transform = outcome_transform
+        self._subset_batch_dict: dict[str, int] = {}  # of its one output
+        self._told = told
+        self.register_buffer("inputs", X, persistent=False)
+        self.register_buffer("trust", X.new_tensor(targets.trust), persistent=False)
+        self.requires_grad_(False)
+        self.eval()
+
+    @classmethod
+    def construct_inputs(
+        cls,
+        training_data: Any,
+        recipe: Recipe = recipes.a2_rcgp_ucb,
+        model: Model | None = None,
+        bounds: Any = None,
+    ) -> dict[str, Any]:
+        """Arguments of the constructor from a data set; Ax passes its ``model_options`` here."""
+        data = super().construct_inputs(training_data=training_data)
+        return {**data, "recipe": recipe, "model": model, "bounds": bounds}
+
+    def custom_fit(self, mll: Any, **options: Any) -> Any:
+        """What ``fit_gpytorch_mll`` calls: hyperparameters have been fitted already."""
+        return mll.eval()
+
+    def posterior(
+        self,
+        X: Any,
+        output_indices: list[int] | None = None,
+        observation_noise: Any = False,
+        posterior_transform: Any = None,
+    ) -> Any:
+        """As in BoTorch; ``observation_noise=True`` adds the noise of a believed result."""
+        if observation_noise is True:
+            observation_noise = self._noise(X)
+        # Beyond 800 rows GPyTorch would approximate.
+        with settings.max_cholesky_size(sys.maxsize):
+            return super().posterior(X, output_indices, observation_noise, posterior_transform)
+
+    def fantasize(
+        self, X: Any, sampler: Any, observation_noise: Any = None, **options: Any
+    ) -> RobustConjugateGP:
+        """As in BoTorch; the noise of a fantasy is by default that of a believed result."""
+        noise = self._noise(X) if observation_noise is None else observation_noise
+        fantasies: RobustConjugateGP = super().fantasize(X, sampler, noise, **options)
+        return fantasies
+
+    def condition_on_observations(
+        self, X: Any, Y: Any, noise: Any = None, **options: Any
+    ) -> RobustConjugateGP:
+        """The model with further rows; hyperparameters are held.
+
+        *Results*, a table n' x d and n' x 1, are judged by the defence together with all rows
+        before, whose trust may change. To have hyperparameters fitted too, construct a new model.
+
+        *Hypotheses* are believed, and the rest stays as it is: what BoTorch adds while it
+        fantasises, and whatever comes in batches, since there are no two versions of a result.
+
+        Parameters
+        ----------
+        X, Y:
+            (batch x) n' x d and (batch x) n' x 1.
+        noise:
+            Noise variances in the units of the outcome transform, n' x 1; by default those of a
+            believed result.
+
+        Raises
+        ------
+        ValueError
+            If results are told to a model that was made from a posterior.
+        """
+        if fantasize_flag.on() or X.dim() > 2 or Y.dim() > 2:
+            noise = self._noise(X).expand(*X.shape[:-1], 1) if noise is None else noise
+            if self.prediction_strategy is None:  # which GPyTorch extends
+                self.posterior(self.inputs[:1])
+            with settings.min_fixed_noise(0.0, 0.0, 0.0):
+                believing: RobustConjugateGP = super().condition_on_observations(
+                    X, Y, noise=noise, **options
+                )
+            return believing
+        _check(X, Y, noise)
+        transforms = [deepcopy(getattr(self, f"{kind}_transform", None)) for kind in _KINDS]
+        outcome_transform, input_transform = transforms
+        with torch.no_grad():
+            x = _array(_placed(X, input_transform))
+            values = _measured(X, Y, None, outcome_transform)[0]
+            told = self._told.with_rows(_rows(x, values, noise))
+        conditioned = type(self).__new__(type(self))
+        conditioned._assemble(told, torch.cat([self.inputs, X]), *transforms)
+        return conditioned
+
+    @property
+    def best_f(self) -> Any:
+        """The largest posterior mean at a row that is believed: a lie is not the best so far.
+
+        Where none has a trust of 0.5, at any row. In units of ``train_Y``.
+        """
+        return self._heights().max(dim=-1).values
+
+    @property
+    def incumbent(self) -> Any:
+        """The input of the row with that mean, shape d."""
+        return self.inputs[self._heights().argmax(dim=-1)]
+
+    def _heights(self) -> Any:
+        """Posterior means at the rows told; minus infinity where they are not believed."""
+        with torch.no_grad():
+            mean = self.posterior(self.inputs).mean.squeeze(-1)
+        believed = self.trust >= _BELIEVED
+        if not believed.any():
+            believed = torch.ones_like(believed)
+        return mean.masked_fill(~believed, -torch.inf)
+
+    def _noise(self, X: Any) -> Any:
+        """The noise variance of a believed result, as a tensor of shape 1 x 1."""
+        return X.new_full((1, 1), self._told.posterior.prior.noise)
+
+
+_KINDS = ("outcome", "input")
+
+
+def _check(X: Any, Y: Any, Yvar: Any) -> None:
+    """One table of inputs and results, and nothing else."""
+    if X.dim() != 2 or Y.shape != (*X.shape[:1], 1) or not len(X):
+        raise ValueError(
+            "RobustConjugateGP needs one table of results, n x d inputs with n x 1 results, got "
+            f"shapes {tuple(X.shape)} and {tuple(Y.shape)}: for several outcomes use a ModelListGP "
+            "of one model each."
+        )
+    if not torch.isfinite(X).all():
+        raise ValueError("Inputs must be finite; results need not be. Drop the rows whose are not.")
+    if Yvar is None:
+        return
+    known = Yvar[~torch.isnan(Yvar)]
+    if Yvar.shape != Y.shape or not ((known > 0.0) & torch.isfinite(known)).all():
+        raise ValueError(
+            "Noise is a positive variance for each result, shape n x 1, or nan where it is not "
+            f"known, got shape {tuple(Yvar.shape)} and values from "
+            f"{float(known.min()) if len(known) else np.nan:g}."
+        )
+
+
+def _exact(posterior: Posterior) -> Exact | Arms:
+    if not isinstance(posterior, Exact | Arms):
+        raise ValueError(
+            "RobustConjugateGP needs the exact posterior of a Gaussian process, which has a target "
+            f"and a noise for each row, got {type(posterior).__name__}."
+        )
+    return posterior
+
+
+def _array(tensor: Any) -> Array:
+    return np.asarray(tensor.detach().cpu().double().numpy())
+
+
+def _rows(x: Array, Y: Any, Yvar: Any) -> Observations:
+    noise = None if Yvar is None else _array(Yvar)[:, 0]
+    return observations_of(x, _array(Y)[:, 0], noise)
+
+
+def _placed(X: Any, transform: Any) -> Any:
+    """Inputs as the model is trained on them."""
+    return X if transform is None else transform.preprocess_transform(X)
+
+
+def _measured(X: Any, Y: Any, Yvar: Any, transform: Any) -> tuple[Any, Any]:
+    """Results and their noise in the units of an outcome transform that has learned."""
+    if transform is None:
+        return Y, Yvar
+    values, noise = transform.eval()(Y=Y, Yvar=Yvar, X=X)
+    return values, noise
+
+
+def _learn(transform: Any, X: Any, Y: Any, trust: Array) -> None:
+    """Let an outcome transform learn from the rows that are believed."""
+    believed = torch.as_tensor(trust >= _BELIEVED, device=Y.device)
+    if not believed.any():
+        believed = torch.isfinite(Y[:, 0])
+    if not believed.any():  # nothing but nan: any number does
+        X, Y, believed = X[:1], torch.zeros_like(Y[:1]), torch.ones_like(believed[:1])
+    transform.to(Y).train()(Y=Y[believed], X=X[believed])
