@@ -341,6 +341,25 @@ def test_a_read_only_database_can_be_shown(stoic):
     assert "readonly" in refused.err
 
 
+def test_a_report_is_one_file(stoic):
+    pytest.importorskip("plotly", reason="the extra report is not installed")
+    stoic("tune", *X, "--trials", "6", "--study-name", "squares", *SQUARE)
+    made = stoic("report", "squares", "--out", "page.html")
+    assert (made.code, made.out) == (0, "Wrote page.html.\n")
+    assert "<title>squares (minimize)</title>" in Path("page.html").read_text()
+    refused = stoic("report", "cubes")
+    assert refused.code == 2
+    assert "cubes" in refused.err
+
+
+def test_a_figure_runs_somewhere(stoic):
+    refused = stoic("reproduce", "outliers/weights", "--backend", "slurm")
+    assert (refused.code, refused.err) == (
+        2, "stoic: The backend is one of local, dask, ray, got 'slurm'.\n",
+    )  # fmt: skip
+    assert stoic("reproduce", "outliers/weights", "--address", "tcp://there").code == 2
+
+
 def test_trust_in_a_study_without_a_value_is_refused(stoic):
     stoic("create-study", "--study-name", "s")
     refused = stoic("trust", "--plot", "a.png")

@@ -264,6 +264,30 @@ def trust(
         print(render(judged.lines() if form == "table" else judged.records(), form))
 
 
+@app.command()
+def report(
+    what: Which = None,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE.html", help="Where to write the page.")
+    ] = Path("report.html"),
+    study_name: StudyName = None,
+    storage: StorageUrl = None,
+    storage_class: StorageClass = None,
+) -> None:
+    """Write a page for a browser: history, trust, model, distrusted, failed.
+
+    Everything is in the one file, so it opens offline.
+    """
+    study = _look_at_one(what, study_name, storage, storage_class)
+    from stoic.tuning.report import Report
+    from stoic.tuning.storage import in_one_sentence
+
+    with in_one_sentence("Could not read the study"):
+        judged = Report.of(study)
+    judged.write(out)
+    print(f"Wrote {out}.")
+
+
 @app.command("create-study")
 def create_study(
     study_name: StudyName = None,
@@ -451,10 +475,22 @@ def reproduce(
     out: Annotated[
         Path, typer.Option("--out", help="Directory for the picture and the numbers.")
     ] = Path("results"),
+    backend: Annotated[
+        str, typer.Option("--backend", help="Where it runs: local, dask or ray.")
+    ] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option(
+            "--address",
+            help="Scheduler of the cluster; if not said, one is started here.",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Run a figure of a paper: picture, numbers, and whether the paper's claims hold."""
     from stoic.experiments import reproduce
+    from stoic.experiments.sweep import check_backend
 
     reproduce(
         name,
@@ -465,6 +501,8 @@ def reproduce(
         data=data,
         out=out,
         json=json,
+        backend=check_backend(backend),
+        address=address,
     )
 
 

@@ -58,8 +58,7 @@ def sweep(
     address:
         Of the cluster's scheduler; without one, a cluster of ``jobs`` workers is started here.
     """
-    if backend not in get_args(Backend):
-        raise Refusal(f"The backend is one of {', '.join(get_args(Backend))}, got {backend!r}.")
+    check_backend(backend)
     if address is not None and backend == "local":
         raise Refusal(f"An address is that of a cluster: say --backend dask or ray for {address}.")
     if jobs is not None and jobs < 1:
@@ -74,6 +73,14 @@ def sweep(
     for index, rows in _with_progress(results, len(cells), figure.name):
         parts[index] = rows
     return [row for part in parts for row in part]
+
+
+def check_backend(name: str) -> Backend:
+    """The back end of this name, or a refusal."""
+    for known in get_args(Backend):
+        if name == known:
+            return known  # type: ignore[no-any-return]
+    raise Refusal(f"The backend is one of {', '.join(get_args(Backend))}, got {name!r}.")
 
 
 def _local(work: Work, processes: int) -> Iterator[Result]:

@@ -1,0 +1,514 @@
+"""A study as one page for a browser: what came of it, what was believed, and why.
+
+Everything is in the file, scripts included, so that it works offline and can be sent to somebody.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.trial import FrozenTrial
+
+from stoic.integrations.optuna import Explanation, Row
+from stoic.refusal import Refusal
+from stoic.tuning.summary import DISTRUSTED, Summary, setting
+from stoic.tuning.timeline import BELIEVED, DOUBTED, EXPECTED, limits
+
+_TRUST = (DOUBTED, "#c9c9c9", BELIEVED)  # at 0, 1/2 and 1; every colour vision tells them apart
+_BAND, _INK = "rgba(0, 114, 178, 0.18)", "#222222"
+_POINTS = 81  # of a slice
+_LAYOUT = {
+    "template": "plotly_white",
+    "margin": {"l": 60, "r": 20, "t": 20, "b": 50},
+    "font": {"family": "system-ui, sans-serif", "size": 13, "color": _INK},
+    "legend": {"orientation": "h", "y": -0.22},
+    "hovermode": "closest",
+}
+
+
+@dataclass(frozen=True)
+class Report:
+    """A study at one moment, ready to be drawn.
+
+    Fields:
+        summary: its numbers.
+        trials: all of them, by number.
+        space: name -> distribution of the parameters that the model knows.
+    """
+
+    summary: Summary
+    trials: Mapping[int, FrozenTrial]
+    space: Mapping[str, BaseDistribution]
+
+    @classmethod
+    def of(cls, study: optuna.Study) -> Report:
+        """Judge a study; costs one fit of the model."""
+        trials = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
+        summary = Summary.of(study)
+        known = summary.explanation
+        space: Mapping[str, BaseDistribution] = {}
+        if known is not None and known.recommended is not None:
+            space = {
+                name: distribution
+                for name, distribution in known.recommended.distributions.items()
+                if name in known.model_optimum and not distribution.single()
+            }
+        return cls(summary, trials, space)
+
+    def write(self, path: Path) -> None:
+        """Write the page.
+
+        Raises:
+            Refusal: plotly is missing, or the file cannot be written.
+        """
+        page = self.page()
+        try:
+            path.write_text(page, encoding="utf-8")
+        except OSError as error:
+            raise Refusal(f"Cannot write {str(path)!r}: {error.strerror}.") from error
+
+    def page(self) -> str:
+        """The text of the page."""
+        plotly = _plotly()
+        known = self.summary.explanation
+        sections = [_section("What came of it", self._cards())]
+        if known is not None:
+            draw = _Drawings(self, known, plotly)
+            sections.append(_section("History", draw.history(), _HISTORY))
+            if self.space:
+                sections.append(_section("What the model believes", draw.slices(), _SLICES))
+            sections.append(_section("Surprise over time", draw.surprise(), _SURPRISE))
+            if len(self.space) > 1:
+                sections.append(_section("All parameters", draw.parallel(), _PARALLEL))
+            sections.append(_section("Distrusted", self._distrusted()))
+        sections.append(_section("Failed", self._failed()))
+        title = html.escape(f"{self.summary.name} ({self.summary.direction})")
+        script = plotly.offline.get_plotlyjs()
+        return _PAGE.format(
+            title=title, style=_STYLE, script=script, body="\n".join(sections),
+        )  # fmt: skip
+
+    def _cards(self) -> str:
+        summary, known = self.summary, self.summary.explanation
+        counts = ", ".join(f"{count} {state}" for state, count in summary.counts.items())
+        cards = [_card("Trials", str(sum(summary.counts.values())), counts)]
+        if known is None:
+            return _grid([*cards, _card("Recommended", "none", "No trial has a value yet.")])
+        best, recommended = known.observed_best, known.recommended
+        if recommended is not None:
+            estimate = f"{known.recommended_mean:.6g} ± {known.recommended_std:.2g}"
+            cards.append(
+                _card(
+                    "Recommended",
+                    estimate,
+                    f"trial {recommended.number}, told {recommended.value:.6g}",
+                    setting(recommended.params),
+                )
+            )
+        if best is not None:
+            trust = next((row.trust for row in known.rows if row.number == best.number), math.nan)
+            doubt = f", distrusted (trust {trust:.2f})" if trust < DISTRUSTED else ""
+            cards.append(
+                _card(
+                    "Observed best", f"{best.value:.6g}", f"trial {best.number}{doubt}",
+                    setting(best.params),
+                )
+            )  # fmt: skip
+        if summary.command is not None:
+            cards.append(_card("Run it again", "", "", summary.command))
+        return _grid(cards)
+
+    def _distrusted(self) -> str:
+        rows = [
+            (
+                row.number, f"{row.value:.6g}", f"{row.expected:.6g} ± {row.sd:.2g}",
+                f"{row.residual:+.3g}", f"{row.trust:.2f}",
+                setting(self.trials[row.number].params),
+            )
+            for row in self.summary.distrusted
+        ]  # fmt: skip
+        heads = ("trial", "told", "expected", "standard deviations off", "trust", "parameters")
+        return _table(heads, rows) or "<p>Every value is believed.</p>"
+
+    def _failed(self) -> str:
+        rows = [
+            (
+                failed, reason, self.summary.kinds.get(failed) or "not known",
+                setting(self.trials[failed].params),
+            )
+            for reason, numbers in self.summary.failures.items()
+            for failed in numbers
+        ]  # fmt: skip
+        rows.sort()
+        return _table(("trial", "reason", "kind", "parameters"), rows) or "<p>None.</p>"
+
+
+class _Drawings:
+    """The pictures of a report, each as a piece of HTML."""
+
+    def __init__(self, report: Report, known: Explanation, plotly: Any) -> None:
+        self.report, self.known = report, known
+        self.go, self.io = plotly.graph_objects, plotly.io
+        self.rows = sorted(known.rows, key=lambda row: row.number)
+        self.low, self.high = limits(list(self.rows))
+
+    def history(self) -> str:
+        """Told values over the number of the trial; size and colour are trust."""
+        figure = self.go.Figure()
+        figure.add_scatter(
+            x=[row.number for row in self.rows], y=[row.expected for row in self.rows],
+            error_y={"array": [row.sd for row in self.rows], "thickness": 1, "width": 0},
+            mode="markers", marker={"symbol": "line-ew-open", "color": EXPECTED, "size": 9},
+            name="expected from all others, ± sd", hoverinfo="skip",
+        )  # fmt: skip
+        for doubted, symbol, name in (
+            (False, "circle", "believed"),
+            (True, "diamond", "distrusted"),
+        ):
+            part = [row for row in self.rows if (row.trust < DISTRUSTED) == doubted]
+            self._results(figure, part, symbol, f"{name} ({len(part)})")
+        for trial, name, symbol in (
+            (self.known.recommended, "recommended", "circle-open"),
+            (self.known.observed_best, "observed best", "square-open"),
+        ):
+            if trial is not None and trial.value is not None:
+                figure.add_scatter(
+                    x=[trial.number], y=[self._inside(trial.value)], mode="markers", name=name,
+                    marker={"symbol": symbol, "size": 20, "color": _INK, "line": {"width": 2}},
+                    hoverinfo="skip",
+                )  # fmt: skip
+        figure.update_layout(
+            xaxis_title="number of the trial", yaxis_title="value told",
+            yaxis_range=[self.low, self.high], height=440, **_LAYOUT,
+        )  # fmt: skip
+        return self._html(figure)
+
+    def _results(self, figure: Any, rows: Sequence[Row], symbol: str, name: str) -> None:
+        """Values, those beyond the axis as triangles on its edge."""
+        figure.add_scatter(
+            x=[row.number for row in rows],
+            y=[self._inside(row.value) for row in rows],
+            mode="markers",
+            name=name,
+            text=[self._hover(row) for row in rows],
+            hoverinfo="text",
+            cliponaxis=False,
+            marker={
+                "symbol": [self._symbol(row.value, symbol) for row in rows],
+                "size": [8.0 + 7.0 * (1.0 - row.trust) for row in rows],
+                "color": [_colour(row.trust) for row in rows],
+                "line": {"width": 0.6, "color": "black"},
+            },
+        )
+
+    def surprise(self) -> str:
+        """How far off each value was, in standard deviations, on a scale that holds any of them."""
+        figure = self.go.Figure()
+        off = [float(np.arcsinh(np.clip(row.residual, -1e300, 1e300))) for row in self.rows]
+        figure.add_bar(
+            x=[row.number for row in self.rows], y=off,
+            text=[self._hover(row) for row in self.rows], hoverinfo="text", textposition="none",
+            marker={
+                "color": [_colour(row.trust) for row in self.rows],
+            },
+        )  # fmt: skip
+        top = max([abs(value) for value in off], default=1.0)
+        ticks, gap = [0.0], 0.16 * max(math.asinh(3.0), top)
+        for tick in (1.0, 3.0, 10.0, 100.0, 1e3, 1e6, 1e12, 1e50, 1e100, 1e300):
+            if math.asinh(ticks[-1]) + gap <= math.asinh(tick) <= 1.05 * top + 0.9:
+                ticks.append(tick)
+        marks = sorted({sign * tick for tick in ticks for sign in (-1.0, 1.0)})
+        figure.update_layout(
+            xaxis_title="number of the trial",
+            yaxis={
+                "title": "standard deviations off",
+                "tickvals": [math.asinh(t) for t in marks],
+                "ticktext": [f"{t + 0.0:g}" for t in marks],
+            },
+            height=320,
+            **_LAYOUT,
+        )
+        return self._html(figure)
+
+    def slices(self) -> str:
+        """Mean and band along each parameter, through the recommended setting."""
+        known = self.known
+        assert known.recommended is not None
+        here = known.recommended.params
+        parts = []
+        for name, distribution in self.report.space.items():
+            values = _along(distribution)
+            mean, std = known.predict([{**here, name: value} for value in values])
+            parts.append(self._slice(name, distribution, values, mean, std))
+        return f'<div class="slices">{"".join(parts)}</div>'
+
+    def _slice(
+        self, name: str, distribution: BaseDistribution, values: Sequence[Any], mean: Any, std: Any
+    ) -> str:
+        figure, here = self.go.Figure(), self.known.recommended
+        assert here is not None
+        told = [
+            (row, self.report.trials[row.number].params[name])
+            for row in self.rows
+            if name in self.report.trials[row.number].params
+        ]
+        category = isinstance(distribution, CategoricalDistribution)
+        x: list[Any] = [str(value) if category else value for value in values]
+        if category:
+            figure.add_scatter(
+                x=x, y=mean, error_y={"array": 2.0 * std, "thickness": 2}, mode="markers",
+                marker={"color": BELIEVED, "size": 11}, name="mean ± 2 sd",
+            )  # fmt: skip
+        else:
+            figure.add_scatter(
+                x=[*x, *x[::-1]], y=[*(mean + 2.0 * std), *(mean - 2.0 * std)[::-1]],
+                mode="lines", fill="toself", fillcolor=_BAND, line={"width": 0}, hoverinfo="skip",
+                name="± 2 sd",
+            )  # fmt: skip
+            figure.add_scatter(
+                x=x, y=mean.tolist(), mode="lines", line={"color": BELIEVED}, name="mean"
+            )
+        figure.add_scatter(
+            x=[str(value) if category else value for _, value in told],
+            y=[self._inside(row.value) for row, _ in told],
+            mode="markers", name="told", text=[self._hover(row) for row, _ in told],
+            hoverinfo="text",
+            marker={
+                "symbol": [self._symbol(row.value, "circle") for row, _ in told],
+                "color": [_colour(row.trust) for row, _ in told],
+                "size": 6, "opacity": 0.75,
+            },
+        )  # fmt: skip
+        figure.add_vline(
+            x=values.index(here.params[name]) if category else here.params[name],
+            line={"color": _INK, "dash": "dot", "width": 1},
+        )
+        log = bool(getattr(distribution, "log", False))
+        figure.update_layout(
+            xaxis={
+                "title": name,
+                "type": "category" if category else "log" if log else "linear",
+                **({"dtick": 1, "exponentformat": "power"} if log else {}),
+            },
+            yaxis_range=[self.low, self.high], height=300, showlegend=False,
+            **{key: value for key, value in _LAYOUT.items() if key != "legend"},
+        )  # fmt: skip
+        return f"<div>{self._html(figure)}</div>"
+
+    def parallel(self) -> str:
+        """Every believed trial as a line through its parameters and its value."""
+        names = list(self.report.space)
+        rows = [
+            row
+            for row in self.rows
+            if row.trust >= DISTRUSTED and set(names) <= set(self.report.trials[row.number].params)
+        ]
+        axes = [
+            _axis(
+                name,
+                self.report.space[name],
+                [self.report.trials[row.number].params[name] for row in rows],
+            )
+            for name in names
+        ]
+        values = [row.value for row in rows]
+        axes.append({"label": "value", "values": values})
+        figure = self.go.Figure(
+            self.go.Parcoords(
+                dimensions=axes,
+                line={
+                    "color": values,
+                    "colorscale": "Cividis",
+                    "reversescale": self.report.summary.direction == "minimize",
+                    "showscale": True,
+                    "colorbar": {"thickness": 10},
+                },
+            )
+        )
+        layout = {**_LAYOUT, "margin": {"l": 60, "r": 40, "t": 60, "b": 30}}
+        figure.update_layout(height=380, **layout)
+        return f'<div style="min-width: {110 * len(axes)}px">{self._html(figure)}</div>'
+
+    def _inside(self, value: float) -> float:
+        """Where on the axis a value is drawn."""
+        if math.isnan(value):
+            return self.low
+        return min(max(value, self.low), self.high)
+
+    def _symbol(self, value: float, inside: str) -> str:
+        if value > self.high:
+            return "triangle-up"
+        return "triangle-down" if not value >= self.low else inside
+
+    def _hover(self, row: Row) -> str:
+        return (
+            f"trial {row.number}: told {row.value:.6g}<br>expected {row.expected:.6g} "
+            f"± {row.sd:.2g}<br>trust {row.trust:.2f}<br>"
+            + html.escape(setting(self.report.trials[row.number].params))
+        )
+
+    def _html(self, figure: Any) -> str:
+        text = self.io.to_html(
+            figure, full_html=False, include_plotlyjs=False,
+            config={"responsive": True, "displayModeBar": False},
+        )  # fmt: skip
+        return str(text)
+
+
+def _colour(trust: float) -> str:
+    """Between the three colours of trust."""
+    at = 2.0 * min(max(trust, 0.0), 1.0)
+    low = min(int(at), 1)
+    ends = (_TRUST[low], _TRUST[low + 1])
+    a, b = ([int(end[k : k + 2], 16) for k in (1, 3, 5)] for end in ends)
+    mixed = (round(x + (at - low) * (y - x)) for x, y in zip(a, b, strict=True))
+    return f"rgb({', '.join(map(str, mixed))})"
+
+
+def _along(distribution: BaseDistribution) -> list[Any]:
+    """Values of one parameter from end to end."""
+    if isinstance(distribution, CategoricalDistribution):
+        return list(distribution.choices)
+    low, high, step = (getattr(distribution, name) for name in ("low", "high", "step"))
+    ends = np.log([low, high]) if getattr(distribution, "log", False) else np.array([low, high])
+    values = np.linspace(ends[0], ends[1], _POINTS)
+    if getattr(distribution, "log", False):
+        values = np.exp(values)
+    if step is not None and not getattr(distribution, "log", False):
+        values = low + step * np.round((values - low) / step)
+    if isinstance(low, int):
+        values = np.round(values)
+    kept = np.unique(np.clip(values, low, high))
+    return [int(value) if isinstance(low, int) else float(value) for value in kept]
+
+
+def _axis(name: str, distribution: BaseDistribution, values: Sequence[Any]) -> dict[str, Any]:
+    """One axis of parallel coordinates."""
+    if isinstance(distribution, CategoricalDistribution):
+        choices = list(distribution.choices)
+        return {
+            "label": name,
+            "values": [choices.index(value) for value in values],
+            "tickvals": list(range(len(choices))),
+            "ticktext": [str(choice) for choice in choices],
+        }
+    if not getattr(distribution, "log", False):
+        return {"label": name, "values": list(values)}
+    low, high = (math.log10(getattr(distribution, end)) for end in ("low", "high"))
+    powers = [float(k) for k in range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)]
+    ticks = powers or [low, high]
+    return {
+        "label": name,
+        "values": [math.log10(value) for value in values],
+        "range": [low, high],
+        "tickvals": ticks,
+        "ticktext": [f"{10.0**tick:.3g}" for tick in ticks],
+    }
+
+
+def _plotly() -> Any:
+    try:
+        import_module("plotly.graph_objects")
+        import_module("plotly.offline")
+        import_module("plotly.io")
+        return import_module("plotly")
+    except ImportError as error:
+        raise Refusal(
+            "A report needs plotly, which is not installed: pip install 'stoic[report]'."
+        ) from error
+
+
+def _section(title: str, body: str, caption: str = "") -> str:
+    said = f'<p class="caption">{caption}</p>' if caption else ""
+    return f'<section><h2>{title}</h2>{said}<div class="wide">{body}</div></section>'
+
+
+def _card(title: str, number: str, line: str, code: str = "") -> str:
+    parts = [f"<h3>{html.escape(title)}</h3>"]
+    if number:
+        parts.append(f'<p class="number">{html.escape(number)}</p>')
+    if line:
+        parts.append(f"<p>{html.escape(line)}</p>")
+    if code:
+        parts.append(f"<code>{html.escape(code)}</code>")
+    return f'<div class="card">{"".join(parts)}</div>'
+
+
+def _grid(cards: Iterable[str]) -> str:
+    return f'<div class="cards">{"".join(cards)}</div>'
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    if not rows:
+        return ""
+    cell: Callable[[object], str] = lambda value: f"<td>{html.escape(str(value))}</td>"  # noqa: E731
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in heads)
+    body = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+_HISTORY = (
+    "Each value as it was told: from blue, believed, over grey to large and orange, not believed. "
+    "What lies beyond the axis is a triangle at its edge. Grey marks are what all other trials "
+    "make one expect."
+)
+_SLICES = (
+    "The model along each parameter, the others as in the recommended trial (dotted line). Dots "
+    "are all values told, wherever their other parameters were."
+)
+_SURPRISE = (
+    "How far each value was from what the others make one expect, in standard deviations of such "
+    "a value; the axis is logarithmic away from zero."
+)
+_PARALLEL = "Every believed trial is a line; drag along an axis to select."
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fafafa; margin: 0; }
+main { max-width: 1100px; margin: 0 auto; padding: 1rem; }
+h1 { font-size: 1.5rem; overflow-wrap: anywhere; }
+h2 { font-size: 1.15rem; margin: 0 0 .25rem; }
+h3 { font-size: .85rem; margin: 0; color: #555; font-weight: 600; }
+section { background: #fff; border: 1px solid #e2e2e2; border-radius: 8px; padding: 1rem;
+  margin: 1rem 0; }
+.caption { color: #555; font-size: .875rem; margin: 0 0 .5rem; }
+.wide { overflow-x: auto; }
+.cards { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(220px, 1fr)); }
+.card { border-left: 4px solid #0072B2; padding-left: .75rem; min-width: 0; }
+.card p { margin: 0; font-size: .9rem; }
+.card .number { font-size: 1.35rem; font-weight: 600; }
+code { font-size: .8rem; overflow-wrap: anywhere; }
+.slices { display: grid; gap: .5rem; grid-template-columns: repeat(auto-fit, minmax(280px, 1fr)); }
+.slices > div { min-width: 0; }
+table { border-collapse: collapse; font-size: .875rem; }
+th, td { text-align: left; padding: .3rem .7rem .3rem 0; border-bottom: 1px solid #eee;
+  vertical-align: top; }
+"""
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>{title}</title>
+<style>{style}</style>
+<script>{script}</script>
+</head>
+<body>
+<main>
+<h1>{title}</h1>
+{body}
+</main>
+<script>addEventListener("load", () => dispatchEvent(new Event("resize")))</script>
+</body>
+</html>
+"""

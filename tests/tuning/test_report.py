@@ -1,0 +1,151 @@
+"""The page, in a real browser."""
+
+import json
+import math
+import shutil
+
+import optuna
+import pytest
+
+from stoic.integrations.optuna import StoicSampler
+from stoic.refusal import Refusal
+from stoic.tuning import report as module
+from stoic.tuning.report import Report
+
+pytest.importorskip("plotly", reason="the extra report is not installed")
+
+NAME = "digits <b>&"
+
+
+@pytest.fixture(scope="module")
+def study():
+    """A minimisation with two lies and a crash; names that are markup."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(sampler=StoicSampler(seed=1), study_name=NAME)
+
+    def objective(trial):
+        rate = trial.suggest_float("rate", 1e-5, 1e-1, log=True)
+        layers = trial.suggest_int("layers", 1, 8)
+        kind = trial.suggest_categorical("kind", ["relu", "<tanh>", None])
+        if trial.number in (7, 15):
+            return -1e6 if trial.number == 7 else math.inf
+        if trial.number == 9:
+            raise RuntimeError("boom")
+        return (math.log10(rate) + 2.5) ** 2 + 0.1 * (layers - 4) ** 2 + 0.7 * (kind != "relu")
+
+    study.optimize(objective, n_trials=22, catch=(RuntimeError,))
+    return study
+
+
+@pytest.fixture(scope="module")
+def report(study):
+    return Report.of(study)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        pytest.skip("chromium and chromedriver are not installed")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in (
+        "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+        "--host-resolver-rules=MAP * ~NOTFOUND",  # offline
+    ):  # fmt: skip
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    started = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    yield started
+    started.quit()
+
+
+def opened(browser, path, width):
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600},
+    )
+    browser.get(path.as_uri())
+    browser.execute_async_script("requestAnimationFrame(() => setTimeout(arguments[0], 300))")
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_it_opens_offline_without_errors_and_fits(browser, report, tmp_path, width):
+    path = tmp_path / "report.html"
+    report.write(path)
+    opened(browser, path, width)
+    errors = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+    assert errors == []
+    assert browser.title == f"{NAME} (minimize)"
+    wide = browser.execute_script("return document.documentElement.scrollWidth")
+    assert wide <= width
+    sizes = browser.execute_script(
+        "return [...document.querySelectorAll('.slices .js-plotly-plot')].map("
+        "plot => [plot.getBoundingClientRect().right, plot._fullLayout.width,"
+        " plot.parentElement.getBoundingClientRect().width])"
+    )
+    assert len(sizes) == 3
+    for right, drawn, room in sizes:
+        assert right <= width
+        assert drawn <= room + 1
+
+
+def test_it_shows_the_right_numbers(browser, report, study, tmp_path):
+    path = tmp_path / "report.html"
+    report.write(path)
+    opened(browser, path, 1280)
+    known = report.summary.explanation
+    cards = [card.text for card in browser.find_elements("css selector", ".card")]
+    assert cards[0] == "Trials\n22\n21 complete, 1 fail"
+    assert f"{known.recommended_mean:.6g} ± {known.recommended_std:.2g}" in cards[1]
+    assert f"trial {known.recommended.number}, told {known.recommended.value:.6g}" in cards[1]
+    assert "-1e+06\ntrial 7, distrusted (trust 0.00)" in cards[2]
+    tables = browser.find_elements("css selector", "table")
+    rows = [row.text for row in tables[0].find_elements("css selector", "tbody tr")]
+    assert [row.split()[:2] for row in rows] == [["7", "-1e+06"], ["15", "inf"]]
+    assert "9 " in tables[1].find_element("css selector", "tbody tr").text
+    traces = json.loads(
+        browser.execute_script(
+            "return JSON.stringify(document.querySelector('.js-plotly-plot').data.map("
+            "trace => [trace.name, Array.from(trace.x)]))"
+        )
+    )
+    numbers = dict(traces)
+    assert numbers["distrusted (2)"] == [7, 15]
+    assert numbers["believed (19)"] == [n for n in range(22) if n not in (7, 9, 15)]
+    assert numbers["recommended"] == [known.recommended.number]
+    assert numbers["observed best"] == [7]
+    mean = browser.execute_script(
+        "return Array.from(document.querySelectorAll('.slices .js-plotly-plot')[1].data[1].y)"
+    )
+    settings = [{**known.recommended.params, "layers": n} for n in range(1, 9)]
+    assert sorted(report.space) == ["kind", "layers", "rate"]
+    assert mean == pytest.approx(known.predict(settings)[0])
+
+
+def test_a_study_without_a_value_has_a_page(tmp_path):
+    study = optuna.create_study(study_name="empty")
+    path = tmp_path / "report.html"
+    Report.of(study).write(path)
+    text = path.read_text(encoding="utf-8")
+    assert "No trial has a value yet." in text
+    with pytest.raises(Refusal, match="Cannot write"):
+        Report.of(study).write(tmp_path / "nowhere" / "report.html")
+
+
+def test_markup_in_names_stays_text(report):
+    page = report.page()
+    assert "digits &lt;b&gt;&amp; (minimize)" in page
+    assert "digits <b>" not in page
+    assert "kind=<tanh>" not in page
+
+
+def test_without_plotly_it_says_what_to_install(report, monkeypatch):
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(module, "import_module", missing)
+    with pytest.raises(Refusal, match="needs plotly, which is not installed: pip install"):
+        report.page()
