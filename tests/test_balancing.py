@@ -270,6 +270,24 @@ def test_a_span_found_in_the_results_is_found_anew_and_all_are_scored_by_it():
     assert 1.0 < high < 12.0
 
 
+def test_the_spread_of_rewards_may_be_the_unit():
+    rng = np.random.default_rng(2)
+    balanced = Balanced(
+        [stuck(0), stuck(1)], [Promise(1.0)] * 2, span=(-5.0, 7.0), c=2.0, unit="spread"
+    )
+    rewards = rng.normal(2.0, 0.4, 40)
+    rewards[3] = 1e6  # counts as 7
+    for y in rewards:
+        balanced.tell(balanced.ask().x, y)
+    assert balanced.plays.tolist() == [20, 20]
+    spread = 2.0 * np.clip(rewards, -5.0, 7.0).std()
+    slack = 2.0 * spread * math.sqrt(math.log(2 * math.log(20) / 0.1) / 20)
+    lower, upper = balanced._interval(0)
+    assert lower == pytest.approx(balanced.scores[0] - slack)
+    assert upper == pytest.approx(balanced.scores[0] + slack + 1.0 / math.sqrt(20))
+    assert spread < 12.0
+
+
 def test_failures_are_plays_that_earn_least_but_for_accidents():
     balanced = Balanced([stuck(0)], [Promise(1.0)], span=(2.0, 4.0))
     for failed in ("bad", "infeasible", "transient"):
@@ -384,6 +402,21 @@ def test_recommendations_and_beliefs_are_the_leaders():
     assert balanced.band().width == 2.0
 
 
+def test_where_all_know_the_same_the_first_recommends_that_has_not_earned_less():
+    def leader(rewards, **settings):
+        balanced = Balanced([gp(0.2), gp(0.4), gp(0.8)], [Promise(1.0)] * 3, c=0.2, **settings)
+        assert balanced.leader == 0  # nothing is known
+        for _ in range(60):
+            choice = balanced.ask()
+            balanced.tell(choice.x, rewards[choice.notes["learner"]], choice=choice)
+        assert balanced.kept == [0, 1, 2]  # their promises allow for it
+        return balanced.leader
+
+    assert leader((0.5, 0.55, 0.6), everything=True) == 0
+    assert leader((0.5, 0.55, 0.6)) == 2
+    assert leader((0.3, 0.56, 0.6), everything=True) == 1
+
+
 # --- refusals -------------------------------------------------------------------------------------
 
 
@@ -397,6 +430,7 @@ def test_recommendations_and_beliefs_are_the_leaders():
         ({"lies": -1}, "numbers >= 0"),
         ({"budget": math.nan}, "numbers >= 0"),
         ({"c": -1.0}, "scale c"),
+        ({"unit": "sd"}, "'span' or 'spread'"),
         ({"delta": 1.0}, "delta lies between"),
         ({"proxy": 0.0}, "proxy is positive"),
     ],

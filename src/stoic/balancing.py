@@ -143,8 +143,9 @@ class Balanced:
     learners:
         The base learners, all on one domain and none of them told anything yet.
     bounds:
-        For each, its promise: the regret R(N) >= 0 after N of its own plays, not falling, in units
-        of the results, such as a :class:`Promise`.
+        For each, its promise: the regret R(N) >= 0 after N of its own plays, not falling, such as a
+        :class:`Promise`. In units of the results, or of their scale where the span is found in
+        them.
     span:
         The range of rewards, (low, high). A :class:`~stoic.posteriors.scales.Scale` finds one in
         the results instead, three scales on either side of their location; whenever there are a
@@ -159,6 +160,10 @@ class Balanced:
     c:
         ``None`` compares by :func:`deviation`. A number compares by c sqrt(ln(M ln N / delta) / N)
         as printed, ln N taken as 1 for N < e.
+    unit:
+        What the comparison is a multiple of: the width of the ``"span"``, which the theorem needs,
+        or twice the standard deviation of all clipped rewards, their ``"spread"``, which is never
+        more, and much less where rewards vary little.
     delta, proxy:
         As in :func:`deviation`; ``proxy=0.25`` is enough where all points may always be chosen.
     everything:
@@ -193,7 +198,8 @@ class Balanced:
       enlarged by (lies times the width of the span + budget) / N. A single lie, of any size, nan
       included, moves a clipped mean by no more than width / N.
 
-    Heuristic: a span found in the results, and a ``c`` that is not large enough. With
+    Heuristic: a span found in the results, ``unit="spread"``, and a ``c`` that is not large enough.
+    With
     ``everything=True`` a learner keeps a promise that follows from its own bands, at its own
     choices (GP-UCB, self-normalised): other results narrow them. It need not keep one in which the
     band grows with the number of results, as for an error of the model, eps sqrt(t), or with
@@ -217,6 +223,7 @@ class Balanced:
         lies: int = 0,
         budget: float = 0.0,
         c: float | None = None,
+        unit: Literal["span", "spread"] = "span",
         delta: float = 0.1,
         proxy: float = 0.5,
         everything: bool = False,
@@ -224,16 +231,20 @@ class Balanced:
         self.learners, self.bounds = list(learners), list(bounds)
         _check_learners(self.learners, self.bounds)
         _check_numbers(span, outside, lies, budget, c, delta, proxy)
+        if unit not in ("span", "spread"):
+            raise ValueError(f"unit is 'span' or 'spread', got {unit!r}.")
         self.domain = self.learners[0].domain
         self.span, self.outside, self.everything = span, outside, everything
         self.lies, self.budget = lies, budget
-        self.c, self.delta, self.proxy = c, delta, proxy
+        self.c, self.unit, self.delta, self.proxy = c, unit, delta, proxy
         self.kept = list(range(len(self.learners)))
         self.plays: Integers = np.zeros(len(self.learners), dtype=np.intp)
         self._low, self._high = (0.0, 1.0) if callable(span) else map(float, span)
         self._sums = [0.0] * len(self.learners)
         self._rewards: list[tuple[int, float]] = []  # as told, nan for a failure, with the asker
         self._ranged = 0  # results that the span was found in
+        self._scale = 1.0  # of promises
+        self._square = 0.0  # of all clipped rewards about the middle of the span
         self._pending = Pending()
         self._told: list[tuple[Array, float, float]] = []  # x, y, noise or nan
         self._heard: list[list[int]] = [[] for _ in self.learners]  # which of these, in order
@@ -341,8 +352,14 @@ class Balanced:
 
     @property
     def leader(self) -> int:
-        """The kept learner whose mean reward has the best lower bound; the first if none played."""
-        return max(self.kept, key=lambda i: self._interval(i)[0])
+        """Who recommends: the kept learner whose mean reward has the best lower bound.
+
+        Where all are told ``everything`` they know the same, and differ in what they believe: then
+        it is the first, in the order they were given in, whose upper bound reaches that lower one.
+        """
+        earned = [(i, *self._earned(i)) for i in self.kept]
+        best = max(lower for _, lower, _ in earned)
+        return next(i for i, *of in earned if of[self.everything] >= best)
 
     @property
     def posterior(self) -> Posterior:
@@ -470,24 +487,25 @@ class Balanced:
         """Count a play, then drop who cannot have kept its promise."""
         self._rewards.append((asker, reward))
         self.plays[asker] += 1
-        self._sums[asker] += self._clipped(reward)
+        self._add(asker, reward)
         if callable(self.span) and len(self._told) >= _RENEWAL * self._ranged:
             self._find_span(self.span)
         if len(self.kept) > 1:
             self._drop()
 
-    def _clipped(self, reward: float) -> float:
-        if math.isnan(reward):
-            return self._low
-        return min(max(reward, self._low), self._high)
+    def _add(self, asker: int, reward: float) -> None:
+        clipped = self._low if math.isnan(reward) else min(max(reward, self._low), self._high)
+        self._sums[asker] += clipped
+        self._square += (clipped - 0.5 * (self._low + self._high)) ** 2
 
     def _find_span(self, scale: Scale) -> None:
         self._ranged = len(self._told)
         location, spread = scale(self.domain, self.observations)
         self._low, self._high = location - _REACH * spread, location + _REACH * spread
-        self._sums = [0.0] * len(self.learners)
+        self._scale = spread
+        self._sums, self._square = [0.0] * len(self.learners), 0.0
         for asker, reward in self._rewards:
-            self._sums[asker] += self._clipped(reward)
+            self._add(asker, reward)
 
     def _drop(self) -> None:
         """Eq. (24), normalised by the plays: as printed it drops who has played less."""
@@ -497,18 +515,30 @@ class Balanced:
 
     def _interval(self, i: int) -> tuple[float, float]:
         """Bounds on the mean of the best reward that i's plays imply, if i keeps its promise."""
+        lower, upper = self._earned(i)
+        plays = int(self.plays[i])
+        return lower, upper + self._scale * self.bounds[i](plays) / plays if plays else upper
+
+    def _earned(self, i: int) -> tuple[float, float]:
+        """Bounds on i's mean reward."""
         plays = int(self.plays[i])
         if not plays:
             return -math.inf, math.inf
         width = self._high - self._low
         if self.c is None:
-            slack = width * deviation(plays, len(self.learners), self.delta, self.proxy)
+            slack = deviation(plays, len(self.learners), self.delta, self.proxy)
         else:
             doubt = math.log(len(self.learners) * max(math.log(plays), 1.0) / self.delta)
-            slack = width * self.c * math.sqrt(max(doubt, 0.0) / plays)
+            slack = self.c * math.sqrt(doubt / plays)
+        slack *= width if self.unit == "span" else self._spread()
         slack += (self.lies * width + self.budget) / plays
         mean = self._sums[i] / plays
-        return mean - slack, mean + slack + self.bounds[i](plays) / plays
+        return mean - slack, mean + slack
+
+    def _spread(self) -> float:
+        count, middle = len(self._rewards), 0.5 * (self._low + self._high)
+        variance = self._square / count - (sum(self._sums) / count - middle) ** 2
+        return 2.0 * math.sqrt(max(variance, 0.0))
 
 
 def _asker(question: Choice) -> int:

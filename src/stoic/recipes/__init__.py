@@ -1,6 +1,7 @@
 """The papers' methods, each a sentence in the grammar of the library; one file a family.
 
-Every recipe takes a domain first and builds a :class:`~stoic.learner.Learner`. With a ``prior`` its
+Every recipe takes a domain first and builds a :class:`~stoic.learner.Learner`, or a
+:class:`~stoic.balancing.Balanced` of several. With a ``prior`` its
 hyperparameters are used as they are; without one they are fitted before every question, in units of
 the domain's widths and of the results' scale. ``initial`` points of a design come first. A place
 whose results are not believed is asked again as long as its bound is the highest, or ``retries``
@@ -11,7 +12,9 @@ Phased recipes need a finite domain and a prior, and plan their own first points
 
 from collections.abc import Callable
 
+from stoic.balancing import Balanced
 from stoic.learner import Learner
+from stoic.recipes.balanced import any_threat, contextual_ec_gp_ucb
 from stoic.recipes.corruption import linear_reduction, rgp_pe, rgp_ucb
 from stoic.recipes.heavy_tails import ata_gp_ucb, mom_gp_ucb, tgp_ucb
 from stoic.recipes.inputs import advers_1, advers_2, advers_g, stable_opt
@@ -37,9 +40,12 @@ SEQUENTIAL: tuple[Callable[..., Learner], ...] = (
 # Against moves of the input: they compare places by how far inputs may move, on any domain.
 MOVED: tuple[Callable[..., Learner], ...] = (advers_1, advers_2, advers_g, stable_opt)
 PHASED: tuple[Callable[..., Learner], ...] = (rgp_pe, linear_reduction, phased_gp_us)
-RECIPES = (*SEQUENTIAL, *MOVED, *PHASED)
+# Learners of learners.
+BALANCED: tuple[Callable[..., Balanced], ...] = (contextual_ec_gp_ucb, any_threat)
+RECIPES = (*SEQUENTIAL, *MOVED, *PHASED, *BALANCED)
 
 __all__ = [
+    "BALANCED",
     "MOVED",
     "PHASED",
     "RECIPES",
@@ -48,7 +54,9 @@ __all__ = [
     "advers_1",
     "advers_2",
     "advers_g",
+    "any_threat",
     "ata_gp_ucb",
+    "contextual_ec_gp_ucb",
     "diagnostics_gp_ucb",
     "ec_gp_ucb",
     "fc_rcgp_ucb",

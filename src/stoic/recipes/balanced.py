@@ -1,0 +1,365 @@
+"""Recipes that need not be told what is wrong: learners that promise, and a master that compares.
+
+Regret bound balancing [Pacchiano2020]_, [Bogunovic2021b]_. What a learner promises follows from its
+own width, as in the proof of its theorem: while f lies in its band a play costs at most
+2 width std, and N plays have std that add up to sqrt(2 kappa gamma_T N / ln(1 + kappa / noise)) at
+most.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from stoic.balancing import Balanced
+from stoic.confidence import Confidence, Schedule, SelfNormalised
+from stoic.domains import Domain, Finite
+from stoic.learner import Learner
+from stoic.posteriors import information_bounds
+from stoic.posteriors.base import Posterior, Stance
+from stoic.posteriors.levels import Constants, check_constants
+from stoic.posteriors.prior import Prior
+from stoic.posteriors.scales import Scale, median_and_mad_in_space
+from stoic.recipes.corruption import rgp_ucb
+from stoic.recipes.heavy_tails import tgp_ucb
+from stoic.recipes.misspecification import ec_gp_ucb
+from stoic.recipes.outliers import a2_rcgp_ucb
+from stoic.recipes.parts import Seed, check_given, check_prior, kappa_and_noise
+from stoic.recipes.plain import gp_ucb
+
+_WEIGHT = 0.1  # of an enlargement in practice, as in the recipes
+_SHARE = 0.1  # of what a proof promises, in practice
+_COMPARISON = 0.5  # c, in practice
+_REACH = 3.0  # half a range of results, in their deviations
+_PLACES = 256  # of a continuous domain, for its gamma_T
+
+
+class Foreseen(NamedTuple):
+    """A posterior as far as widths look at it, after n plays that told as much as T could."""
+
+    prior: Prior
+    stance: Stance
+    kappa: float
+    n: int
+    information: float
+    distrusted: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WidthPromise:
+    """What a width promises: a bound on the regret after N plays.
+
+    share (2 width sqrt(2 kappa gamma_T N / ln(1 + kappa / noise)) + 2 error N), at most ``most`` a
+    play, with the width that there is after N plays. For EC-GP-UCB, whose width is beta + error
+    sqrt(N / noise), it is eq. (22) of [Bogunovic2021b]_ with constants.
+
+    Parameters
+    ----------
+    confidence:
+        The width.
+    before:
+        What it sees before the first play.
+    gain:
+        An upper bound on gamma_T.
+    most:
+        No play can cost more.
+    error:
+        By how much f may lie outside of the band, on either side.
+    share:
+        1 in theory; what is proved is far more than what is lost.
+    """
+
+    confidence: Confidence
+    before: Foreseen
+    gain: float
+    most: float
+    error: float = 0.0
+    share: float = 1.0
+
+    def __call__(self, plays: int) -> float:
+        if not plays:
+            return 0.0
+        seen = self.before._replace(n=plays, information=self.gain)
+        width = self.confidence(cast("Posterior", seen), plays + 1)
+        kappa = seen.kappa
+        total = math.sqrt(2.0 * kappa * self.gain * plays / math.log1p(kappa / seen.prior.noise))
+        promised = self.share * (2.0 * width * total + 2.0 * self.error * plays)
+        return min(promised, self.most * plays)
+
+
+def contextual_ec_gp_ucb(
+    domain: Domain,
+    prior: Prior,
+    *,
+    horizon: int = 10_000,
+    span: tuple[float, float] = (0.0, 1.0),
+    constants: Constants = "practice",
+    confidence: Confidence | None = None,
+    norm: float = 1.0,
+    noise_sd: float | None = None,
+    delta: float = 0.1,
+    learners: int | None = None,
+    c: float | None = None,
+    everything: bool = False,
+    seed: Seed = None,
+) -> Balanced:
+    """EC-GP-UCB for an unknown error of the model: section 4 of [Bogunovic2021b]_.
+
+    Balances EC-GP-UCB for eps_i = 2^(1-i) / sqrt(gamma_T) times the width of the span, i = 1, ...,
+    M = ceil(1 + log2(T / gamma_T^2) / 2). The actions of a round are given with
+    ``ask(among=...)``.
+
+    Parameters
+    ----------
+    domain, prior, seed:
+        As in every recipe; hyperparameters are not fitted, as gamma_T is needed in advance. On a
+        ``Box`` it is estimated on 256 of its points, which is less than it may be.
+    horizon:
+        T.
+    span:
+        The range of the rewards.
+    constants:
+        Of :func:`~stoic.recipes.ec_gp_ucb`. In ``"practice"`` promises are a tenth of what widths
+        say, in ``"theory"`` all of it, and each learner has delta / (2 M) of delta.
+    confidence:
+        beta_t, the width without enlargement, instead of the default.
+    norm, noise_sd, delta:
+        B, sigma and the failure probability of the theory.
+    learners:
+        M, instead of the formula, which is 1 or less where T < gamma_T^2: then even the largest
+        error costs no more than learning does.
+    c, everything:
+        As in :class:`~stoic.balancing.Balanced`; ``c`` is 1/2 in practice unless it is given.
+
+    Guarantee
+    ---------
+    With ``constants="theory"`` and the defaults for ``c`` and ``everything``, rewards in the span
+    (or of any tails, see :class:`~stoic.balancing.Balanced`), action sets drawn independently from
+    one law and an f that is within eps of a function of norm B, for eps up to the largest eps_i:
+    with probability 1 - delta regret O*((B sqrt(gamma_T) + gamma_T) sqrt(T) + eps T sqrt(gamma_T) +
+    (B sqrt(gamma_T) + gamma_T)^2), without eps being known ([Bogunovic2021b]_, Proposition 1). In
+    practice: none.
+    """
+    check_given(prior, "contextual_ec_gp_ucb")
+    check_prior(domain, prior)
+    check_constants(constants, horizon, delta)
+    gain = _gain(domain, prior, horizon)
+    if learners is None:
+        learners = max(1, math.ceil(1.0 + 0.5 * math.log2(horizon / gain**2)))
+    if learners < 1:
+        raise ValueError(f"Balancing needs at least one learner, got {learners!r}.")
+    theory = constants == "theory"
+    width = span[1] - span[0]
+    errors = [width * 2.0**-i / math.sqrt(gain) for i in range(learners)]
+    bases = [
+        ec_gp_ucb(
+            domain,
+            prior,
+            error=error,
+            constants=constants,
+            confidence=confidence,
+            norm=norm,
+            noise_sd=noise_sd,
+            delta=delta / (2.0 * learners),
+            seed=seed,
+        )
+        for error in errors
+    ]
+    share = 1.0 if theory else _SHARE
+    promises = [
+        WidthPromise(
+            base.confidence,
+            _before(base, prior),
+            gain,
+            width,
+            error if theory else _WEIGHT * error,
+            share,
+        )
+        for base, error in zip(bases, errors, strict=True)
+    ]
+    if c is None and not theory:
+        c = _COMPARISON
+    return Balanced(bases, promises, span=span, c=c, delta=delta / 2.0, everything=everything)
+
+
+def any_threat(
+    domain: Domain,
+    prior: Prior | None = None,
+    *,
+    horizon: int = 500,
+    corruptions: int | None = None,
+    budget: float | None = None,
+    error: float | None = None,
+    moment: float | None = None,
+    alpha: float = 1.0,
+    constants: Constants = "practice",
+    confidence: Confidence | None = None,
+    norm: float = 1.0,
+    noise_sd: float | None = None,
+    delta: float = 0.1,
+    c: float | None = None,
+    everything: bool | None = None,
+    scale: Scale = median_and_mad_in_space,
+    seed: Seed = None,
+) -> Balanced:
+    """Balances five defences, for who does not know which lie to expect: our own.
+
+    A2-RCGP-UCB (a few outliers), TGP-UCB (heavy tails), GP-UCB (no lie), RGP-UCB (a budget of
+    corruption) and EC-GP-UCB (a wrong model). Who promises least regret is asked; who cannot have
+    kept its promise is dropped. The first of these that has not earned less than another
+    recommends, so A2-RCGP-UCB as long as nothing speaks against it.
+
+    The rewards that they are compared by may be lies as well. So each is clipped to a range that
+    lies do not move: three prior standard deviations of a result on either side of the prior mean,
+    or without a prior three of ``scale`` on either side of its location. Then a lie of any size,
+    nan and infinities included, moves the mean reward of a learner by no more than the range over
+    its plays.
+
+    Parameters
+    ----------
+    domain, prior, seed:
+        As in every recipe. Without a prior each learner fits its own.
+    horizon:
+        T.
+    corruptions, budget, error:
+        T_c, C and eps that the learners are to withstand. By default as much as makes their width
+        twice that of GP-UCB after T rounds: C and eps; T_c is T^(1/3).
+    moment, alpha:
+        Of :func:`~stoic.recipes.tgp_ucb`.
+    constants:
+        ``"practice"``: all have the width of GP-UCB, enlarged as their recipes do; promises are a
+        tenth of what the widths say; comparisons are by ``c`` = 1/2 of the rewards' spread and do
+        not count lies; all are told everything. ``"theory"``: that of all recipes, with delta / 10
+        each; full promises; the comparison allows for T_c lies; each is told what it played.
+    confidence:
+        The width of GP-UCB, instead of the default. In theory also that of A2-RCGP-UCB.
+    norm, noise_sd, delta:
+        B, sigma and the failure probability of the theory.
+    c, everything:
+        As in :class:`~stoic.balancing.Balanced`, instead of these.
+    scale:
+        Of results, without a prior.
+
+    Guarantee
+    ---------
+    Proved, for a given prior with ``constants="theory"``, ``c=None`` and ``everything=False``: if
+    at most T_c results are lies, whatever their size, and all others are f plus noise of any law
+    that is the same everywhere, then with probability 1 - delta / 2 no learner that keeps its
+    promise is dropped, and the regret is that of :class:`~stoic.balancing.Balanced`. Each learner
+    keeps its promise with probability 1 - delta / 10 in the world that its theorem is about. The
+    proofs' constants are large: for horizons of a few thousand rounds all promises exceed what can
+    be lost, and the learners are played in turn.
+
+    Heuristic: everything else. In practice and without a prior nothing is proved but that rewards
+    are compared by clipped means.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, or ``constants="theory"`` without a prior.
+    """
+    check_prior(domain, prior)
+    check_constants(constants, horizon, delta)
+    theory = constants == "theory"
+    if theory:
+        check_given(prior, "any_threat with constants='theory'")
+    delta /= 10.0
+    plain = confidence or (SelfNormalised(norm, noise_sd, delta) if theory else Schedule())
+    gp = gp_ucb(domain, prior, confidence=plain, scale=scale, seed=seed)
+    gain = _gain(domain, prior, horizon)
+    last = _before(gp, prior)._replace(n=horizon, information=gain)
+    weight = 1.0 if theory else _WEIGHT
+    twice = plain(cast("Posterior", last), horizon + 1) * math.sqrt(last.prior.noise) / weight
+    if corruptions is None:
+        corruptions = round(horizon ** (1.0 / 3.0))
+    if budget is None:
+        budget = twice
+    if error is None:
+        error = twice / math.sqrt(horizon)
+    a2 = a2_rcgp_ucb(
+        domain,
+        prior,
+        constants=constants,
+        confidence=confidence,
+        corruptions=corruptions if theory else 0,
+        horizon=horizon,
+        delta=delta,
+        norm=norm,
+        scale=scale,
+        seed=seed,
+    )
+    tgp = tgp_ucb(
+        domain,
+        prior,
+        constants=constants,
+        moment=moment,
+        alpha=alpha,
+        norm=norm,
+        delta=delta,
+        confidence=None if theory else plain,
+        scale=scale,
+        seed=seed,
+    )
+    rgp = rgp_ucb(
+        domain,
+        prior,
+        budget=budget,
+        constants=constants,
+        confidence=plain,
+        scale=scale,
+        seed=seed,
+    )
+    ec = ec_gp_ucb(
+        domain,
+        prior,
+        error=error,
+        constants=constants,
+        confidence=plain,
+        scale=scale,
+        seed=seed,
+    )
+    bases = (a2, tgp, gp, rgp, ec)
+    errors = (0.0, 0.0, 0.0, 0.0, error * weight)
+    span: tuple[float, float] | Scale = scale
+    width = 2.0 * _REACH
+    if prior is not None:
+        reach = _REACH * math.sqrt(sum(kappa_and_noise(domain, prior)))
+        span, width = (prior.mean - reach, prior.mean + reach), 2.0 * reach
+    share = 1.0 if theory else _SHARE
+    promises = [
+        WidthPromise(base.confidence, _before(base, prior), gain, width, off, share)
+        for base, off in zip(bases, errors, strict=True)
+    ]
+    if c is None and not theory:
+        c = _COMPARISON
+    return Balanced(
+        bases,
+        promises,
+        span=span,
+        lies=corruptions if theory else 0,
+        c=c,
+        unit="span" if theory else "spread",
+        delta=5.0 * delta,
+        proxy=0.25,
+        everything=not theory if everything is None else everything,
+    )
+
+
+def _before(learner: Learner, prior: Prior | None) -> Foreseen:
+    """What the width of a learner sees before it is told anything."""
+    posterior = learner.model(learner.domain, learner.observations)
+    kappa, _ = kappa_and_noise(learner.domain, prior)
+    return Foreseen(posterior.prior, posterior.stance, kappa, 0, 0.0)
+
+
+def _gain(domain: Domain, prior: Prior | None, horizon: int) -> float:
+    """An upper bound on gamma_T on a finite domain, and elsewhere an estimate of it."""
+    if prior is None:
+        return 2.0 * domain.dim * math.log(1.0 + horizon)  # no lengthscale is known
+    if isinstance(domain, Finite):
+        return information_bounds(prior, domain, horizon).upper
+    places = domain.spread(_PLACES, np.random.default_rng(0))
+    return information_bounds(prior, Finite(np.unique(places, axis=0)), horizon).upper

@@ -1,0 +1,195 @@
+"""Recipes that need not be told what is wrong."""
+
+import math
+
+import numpy as np
+import pytest
+
+from stoic import Box, Prior, recipes, testing
+from stoic.adversaries import Adversary, Gaussian, Replace, StudentT
+from stoic.confidence import Budgeted, Fixed, Misspecified, SelfNormalised
+from stoic.defences import Anchored, Truncation
+from stoic.environment import Environment
+from stoic.kernels import RBF
+from stoic.posteriors import information_bounds
+from stoic.problems import Tabulated, gaussian_draw
+from stoic.recipes import any_threat, contextual_ec_gp_ucb
+from stoic.simulate import run
+
+GRID = Box([0.0, 5.0], [1.0, 9.0]).grid(8)
+KERNEL = RBF(np.array([0.25, 1.0]))
+PRIOR = Prior(KERNEL, 0.04)
+UNIT = Prior(RBF(np.array([0.5, 2.0])), 1.0)  # lambda = 1: little is to be learned
+
+
+def test_the_errors_and_their_number_are_the_papers():
+    T = 10_000
+    gamma = information_bounds(UNIT, GRID, T).upper
+    balanced = contextual_ec_gp_ucb(GRID, UNIT, horizon=T, constants="theory", delta=0.1)
+    M = math.ceil(1 + 0.5 * math.log2(T / gamma**2))
+    assert len(balanced.learners) == M >= 2
+    for i, learner in enumerate(balanced.learners, start=1):
+        width = learner.confidence
+        assert isinstance(width, Misspecified)
+        assert width.error == pytest.approx(2.0 ** (1 - i) / math.sqrt(gamma))
+        assert width.base == SelfNormalised(1.0, None, 0.1 / (2 * M))
+        assert width.weight == 1.0
+    assert (balanced.c, balanced.everything, balanced.delta) == (None, False, 0.05)
+    wide = contextual_ec_gp_ucb(GRID, UNIT, horizon=T, span=(-3.0, 1.0), learners=2)
+    assert [learner.confidence.error for learner in wide.learners] == pytest.approx(
+        [4.0 / math.sqrt(gamma), 2.0 / math.sqrt(gamma)]
+    )
+    # T < gamma^2: even the largest error costs no more than learning does.
+    assert len(contextual_ec_gp_ucb(GRID, PRIOR, horizon=100).learners) == 1
+
+
+def test_the_promises_are_eq_22_with_its_constants():
+    T, B, R = 5000, 1.5, 0.7
+    gamma = information_bounds(UNIT, GRID, T).upper
+    balanced = contextual_ec_gp_ucb(
+        GRID, UNIT, horizon=T, constants="theory", span=(0.0, 1000.0), norm=B, noise_sd=R,
+        learners=3,
+    )  # fmt: skip
+    for i, promise in enumerate(balanced.bounds, start=1):
+        eps = 1000.0 * 2.0 ** (1 - i) / math.sqrt(gamma)
+        beta = B + R * math.sqrt(2 * math.log(6 / 0.1) + 2 * gamma)
+        for N in (1, 40, 3000):
+            std = math.sqrt(2 * gamma * N / math.log(2))
+            literal = 2 * (beta + eps * math.sqrt(N)) * std + 2 * eps * N
+            assert promise(N) == pytest.approx(min(literal, 1000.0 * N), rel=1e-12)
+        assert promise(0) == 0.0
+
+
+def contextual(seed, wrong):
+    """f in [0, 1] on the grid: a smooth draw, and random signs times ``wrong`` on top of it."""
+    rng = np.random.default_rng(seed)
+    smooth = gaussian_draw(GRID, UNIT.kernel, seed).values
+    smooth = 0.2 + 0.6 * (smooth - smooth.min()) / np.ptp(smooth)
+    return smooth + wrong * rng.choice([-1.0, 1.0], len(GRID))
+
+
+def play(learner, f, seed, rounds):
+    """Regret against the best of 12 random actions a round."""
+    actions, noise = np.random.default_rng(seed), np.random.default_rng(seed + 1000)
+    regret = 0.0
+    for _ in range(rounds):
+        given = actions.choice(len(GRID), 12, replace=False)
+        choice = learner.ask(among=given)
+        regret += f[given].max() - f[choice.arm]
+        learner.tell(choice.x, f[choice.arm] + 0.1 * noise.standard_normal(), choice=choice)
+    return regret
+
+
+@pytest.mark.parametrize("wrong", [0.0, 0.05, 0.2])
+def test_balancing_is_within_a_constant_of_the_best_of_its_learners(wrong):
+    prior = Prior(Prior(UNIT.kernel, 0.01).kernel, 0.01, 0.5)
+    total, alone = 0.0, np.zeros(3)
+    for seed in range(3):
+        f = contextual(seed, wrong)
+        balanced = contextual_ec_gp_ucb(GRID, prior, horizon=1500, learners=3)
+        for i, learner in enumerate(
+            contextual_ec_gp_ucb(GRID, prior, horizon=1500, learners=3).learners
+        ):
+            alone[i] += play(learner, f, seed, 1500)
+        total += play(balanced, f, seed, 1500)
+    assert total <= 3.0 * alone.min()  # as many as there are learners
+
+
+def test_the_defences_and_what_they_are_to_withstand():
+    balanced = any_threat(GRID, PRIOR, horizon=1000, confidence=Fixed(2.0))
+    a2, tgp, gp, rgp, ec = balanced.learners
+    assert gp.confidence == a2.confidence == tgp.confidence == Fixed(2.0)
+    assert isinstance(a2.model.defence, Anchored)
+    assert isinstance(tgp.model.defence, Truncation)
+    assert isinstance(rgp.confidence, Budgeted)
+    # Twice the width of GP-UCB at the end: 0.1 C / 0.2 = 0.1 eps sqrt(1000) / 0.2 = 2.
+    assert rgp.confidence.budget == pytest.approx(4.0)
+    assert ec.confidence.error == pytest.approx(4.0 / math.sqrt(1000))
+    reach = 3.0 * math.sqrt(1.04)
+    assert balanced.span == pytest.approx((-reach, reach))
+    given = any_threat(GRID, PRIOR, budget=50.0, error=0.3)
+    assert given.learners[3].confidence.budget == 50.0
+    assert given.learners[4].confidence.error == 0.3
+    theory = any_threat(GRID, PRIOR, horizon=1000, constants="theory")
+    assert (theory.c, theory.unit, theory.lies, theory.everything) == (None, "span", 10, False)
+    with pytest.raises(ValueError, match="needs a prior"):
+        any_threat(GRID, constants="theory")
+
+
+@pytest.mark.parametrize("lie", [1e6, -1e6, math.nan, math.inf, -math.inf])
+def test_it_survives_lies_of_any_size(lie):
+    """Eight of 500 results. GP-UCB alone never recovers from 1e6."""
+    problem = gaussian_draw(GRID, KERNEL, 3)
+    lies = Adversary(Replace(dict.fromkeys(range(5, 100, 12), lie)))
+    late = {}
+    for make in (any_threat, recipes.gp_ucb):
+        learner = make(GRID, PRIOR, confidence=Fixed(2.0))
+        world = Environment(problem, Gaussian(0.2), lies, seed=3)
+        trace = run(learner, world, 500, recommend=True)
+        late[make] = trace.regret[-100:].mean()
+        if make is any_threat:
+            assert trace.inference_regret < 0.2
+            assert np.isfinite(learner.scores).all()
+    assert late[any_threat] < 0.25
+    if math.isfinite(lie):
+        assert late[recipes.gp_ucb] > 0.3 > late[any_threat]
+
+
+def test_without_a_lie_it_costs_a_constant_factor():
+    total = {any_threat: 0.0, recipes.gp_ucb: 0.0}
+    for seed in range(4):
+        problem = gaussian_draw(GRID, KERNEL, seed)
+        for make in total:
+            learner = make(GRID, PRIOR, confidence=Fixed(2.0))
+            trace = run(learner, Environment(problem, Gaussian(0.2), seed=seed), 300)
+            total[make] += trace.cumulative_regret[-1]
+    assert total[any_threat] < 5.0 * total[recipes.gp_ucb]  # as many as there are learners
+
+
+def test_without_a_prior_the_range_is_found_in_the_results():
+    rng = np.random.default_rng(0)
+    balanced = any_threat(Box([0.0], [1.0]), horizon=30, seed=0)
+    for t in range(24):
+        choice = balanced.ask()
+        y = 500.0 + 100.0 * np.sin(6.0 * choice.x[0]) + rng.standard_normal()
+        balanced.tell(choice.x, (1e9, math.nan)[t % 2] if t in (4, 11) else y, choice=choice)
+    assert 0.0 < balanced._low < 450.0 < 550.0 < balanced._high < 2000.0
+    assert balanced.recommend().mean == pytest.approx(600.0, abs=30.0)
+
+
+def test_heavy_tails_and_theory_play():
+    problem = Tabulated("f", GRID, contextual(0, 0.0))
+    for make in (
+        lambda: any_threat(GRID, PRIOR, constants="theory", horizon=60),
+        lambda: contextual_ec_gp_ucb(GRID, PRIOR, constants="theory", horizon=60),
+    ):
+        learner = make()
+        run(learner, Environment(problem, StudentT(1.5), seed=0), 60)
+        assert len(learner.kept) == len(learner.learners)  # nobody can be blamed so soon
+        assert max(learner.plays) - min(learner.plays) <= 1  # all promise the most there is
+
+
+def test_both_keep_the_contract_of_a_learner():
+    domain = testing.example_domains()[0]
+    prior = testing.example_prior(domain)
+    testing.check_learner(lambda: any_threat(domain, prior, horizon=50, seed=1))
+    testing.check_learner(lambda: contextual_ec_gp_ucb(domain, prior, horizon=50, seed=1))
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"constants": "thoery"}, "'practice' or 'theory'"),
+        ({"horizon": 0}, "horizon >= 1"),
+        ({"learners": 0}, "at least one learner"),
+        ({"delta": 2.0}, "0 < delta < 1"),
+    ],
+)
+def test_a_slip_is_refused(setting, message):
+    with pytest.raises(ValueError, match=message):
+        contextual_ec_gp_ucb(GRID, PRIOR, **setting)
+    if "learners" not in setting:
+        with pytest.raises(ValueError, match=message):
+            any_threat(GRID, PRIOR, **setting)
+    with pytest.raises(ValueError, match="needs a prior"):
+        contextual_ec_gp_ucb(GRID, None)
