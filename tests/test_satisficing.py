@@ -14,6 +14,7 @@ from stoic.distances import Distance, reach
 from stoic.kernels import RBF
 from stoic.problems import polynomial
 from stoic.satisficing import (
+    Balls,
     Certificate,
     certify,
     critical_radius,
@@ -80,6 +81,7 @@ def test_double_loops_agree(name, seed):
     r = float(rng.choice([0.0, 0.1, 0.3, 2.0]))
     worst = literal.worst_value(f, reach(r), there)
     assert_allclose(worst_value(f, r, points, distance), worst)
+    assert Balls.of(points, r, distance).worst(f).tolist() == list(worst)
     for chosen, given_rows in ((every, None), (rows.tolist(), rows)):
         row, value = literal.first(radii, max, chosen)
         spot = most_robust(f, threshold, points, distance, given_rows)
@@ -199,6 +201,12 @@ def test_the_largest_domain_fits_in_memory():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2**26  # of the 2**30 that are allowed
+
+
+def test_lists_of_neighbours_are_short_or_none():
+    points, f = on_the_grid()
+    assert Balls.of(points, 1.0) is None
+    assert_allclose(Balls.of(points, 0.1).worst(f), worst_value(f, 0.1, points))
 
 
 def test_a_point_that_no_move_takes_elsewhere():

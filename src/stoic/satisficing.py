@@ -25,6 +25,7 @@ from stoic.distances import Distance, blocks, reach
 EUCLIDEAN = Distance()
 
 _BATCH = 8  # rows solved exactly in one step of the search
+_LISTED = 1 << 19  # neighbours that are kept as lists: beyond, a search is as fast
 _TIE = 1e-12  # relative: on a grid, equal distances differ in the last digit
 
 
@@ -224,6 +225,42 @@ def highest_worst(
         else:
             alive, low, step = alive[~hit], middle, 2 * step
     return Spot(int(alive.min()), float(values[starts[low]]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Balls:
+    """Which points lie within a radius of each, as lists: for worst values asked for many times.
+
+    Attributes
+    ----------
+    members:
+        The row numbers in all balls, one ball after another, shape (m,).
+    starts:
+        Where the ball of each row begins, shape (N,).
+    """
+
+    members: Integers
+    starts: Integers
+
+    @staticmethod
+    def of(points: Array, radius: float, distance: Distance = EUCLIDEAN) -> Balls | None:
+        """The balls about all points; None if the lists would be long."""
+        check_radius(radius)
+        members, sizes, m = [], [], 0
+        for part in blocks(len(points), len(points)):
+            inside = distance(points[part], points) <= reach(radius)
+            np.fill_diagonal(inside[:, part], True)  # whatever rounding says of a kernel metric
+            members.append(np.nonzero(inside)[1])
+            sizes.append(np.count_nonzero(inside, axis=1))
+            m += len(members[-1])
+            if m > _LISTED:
+                return None
+        ends = np.cumsum(np.concatenate(sizes))
+        return Balls(np.concatenate(members), np.r_[0, ends[:-1]])
+
+    def worst(self, f: Array) -> Array:
+        """min of f over each ball, shape (N,): :func:`worst_value` of all rows."""
+        return np.asarray(np.minimum.reduceat(f[self.members], self.starts))
 
 
 @dataclass(frozen=True, slots=True)

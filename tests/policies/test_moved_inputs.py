@@ -333,8 +333,7 @@ BOX = Box(
 )
 def test_on_a_box_candidates_and_what_was_told_are_compared(policy):
     agent = learner(policy, BOX, told=15)
-    known = policy.start(BOX)
-    candidates = known if isinstance(policy, StableOpt) else known.points
+    candidates = policy.start(BOX).points
     assert len(candidates) > 150
     for x in candidates:
         BOX.locate(x)
@@ -369,8 +368,7 @@ def test_on_a_box_what_never_moves_is_combined_with_all_moves(policy, given):
     box = Box([3.0, -2.0], [4.0, -1.0])
     agent = learner(policy, box)
     choice = agent.ask(context=given)
-    known = policy.start(box)
-    candidates = known if isinstance(policy, StableOpt) else known.points
+    candidates = policy.start(box).points
     assert len(candidates) == 32 * 32
     assert choice.x[0] in candidates[:, 0]
     moves = np.unique(candidates[:, 1])
@@ -406,8 +404,7 @@ def test_what_is_recommended_has_the_best_certificate(policy, domain):
     agent = learner(Initial(policy, 4), domain, told=25)
     recommended = agent.recommend()
     tried = agent.observations.x
-    known = agent.policy.then.start(domain)
-    candidates = known if isinstance(policy, StableOpt) else known.points
+    candidates = agent.policy.then.start(domain).points
     points = candidates if domain.finite else np.concatenate([candidates, tried])
     mean, std = agent.posterior.predict(points)
     lower = mean - 2.0 * std

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +14,14 @@ from stoic.policies.base import Band, Policy, View
 from stoic.policies.ground import Ground, candidates, ground, ground_of, without_given_up
 from stoic.policies.satisficing import check_candidates
 from stoic.policies.ucb import check_retries
-from stoic.satisficing import Certificate, check_radius, highest_worst, worst_value
+from stoic.satisficing import Balls, Certificate, Spot, check_radius, highest_worst, worst_value
+
+
+class Ready(NamedTuple):
+    """The state: the points between which inputs move, and their balls where these are small."""
+
+    points: Array
+    balls: Balls | None
 
 
 @dataclass(frozen=True)
@@ -66,11 +74,13 @@ class StableOpt(Policy):
         check_radius(self.radius)
         check_candidates(self.candidates)
 
-    def start(self, domain: Domain) -> Array:
-        return candidates(domain, self.candidates, self.distance)
+    def start(self, domain: Domain) -> Ready:
+        points = candidates(domain, self.candidates, self.distance)
+        balls = Balls.of(points, self.radius, self.distance) if domain.finite else None
+        return Ready(points, balls)
 
-    def choose(self, view: View, state: Array, n: int) -> tuple[list[Choice], Array]:
-        here = ground(view, state, self.distance)
+    def choose(self, view: View, state: Ready, n: int) -> tuple[list[Choice], Ready]:
+        here = ground(view, state.points, self.distance)
         here, hallucinated = without_given_up(view, here, view.hallucinated(), self.retries)
         points, distance, r = here.points, self.distance, self.radius
         certain, _ = here.bounds(view.band())
@@ -78,7 +88,7 @@ class StableOpt(Policy):
         def pick(band: Band) -> Choice:
             lower, upper = here.bounds(band)
             upper = here.usable(upper, view)
-            row, optimistic = highest_worst(upper, r, points, distance, here.rows)
+            row, optimistic = self._spot(upper, here, state.balls)
             notes = {"optimistic": optimistic, **self._promised(here, certain, row)}
             if not self.probe:
                 return here.choice(row, notes)
@@ -90,13 +100,21 @@ class StableOpt(Policy):
         return view.one_by_one(hallucinated, n, pick), state
 
     def settle(
-        self, view: View, state: Array, band: Band, tried: Array
+        self, view: View, state: Ready, band: Band, tried: Array
     ) -> tuple[int, dict[str, object]]:
         """The point whose least lower bound in the ball is best, with its certificate."""
-        here = ground_of(view, state, self.distance, tried)
+        here = ground_of(view, state.points, self.distance, tried)
         lower, _ = here.bounds(band)
-        row, _ = highest_worst(lower, self.radius, here.points, self.distance, here.rows)
+        row, _ = self._spot(lower, here, state.balls)
         return here.place(row, tried), self._promised(here, lower, row)
+
+    def _spot(self, f: Array, here: Ground, balls: Balls | None) -> Spot:
+        """The row of the best worst value of f (N,)."""
+        if balls is None:
+            return highest_worst(f, self.radius, here.points, self.distance, here.rows)
+        worst = balls.worst(f)[here.rows]
+        best = int(worst.argmax())
+        return Spot(int(here.rows[best]), float(worst[best]))
 
     def _promised(self, here: Ground, lower: Array, row: int) -> dict[str, object]:
         """The numbers of the certificate of one row."""
