@@ -2,7 +2,9 @@
 
 from stoic.problems.base import Optimum, Problem
 from stoic.problems.draws import KernelSum, f1, gaussian_draw, kernel_sum
+from stoic.problems.insulin import insulin
 from stoic.problems.lunar_lander import LunarLander
+from stoic.problems.pendulum import pendulum
 from stoic.problems.polynomial import polynomial
 from stoic.problems.programs import Program, Runs
 from stoic.problems.recorded import Records, light_sensors, stocks
@@ -46,10 +48,12 @@ __all__ = [
     "gaussian_draw",
     "hartmann3",
     "hosaki",
+    "insulin",
     "kernel_sum",
     "light_sensors",
     "mccormick",
     "peaks",
+    "pendulum",
     "polynomial",
     "robot3d",
     "stocks",
