@@ -190,8 +190,8 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
         values, noise = targets.values, targets.noise
         if not kept.any():  # GPyTorch wants a row: one that says nothing
             kept[0] = True
-            values, noise = np.full(len(kept), prior.mean), np.full(len(kept), 1e16)
-            noise *= told.posterior.kappa
+            nothing = 1e16 * (prior.noise + prior.kernel.diagonal(told.observations.x).max())
+            values, noise = np.full(len(kept), prior.mean), np.full(len(kept), nothing)
         mean = ConstantMean().to(X)
         mean.initialize(constant=X.new_tensor(prior.mean))  # a float is rounded to 32 bits
         with settings.min_fixed_noise(0.0, 0.0, 0.0):
