@@ -23,6 +23,8 @@ TINY = {
     "corruption/figure-4": {"trials": 1},
     **{f"corruption/figure-{k}": {"trials": 1, "rounds": 2} for k in (5, 6)},
     **{f"heavy-tails/figure-1{k}": {"trials": 1, "rounds": 2} for k in "abcdef"},
+    "misspecification/regret-vs-eps": {"trials": 1, "rounds": 2},
+    "misspecification/kernel-mismatch": {"trials": 1, "rounds": 2},
 }
 
 

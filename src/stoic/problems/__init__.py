@@ -4,6 +4,14 @@ from stoic.problems.base import Optimum, Problem
 from stoic.problems.draws import KernelSum, f1, gaussian_draw, kernel_sum
 from stoic.problems.insulin import insulin
 from stoic.problems.lunar_lander import LunarLander
+from stoic.problems.misspecified import (
+    Approximated,
+    Bump,
+    Needle,
+    Signs,
+    nearest,
+    perturbed,
+)
 from stoic.problems.pendulum import pendulum
 from stoic.problems.polynomial import polynomial
 from stoic.problems.programs import Program, Runs
@@ -28,16 +36,20 @@ from stoic.problems.tuning import CifarTuning, DigitsTuning, Interpolated
 
 __all__ = [
     "SMOOTH",
+    "Approximated",
+    "Bump",
     "CifarTuning",
     "DigitsTuning",
     "Interpolated",
     "KernelSum",
     "LunarLander",
+    "Needle",
     "Optimum",
     "Problem",
     "Program",
     "Records",
     "Runs",
+    "Signs",
     "Synthetic",
     "Tabulated",
     "branin_tilted",
@@ -52,8 +64,10 @@ __all__ = [
     "kernel_sum",
     "light_sensors",
     "mccormick",
+    "nearest",
     "peaks",
     "pendulum",
+    "perturbed",
     "polynomial",
     "robot3d",
     "stocks",

@@ -1,0 +1,92 @@
+"""The methods that are compared where the model is wrong, all with the widths of their theorems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stoic.confidence import SelfNormalised
+from stoic.domains import Finite
+from stoic.experiments.methods import BLACK, BLUE, GREEN, GREY, VERMILION
+from stoic.learner import Learner
+from stoic.posteriors.prior import Prior
+from stoic.recipes.corruption import rgp_ucb
+from stoic.recipes.misspecification import ec_gp_ucb, phased_gp_us
+from stoic.recipes.plain import gp_ucb
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """What a method is told about f.
+
+    Attributes
+    ----------
+    prior:
+        Its kernel, and the noise variance lambda.
+    norm:
+        B: some function of at most this norm is within ``error`` of f.
+    error:
+        eps, in units of f.
+    rounds:
+        T.
+    """
+
+    prior: Prior
+    norm: float
+    error: float
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """A learner, and how it is drawn.
+
+    Attributes
+    ----------
+    name:
+        In tables and legends.
+    build:
+        From the points and what is assumed to a learner.
+    colour, line:
+        One colour a learner, one style a variant.
+    batch:
+        How many rounds are asked for at once. More than one is for learners that plan ahead.
+    """
+
+    name: str
+    build: Callable[[Finite, Assumed], Learner]
+    colour: str
+    line: str = "-"
+    batch: int = 1
+
+
+def _gp_ucb(domain: Finite, assumed: Assumed) -> Learner:
+    return gp_ucb(domain, assumed.prior, confidence=SelfNormalised(assumed.norm))
+
+
+def _told(factor: float) -> Callable[[Finite, Assumed], Learner]:
+    def build(domain: Finite, assumed: Assumed) -> Learner:
+        error, norm = factor * assumed.error, assumed.norm
+        return ec_gp_ucb(domain, assumed.prior, error=error, constants="theory", norm=norm)
+
+    return build
+
+
+def _phased(domain: Finite, assumed: Assumed) -> Learner:
+    return phased_gp_us(domain, assumed.prior, constants="theory", norm=assumed.norm)
+
+
+def _rgp_ucb(domain: Finite, assumed: Assumed) -> Learner:
+    budget, norm = assumed.error * assumed.rounds, assumed.norm
+    return rgp_ucb(domain, assumed.prior, budget=budget, constants="theory", norm=norm)
+
+
+GP = Algorithm("GP-UCB", _gp_ucb, BLACK)
+EC = Algorithm("EC-GP-UCB", _told(1.0), VERMILION)
+EC_LITTLE = Algorithm("EC-GP-UCB, told eps/4", _told(0.25), VERMILION, ":")
+EC_MUCH = Algorithm("EC-GP-UCB, told 4 eps", _told(4.0), VERMILION, "--")
+PHASED = Algorithm("Phased GP-US", _phased, GREEN, batch=256)
+RGP = Algorithm("RGP-UCB, C = eps T", _rgp_ucb, BLUE)
+RIGHT = Algorithm("GP-UCB, right kernel", _gp_ucb, GREY)
+
+ALGORITHMS = {a.name: a for a in (GP, EC, EC_LITTLE, EC_MUCH, PHASED, RGP, RIGHT)}

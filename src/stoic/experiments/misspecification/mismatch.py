@@ -1,0 +1,315 @@
+"""A kernel that is too smooth: a squared exponential one for a draw of a Matern 1/2 process.
+
+Such a draw is in no space of a squared exponential kernel. For each norm B there is a least eps,
+the distance to the nearest function of norm B, which is computed here from both sides. What is
+assumed is therefore true, with as much norm or as much error as one likes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stoic.domains import Finite
+from stoic.experiments import regret
+from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments.misspecification.algorithms import (
+    ALGORITHMS,
+    EC,
+    GP,
+    PHASED,
+    RIGHT,
+    Algorithm,
+    Assumed,
+)
+from stoic.experiments.misspecification.trials import (
+    LINEAR,
+    Row,
+    Trials,
+    collected,
+    paired,
+    play,
+)
+from stoic.kernels import RBF, Matern12
+from stoic.posteriors.information import information_bounds
+from stoic.posteriors.prior import Prior
+from stoic.problems.draws import gaussian_draw
+from stoic.problems.misspecified import Approximated, nearest
+from stoic.problems.tabulated import Tabulated
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Draws of a rough process on a line, and a smooth model of them.
+
+    Attributes
+    ----------
+    trials:
+        Independent draws of f and of the noise; their seeds start at ``seed``.
+    rounds:
+        T.
+    seed:
+        The first seed.
+    norms:
+        B, what is assumed, with the least eps for it that is true; a panel each.
+    methods:
+        Names of those with the smooth kernel; GP-UCB with the right one is the reference.
+    points:
+        N, evenly spaced on [0, 1].
+    lengthscale:
+        Of the squared exponential kernel.
+    true_lengthscale:
+        Of the Matern 1/2 process. Draws are divided by max |f|.
+    noise_sd:
+        sigma; lambda = sigma^2.
+    """
+
+    trials: int = 20
+    rounds: int = 10_000
+    seed: int = 0
+    norms: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+    methods: tuple[str, ...] = tuple(a.name for a in (GP, EC, PHASED))
+    points: int = 100
+    lengthscale: float = 0.1
+    true_lengthscale: float = 0.5
+    noise_sd: float = 0.1
+
+
+def panel(norm: float) -> str:
+    """The name of an assumption."""
+    return f"B = {norm:g}"
+
+
+REFERENCE = "right kernel"
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """Every method on every draw, assuming every norm; and the reference."""
+    seeds = range(settings.seed, settings.seed + settings.trials)
+    return [
+        Cell(panel(norm), method, seed)
+        for norm in settings.norms
+        for method in settings.methods
+        for seed in seeds
+    ] + [Cell(REFERENCE, RIGHT.name, seed) for seed in seeds]
+
+
+def truth(settings: Settings, seed: int) -> Tabulated:
+    """f, of which the largest absolute value is 1."""
+    points = Finite(np.linspace(0.0, 1.0, settings.points))
+    drawn = gaussian_draw(points, Matern12(settings.true_lengthscale), seed)
+    return Tabulated("rough draw", points, drawn.values / np.abs(drawn.values).max())
+
+
+def run(settings: Settings, cell: Cell) -> list[Row]:
+    """One method on one draw under one assumption."""
+    f, noise = truth(settings, cell.seed), settings.noise_sd**2
+    if cell.panel == REFERENCE:
+        kernel = Matern12(settings.true_lengthscale)
+        K = kernel(f.domain.points, f.domain.points)
+        norm = float(np.sqrt(f.values @ np.linalg.solve(K, f.values)))
+        problem, prior = Approximated(f, f.values, norm), Prior(kernel, noise)
+    else:
+        smooth = RBF(settings.lengthscale)
+        norm = next(norm for norm in settings.norms if panel(norm) == cell.panel)
+        problem, prior = nearest(f, smooth, norm), Prior(smooth, noise)
+    assumed = Assumed(prior, problem.norm, problem.error, settings.rounds)
+    return [play(cell, problem, ALGORITHMS[cell.method], assumed, settings.noise_sd)]
+
+
+def grouped(settings: Settings, rows: Sequence[Row]) -> dict[tuple[str, str], Trials]:
+    """The trials of each (panel, method)."""
+    keys = [(panel(norm), method) for norm in settings.norms for method in settings.methods]
+    return {key: Trials(tuple(collected(rows, *key))) for key in [*keys, (REFERENCE, RIGHT.name)]}
+
+
+def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+    """eps by B, and mean R_T / T by B; bands of one standard error."""
+    from matplotlib.figure import Figure as Picture
+
+    picture = Picture(figsize=(9.2, 3.6), layout="constrained")
+    groups, norms = grouped(settings, rows), np.array(settings.norms)
+    left, right = picture.add_subplot(1, 2, 1), picture.add_subplot(1, 2, 2)
+    first = settings.methods[0]
+    errors = np.stack([groups[panel(norm), first].errors for norm in norms.tolist()], axis=1)
+    regret.curve(left, norms, errors, _Certified())
+    left.set_ylabel("least eps (units of max |f|)")
+    for method in settings.methods:
+        of_method = [groups[panel(norm), method].average for norm in norms.tolist()]
+        regret.curve(right, norms, np.stack(of_method, axis=1), ALGORITHMS[method])
+    flat = np.repeat(groups[REFERENCE, RIGHT.name].average[:, None], len(norms), axis=1)
+    regret.curve(right, norms, flat, RIGHT)
+    right.set_ylabel(f"$R_T / T$ at T = {settings.rounds:,}")
+    for axes in (left, right):
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(norms, [f"{norm:g}" for norm in norms])
+        axes.set_xlabel("assumed norm B")
+        axes.set_ylim(bottom=0.0)
+        axes.grid(alpha=0.3, lw=0.5)
+    handles, labels = right.get_legend_handles_labels()
+    picture.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8)
+    return picture
+
+
+@dataclass(frozen=True, slots=True)
+class _Certified:
+    """How the least eps is drawn."""
+
+    name: str = "eps"
+    colour: str = "black"
+    line: str = "-"
+
+
+def table(settings: Settings, rows: Sequence[Row]) -> Table:
+    """R_T / T, also in units of eps, and whether the best point was lost."""
+    lines = []
+    for (name, method), trials in grouped(settings, rows).items():
+        told = name != REFERENCE
+        in_errors = str(regret.Estimate.of(trials.average / trials.errors)) if told else ""
+        lines.append(
+            (
+                name,
+                method,
+                str(regret.Estimate.of(trials.errors)),
+                str(regret.Estimate.of(trials.average)),
+                in_errors,
+                f"{trials.late:.2f}",
+                str(sum(not row.best_left for row in trials.rows)),
+            )
+        )
+    caption = (
+        f"T = {settings.rounds}, {settings.trials} draws, units of max |f|: mean ± one standard "
+        "error. Late: the share of the regret that fell in the second half; 0.5 is linear. Lost: "
+        "trials in which the best point was ruled out."
+    )
+    headings = ("assumed", "method", "eps", "R_T / T", "R_T / (eps T)", "late", "lost")
+    return Table(caption, headings, tuple(lines))
+
+
+def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
+    """What is certified, what too smooth a kernel costs, and whom."""
+    groups = grouped(settings, rows)
+    reference = groups[REFERENCE, RIGHT.name]
+    by_method = {
+        method: [groups[panel(norm), method] for norm in settings.norms]
+        for method in settings.methods
+    }
+    return (
+        certified(rows),
+        Claim(
+            f"With the right kernel the regret of GP-UCB is not linear: less than {LINEAR:g} of it "
+            "falls in the second half.",
+            reference.late < LINEAR,
+            reference.measured(),
+        ),
+        Claim(
+            "With the smooth kernel the regret of GP-UCB is linear, for every norm.",
+            all(trials.late >= LINEAR for trials in by_method[GP.name]),
+            by_norm(settings, "share_in_second_half", [t.late for t in by_method[GP.name]]),
+        ),
+        *(at_most(settings, method, trials) for method, trials in by_method.items()),
+        less(settings, by_method, EC, GP),
+        less(settings, by_method, PHASED, EC, "Not in the paper: "),
+        more_norm(settings, by_method[EC.name]),
+        Claim(
+            "GP-UCB with the right kernel has less regret than with the smooth one, for every "
+            "norm.",
+            all(paired(reference, t)["paired_difference"] < 0.0 for t in by_method[GP.name]),
+            by_norm(
+                settings,
+                "paired_difference",
+                [paired(reference, t)["paired_difference"] for t in by_method[GP.name]],
+            ),
+        ),
+    )
+
+
+def certified(rows: Sequence[Row]) -> Claim:
+    """That eps is the least one."""
+    gaps = [1.0 - row.error_at_least / row.error for row in rows if row.panel != REFERENCE]
+    return Claim(
+        "eps is known from both sides, within a thousandth.",
+        max(gaps) <= 1e-3,
+        {"largest_relative_gap": max(gaps)},
+    )
+
+
+def at_most(settings: Settings, method: str, trials: list[Trials]) -> Claim:
+    """R_T / (eps T) is at most sqrt(gamma_T), as a theorem without constants has it; 2 for GP-UCB.
+
+    2 eps is what is lost where the best point stands out by eps and all others are too low by eps.
+    """
+    plain = method == GP.name
+    most = 2.0 if plain else math.sqrt(gain(settings))
+    ratios = [float((t.average / t.errors).mean()) for t in trials]
+    return Claim(
+        f"{'Not in the paper: ' if plain else ''}{method} with the smooth kernel loses at most "
+        f"{'2 eps' if plain else 'eps sqrt(gamma_T)'} a round, for every norm.",
+        all(ratio <= most for ratio in ratios),
+        {**by_norm(settings, "regret_per_round_over_eps", ratios), "most": most},
+    )
+
+
+@cache
+def gain(settings: Settings) -> float:
+    """An upper bound on gamma_T of the smooth kernel."""
+    points = Finite(np.linspace(0.0, 1.0, settings.points))
+    prior = Prior(RBF(settings.lengthscale), settings.noise_sd**2)
+    return information_bounds(prior, points, settings.rounds).upper
+
+
+def less(
+    settings: Settings,
+    by_method: dict[str, list[Trials]],
+    ours: Algorithm,
+    theirs: Algorithm,
+    start: str = "",
+) -> Claim:
+    """One method below another, for every norm."""
+    differences = [
+        paired(a, b)["paired_difference"]
+        for a, b in zip(by_method[ours.name], by_method[theirs.name], strict=True)
+    ]
+    return Claim(
+        f"{start}{ours.name} has less regret than {theirs.name}, for every norm.",
+        all(difference < 0.0 for difference in differences),
+        by_norm(settings, "paired_difference", differences),
+    )
+
+
+def more_norm(settings: Settings, trials: list[Trials]) -> Claim:
+    """Whether a smaller eps is worth its larger norm."""
+    low, high = settings.norms[0], settings.norms[-1]
+    numbers = paired(trials[-1], trials[0])
+    return Claim(
+        f"Not in the paper: EC-GP-UCB has less regret with B = {high:g} and its eps than with "
+        f"B = {low:g}.",
+        numbers["paired_difference"] < 0.0,
+        numbers,
+    )
+
+
+def by_norm(settings: Settings, name: str, values: Sequence[float]) -> dict[str, float]:
+    """A number for each norm."""
+    pairs = zip(settings.norms, values, strict=True)
+    return {f"{name}_for_norm_{norm:g}": value for norm, value in pairs}
+
+
+FIGURE = Figure(
+    "misspecification/kernel-mismatch",
+    "Regret of a model that is too smooth, by the norm that is assumed",
+    Settings(),
+    cells,
+    run,
+    plot,
+    table,
+    claims,
+)

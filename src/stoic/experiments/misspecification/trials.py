@@ -1,0 +1,214 @@
+"""One run where the model is wrong, and what is known of all runs of a method."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from stoic.adversaries import Gaussian
+from stoic.data import Array
+from stoic.environment import Environment
+from stoic.experiments.figure import Cell
+from stoic.experiments.misspecification.algorithms import Algorithm, Assumed
+from stoic.experiments.regret import Estimate
+from stoic.posteriors.arms import Arms
+from stoic.problems.misspecified import Approximated
+from stoic.simulate import run as simulate
+
+LINEAR = 0.4  # of the regret in the second half of the rounds: 0.5 is a straight line
+_RESAMPLES = 2000
+
+
+class Row(NamedTuple):
+    """One run: a row of the CSV file. Regret and errors are in units of f.
+
+    Attributes
+    ----------
+    panel, method, seed:
+        Which run.
+    norm:
+        B, what every method assumes.
+    error:
+        eps: a function of norm at most B is known that is nowhere farther from f.
+    error_at_least:
+        No function of norm at most B is nearer; 0 where that was not computed.
+    rounds:
+        T.
+    regret, half:
+        Sums of f(x*) - f(x) over all rounds, and over the first half of them.
+    best_plays:
+        How often x* was played.
+    best_left:
+        Whether the method still holds x* to be possibly the best.
+    stretch:
+        ||a||_1 at the end, where the posterior mean at x* is a'y; nan for a method in episodes.
+    """
+
+    panel: str
+    method: str
+    seed: int
+    norm: float
+    error: float
+    error_at_least: float
+    rounds: int
+    regret: float
+    half: float
+    best_plays: int
+    best_left: bool
+    stretch: float
+
+
+def play(
+    cell: Cell, problem: Approximated, algorithm: Algorithm, assumed: Assumed, noise_sd: float
+) -> Row:
+    """One method on one function."""
+    learner = algorithm.build(problem.domain, assumed)
+    environment = Environment(problem, Gaussian(noise_sd), seed=cell.seed)
+    trace = simulate(learner, environment, assumed.rounds, batch=algorithm.batch)
+    best, regret = int(np.argmax(problem.truth.values)), trace.cumulative_regret
+    posterior = learner.posterior
+    alone = algorithm.batch == 1 and isinstance(posterior, Arms)
+    return Row(
+        *cell,
+        norm=assumed.norm,
+        error=assumed.error,
+        error_at_least=problem.error_at_least,
+        rounds=assumed.rounds,
+        regret=float(regret[-1]),
+        half=float(regret[assumed.rounds // 2 - 1]) if assumed.rounds > 1 else 0.0,
+        best_plays=int(np.count_nonzero(trace.regret == 0.0)),
+        best_left=bool(learner.active()[best]),
+        stretch=stretch(posterior, best) if alone and isinstance(posterior, Arms) else math.nan,
+    )
+
+
+def stretch(posterior: Arms, arm: int) -> float:
+    """||a||_1, where the posterior mean at ``arm`` is a'y for results y.
+
+    Results that are off by at most eps move the mean by at most eps ||a||_1; Lemma 2 bounds that by
+    eps sqrt(n) std / sqrt(noise). All rows of one arm have the same weight.
+    """
+    played = np.flatnonzero(posterior.counts)
+    points, noise = posterior.domain.points, posterior.prior.noise
+    K = posterior.prior.kernel(points[played], points[played])
+    k = posterior.prior.kernel(points[played], points[[arm]])[:, 0]
+    weights = np.linalg.solve(K + np.diag(noise / posterior.counts[played]), k)
+    return float(np.abs(weights).sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trials:
+    """All runs of one method under one assumption, in the order of their seeds."""
+
+    rows: tuple[Row, ...]
+
+    @property
+    def average(self) -> Array:
+        """R_T / T, shape (trials,)."""
+        return np.array([row.regret / row.rounds for row in self.rows])
+
+    @property
+    def errors(self) -> Array:
+        """eps of each trial, shape (trials,)."""
+        return np.array([row.error for row in self.rows])
+
+    @property
+    def late(self) -> float:
+        """Share of the mean regret that fell in the second half of the rounds; nan for none."""
+        total = sum(row.regret for row in self.rows)
+        return 1.0 - sum(row.half for row in self.rows) / total if total else math.nan
+
+    def measured(self) -> dict[str, float]:
+        """What a claim about these trials is judged by."""
+        average = Estimate.of(self.average)
+        return {
+            "regret_per_round": average.mean,
+            "standard_error": average.error,
+            "share_in_second_half": self.late,
+            "trials": float(len(self.rows)),
+            "trials_that_hold_the_best_possible": float(sum(row.best_left for row in self.rows)),
+            "trials_that_played_the_best": float(sum(row.best_plays > 0 for row in self.rows)),
+            "median_stretch": float(np.median([row.stretch for row in self.rows])),
+        }
+
+
+def collected(rows: Sequence[Row], panel: str, method: str) -> list[Row]:
+    """The rows of one method in one panel."""
+    return [row for row in rows if (row.panel, row.method) == (panel, method)]
+
+
+def paired(ours: Trials, theirs: Trials) -> dict[str, float]:
+    """R_T / T of two methods on the same trials, and their difference."""
+    a, b = Estimate.of(ours.average), Estimate.of(theirs.average)
+    difference = Estimate.of(ours.average - theirs.average)
+    return {
+        "regret_per_round": a.mean,
+        "standard_error": a.error,
+        "reference_regret_per_round": b.mean,
+        "reference_standard_error": b.error,
+        "paired_difference": difference.mean,
+        "paired_standard_error": difference.error,
+        "trials": float(len(ours.rows)),
+    }
+
+
+class Interval(NamedTuple):
+    """An estimate and its 95 % interval; nan where there are too few trials."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
+
+def slope(errors: Array, averages: Array) -> Interval:
+    """d(R_T / T) / d eps by least squares.
+
+    Parameters
+    ----------
+    errors:
+        Shape (m,).
+    averages:
+        R_T / T, shape (trials, m).
+    """
+    return _resampled(averages, lambda mean: _line(errors, mean))
+
+
+def exponent(errors: Array, averages: Array) -> Interval:
+    """p in R_T(eps) - R_T(0) ~ eps^p by least squares in logarithms of the means.
+
+    The first of ``errors`` is 0. It is nan where some mean excess is not positive, and its interval
+    where that is so in more than a twentieth of the resamples.
+    """
+
+    def fit(mean: Array) -> float:
+        excess = mean[1:] - mean[0]
+        return _line(np.log(errors[1:]), np.log(excess)) if (excess > 0.0).all() else math.nan
+
+    return _resampled(averages, fit)
+
+
+def _line(x: Array, y: Array) -> float:
+    centred = x - x.mean()
+    square = float(centred @ centred)
+    return float(centred @ y) / square if square else math.nan
+
+
+def _resampled(averages: Array, fit: Callable[[Array], float]) -> Interval:
+    """Of a number that is made of the mean over trials, by the bootstrap over whole trials."""
+    value = float(fit(averages.mean(axis=0)))
+    if len(averages) < 2:
+        return Interval(value, math.nan, math.nan)
+    rng = np.random.default_rng(0)
+    drawn = rng.integers(len(averages), size=(_RESAMPLES, len(averages)))
+    resampled = np.array([fit(averages[rows].mean(axis=0)) for rows in drawn])
+    if np.isnan(resampled).mean() > 0.05:
+        return Interval(value, math.nan, math.nan)
+    low, high = np.nanquantile(resampled, [0.025, 0.975])
+    return Interval(value, float(low), float(high))
