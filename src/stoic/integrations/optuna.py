@@ -1,60 +1,46 @@
 """stoic as an Optuna sampler, and what it thinks of a study.
 
-The pure core knows arrays; everything about studies, trials and storage is here. Optuna minimises
-by default, the core maximises: the one sign flip is in :class:`_Campaign`.
+The pure core knows arrays; everything about studies, trials and storage is in this folder.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from optuna.distributions import BaseDistribution
-from optuna.samplers import BaseSampler, RandomSampler
-from optuna.search_space import IntersectionSearchSpace, intersection_search_space
-from optuna.study import Study, StudyDirection
+from optuna.samplers import BaseSampler, PartialFixedSampler, RandomSampler
+from optuna.search_space import IntersectionSearchSpace
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from stoic import recipes
-from stoic.data import FAILURES, Array, FailureKind
-from stoic.defences.plateau import Plateau
-from stoic.domains import Domain
-from stoic.integrations.spaces import Encoding
-from stoic.learner import Learner
-from stoic.policies.ucb import PLACE
-from stoic.posteriors.base import Stance
-from stoic.posteriors.cavity import given_the_others
-from stoic.posteriors.scales import median_and_spread_in_space
+from stoic.data import Choice
+from stoic.integrations.aim import AIM, Aim, record_aim
+from stoic.integrations.campaign import FAILED, NOISE, Campaign, Recipe, failure_kind, moved
+from stoic.integrations.certified import Certified, Curve
+from stoic.integrations.executed import EXECUTED, executed
+from stoic.integrations.explanation import Explanation, Row, explain, robust
 
-Recipe = Callable[[Domain], Learner]
+__all__ = [
+    "AIM",
+    "EXECUTED",
+    "FAILED",
+    "NOISE",
+    "Aim",
+    "Certified",
+    "Curve",
+    "Explanation",
+    "Recipe",
+    "Row",
+    "StoicSampler",
+    "explain",
+    "failure_kind",
+    "robust",
+]
 
-NOISE = "stoic:noise"  # user attribute: noise variance told with a trial's value
-FAILED = "stoic:failed"  # user attribute: why a trial has no value, one of stoic.data.FAILURES
-
-# So often a place may fail for no fault of its own. What takes its worker with it every time
-# looks transient each time, and would be asked for ever.
-_TRANSIENT = 2
-
-
-def robust(domain: Domain) -> Learner:
-    """What the sampler uses unless told otherwise: A2-RCGP-UCB, tuned for objectives at large.
-
-    People's objectives have cliffs, and regions where every setting does equally badly. So the
-    scale is broad, the anchor comes to believe what agrees, and a young study distrusts less: a
-    little of the robustness to lies of moderate size for not taking a good setting for a lie. A
-    place that crashes or is not believed is asked once more, and believed if it says the same.
-    """
-    return recipes.a2_rcgp_ucb(
-        domain,
-        anchor_shape=1.0,
-        scale=median_and_spread_in_space,
-        small_sample=True,
-        place=PLACE,
-        retries=1,
-    )
+log = logging.getLogger(__name__)
 
 
 class StoicSampler(BaseSampler):
@@ -71,6 +57,14 @@ class StoicSampler(BaseSampler):
     place counts as one without a kind. Failed trials without a kind, and pruned ones, are results
     that are not a number: the point is asked once more, and avoided after that.
 
+    A trial whose user attribute ``stoic:executed`` is a dict of parameters was run with those
+    values instead of the ones that were asked; its result is told there. Values outside of a
+    parameter's range are refused: the log says so, and the result is told where it was asked. The
+    user attribute ``stoic:noise`` is the noise variance of a trial's value.
+
+    Parameters of an enqueued trial, and of a ``PartialFixedSampler`` around this one, are given:
+    the others are chosen for them.
+
     Parameters
     ----------
     seed:
@@ -84,11 +78,16 @@ class StoicSampler(BaseSampler):
         ``lambda domain: recipes.gp_ucb(domain)``.
     independent_sampler:
         For parameters outside of the intersection search space; random by default.
+    policy, threshold, margin, tolerance, radius, p, probe:
+        For values that stay good when inputs are moved, see :class:`~stoic.integrations.aim.Aim`.
+        What the model believes is the recipe's; where to look next is then theirs. They are
+        recorded with the study, where :func:`explain` and ``stoic show`` find them.
 
     Raises
     ------
     ValueError
-        In a study with several objectives.
+        In a study with several objectives; if an aim makes no sense, or, once the search space is
+        known, does not fit it.
     """
 
     def __init__(
@@ -98,6 +97,13 @@ class StoicSampler(BaseSampler):
         n_startup_trials: int = 10,
         recipe: Recipe = robust,
         independent_sampler: BaseSampler | None = None,
+        policy: Literal["satisficing", "stable"] | None = None,
+        threshold: float | Literal["adaptive"] | None = None,
+        margin: float | None = None,
+        tolerance: Mapping[str, float] | None = None,
+        radius: float | None = None,
+        p: float | None = None,
+        probe: bool | None = None,
     ) -> None:
         if n_startup_trials < 0:
             raise ValueError(f"n_startup_trials is a count, got {n_startup_trials}.")
@@ -106,7 +112,17 @@ class StoicSampler(BaseSampler):
         self._n_startup_trials = n_startup_trials
         self._independent = independent_sampler or RandomSampler(seed=self._seed)
         self._intersection = IntersectionSearchSpace(include_pruned=False)
-        self._campaign: _Campaign | None = None
+        self._campaign: Campaign | None = None
+        self._aim = Aim.of(
+            policy=policy,
+            threshold=threshold,
+            margin=margin,
+            tolerance=tolerance,
+            radius=radius,
+            p=p,
+            probe=probe,
+        )
+        self._out_of_reach: set[tuple[int, int]] = set()  # studies of which it was said
 
     def reseed_rng(self) -> None:
         self._seed = int(np.random.SeedSequence().generate_state(1)[0])
@@ -124,20 +140,67 @@ class StoicSampler(BaseSampler):
         self._raise_error_if_multi_objective(study)
         if not search_space:
             return {}
+        space, given = self._with_given(study, trial, search_space)
         trials = study._get_trials(deepcopy=False, use_cache=False)
         finished = sum(t.state.is_finished() for t in trials)
-        if self._campaign is None or not self._campaign.serves(study, search_space):
-            self._campaign = _Campaign(study, search_space, self._recipe)
-        campaign = self._campaign
+        campaign = self._campaign_of(study, space, trials)
         if finished < self._n_startup_trials:
-            return campaign.encoding.sobol(trial.number, self._seed)
-        fixed = {
-            name: value
-            for name, value in trial.system_attrs.get("fixed_params", {}).items()
-            if campaign.encoding.admits(name, value)
-        }
-        rng = np.random.default_rng([self._seed, trial.number])
-        return campaign.ask(trials, trial.number, fixed, rng)
+            params = campaign.encoding.sobol(trial.number, self._seed)
+        else:
+            fixed = {
+                name: value
+                for name, value in (given | trial.system_attrs.get("fixed_params", {})).items()
+                if campaign.encoding.admits(name, value)
+            }
+            rng = np.random.default_rng([self._seed, trial.number])
+            choice = campaign.ask(trials, trial.number, fixed, rng)
+            self._say_if_out_of_reach(campaign, choice)
+            params = campaign.encoding.decode(choice.x)
+        return {name: params[name] for name in search_space}
+
+    def _with_given(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> tuple[dict[str, BaseDistribution], dict[str, Any]]:
+        """The search space with what samplers around this one have fixed, and its values."""
+        given: dict[str, Any] = {}
+        outer = study.sampler
+        while isinstance(outer, PartialFixedSampler):
+            given = {**outer._fixed_params, **given}
+            outer = outer._base_sampler
+        if not given:
+            return search_space, {}
+        whole = self.infer_relative_search_space(study, trial)
+        return {
+            name: d for name, d in whole.items() if name in search_space or name in given
+        }, given
+
+    def _campaign_of(
+        self, study: Study, space: dict[str, BaseDistribution], trials: Sequence[FrozenTrial]
+    ) -> Campaign:
+        aim, probe = self._aim, False
+        if aim is not None:
+            probe = not moved(trials) if aim.probe is None else aim.probe
+        if self._campaign is None or not self._campaign.serves(study, space, probe):
+            self._campaign = Campaign(study, space, self._recipe, aim, probe)
+            if aim is not None:
+                record_aim(study, aim)
+        return self._campaign
+
+    def _say_if_out_of_reach(self, campaign: Campaign, choice: Choice) -> None:
+        """Once for a study, in the user's units and direction."""
+        if choice.notes.get("reachable", True) or campaign.study in self._out_of_reach:
+            return
+        self._out_of_reach.add(campaign.study)
+        threshold = choice.notes["threshold"]
+        assert isinstance(threshold, float)
+        log.warning(
+            "The threshold %g is out of reach: no setting is believed to have a value %s %g. "
+            "Trials look for the best value until one is. Change the threshold, or use 'adaptive' "
+            "and a margin.",
+            campaign.sign * threshold,
+            "below" if campaign.sign < 0.0 else "above",
+            campaign.possible(choice.x),
+        )
 
     def sample_independent(
         self,
@@ -160,259 +223,6 @@ class StoicSampler(BaseSampler):
         values: Sequence[float] | None,
     ) -> None:
         self._independent.after_trial(study, trial, state, values)
-
-
-class _Campaign:
-    """A learner that is kept in step with the finished trials of one study."""
-
-    def __init__(
-        self, study: Study, search_space: Mapping[str, BaseDistribution], recipe: Recipe
-    ) -> None:
-        self.study = (id(study._storage), study._study_id)
-        self.encoding = Encoding(search_space)
-        self.sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
-        self.recipe = recipe
-        self.learner = recipe(self.encoding.box)
-        self.told: list[int] = []  # number of the trial behind each observation
-        self.failed: list[int] = []  # and behind each failure
-
-    def serves(self, study: Study, search_space: Mapping[str, BaseDistribution]) -> bool:
-        return self.study == (id(study._storage), study._study_id) and self.encoding.space == dict(
-            search_space
-        )
-
-    def _point(self, trial: FrozenTrial) -> Array | None:
-        """Where a trial is, shape (d,); None if it lacks a parameter or lies outside."""
-        if not self.encoding.contains(trial.params):
-            return None
-        return np.clip(self.encoding.encode(trial.params), 0.0, 1.0)
-
-    def follow(self, trials: Sequence[FrozenTrial]) -> None:
-        """Tell the learner what has finished since the last time, in the order of trials."""
-        finished = [
-            (trial, x)
-            for trial in trials
-            if trial.state.is_finished() and (x := self._point(trial)) is not None
-        ]
-        known = {*self.told, *self.failed}
-        if not known <= {trial.number for trial, _ in finished}:  # a study under the same number
-            self.learner, self.told, self.failed = self.recipe(self.encoding.box), [], []
-            known = set()
-        for trial, x in finished:
-            if trial.number not in known:
-                self._tell(trial, x)
-
-    def _tell(self, trial: FrozenTrial, x: Array) -> None:
-        kind = failure_kind(trial)
-        if kind == "transient":
-            before = np.abs(self.learner.failures.of("transient") - x).max(axis=1) <= PLACE
-            kind = kind if np.count_nonzero(before) < _TRANSIENT else None
-        if kind is not None:
-            self.learner.tell(x, failed=kind)
-            self.failed.append(trial.number)
-            return
-        value = trial.value if trial.state == TrialState.COMPLETE else None
-        self.learner.tell(x, np.nan if value is None else self.sign * value, _noise(trial))
-        self.told.append(trial.number)
-
-    def ask(
-        self,
-        trials: Sequence[FrozenTrial],
-        number: int,
-        fixed: Mapping[str, Any],
-        rng: np.random.Generator,
-    ) -> dict[str, Any]:
-        """Parameters for a trial, given all others."""
-        self.follow(trials)
-        running = [
-            x
-            for trial in trials
-            if trial.state == TrialState.RUNNING
-            and trial.number != number
-            and (x := self._point(trial)) is not None
-        ]
-        self.learner.rng = rng
-        among = self.encoding.part_with(fixed) if fixed else None
-        choice = self.learner.ask(among=among, pending=running)
-        return self.encoding.decode(choice.x)
-
-
-@dataclass(frozen=True)
-class Row:
-    """What is thought of one complete trial, in the user's units.
-
-    Attributes
-    ----------
-    number:
-        Of the trial.
-    value:
-        What was told.
-    expected, sd:
-        Posterior mean and standard deviation of the objective there, given all other trials.
-    trust:
-        From 0 to 1; below 0.5 the trial is called distrusted.
-    noise_sd:
-        Standard deviation of the noise of this value: as it was told, else as it is estimated.
-    centre, half_width:
-        Of the plateau, within which a value is believed entirely: whoever centred it may know more,
-        or less, than all other trials. None if the method has no plateau.
-    """
-
-    number: int
-    value: float
-    expected: float
-    sd: float
-    trust: float
-    noise_sd: float = 0.0
-    centre: float | None = None
-    half_width: float | None = None
-
-    @property
-    def residual(self) -> float:
-        """How far the value is from what was expected, in standard deviations of such a value."""
-        if self.value == self.expected:
-            return 0.0
-        spread = math.hypot(self.sd, self.noise_sd)
-        apart = self.value - self.expected
-        return apart / spread if spread else math.copysign(math.inf, apart)
-
-
-def _unknown(settings: Sequence[Mapping[str, Any]]) -> tuple[Array, Array]:
-    """Where nothing is learned from one trial about another."""
-    return np.full(len(settings), np.nan), np.full(len(settings), np.inf)
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """What a study has come to, in the user's units and direction.
-
-    Attributes
-    ----------
-    observed_best:
-        The trial with the best value told; it may be a fluke.
-    recommended:
-        The trial whose pessimistic confidence bound is best.
-    recommended_mean, recommended_std:
-        Posterior mean and standard deviation of the objective there.
-    model_optimum:
-        The parameters, tried or not, where the posterior mean is best.
-    model_optimum_mean:
-        The posterior mean there.
-    rows:
-        One for each complete trial, in the order of trials.
-    predict:
-        From a list of k settings, each with all parameters of ``model_optimum``, to the posterior
-        mean and standard deviation of the objective there, both (k,).
-    """
-
-    observed_best: FrozenTrial | None
-    recommended: FrozenTrial | None
-    recommended_mean: float
-    recommended_std: float
-    model_optimum: dict[str, Any]
-    model_optimum_mean: float
-    rows: tuple[Row, ...]
-    predict: Callable[[Sequence[Mapping[str, Any]]], tuple[Array, Array]] = _unknown
-
-
-def explain(study: Study, *, recipe: Recipe = robust) -> Explanation:
-    """What is believed about a study: the estimated best, and whom to trust.
-
-    Uses the parameters that all complete trials share. Where there are none (or no complete trial),
-    nothing can be learned from one trial about another: then every value is taken at its word.
-
-    Raises
-    ------
-    ValueError
-        For a study with several objectives.
-    """
-    if len(study.directions) > 1:
-        raise ValueError(
-            f"A study with one objective is needed, got {len(study.directions)} objectives."
-        )
-    trials = study.get_trials(deepcopy=False)
-    complete = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
-    sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
-    finite = [t for t in complete if np.isfinite(_value(t))]
-    best = max(finite, key=lambda t: sign * _value(t), default=None)
-    space = intersection_search_space(complete)
-    space = {name: d for name, d in sorted(space.items()) if not d.single()}
-    if not complete or not space:
-        rows = tuple(Row(t.number, _value(t), _value(t), 0.0, 1.0) for t in complete)
-        value = _value(best) if best is not None else float("nan")
-        return Explanation(best, best, value, 0.0, dict(best.params) if best else {}, value, rows)
-
-    campaign = _Campaign(study, space, recipe)
-    campaign.follow(trials)
-    learner, number = campaign.learner, {n: i for i, n in enumerate(campaign.told)}
-    recommendation = learner.recommend()
-    posterior = learner.posterior
-    trust = learner.trust
-    expected, sd = given_the_others(posterior, learner.observations)
-    noise_sd = np.sqrt(learner.observations.own_noise(posterior.prior.noise))
-    plateau = _plateau(posterior.stance, len(learner))
-    rows = tuple(
-        Row(
-            t.number,
-            _value(t),
-            sign * float(expected[i]),
-            float(sd[i]),
-            float(trust[i]),
-            float(noise_sd[i]),
-            None if plateau is None else sign * float(plateau[0][i]),
-            None if plateau is None else float(plateau[1][i]),
-        )
-        for t in complete
-        if (i := number.get(t.number)) is not None
-    )
-    at = [t for t in complete if t.number in number]
-    points = np.array([learner.observations.x[number[t.number]] for t in at])
-    here = int(np.argmin(np.abs(points - recommendation.x).max(axis=1)))
-
-    def predict(settings: Sequence[Mapping[str, Any]]) -> tuple[Array, Array]:
-        mean, std = posterior.predict(np.array([campaign.encoding.encode(s) for s in settings]))
-        return sign * mean, std
-
-    mean, std = posterior.predict(points[[here]])
-    # Of several trials at this very point, the most trusted one stands for it.
-    same = [i for i in range(len(at)) if np.array_equal(points[i], points[here])]
-    chosen = max(same, key=lambda i: (trust[number[at[i].number]], sign * _value(at[i])))
-    return Explanation(
-        best,
-        at[chosen],
-        sign * float(mean[0]),
-        float(std[0]),
-        campaign.encoding.decode(recommendation.model_x),
-        sign * recommendation.model_mean,
-        rows,
-        predict,
-    )
-
-
-def failure_kind(trial: FrozenTrial) -> FailureKind | None:
-    """Why a failed trial has no value; None if that is not known, or it did not fail."""
-    kind = trial.user_attrs.get(FAILED)
-    if trial.state != TrialState.FAIL:
-        return None
-    return next((known for known in FAILURES if kind == known), None)
-
-
-def _plateau(stance: Stance, rows: int) -> tuple[Array, Array] | None:
-    """Centre and half-width for each observation, both (n,), if the stance has a plateau."""
-    plateau = getattr(stance, "plateau", None)
-    if not isinstance(plateau, Plateau):
-        return None
-    return np.broadcast_to(plateau.centre, rows), np.broadcast_to(plateau.half_width, rows)
-
-
-def _noise(trial: FrozenTrial) -> float | None:
-    """The noise variance told with a trial; None if there is none, or none that could be one."""
-    noise = trial.user_attrs.get(NOISE)
-    if isinstance(noise, int | float) and noise > 0.0 and np.isfinite(noise):
-        return float(noise)
-    return None
-
-
-def _value(trial: FrozenTrial) -> float:
-    assert trial.value is not None  # only complete trials are asked
-    return trial.value
+        if (run := executed(trial)) is not None:
+            for reason in run.refused:
+                log.warning("Trial %d: %s. It is told where it was asked.", trial.number, reason)

@@ -17,6 +17,8 @@ from scipy.stats import qmc
 
 from stoic.data import Array
 from stoic.domains import Box, Lattice
+from stoic.integrations.executed import unknown
+from stoic.refusal import Refusal
 
 # An integer or stepped range with more values than this is searched as if it were continuous.
 _FINE = 10_000
@@ -77,6 +79,22 @@ class Coordinate:
         value = min(max(value, d.low), d.high)
         return round(value) if isinstance(d, IntDistribution) else value
 
+    def tolerance(self, name: str, given: float) -> list[float]:
+        """How far the coordinate moves if the parameter moves by ``given``, or by that factor."""
+        low, high = self._ends()
+        if not self.distribution.log:
+            return [given / (high - low)]
+        if given < 1.0:
+            raise Refusal(
+                f"{name} is on a logarithmic scale, so its tolerance is a factor of at least 1, "
+                f"such as 1.1 for 10 % either way; got {given:g}."
+            )
+        return [float(np.log(given)) / (high - low)]
+
+    def moved(self, tolerances: float, given: float) -> float:
+        """A distance in tolerances as one in the parameter's unit, or as a factor."""
+        return given**tolerances if self.distribution.log else given * tolerances
+
     def spread(self, u: float) -> list[float]:
         """The coordinate at quantile ``u`` of the uniform distribution over the values."""
         grid = self.grid()
@@ -113,6 +131,12 @@ class Category:
 
     def decode(self, point: Array) -> Any:
         return self.distribution.choices[int(np.argmax(point[self.columns]))]
+
+    def tolerance(self, name: str, given: float) -> list[float]:
+        raise Refusal(
+            f"{name} is a choice among {', '.join(map(str, self.distribution.choices))}, so it "
+            "cannot be moved by a little: leave out its tolerance."
+        )
 
     def spread(self, u: float) -> list[float]:
         k = len(self.distribution.choices)
@@ -189,6 +213,25 @@ class Encoding:
                 )
             }
         )
+
+    def tolerances(self, given: Mapping[str, float]) -> Array:
+        """How far each coordinate moves, shape (d,): 0 for parameters that are not ``given``.
+
+        Raises
+        ------
+        Refusal
+            If a parameter is not in the space or is a choice, if the factor of a logarithmic one is
+            below 1, or if nothing moves.
+        """
+        moves = np.zeros(self.box.dim)
+        for name, size in given.items():
+            if name not in self.parts:
+                raise Refusal(f"{unknown(name, self.parts)} A tolerance needs one all trials have.")
+            part = self.parts[name]
+            moves[part.columns] = part.tolerance(name, size)
+        if not moves.any():
+            raise Refusal("All tolerances are 0, so nothing moves: leave them out, or raise one.")
+        return moves
 
     def sobol(self, number: int, seed: int) -> dict[str, Any]:
         """The parameters of point ``number`` of a scrambled Sobol sequence, one axis each."""

@@ -1,0 +1,183 @@
+"""What a search is after where inputs move: tolerances, and a value that is good enough."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from optuna.study import Study
+
+from stoic.confidence import Fixed
+from stoic.distances import Distance
+from stoic.integrations.spaces import Encoding
+from stoic.learner import Learner
+from stoic.policies import Policy, Satisficing, StableOpt
+from stoic.refusal import Refusal
+
+AIM = "stoic:aim"  # user attribute of a study: the aim of its search
+
+WIDTH = 2.0  # of the band behind choices and certificates, in standard deviations
+
+# Tolerances hold at once: every parameter within its own.
+_METRIC = "chebyshev"
+_CANDIDATES = 4096
+_RETRIES = 1
+
+
+@dataclass(frozen=True)
+class Aim:
+    """Values that stay good when inputs are moved.
+
+    Attributes
+    ----------
+    policy:
+        ``"satisficing"``: a value at least as good as ``threshold``, moved as far as possible
+        [Saday2025]_. ``"stable"``: the best worst value within ``radius`` [Bogunovic2018]_. By
+        default the first if there is a threshold, else the second.
+    threshold:
+        In the user's units and direction: at most that when minimising, at least that when
+        maximising. ``"adaptive"``: the best value that is surely reached, less ``margin``.
+    margin:
+        By how much worse than the best an adaptive threshold may be, at least 0.
+    tolerance:
+        Name of a parameter -> by how much it may be moved, in its own unit; for a parameter on a
+        logarithmic scale a factor, such as 1.1 for 10 % either way. A parameter without one is
+        never moved. Distance 1 is a move of one tolerance, in as many parameters as may be.
+    radius:
+        In tolerances, 1 by default.
+    p:
+        How quickly a value may get worse than the threshold with the distance d, (kappa d)^p, see
+        :class:`~stoic.policies.Satisficing`: infinite by default, which is AdveRS-2; 1 is AdveRS-1.
+    probe:
+        Whether trials are run where a move of the chosen setting may hurt most, instead of at the
+        setting. By default as long as no trial says what was executed: where nothing moves inputs,
+        nobody else finds out what moves do.
+
+    Raises
+    ------
+    Refusal
+        If these make no sense together. Whether the parameters exist is seen when the search space
+        is known: :meth:`distance`.
+    """
+
+    policy: Literal["satisficing", "stable"] | None = None
+    threshold: float | Literal["adaptive"] | None = None
+    margin: float | None = None
+    tolerance: Mapping[str, float] | None = None
+    radius: float | None = None
+    p: float | None = None
+    probe: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.policy not in (None, "satisficing", "stable"):
+            raise Refusal(f"policy must be satisficing or stable, got {self.policy!r}.")
+        if not self.tolerance:
+            raise Refusal(
+                "Which parameters may be moved, and by how much, is missing: give each of them a "
+                "tolerance, as in {'temperature': 2.0}."
+            )
+        for name, size in self.tolerance.items():
+            if not _number(size) or not (size >= 0.0 and math.isfinite(size)):
+                raise Refusal(f"The tolerance of {name!r} must be a number >= 0, got {size!r}.")
+        if self.stable:
+            self._refuse("threshold", "margin", "p")
+        else:
+            self._refuse("radius")
+            if self.threshold is None:
+                raise Refusal(
+                    "A value that is good enough is missing: give a threshold, or 'adaptive' and a "
+                    "margin."
+                )
+        # What is wrong about a number is found where it is used.
+        try:
+            self._policy(1.0, Distance(), False)
+        except ValueError as error:
+            raise Refusal(str(error)) from error
+
+    @staticmethod
+    def of(**said: Any) -> Aim | None:
+        """The aim with these attributes; None if nothing was said."""
+        if all(value is None or value == {} for value in said.values()):
+            return None
+        return Aim(**said)
+
+    @property
+    def stable(self) -> bool:
+        return self.policy == "stable" or (self.policy is None and self.threshold is None)
+
+    def _refuse(self, *names: str) -> None:
+        for name in names:
+            if getattr(self, name) is not None:
+                word = "stable" if self.stable else "satisficing"
+                raise Refusal(
+                    f"A {name} does not go with the policy {word}: leave out one of them."
+                )
+
+    def distance(self, encoding: Encoding) -> Distance:
+        """How far points are from one another, in tolerances.
+
+        Raises
+        ------
+        Refusal
+            If a parameter with a tolerance is not in the space or cannot have it, or if nothing
+            moves.
+        """
+        assert self.tolerance is not None
+        return Distance(_METRIC, encoding.tolerances(self.tolerance))
+
+    def learner(self, base: Learner, encoding: Encoding, sign: float, probe: bool) -> Learner:
+        """A learner that believes what ``base`` does, and is after this.
+
+        ``sign`` is -1 where the user minimises.
+        """
+        policy = self._policy(sign, self.distance(encoding), probe)
+        return Learner(base.domain, base.model, Fixed(WIDTH), policy)
+
+    def _policy(self, sign: float, distance: Distance, probe: bool) -> Policy:
+        if self.stable:
+            radius = 1.0 if self.radius is None else self.radius
+            return StableOpt(radius, distance, probe, _CANDIDATES, _RETRIES)
+        threshold = self.threshold
+        assert threshold is not None
+        return Satisficing(
+            threshold if isinstance(threshold, str) else sign * threshold,
+            math.inf if self.p is None else self.p,
+            distance,
+            self.margin or 0.0,
+            _CANDIDATES,
+            probe,
+            _RETRIES,
+            quiet=True,  # it would speak in units of its own
+        )
+
+    def record(self) -> dict[str, Any]:
+        """What was said, for JSON; an infinite ``p`` is what it is if nothing is said."""
+        said = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {
+            name: dict(value) if name == "tolerance" else value
+            for name, value in said.items()
+            if value is not None and value != math.inf
+        }
+
+
+def stored_aim(study: Study) -> Aim | None:
+    """The aim that is recorded with a study; None if there is none, or none that makes sense."""
+    record = study.user_attrs.get(AIM)
+    if not isinstance(record, dict) or not record.keys() <= {each.name for each in fields(Aim)}:
+        return None
+    try:
+        return Aim(**record)
+    except (Refusal, TypeError):  # recorded by something else
+        return None
+
+
+def record_aim(study: Study, aim: Aim) -> None:
+    """Record an aim with a study, in the place of an earlier one."""
+    if study.user_attrs.get(AIM) != aim.record():
+        study.set_user_attr(AIM, aim.record())
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,95 @@
+"""What was run instead of what was asked, as a trial reports it."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.trial import FrozenTrial
+
+from stoic.refusal import Refusal
+
+EXECUTED = (
+    "stoic:executed"  # user attribute: dict of the parameters that were run as something else
+)
+
+_ROUNDING = 1e-9  # of the range: a value that was rounded on its way is not outside
+
+
+class Executed(NamedTuple):
+    """What was run in a trial: all its ``params``, and why parts of the report were ``refused``."""
+
+    params: dict[str, Any]
+    refused: tuple[str, ...]
+
+
+def executed(trial: FrozenTrial) -> Executed | None:
+    """What was run, where it is reported in the user attribute ``stoic:executed``; else None.
+
+    What is not reported was run as it was asked. So was, for all that is known, what is reported as
+    something that cannot be: a value outside of the range has no place in the model, and moving it
+    to the nearest end would tell a result of a setting that nobody ran.
+    """
+    report = trial.user_attrs.get(EXECUTED)
+    if report is None:
+        return None
+    if not isinstance(report, dict):
+        return Executed(dict(trial.params), (f"{report!r} is no dict of parameters",))
+    params, refused = dict(trial.params), []
+    for name, value in report.items():
+        try:
+            params[name] = check_executed(name, value, trial.distributions)
+        except Refusal as refusal:
+            refused.append(str(refusal).rstrip("."))
+    return Executed(params, tuple(refused))
+
+
+def check_executed(name: str, value: object, space: dict[str, BaseDistribution]) -> Any:
+    """The value, if the parameter can have been run as that; a number need not be on a step.
+
+    Raises
+    ------
+    Refusal
+        If there is no such parameter, or the value is not a finite number in its range, or not one
+        of its choices.
+    """
+    distribution = space.get(name)
+    if distribution is None:
+        raise Refusal(unknown(name, space))
+    if isinstance(distribution, CategoricalDistribution):
+        if value not in distribution.choices:
+            raise Refusal(
+                f"{name} cannot have been {value!r}: its choices are {_list(distribution.choices)}."
+            )
+        return value
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    low, high = distribution.low, distribution.high
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise Refusal(f"{name} cannot have been {value!r}: a finite number is needed.")
+    slack = _ROUNDING * (high - low)
+    if not low - slack <= value <= high + slack:
+        raise Refusal(
+            f"{name} cannot have been {value:g}: its range is {low:g} to {high:g}; give a study a "
+            "range that holds whatever may be run."
+        )
+    return min(max(value, low), high)
+
+
+def unknown(name: str, space: Iterable[str]) -> str:
+    """That there is no such parameter, and which may have been meant."""
+    names = sorted(space)
+    near = difflib.get_close_matches(name, names, n=1)
+    meant = f"did you mean {near[0]!r}?" if near else f"there are {_list(names) or 'none'}."
+    return f"There is no parameter {name!r}: {meant}"
+
+
+def _list(things: Iterable[object]) -> str:
+    return ", ".join(map(str, things))

@@ -1,0 +1,271 @@
+"""What is thought of a study, in the user's units and direction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from optuna.search_space import intersection_search_space
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from stoic import recipes
+from stoic.data import Array
+from stoic.defences.plateau import Plateau
+from stoic.domains import Domain
+from stoic.integrations.aim import Aim, stored_aim
+from stoic.integrations.campaign import Campaign, Recipe
+from stoic.integrations.certified import Certified, certified
+from stoic.integrations.executed import executed
+from stoic.learner import Learner
+from stoic.policies.ucb import PLACE
+from stoic.posteriors.base import Stance
+from stoic.posteriors.cavity import given_the_others
+from stoic.posteriors.scales import median_and_spread_in_space
+
+
+def robust(domain: Domain) -> Learner:
+    """What the sampler uses unless told otherwise: A2-RCGP-UCB, tuned for objectives at large.
+
+    People's objectives have cliffs, and regions where every setting does equally badly. So the
+    scale is broad, the anchor comes to believe what agrees, and a young study distrusts less: a
+    little of the robustness to lies of moderate size for not taking a good setting for a lie. A
+    place that crashes or is not believed is asked once more, and believed if it says the same.
+    """
+    return recipes.a2_rcgp_ucb(
+        domain,
+        anchor_shape=1.0,
+        scale=median_and_spread_in_space,
+        small_sample=True,
+        place=PLACE,
+        retries=1,
+    )
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is thought of one complete trial, in the user's units.
+
+    Attributes
+    ----------
+    number:
+        Of the trial.
+    value:
+        What was told.
+    expected, sd:
+        Posterior mean and standard deviation of the objective there, given all other trials.
+    trust:
+        From 0 to 1; below 0.5 the trial is called distrusted.
+    noise_sd:
+        Standard deviation of the noise of this value: as it was told, else as it is estimated.
+    centre, half_width:
+        Of the plateau, within which a value is believed entirely: whoever centred it may know more,
+        or less, than all other trials. None if the method has no plateau.
+    executed:
+        All parameters as they were run, if the trial says so.
+    refused:
+        Why parts of what it says were not used.
+    """
+
+    number: int
+    value: float
+    expected: float
+    sd: float
+    trust: float
+    noise_sd: float = 0.0
+    centre: float | None = None
+    half_width: float | None = None
+    executed: Mapping[str, Any] | None = None
+    refused: tuple[str, ...] = ()
+
+    @property
+    def residual(self) -> float:
+        """How far the value is from what was expected, in standard deviations of such a value."""
+        if self.value == self.expected:
+            return 0.0
+        spread = math.hypot(self.sd, self.noise_sd)
+        apart = self.value - self.expected
+        return apart / spread if spread else math.copysign(math.inf, apart)
+
+
+def _unknown(settings: Sequence[Mapping[str, Any]]) -> tuple[Array, Array]:
+    """Where nothing is learned from one trial about another."""
+    return np.full(len(settings), np.nan), np.full(len(settings), np.inf)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a study has come to, in the user's units and direction.
+
+    Attributes
+    ----------
+    observed_best:
+        The trial with the best value told; it may be a fluke.
+    recommended:
+        The trial whose setting, as it was asked, is best by the pessimistic confidence bound; where
+        inputs move, by its certificate.
+    recommended_mean, recommended_std:
+        Posterior mean and standard deviation of the objective there.
+    model_optimum:
+        The parameters, tried or not, where the posterior mean is best.
+    model_optimum_mean:
+        The posterior mean there.
+    rows:
+        One for each complete trial, in the order of trials.
+    predict:
+        From a list of k settings, each with all parameters of ``model_optimum``, to the posterior
+        mean and standard deviation of the objective there, both (k,).
+    certified, certified_observed:
+        How far the recommended setting, and that of the observed best, may be moved. None if there
+        is no aim.
+    """
+
+    observed_best: FrozenTrial | None
+    recommended: FrozenTrial | None
+    recommended_mean: float
+    recommended_std: float
+    model_optimum: dict[str, Any]
+    model_optimum_mean: float
+    rows: tuple[Row, ...]
+    predict: Callable[[Sequence[Mapping[str, Any]]], tuple[Array, Array]] = _unknown
+    certified: Certified | None = None
+    certified_observed: Certified | None = None
+
+
+def explain(study: Study, *, recipe: Recipe = robust, aim: Aim | None = None) -> Explanation:
+    """What is believed about a study: the estimated best, and whom to trust.
+
+    Uses the parameters that all complete trials share. Where there are none (or no complete trial),
+    nothing can be learned from one trial about another: then every value is taken at its word.
+
+    Parameters
+    ----------
+    study:
+        With one objective.
+    recipe:
+        Whose model is asked.
+    aim:
+        What is wanted where inputs move; by default what is recorded with the study.
+
+    Raises
+    ------
+    ValueError
+        For a study with several objectives, or an aim that does not fit its parameters.
+    """
+    if len(study.directions) > 1:
+        raise ValueError(
+            f"A study with one objective is needed, got {len(study.directions)} objectives."
+        )
+    aim = aim or stored_aim(study)
+    trials = study.get_trials(deepcopy=False)
+    complete = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
+    sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
+    finite = [t for t in complete if np.isfinite(_value(t))]
+    best = max(finite, key=lambda t: sign * _value(t), default=None)
+    space = intersection_search_space(complete)
+    space = {name: d for name, d in sorted(space.items()) if not d.single()}
+    if not complete or not space:
+        rows = tuple(Row(t.number, _value(t), _value(t), 0.0, 1.0, **_run(t)) for t in complete)
+        value = _value(best) if best is not None else float("nan")
+        return Explanation(best, best, value, 0.0, dict(best.params) if best else {}, value, rows)
+
+    campaign = Campaign(study, space, recipe, aim)
+    campaign.follow(trials)
+    learner, number = campaign.learner, {n: i for i, n in enumerate(campaign.told)}
+    posterior = learner.posterior
+    trust = learner.trust
+    at = [t for t in complete if t.number in number]
+    settings = np.array([campaign.asked(t) for t in at])
+    # A setting of which nothing is known but a lie is not recommended.
+    believed = np.array([trust[number[t.number]] > 0.0 for t in at])
+    recommendation = learner.recommend(
+        settings=settings[believed if believed.any() else slice(None)]
+    )
+    expected, sd = given_the_others(posterior, learner.observations)
+    noise_sd = np.sqrt(learner.observations.own_noise(posterior.prior.noise))
+    plateau = _plateau(posterior.stance, len(learner))
+    rows = tuple(
+        Row(
+            t.number,
+            _value(t),
+            sign * float(expected[i]),
+            float(sd[i]),
+            float(trust[i]),
+            float(noise_sd[i]),
+            None if plateau is None else sign * float(plateau[0][i]),
+            None if plateau is None else float(plateau[1][i]),
+            **_run(t),
+        )
+        for t in complete
+        if (i := number.get(t.number)) is not None
+    )
+    here = int(np.argmin(np.abs(settings - recommendation.x).max(axis=1)))
+
+    def predict(settings: Sequence[Mapping[str, Any]]) -> tuple[Array, Array]:
+        mean, std = posterior.predict(np.array([campaign.encoding.encode(s) for s in settings]))
+        return sign * mean, std
+
+    mean, std = posterior.predict(settings[[here]])
+    # Of several trials at this very point, the most trusted one stands for it.
+    same = [i for i in range(len(at)) if np.array_equal(settings[i], settings[here])]
+    chosen = max(same, key=lambda i: (trust[number[at[i].number]], sign * _value(at[i])))
+    explanation = Explanation(
+        best,
+        at[chosen],
+        sign * float(mean[0]),
+        float(std[0]),
+        campaign.encoding.decode(recommendation.model_x),
+        sign * recommendation.model_mean,
+        rows,
+        predict,
+    )
+    if aim is None:
+        return explanation
+    return _with_certificates(explanation, campaign, aim, recommendation.notes)
+
+
+def _with_certificates(
+    explanation: Explanation, campaign: Campaign, aim: Aim, notes: Mapping[str, object]
+) -> Explanation:
+    """How far what is recommended may be moved, and how far the observed best."""
+    learner, encoding, sign = campaign.learner, campaign.encoding, campaign.sign
+    threshold, reached = notes.get("threshold"), None
+    assert threshold is None or isinstance(threshold, float)
+    if threshold is not None:
+        learner.rng = np.random.default_rng(0)
+        choice = learner.ask(pending=())
+        if not choice.notes["reachable"]:
+            reached = campaign.possible(choice.x)
+
+    def of(trial: FrozenTrial | None) -> Certified | None:
+        if trial is None or not encoding.contains(trial.params):
+            return None
+        return certified(learner, encoding, aim, sign, trial.params, threshold, reached)
+
+    return replace(
+        explanation,
+        certified=of(explanation.recommended),
+        certified_observed=of(explanation.observed_best),
+    )
+
+
+def _run(trial: FrozenTrial) -> dict[str, Any]:
+    """What a row says about how a trial was run."""
+    run = executed(trial)
+    return {} if run is None else {"executed": run.params, "refused": run.refused}
+
+
+def _plateau(stance: Stance, rows: int) -> tuple[Array, Array] | None:
+    """Centre and half-width for each observation, both (n,), if the stance has a plateau."""
+    plateau = getattr(stance, "plateau", None)
+    if not isinstance(plateau, Plateau):
+        return None
+    return np.broadcast_to(plateau.centre, rows), np.broadcast_to(plateau.half_width, rows)
+
+
+def _value(trial: FrozenTrial) -> float:
+    assert trial.value is not None  # only complete trials are asked
+    return trial.value
