@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from stoic.data import Observations
 from stoic.defences.base import Defence
+from stoic.defences.leave_one_out import LeaveOneOut
 from stoic.defences.trust import Trust
 from stoic.domains import Domain, Finite
 from stoic.posteriors.arms import Arms
 from stoic.posteriors.base import Posterior
+from stoic.posteriors.disputed import Disputed
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.fitting import Fitting, Given
 from stoic.posteriors.prior import Prior
@@ -94,3 +98,56 @@ class StudentTProcess:
         )
         assert isinstance(gaussian, Arms | Exact)
         return StudentT.around(gaussian, observations, self.freedom)
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """A Gaussian process under the likeliest explanation, as uncertain as the others make it.
+
+    A result that contradicts the others lies, or they do not know its neighbourhood; often both
+    fit. To act on the likelier explanation alone is to be sure of it. Here each has the probability
+    exp(evidence), up to a constant, and where they contradict each other the deviation says so, see
+    :class:`~stoic.posteriors.disputed.Disputed`: a policy that looks where it is uncertain then
+    asks what decides between them.
+
+    Parameters
+    ----------
+    defence:
+        It has the prior, and fits the hyperparameters of each explanation.
+
+    Guarantee
+    ---------
+    With one explanation left it is that one's posterior, bit for bit. Not proved: that the
+    explanations that matter are found. The evidence takes no account of the hyperparameters' own
+    uncertainty.
+    """
+
+    defence: LeaveOneOut
+
+    @property
+    def prior(self) -> Prior:
+        """That of the defence."""
+        return self.defence.prior
+
+    @property
+    def fitting(self) -> Fitting | Given:
+        """That of the defence."""
+        return self.defence.fitting
+
+    def __call__(
+        self, domain: Domain, observations: Observations, previous: Posterior | None = None
+    ) -> Posterior:
+        earlier = None if previous is None else previous.stance
+        settled = self.defence.settle(domain, observations, earlier)
+        found = [e for e in settled.explanations if e.evidence > -np.inf] or [settled]
+        found.sort(key=lambda explanation: explanation.evidence, reverse=True)
+        odds = np.exp([e.evidence - found[0].evidence for e in found[1:]])
+        weights = np.append(1.0, odds[odds >= self.defence.negligible])
+        parts = tuple(
+            explanation.posterior or explanation.condition(self.prior, observations)
+            for explanation in found[: len(weights)]
+        )
+        stance = replace(found[0], believing=settled.believing)
+        if len(parts) == 1:
+            return replace(parts[0], stance=stance)
+        return Disputed(parts, weights / weights.sum(), stance)

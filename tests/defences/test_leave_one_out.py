@@ -8,8 +8,9 @@ from stoic.data import Observations
 from stoic.defences import LeaveOneOut, Trust
 from stoic.domains import Box
 from stoic.kernels import Matern52, Scaled
-from stoic.models import GaussianProcess
-from stoic.posteriors import Prior
+from stoic.models import Explained, GaussianProcess
+from stoic.posteriors import Exact, Prior
+from stoic.posteriors.disputed import Disputed
 from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
 
 BOX = Box([0.0], [1.0])
@@ -225,6 +226,65 @@ def test_it_survives_when_next_to_nothing_is_known():
         assert np.isfinite(posterior.predict(EVERYWHERE)).all()
         trust = posterior.trust(observations)
         assert_array_equal(trust[~np.isfinite(observations.observed)], 0.0)
+
+
+def surprising():
+    """Eight results that agree and one, at the edge, that they neither foresaw nor rule out."""
+    x = np.array([0.05, 0.2, 0.3, 0.45, 0.5, 0.62, 0.7, 0.78, 1.0])
+    return observed(x, np.append(0.3 * truth(x[:8, None]), -3.0))
+
+
+def test_while_it_is_open_who_lies_both_explanations_are_in_the_band():
+    observations, model = surprising(), Explained(LeaveOneOut(PRIOR, Given(), price=0.5))
+    posterior = model(BOX, observations)
+    assert isinstance(posterior, Disputed)
+    assert posterior.weights[1] > 0.01
+    edge = np.array([[1.0]])
+    plain = GaussianProcess(PRIOR)(BOX, observations).predict(edge)[0]
+    without = GaussianProcess(PRIOR)(BOX, observations.until(8)).predict(edge)[0]
+    mean, std = posterior.predict(edge)
+    assert abs(plain - mean) < 4.0 * std
+    assert abs(without - mean) < 4.0 * std
+    # A second result of the same size settles it.
+    again = observed(np.append(observations.x, 1.0), np.append(observations.observed, -3.1))
+    assert abs(model(BOX, again, posterior).predict(edge)[0] + 3.0) < 0.5
+
+
+def test_explanations_have_the_odds_of_their_evidence():
+    defence = LeaveOneOut(PRIOR, Given(), price=0.5)
+    observations = surprising()
+    posterior = Explained(defence)(BOX, observations)
+    evidence = sorted(e.evidence for e in defence.settle(BOX, observations).explanations)[::-1]
+    assert_allclose(
+        np.log(posterior.weights[0] / posterior.weights[1]), evidence[0] - evidence[1], rtol=1e-9
+    )
+
+
+def test_that_nobody_lies_has_the_marginal_likelihood_for_evidence():
+    observations = surprising()
+    settled = LeaveOneOut(PRIOR, Given(), price=0.5).settle(BOX, observations)
+    (nobody,) = (e for e in settled.explanations if not e.excess.any())
+    K = PRIOR.kernel(observations.x, observations.x) + PRIOR.noise * np.eye(9)
+    residual = observations.observed - PRIOR.mean
+    expected = -0.5 * residual @ np.linalg.solve(K, residual) - 0.5 * np.linalg.slogdet(K)[1]
+    assert_allclose(nobody.evidence, expected)
+
+
+def test_with_one_explanation_it_is_the_process_bit_for_bit():
+    observations = some(25, noise_sd=0.1)
+    posterior = Explained(LeaveOneOut(PRIOR, Given(), 4.0))(BOX, observations)
+    assert isinstance(posterior, Exact)
+    plain = GaussianProcess(PRIOR)(BOX, observations)
+    for mine, its in zip(posterior.predict(EVERYWHERE), plain.predict(EVERYWHERE), strict=True):
+        assert_array_equal(mine, its)
+
+
+def test_a_posterior_does_not_hold_on_to_those_before_it():
+    model, posterior = recipes.loo_gp_ucb(BOX).model, None
+    observations = with_lies(some(14), {2: 30.0})
+    for n in range(10, 15):
+        posterior = model(BOX, observations.until(n), posterior)
+    assert getattr(posterior.stance.posterior.stance, "posterior", None) is None
 
 
 def test_it_must_settle_first():

@@ -21,10 +21,10 @@ from stoic.data import Array, Observations, Targets
 from stoic.defences.base import Defence
 from stoic.defences.plateau import NEGLIGIBLE, small_sample_factor
 from stoic.domains import Domain
-from stoic.posteriors.base import Posterior, Stance
+from stoic.posteriors.base import Stance
 from stoic.posteriors.cavity import given_the_others
 from stoic.posteriors.exact import Exact
-from stoic.posteriors.fitting import Conditioning, Fitting, Given, marginal_likelihood
+from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import median_and_mad, median_and_spread_in_space
 
@@ -48,10 +48,11 @@ class LeaveOneOut(Defence):
       lengthscale, a smooth prior asks the whole neighbourhood;
     - *remembering*: what was settled before, with the new rows judged by the old ones.
 
-    The fixed point with the highest evidence is taken: the log marginal likelihood under its row
-    noise, less a price for each row that lost its say, which plays the part of log odds against a
-    lie. Hyperparameters that are fitted to few rows are too sure of themselves, and a first glimpse
-    of a summit looks like a lie: so the price is multiplied by
+    The fixed point with the highest evidence is taken; :class:`~stoic.models.Explained` keeps the
+    others, and that nobody lies, for as long as they are likely. Evidence is the log marginal
+    likelihood under its row noise, less a price for each row that lost its say, which plays the
+    part of log odds against a lie. Hyperparameters that are fitted to few rows are too sure of
+    themselves, and a first glimpse of a summit looks like a lie: so the price is multiplied by
     :func:`~stoic.defences.plateau.small_sample_factor`, 3.2 for 8 results and 1.3 for 30. On its
     own a residual e makes a row noise of e^2 - s^2 likeliest, which an excess with c = 1 tends to
     as e grows. So it is the likelihood that relevance pursuit [Ament2024]_ climbs one row and one
@@ -63,7 +64,7 @@ class LeaveOneOut(Defence):
         The prior; if ``fitting`` refits, the family that is fitted while settling.
     fitting:
         How hyperparameters are found between two judgements; ``Given()`` keeps those of the prior.
-        Its ``scale`` is not used. A model with :class:`AsSettled` takes them over.
+        Its ``scale`` is not used. :class:`~stoic.models.Explained` takes over what it found.
     half_width:
         k > 0, in leave-one-out standard deviations.
     shape:
@@ -137,7 +138,11 @@ class LeaveOneOut(Defence):
             if climbed is not None:
                 found.append(climbed)
         best = max(found, key=lambda settled: settled.evidence, default=believing or trusting)
-        return replace(best, believing=None if believing is None else believing.posterior)
+        if believing is None:
+            return replace(best, explanations=tuple(found))
+        if not any(search.same(believing, fixed) for fixed in found):
+            found.append(search.weighed(believing))
+        return replace(best, believing=believing.posterior, explanations=tuple(found))
 
     def __call__(self, observations: Observations, prior: Prior) -> Targets:
         raise TypeError("A leave-one-out plateau must settle on the data before it has targets.")
@@ -159,6 +164,9 @@ class Settled(Defence):
         That of the believing start, before any doubt: where the next one is fitted from.
     evidence:
         Log marginal likelihood less the price of distrust, in nats.
+    explanations:
+        All fixed points that were found, this one among them, and that nobody lies. Each has its
+        own posterior; those of one result are none.
     """
 
     excess: Array
@@ -166,6 +174,7 @@ class Settled(Defence):
     posterior: Exact | None = None
     believing: Exact | None = None
     evidence: float = -np.inf
+    explanations: tuple[Settled, ...] = ()
 
     def __call__(self, observations: Observations, prior: Prior) -> Targets:
         own = observations.own_noise(prior.noise)
@@ -185,33 +194,12 @@ class Settled(Defence):
 
     def under(self, prior: Prior, observations: Observations) -> Settled:
         """The same, with the posterior under ``prior``."""
-        targets = self(observations, prior)
-        return replace(self, posterior=Exact.condition(prior, self, observations, targets))
+        return replace(self, posterior=self.condition(prior, observations))
 
-
-@dataclass(frozen=True, eq=False)
-class AsSettled(Given):
-    """The hyperparameters that a :class:`LeaveOneOut` settled with, for the model it defends.
-
-    Without it a model fits its own, under the row noise that came out.
-    """
-
-    refits: bool = field(default=True, init=False)
-
-    def __call__(
-        self,
-        domain: Domain,
-        observations: Observations,
-        conditioning: Conditioning,
-        family: Prior,
-        previous: Posterior | None = None,
-    ) -> Prior:
-        if not isinstance(conditioning, Settled):
-            raise TypeError(
-                f"AsSettled needs a LeaveOneOut defence, got {type(conditioning).__name__}: give "
-                "the model a Fitting()."
-            )
-        return family if conditioning.posterior is None else conditioning.posterior.prior
+    def condition(self, prior: Prior, observations: Observations) -> Exact:
+        """The posterior under ``prior``, which remembers none of those before it."""
+        bare = Settled(self.excess, self.negligible)
+        return Exact.condition(prior, bare, observations, bare(observations, prior))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -275,7 +263,7 @@ class _Search:
         """The fixed point that a start leads to; ``None`` if it has been found already."""
         settled, judgement, moved = self._iterate(settled)
         for _ in range(self.rules.rounds - 1):
-            if any(self._apart(settled, other) < _SAME for other in found):
+            if any(self.same(settled, other) for other in found):
                 return None
             if not moved or not self.rules.fitting.refits:
                 break
@@ -284,6 +272,14 @@ class _Search:
                 return None
             settled, judgement, moved = self._iterate(refitted)
         return replace(settled, evidence=self._evidence(settled, judgement))
+
+    def weighed(self, settled: Settled) -> Settled:
+        """The same, with its evidence."""
+        return replace(settled, evidence=self._evidence(settled, self._judge(settled)))
+
+    def same(self, one: Settled, other: Settled) -> bool:
+        """Whether both trust all rows alike."""
+        return self._apart(one, other) < _SAME
 
     def fit(
         self, settled: Settled, judgement: _Judgement | None, previous: Exact | None
@@ -337,7 +333,8 @@ class _Search:
         """Log marginal likelihood of all finite rows, those left out included, less the price."""
         posterior = settled.posterior
         assert posterior is not None
-        solved = -0.5 * np.dot(posterior.residual, posterior.residual)
+        with np.errstate(over="ignore"):
+            solved = -0.5 * np.dot(posterior.residual, posterior.residual)
         solved -= np.log(np.diagonal(posterior.L)).sum()
         noise = settled(self.observations, posterior.prior).noise
         alone = np.isinf(noise) & np.isfinite(self.observations.observed)

@@ -8,10 +8,9 @@ from typing import Literal, Protocol, runtime_checkable
 from stoic.confidence import BoundedNoise, Confidence, Enlarged, Schedule, influence, psi
 from stoic.defences import AdaptivePlateau, Anchored, LeaveOneOut, Plateau
 from stoic.defences.anchored import Reach
-from stoic.defences.leave_one_out import AsSettled
 from stoic.domains import Domain, Finite
 from stoic.learner import Learner
-from stoic.models import GaussianProcess
+from stoic.models import Explained, GaussianProcess
 from stoic.posteriors import information_bounds
 from stoic.posteriors.fitting import Fitting, Given, bounded_leave_one_out, marginal_likelihood
 from stoic.posteriors.levels import Constants, check_constants
@@ -245,8 +244,9 @@ def loo_gp_ucb(
 ) -> Learner:
     """GP-UCB behind :class:`~stoic.defences.leave_one_out.LeaveOneOut`: our own.
 
-    Each result is judged by all the others; no centre, range or number of lies is assumed. What is
-    believed first is checked by the search itself: it asks again where it stays uncertain.
+    Each result is judged by all the others; no centre, range or number of lies is assumed. Where
+    that leaves several explanations of the results, the likeliest gives the mean and all of them
+    the deviation, see :class:`~stoic.models.Explained`: the search asks again what is disputed.
 
     Parameters
     ----------
@@ -260,16 +260,18 @@ def loo_gp_ucb(
 
     Guarantee
     ---------
-    None for the regret. Each result moves the posterior mean by at most (k + sqrt(k^2 + c^2)) / 2
-    of the standard deviations that there would be without it, with the other rows' noises and the
-    hyperparameters held. While nothing is outside, and no doubt has more evidence, it is
-    :func:`~stoic.recipes.plain.gp_ucb`. Where nothing lies it may ask twice what surprises.
+    None for the regret. Under an explanation in which a result may lie, it moves the posterior mean
+    by at most (k + sqrt(k^2 + c^2)) / 2 of the standard deviations that there would be without it,
+    with the other rows' noises and the hyperparameters held. That nobody lies is an explanation
+    too, without a bound: it gives the mean while its evidence is the highest, and as one result
+    grows it loses. While nothing is outside, and no doubt is left open, it is
+    :func:`~stoic.recipes.plain.gp_ucb`. Where nothing lies it may ask twice what surprises, such as
+    a deep trough at an edge.
     """
     check_prior(domain, prior)
     chosen = prior or family(domain)
     judging = Given() if prior else Fitting(marginal_likelihood)
-    defence = LeaveOneOut(chosen, judging, half_width, shape, price)
-    model = GaussianProcess(chosen, defence, Given() if prior else AsSettled())
+    model = Explained(LeaveOneOut(chosen, judging, half_width, shape, price))
     return Learner(domain, model, confidence or Schedule(), policy(initial, retries), seed)
 
 

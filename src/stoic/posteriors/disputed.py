@@ -1,0 +1,99 @@
+"""What is believed while several explanations of the results are open."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stoic.data import Array, Integers, Observations
+from stoic.domains import Finite
+from stoic.posteriors.base import Posterior, Stance
+from stoic.posteriors.prior import Prior
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Disputed:
+    """The likeliest of several posteriors, as uncertain as all of them together make it.
+
+    One of them is right, the k-th with probability w_k [Hoeting1999]_. With means m_k and
+    deviations s_k the mean is m_0, that of the likeliest, and the variance
+    sum_k w_k (s_k^2 + (m_k - m_0)^2), the expected square of its error. An average of the means
+    would be half a lie wherever two explanations are about as likely.
+
+    Attributes
+    ----------
+    parts:
+        Posteriors given the same observations, the likeliest first.
+    weights:
+        Their probabilities, shape (k,), with the sum 1.
+    stance:
+        As in every posterior.
+
+    Notes
+    -----
+    All but mean and deviation is that of the likeliest. A fantasy narrows each part and leaves
+    their dispute, which results alone decide.
+    """
+
+    parts: tuple[Posterior, ...]
+    weights: Array
+    stance: Stance
+
+    @property
+    def prior(self) -> Prior:
+        """That of the likeliest."""
+        return self.parts[0].prior
+
+    @property
+    def n(self) -> int:
+        """As in every posterior."""
+        return self.parts[0].n
+
+    @property
+    def distrusted(self) -> int:
+        """By the likeliest."""
+        return self.parts[0].distrusted
+
+    @property
+    def information(self) -> float:
+        """Of the likeliest."""
+        return self.parts[0].information
+
+    @property
+    def kappa(self) -> float:
+        """Of the likeliest."""
+        return self.parts[0].kappa
+
+    def copy(self) -> Disputed:
+        return replace(self, parts=tuple(part.copy() for part in self.parts))
+
+    def trust(self, observations: Observations) -> Array:
+        return self.parts[0].trust(observations)
+
+    def predict(self, x: Array) -> tuple[Array, Array]:
+        return self._about_the_likeliest([part.predict(x) for part in self.parts])
+
+    def on(self, points: Finite) -> tuple[Array, Array]:
+        return self._about_the_likeliest([part.on(points) for part in self.parts])
+
+    def _about_the_likeliest(self, predicted: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+        means, stds = (np.array(of) for of in zip(*predicted, strict=True))
+        return means[0], np.sqrt(self.weights @ (stds**2 + (means - means[0]) ** 2))
+
+    def predict_with_gradient(self, x: Array) -> tuple[Array, Array, Array, Array]:
+        predicted = [part.predict_with_gradient(x) for part in self.parts]
+        means, stds, slopes, std_slopes = (np.array(of) for of in zip(*predicted, strict=True))
+        std = np.sqrt(self.weights @ (stds**2 + (means - means[0]) ** 2))
+        # Half of the variance's slope: sum_k w_k (s_k s_k' + (m_k - m_0) (m_k' - m_0'))
+        pulls = stds[..., None] * std_slopes + (means - means[0])[..., None] * (slopes - slopes[0])
+        half = np.tensordot(self.weights, pulls, 1)
+        uncertain = std[:, None] > 0.0
+        std_slope = np.divide(half, std[:, None], out=np.zeros_like(half), where=uncertain)
+        return means[0], std, slopes[0], std_slope
+
+    def fantasise(
+        self, x: Array, arms: Integers | None = None, at_most: float = math.inf
+    ) -> Disputed:
+        return replace(self, parts=tuple(part.fantasise(x, arms, at_most) for part in self.parts))
