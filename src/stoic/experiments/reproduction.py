@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from stoic.experiments import corruption, heavy_tails, misspecification, outliers
+from stoic.experiments import corruption, heavy_tails, matrix, misspecification, outliers
 from stoic.experiments.figure import Claim, Figure, Table
 from stoic.experiments.results import Results, Shelf, plain_settings, to_json
 from stoic.experiments.sweep import Backend, sweep
@@ -26,6 +26,7 @@ def catalogue() -> tuple[Figure[Any, Any], ...]:
         *corruption.FIGURES,
         *heavy_tails.FIGURES,
         *misspecification.FIGURES,
+        *matrix.FIGURES,
     )
 
 

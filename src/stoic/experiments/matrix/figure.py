@@ -1,0 +1,345 @@
+"""The threat matrix: what each recipe pays for every lie, and where there is none.
+
+A cell is regret relative to the row's best. On each function, each of the trials is divided by the
+smallest of all methods' median regrets there, after as many rounds; the median is over the trials
+of all functions. So 1 is the best that any recipe of this library does, on every function at once,
+and 2 is twice the regret of that. The interval holds the median with 95 %: a bootstrap over the
+trials of each function.
+
+Methods that are slow play fewer rounds against the same adversary, who spends its lies early, and
+are compared with the best after so many rounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from stoic.data import Array
+from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments.matrix.columns import COLUMNS
+from stoic.experiments.matrix.worlds import GAMES, THREATS
+from stoic.simulate import run as simulate
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+_BETWEEN = " / "
+_RESAMPLES = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is played.
+
+    Attributes
+    ----------
+    trials:
+        Independent runs on each function; seeds start at ``seed``.
+    rounds:
+        T, which also decides the number of outliers.
+    short:
+        Rounds of the slow methods.
+    seed:
+        The first seed.
+    games, threats, methods:
+        Functions, rows and columns, by name.
+    """
+
+    trials: int = 20
+    rounds: int = 500
+    short: int = 100
+    seed: int = 0
+    games: tuple[str, ...] = tuple(GAMES)
+    threats: tuple[str, ...] = tuple(THREATS)
+    methods: tuple[str, ...] = tuple(COLUMNS)
+
+
+class Row(NamedTuple):
+    """What is known after some round of one run: a row of the CSV file.
+
+    Attributes
+    ----------
+    panel, method, seed:
+        Which run; the panel is the threat and the function.
+    round:
+        From 1.
+    cumulative_regret:
+        In units of the deviation of f, as the row of the matrix defines it.
+    """
+
+    panel: str
+    method: str
+    seed: int
+    round: int
+    cumulative_regret: float
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """Every method under every threat on every function."""
+    return [
+        Cell(threat + _BETWEEN + game, method, settings.seed + trial)
+        for threat in settings.threats
+        for game in settings.games
+        for method in settings.methods
+        for trial in range(settings.trials)
+    ]
+
+
+def run(settings: Settings, cell: Cell) -> list[Row]:
+    """One method under one threat on one function."""
+    threat, game = cell.panel.split(_BETWEEN)
+    column = COLUMNS[cell.method]
+    world = THREATS[threat].world(game, cell.seed, settings.rounds)
+    player = column.build(world.game, settings.rounds, cell.seed)
+    rows, total, played = [], 0.0, 0
+    for mark in _marks(settings, cell.method):
+        trace = simulate(player, world.environment, mark - played, batch=column.batch)
+        total += float((world.best - trace.value).sum())
+        played = mark
+        rows.append(Row(*cell, mark, total))
+    return rows
+
+
+def _marks(settings: Settings, method: str) -> list[int]:
+    short = min(settings.short, settings.rounds)
+    return [short] if COLUMNS[method].slow else sorted({short, settings.rounds})
+
+
+class Entry(NamedTuple):
+    """A cell of the matrix: regret relative to the row's best.
+
+    Attributes
+    ----------
+    median, lower, upper:
+        Over all trials, and a 95 % interval.
+    rounds:
+        After which.
+    """
+
+    median: float
+    lower: float
+    upper: float
+    rounds: int
+
+    def __str__(self) -> str:
+        return f"{_short(self.median)} [{_short(self.lower)}, {_short(self.upper)}]"
+
+
+def _short(ratio: float) -> str:
+    return f"{ratio:.0f}" if ratio >= 9.95 else f"{ratio:.1f}"
+
+
+Matrix = dict[tuple[str, str], Entry]
+
+
+def matrix(settings: Settings, rows: Sequence[Row]) -> Matrix:
+    """All entries, by threat and method."""
+    regret: dict[tuple[str, str, int], list[float]] = {}
+    for row in rows:
+        regret.setdefault((row.panel, row.method, row.round), []).append(row.cumulative_regret)
+    best: dict[tuple[str, int], float] = {}
+    for (panel, _, mark), values in regret.items():
+        median = float(np.median(values))
+        best[panel, mark] = min(best.get((panel, mark), math.inf), median)
+    entries = {}
+    for threat in settings.threats:
+        for method in settings.methods:
+            mark = _marks(settings, method)[-1]
+            panels = [threat + _BETWEEN + game for game in settings.games]
+            ratios = [np.array(regret[panel, method, mark]) / best[panel, mark] for panel in panels]
+            entries[threat, method] = Entry(*_median(np.array(ratios)), mark)
+    return entries
+
+
+def _median(ratios: Array) -> tuple[float, float, float]:
+    """The median of ratios (functions, trials), and its bootstrap interval."""
+    games, trials = ratios.shape
+    rng = np.random.default_rng(0)
+    drawn = rng.integers(trials, size=(_RESAMPLES, games, trials))
+    resampled = np.take_along_axis(ratios[None], drawn, axis=2).reshape(_RESAMPLES, -1)
+    lower, upper = np.quantile(np.median(resampled, axis=1), (0.025, 0.975))
+    return float(np.median(ratios)), float(lower), float(upper)
+
+
+def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+    """A heat map: rows are threats, columns methods; a frame where a method is made for the row."""
+    from matplotlib.colors import LogNorm
+    from matplotlib.figure import Figure as Picture
+    from matplotlib.patches import Rectangle
+
+    entries = matrix(settings, rows)
+    values = np.array(
+        [[entries[threat, m].median for m in settings.methods] for threat in settings.threats]
+    )
+    picture = Picture(
+        figsize=(0.58 * len(settings.methods) + 2.6, 0.46 * len(settings.threats) + 2.8),
+        layout="constrained",
+    )
+    axes = picture.subplots()
+    image = axes.imshow(values, norm=LogNorm(1.0, 100.0), cmap="YlOrRd", aspect="auto")
+    for i, threat in enumerate(settings.threats):
+        for j, method in enumerate(settings.methods):
+            dark = values[i, j] > 20.0
+            axes.text(
+                j,
+                i,
+                _short(float(values[i, j])),
+                ha="center",
+                va="center",
+                fontsize=8,
+                color="white" if dark else "black",
+            )
+            if threat in COLUMNS[method].made_for:
+                frame = Rectangle(
+                    (j - 0.46, i - 0.44), 0.92, 0.88, fill=False, lw=1.4, ec="#0072B2"
+                )
+                axes.add_patch(frame)
+    names = [name + (" *" if COLUMNS[name].slow else "") for name in settings.methods]
+    axes.set_xticks(range(len(names)), names, rotation=50, ha="right", fontsize=8)
+    axes.set_yticks(range(len(settings.threats)), settings.threats, fontsize=9)
+    axes.tick_params(length=0)
+    for side in axes.spines.values():
+        side.set_visible(False)
+    picture.colorbar(image, ax=axes, label="regret / best of the row (median)", shrink=0.9)
+    picture.suptitle(
+        f"T = {settings.rounds}, {settings.trials} trials on each of {', '.join(settings.games)}; "
+        f"frame: what it is made for; *: after {min(settings.short, settings.rounds)} rounds",
+        fontsize=9,
+    )
+    return picture
+
+
+def table(settings: Settings, rows: Sequence[Row]) -> Table:
+    """The same as numbers, a line for each method."""
+    entries = matrix(settings, rows)
+    lines = tuple(
+        (
+            method,
+            str(entries[settings.threats[0], method].rounds),
+            *(str(entries[threat, method]) for threat in settings.threats),
+        )
+        for method in settings.methods
+    )
+    headings = ("method", "rounds", *(THREATS[threat].short for threat in settings.threats))
+    caption = (
+        "Regret relative to the row's best: median over all trials and functions, with a 95 % "
+        "interval."
+    )
+    return Table(caption, headings, lines)
+
+
+def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
+    """A method pays off where it is made for; what it pays elsewhere is in the numbers."""
+    entries = matrix(settings, rows)
+    found = [_column(settings, entries, method) for method in settings.methods]
+    return tuple(found + _balanced(settings, entries))
+
+
+def _column(settings: Settings, entries: Matrix, method: str) -> Claim:
+    """No worse than GP-UCB in every row that it is made for; with the whole column."""
+    measured: dict[str, float] = {}
+    for threat in settings.threats:
+        entry = entries[threat, method]
+        measured[threat] = entry.median
+        measured[f"{threat}, lower"] = entry.lower
+        measured[f"{threat}, upper"] = entry.upper
+    measured["rounds"] = float(entries[settings.threats[0], method].rounds)
+    made_for = [threat for threat in COLUMNS[method].made_for if threat in settings.threats]
+    if method == "gp_ucb" or not made_for or "gp_ucb" not in settings.methods:
+        clean = settings.threats[0]
+        best = min(entries[clean, other].median for other in settings.methods)
+        return Claim(
+            f"{method}: less than twice the regret of the best, {clean}.",
+            entries[clean, method].median < 2.0 * max(1.0, best),
+            measured,
+        )
+    return Claim(
+        f"{method}: in every row that it is made for ({'; '.join(made_for)}) no more regret, "
+        "relative to the row's best, than gp_ucb.",
+        all(
+            entries[threat, method].median <= entries[threat, "gp_ucb"].median
+            for threat in made_for
+        ),
+        measured,
+    )
+
+
+_BASES = ("a2_rcgp_ucb", "tgp_ucb", "gp_ucb", "rgp_ucb", "ec_gp_ucb")  # of any_threat
+
+
+def _balanced(settings: Settings, entries: Matrix) -> list[Claim]:
+    """Whether balancing is worth what it costs."""
+    if not {*_BASES, "any_threat"} <= set(settings.methods):
+        return []
+
+    def worst(method: str) -> float:
+        return max(entries[threat, method].median for threat in settings.threats)
+
+    def over_bases(threat: str) -> float:
+        least = min(entries[threat, base].median for base in _BASES)
+        return entries[threat, "any_threat"].median / least
+
+    worsts = {method: worst(method) for method in settings.methods}
+    ratios = {threat: over_bases(threat) for threat in settings.threats}
+    return [
+        Claim(
+            "any_threat: its worst row is better than the worst row of each of its five learners.",
+            all(worsts["any_threat"] < worsts[base] for base in _BASES),
+            worsts,
+        ),
+        Claim(
+            "any_threat: in every row at most five times the regret of the best of its five "
+            "learners, which is not known in advance.",
+            max(ratios.values()) <= float(len(_BASES)),
+            ratios,
+        ),
+    ]
+
+
+def markdown(summary: Mapping[str, Any]) -> str:
+    """The table for a page, made of the JSON file: medians, a line for each method.
+
+    Parameters
+    ----------
+    summary:
+        What the JSON file of the figure holds.
+    """
+    settings = summary["settings"]
+    columns: dict[str, Mapping[str, float]] = {}
+    for claim in summary["claims"]:
+        name = claim["claim"].split(":")[0]
+        columns.setdefault(name, claim["measured"])
+    threats = settings["threats"]
+    lines = [
+        "| recipe | " + " | ".join(THREATS[threat].short for threat in threats) + " |",
+        "|---|" + "--:|" * len(threats),
+    ]
+    for method in settings["methods"]:
+        measured, column = columns[method], COLUMNS[method]
+        label = method if method == "random search" else f"`{method}`"
+        label += " \\*" if column.slow else ""
+        numbers = [
+            f"**{_short(measured[threat])}**"
+            if threat in column.made_for and method != "any_threat"
+            else _short(measured[threat])
+            for threat in threats
+        ]
+        lines.append(f"| {label} | " + " | ".join(numbers) + " |")
+    return "\n".join(lines) + "\n"
+
+
+FIGURE = Figure(
+    "matrix",
+    "What each recipe pays for every lie, and where there is none",
+    Settings(),
+    cells,
+    run,
+    plot,
+    table,
+    claims,
+)

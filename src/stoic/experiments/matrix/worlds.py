@@ -1,0 +1,231 @@
+"""The rows of the threat matrix: who lies, and what regret means there; and what is played on.
+
+Everything is in units of the standard deviation of f over its points, so that C = 50 and outliers
+of size 10 mean the same on every function. Regret is f(x*) - f(x), noiseless, but for moved inputs:
+there it is the best worst value that any point has within the radius, less the worst value within
+the radius of the point that was chosen, which is the value of f where the input was moved to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from stoic.adversaries import (
+    Adversary,
+    Clairvoyant,
+    Clipping,
+    Frequency,
+    Gaussian,
+    Magnitude,
+    Noise,
+    Pareto,
+    Perturbation,
+    Stay,
+    StudentT,
+    TopK,
+    WorstCase,
+    cube_root,
+)
+from stoic.data import Array
+from stoic.distances import Distance
+from stoic.domains import Box, Finite
+from stoic.environment import Environment
+from stoic.kernels import RBF, Kernel, Matern52
+from stoic.posteriors.prior import Prior
+from stoic.problems import Tabulated, f1, forrester, kernel_sum, polynomial
+from stoic.problems.synthetic import Synthetic
+
+NOISE_SD = 0.2
+BUDGET = 50.0  # C
+ERROR = 0.5  # eps of the wrong model
+TAILS = 0.5  # scale of Student's t
+
+
+class Game(NamedTuple):
+    """A function, what is assumed about it, and how far inputs may be moved on it.
+
+    Attributes
+    ----------
+    problem:
+        f on its points.
+    prior:
+        Of all methods; the noise variance is that of the noise when nobody lies.
+    radius:
+        Of moves: the points next to a point.
+    """
+
+    problem: Tabulated
+    prior: Prior
+    radius: float
+
+
+def _game(problem: Tabulated, kernel: Kernel, radius: float) -> Game:
+    return Game(problem, Prior(kernel, NOISE_SD**2), radius)
+
+
+def _standardised(problem: Synthetic) -> Tabulated:
+    assert isinstance(problem.domain, Finite)
+    values = problem.value(problem.domain.points)
+    return Tabulated(problem.name, problem.domain, (values - values.mean()) / values.std())
+
+
+@cache
+def game(name: str, seed: int) -> Game:
+    """The function of this name; those that are drawn at random are drawn with ``seed``."""
+    return GAMES[name](seed)
+
+
+def _f1(seed: int) -> Game:
+    return _game(f1(seed), RBF(0.5), 1.2)
+
+
+def _forrester(seed: int) -> Game:
+    return _game(_standardised(forrester().on_grid(60)), Matern52(0.17), 0.05)
+
+
+def _rkhs(seed: int) -> Game:
+    grid = Box(np.array([2.0, 7.0]), np.array([3.0, 8.0])).grid(10)
+    f = kernel_sum(grid, RBF(0.2), seed, terms=30)
+    values = f.value(grid.points)
+    return _game(Tabulated("RKHS draw", grid, values / values.std()), RBF(0.2), 0.12)
+
+
+def _polynomial(seed: int) -> Game:
+    return _game(_standardised(polynomial().on_grid(10)), Matern52(0.7), 0.6)
+
+
+# Lengthscales of the two formulas are the likeliest of variance 1, rounded.
+GAMES: dict[str, Callable[[int], Game]] = {
+    "f1": _f1,
+    "Forrester": _forrester,
+    "RKHS draw": _rkhs,
+    "polynomial": _polynomial,
+}
+
+
+_GAUSSIAN = Gaussian(NOISE_SD)
+
+
+@dataclass(frozen=True, slots=True)
+class Threat:
+    """A row.
+
+    Attributes
+    ----------
+    name:
+        As in tables.
+    short:
+        As on the axis of the picture.
+    noise:
+        Of the results.
+    adversary:
+        From a game and the number of rounds to who lies.
+    error:
+        eps: f has random signs times this on top of it, which the prior knows nothing of.
+    moved:
+        Whether the input that is executed is the worst one within the radius.
+    """
+
+    name: str
+    short: str
+    noise: Noise = _GAUSSIAN
+    adversary: Callable[[Game, int], Adversary] = lambda game, rounds: Adversary()
+    error: float = 0.0
+    moved: bool = False
+
+    def world(self, name: str, seed: int, rounds: int) -> World:
+        """One game under this threat."""
+        game_ = game(name, seed)
+        problem = game_.problem
+        if self.error:
+            signs = np.random.default_rng([seed, 7]).choice([-1.0, 1.0], len(problem.domain))
+            values = problem.values + self.error * signs
+            problem = Tabulated(problem.name, problem.domain, values)
+            game_ = game_._replace(problem=problem)
+        moves: Perturbation = WorstCase(game_.radius) if self.moved else Stay()
+        best = float(worst_within(game_).max()) if self.moved else problem.optimum.value
+        adversary = self.adversary(game_, rounds)
+        environment = Environment(problem, self.noise, adversary, seed, perturbation=moves)
+        return World(game_, environment, best)
+
+
+class World(NamedTuple):
+    """What one run is played on.
+
+    Attributes
+    ----------
+    game:
+        The function that is played.
+    environment:
+        It, with its noise and its adversary.
+    best:
+        What regret is measured from.
+    """
+
+    game: Game
+    environment: Environment
+    best: float
+
+
+def worst_within(game_: Game) -> Array:
+    """The least value within the radius of each point, shape (N,)."""
+    points, values = game_.problem.domain.points, game_.problem.values
+    balls = (Distance().ball(x, points, game_.radius) for x in points)
+    return np.array([values[ball].min() for ball in balls])
+
+
+def _distances(game_: Game) -> tuple[Array, float]:
+    """Of all points from x*, shape (N,), and the largest of them."""
+    away = np.linalg.norm(game_.problem.domain.points - game_.problem.optimum.x, axis=1)
+    return away, float(away.max())
+
+
+def _clipping(game_: Game, rounds: int) -> Adversary:
+    """The points more than half as far from x* as can be are to look best."""
+    away, largest = _distances(game_)
+    best = float(game_.problem.values[away > 0.5 * largest].max())
+    x = game_.problem.optimum.x
+
+    def far(point: Array) -> bool:
+        return bool(np.linalg.norm(point - x) > 0.5 * largest)
+
+    return Adversary(Clipping(far, best), Magnitude(BUDGET))
+
+
+def _top(game_: Game, rounds: int) -> Adversary:
+    return Adversary(TopK(game_.problem.values, 3), Magnitude(BUDGET))
+
+
+def _outliers(size: float) -> Callable[[Game, int], Adversary]:
+    """T^(1/3) results, as early as possible: near x* told low, or far from it told high."""
+
+    def adversary(game_: Game, rounds: int) -> Adversary:
+        _, largest = _distances(game_)
+        near, far = (0.15, np.inf) if size < 0.0 else (0.0, 0.5)
+        attack = Clairvoyant(game_.problem.optimum.x, near * largest, far * largest, size, size)
+        return Adversary(attack, Frequency(cube_root(rounds)))
+
+    return adversary
+
+
+THREATS = {
+    threat.name: threat
+    for threat in (
+        Threat("clean", "clean"),
+        Threat("Clipping, C = 50", "Clipping", adversary=_clipping),
+        Threat("Top-3, C = 50", "Top-3", adversary=_top),
+        Threat("outliers +10", "+10", adversary=_outliers(10.0)),
+        Threat("outliers -10", "-10", adversary=_outliers(-10.0)),
+        Threat("outliers +1e6", "+1e6", adversary=_outliers(1e6)),
+        Threat("outliers -1e6", "-1e6", adversary=_outliers(-1e6)),
+        Threat("Student-t(2)", "t(2)", noise=StudentT(2.0, TAILS)),
+        Threat("Pareto(2)", "Pareto", noise=Pareto(2.0)),
+        Threat("misspecified", "wrong model", error=ERROR),
+        Threat("moved inputs", "moved", moved=True),
+    )
+}
