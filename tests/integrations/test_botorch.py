@@ -36,8 +36,9 @@ from stoic.defences import (
 )
 from stoic.integrations.botorch import RobustConjugateGP
 from stoic.integrations.torch_kernels import covariance
-from stoic.models import StudentTProcess
-from stoic.posteriors.fitting import Fitting, marginal_likelihood
+from stoic.models import Explained, StudentTProcess
+from stoic.posteriors.disputed import Disputed
+from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
 
 # What the models that BoTorch's own code makes on the way warn of.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -234,6 +235,26 @@ def test_the_posterior_of_a_finite_domain_is_known_everywhere():
     predicted = made.posterior(tensor(grid.points))
     np.testing.assert_allclose(predicted.mean[:, 0], learner.posterior.mean, atol=1e-8)
     np.testing.assert_allclose(predicted.variance[:, 0], learner.posterior.variance, atol=1e-8)
+
+
+def test_of_a_dispute_the_likeliest_explanation_is_taken():
+    x = np.array([0.05, 0.2, 0.3, 0.45, 0.5, 0.62, 0.7, 0.78, 1.0])[:, None]
+    rows = Observations(x, np.append(sine(x[:8]), -4.0), np.full(9, np.nan))
+    prior = Prior(kernels.Matern52(0.3), 0.01)
+    model = Explained(LeaveOneOut(prior, Given(), price=0.5))
+    disputed = model(Box([0.0], [1.0]), rows)
+    assert isinstance(disputed, Disputed)
+    places = np.random.default_rng(0).uniform(size=(5, 1))
+    for made in (
+        RobustConjugateGP.from_posterior(disputed, rows),
+        RobustConjugateGP(
+            tensor(x), column(rows.observed), model=model, bounds=np.array([[0.0], [1.0]])
+        ),
+    ):
+        agree(made, disputed.parts[0], places)
+        np.testing.assert_array_equal(made.trust, disputed.trust(rows))
+    later = made.condition_on_observations(tensor([[0.9]]), tensor([[-2.0]]))
+    assert torch.isfinite(later.posterior(tensor(places)).mean).all()
 
 
 def test_more_than_800_rows_are_solved_exactly():

@@ -23,6 +23,7 @@ from stoic.domains import Box, Domain
 from stoic.integrations.tables import Recipe, box_around, model_of, observations_of
 from stoic.models import GaussianProcess
 from stoic.posteriors import Arms, Exact, Model, Posterior
+from stoic.posteriors.disputed import Disputed
 from stoic.posteriors.fitting import Given
 
 try:
@@ -162,7 +163,9 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
         Parameters
         ----------
         posterior:
-            The exact posterior of a Gaussian process, on a finite domain or not.
+            The exact posterior of a Gaussian process, on a finite domain or not; of a
+            :class:`~stoic.posteriors.disputed.Disputed` one the likeliest part, without the
+            deviation that the dispute adds.
         observations:
             What it was conditioned on.
 
@@ -347,6 +350,8 @@ def _check(X: Any, Y: Any, Yvar: Any) -> None:
 
 
 def _exact(posterior: Posterior) -> Exact | Arms:
+    if isinstance(posterior, Disputed):
+        posterior = posterior.parts[0]
     if not isinstance(posterior, Exact | Arms):
         raise ValueError(
             "RobustConjugateGP needs the exact posterior of a Gaussian process, which has a target "
