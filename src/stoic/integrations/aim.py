@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
+import numpy as np
 from optuna.study import Study
 
 from stoic.confidence import Fixed
@@ -23,6 +24,7 @@ WIDTH = 2.0  # of the band behind choices and certificates, in standard deviatio
 # Tolerances hold at once: every parameter within its own.
 _METRIC = "chebyshev"
 _CANDIDATES = 4096
+_WITH_FIXED = 16384  # where something never moves: 128 settings, each with 128 moves
 _RETRIES = 1
 
 
@@ -78,6 +80,8 @@ class Aim:
                 "Which parameters may be moved, and by how much, is missing: give each of them a "
                 "tolerance, as in {'temperature': 2.0}."
             )
+        if not isinstance(self.tolerance, Mapping):
+            raise Refusal(f"tolerance must name parameters, {{'a': 2.0}}, got {self.tolerance!r}.")
         for name, size in self.tolerance.items():
             if not _number(size) or not (size >= 0.0 and math.isfinite(size)):
                 raise Refusal(f"The tolerance of {name!r} must be a number >= 0, got {size!r}.")
@@ -136,9 +140,10 @@ class Aim:
         return Learner(base.domain, base.model, Fixed(WIDTH), policy)
 
     def _policy(self, sign: float, distance: Distance, probe: bool) -> Policy:
+        n = _CANDIDATES if np.all(np.asarray(distance.tolerance) > 0.0) else _WITH_FIXED
         if self.stable:
             radius = 1.0 if self.radius is None else self.radius
-            return StableOpt(radius, distance, probe, _CANDIDATES, _RETRIES)
+            return StableOpt(radius, distance, probe, n, _RETRIES)
         threshold = self.threshold
         assert threshold is not None
         return Satisficing(
@@ -146,7 +151,7 @@ class Aim:
             math.inf if self.p is None else self.p,
             distance,
             self.margin or 0.0,
-            _CANDIDATES,
+            n,
             probe,
             _RETRIES,
             quiet=True,  # it would speak in units of its own

@@ -42,6 +42,8 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 
+_PATIENCE = 10  # trials in a row for which a threshold may be out of reach in silence
+
 
 class StoicSampler(BaseSampler):
     """An Optuna sampler that survives results that lie.
@@ -122,7 +124,7 @@ class StoicSampler(BaseSampler):
             p=p,
             probe=probe,
         )
-        self._out_of_reach: set[tuple[int, int]] = set()  # studies of which it was said
+        self._out_of_reach: dict[tuple[int, int], int] = {}  # study -> trials in a row
 
     def reseed_rng(self) -> None:
         self._seed = int(np.random.SeedSequence().generate_state(1)[0])
@@ -187,10 +189,17 @@ class StoicSampler(BaseSampler):
         return self._campaign
 
     def _say_if_out_of_reach(self, campaign: Campaign, choice: Choice) -> None:
-        """Once for a study, in the user's units and direction."""
-        if choice.notes.get("reachable", True) or campaign.study in self._out_of_reach:
+        """Once for a study, in the user's units and direction, when it has been so for a while.
+
+        A young model is easily sure of too much.
+        """
+        row = self._out_of_reach.get(campaign.study, 0)
+        if row > _PATIENCE:
             return
-        self._out_of_reach.add(campaign.study)
+        row = 0 if choice.notes.get("reachable", True) else row + 1
+        self._out_of_reach[campaign.study] = row
+        if row <= _PATIENCE:
+            return
         threshold = choice.notes["threshold"]
         assert isinstance(threshold, float)
         log.warning(

@@ -1,0 +1,143 @@
+"""What was run instead of what was asked: validated, told, and shown."""
+
+import logging
+import math
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import TrialState
+
+from stoic.integrations.executed import Executed, check_executed
+from stoic.integrations.optuna import EXECUTED, StoicSampler, executed, explain
+from stoic.refusal import Refusal
+
+SPACE = {
+    "heat": FloatDistribution(20.0, 60.0),
+    "n": IntDistribution(1, 9),
+    "kind": CategoricalDistribution(("a", "b")),
+}
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+def trial(report, heat=30.0):
+    attributes = {} if report is None else {EXECUTED: report}
+    params = {"heat": heat, "n": 4, "kind": "a"}
+    return optuna.create_trial(params=params, distributions=SPACE, value=1.0, user_attrs=attributes)
+
+
+def test_what_is_not_reported_was_run_as_it_was_asked():
+    assert executed(trial(None)) is None
+    assert executed(trial({})) == Executed({"heat": 30.0, "n": 4, "kind": "a"}, ())
+    report = {"heat": 31.5, "kind": "b"}
+    assert executed(trial(report)) == Executed({"heat": 31.5, "n": 4, "kind": "b"}, ())
+    # Between two steps is where it was, and what was rounded on its way is not outside.
+    assert executed(trial({"n": 4.4})).params["n"] == 4.4
+    assert executed(trial({"heat": 60.0 + 1e-8})) == Executed(
+        {"heat": 60.0, "n": 4, "kind": "a"}, ()
+    )
+
+
+@pytest.mark.parametrize(
+    ("report", "reason"),
+    [
+        ({"heat": 61.0}, "heat cannot have been 61: its range is 20 to 60"),
+        ({"heat": math.nan}, "heat cannot have been nan: a finite number is needed"),
+        ({"heat": math.inf}, "a finite number is needed"),
+        ({"heat": "hot"}, "heat cannot have been 'hot'"),
+        ({"n": True}, "n cannot have been True"),
+        ({"kind": "c"}, "kind cannot have been 'c': its choices are a, b"),
+        ({"haet": 31.0}, "There is no parameter 'haet': did you mean 'heat'?"),
+        ([31.0], "is no dict of parameters"),
+    ],
+)
+def test_what_cannot_have_been_is_refused_and_the_rest_is_used(report, reason):
+    run = executed(trial(report))
+    assert run.params == {"heat": 30.0, "n": 4, "kind": "a"}
+    assert len(run.refused) == 1
+    assert reason in run.refused[0]
+    if isinstance(report, dict):
+        assert executed(trial({**report, "n": 7})).params["n"] == 7
+        name, value = next(iter(report.items()))
+        with pytest.raises(Refusal, match=r"\.$|\?$"):
+            check_executed(name, value, SPACE)
+
+
+def test_the_result_is_told_where_it_was_run():
+    study = optuna.create_study(sampler=StoicSampler(seed=0, n_startup_trials=0))
+    study.add_trials(
+        [trial(None), trial({"heat": 50.0, "n": 2.5, "kind": "b"}), trial({"heat": 99.0})]
+    )
+    study.ask(SPACE)
+    told = study.sampler._campaign.learner.observations.x
+    np.testing.assert_allclose(
+        told, [[0.25, 1, 0, 3 / 8], [0.75, 0, 1, 1.5 / 8], [0.25, 1, 0, 3 / 8]]
+    )
+    rows = explain(study).rows
+    assert [row.executed for row in rows] == [
+        None,
+        {"heat": 50.0, "n": 2.5, "kind": "b"},
+        {"heat": 30.0, "n": 4, "kind": "a"},
+    ]
+    assert rows[1].refused == ()
+    assert "its range is 20 to 60" in rows[2].refused[0]
+
+
+def test_a_failure_happened_where_it_was_run():
+    study = optuna.create_study(sampler=StoicSampler(seed=0, n_startup_trials=0))
+    study.add_trial(trial(None))
+    study.add_trial(
+        optuna.create_trial(
+            state=TrialState.FAIL,
+            params={"heat": 30.0, "n": 4, "kind": "a"},
+            distributions=SPACE,
+            user_attrs={EXECUTED: {"heat": 60.0}, "stoic:failed": "infeasible"},
+        )
+    )
+    study.ask(SPACE)
+    assert study.sampler._campaign.learner.failures.x[0, 0] == 1.0
+
+
+def test_a_report_that_is_refused_is_said_in_the_log_once(caplog):
+    def objective(trial):
+        heat = trial.suggest_float("heat", 20.0, 60.0)
+        if trial.number == 2:
+            trial.set_user_attr(EXECUTED, {"heat": 612.0})
+        return (heat - 40.0) ** 2
+
+    study = optuna.create_study(sampler=StoicSampler(seed=0, n_startup_trials=2))
+    with caplog.at_level(logging.WARNING, logger="stoic"):
+        study.optimize(objective, n_trials=6)
+        explain(study)
+    assert [record.message for record in caplog.records] == [
+        "Trial 2: heat cannot have been 612: its range is 20 to 60; give a study a range that "
+        "holds whatever may be run. It is told where it was asked."
+    ]
+
+
+def test_a_machine_that_is_off_by_much_is_tuned_if_it_says_so():
+    """It runs 8 degrees hotter than asked: who is not told so recommends what runs too hot.
+
+    The best to run is 45, so the best to ask for is 37; what was run is what is learned about, and
+    of the settings asked for, the one whose own value is best is recommended.
+    """
+    found = {}
+    for reporting in (True, False):
+
+        def objective(trial, reporting=reporting):
+            asked = trial.suggest_float("heat", 20.0, 60.0)
+            run = min(asked + 8.0, 60.0)
+            if reporting:
+                trial.set_user_attr(EXECUTED, {"heat": run})
+            return (run - 45.0) ** 2
+
+        study = optuna.create_study(sampler=StoicSampler(seed=0, n_startup_trials=5))
+        study.optimize(objective, n_trials=18)
+        found[reporting] = explain(study).model_optimum["heat"]
+    assert found[True] == pytest.approx(45.0, abs=0.5)
+    assert found[False] == pytest.approx(37.0, abs=0.5)
