@@ -16,4 +16,11 @@ def tables(tmp_path_factory):
         "coords": np.array([[20.0, 5.0], [30.0, 5.0], [20.0, 9.0], [25.0, 7.0]]),
     }
     savemat(directory / "light_sensors_2005.mat", {"data": readings})
+    meals = [
+        f"100,{meal},{dose},{100.0 + 0.8 * meal - 6.0 * dose + 0.02 * meal * dose}"
+        for meal in (0, 20, 50, 80, 100)
+        for dose in range(0, 15, 2)
+    ]
+    head = "fasting_glucose_mg_dl,carbohydrate_g,insulin_u,glucose_150min_mg_dl"
+    (directory / "postprandial_glucose.csv").write_text("\n".join([head, *meals, ""]))
     return directory

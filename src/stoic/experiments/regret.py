@@ -199,7 +199,7 @@ def curve(
     x: Array | Integers,
     values: Array,
     line: Line,
-    band: Literal["error", "deviation"] = "error",
+    band: Literal["error", "deviation", "half"] = "error",
 ) -> None:
     """A mean over trials with a band; none for a single trial.
 
@@ -214,7 +214,7 @@ def curve(
     line:
         Name, colour and style.
     band:
-        One standard error of the mean, or one standard deviation over the trials.
+        One standard error of the mean, or one or half a standard deviation over the trials.
     """
     mean = values.mean(axis=0)
     above = 2.0 if line.line == "-" else 2.5  # a broken line shows what it covers
@@ -223,6 +223,8 @@ def curve(
         half = values.std(axis=0, ddof=1)
         if band == "error":
             half = half / math.sqrt(len(values))
+        elif band == "half":
+            half = 0.5 * half
         axes.fill_between(x, mean - half, mean + half, color=line.colour, alpha=0.15, lw=0)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 import numpy as np
 
-from stoic.data import Array, Booleans
+from stoic.data import Array, Booleans, Integers
 from stoic.experiments.corruption.trials import Trials
 from stoic.experiments.regret import Estimate, Run, comparison
 
@@ -14,7 +15,15 @@ from stoic.experiments.regret import Estimate, Run, comparison
 LINEAR, FLAT = 0.4, 0.1
 
 
-def share(cumulative: Array, trials: Trials) -> Array:
+class Curves(Protocol):
+    """Runs of which the same rounds were kept."""
+
+    @property
+    def rounds(self) -> Integers:
+        """Which, shape (n,), rising."""
+
+
+def share(cumulative: Array, trials: Curves) -> Array:
     """(R(T) - R(T/2)) / R(T) of curves of shape (..., n), shape (...); nan where R(T) = 0."""
     half = np.flatnonzero(trials.rounds == trials.rounds[-1] // 2)
     before = cumulative[..., half[0]] if len(half) else 0.0  # a single round has no first half

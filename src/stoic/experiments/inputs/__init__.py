@@ -1,0 +1,17 @@
+"""Figures of [Saday2025]_: inputs that are moved before they are executed."""
+
+from stoic.experiments.inputs import averages, comparison, outliers, solutions
+
+_THIRD, _FOURTH, *_OTHERS = comparison.FIGURES
+
+FIGURES = (
+    solutions.FIGURE_2,
+    _THIRD,
+    _FOURTH,
+    solutions.FIGURE_5,
+    *_OTHERS,
+    averages.TABLE_2,
+    outliers.FIGURE,
+)
+
+__all__ = ["FIGURES", "averages", "comparison", "outliers", "solutions"]

@@ -1,0 +1,275 @@
+"""Table 2 of [Saday2025]_: average lenient regret, for five thresholds and five radii of RO.
+
+The paper does not say what its average is of, and its f is another one: the values are not to be
+compared, the order is. It is read in two ways, both with moves of N(0, 0.3^2) in each coordinate.
+
+- *f known*: an objective's solution on a grid of 100 x 100 is moved into the box, 1,000 times in
+  each of 100 runs.
+- *learned*: AdveRS-1, AdveRS-2 and StableOpt play T rounds as in figure 3, and R_T / T is
+  averaged.
+
+What comes out
+--------------
+In the paper RS-2 has the least regret for every tau.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from stoic.adversaries import Gaussian
+from stoic.data import Array
+from stoic.domains import Box
+from stoic.environment import Environment
+from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments.inputs.solutions import RS_1, RS_2, looks, radius_of, robust, solution
+from stoic.experiments.inputs.worlds import GAUSSIAN, POLYNOMIAL, perturbation, polynomial_on, world
+from stoic.experiments.regret import Estimate
+from stoic.problems import polynomial
+from stoic.recipes import advers_1, advers_2, stable_opt
+from stoic.simulate import run as simulate
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+KNOWN, LEARNED = "f known", "learned"
+
+# As printed, a number for each threshold.
+THRESHOLDS = (-30.0, -20.0, -10.0, 0.0, 10.0)
+PRINTED: dict[str, tuple[float, ...]] = {
+    RS_1: (0.32, 0.65, 1.36, 4.36, 12.81),
+    RS_2: (0.18, 0.32, 0.72, 1.99, 3.14),
+    robust(0.10): (0.50, 0.95, 1.53, 2.22, 3.25),
+    robust(0.57): (0.42, 0.83, 1.36, 2.67, 12.46),
+    robust(1.05): (0.32, 0.61, 1.00, 5.69, 15.68),
+    robust(1.52): (0.19, 0.38, 1.59, 8.24, 18.24),
+    robust(2.00): (0.20, 2.01, 6.75, 15.75, 25.72),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Trial k has moves and noise of seed k, the same for all methods.
+
+    Attributes
+    ----------
+    sd:
+        Of a move, in each coordinate.
+    trials:
+        Independent runs; trial numbers start at ``seed``.
+    moves:
+        Of a run where f is known.
+    rounds:
+        T where it is learned.
+    seed:
+        The number of the first trial.
+    side:
+        Points of the grid in each coordinate where f is known.
+    coarse_side:
+        The same where it is learned.
+    readings:
+        Of the table.
+    """
+
+    sd: float = 0.3
+    trials: int = 100
+    moves: int = 1000
+    rounds: int = 100
+    seed: int = 0
+    side: int = 100
+    coarse_side: int = 30
+    readings: tuple[str, ...] = (KNOWN, LEARNED)
+
+    @property
+    def panels(self) -> dict[str, tuple[str, float]]:
+        """Reading and threshold, by the name of the panel."""
+        return {
+            panel(reading, tau): (reading, tau) for reading in self.readings for tau in THRESHOLDS
+        }
+
+
+def panel(reading: str, threshold: float) -> str:
+    """What a reading with a threshold is called."""
+    return f"{reading}, tau = {threshold:g}"
+
+
+class Row(NamedTuple):
+    """One method in one run: a row of the CSV file.
+
+    Attributes
+    ----------
+    panel, method, seed:
+        Which run: the reading with tau, the objective and the trial.
+    threshold:
+        tau.
+    lenient_regret:
+        Mean of (tau - f)^+ over the moves, or over the rounds.
+    printed:
+        The paper's.
+    """
+
+    panel: str
+    method: str
+    seed: int
+    threshold: float
+    lenient_regret: float
+    printed: float
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """Every objective with every threshold on every trial, in both readings."""
+    return [
+        Cell(panel, name, settings.seed + trial)
+        for panel in settings.panels
+        for name in PRINTED
+        for trial in range(settings.trials)
+    ]
+
+
+def run(settings: Settings, cell: Cell) -> list[Row]:
+    """One run."""
+    reading, tau = settings.panels[cell.panel]
+    if reading == KNOWN:
+        points = polynomial_on(settings.side).domain.points
+        x = points[solution(cell.method, tau, settings.side)]
+        values = moved_values(x, cell.seed, settings.sd, settings.moves)
+    else:
+        aim = tau if cell.method in (RS_1, RS_2) else None
+        values = learned_values(
+            cell.method, aim, cell.seed, settings.sd, settings.rounds, settings.coarse_side
+        )
+    lost = float(np.maximum(tau - values, 0.0).mean())
+    return [Row(*cell, tau, lost, PRINTED[cell.method][THRESHOLDS.index(tau)])]
+
+
+def moved_values(x: Array, seed: int, sd: float, moves: int) -> Array:
+    """f where moves of N(0, sd^2) take a point (2,), or where the box ends; shape (moves,)."""
+    problem = polynomial()
+    box = problem.domain
+    assert isinstance(box, Box)
+    steps = sd * np.random.default_rng(seed).standard_normal((moves, 2))
+    return problem.value(box.snap(x + steps))
+
+
+@cache
+def learned_values(
+    name: str, threshold: float | None, seed: int, sd: float, rounds: int, side: int
+) -> Array:
+    """f at the executed points of a run, shape (rounds,); RO's run is the same for every tau."""
+    here = world(POLYNOMIAL, side)
+    move = perturbation(GAUSSIAN, sd, here.distance)
+    environment = Environment(here.problem, Gaussian(here.noise_sd), seed=seed, perturbation=move)
+    domain, prior = here.problem.domain, here.prior
+    if threshold is None:
+        learner = stable_opt(domain, prior, radius=radius_of(name), seed=seed)
+    else:
+        recipe = advers_1 if name == RS_1 else advers_2
+        learner = recipe(domain, prior, threshold=threshold, seed=seed)
+    return simulate(learner, environment, rounds).value
+
+
+def means(rows: Sequence[Row]) -> dict[tuple[str, str], Estimate]:
+    """By panel and objective."""
+    collected: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        collected.setdefault((row.panel, row.method), []).append(row.lenient_regret)
+    return {key: Estimate.of(np.array(values)) for key, values in collected.items()}
+
+
+def table(settings: Settings, rows: Sequence[Row]) -> Table:
+    """Ours in each reading, and the paper's."""
+    found, lines = means(rows), []
+    for name, theirs in PRINTED.items():
+        entries = []
+        for tau, printed in zip(THRESHOLDS, theirs, strict=True):
+            ours = [found[panel(reading, tau), name].mean for reading in settings.readings]
+            entries.append(" | ".join(f"{value:.2f}" for value in (*ours, printed)))
+        lines.append((name, *entries))
+    caption = (
+        f"Average lenient regret: {' | '.join((*settings.readings, 'as printed'))}, the latter of "
+        f"another f. Mean of {settings.trials} runs."
+    )
+    headings = ("objective", *(f"tau = {tau:g}" for tau in THRESHOLDS))
+    return Table(caption, headings, tuple(lines))
+
+
+def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
+    """The same order as in the paper: ours is judged, and both are given.
+
+    ``in_the_paper`` is 1 where the printed numbers have this order.
+    """
+    found, every = means(rows), []
+    for name, (_, tau) in settings.panels.items():
+        ours = {method: found[name, method].mean for method in PRINTED}
+        theirs = {m: printed[THRESHOLDS.index(tau)] for m, printed in PRINTED.items()}
+        both = {
+            **{f"{method}, ours": value for method, value in ours.items()},
+            **{f"{method}, paper": value for method, value in theirs.items()},
+            "largest_standard_error": max(found[name, method].error for method in PRINTED),
+        }
+        start = f"{name[0].upper()}{name[1:]}"
+        for sentence, holds in ORDERS:
+            numbers = {"in_the_paper": float(holds(theirs)), **both}
+            every.append(Claim(f"{start}: {sentence}.", holds(ours), numbers))
+    return tuple(every)
+
+
+def _least(of: dict[str, float]) -> bool:
+    return all(of[RS_2] <= value for value in of.values())
+
+
+def _least_but_for_one(of: dict[str, float]) -> bool:
+    return of[RS_2] <= of[RS_1] and sum(value < of[RS_2] for value in of.values()) <= 1
+
+
+ORDERS: tuple[tuple[str, Callable[[dict[str, float]], bool]], ...] = (
+    ("RS-2 has the least lenient regret of all", _least),
+    (
+        "RS-2 has the least lenient regret, RO with the right one of five radii left aside",
+        _least_but_for_one,
+    ),
+    ("RS-2 has no more lenient regret than RS-1", lambda of: of[RS_2] <= of[RS_1]),
+)
+
+
+def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+    """A panel for each reading, the paper's last."""
+    from matplotlib.figure import Figure as Picture
+
+    found, styles = means(rows), looks(tuple(PRINTED))
+    columns = len(settings.readings) + 1
+    picture = Picture(figsize=(3.6 * columns, 3.9), layout="constrained")
+    panels = picture.subplots(1, columns, sharex=True, sharey=True)
+    for name, theirs in PRINTED.items():
+        colour, line, marker = styles[name]
+        for axes, reading in zip(panels, settings.readings, strict=False):
+            ours = [found[panel(reading, tau), name].mean for tau in THRESHOLDS]
+            axes.plot(THRESHOLDS, ours, line, marker=marker, ms=4, color=colour, label=name)
+        panels[-1].plot(THRESHOLDS, theirs, line, marker=marker, ms=4, color=colour)
+    for axes, title in zip(panels, (*settings.readings, "as printed, of another f"), strict=True):
+        axes.set_title(title, fontsize=10)
+        axes.set_xlabel("tau")
+        axes.set_yscale("symlog", linthresh=0.1)
+        axes.grid(alpha=0.3, lw=0.5)
+    panels[0].set_ylabel("average lenient regret")
+    panels[0].set_ylim(bottom=0.0)
+    handles, labels = panels[0].get_legend_handles_labels()
+    picture.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    return picture
+
+
+TABLE_2 = Figure(
+    "inputs/table-2",
+    "Average lenient regret under random moves, beside the paper's",
+    Settings(),
+    cells,
+    run,
+    plot,
+    table,
+    claims,
+)

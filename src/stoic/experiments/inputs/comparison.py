@@ -1,0 +1,358 @@
+"""Figures 3, 4 and 6 to 10 of [Saday2025]_: AdveRS and StableOpt while inputs are moved.
+
+What is claimed
+---------------
+*Linear* and *flat* are judged by the share of a mean curve's regret that falls in the second half
+of the rounds: at least 0.4, and at most 0.1. One half is a straight line; no regret at all is flat.
+*Less* is the mean at the end, on the same trials. Figures 3, 4, 6 and 9 are of lenient regret,
+figures 7, 8 and 10 of robust satisficing regret, figure 6 has both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from stoic.data import Array
+from stoic.experiments.corruption.growth import FLAT, LINEAR, share
+from stoic.experiments.figure import Claim, Figure, Table
+from stoic.experiments.inputs.algorithms import (
+    ADVERS_1,
+    ADVERS_2,
+    ADVERS_G,
+    ALGORITHMS,
+    STABLE,
+    STABLE_03,
+    STABLE_3,
+    STABLE_4,
+    STABLE_HALF,
+    STABLE_THIRD,
+    Algorithm,
+)
+from stoic.experiments.inputs.trials import Groups, Row, Settings, Trials, cells, grouped, run
+from stoic.experiments.inputs.worlds import GAUSSIAN, INSULIN, MISSPECIFIED, PENDULUM
+from stoic.experiments.regret import Estimate, compared, curve
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+Kind = Literal["lenient", "robust satisficing"]
+LENIENT: Kind = "lenient"
+SATISFICING: Kind = "robust satisficing"
+
+
+def curves(trials: Trials, kind: Kind) -> Array:
+    """Cumulative regret of one kind, shape (trials, n)."""
+    return trials.lenient if kind == LENIENT else trials.satisficing
+
+
+def growth(trials: Trials, kind: Kind) -> dict[str, float]:
+    """The numbers behind *linear* and *flat*."""
+    cumulative = curves(trials, kind)
+    final = Estimate.of(cumulative[:, -1])
+    fraction = float(share(cumulative.mean(axis=0), trials))
+    return {
+        "share_in_second_half": 0.0 if math.isnan(fraction) else fraction,
+        "mean": final.mean,
+        "standard_error": final.error,
+        "rounds_below_the_threshold": float(trials.below.mean()),
+        "trials": float(len(cumulative)),
+    }
+
+
+def grows(groups: Groups, panel: str, algorithm: Algorithm, kind: Kind, linear: bool) -> Claim:
+    """One mean curve is linear, or flat."""
+    numbers = growth(groups[panel, algorithm.name], kind)
+    fraction = numbers["share_in_second_half"]
+    what = (
+        f"grows linearly (at least {LINEAR:g} of it in the second half)"
+        if linear
+        else f"flattens (at most {FLAT:g} of it in the second half)"
+    )
+    return Claim(
+        f"{start(panel)}: the {kind} regret of {algorithm.name} {what}.",
+        fraction >= LINEAR if linear else fraction <= FLAT,
+        numbers,
+    )
+
+
+def all_grow(groups: Groups, panel: str, names: Sequence[str], kind: Kind) -> Claim:
+    """Every mean curve is linear."""
+    shares = {name: growth(groups[panel, name], kind)["share_in_second_half"] for name in names}
+    return Claim(
+        f"{start(panel)}: the {kind} regret of every method grows linearly (at least {LINEAR:g} of "
+        "it in the second half).",
+        min(shares.values()) >= LINEAR,
+        {f"share_in_second_half_of_{name}": value for name, value in shares.items()},
+    )
+
+
+def less(groups: Groups, panel: str, ours: Algorithm, theirs: Algorithm, kind: Kind) -> Claim:
+    """One mean below another at the end, on the same trials."""
+    mine, other = (curves(groups[panel, a.name], kind)[:, -1] for a in (ours, theirs))
+    numbers = compared(mine, other)
+    return Claim(
+        f"{start(panel)}: {ours.name} ends with less {kind} regret than {theirs.name}.",
+        numbers["paired_difference"] < 0.0,
+        numbers,
+    )
+
+
+def least(groups: Groups, panel: str, ours: Algorithm, names: Sequence[str], kind: Kind) -> Claim:
+    """One mean below all others at the end."""
+    ends = {name: float(curves(groups[panel, name], kind)[:, -1].mean()) for name in names}
+    return Claim(
+        f"{start(panel)}: {ours.name} ends with the least {kind} regret of all.",
+        all(ends[ours.name] < end for name, end in ends.items() if name != ours.name),
+        {f"mean_of_{name}": end for name, end in ends.items()},
+    )
+
+
+def start(panel: str) -> str:
+    """How a claim about a panel begins."""
+    return f"{panel[0].upper()}{panel[1:]}"
+
+
+def attainable(groups: Groups, panel: str, wrong: Sequence[Algorithm], kind: Kind) -> list[Claim]:
+    """What is said where f can be kept above tau: figures 3 (a), 6 and 9."""
+    return [
+        grows(groups, panel, ADVERS_2, kind, linear=False),
+        *(grows(groups, panel, one, kind, linear=True) for one in wrong),
+        *(less(groups, panel, ADVERS_1, one, kind) for one in wrong),
+    ]
+
+
+def figure_3(settings: Settings, groups: Groups) -> list[Claim]:
+    """Lenient regret of the polynomial: tau in reach, then out of reach."""
+    (first, second), found = settings.radii, []
+    for panel, (_, radius) in settings.panels.items():
+        if radius == first:
+            found += attainable(groups, panel, (STABLE_4, STABLE_HALF), LENIENT)
+        if radius == second:
+            found += [
+                all_grow(groups, panel, settings.methods, LENIENT),
+                least(groups, panel, ADVERS_G, settings.methods, LENIENT),
+            ]
+    return found
+
+
+def figure_4(settings: Settings, groups: Groups) -> list[Claim]:
+    """Lenient regret of insulin."""
+    found = []
+    for panel in settings.panels:
+        found += [
+            all_grow(groups, panel, settings.methods, LENIENT),
+            *(
+                less(groups, panel, ours, wrong, LENIENT)
+                for ours in (ADVERS_1, ADVERS_2)
+                for wrong in (STABLE_3, STABLE_THIRD)
+            ),
+            least(groups, panel, STABLE, settings.methods, LENIENT),
+        ]
+    return found
+
+
+def figure_6(settings: Settings, groups: Groups) -> list[Claim]:
+    """Both regrets of the pendulum."""
+    found = []
+    for panel in settings.panels:
+        found += [
+            grows(groups, panel, ADVERS_2, LENIENT, linear=False),
+            less(groups, panel, ADVERS_2, STABLE, LENIENT),
+            grows(groups, panel, ADVERS_1, LENIENT, linear=True),
+            *(less(groups, panel, ADVERS_1, one, LENIENT) for one in (STABLE_3, STABLE_03)),
+            *satisficing(groups, panel, (ADVERS_1, ADVERS_2)),
+        ]
+    return found
+
+
+def figure_7_or_8(settings: Settings, groups: Groups) -> list[Claim]:
+    """Robust satisficing regret: all AdveRS flatten."""
+    robust = [ALGORITHMS[name] for name in settings.methods if name.startswith("AdveRS")]
+    return [claim for panel in settings.panels for claim in satisficing(groups, panel, robust)]
+
+
+def figure_9(settings: Settings, groups: Groups) -> list[Claim]:
+    """Lenient regret with a kernel that does not suit f."""
+    found = []
+    for panel in settings.panels:
+        found.append(grows(groups, panel, ADVERS_2, LENIENT, linear=False))
+        found += [less(groups, panel, ADVERS_1, o, LENIENT) for o in (STABLE_4, STABLE_HALF)]
+    return found
+
+
+def figure_10(settings: Settings, groups: Groups) -> list[Claim]:
+    """The robust satisficing regret of the same: StableOpt with a wrong radius *can* be linear."""
+    numbers = {
+        f"share_in_second_half_of_{wrong.name}, {panel}": growth(
+            groups[panel, wrong.name], SATISFICING
+        )["share_in_second_half"]
+        for panel in settings.panels
+        for wrong in (STABLE_4, STABLE_HALF)
+    }
+    can = Claim(
+        "Somewhere StableOpt with a wrong radius has linear robust satisficing regret (at least "
+        f"{LINEAR:g} of it in the second half).",
+        max(numbers.values()) >= LINEAR,
+        numbers,
+    )
+    return [*figure_7_or_8(settings, groups), can]
+
+
+def satisficing(groups: Groups, panel: str, robust: Sequence[Algorithm]) -> list[Claim]:
+    """All of these flatten in robust satisficing regret."""
+    return [grows(groups, panel, one, SATISFICING, linear=False) for one in robust]
+
+
+def plot(
+    settings: Settings, rows: Sequence[Row], kinds: Sequence[Kind]
+) -> matplotlib.figure.Figure:
+    """A panel per attack and radius: mean cumulative regret, with half a standard deviation."""
+    from matplotlib.figure import Figure as Picture
+
+    groups = grouped(rows)
+    shown = [(kind, radius) for kind in kinds for radius in settings.radii]
+    lines, columns = len(shown), len(settings.attacks)
+    picture = Picture(
+        figsize=(3.1 * columns + 1.2 + 1.6 * (columns == 1), 2.5 * lines + 1.2),
+        layout="constrained",
+    )
+    panels = picture.subplots(lines, columns, sharex=True, squeeze=False)
+    names = {key: name for name, key in settings.panels.items()}
+    for (kind, radius), line in zip(shown, panels, strict=True):
+        for attack, axes in zip(settings.attacks, line, strict=True):
+            panel = names[attack, radius]
+            for name in settings.methods:
+                trials = groups[panel, name]
+                values = curves(trials, kind)
+                curve(axes, trials.rounds, values, ALGORITHMS[name], band="half")
+            axes.set_title(panel, fontsize=9)
+            axes.set_xlim(0, settings.rounds)
+            axes.set_ylim(bottom=0.0)
+            axes.grid(alpha=0.3, lw=0.5)
+        line[0].set_ylabel(f"{kind} regret\n(units of f)")
+    for axes in panels[-1]:
+        axes.set_xlabel("round t")
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    picture.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    picture.suptitle(
+        f"{start(settings.world)}, tau = {settings.threshold:g}: mean of {settings.trials} runs, "
+        "band: sd / 2",
+        fontsize=10,
+    )
+    return picture
+
+
+def table(settings: Settings, rows: Sequence[Row]) -> Table:
+    """What each method ended with in each panel."""
+    return summary(rows, settings.trials, settings.rounds)
+
+
+def summary(rows: Sequence[Row], runs: int, rounds: int) -> Table:
+    """Both regrets of each method in each panel."""
+    lines = []
+    for (panel, name), trials in grouped(rows).items():
+        numbers = {kind: growth(trials, kind) for kind in (LENIENT, SATISFICING)}
+        regrets = []
+        for kind, one in numbers.items():
+            final = curves(trials, kind)[:, -1]
+            deviation = f" ± {final.std(ddof=1) / 2.0:.3g}" if len(final) > 1 else ""
+            regrets += [f"{one['mean']:.4g}{deviation}", f"{one['share_in_second_half']:.2f}"]
+        below = f"{100.0 * np.mean(trials.below):.0f} %"
+        lines.append((panel, name, *regrets, below))
+    caption = (
+        f"Mean over {runs} runs ± sd / 2 at T = {rounds}, in units of f. Share:"
+        " of the mean curve, in the second half of the rounds. Below: rounds with f < tau."
+    )
+    headings = (
+        "moves", "method", "lenient regret", "share", "satisficing regret", "share", "below",
+    )  # fmt: skip
+    return Table(caption, headings, tuple(lines))
+
+
+def figure(
+    number: int,
+    title: str,
+    settings: Settings,
+    kinds: Sequence[Kind],
+    judge: Callable[[Settings, Groups], list[Claim]],
+) -> Figure[Settings, Row]:
+    """The figure of this number."""
+
+    def picture(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+        return plot(settings, rows, kinds)
+
+    def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
+        return tuple(judge(settings, grouped(rows)))
+
+    return Figure(f"inputs/figure-{number}", title, settings, cells, run, picture, table, claims)
+
+
+def names(*algorithms: Algorithm) -> tuple[str, ...]:
+    """As in settings."""
+    return tuple(algorithm.name for algorithm in algorithms)
+
+
+_ADVERS = (ADVERS_1, ADVERS_2, ADVERS_G)
+_SYNTHETIC = Settings(methods=names(*_ADVERS, STABLE, STABLE_4, STABLE_HALF))
+_INSULIN = Settings(
+    INSULIN,
+    radii=(32.0,),
+    attacks=(GAUSSIAN,),
+    methods=names(*_ADVERS[:2], STABLE, STABLE_3, STABLE_THIRD),
+)
+_PENDULUM = Settings(
+    PENDULUM,
+    0.0,
+    (2.0,),
+    methods=names(*_ADVERS[:2], STABLE, STABLE_3, STABLE_03),
+    rounds=250,
+    side=8,
+)
+_MISSPECIFIED = replace(_SYNTHETIC, world=MISSPECIFIED)
+
+FIGURES = (
+    figure(
+        3,
+        "Lenient regret on the polynomial, with tau in reach of the moves and out of it",
+        replace(_SYNTHETIC, radii=(0.5, 1.5)),
+        (LENIENT,),
+        figure_3,
+    ),
+    figure(4, "Lenient regret of doses of insulin", _INSULIN, (LENIENT,), figure_4),
+    figure(
+        6,
+        "Lenient and robust satisficing regret of controllers of a pendulum",
+        _PENDULUM,
+        (LENIENT, SATISFICING),
+        figure_6,
+    ),
+    figure(
+        7,
+        "Robust satisficing regret on the polynomial, with tau in reach",
+        _SYNTHETIC,
+        (SATISFICING,),
+        figure_7_or_8,
+    ),
+    figure(
+        8, "Robust satisficing regret of doses of insulin", _INSULIN, (SATISFICING,), figure_7_or_8
+    ),
+    figure(
+        9,
+        "Lenient regret on the polynomial with a kernel that does not suit it",
+        _MISSPECIFIED,
+        (LENIENT,),
+        figure_9,
+    ),
+    figure(
+        10,
+        "Robust satisficing regret on the polynomial with a kernel that does not suit it",
+        _MISSPECIFIED,
+        (SATISFICING,),
+        figure_10,
+    ),
+)

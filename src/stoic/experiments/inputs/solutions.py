@@ -1,0 +1,392 @@
+"""Figures 2 and 5 of [Saday2025]_: what is best where f is known.
+
+The polynomial is that of [Bogunovic2018]_, not the paper's modification of it, on a grid of
+100 x 100; tau is -10. RO has the radii eps / 2, eps and 4 eps for eps = 0.5, as StableOpt in
+figure 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments.inputs.worlds import polynomial_on
+from stoic.experiments.methods import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
+from stoic.satisficing import (
+    critical_radius,
+    fragility,
+    guaranteed,
+    highest_worst,
+    least_fragile,
+    most_robust,
+    worst_value,
+)
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+RS_1, RS_2, RS_G = "RS-1", "RS-2", "RS-G, p = 2"
+
+
+def robust(radius: float) -> str:
+    """The name of RO with this radius."""
+    return f"RO, r = {radius:.2f}"
+
+
+def radius_of(name: str) -> float:
+    """The radius in such a name."""
+    return float(name.rpartition(" ")[2])
+
+
+@cache
+def solution(name: str, threshold: float, side: int) -> int:
+    """The row of the grid that an objective chooses, knowing f."""
+    problem = polynomial_on(side)
+    f, points = problem.values, problem.domain.points
+    if name == RS_2:
+        return most_robust(f, threshold, points).row
+    if name in (RS_1, RS_G):
+        return least_fragile(f, threshold, points, p=1.0 if name == RS_1 else 2.0).row
+    return highest_worst(f, radius_of(name), points).row
+
+
+LOOKS = {
+    RS_1: (BLUE, "-", "o"),
+    RS_2: (VERMILION, "-", "D"),
+    RS_G: (PURPLE, "-", "s"),
+}
+ROBUST_LOOKS = ((ORANGE, "--", "v"), (BLACK, "-", "^"), (GREY, "--", "<"), (GREEN, "-.", ">"),
+                (SKY, ":", "P"))  # fmt: skip
+
+
+def looks(names: Sequence[str]) -> dict[str, tuple[str, str, str]]:
+    """Colour, line and marker of each objective."""
+    others = (name for name in names if name not in LOOKS)
+    return {**LOOKS, **dict(zip(others, ROBUST_LOOKS, strict=False))}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Which objectives.
+
+    Attributes
+    ----------
+    threshold:
+        tau, in units of f.
+    radius:
+        eps, the true radius.
+    radii:
+        Of RO: less, the same, and more.
+    side:
+        Points of the grid in each coordinate.
+    largest:
+        The largest move that is looked at.
+    """
+
+    threshold: float = -10.0
+    radius: float = 0.5
+    radii: tuple[float, ...] = (0.25, 0.5, 2.0)
+    side: int = 100
+    largest: float = 2.0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the objectives."""
+        return (RS_1, RS_2, RS_G, *(robust(radius) for radius in self.radii))
+
+
+class Solution(NamedTuple):
+    """What one objective chooses: a row of the CSV file of figure 2.
+
+    Attributes
+    ----------
+    panel, method, seed:
+        As in every figure; nothing is random.
+    x1, x2, value:
+        The point and f there.
+    worst:
+        The least f within eps of it.
+    fragility, critical_radius:
+        Its own.
+    """
+
+    panel: str
+    method: str
+    seed: int
+    x1: float
+    x2: float
+    value: float
+    worst: float
+    fragility: float
+    critical_radius: float
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """Every objective."""
+    return [Cell("polynomial", name, 0) for name in settings.names]
+
+
+def run(settings: Settings, cell: Cell) -> list[Solution]:
+    """What one objective chooses."""
+    problem = polynomial_on(settings.side)
+    f, points, tau = problem.values, problem.domain.points, settings.threshold
+    row = np.array([solution(cell.method, tau, settings.side)])
+    x1, x2 = points[row[0]].tolist()
+    return [
+        Solution(
+            *cell,
+            x1=x1,
+            x2=x2,
+            value=float(f[row[0]]),
+            worst=float(worst_value(f, settings.radius, points, rows=row)[0]),
+            fragility=float(fragility(f, tau, points, rows=row)[0]),
+            critical_radius=float(critical_radius(f, tau, points, rows=row)[0]),
+        )
+    ]
+
+
+def plot(settings: Settings, rows: Sequence[Solution]) -> matplotlib.figure.Figure:
+    """A map of f with the threshold as a line, the solutions, and what surrounds them."""
+    from matplotlib.figure import Figure as Picture
+    from matplotlib.patches import Circle
+
+    problem = polynomial_on(settings.side)
+    points, f = problem.domain.points, problem.values.reshape(settings.side, settings.side)
+    x1, x2 = np.unique(points[:, 0]), np.unique(points[:, 1])
+    picture = Picture(figsize=(7.4, 5.6), layout="constrained")
+    axes = picture.add_subplot()
+    colours = axes.contourf(x1, x2, f.T, levels=30, cmap="cividis")
+    line = axes.contour(
+        x1, x2, f.T, [settings.threshold], colors="white", linewidths=1.8, linestyles="solid"
+    )
+    axes.clabel(line, fmt=f"tau = {settings.threshold:g}", fontsize=8)
+    styles = looks(settings.names)
+    for row in rows:
+        colour, style, marker = styles[row.method]
+        axes.plot(row.x1, row.x2, marker, color=colour, mec="white", ms=9, ls="", label=row.method)
+        own = {RS_2: row.critical_radius, robust(settings.radius): settings.radius}
+        if row.method in own:
+            ring = Circle((row.x1, row.x2), own[row.method], fill=False, color=colour, ls=style)
+            axes.add_patch(ring)
+    axes.set_aspect("equal")
+    axes.set_xlabel("x1")
+    axes.set_ylabel("x2")
+    axes.set_title("Rings: the critical radius of RS-2, and the radius of RO = eps", fontsize=9)
+    picture.colorbar(colours, ax=axes, label="f", shrink=0.8)
+    picture.legend(loc="outside right upper", frameon=False, fontsize=8)
+    return picture
+
+
+def table(settings: Settings, rows: Sequence[Solution]) -> Table:
+    """The solutions."""
+    lines = tuple(
+        (
+            row.method,
+            f"({row.x1:.3f}, {row.x2:.3f})",
+            f"{row.value:.2f}",
+            f"{row.worst:.2f}",
+            f"{row.fragility:.2f}",
+            f"{row.critical_radius:.3f}",
+        )
+        for row in rows
+    )
+    worst = f"worst f within {settings.radius:g}"
+    headings = ("objective", "point", "f", worst, "fragility", "critical radius")
+    return Table(f"tau = {settings.threshold:g}.", headings, lines)
+
+
+def claims(settings: Settings, rows: Sequence[Solution]) -> tuple[Claim, ...]:
+    """What the paper says of the three radii of RO, and that tau is in reach."""
+    by_name = {row.method: row for row in rows}
+    tau, eps = settings.threshold, settings.radius
+    small, right, large = (robust(radius) for radius in settings.radii)
+    return (
+        Claim(
+            f"Moves of {eps:g} are less than the largest critical radius, moves of {3 * eps:g} are "
+            "not: tau is in reach of the first and out of reach of the second.",
+            eps < by_name[RS_2].critical_radius < 3.0 * eps,
+            {"largest_critical_radius": by_name[RS_2].critical_radius},
+        ),
+        Claim(
+            f"{small} risks too much: f falls below tau within {eps:g}.",
+            by_name[small].worst < tau,
+            numbers(by_name[small]),
+        ),
+        Claim(
+            f"{large} is too careful: f is below tau even where it is not moved.",
+            by_name[large].value < tau,
+            numbers(by_name[large]),
+        ),
+        *(
+            Claim(
+                f"{name} keeps f above tau within {eps:g}.",
+                by_name[name].worst >= tau,
+                numbers(by_name[name]),
+            )
+            for name in (right, RS_2)
+        ),
+    )
+
+
+def numbers(row: Solution) -> dict[str, float]:
+    """Of one solution."""
+    return {
+        "value": row.value,
+        "worst_within_eps": row.worst,
+        "fragility": row.fragility,
+        "critical_radius": row.critical_radius,
+    }
+
+
+class Guaranteed(NamedTuple):
+    """What is left of f after a move of some size: a row of the CSV file of figure 5.
+
+    Attributes
+    ----------
+    panel, method, seed:
+        As in every figure; nothing is random.
+    size:
+        eps.
+    worst:
+        The least f within eps of the solution.
+    area:
+        The integral of (tau - worst)^+ from 0 to eps.
+    """
+
+    panel: str
+    method: str
+    seed: int
+    size: float
+    worst: float
+    area: float
+
+
+def run_sizes(settings: Settings, cell: Cell) -> list[Guaranteed]:
+    """One objective under moves of every size, in steps of a hundredth."""
+    problem = polynomial_on(settings.side)
+    row = solution(cell.method, settings.threshold, settings.side)
+    at, left = guaranteed(problem.values, problem.domain.points, row)
+    sizes = np.linspace(0.0, settings.largest, round(100 * settings.largest) + 1)
+    worst = left[np.searchsorted(at, sizes * (1.0 + 1e-9), side="right") - 1]
+    short = np.maximum(settings.threshold - worst, 0.0)
+    # A staircase, of which the step to the left of each size counts.
+    area = np.r_[0.0, np.cumsum(short[1:] * np.diff(sizes))]
+    return [
+        Guaranteed(*cell, size, value, lost)
+        for size, value, lost in zip(sizes.tolist(), worst.tolist(), area.tolist(), strict=True)
+    ]
+
+
+def plot_sizes(settings: Settings, rows: Sequence[Guaranteed]) -> matplotlib.figure.Figure:
+    """Worst values, and the areas below tau."""
+    from matplotlib.figure import Figure as Picture
+
+    picture = Picture(figsize=(8.6, 3.9), layout="constrained")
+    left, right = picture.subplots(1, 2, sharex=True)
+    styles = looks(settings.names)
+    for name, own in _by_method(rows).items():
+        colour, line, _ = styles[name]
+        sizes = [row.size for row in own]
+        for axes, values in ((left, [r.worst for r in own]), (right, [r.area for r in own])):
+            axes.plot(sizes, values, line, color=colour, lw=1.6, label=name)
+    left.axhline(settings.threshold, color="0.5", lw=0.8, ls=":")
+    left.annotate(
+        "tau", (settings.largest, settings.threshold), fontsize=8, va="bottom", ha="right"
+    )
+    left.set_ylabel("worst f within eps")
+    right.set_ylabel("area below tau up to eps")
+    right.set_ylim(bottom=0.0)
+    for axes in (left, right):
+        axes.set_xlabel("size of the move, eps")
+        axes.set_xlim(0.0, settings.largest)
+        axes.grid(alpha=0.3, lw=0.5)
+    handles, labels = left.get_legend_handles_labels()
+    picture.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    return picture
+
+
+def _by_method(rows: Sequence[Guaranteed]) -> dict[str, list[Guaranteed]]:
+    collected: dict[str, list[Guaranteed]] = {}
+    for row in rows:
+        collected.setdefault(row.method, []).append(row)
+    return collected
+
+
+def kept(settings: Settings, own: Sequence[Guaranteed]) -> float:
+    """The largest size of the sweep up to which f stays at tau or above; nan if it never does."""
+    fine = [row.size for row in own if row.worst >= settings.threshold]
+    return max(fine, default=math.nan)
+
+
+def table_sizes(settings: Settings, rows: Sequence[Guaranteed]) -> Table:
+    """Sizes and areas."""
+    half = settings.largest / 2.0
+    lines = []
+    for name, own in _by_method(rows).items():
+        middle = min(own, key=lambda row: abs(row.size - half))
+        size = kept(settings, own)
+        reach = "never" if math.isnan(size) else f"{size:.2f}"
+        lines.append((name, reach, f"{middle.area:.2f}", f"{own[-1].area:.2f}"))
+    headings = (
+        "objective", "f >= tau up to", f"area up to {half:g}", f"area up to {settings.largest:g}",
+    )  # fmt: skip
+    return Table(f"tau = {settings.threshold:g}.", headings, tuple(lines))
+
+
+def claims_sizes(settings: Settings, rows: Sequence[Guaranteed]) -> tuple[Claim, ...]:
+    """RS against RO, and RS-1 against RS-2."""
+    by_name = _by_method(rows)
+    area = {name: own[-1].area for name, own in by_name.items()}
+    size = {name: kept(settings, own) for name, own in by_name.items()}
+    others = [robust(radius) for radius in settings.radii]
+    farther = [value for name, value in size.items() if name != RS_2 and not math.isnan(value)]
+    return (
+        *(
+            Claim(
+                f"The area of {ours} up to {settings.largest:g} is less than that of {theirs}.",
+                area[ours] < area[theirs],
+                {"area": area[ours], "reference_area": area[theirs]},
+            )
+            for ours in (RS_1, RS_2)
+            for theirs in others
+        ),
+        Claim(
+            "RS-2 reaches tau under larger moves than any other.",
+            size[RS_2] > max(farther),
+            {f"largest_move_of_{name}": value for name, value in size.items()},
+        ),
+        Claim(
+            f"The area of RS-1 up to {settings.largest:g} is less than that of RS-2: it loses less "
+            "where tau cannot be reached.",
+            area[RS_1] < area[RS_2],
+            {"area": area[RS_1], "reference_area": area[RS_2]},
+        ),
+    )
+
+
+FIGURE_2 = Figure(
+    "inputs/figure-2",
+    "Where robust satisficing and robust optimization settle on the polynomial",
+    Settings(),
+    cells,
+    run,
+    plot,
+    table,
+    claims,
+)
+FIGURE_5 = Figure(
+    "inputs/figure-5",
+    "What is left of f after the worst move of each size",
+    Settings(),
+    cells,
+    run_sizes,
+    plot_sizes,
+    table_sizes,
+    claims_sizes,
+)

@@ -1,0 +1,259 @@
+"""The runs that figures 3, 4 and 6 to 10 of [Saday2025]_ are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from stoic.adversaries import Gaussian
+from stoic.data import Array, Integers
+from stoic.environment import Environment
+from stoic.experiments.figure import Cell
+from stoic.experiments.inputs.algorithms import ADVERS_1, ADVERS_2, ALGORITHMS
+from stoic.experiments.inputs.worlds import (
+    GAUSSIAN,
+    INSULIN,
+    LCB,
+    MEAL,
+    POLYNOMIAL,
+    RANDOM,
+    TABLE,
+    WORST,
+    perturbation,
+    world,
+)
+from stoic.experiments.regret import marks
+from stoic.learner import Learner
+from stoic.satisficing import lenient_regret, satisficing_regret
+from stoic.simulate import run as simulate
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The experiments of section 5 and appendix E. Trial k has noise, moves and learner of seed k.
+
+    All widths are 2. The paper does not say how fine the grid of the polynomial is, nor T but for
+    the pendulum.
+
+    Attributes
+    ----------
+    world:
+        The name of what is played on.
+    threshold:
+        tau, in units of f.
+    radii:
+        eps, the true radius, known to StableOpt alone; of Gaussian moves the standard deviation.
+    attacks:
+        Who moves inputs; a panel each, for every radius.
+    methods:
+        Names.
+    trials:
+        Independent runs; trial numbers start at ``seed``.
+    rounds:
+        T.
+    seed:
+        The number of the first trial.
+    side:
+        Points of the grid in each coordinate, where there is a grid.
+    data:
+        Where the table of insulin is; a directory stands for the file in it that has the usual
+        name. None for the simulator.
+    """
+
+    world: str = POLYNOMIAL
+    threshold: float = -10.0
+    radii: tuple[float, ...] = (0.5,)
+    attacks: tuple[str, ...] = (RANDOM, LCB, WORST)
+    methods: tuple[str, ...] = (ADVERS_1.name, ADVERS_2.name)
+    trials: int = 100
+    rounds: int = 100
+    seed: int = 0
+    side: int = 30
+    data: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.data is not None and (self.world != INSULIN or self.data.is_dir()):
+            path = self.data / TABLE if self.world == INSULIN else None
+            object.__setattr__(self, "data", path)
+
+    @property
+    def panels(self) -> dict[str, tuple[str, float]]:
+        """Attack and radius of each panel, by its name."""
+        return {
+            f"{attack}, eps = {radius:g}": (attack, radius)
+            for radius in self.radii
+            for attack in self.attacks
+        }
+
+
+class Row(NamedTuple):
+    """What is known after some round of one run: a row of the CSV file.
+
+    Attributes
+    ----------
+    panel, method, seed:
+        Which run: who moves inputs how far, the method and the trial.
+    round:
+        From 1.
+    lenient_regret:
+        Sum of (tau - f(x))^+ at the executed points, noiseless.
+    satisficing_regret:
+        Sum of (tau - kappa_tau eps_t - f(x))^+.
+    below:
+        How often f(x) was below tau.
+    """
+
+    panel: str
+    method: str
+    seed: int
+    round: int
+    lenient_regret: float
+    satisficing_regret: float
+    below: int
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """Every method on every trial in every panel.
+
+    Raises
+    ------
+    ValueError
+        If the table of insulin is missing, or is not such a table.
+    """
+    world(settings.world, settings.side, settings.data)
+    return [
+        Cell(panel, name, settings.seed + trial)
+        for panel in settings.panels
+        for name in settings.methods
+        for trial in range(settings.trials)
+    ]
+
+
+def run(settings: Settings, cell: Cell) -> list[Row]:
+    """One method on one trial."""
+    attack, radius = settings.panels[cell.panel]
+    where = (settings.world, settings.side, settings.data)
+    curves = played(
+        where, settings.threshold, radius, attack, cell.method, cell.seed, settings.rounds
+    )
+    return [
+        Row(
+            *cell,
+            mark,
+            float(curves.lenient[mark - 1]),
+            float(curves.satisficing[mark - 1]),
+            int(curves.below[mark - 1]),
+        )
+        for mark in marks(settings.rounds)
+    ]
+
+
+class Curves(NamedTuple):
+    """Running sums of one run, all (T,): both regrets, and how often f was below tau."""
+
+    lenient: Array
+    satisficing: Array
+    below: Integers
+
+
+@cache
+def played(
+    where: tuple[str, int, Path | None],
+    threshold: float,
+    radius: float,
+    attack: str,
+    method: str,
+    seed: int,
+    rounds: int,
+) -> Curves:
+    """One run. Two figures show the same runs: a process that makes both plays them once."""
+    here = world(*where)
+    move = perturbation(attack, radius, here.distance)
+    environment = Environment(here.problem, Gaussian(here.noise_sd), seed=seed, perturbation=move)
+    learner = ALGORITHMS[method].build(here, threshold, radius, seed)
+    if here.contexts:
+        # A stream of its own, so that all methods meet the same contexts.
+        announced = np.random.default_rng([seed, 1]).choice(here.contexts, size=rounds)
+        chosen, executed = with_contexts(learner, environment, announced)
+        kappa = np.array([kappa_of(where, threshold, c) for c in announced.tolist()])
+    else:
+        trace = simulate(learner, environment, rounds)
+        chosen, executed = trace.chosen, trace.executed
+        kappa = np.full(rounds, kappa_of(where, threshold))
+    value = here.problem.value(executed)
+    moved = np.full(rounds, radius)
+    if attack == GAUSSIAN:  # no ball: what it was moved by
+        pairs = zip(chosen, executed, strict=True)
+        moved = np.array([here.distance(x[None], z[None])[0, 0] for x, z in pairs])
+    return Curves(
+        lenient_regret(value, threshold),
+        satisficing_regret(value, threshold, 1.0, np.maximum(kappa, 0.0) * moved),
+        np.cumsum(value < threshold),
+    )
+
+
+@cache
+def kappa_of(
+    where: tuple[str, int, Path | None], threshold: float, context: float | None = None
+) -> float:
+    """The least fragility of any point, or of any with this context."""
+    return world(*where).fragility(threshold, context)
+
+
+def with_contexts(
+    learner: Learner, environment: Environment, announced: Array
+) -> tuple[Array, Array]:
+    """A round for each announced context: what was chosen and what was executed, both (T, d)."""
+    chosen, executed = np.empty((2, len(announced), environment.problem.domain.dim))
+    for t, context in enumerate(announced.tolist()):
+        choice = learner.ask(context={MEAL: context})
+        outcome = environment.step(choice.x, learner.active, learner.band)
+        learner.tell(outcome.x, outcome.observed, choice=choice)
+        chosen[t], executed[t] = choice.x, outcome.x
+    return chosen, executed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trials:
+    """All runs of one method in one panel.
+
+    Attributes
+    ----------
+    rounds:
+        The rounds that were kept, shape (n,).
+    lenient, satisficing:
+        Cumulative regrets after these rounds, both (trials, n).
+    below:
+        Share of the rounds in which f was below tau, shape (trials,).
+    """
+
+    rounds: Integers
+    lenient: Array
+    satisficing: Array
+    below: Array
+
+
+# By panel and method.
+Groups = dict[tuple[str, str], Trials]
+
+
+def grouped(rows: Sequence[Row]) -> Groups:
+    """The trials of each (panel, method), in the order of the rows."""
+    collected: dict[tuple[str, str], dict[int, list[Row]]] = {}
+    for row in rows:
+        collected.setdefault((row.panel, row.method), {}).setdefault(row.seed, []).append(row)
+    return {key: _trials(list(runs.values())) for key, runs in collected.items()}
+
+
+def _trials(runs: list[list[Row]]) -> Trials:
+    return Trials(
+        np.array([row.round for row in runs[0]]),
+        np.array([[row.lenient_regret for row in one] for one in runs]),
+        np.array([[row.satisficing_regret for row in one] for one in runs]),
+        np.array([one[-1].below / one[-1].round for one in runs]),
+    )
