@@ -1,0 +1,6 @@
+"""The command line: parse, call, print. Everything heavy is imported inside its command."""
+
+from stoic.cli import tuning, looking, trials, figures  # noqa: I001 - in the order of the help
+from stoic.cli.app import app, main
+
+__all__ = ["app", "figures", "looking", "main", "trials", "tuning"]

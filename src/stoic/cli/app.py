@@ -1,0 +1,72 @@
+"""The command ``stoic``: what all of its commands share, and how it ends."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from stoic.refusal import Refusal
+
+app = typer.Typer(
+    name="stoic",
+    help="Bayesian optimization that keeps working when its data lie.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+StorageUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--storage",
+        envvar="OPTUNA_STORAGE",
+        help="Database URL, e.g. sqlite:///stoic.db, which is the default.",
+        show_default=False,
+    ),
+]
+StorageClass = Annotated[
+    str | None,
+    typer.Option("--storage-class", help="RDBStorage, JournalFileBackend or JournalRedisBackend."),
+]
+StudyName = Annotated[str | None, typer.Option("--study-name", help="Name of the study.")]
+Which = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[STUDY]",
+        help="A study file or the name of a study; not needed if the storage holds only one.",
+        show_default=False,
+    ),
+]
+Format = Annotated[
+    str, typer.Option("--format", "-f", help="Output format: value, json, table or yaml.")
+]
+Flatten = Annotated[bool, typer.Option("--flatten", help="Flatten nested columns such as params.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+def main() -> None:
+    """Run the command line; a request that is refused is one sentence and exit code 2."""
+    try:
+        app()
+    except Refusal as refusal:
+        print(f"stoic: {refusal}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"stoic {version('stoic')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass

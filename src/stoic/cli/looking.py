@@ -1,0 +1,96 @@
+"""Commands that look at a study."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stoic.cli.app import Format, Json, StorageClass, StorageUrl, StudyName, Which, app
+from stoic.cli.printing import check_format, to_json
+from stoic.cli.studies import look_at_one
+
+
+@app.command()
+def show(
+    what: Which = None,
+    study_name: StudyName = None,
+    storage: StorageUrl = None,
+    storage_class: StorageClass = None,
+    json: Json = False,
+) -> None:
+    """Print what a study has come to: observed best, recommended, distrusted, failed."""
+    study = look_at_one(what, study_name, storage, storage_class)
+    from stoic.tuning.storage import in_one_sentence
+    from stoic.tuning.summary import Summary
+
+    with in_one_sentence("Could not read the study"):
+        summary = Summary.of(study)
+    print(to_json(summary.record()) if json else summary.text())
+
+
+@app.command()
+def trust(
+    what: Which = None,
+    study_name: StudyName = None,
+    storage: StorageUrl = None,
+    storage_class: StorageClass = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot", metavar="FILE.png", help="Draw them over time, too.", show_default=False
+        ),
+    ] = None,
+    form: Format = "table",
+    json: Json = False,
+) -> None:
+    """Print which results are distrusted, how much and why.
+
+    One line for each complete trial, distrusted ones first: what was told, what
+    all other trials make one expect there (with its standard deviation), how far
+    off that is in standard deviations of such a result, the plateau within which
+    a result is believed entirely, and the trust from 0 to 1.
+    """
+    check_format(form)
+    from stoic.tuning.records import render
+    from stoic.tuning.storage import in_one_sentence
+    from stoic.tuning.trust import Trust, check_picture
+
+    if plot is not None:
+        check_picture(plot)
+    study = look_at_one(what, study_name, storage, storage_class)
+    with in_one_sentence("Could not read the study"):
+        judged = Trust.of(study)
+    if plot is not None:  # first: the table may go to a pipe that is closed early
+        judged.plot(plot)
+        print(f"Wrote {plot}.", file=sys.stderr)
+    if json:
+        print(to_json(judged.record()))
+    else:
+        print(render(judged.lines() if form == "table" else judged.records(), form))
+
+
+@app.command()
+def report(
+    what: Which = None,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE.html", help="Where to write the page.")
+    ] = Path("report.html"),
+    study_name: StudyName = None,
+    storage: StorageUrl = None,
+    storage_class: StorageClass = None,
+) -> None:
+    """Write a page for a browser: history, trust, model, distrusted, failed.
+
+    Everything is in the one file, so it opens offline.
+    """
+    study = look_at_one(what, study_name, storage, storage_class)
+    from stoic.tuning.report import Report
+    from stoic.tuning.storage import in_one_sentence
+
+    with in_one_sentence("Could not read the study"):
+        judged = Report.of(study)
+    judged.write(out)
+    print(f"Wrote {out}.")

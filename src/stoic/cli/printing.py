@@ -1,0 +1,54 @@
+"""What commands print."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from stoic.refusal import Refusal
+
+
+def check_format(form: str) -> None:
+    """Refuse a format of records that there is not."""
+    from stoic.tuning.records import FORMATS
+
+    if form not in FORMATS:
+        raise Refusal(f"format must be {', '.join(FORMATS)}, got {form!r}.")
+
+
+def print_table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    """A table that fits the terminal; elsewhere plain columns, nothing cut."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    if not console.is_terminal:
+        widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+        for row in (headings, *rows):
+            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            print("  ".join(cells).rstrip())
+        return
+    grid = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for heading in headings:
+        grid.add_column(heading)
+    for row in rows:
+        grid.add_row(*map(Text, row))
+    console.print(grid)
+
+
+def to_json(record: dict[str, Any]) -> str:
+    """One object, strictly JSON."""
+    import json
+
+    return json.dumps(_sayable(record), indent=2, default=str, allow_nan=False)
+
+
+def _sayable(value: Any) -> Any:
+    """nan and infinities, which JSON cannot say, as text: what float() reads."""
+    if isinstance(value, dict):
+        return {key: _sayable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_sayable(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,80 @@
+"""Which study a command is about, and opening it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stoic.refusal import Refusal
+
+if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.samplers import BaseSampler
+    from optuna.storages import BaseStorage
+
+    from stoic.tuning.request import Request, Settings
+
+
+def parse(what: list[str], param: list[str], settings: Settings) -> Request:
+    """What to tune, from a study file or from the command line."""
+    from stoic.tuning.request import from_file, from_options
+
+    if len(what) == 1 and what[0].endswith(".toml"):
+        if param:
+            raise Refusal("A study file has its own parameters: leave out --param.")
+        return from_file(Path(what[0]), settings)
+    return from_options(param, what, settings)
+
+
+def settings(**said: Any) -> Settings:
+    """What the command line says."""
+    from stoic.tuning.request import Settings
+
+    return Settings(**said)
+
+
+def open_store(storage: str | None, kind: str | None, *, create: bool) -> BaseStorage:
+    """The storage of a URL, of the variable OPTUNA_STORAGE, or the default one."""
+    from stoic.tuning.storage import open_storage, storage_url
+
+    return open_storage(storage_url(storage), create=create, kind=kind)
+
+
+def load(
+    storage: str | None, kind: str | None, name: str | None, sampler: BaseSampler | None = None
+) -> Study:
+    """A study to ask or to tell."""
+    quiet()
+    from stoic.tuning.study import load_study
+
+    return load_study(open_store(storage, kind, create=False), name, sampler)
+
+
+def look_at(storage: str | None, kind: str | None, name: str | None) -> Study:
+    """A study that is only read."""
+    quiet()
+    from stoic.tuning.storage import open_storage, storage_url
+    from stoic.tuning.study import load_study
+
+    opened = open_storage(storage_url(storage), create=False, kind=kind, only_read=True)
+    return load_study(opened, name)
+
+
+def look_at_one(what: str | None, name: str | None, storage: str | None, kind: str | None) -> Study:
+    """The study of a study file, or of a name, to be read."""
+    if what is not None and what.endswith(".toml"):
+        from stoic.tuning.request import from_file
+
+        request = from_file(Path(what), settings(storage=storage, name=name))
+        return look_at(request.storage, kind, request.name)
+    return look_at(storage, kind, what or name)
+
+
+def quiet() -> None:
+    """Optuna reports every trial and every experimental part; here that is said otherwise."""
+    import warnings
+
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)

@@ -1,0 +1,135 @@
+"""Commands that run a study."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from stoic.cli.app import StorageClass, StorageUrl, StudyName, app
+from stoic.cli.studies import parse, quiet, settings
+
+
+@app.command()
+def tune(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="STUDY.toml | -- COMMAND...",
+            help="A study file; or, after --, a command with {NAME} where a parameter goes.",
+            show_default=False,
+        ),
+    ] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param",
+            "-p",
+            metavar="NAME=RANGE",
+            help="A parameter: 'lr=float(1e-5, 1e-1, log)', 'n=int(1, 10)', 'k=choice(a, b)'.",
+            show_default=False,
+        ),
+    ] = None,
+    study_name: StudyName = None,
+    storage: StorageUrl = None,
+    storage_class: StorageClass = None,
+    direction: Annotated[
+        str | None,
+        typer.Option("--direction", help="minimize (the default) or maximize.", show_default=False),
+    ] = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(
+            "--trials",
+            "-n",
+            help="Finished trials the study shall have altogether, failed ones and those of "
+            "earlier runs and other workers included; 50 if not said.",
+            show_default=False,
+        ),
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option("--timeout", help="Seconds a trial may take; then it is stopped and failed."),
+    ] = None,
+    value: Annotated[
+        str | None,
+        typer.Option(
+            "--value",
+            help="Where the value is in the standard output: last-line (the default), "
+            "regex:PATTERN (group 1 of the last match) or json:KEY (of the last JSON line).",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the sampler.")] = None,
+    startup: Annotated[
+        int | None,
+        typer.Option(
+            "--startup",
+            help="Quasi-random trials before the model decides; 10 if not said.",
+            show_default=False,
+        ),
+    ] = None,
+    failed: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--failed",
+            metavar="ENDING=KIND",
+            help="What a failure means: 'exit 3=infeasible', 'timeout=bad', 'signal=transient'.",
+            show_default=False,
+        ),
+    ] = None,
+    patience: Annotated[
+        float, typer.Option("--patience", help="Seconds to wait for a locked SQLite file.")
+    ] = 60.0,
+) -> None:
+    """Tune a program whose results may lie.
+
+    Runs the program once a trial, without a shell, with the parameters in its
+    arguments. Run it again to resume; run it several times at once to share the
+    work. A non-zero exit, a timeout, nan or no value is a failed trial, never a
+    made-up number.
+    """
+    from stoic.tuning.failure import parse_assignments
+
+    request = parse(
+        what or [],
+        param or [],
+        settings(
+            name=study_name,
+            storage=storage,
+            direction=direction,
+            trials=trials,
+            timeout=timeout,
+            value=value,
+            seed=seed,
+            startup=startup,
+            failures=parse_assignments(failed or []),
+        ),
+    )
+    quiet()
+    from rich.console import Console
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    from stoic.tuning.campaign import earlier_command, open_request, run_request
+    from stoic.tuning.display import display
+    from stoic.tuning.storage import in_one_sentence
+    from stoic.tuning.summary import Summary
+
+    # Small matrices: a second thread only waits, above all when several workers share the machine.
+    threadpool_limits(limits=1, user_api="blas")
+    study = open_request(request, storage_class, patience)
+    earlier = earlier_command(study, request)
+    if earlier is not None:
+        print(f"note: earlier trials of this study ran another command: {earlier}", file=sys.stderr)
+    with display(Console(), request.trials) as observer:
+        signal = run_request(study, request, observer)
+    if signal is not None:
+        print(f"stopped by signal {signal}; run the same command again to resume")
+    with in_one_sentence("Could not read the study"):
+        summary = Summary.of(study)
+    print(summary.text())
+    if signal is not None:
+        raise typer.Exit(128 + signal)
+    if summary.explanation is None:
+        raise typer.Exit(1)
