@@ -177,7 +177,7 @@ def slope(errors: Array, averages: Array) -> Interval:
     averages:
         R_T / T, shape (trials, m).
     """
-    return _resampled(averages, lambda mean: _line(errors, mean))
+    return _resampled(averages, lambda means: _line(errors, means))
 
 
 def exponent(errors: Array, averages: Array) -> Interval:
@@ -187,27 +187,29 @@ def exponent(errors: Array, averages: Array) -> Interval:
     where that is so in more than a twentieth of the resamples.
     """
 
-    def fit(mean: Array) -> float:
-        excess = mean[1:] - mean[0]
-        return _line(np.log(errors[1:]), np.log(excess)) if (excess > 0.0).all() else math.nan
+    def fit(means: Array) -> Array:
+        excess = means[..., 1:] - means[..., :1]
+        positive = (excess > 0.0).all(axis=-1, keepdims=True)
+        return _line(np.log(errors[1:]), np.log(np.where(positive, excess, math.nan)))
 
     return _resampled(averages, fit)
 
 
-def _line(x: Array, y: Array) -> float:
+def _line(x: Array, y: Array) -> Array:
+    """Slopes of ``y`` (..., m) over ``x`` (m,) by least squares, shape (...)."""
     centred = x - x.mean()
     square = float(centred @ centred)
-    return float(centred @ y) / square if square else math.nan
+    return np.asarray(y @ centred) / (square or math.nan)
 
 
-def _resampled(averages: Array, fit: Callable[[Array], float]) -> Interval:
+def _resampled(averages: Array, fit: Callable[[Array], Array]) -> Interval:
     """Of a number that is made of the mean over trials, by the bootstrap over whole trials."""
     value = float(fit(averages.mean(axis=0)))
     if len(averages) < 2:
         return Interval(value, math.nan, math.nan)
     rng = np.random.default_rng(0)
     drawn = rng.integers(len(averages), size=(_RESAMPLES, len(averages)))
-    resampled = np.array([fit(averages[rows].mean(axis=0)) for rows in drawn])
+    resampled = fit(averages[drawn].mean(axis=1))
     if np.isnan(resampled).mean() > 0.05:
         return Interval(value, math.nan, math.nan)
     low, high = np.nanquantile(resampled, [0.025, 0.975])
