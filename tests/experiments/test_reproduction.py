@@ -23,6 +23,11 @@ TINY = {
     "corruption/figure-4": {"trials": 1},
     **{f"corruption/figure-{k}": {"trials": 1, "rounds": 2} for k in (5, 6)},
     **{f"heavy-tails/figure-1{k}": {"trials": 1, "rounds": 2} for k in "abcdef"},
+    "inputs/figure-2": {},
+    **{f"inputs/figure-{k}": {"trials": 1, "rounds": 2} for k in (3, 4)},
+    "inputs/figure-5": {},
+    **{f"inputs/figure-{k}": {"trials": 1, "rounds": 2} for k in (6, 7, 8, 9, 10)},
+    **{f"inputs/{name}": {"trials": 1, "rounds": 2} for name in ("table-2", "with-outliers")},
     "misspecification/regret-vs-eps": {"trials": 1, "rounds": 2},
     "misspecification/kernel-mismatch": {"trials": 1, "rounds": 2},
 }
@@ -37,7 +42,8 @@ def test_the_catalogue_is_complete_and_described():
 
 def simulated(name):
     """The robot of some figures, and the lander, come with an extra."""
-    needed = [] if name[-1:] not in "136" else ["Box2D"]
+    robots = [f"corruption/figure-{k}" for k in (1, 3, 6)]
+    needed = ["Box2D"] if name in robots else []
     if name == "outliers/lunar-lander":
         needed = ["gymnasium", "Box2D"]
     missing = [library for library in needed if importlib.util.find_spec(library) is None]

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from stoic.experiments import corruption, heavy_tails, matrix, misspecification, outliers
+from stoic.experiments import corruption, heavy_tails, inputs, matrix, misspecification, outliers
 from stoic.experiments.figure import Claim, Figure, Table
 from stoic.experiments.results import Results, Shelf, plain_settings, to_json
 from stoic.experiments.sweep import Backend, sweep
@@ -25,6 +25,7 @@ def catalogue() -> tuple[Figure[Any, Any], ...]:
         *outliers.FIGURES,
         *corruption.FIGURES,
         *heavy_tails.FIGURES,
+        *inputs.FIGURES,
         *misspecification.FIGURES,
         *matrix.FIGURES,
     )
