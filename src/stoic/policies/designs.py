@@ -50,6 +50,9 @@ class RareSwitching:
     det(I + K / noise) has grown by more than ``growth`` since. Every selected arm is then played as
     often as it was selected, and at least ceil(l ``share``) times.
 
+    With ``growth`` 1, ``share`` 0 and ``first`` 1 it is the uncertainty sampling of Algorithm 2 of
+    [Bogunovic2021b]_.
+
     An arm that is selected k times in a row multiplies the determinant by 1 + k variance / noise,
     so that a run is one step: the selection costs O(U N) a *switch*, whatever l is.
 
