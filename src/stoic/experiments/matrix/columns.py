@@ -97,7 +97,8 @@ def _satisficing(game: Game) -> Mapping[str, object]:
 
 
 def _contextual(game: Game) -> Mapping[str, object]:
-    reach = 3.0 * (1.0 + game.prior.noise) ** 0.5  # as any_threat has it
+    kappa = float(game.prior.kernel.diagonal(game.problem.domain.points).max())
+    reach = 3.0 * (kappa + game.prior.noise) ** 0.5  # as any_threat has it
     # The formula has one learner where T < gamma_T^2.
     return {"confidence": WIDTH, "span": (-reach, reach), "learners": 4}
 

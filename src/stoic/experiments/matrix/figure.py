@@ -51,8 +51,8 @@ class Settings:
     """
 
     trials: int = 20
-    rounds: int = 500
-    short: int = 100
+    rounds: int = 300
+    short: int = 60
     seed: int = 0
     games: tuple[str, ...] = tuple(GAMES)
     threats: tuple[str, ...] = tuple(THREATS)
