@@ -21,6 +21,7 @@ from botorch.acquisition import (
     qLogNoisyExpectedImprovement,
 )
 from botorch.acquisition.joint_entropy_search import qJointEntropySearch
+from botorch.exceptions.warnings import InputDataWarning
 from botorch.models import ModelListGP, SingleTaskGP
 from botorch.models.transforms import Log, Normalize, Standardize
 from botorch.optim import optimize_acqf
@@ -196,7 +197,9 @@ def test_a_kernel_of_one_s_own_can_be_registered():
     np.testing.assert_allclose(covariance(Cosine(2.0), x, x), Cosine(2.0)(x.numpy(), x.numpy()))
 
 
-@pytest.mark.parametrize("recipe", [recipes.a2_rcgp_ucb, recipes.fc_rcgp_ucb, recipes.gp_ucb])
+@pytest.mark.parametrize(
+    "recipe", [recipes.a2_rcgp_ucb, recipes.fc_rcgp_ucb, recipes.loo_gp_ucb, recipes.gp_ucb]
+)
 def test_it_is_the_model_of_a_learner(recipe):
     x, y = table()
     y[3] = 50.0 if recipe is recipes.gp_ucb else 1e6
@@ -275,6 +278,14 @@ def test_a_small_noise_is_not_rounded_up():
     agree(made, ours, places, gradient=False)
     later = made.condition_on_observations(tensor(places[:1, None]), tensor([[[0.03]]]))
     assert later.likelihood.noise.max() == prior.noise
+
+
+def test_units_that_botorch_cannot_resolve_are_said():
+    x, y = table()
+    y[3] = 1e7
+    standardised = (y - y.mean()) / y.std()
+    with pytest.warns(InputDataWarning, match="a lie has decided their scale"):
+        RobustConjugateGP(tensor(x), column(standardised))
 
 
 def test_batches_are_joint_within_and_independent_across():

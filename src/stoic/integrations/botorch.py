@@ -11,6 +11,7 @@ Needs the extra ``botorch``. Everything is maximised, as everywhere in BoTorch a
 from __future__ import annotations
 
 import sys
+import warnings
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -28,6 +29,7 @@ from stoic.posteriors.fitting import Given
 
 try:
     import torch
+    from botorch.exceptions.warnings import InputDataWarning
     from botorch.models import SingleTaskGP
     from botorch.models.utils import fantasize as fantasize_flag
     from gpytorch import settings
@@ -41,6 +43,7 @@ except ImportError as error:
     ) from error
 
 _BELIEVED = 0.5  # a row of at least this trust may be the incumbent
+_RESOLVED = 1e-6  # a prior variance that GPyTorch's floor of 1e-10 is nothing beside
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +128,8 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
     Notes
     -----
     Predictions agree with those of the posterior in stoic up to rounding. GPyTorch reports no
-    variance below 1e-10: give results in units in which that is nothing.
+    variance below 1e-10: give results in units in which that is nothing. A warning says if it is
+    not, which is so for results that were standardised with a huge lie among them.
     """
 
     def __init__(
@@ -191,9 +195,18 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
         targets = told.posterior.stance(told.observations, prior)
         kept = np.isfinite(targets.noise)
         values, noise = targets.values, targets.noise
+        kappa = float(prior.kernel.diagonal(told.observations.x).max())
+        if kappa < _RESOLVED:
+            warnings.warn(
+                f"Believed results vary by about {kappa**0.5:.2g}, which is too little for BoTorch "
+                "to resolve: multiply all results by a constant. If they were standardised, a lie "
+                "has decided their scale: standardise later, or not at all.",
+                InputDataWarning,
+                stacklevel=3,
+            )
         if not kept.any():  # GPyTorch wants a row: one that says nothing
             kept[0] = True
-            nothing = 1e16 * (prior.noise + prior.kernel.diagonal(told.observations.x).max())
+            nothing = 1e16 * (prior.noise + kappa)
             values, noise = np.full(len(kept), prior.mean), np.full(len(kept), nothing)
         mean = ConstantMean().to(X)
         mean.initialize(constant=X.new_tensor(prior.mean))  # a float is rounded to 32 bits
