@@ -30,6 +30,8 @@ TINY = {
     **{f"inputs/{name}": {"trials": 1, "rounds": 2} for name in ("table-2", "with-outliers")},
     "misspecification/regret-vs-eps": {"trials": 1, "rounds": 2},
     "misspecification/kernel-mismatch": {"trials": 1, "rounds": 2},
+    "misspecification/contextual": {"trials": 1, "rounds": 2},
+    "matrix": {"trials": 1, "rounds": 2},
 }
 
 

@@ -1,7 +1,7 @@
 """Figures of [Bogunovic2021b]_, which has none of its own: a model that is wrong by at most eps."""
 
-from stoic.experiments.misspecification import errors, mismatch
+from stoic.experiments.misspecification import contextual, errors, mismatch
 
-FIGURES = (errors.FIGURE, mismatch.FIGURE)
+FIGURES = (errors.FIGURE, mismatch.FIGURE, contextual.FIGURE)
 
-__all__ = ["FIGURES", "errors", "mismatch"]
+__all__ = ["FIGURES", "contextual", "errors", "mismatch"]

@@ -1,0 +1,382 @@
+"""Contextual balancing: random actions, an error of the model that nobody is told.
+
+In every round 50 of the 400 points of a grid on the unit square may be chosen, drawn at random. f
+is g plus eps times random signs, clipped to [0, 1]; g = 1/2 + h with a function h of the kernel's
+space, of known norm, is in [0.1, 0.9], so that g is within eps of f. [Bogunovic2021b]_ has no
+experiments; Proposition 1 is what is looked at.
+
+Learners have the widths of the theorem with a tenth of the enlargement, and promise a tenth of what
+these say. With all of it every promise exceeds what can be lost in 10,000 rounds, and balancing is
+taking turns: a mean of the learners, with nothing to be seen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from stoic.adversaries import Gaussian
+from stoic.balancing import Balanced
+from stoic.confidence import SelfNormalised
+from stoic.data import Array
+from stoic.domains import Box, Finite
+from stoic.environment import Environment
+from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments.methods import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
+from stoic.experiments.regret import Estimate
+from stoic.kernels import RBF
+from stoic.learner import Learner
+from stoic.posteriors import information_bounds
+from stoic.posteriors.prior import Prior
+from stoic.problems.draws import kernel_sum
+from stoic.problems.misspecified import Approximated, Signs
+from stoic.problems.tabulated import Tabulated
+from stoic.recipes import contextual_ec_gp_ucb
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+OWN, ALL = "balanced", "balanced, told everything"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is played.
+
+    Attributes
+    ----------
+    errors:
+        eps, in units of the range of f.
+    trials:
+        Independent runs for each eps; seeds start at ``seed``, and a trial has the same g, signs,
+        actions and noise for all eps and methods.
+    rounds:
+        T.
+    seed:
+        The first seed.
+    actions, side:
+        How many points may be chosen in a round, and points on a side of the grid.
+    lengthscale, noise_sd, regulariser:
+        Of the kernel; R; and lambda.
+    learners:
+        M. The formula gives 3 for these settings.
+    """
+
+    errors: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2, 0.4)
+    trials: int = 10
+    rounds: int = 10_000
+    seed: int = 0
+    actions: int = 50
+    side: int = 20
+    lengthscale: float = 0.5
+    noise_sd: float = 0.1
+    regulariser: float = 1.0
+    learners: int = 3
+
+    @property
+    def grid(self) -> Finite:
+        """All points."""
+        return Box(np.zeros(2), np.ones(2)).grid(self.side)
+
+    @property
+    def prior(self) -> Prior:
+        """Of all learners; its mean is the middle of the range."""
+        return Prior(RBF(self.lengthscale), self.regulariser, 0.5)
+
+    @property
+    def gain(self) -> float:
+        """An upper bound on gamma_T."""
+        return information_bounds(self.prior, self.grid, self.rounds).upper
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Balancing in two ways, and each learner alone."""
+        return (OWN, ALL, *(alone(i) for i in range(self.learners)))
+
+
+def alone(i: int) -> str:
+    """The name of the i-th learner, from 0, without a master."""
+    return f"eps_{i + 1} alone"
+
+
+class Row(NamedTuple):
+    """One run: a row of the CSV file.
+
+    Attributes
+    ----------
+    panel, method, seed:
+        Which run; the panel is eps.
+    error, norm:
+        max |f - g|, and B, the norm of g.
+    gain:
+        gamma_T, a bound from above.
+    regret:
+        Sum over the rounds of the best of the actions, less f at the chosen one.
+    plays:
+        Of each learner.
+    kept:
+        Which learners were not dropped.
+    wronged:
+        How many were dropped that had kept their promise until then.
+    """
+
+    panel: str
+    method: str
+    seed: int
+    error: float
+    norm: float
+    gain: float
+    regret: float
+    plays: str
+    kept: str
+    wronged: int
+
+
+def function(settings: Settings, error: float, seed: int) -> Approximated:
+    """f of one trial, with the g that it is near."""
+    grid = settings.grid
+    h = kernel_sum(grid, RBF(settings.lengthscale), seed, terms=30, normalise=True)
+    g = Tabulated("g", grid, 0.5 + 0.4 * h.value(grid.points))
+    f = np.clip(g.values + error * Signs(seed)(g), 0.0, 1.0)
+    return Approximated(Tabulated(f"eps = {error:g}", grid, f), g.values, 0.4 * h.norm)
+
+
+def balanced(settings: Settings, norm: float, everything: bool = False) -> Balanced:
+    """The master, and in it the learners."""
+    return contextual_ec_gp_ucb(
+        settings.grid,
+        settings.prior,
+        horizon=settings.rounds,
+        confidence=SelfNormalised(norm, settings.noise_sd, 0.1 / (2.0 * settings.learners)),
+        learners=settings.learners,
+        everything=everything,
+    )
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """Every method on every trial for every eps."""
+    return [
+        Cell(f"{error:g}", method, settings.seed + trial)
+        for error in settings.errors
+        for method in settings.methods
+        for trial in range(settings.trials)
+    ]
+
+
+def run(settings: Settings, cell: Cell) -> list[Row]:
+    """One method on one trial."""
+    problem = function(settings, float(cell.panel), cell.seed)
+    master = balanced(settings, problem.norm, everything=cell.method == ALL)
+    names = [alone(i) for i in range(settings.learners)]
+    player: Balanced | Learner = master
+    if cell.method in names:
+        chosen = master.learners[names.index(cell.method)]
+        assert isinstance(chosen, Learner)
+        player = chosen
+    environment = Environment(problem, Gaussian(settings.noise_sd), seed=cell.seed)
+    drawn = np.random.default_rng([cell.seed, 50])
+    values, regret, wronged = problem.truth.values, np.zeros(settings.learners), 0
+    for _ in range(settings.rounds):
+        given = drawn.choice(len(values), settings.actions, replace=False)
+        choice = player.ask(among=given)
+        who = int(str(choice.notes.get("learner", 0)))
+        assert choice.arm is not None
+        regret[who] += values[given].max() - values[choice.arm]
+        before = master.kept
+        outcome = environment.step(choice.x)
+        player.tell(outcome.x, outcome.observed, choice=choice)
+        for i in set(before) - set(master.kept):
+            wronged += bool(regret[i] <= master.bounds[i](int(master.plays[i])))
+    return [
+        Row(
+            *cell,
+            error=problem.error,
+            norm=problem.norm,
+            gain=settings.gain,
+            regret=float(regret.sum()),
+            plays=" ".join(map(str, master.plays)),
+            kept=" ".join(str(i + 1) for i in master.kept),
+            wronged=wronged,
+        )
+    ]
+
+
+def regrets(rows: Sequence[Row], panel: str, method: str) -> Array:
+    """Of all trials, in the order of their seeds."""
+    return np.array([row.regret for row in rows if (row.panel, row.method) == (panel, method)])
+
+
+def best_alone(settings: Settings, rows: Sequence[Row], panel: str) -> str:
+    """The learner whose mean regret is least without a master."""
+    names = [alone(i) for i in range(settings.learners)]
+    return min(names, key=lambda name: float(regrets(rows, panel, name).mean()))
+
+
+def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+    """Mean regret against eps, and the ratio to the best learner alone, with standard errors."""
+    from matplotlib.figure import Figure as Picture
+
+    picture = Picture(figsize=(9.0, 3.6), layout="constrained")
+    left, right = picture.subplots(1, 2)
+    colours = (VERMILION, ORANGE, BLUE, SKY, GREEN, PURPLE)
+    eps = np.array(settings.errors)
+    panels = [f"{error:g}" for error in settings.errors]
+    width = 2.0 / math.sqrt(settings.gain)
+    for k, method in enumerate(settings.methods):
+        estimates = [Estimate.of(regrets(rows, panel, method)) for panel in panels]
+        ratios = [
+            Estimate.of(
+                regrets(rows, panel, method)
+                / regrets(rows, panel, best_alone(settings, rows, panel)).mean()
+            )
+            for panel in panels
+        ]
+        label = method
+        if k > 1:
+            label = f"$\\epsilon_{k - 1}$ = {width * 0.5 ** (k - 1):.2g} alone"
+        line = "-" if k < 2 else "--"
+        for axes, points in ((left, estimates), (right, ratios)):
+            axes.errorbar(
+                eps + 0.002 * (k - 2),
+                [point.mean for point in points],
+                [point.error for point in points],
+                fmt=line,
+                marker="o",
+                ms=3,
+                lw=1.5,
+                color=colours[k % len(colours)],
+                label=label,
+            )
+    right.axhline(settings.learners, color="0.5", lw=0.8, ls=":")
+    right.axhline(1.0, color="0.5", lw=0.8, ls=":")
+    left.set_ylabel(f"regret after {settings.rounds} rounds")
+    right.set_ylabel("relative to the best learner alone")
+    for axes in (left, right):
+        axes.set_xlabel("eps, the error of the model")
+        axes.set_ylim(bottom=0.0)
+        axes.grid(alpha=0.3, lw=0.5)
+    left.legend(fontsize=8, frameon=False)
+    picture.suptitle(
+        f"{settings.actions} random actions a round; mean of {settings.trials} trials and its "
+        f"standard error; dotted: 1 and M = {settings.learners}",
+        fontsize=9,
+    )
+    return picture
+
+
+def table(settings: Settings, rows: Sequence[Row]) -> Table:
+    """Regret of every method for every eps, and who played."""
+    lines = []
+    for error in settings.errors:
+        panel = f"{error:g}"
+        reference = regrets(rows, panel, best_alone(settings, rows, panel)).mean()
+        for method in settings.methods:
+            mine = [row for row in rows if (row.panel, row.method) == (panel, method)]
+            regret = regrets(rows, panel, method)
+            plays = np.mean([[int(n) for n in row.plays.split()] for row in mine], axis=0)
+            dropped = sum(settings.learners - len(row.kept.split()) for row in mine)
+            share = method in (OWN, ALL)
+            lines.append(
+                (
+                    panel,
+                    method,
+                    str(Estimate.of(regret)),
+                    f"{regret.mean() / reference:.2f}",
+                    " ".join(f"{n:.0f}" for n in plays) if share else "",
+                    str(dropped) if share else "",
+                )
+            )
+    headings = ("eps", "method", "regret", "over best alone", "plays", "dropped")
+    caption = "Mean over the trials ± one standard error; plays of the learners, and drops in all."
+    return Table(caption, headings, tuple(lines))
+
+
+def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
+    """Proposition 1, with numbers for its constants."""
+    found = [
+        _within(settings, rows, f"{error:g}", method)
+        for method in (OWN, ALL)
+        for error in settings.errors
+    ]
+    found.append(_nobody_wronged(settings, rows))
+    found += [_linear(settings, rows, method) for method in (OWN, ALL)]
+    found.append(_robust_wins(settings, rows))
+    return tuple(found)
+
+
+def _within(settings: Settings, rows: Sequence[Row], panel: str, method: str) -> Claim:
+    best = best_alone(settings, rows, panel)
+    ours, theirs = regrets(rows, panel, method), regrets(rows, panel, best)
+    ratio = Estimate.of(ours / theirs)
+    return Claim(
+        f"eps = {panel}, not told: {method} has at most {settings.learners} times the mean regret "
+        f"of the best of its {settings.learners} learners alone.",
+        bool(ours.mean() <= settings.learners * theirs.mean()),
+        {
+            "mean": float(ours.mean()),
+            "best_alone": float(theirs.mean()),
+            "which": float(best.split("_")[1].split()[0]),
+            "mean_ratio": ratio.mean,
+            "standard_error": ratio.error,
+        },
+    )
+
+
+def _nobody_wronged(settings: Settings, rows: Sequence[Row]) -> Claim:
+    own = [row for row in rows if row.method == OWN]
+    return Claim(
+        "No learner is dropped that had kept its promise, in any run.",
+        all(row.wronged == 0 for row in own),
+        {
+            "runs": float(len(own)),
+            "wronged": float(sum(row.wronged for row in own)),
+            "dropped": float(sum(settings.learners - len(row.kept.split()) for row in own)),
+        },
+    )
+
+
+def _linear(settings: Settings, rows: Sequence[Row], method: str) -> Claim:
+    """(R(eps) - R(0)) / (eps T sqrt(gamma_T)), at most 1 for every eps."""
+    clean = regrets(rows, f"{settings.errors[0]:g}", method).mean()
+    shares = {}
+    for error in settings.errors[1:]:
+        panel = f"{error:g}"
+        gain = next(row.gain for row in rows)
+        excess = regrets(rows, panel, method).mean() - clean
+        shares[f"eps {panel}"] = float(excess / (error * settings.rounds * math.sqrt(gain)))
+    return Claim(
+        f"{method}: an error of eps costs at most eps T sqrt(gamma_T), with 1 as the constant.",
+        all(share <= 1.0 for share in shares.values()),
+        shares,
+    )
+
+
+def _robust_wins(settings: Settings, rows: Sequence[Row]) -> Claim:
+    """What the enlargement is for: larger ones are better where the error is larger."""
+    best = {
+        f"eps {error:g}": float(best_alone(settings, rows, f"{error:g}").split("_")[1].split()[0])
+        for error in settings.errors
+    }
+    return Claim(
+        "Of the learners alone, the one with the least eps_i is best where eps = 0, and another "
+        "one where eps is largest.",
+        best[f"eps {settings.errors[0]:g}"] == settings.learners
+        and best[f"eps {settings.errors[-1]:g}"] < settings.learners,
+        best,
+    )
+
+
+FIGURE = Figure(
+    "misspecification/contextual",
+    "Balancing over errors of the model that nobody is told, against each learner alone",
+    Settings(),
+    cells,
+    run,
+    plot,
+    table,
+    claims,
+)

@@ -1,0 +1,93 @@
+"""The figure of contextual balancing: its functions, its runs, and claims that can fail."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from stoic.experiments.figure import Cell
+from stoic.experiments.misspecification.contextual import (
+    ALL,
+    OWN,
+    Row,
+    Settings,
+    alone,
+    balanced,
+    cells,
+    claims,
+    function,
+    run,
+    table,
+)
+
+SMALL = Settings(errors=(0.0, 0.2), trials=2, rounds=150, actions=12, side=7)
+
+
+def test_f_is_within_eps_of_a_function_of_the_stated_norm():
+    for seed in range(3):
+        clean = function(SMALL, 0.0, seed)
+        assert clean.error == 0.0
+        assert np.ptp(clean.near) > 0.3
+        for error in (0.05, 0.4):
+            wrong = function(SMALL, error, seed)
+            assert 0.9 * error < wrong.error <= error + 1e-12
+            np.testing.assert_array_equal(wrong.near, clean.near)
+            assert 0.0 <= wrong.truth.values.min() <= wrong.truth.values.max() <= 1.0
+        kernel, points = SMALL.prior.kernel, SMALL.grid.points
+        K = kernel(points, points) + 1e-10 * np.eye(len(points))
+        h = clean.near - 0.5
+        # Interpolation on the grid has the least norm of all functions with these values.
+        assert h @ np.linalg.solve(K, h) <= clean.norm**2 * (1.0 + 1e-6)
+
+
+def test_a_master_of_one_learner_is_that_learner():
+    one = replace(SMALL, learners=1)
+    (master,), (learner,) = (run(one, Cell("0.2", name, 3)) for name in (OWN, alone(0)))
+    assert master.regret == learner.regret > 0.0
+    assert (master.plays, master.kept, master.wronged) == ("150", "1", 0)
+    assert learner.plays == "0"
+
+
+def test_learners_of_a_master_are_those_that_play_alone_and_the_formula_has_three():
+    full = Settings()
+    assert np.ceil(1.0 + 0.5 * np.log2(full.rounds / full.gain**2)) == full.learners
+    master = balanced(full, 0.5)
+    errors = [learner.confidence.error for learner in master.learners]
+    assert errors == pytest.approx([full.gain**-0.5, full.gain**-0.5 / 2, full.gain**-0.5 / 4])
+    assert not master.everything
+    assert balanced(full, 0.5, everything=True).everything
+
+
+def made(own, first, second, third, wronged=0):
+    """Rows with these regrets, for both eps; the second twice as much."""
+    settings = replace(SMALL, rounds=1000)
+    regrets = dict(zip(settings.methods, (own, own, first, second, third), strict=True))
+    rows = []
+    for cell in cells(settings):
+        factor = 1.0 if cell.panel == "0" else 2.0
+        kept = "1 2" if wronged and cell.method == OWN else "1 2 3"
+        regret = factor * regrets[cell.method] + 0.01 * cell.seed
+        rows.append(Row(*cell, 0.2, 0.5, 25.0, regret, "300 300 400", kept, wronged))
+    return settings, rows
+
+
+def holds(*regrets, **changes):
+    return [claim.holds for claim in claims(*made(*regrets, **changes))]
+
+
+def test_claims_can_hold_and_fail():
+    #            within a constant   wronged  linear     robust wins
+    assert holds(30.0, 40.0, 20.0, 10.5) == [True] * 4 + [True] + [True] * 2 + [False]
+    assert holds(31.7, 40.0, 20.0, 10.5) == [False] * 4 + [True] + [True] * 2 + [False]
+    assert holds(30.0, 40.0, 20.0, 10.5, wronged=1)[4] is False
+    # (R(0.2) - R(0)) / (0.2 * 1000 * 5) = 1.1
+    assert holds(1100.0, 1e3, 1e3, 1e3)[5:7] == [False, False]
+
+
+def test_the_table_names_who_played():
+    settings, rows = made(30.0, 40.0, 20.0, 10.0)
+    lines = {line[:2]: line[2:] for line in table(settings, rows).rows}
+    assert len(lines) == 10
+    assert lines["0", OWN][1:] == ("3.00", "300 300 400", "0")
+    assert lines["0", alone(2)][1:] == ("1.00", "", "")
+    assert lines["0.2", ALL][0].startswith("60")
