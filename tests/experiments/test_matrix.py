@@ -1,6 +1,7 @@
 """The threat matrix: its worlds, how regret is made relative, and the tables made of it."""
 
 from dataclasses import replace
+
 import numpy as np
 import pytest
 

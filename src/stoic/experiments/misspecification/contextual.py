@@ -216,6 +216,12 @@ def best_alone(settings: Settings, rows: Sequence[Row], panel: str) -> str:
     return min(names, key=lambda name: float(regrets(rows, panel, name).mean()))
 
 
+def relative(settings: Settings, rows: Sequence[Row], panel: str, method: str) -> Array:
+    """Regret over the mean regret of the best learner alone, of all trials; nan if that is 0."""
+    least = float(regrets(rows, panel, best_alone(settings, rows, panel)).mean())
+    return regrets(rows, panel, method) / (least or math.nan)
+
+
 def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
     """Mean regret against eps, and the ratio to the best learner alone, with standard errors."""
     from matplotlib.figure import Figure as Picture
@@ -228,13 +234,7 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
     width = 2.0 / math.sqrt(settings.gain)
     for k, method in enumerate(settings.methods):
         estimates = [Estimate.of(regrets(rows, panel, method)) for panel in panels]
-        ratios = [
-            Estimate.of(
-                regrets(rows, panel, method)
-                / regrets(rows, panel, best_alone(settings, rows, panel)).mean()
-            )
-            for panel in panels
-        ]
+        ratios = [Estimate.of(relative(settings, rows, panel, method)) for panel in panels]
         label = method
         if k > 1:
             label = f"$\\epsilon_{k - 1}$ = {width * 0.5 ** (k - 1):.2g} alone"
@@ -273,7 +273,6 @@ def table(settings: Settings, rows: Sequence[Row]) -> Table:
     lines = []
     for error in settings.errors:
         panel = f"{error:g}"
-        reference = regrets(rows, panel, best_alone(settings, rows, panel)).mean()
         for method in settings.methods:
             mine = [row for row in rows if (row.panel, row.method) == (panel, method)]
             regret = regrets(rows, panel, method)
@@ -285,7 +284,7 @@ def table(settings: Settings, rows: Sequence[Row]) -> Table:
                     panel,
                     method,
                     str(Estimate.of(regret)),
-                    f"{regret.mean() / reference:.2f}",
+                    f"{relative(settings, rows, panel, method).mean():.2f}",
                     " ".join(f"{n:.0f}" for n in plays) if share else "",
                     str(dropped) if share else "",
                 )
@@ -311,7 +310,7 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
 def _within(settings: Settings, rows: Sequence[Row], panel: str, method: str) -> Claim:
     best = best_alone(settings, rows, panel)
     ours, theirs = regrets(rows, panel, method), regrets(rows, panel, best)
-    ratio = Estimate.of(ours / theirs)
+    ratio = Estimate.of(relative(settings, rows, panel, method))
     return Claim(
         f"eps = {panel}, not told: {method} has at most {settings.learners} times the mean regret "
         f"of the best of its {settings.learners} learners alone.",
@@ -320,7 +319,7 @@ def _within(settings: Settings, rows: Sequence[Row], panel: str, method: str) ->
             "mean": float(ours.mean()),
             "best_alone": float(theirs.mean()),
             "which": float(best.split("_")[1].split()[0]),
-            "mean_ratio": ratio.mean,
+            "ratio": ratio.mean,
             "standard_error": ratio.error,
         },
     )
