@@ -52,7 +52,7 @@ def test_corrupted_claims_are_read_literally():
     # A peer on two of the three seeds, better than the mean of all three but not than these two.
     rows += [row("appendix", RELEVANCE.name, seed, 99.0 + 1e-3) for seed in (0, 2)]
     found = forrester_corrupted.claims(settings, rows)
-    assert len(found) == 3 * (8 + 3) + 1
+    assert len(found) == 3 * (10 + 3) + 3
     verdicts = {claim.claim: claim.holds for claim in found}
 
     def holds(panel, ours, reference):
@@ -64,6 +64,7 @@ def test_corrupted_claims_are_read_literally():
     for panel in ("text", "appendix", "code"):
         assert holds(panel, A2, GP)
         assert holds(panel, A2, RANDOM)
+        assert not holds(panel, A2, DIAGNOSTICS)
         assert holds(panel, A2, STUDENT)
         assert not holds(panel, A2, GP_LOO)
         assert not holds(panel, FC, GP)
@@ -73,9 +74,9 @@ def test_corrupted_claims_are_read_literally():
         assert not holds(panel, LOO, A2)
         assert not holds(panel, LOO, DIAGNOSTICS)
     assert holds("appendix", LOO, RELEVANCE)
-    assert found[-1].measured["trials"] == 3.0
-    [peer] = [claim for claim in found if RELEVANCE.name in claim.claim]
-    assert peer.measured["trials"] == 2.0
+    assert found[0].measured["trials"] == 3.0
+    peers = [claim for claim in found if RELEVANCE.name in claim.claim]
+    assert [claim.measured["trials"] for claim in peers] == [2.0, 2.0, 2.0]
 
 
 def test_peers_are_run_on_the_first_seeds_of_their_panels():

@@ -144,6 +144,9 @@ def test_claims_of_tuning_are_read_literally():
             (FC, GP_LOO, False),
             (A2, RANDOM, False),
             (FC, RANDOM, True),
+            (A2, DIAGNOSTICS, False),
+            (FC, DIAGNOSTICS, True),
+            (LOO, DIAGNOSTICS, True),
         )
     }
 

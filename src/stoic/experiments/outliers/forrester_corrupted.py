@@ -183,7 +183,8 @@ def claims(settings: Settings, rows: Sequence[Step]) -> tuple[Claim, ...]:
     found: list[Claim] = []
     for panel in settings.adversaries:
         said = f"Adversary of the {panel}"
-        found += functions.less(by_run, panel, (A2, FC), (GP, GP_LOO, STUDENT, RANDOM), said)
+        references = (GP, GP_LOO, STUDENT, RANDOM, DIAGNOSTICS, RELEVANCE)
+        found += functions.less(by_run, panel, (A2, FC), references, said)
         found += functions.less(by_run, panel, (LOO,), (GP, A2, DIAGNOSTICS, RELEVANCE), said)
     return tuple(found)
 

@@ -11,12 +11,11 @@ From 10^3 on no lie counts: all are given a trust of 0, and the regret of each s
 10^6 and 10^12. Still the mean regret of A2 *falls* by 30 % from 10^3 to 10^6 with low lies near the
 maximum, by 59 +- 44, and by 28 % with high ones, by 48 +- 45. One seed of the 20 makes that: in
 seed 12 all four lies are told at x = 0, where f has a local maximum, and its regret is 1,084 at
-10^3 and 199 at 10^6. Without it the falls are 10 % and 2 %, and so are those of the medians: 128 to
-116, 104 to 104. What lies of 10^3 still move there is a few digits, which decide between two
-optima of the fit, of lengthscales 1.0 and 0.4, whose objectives differ by 0.15. The flatter one
-extrapolates from the hollow at 0.8 to x = 1 without much doubt; it is believed for 56 rounds, all
-at x = 0, as UCB plugs in the better optimum and gives the other no weight. FC does the same in the
-same seed.
+10^3 and 199 at 10^6. Without it the falls are 10 % and 2 %; the medians go from 128 to 116 and from
+104 to 104. What lies of 10^3 still move there is a few digits, which decide between two optima of
+the fit, of lengthscales 1.0 and 0.4, whose objectives differ by 0.15. The flatter one extrapolates
+from the hollow at 0.8 to x = 1 without much doubt, and UCB plugs in the better optimum and gives
+the other no weight: the first 56 rounds are all at x = 0. FC does the same in the same seed.
 
 Small lies are worse than large ones where they spoil the maximum: lies of 10 lie among the values
 of f, which reach from -6 to 16. Where they praise it, they show the way.

@@ -107,6 +107,7 @@ def claims(settings: Settings, rows: Sequence[Play]) -> tuple[Claim, ...]:
         found += programs.less(by_run, panel, (A2, FC, DIAGNOSTICS, LOO), GP)
         found += programs.less(by_run, panel, (A2, FC), GP_LOO)
         found += programs.less(by_run, panel, (A2, FC), RANDOM)
+        found += programs.less(by_run, panel, (A2, FC, LOO), DIAGNOSTICS)
     return tuple(found)
 
 
