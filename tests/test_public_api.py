@@ -22,6 +22,7 @@ PUBLIC = [
     "Finite",
     "GaussianProcess",
     "Learner",
+    "Measured",
     "Observations",
     "Outcome",
     "Prior",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stoic.models import GaussianProcess
     from stoic.pending import Waiting
     from stoic.posteriors.prior import Prior
-    from stoic.tuning import Failed, TuningResult, tune
+    from stoic.tuning import Failed, Measured, TuningResult, tune
 
 _HOMES = {
     "Box": "domains",
@@ -28,6 +28,7 @@ _HOMES = {
     "Finite": "domains",
     "GaussianProcess": "models",
     "Learner": "learner",
+    "Measured": "tuning",
     "Observations": "data",
     "Outcome": "data",
     "Prior": "posteriors.prior",
@@ -45,6 +46,7 @@ __all__ = [
     "Finite",
     "GaussianProcess",
     "Learner",
+    "Measured",
     "Observations",
     "Outcome",
     "Prior",

@@ -43,6 +43,55 @@ Format = Annotated[
     str, typer.Option("--format", "-f", help="Output format: value, json, table or yaml.")
 ]
 Flatten = Annotated[bool, typer.Option("--flatten", help="Flatten nested columns such as params.")]
+Tolerance = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tolerance",
+        metavar="NAME=SIZE",
+        help="By how much a parameter may be moved, in its unit; a factor if it is log-scaled.",
+        show_default=False,
+    ),
+]
+Threshold = Annotated[
+    str | None,
+    typer.Option(
+        "--threshold",
+        metavar="VALUE",
+        help="A value that is good enough, which shall hold as far away as possible; or adaptive.",
+        show_default=False,
+    ),
+]
+Margin = Annotated[
+    float | None,
+    typer.Option(
+        "--margin",
+        help="By how much worse than the best an adaptive threshold may be.",
+        show_default=False,
+    ),
+]
+PolicyName = Annotated[
+    str | None,
+    typer.Option(
+        "--policy",
+        help="satisficing (what a threshold means) or stable: the best worst value in reach.",
+        show_default=False,
+    ),
+]
+Radius = Annotated[
+    float | None,
+    typer.Option(
+        "--radius", help="For stable: moves are within so many tolerances; 1.", show_default=False
+    ),
+]
+Fix = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fix",
+        metavar="NAME=VALUE",
+        help="A parameter that is given this time; the others are chosen for it.",
+        show_default=False,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 

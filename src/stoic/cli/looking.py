@@ -8,7 +8,20 @@ from typing import Annotated
 
 import typer
 
-from stoic.cli.app import Format, Json, StorageClass, StorageUrl, StudyName, Which, app
+from stoic.cli.app import (
+    Format,
+    Json,
+    Margin,
+    PolicyName,
+    Radius,
+    StorageClass,
+    StorageUrl,
+    StudyName,
+    Threshold,
+    Tolerance,
+    Which,
+    app,
+)
 from stoic.cli.printing import check_format, to_json
 from stoic.cli.studies import look_at_one
 
@@ -70,6 +83,46 @@ def trust(
         print(to_json(judged.record()))
     else:
         print(render(judged.lines() if form == "table" else judged.records(), form))
+
+
+@app.command()
+def certify(
+    what: Which = None,
+    study_name: StudyName = None,
+    storage: StorageUrl = None,
+    storage_class: StorageClass = None,
+    threshold: Threshold = None,
+    margin: Margin = None,
+    tolerance: Tolerance = None,
+    policy: PolicyName = None,
+    radius: Radius = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE.png", help="Draw it, too.", show_default=False),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Print how far the recommended setting may be moved, beside the observed best.
+
+    Of any study: tolerances and threshold go before those that it was begun with.
+    The guaranteed value is the worst one within a distance by the bound of the
+    model's band that is worse, the expected one by its mean.
+    """
+    from stoic.tuning.certificate import Certificates
+    from stoic.tuning.request import aim_arguments
+    from stoic.tuning.storage import in_one_sentence
+    from stoic.tuning.trust import check_picture
+
+    said = aim_arguments(tolerance or [], threshold, margin=margin, policy=policy, radius=radius)
+    if plot is not None:
+        check_picture(plot)
+    study = look_at_one(what, study_name, storage, storage_class)
+    with in_one_sentence("Could not read the study"):
+        found = Certificates.of(study, said)
+    if plot is not None:
+        found.plot(plot)
+        print(f"Wrote {plot}.", file=sys.stderr)
+    print(to_json(found.record()) if json else found.text())
 
 
 @app.command()

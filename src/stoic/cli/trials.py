@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from stoic.cli.app import Flatten, Format, StorageClass, StorageUrl, StudyName, app
+from stoic.cli.app import Fix, Flatten, Format, StorageClass, StorageUrl, StudyName, app
 from stoic.cli.printing import check_format
 from stoic.cli.studies import load, look_at, open_store, quiet
 from stoic.refusal import Refusal
@@ -66,24 +66,26 @@ def ask(
     startup: Annotated[
         int, typer.Option("--startup", help="Quasi-random trials before the model decides.")
     ] = 10,
+    fix: Fix = None,
     form: Format = "json",
     flatten: Flatten = False,
 ) -> None:
-    """Create a trial and print its number and parameters; end it with `stoic tell`."""
+    """Create a trial and print its number and parameters; end it with `stoic tell`.
+
+    If the study was begun with tolerances, they count here too.
+    """
     quiet()
     from stoic.tuning.space import parse_json
 
     check_format(form)
     space = None if search_space is None else parse_json(search_space)
-    from stoic.integrations.optuna import StoicSampler
+    from stoic.tuning.campaign import ask_for
     from stoic.tuning.records import render
     from stoic.tuning.storage import in_one_sentence
-    from stoic.tuning.study import known_space
 
-    sampler = StoicSampler(seed=seed, n_startup_trials=startup)
-    study = load(storage, storage_class, study_name, sampler)
+    study = load(storage, storage_class, study_name)
     with in_one_sentence("Could not create a trial"):
-        trial = study.ask(known_space(study) or {} if space is None else space)
+        trial = ask_for(study, space, seed, startup, fix or [])
     print(render({"number": trial.number, "params": dict(trial.params)}, form, flatten))
 
 
@@ -102,12 +104,26 @@ def tell(
         str | None,
         typer.Option("--failed", metavar="KIND", help="It is: transient, infeasible or bad."),
     ] = None,
+    executed: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--executed",
+            metavar="NAME=VALUE",
+            help="What a parameter was run as, if not as it was asked.",
+            show_default=False,
+        ),
+    ] = None,
+    standard_error: Annotated[
+        float | None,
+        typer.Option("--standard-error", help="Of the value, above 0.", show_default=False),
+    ] = None,
     skip_if_finished: Annotated[
         bool, typer.Option("--skip-if-finished", help="A finished trial is no error.")
     ] = False,
 ) -> None:
     """End a trial that was made by `stoic ask`, with a value or as failed."""
     quiet()
+    from stoic.integrations.executed import noise_of
     from stoic.tuning.failure import parse_kind
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.study import tell_number
@@ -117,9 +133,14 @@ def tell(
     if state not in (None, "complete", "pruned", "fail"):
         raise Refusal(f"state must be complete, pruned or fail, got {state!r}.")
     kind = None if failed is None else parse_kind(failed, "failed")
+    noise = noise_of(standard_error)
+    if standard_error is not None and noise is None:
+        raise Refusal(f"standard-error must be a number above 0, got {standard_error:g}.")
     study = load(storage, storage_class, study_name)
     with in_one_sentence(f"Could not tell trial {trial_number}"):
-        told = tell_number(study, trial_number, values, state, skip_if_finished, kind)
+        told = tell_number(
+            study, trial_number, values, state, skip_if_finished, kind, executed or [], noise
+        )
     print(f"trial {told.number} is {told.state.name.lower()}")
 
 

@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from stoic.cli.app import StorageClass, StorageUrl, StudyName, app
+from stoic.cli.app import (
+    Fix,
+    Margin,
+    PolicyName,
+    Radius,
+    StorageClass,
+    StorageUrl,
+    StudyName,
+    Threshold,
+    Tolerance,
+    app,
+)
 from stoic.cli.studies import parse, quiet, settings
 
 
@@ -79,6 +90,12 @@ def tune(
             show_default=False,
         ),
     ] = None,
+    threshold: Threshold = None,
+    margin: Margin = None,
+    tolerance: Tolerance = None,
+    policy: PolicyName = None,
+    radius: Radius = None,
+    fix: Fix = None,
     patience: Annotated[
         float, typer.Option("--patience", help="Seconds to wait for a locked SQLite file.")
     ] = 60.0,
@@ -89,8 +106,14 @@ def tune(
     arguments. Run it again to resume; run it several times at once to share the
     work. A non-zero exit, a timeout, nan or no value is a failed trial, never a
     made-up number.
+
+    With tolerances, looks for settings whose value stays good when they are
+    moved. A program whose last line is JSON may say beside its value what was
+    run instead, and how noisy the value is:
+    {"loss": 0.3, "executed": {"heat": 61.2}, "standard_error": 0.02}
     """
     from stoic.tuning.failure import parse_assignments
+    from stoic.tuning.request import aim_arguments
 
     request = parse(
         what or [],
@@ -105,13 +128,17 @@ def tune(
             seed=seed,
             startup=startup,
             failures=parse_assignments(failed or []),
+            aim=aim_arguments(
+                tolerance or [], threshold, margin=margin, policy=policy, radius=radius
+            ),
+            fixed=tuple(fix or ()),
         ),
     )
     quiet()
     from rich.console import Console
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    from stoic.tuning.campaign import earlier_command, open_request, run_request
+    from stoic.tuning.campaign import earlier_aim, earlier_command, open_request, run_request
     from stoic.tuning.display import display
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.summary import Summary
@@ -122,6 +149,9 @@ def tune(
     earlier = earlier_command(study, request)
     if earlier is not None:
         print(f"note: earlier trials of this study ran another command: {earlier}", file=sys.stderr)
+    earlier = earlier_aim(study, request)
+    if earlier is not None:
+        print(f"note: until now this study was after something else: {earlier}", file=sys.stderr)
     with display(Console(), request.trials) as observer:
         signal = run_request(study, request, observer)
     if signal is not None:

@@ -55,7 +55,8 @@ class Aim:
     probe:
         Whether trials are run where a move of the chosen setting may hurt most, instead of at the
         setting. By default as long as no trial says what was executed: where nothing moves inputs,
-        nobody else finds out what moves do.
+        nobody else finds out what moves do. Certificates get better by it, and trials worse, since
+        half of them look for the border.
 
     Raises
     ------

@@ -65,11 +65,12 @@ def check_executed(name: str, value: object, space: dict[str, BaseDistribution])
     if distribution is None:
         raise Refusal(unknown(name, space))
     if isinstance(distribution, CategoricalDistribution):
-        if value not in distribution.choices:
-            raise Refusal(
-                f"{name} cannot have been {value!r}: its choices are {_list(distribution.choices)}."
-            )
-        return value
+        for choice in distribution.choices:
+            if value == choice:
+                return choice
+        raise Refusal(
+            f"{name} cannot have been {value!r}: its choices are {_list(distribution.choices)}."
+        )
     assert isinstance(distribution, FloatDistribution | IntDistribution)
     low, high = distribution.low, distribution.high
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -81,6 +82,14 @@ def check_executed(name: str, value: object, space: dict[str, BaseDistribution])
             "range that holds whatever may be run."
         )
     return min(max(value, low), high)
+
+
+def noise_of(standard_error: object) -> float | None:
+    """The noise variance of a value with this standard error; None if it is no number above 0."""
+    if isinstance(standard_error, bool) or not isinstance(standard_error, int | float):
+        return None
+    variance = float(standard_error) * float(standard_error)
+    return variance if standard_error > 0.0 and 0.0 < variance < math.inf else None
 
 
 def unknown(name: str, space: Iterable[str]) -> str:

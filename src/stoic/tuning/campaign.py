@@ -5,19 +5,30 @@ from __future__ import annotations
 import shlex
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType, TracebackType
-from typing import Protocol
+from typing import Any, Protocol
 
 import optuna
 from optuna.trial import FrozenTrial, Trial, TrialState
 
+from stoic.integrations.aim import Aim, record_aim, stored_aim
 from stoic.integrations.optuna import Explanation, StoicSampler, explain
 from stoic.tuning.program import Result
 from stoic.tuning.request import Request
-from stoic.tuning.space import Space
+from stoic.tuning.space import Space, parse_fixed
 from stoic.tuning.storage import PATIENCE, open_storage, patiently
-from stoic.tuning.study import COMMAND, bury, claim, finish, open_study, record_program
+from stoic.tuning.study import (
+    COMMAND,
+    begin,
+    bury,
+    claim,
+    finish,
+    fixed_attrs,
+    known_space,
+    open_study,
+    record_program,
+)
 from stoic.tuning.template import fixed_values
 from stoic.tuning.worker import Worker
 
@@ -99,16 +110,20 @@ def run(
     observer: Observer,
     stop: Stop,
     worker: Worker,
+    fixed: Mapping[str, Any] | None = None,
 ) -> None:
     """Work on a study until it has `trials` finished ones, together with whoever shares it.
 
-    Trials that others run at the end are not waited for.
+    Parameters in `fixed` have the values there. Trials that others run at the end are not waited
+    for.
     """
     while not stop:
         numbers = patiently(lambda: bury(study), "Could not mark the trials of dead workers")
         if numbers:
             observer.buried(numbers)
-        trial = patiently(lambda: claim(study, space, trials, worker), "Could not begin a trial")
+        trial = patiently(
+            lambda: claim(study, space, trials, worker, fixed), "Could not begin a trial"
+        )
         if trial is None:
             return
         if stop:
@@ -132,14 +147,61 @@ def open_request(
 ) -> optuna.Study:
     """The study of a request, created or taken up; nothing is created if the request is refused."""
     request.program.check()
-    return open_study(
+    study = open_study(
         open_storage(request.storage, create=True, kind=kind, patience=patience),
         request.name,
         request.direction,
         request.space,
-        StoicSampler(seed=request.seed, n_startup_trials=request.startup),
+        sampler_of(request.aim, request.seed, request.startup),
         request.program.template.arguments,
     )
+    if request.aim is None and (aim := stored_aim(study)) is not None:
+        study.sampler = sampler_of(aim, request.seed, request.startup)
+    return study
+
+
+def sampler_of(aim: Aim | None, seed: int | None, startup: int) -> StoicSampler:
+    """A sampler with this aim."""
+    said = {} if aim is None else aim.record()
+    return StoicSampler(seed=seed, n_startup_trials=startup, **said)
+
+
+def ask_for(
+    study: optuna.Study, space: Space | None, seed: int | None, startup: int, fix: Sequence[str]
+) -> Trial:
+    """A new trial of a study, after what the study is after.
+
+    Args:
+        study: of which a trial is wanted.
+        space: its search space, None for the one that the study was begun with.
+        seed, startup: of the sampler.
+        fix: NAME=VALUE of the parameters that are given.
+
+    Raises:
+        Refusal: a given parameter that there is not, or that cannot have the value.
+    """
+    space = space or known_space(study) or {}
+    fixed = parse_fixed(fix, space)
+    study.sampler = sampler_of(stored_aim(study), seed, startup)
+    trial = begin(study, fixed_attrs(fixed)) if fixed else study.ask()
+    for name, distribution in space.items():
+        trial._suggest(name, distribution)
+    return trial
+
+
+def earlier_aim(study: optuna.Study, request: Request) -> str | None:
+    """What the study was after until now, if the request says something else."""
+    earlier = stored_aim(study)
+    if request.aim is None or earlier in (None, request.aim):
+        return None
+    assert earlier is not None
+    return ", ".join(f"{name} {_brief(value)}" for name, value in earlier.record().items())
+
+
+def _brief(value: object) -> str:
+    if not isinstance(value, dict):
+        return str(value)
+    return " ".join(f"{name}={size:g}" for name, size in value.items())
 
 
 def earlier_command(study: optuna.Study, request: Request) -> str | None:
@@ -157,6 +219,9 @@ def run_request(study: optuna.Study, request: Request, observer: Observer) -> in
         the number of the signal that stopped it, None if it came to its end.
     """
     worker = Worker.current()
+    aim = request.aim
+    if aim is not None:
+        patiently(lambda: record_aim(study, aim), "Could not record the tolerances")
     with Stop() as stop:
 
         def evaluate(trial: Trial) -> Result:
@@ -167,5 +232,5 @@ def run_request(study: optuna.Study, request: Request, observer: Observer) -> in
                 started=lambda pid: record_program(trial, pid, worker),
             )
 
-        run(study, request.space, request.trials, evaluate, observer, stop, worker)
+        run(study, request.space, request.trials, evaluate, observer, stop, worker, request.fixed)
         return stop.signal

@@ -51,6 +51,9 @@ class Lines:
             words.append(f"failed: {result.reason}")
         else:
             words.append(f"value {result.value:.6g}")
+            if result.executed is not None:
+                run = (f"{k}={_short(v)}" for k, v in result.executed.items())
+                words.append(" ".join(["executed", *run]))
             trust = _trust(explanation, trial.number)
             if trust is not None:
                 words.append(f"trust {trust:.2f}" + (" (distrusted)" * (trust < DISTRUSTED)))

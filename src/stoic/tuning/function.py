@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import optuna
@@ -13,9 +13,12 @@ from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from stoic.data import FailureKind
-from stoic.integrations.optuna import Explanation, StoicSampler
+from stoic.integrations.aim import Aim, record_aim, stored_aim
+from stoic.integrations.executed import noise_of
+from stoic.integrations.optuna import Explanation
+from stoic.integrations.spaces import Encoding
 from stoic.refusal import Refusal
-from stoic.tuning.campaign import Explain, Silent, Stop, explanation, run
+from stoic.tuning.campaign import Explain, Silent, Stop, explanation, run, sampler_of
 from stoic.tuning.failure import Failed
 from stoic.tuning.program import Result
 from stoic.tuning.request import check_direction
@@ -23,6 +26,22 @@ from stoic.tuning.space import parse_space
 from stoic.tuning.storage import open_storage
 from stoic.tuning.study import failure_kinds, failures, finish, open_study
 from stoic.tuning.worker import Worker
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What an objective returns to say more than a value.
+
+    Fields:
+        value: as if it were returned alone.
+        executed: name of a parameter -> what was run instead of what was asked; the result is told
+            there.
+        standard_error: of the value, above 0, None if it is not known.
+    """
+
+    value: float
+    executed: Mapping[str, Any] | None = None
+    standard_error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +83,7 @@ class TuningResult:
 
 
 def tune(
-    objective: Callable[[dict[str, Any]], float],
+    objective: Callable[[dict[str, Any]], float | Measured],
     space: Mapping[str, object],
     *,
     n_trials: int = 50,
@@ -73,13 +92,21 @@ def tune(
     study_name: str | None = None,
     seed: int | None = None,
     n_startup_trials: int = 10,
+    policy: Literal["satisficing", "stable"] | None = None,
+    threshold: float | Literal["adaptive"] | None = None,
+    margin: float | None = None,
+    tolerance: Mapping[str, float] | None = None,
+    radius: float | None = None,
+    p: float | None = None,
+    probe: bool | None = None,
     catch: tuple[type[Exception], ...] = (Exception,),
     callback: Callable[[optuna.Study, FrozenTrial], None] | None = None,
 ) -> TuningResult:
     """Find the parameters where a function that may lie, fail and be noisy is best.
 
     Args:
-        objective: parameters -> value. nan, or an exception in `catch`, is a failed trial; so is
+        objective: parameters -> value, or `stoic.Measured`, which also says what was executed and
+            how noisy the value is. nan, or an exception in `catch`, is a failed trial; so is
             `stoic.Failed`, which says what kind of failure it is. An infinite value is told as it
             is.
         space: name -> an Optuna distribution, a list of choices, or a text such as
@@ -90,6 +117,8 @@ def tune(
         study_name: with a storage, the study to create or to take up again.
         seed: makes the choice of parameters repeatable.
         n_startup_trials: trials from a quasi-random sequence before the model decides.
+        policy, threshold, margin, tolerance, radius, p, probe: for values that stay good when
+            parameters are moved, see `stoic.integrations.aim.Aim`; recorded with the study.
         catch: exceptions of the objective that fail a trial instead of ending the campaign.
         callback: called with the study and each trial that has ended.
 
@@ -100,7 +129,18 @@ def tune(
     if n_trials < 1:
         raise Refusal(f"n_trials must be at least 1, got {n_trials}.")
     parsed, checked = parse_space(space), check_direction(direction)
-    sampler = StoicSampler(seed=seed, n_startup_trials=n_startup_trials)
+    aim = Aim.of(
+        policy=policy,
+        threshold=threshold,
+        margin=margin,
+        tolerance=tolerance,
+        radius=radius,
+        p=p,
+        probe=probe,
+    )
+    if aim is not None:
+        aim.distance(Encoding({name: d for name, d in parsed.items() if not d.single()}))
+    sampler = sampler_of(aim, seed, n_startup_trials)
     if storage is None:
         opened: BaseStorage = optuna.storages.InMemoryStorage()
     elif isinstance(storage, str):
@@ -108,10 +148,18 @@ def tune(
     else:
         opened = optuna.storages.get_storage(storage)
     study = open_study(opened, study_name, checked, parsed, sampler)
+    if aim is not None:
+        record_aim(study, aim)
+    elif (earlier := stored_aim(study)) is not None:
+        study.sampler = sampler_of(earlier, seed, n_startup_trials)
 
     def evaluate(trial: Trial) -> Result:
         try:
-            value = float(objective(dict(trial.params)))
+            found = objective(dict(trial.params))
+            told = found if isinstance(found, Measured) else Measured(found)
+            value = float(told.value)
+            run_as = None if told.executed is None else _plain(told.executed)
+            noise = noise_of(None if told.standard_error is None else float(told.standard_error))
         except Failed as failed:
             reason = failed.message[:200] or "said that it failed"
             return Result(None, reason, "", 0.0, failed.kind)
@@ -124,8 +172,8 @@ def tune(
             finish(study, trial, Result(None, reason, "", 0.0, kind))
             raise
         if np.isnan(value):
-            return Result(None, "the value is nan", "", 0.0)
-        return Result(value, None, "", 0.0)
+            return Result(None, "the value is nan", "", 0.0, None, run_as)
+        return Result(value, None, "", 0.0, None, run_as, noise)
 
     observer = Silent() if callback is None else _Calling(study, callback)
     run(study, parsed, n_trials, evaluate, observer, Stop(), Worker.current())
@@ -144,6 +192,14 @@ class _Calling(Silent):
     def ended(self, trial: FrozenTrial, result: Result, explain: Explain) -> None:
         """Pass it on."""
         self.callback(self.study, trial)
+
+
+def _plain(executed: Mapping[str, Any]) -> dict[str, Any]:
+    """As a storage can hold it: without NumPy's types."""
+    return {
+        str(name): value.item() if isinstance(value, np.generic) else value
+        for name, value in executed.items()
+    }
 
 
 def _result(study: optuna.Study) -> TuningResult:

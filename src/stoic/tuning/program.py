@@ -17,7 +17,7 @@ from typing import Any
 
 from stoic.data import FailureKind
 from stoic.refusal import Refusal
-from stoic.tuning.reading import NotANumberError, NoValueError, Reading, told_failure
+from stoic.tuning.reading import Beside, NotANumberError, NoValueError, Reading
 from stoic.tuning.template import Template
 
 KEPT_OUTPUT = 1 << 18  # bytes of standard output the value is looked for in: the last ones
@@ -37,6 +37,9 @@ class Result:
         errors: the end of what the program wrote to standard error.
         seconds: how long it ran.
         kind: of the failure, see `stoic.data.Failures`; None if that is not known.
+        executed: name of a parameter -> what was run instead of what was asked, None if that is not
+            said.
+        noise: variance of the noise of the value, None if it is not known.
     """
 
     value: float | None
@@ -44,6 +47,8 @@ class Result:
     errors: str
     seconds: float
     kind: FailureKind | None = None
+    executed: Mapping[str, Any] | None = None
+    noise: float | None = None
 
     @property
     def reason(self) -> str:
@@ -104,12 +109,14 @@ class Program:
             started: told the process id, which is also the id of the process group.
         """
         begun = time.monotonic()
+        told = Beside()
 
         def failed(
             reason: str, errors: str = "", kind: FailureKind | None = None, *endings: str
         ) -> Result:
             known = (self.failures[ending] for ending in endings if ending in self.failures)
-            return Result(None, reason, errors, time.monotonic() - begun, kind or next(known, None))
+            seconds = time.monotonic() - begun
+            return Result(None, reason, errors, seconds, kind or next(known, None), told.executed)
 
         try:
             process = subprocess.Popen(
@@ -134,23 +141,25 @@ class Program:
         if ending == "stopped":
             return failed("interrupted", said, "transient")
         printed, code = output.whole_lines(), process.returncode
-        told = told_failure(printed)  # its own word goes before how it ended
+        told = Beside.find(printed)
+        word = told.failed  # goes before how it ended
         if ending == "timeout":
-            return failed(f"timeout after {self.timeout:g} s", said, told, "timeout")
+            return failed(f"timeout after {self.timeout:g} s", said, word, "timeout")
         if code < 0:
             endings = (f"signal {-code}", "signal")
-            return failed(f"killed by {_signal_name(-code)}", said, told, *endings)
+            return failed(f"killed by {_signal_name(-code)}", said, word, *endings)
         if code > 0:
-            return failed(f"exit code {code}", said, told, f"exit {code}", "exit")
-        if told is not None:
-            return failed("said that it failed", said, told)
+            return failed(f"exit code {code}", said, word, f"exit {code}", "exit")
+        if word is not None:
+            return failed("said that it failed", said, word)
         try:
             value = self.reading.find(printed)
         except NotANumberError as error:
             return failed(str(error), said, None, "nan")
         except NoValueError as error:
             return failed(str(error), said)
-        return Result(value, None, said, time.monotonic() - begun)
+        seconds = time.monotonic() - begun
+        return Result(value, None, said, seconds, None, told.executed, told.noise)
 
 
 def kill_group(group: int) -> None:

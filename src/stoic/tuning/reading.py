@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from stoic.data import FAILURES, FailureKind
+from stoic.integrations.executed import noise_of
 from stoic.refusal import Refusal
 
 FORMS = "last-line, regex:PATTERN (group 1 of the last match) or json:KEY (of the last JSON line)"
@@ -69,14 +70,37 @@ class Reading:
         raise Refusal(f"Cannot read a value from {written!r}: write {FORMS}.")
 
 
-def told_failure(text: str) -> FailureKind | None:
-    """The kind of failure that a program told of: `{"failed": KIND}`, in the last JSON line."""
-    try:
-        found = _last_json(text)
-    except NoValueError:
-        return None
-    kind = found.get("failed") if isinstance(found, dict) else None
-    return next((known for known in FAILURES if kind == known), None)
+@dataclass(frozen=True)
+class Beside:
+    """What a program told beside a value, as keys of its last line of JSON.
+
+    A key that holds anything else is not looked at.
+
+    Fields:
+        failed: the kind of failure, `"failed": KIND`; there is no value then.
+        executed: name of a parameter -> what was run, `"executed": {NAME: VALUE, ...}`.
+        noise: the noise variance of the value, from its `"standard_error"`, a number above 0.
+    """
+
+    failed: FailureKind | None = None
+    executed: Mapping[str, Any] | None = None
+    noise: float | None = None
+
+    @classmethod
+    def find(cls, text: str) -> Beside:
+        """What the text holds of it."""
+        try:
+            found = _last_json(text)
+        except NoValueError:
+            return cls()
+        if not isinstance(found, dict):
+            return cls()
+        kind, run = found.get("failed"), found.get("executed")
+        return cls(
+            failed=next((known for known in FAILURES if kind == known), None),
+            executed=run if isinstance(run, dict) and run else None,
+            noise=noise_of(found.get("standard_error")),
+        )
 
 
 def _from_last_line(text: str) -> float:

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from stoic.data import FailureKind
+from stoic.integrations.aim import Aim
+from stoic.integrations.spaces import Encoding
 from stoic.refusal import Refusal
 from stoic.tuning.failure import parse_rules
 from stoic.tuning.program import Program
 from stoic.tuning.reading import Reading
-from stoic.tuning.space import Space, parse_assignment, parse_space
+from stoic.tuning.space import Space, parse_assignment, parse_fixed, parse_named, parse_space
 from stoic.tuning.storage import storage_url
 from stoic.tuning.template import Template
 
@@ -23,9 +25,10 @@ Direction = Literal["minimize", "maximize"]
 
 _DIRECTIONS: dict[str, Direction] = {"minimize": "minimize", "maximize": "maximize"}
 
-_SECTIONS = ("study", "parameters", "program", "failures")
-_OPTIONAL = ("study", "failures")
-_STUDY = ("name", "direction", "storage", "trials", "seed", "startup")
+_SECTIONS = ("study", "parameters", "program", "failures", "tolerance")
+_OPTIONAL = ("study", "failures", "tolerance")
+_AIM = ("policy", "threshold", "margin", "radius", "p", "probe")  # and the section tolerance
+_STUDY = ("name", "direction", "storage", "trials", "seed", "startup", *_AIM)
 _PROGRAM = ("command", "value", "timeout", "directory")
 
 
@@ -43,6 +46,8 @@ class Settings:
         seed: of the sampler.
         startup: trials from a quasi-random sequence before the model decides.
         failures: how the program may end -> what kind of failure that is.
+        aim: what is wanted where inputs move: arguments of `stoic.integrations.aim.Aim`.
+        fixed: NAME=VALUE of parameters that have one value in this run.
     """
 
     name: str | None = None
@@ -54,12 +59,15 @@ class Settings:
     seed: int | None = None
     startup: int | None = None
     failures: Mapping[str, FailureKind] | None = None
+    aim: Mapping[str, Any] | None = None
+    fixed: Sequence[str] = ()
 
     def over(self, other: Settings) -> Settings:
         """These, and where these say nothing the other's."""
         said = {key: value for key, value in vars(self).items() if value is not None}
         failures = {**(other.failures or {}), **(self.failures or {})}
-        return replace(other, **said | {"failures": failures})
+        aim = {**(other.aim or {}), **_said(self.aim or {})}
+        return replace(other, **said | {"failures": failures, "aim": aim})
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,8 @@ class Request:
         name, direction, storage, trials, seed, startup: see `Settings`.
         space: name of a parameter -> its distribution.
         program: what is run for a trial.
+        aim: what is wanted where inputs move; None if the request says nothing about it.
+        fixed: name of a parameter -> its value in this run.
     """
 
     name: str
@@ -80,6 +90,8 @@ class Request:
     startup: int
     space: Space
     program: Program
+    aim: Aim | None
+    fixed: Mapping[str, Any]
 
 
 def from_options(assignments: Sequence[str], command: Sequence[str], settings: Settings) -> Request:
@@ -138,6 +150,7 @@ def _from_tables(content: Mapping[str, Any], path: Path, settings: Settings) -> 
         timeout=_number(program, "timeout"),
         value=_text(program, "value"),
         failures=parse_rules(content.get("failures", {})),
+        aim=_aim(study, content.get("tolerance", {})),
     )
     directory = path.parent / (_text(program, "directory") or ".")
     name = path.stem if path.stem != "study" else path.absolute().parent.name or "study"
@@ -166,6 +179,9 @@ def _request(
     if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
         raise Refusal(f"timeout must be a number of seconds above 0, got {timeout:g}.")
     template.check(space)
+    aim = Aim.of(**(settings.aim or {}))
+    if aim is not None:
+        aim.distance(Encoding({name: d for name, d in space.items() if not d.single()}))
     reading = Reading.parse(settings.value or "last-line")
     program = Program(template, reading, directory, timeout, settings.failures or {})
     return Request(
@@ -177,7 +193,66 @@ def _request(
         startup=startup,
         space=space,
         program=program,
+        aim=aim,
+        fixed=parse_fixed(settings.fixed, space),
     )
+
+
+def aim_arguments(
+    tolerance: Sequence[str], threshold: str | None, **said: object
+) -> dict[str, object]:
+    """Arguments of `stoic.integrations.aim.Aim` from the command line, as far as they are said.
+
+    Args:
+        tolerance: NAME=VALUE, one for each parameter that moves.
+        threshold: a number, or adaptive.
+        said: the others, as they are.
+
+    Raises:
+        Refusal: what should be a number is none.
+    """
+    read = {
+        name: _read(f"The tolerance of {name!r}", text)
+        for name, text in parse_named(tolerance).items()
+    }
+    if threshold is not None and threshold != "adaptive":
+        said["threshold"] = _read("threshold", threshold)
+    elif threshold is not None:
+        said["threshold"] = threshold
+    return _said({**said, "tolerance": read or None})
+
+
+def _aim(study: Mapping[str, Any], tolerance: Mapping[str, Any]) -> dict[str, object]:
+    """The same from a study file."""
+    threshold, probe = study.get("threshold"), study.get("probe")
+    if not isinstance(threshold, str):
+        threshold = _number(study, "threshold")
+    elif threshold != "adaptive":
+        raise Refusal(f'threshold must be a number or "adaptive", got {threshold!r}.')
+    if probe is not None and not isinstance(probe, bool):
+        raise Refusal(f"probe must be true or false, got {probe!r}.")
+    return _said(
+        {
+            "policy": _text(study, "policy"),
+            "threshold": threshold,
+            "margin": _number(study, "margin"),
+            "radius": _number(study, "radius"),
+            "p": _number(study, "p"),
+            "probe": probe,
+            "tolerance": dict(tolerance) or None,
+        }
+    )
+
+
+def _said(arguments: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _read(what: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise Refusal(f"{what} must be a number, got {text!r}.") from error
 
 
 def check_direction(direction: str) -> Direction:

@@ -16,6 +16,7 @@ from optuna.distributions import (
     json_to_distribution,
 )
 
+from stoic.integrations.executed import unknown
 from stoic.refusal import Refusal
 
 Space = dict[str, BaseDistribution]
@@ -49,6 +50,56 @@ def parse_assignment(text: str) -> tuple[str, BaseDistribution]:
         raise Refusal(f"--param {text!r} is not NAME=RANGE, with RANGE one of {FORMS}.")
     name = check_name(name.strip())
     return name, parse_range(name, written)
+
+
+def parse_named(texts: Sequence[str]) -> dict[str, str]:
+    """Read several `NAME=VALUE` of the command line.
+
+    Raises:
+        Refusal: a text that is not one, or a name that is given twice.
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name or not value:
+            raise Refusal(f"{text!r} is not NAME=VALUE.")
+        if name in found:
+            raise Refusal(f"A value of {name!r} is given twice.")
+        found[name] = value
+    return found
+
+
+def parse_as(distribution: BaseDistribution | None, text: str) -> Any:
+    """A value that was written by hand, as the parameter's own type if it can be read as one."""
+    if isinstance(distribution, CategoricalDistribution):
+        return next((choice for choice in distribution.choices if str(choice) == text), text)
+    for read in (float,) if isinstance(distribution, FloatDistribution) else (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text
+
+
+def parse_fixed(texts: Sequence[str], space: Space) -> dict[str, Any]:
+    """Read the `NAME=VALUE` that fix parameters.
+
+    Raises:
+        Refusal: a parameter that there is not, or a value that it cannot have.
+    """
+    fixed = {}
+    for name, text in parse_named(texts).items():
+        if name not in space:
+            raise Refusal(unknown(name, space))
+        distribution, value = space[name], parse_as(space[name], text)
+        try:
+            possible = distribution._contains(distribution.to_internal_repr(value))
+        except (ValueError, TypeError):  # not one of the choices, or not a number
+            possible = False
+        if not possible:
+            raise Refusal(f"{name} cannot be fixed at {text}: it is {distribution}.")
+        fixed[name] = value
+    return fixed
 
 
 def parse_json(text: str) -> Space:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import optuna
@@ -16,10 +16,11 @@ from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from stoic.data import FailureKind
-from stoic.integrations.optuna import FAILED, failure_kind
+from stoic.integrations.executed import check_executed
+from stoic.integrations.optuna import EXECUTED, FAILED, NOISE, failure_kind
 from stoic.refusal import Refusal
 from stoic.tuning.program import Result, kill_group
-from stoic.tuning.space import Space
+from stoic.tuning.space import Space, parse_as, parse_named
 from stoic.tuning.storage import TROUBLE, cause, patiently
 from stoic.tuning.worker import Worker
 
@@ -140,8 +141,23 @@ def _difference(known: Space, asked: Space) -> str:
     raise AssertionError("the spaces are equal")
 
 
-def claim(study: optuna.Study, space: Space, trials: int, me: Worker) -> Trial | None:
+def begin(study: optuna.Study, system_attrs: Mapping[str, Any]) -> Trial:
+    """A new running trial, as `Study.ask` makes one, in one transaction with these attributes."""
+    study._thread_local.cached_all_trials = None
+    template = create_trial(state=TrialState.RUNNING, system_attrs=dict(system_attrs))
+    return Trial(study, study._storage.create_new_trial(study._study_id, template))
+
+
+def claim(
+    study: optuna.Study,
+    space: Space,
+    trials: int,
+    me: Worker,
+    fixed: Mapping[str, Any] | None = None,
+) -> Trial | None:
     """Take the next trial of a study that shall have `trials` of them; None if all are taken.
+
+    Parameters in `fixed` have the values there; one that is waiting in the queue has its own.
 
     The numbers 0 to `trials` - 1 are given out, each once, by the storage. The trial carries the
     name of its worker from the moment it exists, so that a death can be told from a long run.
@@ -155,10 +171,7 @@ def claim(study: optuna.Study, space: Space, trials: int, me: Worker) -> Trial |
         trial = study.ask()  # the user, or a worker that took one too many, has queued one
         storage.set_trial_system_attr(trial._trial_id, WORKER, me.record())
     else:
-        # As Study.ask does, but in one transaction with the worker's name.
-        study._thread_local.cached_all_trials = None
-        template = create_trial(state=TrialState.RUNNING, system_attrs={WORKER: me.record()})
-        trial = Trial(study, storage.create_new_trial(study._study_id, template))
+        trial = begin(study, {WORKER: me.record()} | fixed_attrs(fixed or {}))
     if trial.number >= trials:  # another worker was quicker: back into the queue, for a longer run
         storage.set_trial_system_attr(trial._trial_id, WORKER, None)
         storage.set_trial_state_values(trial._trial_id, state=TrialState.WAITING)
@@ -166,6 +179,11 @@ def claim(study: optuna.Study, space: Space, trials: int, me: Worker) -> Trial |
     for name, distribution in space.items():
         trial._suggest(name, distribution)
     return trial
+
+
+def fixed_attrs(fixed: Mapping[str, Any]) -> dict[str, Any]:
+    """As Optuna keeps what is fixed in a trial."""
+    return {"fixed_params": dict(fixed)} if fixed else {}
 
 
 def record_program(trial: Trial, pid: int, me: Worker) -> None:
@@ -182,13 +200,18 @@ def finish(study: optuna.Study, trial: Trial, result: Result) -> FrozenTrial:
     """
     if result.value is not None:
         value = result.value
-        return patiently(
-            lambda: study.tell(trial, value, skip_if_finished=True),
-            f"Could not store the value {value!r} of trial {trial.number}",
-        )
+
+        def tell() -> FrozenTrial:
+            with contextlib.suppress(UpdateFinishedTrialError):
+                _note_beside(trial, result)
+            return study.tell(trial, value, skip_if_finished=True)
+
+        what = f"Could not store the value {value!r} of trial {trial.number}"
+        return patiently(tell, what)
 
     def fail() -> FrozenTrial:
         with contextlib.suppress(UpdateFinishedTrialError):
+            _note_beside(trial, result)
             trial.set_user_attr(FAILURE, result.failure)
             if result.kind is not None:
                 trial.set_user_attr(FAILED, result.kind)
@@ -199,6 +222,14 @@ def finish(study: optuna.Study, trial: Trial, result: Result) -> FrozenTrial:
     return patiently(fail, f"Could not store that trial {trial.number} failed ({result.failure})")
 
 
+def _note_beside(trial: Trial, result: Result) -> None:
+    """What goes with a value has to be there when it is told."""
+    if result.executed is not None:
+        trial.set_user_attr(EXECUTED, dict(result.executed))
+    if result.noise is not None:
+        trial.set_user_attr(NOISE, result.noise)
+
+
 def tell_number(
     study: optuna.Study,
     number: int,
@@ -206,6 +237,8 @@ def tell_number(
     state: str | None,
     skip: bool,
     kind: FailureKind | None = None,
+    executed: Sequence[str] = (),
+    noise: float | None = None,
 ) -> FrozenTrial:
     """End the trial with this number; nan fails it, and so does a kind of failure.
 
@@ -215,9 +248,12 @@ def tell_number(
         state: "complete", "pruned" or "fail"; None for complete, or fail if the value is nan.
         skip: whether a trial that has ended already is left as it is.
         kind: why it failed, None if it did not, or that is not known.
+        executed: NAME=VALUE of the parameters that were run as something else.
+        noise: variance of the noise of the value, None if it is not known.
 
     Raises:
-        Refusal: there is no such trial, it has ended, or value and state do not fit together.
+        Refusal: there is no such trial, it has ended, value and state do not fit together, or a
+            parameter cannot have been run as that.
     """
     no_number = value is not None and math.isnan(value)
     if state is None:
@@ -228,19 +264,33 @@ def tell_number(
         if state != "fail" or value is not None:
             said = f"the value {value!r}" if value is not None else f"the state {state}"
             raise Refusal(f"Cannot tell trial {number}: a failure does not go with {said}.")
-        _note_kind(study, number, kind)
+        _note(study, number, FAILED, kind)
+    if executed:
+        _note(study, number, EXECUTED, _parse_executed(study, number, executed))
+    if noise is not None:
+        _note(study, number, NOISE, noise)
     try:
         return study.tell(number, value, TrialState[state.upper()], skip_if_finished=skip)
     except (ValueError, UpdateFinishedTrialError) as error:
         raise Refusal(f"Cannot tell trial {number}: {error}") from error
 
 
-def _note_kind(study: optuna.Study, number: int, kind: FailureKind) -> None:
+def _parse_executed(study: optuna.Study, number: int, texts: Sequence[str]) -> dict[str, Any]:
+    trials = study.get_trials(deepcopy=False)
+    space = trials[number].distributions if 0 <= number < len(trials) else {}
+    written = parse_named(texts)
+    return {
+        name: check_executed(name, parse_as(space.get(name), value), space)
+        for name, value in written.items()
+    }
+
+
+def _note(study: optuna.Study, number: int, attribute: str, value: object) -> None:
     """On a running trial; whatever else it is, telling it will say so."""
     for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
         if trial.number == number:
             with contextlib.suppress(UpdateFinishedTrialError):
-                study._storage.set_trial_user_attr(trial._trial_id, FAILED, kind)
+                study._storage.set_trial_user_attr(trial._trial_id, attribute, value)
 
 
 def bury(study: optuna.Study) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import optuna
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import FailureKind
-from stoic.integrations.optuna import Explanation, Row
+from stoic.integrations.optuna import Certified, Explanation, Row
 from stoic.tuning.campaign import explanation
 from stoic.tuning.study import COMMAND, ERRORS, FAILURE, failure_kinds, failures, holder
 from stoic.tuning.template import Template, fixed_values
@@ -88,10 +88,13 @@ class Summary:
             lines.append("observed best  none: no trial has a value yet")
         else:
             lines += _best_lines(known)
+            if known.certified is not None:
+                lines += certificate_lines(known.certified)
             if self.command is not None:
                 lines.append(f"run it again   {self.command}")
             lines.append(f"distrusted     {len(self.distrusted) or 'none'}")
             lines += _first([f"  trial {row.number}: {why(row)}" for row in self.distrusted])
+            lines += _executed_lines(known.rows)
         failed = sum(len(numbers) for numbers in self.failures.values())
         lines.append(f"failed         {failed or 'none'}")
         lines += _first([line for reason in self.failures for line in self._failed_for(reason)])
@@ -134,6 +137,9 @@ class Summary:
             "counts": dict(self.counts),
             "observed_best": None if known is None else _told(known.observed_best),
             "recommended": recommended,
+            "certificate": None
+            if known is None or known.certified is None
+            else certificate_record(known.certified),
             "model_optimum": None
             if known is None
             else {"params": known.model_optimum, "mean": number(known.model_optimum_mean)},
@@ -145,6 +151,8 @@ class Summary:
                     "expected": number(row.expected),
                     "sd": number(row.sd),
                     "trust": number(row.trust),
+                    **({} if row.executed is None else {"executed": dict(row.executed)}),
+                    **({"refused": list(row.refused)} if row.refused else {}),
                 }
                 for row in (known.rows if known else ())
             ],
@@ -158,6 +166,45 @@ class Summary:
             "running": {str(key): who for key, (who, _) in self.running.items()},
             "command": self.command,
         }
+
+
+def certificate_lines(found: Certified) -> list[str]:
+    """How far the recommended setting may be moved, for people."""
+    lines = []
+    if (said := found.unreachable()) is not None:
+        lines.append(f"threshold      {said}")
+    return [*lines, f"certificate    {found.sentence()}"]
+
+
+def certificate_record(found: Certified) -> dict[str, Any]:
+    """The same for programs; `within` is empty if nothing is promised."""
+    held = found.certificate
+    return {
+        "aim": found.aim.record(),
+        "params": dict(found.params),
+        "value": number(held.value),
+        "radius": number(held.radius),
+        "closed": held.closed,
+        "fragility": number(held.fragility),
+        "p": number(held.p),
+        "within": {name: number(far) for name, far in found.within.items()},
+        "reachable": found.reached is None,
+        "best_possible": number(found.reached),
+        "sentence": found.sentence(),
+    }
+
+
+def _executed_lines(rows: Sequence[Row]) -> list[str]:
+    """How many trials say what was run, and what of that could not be used."""
+    said = [row for row in rows if row.executed is not None]
+    if not said:
+        return []
+    lines = [
+        f"executed       {len(said)} of {len(rows)} trials say what was run; it is what is told"
+    ]
+    return lines + _first(
+        [f"  trial {row.number}: {reason}" for row in said for reason in row.refused]
+    )
 
 
 def why(row: Row) -> str:

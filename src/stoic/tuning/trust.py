@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import optuna
 
@@ -15,6 +15,9 @@ from stoic.tuning.campaign import explanation
 from stoic.tuning.records import Record
 from stoic.tuning.study import failed_numbers, failure_kinds
 from stoic.tuning.summary import DISTRUSTED, number
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -103,11 +106,7 @@ class Trust:
         """
         from stoic.tuning.timeline import draw
 
-        picture = draw(self)
-        try:
-            picture.savefig(path, dpi=150)
-        except OSError as error:
-            raise Refusal(f"Cannot write {str(path)!r}: {error.strerror}.") from error
+        write_picture(draw(self), path)
 
 
 def check_picture(path: Path) -> None:
@@ -119,6 +118,18 @@ def check_picture(path: Path) -> None:
         raise Refusal(f"{str(path)!r} must end with a format of pictures: .png, .svg or .pdf.")
     if not path.parent.is_dir():
         raise Refusal(f"There is no directory {str(path.parent)!r} for the picture.")
+
+
+def write_picture(picture: Figure, path: Path) -> None:
+    """Write a picture into a file, whose ending says the format.
+
+    Raises:
+        Refusal: the file cannot be written.
+    """
+    try:
+        picture.savefig(path, dpi=150)
+    except OSError as error:
+        raise Refusal(f"Cannot write {str(path)!r}: {error.strerror}.") from error
 
 
 def verdict(row: Row) -> str:

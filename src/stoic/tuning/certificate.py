@@ -1,0 +1,140 @@
+"""How far the settings of a study may be moved: as a table, as records and as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.trial import FrozenTrial, TrialState
+
+from stoic.integrations.aim import Aim, stored_aim
+from stoic.integrations.optuna import Certified, Explanation, explain
+from stoic.refusal import Refusal
+from stoic.tuning.records import Record, render
+from stoic.tuning.summary import certificate_lines, certificate_record, number, setting
+from stoic.tuning.trust import write_picture
+
+_SHOWN = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)  # tolerances
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """What the recommended setting of a study promises when it is moved, and the observed best.
+
+    Fields:
+        name, direction: of the study.
+        explanation: of its values, with certificates.
+    """
+
+    name: str
+    direction: str
+    explanation: Explanation
+
+    @classmethod
+    def of(cls, study: optuna.Study, said: Mapping[str, Any]) -> Certificates:
+        """Certify a study; costs one fit of the model.
+
+        Args:
+            study: whose settings are meant.
+            said: arguments of `stoic.integrations.aim.Aim`, which go before those of the study.
+
+        Raises:
+            Refusal: there is no tolerance, or none that fits the study, or no trial has a value.
+        """
+        aim = _aim(stored_aim(study), said)
+        if aim is None:
+            raise Refusal(
+                f"Nothing is known about moves in the study {study.study_name!r}: give one, "
+                "as in --tolerance heat=2."
+            )
+        complete = [
+            trial.state == TrialState.COMPLETE for trial in study.get_trials(deepcopy=False)
+        ]
+        if not any(complete):
+            raise Refusal(f"No trial of the study {study.study_name!r} has a value yet.")
+        known = explain(study, aim=aim)
+        if known.certified is None:
+            raise Refusal(
+                f"The trials of the study {study.study_name!r} share no parameter, so nothing is "
+                "known about moves."
+            )
+        return cls(study.study_name, study.direction.name.lower(), known)
+
+    @property
+    def both(self) -> dict[str, tuple[FrozenTrial, Certified]]:
+        """Recommended and observed best, the latter only if it is another trial."""
+        known = self.explanation
+        assert known.recommended is not None
+        assert known.certified is not None
+        found = {"recommended": (known.recommended, known.certified)}
+        best, certified = known.observed_best, known.certified_observed
+        if best is not None and certified is not None and best.number != known.recommended.number:
+            found["observed best"] = (best, certified)
+        return found
+
+    def text(self) -> str:
+        """For people: both settings with their certificates, and a table of what is left."""
+        lines = []
+        for which, (trial, found) in self.both.items():
+            lines.append(f"{which:<14} trial {trial.number}: told {trial.value:.6g}")
+            lines.append(f"               {setting(trial.params)}")
+            lines += certificate_lines(found)
+        return "\n".join([*lines, render(self.lines(), "table")])
+
+    def lines(self) -> list[Record]:
+        """The worst value within some distances: guaranteed by the bound, and expected."""
+        rows = []
+        curves = {which: found.curve for which, (_, found) in self.both.items()}
+        for size in _SHOWN:
+            row: Record = {"moved by (tolerances)": f"{size:g}"}
+            for which, curve in curves.items():
+                at = int(np.searchsorted(curve.sizes, size - 1e-9))
+                if at < len(curve.sizes):
+                    row[f"{which}: guaranteed"] = f"{curve.pessimistic[at]:.6g}"
+                    row[f"{which}: expected"] = f"{curve.expected[at]:.6g}"
+            if len(row) > 1:
+                rows.append(row)
+        return rows
+
+    def record(self) -> dict[str, Any]:
+        """For programs: a JSON object, with the curves."""
+        return {
+            "study": self.name,
+            "direction": self.direction,
+            **{
+                which.replace(" ", "_"): {
+                    "number": trial.number,
+                    "params": dict(trial.params),
+                    "told": number(trial.value),
+                    "certificate": certificate_record(found),
+                    "curve": {
+                        "tolerances": found.curve.sizes.tolist(),
+                        "pessimistic": found.curve.pessimistic.tolist(),
+                        "expected": found.curve.expected.tolist(),
+                        "optimistic": found.curve.optimistic.tolist(),
+                    },
+                }
+                for which, (trial, found) in self.both.items()
+            },
+        }
+
+    def plot(self, path: Path) -> None:
+        """Draw what is left of the values against the size of a move, into a file.
+
+        Raises:
+            Refusal: the file cannot be written.
+        """
+        from stoic.tuning.moves import draw
+
+        write_picture(draw(self), path)
+
+
+def _aim(stored: Aim | None, said: Mapping[str, Any]) -> Aim | None:
+    known = {} if stored is None else stored.record()
+    if stored is not None and ("policy" in said or "radius" in said):  # another one altogether
+        known = {"tolerance": known["tolerance"]}
+    return Aim.of(**{**known, **said})

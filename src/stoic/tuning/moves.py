@@ -1,0 +1,83 @@
+"""What is left of a value when its setting is moved: figure 5, left, of the satisficing paper."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stoic.integrations.optuna import Certified
+from stoic.tuning.timeline import BELIEVED, DOUBTED
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from stoic.tuning.certificate import Certificates
+
+_COLOURS = {"recommended": BELIEVED, "observed best": DOUBTED}
+_STYLES = {"recommended": "-", "observed best": "--"}
+
+
+def draw(certificates: Certificates) -> Figure:
+    """The worst value within a distance, for the recommended setting and the observed best.
+
+    A line for the guaranteed value [Saday2025]_, a thin one for the expected one, and between the
+    two bounds a shade. Where the guaranteed value crosses the threshold is a mark.
+    """
+    from matplotlib.figure import Figure
+
+    both = certificates.both
+    picture = Figure(figsize=(7.6, 4.8), layout="constrained")
+    axes = picture.add_subplot()
+    for which, (trial, found) in both.items():
+        curve, colour = found.curve, _COLOURS[which]
+        axes.fill_between(
+            curve.sizes, curve.pessimistic, curve.optimistic, color=colour, alpha=0.12, lw=0.0
+        )
+        axes.plot(curve.sizes, curve.expected, _STYLES[which], color=colour, lw=1.0, alpha=0.7)
+        axes.plot(
+            curve.sizes, curve.pessimistic, _STYLES[which], color=colour, lw=2.2,
+            label=f"{which} (trial {trial.number}): guaranteed; thin: expected",
+        )  # fmt: skip
+        _mark(axes, found, colour)
+    first = both["recommended"][1]
+    if not first.aim.stable:
+        value = first.certificate.value
+        axes.axhline(value, color="black", lw=1.0, ls=":", label=f"threshold {value:.6g}")
+    axes.set_xlim(0.0, max(found.curve.sizes[-1] for _, found in both.values()))
+    axes.set_xlabel(
+        f"moved by at most, in tolerances (1 is {_tolerances(first)})", parse_math=False
+    )
+    axes.set_ylabel(f"worst value ({certificates.direction})")
+    axes.set_title(
+        f"{certificates.name}: how far a setting may be moved", loc="left", parse_math=False
+    )
+    axes.grid(alpha=0.25, lw=0.5)
+    picture.legend(loc="outside lower center", ncols=1, frameon=False, fontsize=9)
+    return picture
+
+
+def _mark(axes: Axes, found: Certified, colour: str) -> None:
+    """How far it is certified, and as what."""
+    held = found.certificate
+    if not math.isfinite(held.radius):
+        return
+    height = held.value
+    axes.plot([held.radius], [height], "o", color=colour, markeredgecolor="black", zorder=4)
+    far = ", ".join(
+        f"{name} {'by a factor of ' if found.encoding.space[name].log else ''}{size:.3g}"  # type: ignore[attr-defined]
+        for name, size in found.within.items()
+    )
+    axes.annotate(
+        far, (held.radius, height), xytext=(-7, 8 if found.minimise else -8),
+        textcoords="offset points", fontsize=8, color=colour, parse_math=False, ha="right",
+        va="bottom" if found.minimise else "top", zorder=5,
+        bbox={"facecolor": "white", "alpha": 0.8, "lw": 0.0, "pad": 1.0},
+    )  # fmt: skip
+
+
+def _tolerances(found: Certified) -> str:
+    given = found.aim.tolerance or {}
+    return ", ".join(f"{name} {np.float64(size):g}" for name, size in given.items() if size)
