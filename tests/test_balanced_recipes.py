@@ -112,6 +112,7 @@ def test_the_defences_and_what_they_are_to_withstand():
     assert given.learners[4].confidence.error == 0.3
     theory = any_threat(GRID, PRIOR, horizon=1000, constants="theory")
     assert (theory.c, theory.unit, theory.lies, theory.everything) == (None, "span", 10, False)
+    assert theory.budget == theory.learners[3].confidence.budget > 0.0
     with pytest.raises(ValueError, match="needs a prior"):
         any_threat(GRID, constants="theory")
 

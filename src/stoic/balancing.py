@@ -357,9 +357,11 @@ class Balanced:
         Where all are told ``everything`` they know the same, and differ in what they believe: then
         it is the first, in the order they were given in, whose upper bound reaches that lower one.
         """
-        earned = [(i, *self._earned(i)) for i in self.kept]
-        best = max(lower for _, lower, _ in earned)
-        return next(i for i, *of in earned if of[self.everything] >= best)
+        earned = {i: self._earned(i) for i in self.kept}
+        best = max(earned, key=lambda i: earned[i][0])
+        if not self.everything:
+            return best
+        return next(i for i, (_, upper) in earned.items() if upper >= earned[best][0])
 
     @property
     def posterior(self) -> Posterior:

@@ -233,7 +233,7 @@ def any_threat(
         ``"practice"``: all have the width of GP-UCB, enlarged as their recipes do; promises are a
         tenth of what the widths say; comparisons are by ``c`` = 1/2 of the rewards' spread and do
         not count lies; all are told everything. ``"theory"``: that of all recipes, with delta / 10
-        each; full promises; the comparison allows for T_c lies; each is told what it played.
+        each; full promises; the comparison allows for T_c lies and C; each is told what it played.
     confidence:
         The width of GP-UCB, instead of the default. In theory also that of A2-RCGP-UCB.
     norm, noise_sd, delta:
@@ -247,11 +247,12 @@ def any_threat(
     ---------
     Proved, for a given prior with ``constants="theory"``, ``c=None`` and ``everything=False``: if
     at most T_c results are lies, whatever their size, and all others are f plus noise of any law
-    that is the same everywhere, then with probability 1 - delta / 2 no learner that keeps its
-    promise is dropped, and the regret is that of :class:`~stoic.balancing.Balanced`. Each learner
-    keeps its promise with probability 1 - delta / 10 in the world that its theorem is about. The
-    proofs' constants are large: for horizons of a few thousand rounds all promises exceed what can
-    be lost, and the learners are played in turn.
+    that is the same everywhere, moved by at most C in all, then with probability 1 - delta / 2 no
+    learner that keeps its promise is dropped, and the regret is that of
+    :class:`~stoic.balancing.Balanced`. Each learner keeps its promise with probability
+    1 - delta / 10 in the world that its theorem is about. The proofs' constants are large: for
+    horizons of a few thousand rounds all promises exceed what can be lost, and the learners are
+    played in turn.
 
     Heuristic: everything else. In practice and without a prior nothing is proved but that rewards
     are compared by clipped means.
@@ -340,6 +341,7 @@ def any_threat(
         promises,
         span=span,
         lies=corruptions if theory else 0,
+        budget=budget if theory else 0.0,
         c=c,
         unit="span" if theory else "spread",
         delta=5.0 * delta,
