@@ -28,12 +28,15 @@ from stoic.posteriors.disputed import Disputed
 from stoic.posteriors.fitting import Given
 
 try:
+    import botorch.fit
     import torch
     from botorch.exceptions.warnings import InputDataWarning
     from botorch.models import SingleTaskGP
     from botorch.models.utils import fantasize as fantasize_flag
     from gpytorch import settings
+    from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
     from gpytorch.means import ConstantMean
+    from gpytorch.mlls import ExactMarginalLogLikelihood
 
     from stoic.integrations.torch_kernels import Covariance
 except ImportError as error:
@@ -336,6 +339,15 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
     def _noise(self, X: Any) -> Any:
         """The noise variance of a believed result, as a tensor of shape 1 x 1."""
         return X.new_full((1, 1), self._told.posterior.prior.noise)
+
+
+if hasattr(botorch.fit, "FitGPyTorchMLL"):  # before 0.18 BoTorch found how to fit by types
+
+    @botorch.fit.FitGPyTorchMLL.register(  # type: ignore[untyped-decorator]
+        ExactMarginalLogLikelihood, FixedNoiseGaussianLikelihood, RobustConjugateGP
+    )
+    def _nothing_to_fit(mll: Any, *types: Any, **options: Any) -> Any:
+        return mll.eval()
 
 
 _KINDS = ("outcome", "input")
