@@ -34,6 +34,9 @@ def test_peers_are_run_where_there_are_lies():
     peers = [cell for cell in cells if cell.method == RELEVANCE.name]
     assert {cell.panel for cell in peers} == set(list(both_signs.games(SETTINGS))[:4])
     assert {cell.seed for cell in peers} == set(range(5))
+    short = [cell for cell in both_signs.cells(replace(SETTINGS, peer_rounds=30)) if cell in peers]
+    assert short == [cell for cell in peers if "T = 30" in cell.panel]
+    assert len(short) == 2 * 5
 
 
 @pytest.mark.parametrize("panel", both_signs.games(SETTINGS))

@@ -53,6 +53,8 @@ class Settings:
         installed.
     peer_trials:
         Their runs, the first of the ``trials``.
+    peer_rounds:
+        The largest T they are run for.
     """
 
     trials: int = 20
@@ -65,6 +67,7 @@ class Settings:
     methods: tuple[str, ...] = tuple(m.name for m in (GP, A2, LOO))
     peers: tuple[str, ...] = installed(RELEVANCE)
     peer_trials: int = 5
+    peer_rounds: int = 100
 
 
 class Game(NamedTuple):
@@ -101,14 +104,17 @@ def games(settings: Settings) -> dict[str, Game]:
 def cells(settings: Settings) -> list[Cell]:
     """Every method on every seed, and the peers on some where there are lies."""
     few = min(settings.peer_trials, settings.trials)
-    return [
-        Cell(panel, name, settings.seed + trial)
-        for panel, game in games(settings).items()
-        for names, trials in ((settings.methods, settings.trials), (settings.peers, few))
-        if game.lies or names is settings.methods
-        for name in names
-        for trial in range(trials)
-    ]
+    found = []
+    for panel, game in games(settings).items():
+        runs = [(name, settings.trials) for name in settings.methods]
+        if game.lies and game.rounds <= settings.peer_rounds:
+            runs += [(name, few) for name in settings.peers]
+        found += [
+            Cell(panel, name, settings.seed + trial)
+            for name, trials in runs
+            for trial in range(trials)
+        ]
+    return found
 
 
 def run(settings: Settings, cell: Cell) -> list[Step]:
