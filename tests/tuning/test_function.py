@@ -10,9 +10,10 @@ import pytest
 from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState
 
-from stoic.integrations.optuna import FAILED
+from stoic.integrations.aim import stored_aim
+from stoic.integrations.optuna import EXECUTED, FAILED, NOISE
 from stoic.refusal import Refusal
-from stoic.tuning import Failed, tune
+from stoic.tuning import Failed, Measured, tune
 
 SPACE = {"x": "float(-2, 2)", "kind": ["good", "bad"]}
 
@@ -161,3 +162,52 @@ def test_a_callback_sees_every_trial_and_the_space_is_not_changed():
     )
     assert [number for number, _ in seen] == [0, 1, 2, 3, 4]
     assert space == {"x": FloatDistribution(0, 1)}
+
+
+def test_an_objective_may_say_what_it_measured():
+    def measured(params):
+        run = np.float32(min(params["x"] + 0.5, 2.0))  # half a unit off
+        return Measured(float((run - 1) ** 2), {"x": run}, np.float64(0.1))
+
+    result = tune(measured, {"x": "float(-2, 2)"}, n_trials=14, seed=0, n_startup_trials=5)
+    for trial in result.study.trials:
+        assert trial.user_attrs[EXECUTED] == {"x": pytest.approx(min(trial.params["x"] + 0.5, 2.0))}
+        assert trial.user_attrs[NOISE] == pytest.approx(0.01)
+    assert result.explanation.model_optimum["x"] == pytest.approx(1.0, abs=0.1)
+    nan = tune(
+        lambda p: Measured(math.nan if p["x"] > 0 else 1.0, {"x": 0.5}),
+        {"x": "float(-2, 2)"},
+        n_trials=4,
+        seed=0,
+    )
+    failed = [t for t in nan.study.trials if t.state == TrialState.FAIL]
+    assert failed
+    assert failed[0].user_attrs[EXECUTED] == {"x": 0.5}
+
+
+@pytest.mark.parametrize("wrong", [0.0, -1.0, math.nan, math.inf, None])
+def test_a_standard_error_that_is_none_is_not_used(wrong):
+    result = tune(lambda p: Measured(p["x"], None, wrong), {"x": "float(0, 1)"}, n_trials=2, seed=0)
+    assert all(NOISE not in trial.user_attrs for trial in result.study.trials)
+
+
+def test_tolerances_and_their_certificate():
+    said = {"threshold": 0.5, "tolerance": {"x": 0.2}}
+    result = tune(valley, SPACE, n_trials=20, seed=0, n_startup_trials=8, **said)
+    certified = result.explanation.certified
+    assert certified.params == result.x
+    assert 0.2 < certified.within["x"] <= math.sqrt(0.5)
+    assert stored_aim(result.study).threshold == 0.5
+    # Taken up again without a word about it.
+    more = tune(
+        valley,
+        SPACE,
+        n_trials=21,
+        storage=result.study._storage,
+        study_name=result.study.study_name,
+    )
+    assert more.explanation.certified.aim == certified.aim
+    with pytest.raises(Refusal, match="no parameter 'z'"):
+        tune(valley, SPACE, threshold=0.5, tolerance={"z": 1.0})
+    with pytest.raises(Refusal, match="Which parameters may be moved"):
+        tune(valley, SPACE, threshold=0.5)

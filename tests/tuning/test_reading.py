@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stoic.refusal import Refusal
-from stoic.tuning.reading import NoValueError, Reading
+from stoic.tuning.reading import Beside, NoValueError, Reading
 
 LOSS = r"regex:loss=(\S+)"
 
@@ -99,3 +99,29 @@ def test_any_text_is_a_number_or_a_reason(text):
     for rule in ("last-line", LOSS, "json:a"):
         with contextlib.suppress(NoValueError):
             assert not math.isnan(Reading.parse(rule).find(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "beside"),
+    [
+        ('{"loss": 1, "executed": {"heat": 61.2}}', Beside(executed={"heat": 61.2})),
+        ('{"loss": 1, "standard_error": 0.5}\nbye', Beside(noise=0.25)),
+        ('{"standard_error": 2}', Beside(noise=4.0)),
+        (
+            '{"failed": "bad", "executed": {"n": 3, "kind": "a"}}',
+            Beside("bad", {"n": 3.0, "kind": "a"}),
+        ),
+        ("0.5", Beside()),
+        ("[1]", Beside()),
+        ('{"executed": true, "standard_error": "small", "failed": "oom"}', Beside()),
+        ('{"executed": {}, "standard_error": 0}', Beside()),
+        ('{"standard_error": -1}', Beside()),
+        ('{"standard_error": NaN}', Beside()),
+        ('{"standard_error": Infinity}', Beside()),
+        ('{"standard_error": 1e-200}', Beside()),  # its square is 0
+        ('{"standard_error": true}', Beside()),
+        ('{"executed": {"heat": 1}}\n{"loss": 1}', Beside()),  # the last line of JSON counts
+    ],
+)
+def test_what_stands_beside_the_value(text, beside):
+    assert Beside.find(text) == beside

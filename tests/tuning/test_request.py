@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from optuna.distributions import FloatDistribution
 
+from stoic.integrations.aim import Aim
 from stoic.refusal import Refusal
-from stoic.tuning.request import Settings, from_file, from_options
+from stoic.tuning.request import Settings, aim_arguments, from_file, from_options
 
 GOOD = """
 [study]
@@ -171,3 +172,60 @@ def test_the_study_file_of_the_documentation_is_one(tmp_path):
 def test_the_study_file_of_the_example_is_one():
     example = Path(__file__).parents[2] / "examples" / "digits" / "study.toml"
     assert from_file(example, Settings()).space.keys() == {"C", "gamma"}
+
+
+AIMED = (
+    GOOD.replace("startup = 4", "startup = 4\nthreshold = 0.9\np = 2") + "[tolerance]\nlr = 1.5\n"
+)
+
+
+def test_tolerances_in_a_file(tmp_path):
+    assert from_file(write(tmp_path, GOOD), Settings()).aim is None
+    path = write(tmp_path, AIMED)
+    request = from_file(path, Settings())
+    assert request.aim == Aim(threshold=0.9, p=2, tolerance={"lr": 1.5})
+    assert request.fixed == {}
+    said = aim_arguments(["lr=2"], "adaptive", margin=0.1, policy=None, radius=None)
+    assert said == {"threshold": "adaptive", "margin": 0.1, "tolerance": {"lr": 2.0}}
+    over = from_file(path, Settings(aim=said, fixed=("kind=b",)))
+    assert over.aim == Aim(threshold="adaptive", margin=0.1, p=2, tolerance={"lr": 2.0})
+    assert over.fixed == {"kind": "b"}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (("lr = 1.5", "lrr = 1.5"), "There is no parameter 'lrr': did you mean 'lr'?"),
+        (("lr = 1.5", "lr = 0.5"), "factor of at least 1"),
+        (("lr = 1.5", "kind = 1.5"), "kind is a choice among a, b"),
+        (("lr = 1.5", "lr = 1.0"), "nothing moves"),
+        (("lr = 1.5", "lr = -1"), "must be a number >= 0, got -1"),
+        (("lr = 1.5", 'lr = "2"'), "must be a number >= 0, got '2'"),
+        (("lr = 1.5", ""), "Which parameters may be moved"),
+        (("threshold = 0.9", 'threshold = "high"'), "a number or"),
+        (("threshold = 0.9", "threshold = nan"), "A threshold is a number"),
+        (("threshold = 0.9", "threshold = true"), "threshold must be a number"),
+        (("threshold = 0.9", "treshold = 0.9"), "did you mean 'threshold'"),
+        (("threshold = 0.9", 'policy = "stable"'), "p does not go with"),
+        (("threshold = 0.9", 'policy = "bold"'), "satisficing or stable"),
+        (("p = 2", "p = 0.5"), "power"),
+        (("p = 2", "probe = 1"), "probe must be true or false"),
+    ],
+)
+def test_tolerances_that_make_no_sense_are_refused(tmp_path, change, reason):
+    with pytest.raises(Refusal, match=reason):
+        from_file(write(tmp_path, AIMED.replace(*change)), Settings())
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "threshold", "reason"),
+    [
+        (["lr"], None, "'lr' is not NAME=VALUE"),
+        (["lr=big"], None, "The tolerance of 'lr' must be a number, got 'big'"),
+        (["lr=2", "lr=3"], None, "given twice"),
+        (["lr=2"], "high", "threshold must be a number, got 'high'"),
+    ],
+)
+def test_what_the_command_line_says_wrongly_is_refused(tolerance, threshold, reason):
+    with pytest.raises(Refusal, match=reason):
+        aim_arguments(tolerance, threshold)

@@ -15,7 +15,13 @@ from optuna.distributions import (
 )
 
 from stoic.refusal import Refusal
-from stoic.tuning.space import parse_assignment, parse_json, parse_range, parse_space
+from stoic.tuning.space import (
+    parse_assignment,
+    parse_fixed,
+    parse_json,
+    parse_range,
+    parse_space,
+)
 
 
 @pytest.mark.parametrize(
@@ -113,3 +119,38 @@ def test_json_takes_both_our_texts_and_the_distributions_of_optuna():
     for wrong in ("{", "[]", '{"a": {"name": "Nothing"}}', '{"a": {}}', "{}"):
         with pytest.raises(Refusal):
             parse_json(wrong)
+
+
+FIXED = {
+    "x": FloatDistribution(0.0, 1.0),
+    "s": FloatDistribution(0.0, 1.0, step=0.25),
+    "n": IntDistribution(1, 9),
+    "k": CategoricalDistribution(["a", 1, True]),
+}
+
+
+def test_fixed_values_have_the_type_of_their_parameter():
+    fixed = parse_fixed(["x=1", "s = 0.25", "n=3", "k=True"], FIXED)
+    assert fixed == {"x": 1.0, "s": 0.25, "n": 3, "k": True}
+    assert [type(value) for value in fixed.values()] == [float, float, int, bool]
+    assert parse_fixed(["k=1"], FIXED)["k"] is not True
+    assert parse_fixed([], FIXED) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("x=2", "x cannot be fixed at 2"),
+        ("x=nan", "x cannot be fixed at nan"),
+        ("x=half", "x cannot be fixed at half"),
+        ("s=0.3", "s cannot be fixed at 0.3"),
+        ("n=1.5", "n cannot be fixed at 1.5"),
+        ("k=b", "k cannot be fixed at b"),
+        ("y=1", "There is no parameter 'y'"),
+        ("x", "not NAME=VALUE"),
+        ("x=", "not NAME=VALUE"),
+    ],
+)
+def test_a_value_that_a_parameter_cannot_have_is_not_fixed(text, reason):
+    with pytest.raises(Refusal, match=reason):
+        parse_fixed([text], FIXED)

@@ -13,7 +13,7 @@ from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.samplers import RandomSampler
 from optuna.trial import Trial, TrialState, create_trial
 
-from stoic.integrations.optuna import FAILED
+from stoic.integrations.optuna import EXECUTED, FAILED, NOISE
 from stoic.refusal import Refusal
 from stoic.tuning.program import Result
 from stoic.tuning.space import Space
@@ -256,3 +256,46 @@ def test_telling_a_kind_of_failure(study):
         with pytest.raises(Refusal, match=f"Cannot tell trial {number}"):
             tell_number(study, number, None, None, False, "bad")
     assert all(FAILED not in trial.user_attrs for trial in study.get_trials()[3:])
+
+
+def test_what_stands_beside_a_value_is_stored_before_it_is_told(study):
+    result = Result(1.5, None, "", 0.1, None, {"x": 0.3}, 0.25)
+    told = finish(study, running(study), result)
+    assert (told.value, told.user_attrs[EXECUTED], told.user_attrs[NOISE]) == (
+        1.5,
+        {"x": 0.3},
+        0.25,
+    )
+    failed = finish(study, running(study), Result(None, "exit code 3", "", 0.1, None, {"x": 0.4}))
+    assert failed.user_attrs[EXECUTED] == {"x": 0.4}
+    assert NOISE not in failed.user_attrs
+    # Somebody else was quicker: what was stored stays.
+    late = running(study)
+    study.tell(late.number, 2.0)
+    assert EXECUTED not in finish(study, late, result).user_attrs
+
+
+def test_a_claimed_trial_has_what_is_fixed(study):
+    trial = claim(study, SPACE, 9, ME, {"x": 0.25})
+    assert trial.params["x"] == 0.25
+    study.enqueue_trial({"x": 0.75})
+    assert claim(study, SPACE, 9, ME, {"x": 0.25}).params["x"] == 0.75  # it has its own
+
+
+def test_telling_what_was_executed(study):
+    for _ in range(3):
+        study.ask(SPACE)
+    told = tell_number(study, 0, 1.0, None, False, None, ["x=0.5"], 0.04)
+    assert told.user_attrs == {EXECUTED: {"x": 0.5}, NOISE: 0.04}
+    for wrong, reason in (
+        (["x=7"], "its range is"),
+        (["x=hot"], "a finite number is needed"),
+        (["y=1"], "There is no parameter 'y'"),
+        (["x"], "not NAME=VALUE"),
+    ):
+        with pytest.raises(Refusal, match=reason):
+            tell_number(study, 1, 1.0, None, False, None, wrong)
+    assert study.trials[1].state == TrialState.RUNNING
+    assert EXECUTED not in study.trials[1].user_attrs
+    with pytest.raises(Refusal, match="no parameter 'x'"):
+        tell_number(study, 7, 1.0, None, False, None, ["x=0.5"])

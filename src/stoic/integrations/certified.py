@@ -99,7 +99,7 @@ class Certified:
         said = f"value {self._better} {value} as long as {near}"
         if 0.0 < held.fragility < math.inf and held.p < math.inf:
             sign = "+" if self.minimise else "-"
-            loss = f"{_rounded(held.fragility, ROUND_CEILING, 3)} d"
+            loss = f"{rounded(held.fragility, ROUND_CEILING, 3)} d"
             loss = loss if held.p == 1.0 else f"({loss})^{held.p:g}"
             said += f", and {self._better} {value} {sign} {loss} at a distance of d tolerances"
         return f"{said}, {surely}"
@@ -123,7 +123,7 @@ class Certified:
         return ">" if self.minimise else "<"
 
     def _said(self, value: float) -> str:
-        return _rounded(value, ROUND_CEILING if self.minimise else ROUND_FLOOR, 6)
+        return rounded(value, ROUND_CEILING if self.minimise else ROUND_FLOOR, 6)
 
     def _moving(self) -> list[tuple[str, Coordinate, float]]:
         """Parameters that move, in the order of the space, and their tolerances."""
@@ -138,7 +138,7 @@ class Certified:
 
     def _near(self, name: str, part: Coordinate, size: float) -> str:
         moved = part.moved(self.certificate.radius, size)
-        far, here = _rounded(moved, ROUND_FLOOR, 3), f"{self.params[name]:.6g}"
+        far, here = rounded(moved, ROUND_FLOOR, 3), f"{self.params[name]:.6g}"
         if part.distribution.log:
             if self.certificate.closed:
                 return f"{name} is within a factor of {far} of {here}"
@@ -214,7 +214,8 @@ def _at(sizes: Array, far: Array, worst: Array) -> Array:
     return np.asarray(worst[np.searchsorted(far, sizes * (1.0 + 1e-9), side="right") - 1])
 
 
-def _rounded(x: float, rounding: str, digits: int) -> str:
+def rounded(x: float, rounding: str, digits: int) -> str:
+    """A number with few digits, rounded to the safe side."""
     return f"{float(Context(prec=digits, rounding=rounding).create_decimal(repr(float(x)))):g}"
 
 

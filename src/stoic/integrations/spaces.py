@@ -233,6 +233,11 @@ class Encoding:
             raise Refusal("All tolerances are 0, so nothing moves: leave them out, or raise one.")
         return moves
 
+    def scaled(self, name: str) -> bool:
+        """Whether a parameter is on a logarithmic scale."""
+        part = self.parts[name]
+        return isinstance(part, Coordinate) and part.distribution.log
+
     def sobol(self, number: int, seed: int) -> dict[str, Any]:
         """The parameters of point ``number`` of a scrambled Sobol sequence, one axis each."""
         sequence = qmc.Sobol(len(self.parts), rng=np.random.default_rng(seed))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_FLOOR
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stoic.integrations.optuna import Certified
+from stoic.integrations.certified import Certified, rounded
 from stoic.tuning.timeline import BELIEVED, DOUBTED
 
 if TYPE_CHECKING:
@@ -66,16 +67,18 @@ def _mark(axes: Axes, found: Certified, colour: str) -> None:
         return
     height = held.value
     axes.plot([held.radius], [height], "o", color=colour, markeredgecolor="black", zorder=4)
-    far = ", ".join(
-        f"{name} {'by a factor of ' if found.encoding.space[name].log else ''}{size:.3g}"  # type: ignore[attr-defined]
-        for name, size in found.within.items()
-    )
+    far = ", ".join(_far(found, name, size) for name, size in found.within.items())
     axes.annotate(
         far, (held.radius, height), xytext=(-7, 8 if found.minimise else -8),
         textcoords="offset points", fontsize=8, color=colour, parse_math=False, ha="right",
         va="bottom" if found.minimise else "top", zorder=5,
         bbox={"facecolor": "white", "alpha": 0.8, "lw": 0.0, "pad": 1.0},
     )  # fmt: skip
+
+
+def _far(found: Certified, name: str, size: float) -> str:
+    factor = "a factor of " if found.encoding.scaled(name) else ""
+    return f"{name} {factor}{rounded(size, ROUND_FLOOR, 3)}"
 
 
 def _tolerances(found: Certified) -> str:

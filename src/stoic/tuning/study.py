@@ -174,6 +174,8 @@ def claim(
         trial = begin(study, {WORKER: me.record()} | fixed_attrs(fixed or {}))
     if trial.number >= trials:  # another worker was quicker: back into the queue, for a longer run
         storage.set_trial_system_attr(trial._trial_id, WORKER, None)
+        if fixed:  # in this run only
+            storage.set_trial_system_attr(trial._trial_id, "fixed_params", {})
         storage.set_trial_state_values(trial._trial_id, state=TrialState.WAITING)
         return None
     for name, distribution in space.items():

@@ -1,0 +1,218 @@
+"""How far settings may be moved: in words, in records and in a picture."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import optuna
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from optuna.distributions import FloatDistribution
+from optuna.trial import create_trial
+
+from stoic.integrations.aim import Aim, record_aim
+from stoic.integrations.optuna import EXECUTED
+from stoic.refusal import Refusal
+from stoic.tuning.certificate import Certificates
+from stoic.tuning.moves import draw
+from stoic.tuning.summary import Summary
+
+SPACE = {"heat": FloatDistribution(0.0, 100.0), "rate": FloatDistribution(0.01, 100.0, log=True)}
+SAID = {"threshold": 0.5, "tolerance": {"heat": 2.0}}
+
+
+def bowl(heat, rate):
+    return (heat - 60.0) ** 2 / 400.0 + np.log10(rate) ** 2
+
+
+@pytest.fixture(params=["minimize", "maximize"])
+def study(request) -> optuna.Study:
+    """60 results of a bowl, and a lucky one at its border."""
+    sign = 1.0 if request.param == "minimize" else -1.0
+    made = optuna.create_study(study_name="oven", direction=request.param)
+    rng = np.random.default_rng(0)
+    rows = [(rng.uniform(0.0, 100.0), 10.0 ** rng.uniform(-2.0, 2.0)) for _ in range(60)]
+    for heat, rate in [*rows, (30.0, 1.0)]:
+        value = -0.1 if heat == 30.0 else bowl(heat, rate)
+        made.add_trial(
+            create_trial(
+                params={"heat": heat, "rate": rate}, distributions=SPACE, value=sign * value
+            )
+        )
+    return made
+
+
+def said(study, **other):
+    sign = 1.0 if study.direction.name == "MINIMIZE" else -1.0
+    return {**SAID, "threshold": sign * 0.5, **other}
+
+
+def test_the_words(study):
+    found = Certificates.of(study, said(study))
+    lines = found.text().splitlines()
+    op = "<= 0.5" if found.direction == "minimize" else ">= -0.5"
+    assert lines[0].startswith("recommended    trial ")
+    assert lines[2].startswith(f"certificate    value {op} as long as heat is closer than ")
+    assert lines[3] == f"observed best  trial 60: told {study.trials[60].value:g}"
+    assert lines[4] == "               heat=30.0  rate=1.0"
+    table = [line for line in lines if line.startswith("|")]
+    assert [cell.strip() for cell in table[0].split("|")[1:-1]] == [
+        "moved by (tolerances)",
+        "recommended: guaranteed",
+        "recommended: expected",
+        "observed best: guaranteed",
+        "observed best: expected",
+    ]
+    assert [line.split("|")[1].strip() for line in table[1:5]] == ["0", "0.5", "1", "1.5"]
+
+
+def test_what_is_said_is_so(study):
+    """The true bowl stays within the guaranteed values, at the sizes of the table and between."""
+    found = Certificates.of(study, said(study)).explanation.certified
+    heat, rate = found.params["heat"], found.params["rate"]
+    assert abs(heat - 60.0) < 5.0
+    sign = 1.0 if found.minimise else -1.0
+    for size, worst in zip(found.curve.sizes, sign * found.curve.pessimistic, strict=True):
+        moved = np.clip(heat + 2.0 * size * np.linspace(-1.0, 1.0, 21), 0.0, 100.0)
+        assert np.max(bowl(moved, rate)) <= worst + 1e-3
+    assert bowl(heat + found.within["heat"], rate) <= 0.5
+    assert bowl(heat - found.within["heat"], rate) <= 0.5
+
+
+def test_the_object_is_strict_json(study):
+    found = Certificates.of(study, said(study, tolerance={"heat": 2.0, "rate": 1.5}))
+    record = json.loads(json.dumps(found.record(), allow_nan=False))
+    assert record["study"] == "oven"
+    assert record["observed_best"]["number"] == 60
+    held = record["recommended"]["certificate"]
+    assert held["value"] == said(study)["threshold"]
+    assert held["within"]["rate"] == pytest.approx(1.5 ** held["radius"])
+    assert held["reachable"]
+    assert held["p"] == "inf"
+    assert " and rate is less than a factor of" in held["sentence"]
+    curve = record["recommended"]["curve"]
+    assert {len(values) for values in curve.values()} == {121}
+    # And what is out of reach.
+    sign = 1.0 if found.direction == "minimize" else -1.0
+    far = Certificates.of(study, said(study, threshold=-9.0 * sign))
+    held = far.record()["recommended"]["certificate"]
+    assert not held["reachable"]
+    assert sign * held["best_possible"] > -9.0
+    assert (held["within"], held["radius"]) == ({}, "-inf")
+    assert f"threshold      {-9.0 * sign:g} is out of reach" in far.text()
+    json.dumps(far.record(), allow_nan=False)
+
+
+def test_what_the_study_was_begun_with_is_used_unless_something_else_is_said(study):
+    with pytest.raises(Refusal, match="give one, as in --tolerance heat=2"):
+        Certificates.of(study, {})
+    record_aim(study, Aim(**said(study)))
+    assert Certificates.of(study, {}).explanation.certified.aim == Aim(**said(study))
+    wider = Certificates.of(study, {"tolerance": {"heat": 4.0}}).explanation.certified
+    narrow = Certificates.of(study, {}).explanation.certified
+    assert wider.certificate.radius == pytest.approx(narrow.certificate.radius / 2.0, rel=0.05)
+    stable = Certificates.of(study, {"policy": "stable", "radius": 2.0}).explanation.certified
+    assert stable.aim == Aim(policy="stable", radius=2.0, tolerance={"heat": 2.0})
+    assert stable.within == {"heat": 4.0}
+    with pytest.raises(Refusal, match="no parameter 'haet': did you mean 'heat'"):
+        Certificates.of(study, {"tolerance": {"haet": 2.0}})
+    # What is only asked about is not recorded.
+    assert Certificates.of(study, {}).explanation.certified.aim == Aim(**said(study))
+
+
+def test_a_study_without_values_is_refused():
+    empty = optuna.create_study()
+    with pytest.raises(Refusal, match="has a value yet"):
+        Certificates.of(empty, SAID)
+
+
+def test_the_summary_has_the_certificate(study):
+    assert Summary.of(study).record()["certificate"] is None
+    assert "certificate" not in Summary.of(study).text()
+    record_aim(study, Aim(**said(study)))
+    summary = Summary.of(study)
+    sentence = Certificates.of(study, {}).explanation.certified.sentence()
+    assert f"certificate    {sentence}" in summary.text().splitlines()
+    assert summary.record()["certificate"]["sentence"] == sentence
+    sign = 1.0 if summary.direction == "minimize" else -1.0
+    record_aim(study, Aim(threshold=-9.0 * sign, tolerance={"heat": 2.0}))
+    lines = Summary.of(study).text().splitlines()
+    assert any(line.startswith(f"threshold      {-9.0 * sign:g} is out of reach") for line in lines)
+    assert any(line.startswith("certificate    nothing: value ") for line in lines)
+
+
+def test_the_summary_says_what_was_executed(study):
+    for heat in (55.0, 612.0):
+        study.add_trial(
+            create_trial(
+                params={"heat": 50.0, "rate": 1.0},
+                distributions=SPACE,
+                value=0.25,
+                user_attrs={EXECUTED: {"heat": heat}},
+            )
+        )
+    summary = Summary.of(study)
+    lines = summary.text().splitlines()
+    at = lines.index("executed       2 of 63 trials say what was run; it is what is told")
+    assert lines[at + 1].startswith("  trial 62: heat cannot have been 612: its range is 0 to 100")
+    rows = summary.record()["trials"]
+    assert "executed" not in rows[0]
+    assert rows[61]["executed"] == {"heat": 55.0, "rate": 1.0}
+    assert "refused" not in rows[61]
+    assert "612" in rows[62]["refused"][0]
+
+
+def test_the_picture(study):
+    found = Certificates.of(study, said(study))
+    picture = draw(found)
+    FigureCanvasAgg(picture).draw()
+    axes = picture.axes[0]
+    thick = [line for line in axes.lines if line.get_linewidth() == 2.2]
+    assert len(thick) == 2
+    curve = found.explanation.certified.curve
+    np.testing.assert_array_equal(thick[0].get_ydata(), curve.pessimistic)
+    np.testing.assert_array_equal(thick[0].get_xdata(), curve.sizes)
+    marks = [line for line in axes.lines if line.get_marker() == "o"]
+    assert marks[0].get_xdata()[0] == found.explanation.certified.certificate.radius
+    assert marks[0].get_ydata()[0] == said(study)["threshold"]
+    assert any(np.allclose(line.get_ydata(), said(study)["threshold"]) for line in axes.lines)
+    assert "1 is heat 2" in axes.get_xlabel()
+
+
+@pytest.mark.parametrize(
+    "other", [{"threshold": 1e6}, {"threshold": -1e6}, {"tolerance": {"heat": 2.0, "rate": 1.2}}]
+)
+def test_pictures_of_promises_without_an_end_and_of_none(study, other):
+    found = Certificates.of(study, said(study, **other))
+    FigureCanvasAgg(draw(found)).draw()
+    radii = {certified.certificate.radius for _, certified in found.both.values()}
+    assert all(math.isinf(radius) for radius in radii) == ("threshold" in other)
+    if math.inf in radii:
+        assert "wherever heat is in range" in found.text()
+
+
+def test_a_picture_is_written(study, tmp_path):
+    found = Certificates.of(study, said(study))
+    found.plot(tmp_path / "c.png")
+    assert (tmp_path / "c.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    with pytest.raises(Refusal, match="Cannot write"):
+        found.plot(tmp_path / "no" / "c.png")
+
+
+def test_one_setting_that_is_both_is_shown_once(study):
+    only = optuna.create_study()
+    for heat in np.linspace(0.0, 100.0, 21):
+        only.add_trial(
+            create_trial(
+                params={"heat": heat},
+                distributions={"heat": SPACE["heat"]},
+                value=bowl(heat, 1.0),
+            )
+        )
+    found = Certificates.of(only, SAID)
+    assert list(found.both) == ["recommended"]
+    assert "observed best" not in found.text()
+    assert "observed_best" not in found.record()
+    FigureCanvasAgg(draw(found)).draw()
