@@ -17,6 +17,7 @@ from stoic import cli
 
 SQUARE = ["--", sys.executable, "-S", "-c", "import sys; print(float(sys.argv[1]) ** 2)", "{x}"]
 X = ["--param", "x=float(-1, 1)"]
+T = ["--threshold", "0.5"]
 
 
 @dataclass
@@ -237,6 +238,102 @@ def test_ask_knows_the_space_of_a_tuned_study_and_never_looks_abandoned(stoic):
     assert "4 complete, 1 running" in more.out
 
 
+OVEN = """
+import json, math, os, random, sys
+heat, n, trial = float(sys.argv[1]), int(sys.argv[2]), int(os.environ["STOIC_TRIAL"])
+run = min(max(heat + random.Random(trial).uniform(-2, 2), 0.0), 100.0)
+wide, narrow = math.exp(-(((run - 70) / 8) ** 2)), math.exp(-(((run - 30) / 1.5) ** 2))
+told = dict(loss=1 - 0.95 * narrow - 0.8 * wide + 0.01 * (n - 5) ** 2, standard_error=0.01)
+told["executed"] = dict(heat=612.0 if trial == 3 else run)
+print(json.dumps(told))
+"""
+HEAT = ["-p", "heat=float(0, 100)", "-p", "n=int(1, 9)", "--value", "json:loss"]
+AIM = ["--threshold", "0.4", "--tolerance", "heat=2"]
+
+
+def test_tolerances_from_the_command_line_to_the_certificate(stoic, caplog):
+    Path("oven.py").write_text(OVEN)
+    oven = ["--", sys.executable, "-S", "oven.py", "{heat}", "{n}"]
+    tuned = stoic("tune", *HEAT, *AIM, "-n", "30", "--seed", "0", *oven)
+    assert (tuned.code, tuned.err) == (0, "")
+    # Said on the line of the trial, in the log, and in the summary.
+    assert "  executed heat=" in tuned.out.splitlines()[0]
+    assert [record.message for record in caplog.records if "612" in record.message] == [
+        "Trial 3: heat cannot have been 612: its range is 0 to 100; give a study a range that "
+        "holds whatever may be run. It is told where it was asked."
+    ]
+    assert "\n  trial 3: heat cannot have been 612: its range is 0 to 100;" in tuned.out
+
+    shown = stoic("show")
+    certificate = next(line for line in shown.out.splitlines() if line.startswith("certificate"))
+    assert certificate in tuned.out
+    assert certificate.startswith("certificate    value <= 0.4 as long as heat is closer than ")
+    record = json.loads(stoic("show", "--json").out)
+    held = record["certificate"]
+    assert abs(held["params"]["heat"] - 70.0) < 4.0
+    assert 0.5 < held["within"]["heat"] <= 4.3
+    assert held["sentence"] in certificate
+    assert record["trials"][0]["executed"].keys() == {"heat", "n"}
+    listed = json.loads(stoic("trials", "-f", "json").out)
+    assert listed[0]["user_attrs"]["stoic:noise"] == pytest.approx(1e-4)
+
+    certified = stoic("certify", "--plot", "c.png")
+    assert (certified.code, certified.err) == (0, "Wrote c.png.\n")
+    assert certificate in certified.out
+    assert Path("c.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    same = json.loads(stoic("certify", "--json").out)["recommended"]["certificate"]
+    assert same == held
+    stable = json.loads(stoic("certify", "--policy", "stable", "--radius", "2", "--json").out)
+    assert stable["recommended"]["certificate"]["within"] == {"heat": 4.0}
+
+    # A resumed run without a word about it is after the same; another word replaces it.
+    resumed = stoic("tune", *HEAT, "-n", "31", *oven)
+    assert (resumed.err, "value <= 0.4" in resumed.out) == ("", True)
+    other = stoic("tune", *HEAT, "-n", "32", "--threshold", "0.6", "--tolerance", "heat=3", *oven)
+    assert other.err == (
+        "note: until now this study was after something else: threshold 0.4, tolerance heat=2\n"
+    )
+    assert "value <= 0.6" in stoic("show").out
+    far = stoic("tune", *HEAT, "-n", "32", "--threshold", "-1", "--tolerance", "heat=3", *oven)
+    assert (
+        "\nthreshold      -1 is out of reach: no setting is believed to have a value below "
+        in far.out
+    )
+
+
+def test_what_is_given_is_given_and_what_it_was_is_told(stoic):
+    Path("oven.py").write_text(OVEN)
+    oven = ["--", sys.executable, "-S", "oven.py", "{heat}", "{n}"]
+    fixed = stoic("tune", *HEAT, "-n", "12", "--startup", "8", "--fix", "n=7", *oven)
+    assert fixed.code == 0
+    listed = json.loads(stoic("trials", "-f", "json").out)
+    assert {trial["params"]["n"] for trial in listed} == {7}
+
+    asked = json.loads(stoic("ask", "--fix", "heat=64.5").out)
+    assert (asked["number"], asked["params"]["heat"]) == (12, 64.5)
+    told = ["tell", "--trial-number", "12", "--values", "0.4"]
+    refused = stoic(*told, "--executed", "heat=101")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "its range is 0 to 100" in refused.err
+    assert stoic(*told, "--executed", "heat=66", "--standard-error", "0.1").code == 0
+    last = json.loads(stoic("trials", "-f", "json").out)[-1]
+    assert last["user_attrs"]["stoic:executed"] == {"heat": 66.0}
+    assert last["user_attrs"]["stoic:noise"] == pytest.approx(0.01)
+    assert json.loads(stoic("show", "--json").out)["trials"][-1]["executed"]["heat"] == 66.0
+
+    for arguments, said in (
+        (["ask", "--fix", "haet=3"], "did you mean 'heat'"),
+        (["ask", "--fix", "heat=300"], "heat cannot be fixed at 300"),
+        ([*told, "--standard-error", "0"], "a number above 0"),
+        (["certify"], "as in --tolerance heat=2"),
+        (["certify", "--tolerance", "haet=2"], "did you mean 'heat'"),
+    ):
+        refused = stoic(*arguments)
+        assert refused.code == 2
+        assert said in refused.err
+    assert len(json.loads(stoic("trials", "-f", "json").out)) == 13
+
+
 REFUSED = {
     "nothing to do": (["tune"], "nothing to tune"),
     "no command": (["tune", *X], "no program"),
@@ -273,6 +370,14 @@ REFUSED = {
     "tell a state": (["tell", "--trial-number", "0", "--state", "lost"], "state must be"),
     "tell nobody": (["tell", "--trial-number", "0", "--values", "1"], "There is no storage"),
     "format": (["trials", "-f", "xml"], "format must be"),
+    "tolerance of nothing": (["tune", *X, *T, "--tolerance", "y=1", *SQUARE], "no parameter 'y'"),
+    "tolerance alone": (["tune", *X, "--tolerance", "x", *SQUARE], "not NAME=VALUE"),
+    "threshold alone": (["tune", *X, *T, *SQUARE], "Which parameters may be moved"),
+    "threshold": (["tune", *X, "--threshold", "high", *SQUARE], "must be a number, got 'high'"),
+    "policy": (["tune", *X, "--policy", "bold", "--tolerance", "x=1", *SQUARE], "or stable"),
+    "fix": (["tune", *X, "--fix", "x=7", *SQUARE], "x cannot be fixed at 7"),
+    "certify nothing": (["certify"], "There is no storage"),
+    "certify nowhere": (["certify", "--plot", "no/a.png"], "no directory 'no' for the picture"),
     "create": (["create-study", "--direction", "up"], "minimize or maximize"),
 }
 
