@@ -30,12 +30,11 @@ start = GenerationNode("design", [design], transition_criteria=[MinTrials(8, "ro
 strategy = GenerationStrategy(nodes=[start, GenerationNode("robust", [robust])])
 
 client = Client(random_seed=0)
-ranges = {"x": (-5.0, 5.0), "y": (-3.0, 3.0)}
-client.configure_experiment([RangeParameterConfig(k, v, "float") for k, v in ranges.items()])
+client.configure_experiment([RangeParameterConfig(k, (-5.0, 5.0), "float") for k in "xy"])
 client.configure_optimization(objective="score")
 client.set_generation_strategy(strategy)
 for _ in range(24):
     [(trial, parameters)] = client.get_next_trials(max_trials=1).items()
     client.complete_trial(trial, {"score": measure(**parameters, trial=trial)})
-parameters, _, trial, _ = client.get_best_parameterization()
-print(f"recommended: trial {trial}, {parameters}")
+parameters, estimate, _, _ = client.get_best_parameterization()
+print(f"recommended: {parameters}, estimated at {estimate['score'][0]:.2f}")
