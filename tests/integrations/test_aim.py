@@ -1,5 +1,6 @@
 """Values that stay good when inputs move: what is asked for, what is promised, what is refused."""
 
+import json
 import logging
 import math
 
@@ -273,6 +274,20 @@ def test_an_aim_is_recorded_with_the_study():
     other = Aim(policy="stable", tolerance={"heat": 1.0}, radius=2.0)
     record_aim(study, other)
     assert stored_aim(study) == other
+    # The sampler has said what it is after, and does not say it again.
+    study.set_user_attr(AIM, other.record())
+    study.add_trial(
+        optuna.create_trial(
+            params={"heat": 3.0, "n": 5},
+            distributions={name: SPACE[name] for name in ("heat", "n")},
+            value=1.0,
+            user_attrs={EXECUTED: {"heat": 4.0}},
+        )
+    )
+    study.ask({name: SPACE[name] for name in ("heat", "n")})
+    assert stored_aim(study) == other
+    numpy = Aim(threshold=np.float32(0.5), tolerance={"heat": np.int64(2)})
+    assert json.loads(json.dumps(numpy.record())) == {"threshold": 0.5, "tolerance": {"heat": 2}}
     for nonsense in (
         3,
         {},

@@ -7,7 +7,7 @@ import shutil
 import optuna
 import pytest
 
-from stoic.integrations.optuna import StoicSampler
+from stoic.integrations.optuna import AIM, StoicSampler
 from stoic.refusal import Refusal
 from stoic.tuning import report as module
 from stoic.tuning.report import Report
@@ -149,3 +149,11 @@ def test_without_plotly_it_says_what_to_install(report, monkeypatch):
     monkeypatch.setattr(module, "import_module", missing)
     with pytest.raises(Refusal, match="needs plotly, which is not installed: pip install"):
         report.page()
+
+
+def test_a_certificate_is_on_the_page(study):
+    assert "Certificate" not in Report.of(study).page()
+    study.set_user_attr(AIM, {"threshold": 0.5, "tolerance": {"rate": 1.5}})
+    page = Report.of(study).page()
+    study.set_user_attr(AIM, None)
+    assert "<h3>Certificate</h3><p>value &lt;= 0.5 as long as rate is less than a factor of" in page

@@ -162,7 +162,9 @@ class Aim:
         """What was said, for JSON; an infinite ``p`` is what it is if nothing is said."""
         said = {each.name: getattr(self, each.name) for each in fields(self)}
         return {
-            name: dict(value) if name == "tolerance" else value
+            name: {each: _plain(size) for each, size in value.items()}
+            if name == "tolerance"
+            else _plain(value)
             for name, value in said.items()
             if value is not None and value != math.inf
         }
@@ -186,4 +188,8 @@ def record_aim(study: Study, aim: Aim) -> None:
 
 
 def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

@@ -22,6 +22,7 @@ from stoic.integrations.campaign import FAILED, NOISE, Campaign, Recipe, failure
 from stoic.integrations.certified import Certified, Curve
 from stoic.integrations.executed import EXECUTED, executed
 from stoic.integrations.explanation import Explanation, Row, explain, robust
+from stoic.integrations.turns import Turns, announce
 
 __all__ = [
     "AIM",
@@ -52,7 +53,8 @@ class StoicSampler(BaseSampler):
     (Optuna's intersection search space); others are sampled independently. Results are
     standardised robustly, so that an outlier of any size, too good or too bad, changes its own
     trust and little else. Running trials of any worker narrow the band where they are, as if they
-    had been observed, so that several workers on one storage spread out.
+    had been observed, and workers choose in turn, so that several of them on one storage spread
+    out.
 
     A failed trial whose user attribute ``stoic:failed`` is ``"transient"``, ``"infeasible"`` or
     ``"bad"`` failed in that way, see :class:`stoic.data.Failures`; a third transient failure at one
@@ -115,6 +117,7 @@ class StoicSampler(BaseSampler):
         self._independent = independent_sampler or RandomSampler(seed=self._seed)
         self._intersection = IntersectionSearchSpace(include_pruned=False)
         self._campaign: Campaign | None = None
+        self._turns = Turns()
         self._aim = Aim.of(
             policy=policy,
             threshold=threshold,
@@ -124,6 +127,7 @@ class StoicSampler(BaseSampler):
             p=p,
             probe=probe,
         )
+        self._recorded: set[tuple[int, int]] = set()  # studies that know the aim
         self._out_of_reach: dict[tuple[int, int], int] = {}  # study -> trials in a row
 
     def reseed_rng(self) -> None:
@@ -141,9 +145,10 @@ class StoicSampler(BaseSampler):
     ) -> dict[str, Any]:
         self._raise_error_if_multi_objective(study)
         if not search_space:
+            announce(study, trial, {}, {})
             return {}
         space, given = self._with_given(study, trial, search_space)
-        trials = study._get_trials(deepcopy=False, use_cache=False)
+        trials = self._turns.wait(study, trial)
         finished = sum(t.state.is_finished() for t in trials)
         campaign = self._campaign_of(study, space, trials)
         if finished < self._n_startup_trials:
@@ -158,6 +163,7 @@ class StoicSampler(BaseSampler):
             choice = campaign.ask(trials, trial.number, fixed, rng)
             self._say_if_out_of_reach(campaign, choice)
             params = campaign.encoding.decode(choice.x)
+        announce(study, trial, params, space)
         return {name: params[name] for name in search_space}
 
     def _with_given(
@@ -184,8 +190,9 @@ class StoicSampler(BaseSampler):
             probe = not moved(trials) if aim.probe is None else aim.probe
         if self._campaign is None or not self._campaign.serves(study, space, probe):
             self._campaign = Campaign(study, space, self._recipe, aim, probe)
-            if aim is not None:
+            if aim is not None and self._campaign.study not in self._recorded:
                 record_aim(study, aim)
+                self._recorded.add(self._campaign.study)  # what somebody says later counts
         return self._campaign
 
     def _say_if_out_of_reach(self, campaign: Campaign, choice: Choice) -> None:

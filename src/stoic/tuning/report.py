@@ -114,6 +114,9 @@ class Report:
                     setting(recommended.params),
                 )
             )
+        if known.certified is not None:
+            lines = [known.certified.unreachable(), known.certified.sentence()]
+            cards.append(_card("Certificate", "", ". ".join(line for line in lines if line)))
         if best is not None:
             trust = next((row.trust for row in known.rows if row.number == best.number), math.nan)
             doubt = f", distrusted (trust {trust:.2f})" if trust < DISTRUSTED else ""
