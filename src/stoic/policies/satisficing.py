@@ -175,16 +175,24 @@ class Satisficing(Policy):
         Where no lower bound reaches tau, the point of the best lower bound; its certificate then
         promises nothing.
         """
-        here = ground_of(view, state.points, self.distance, tried)
-        lower, _ = here.bounds(band)
-        tau = self._threshold(lower[here.rows])
-        row, promised = self._settled(lower, tau, here)
-        return here.place(row, tried), {"threshold": tau, **asdict(promised)}
+        row, promised = self._settled(view, state, band, tried)
+        return row, {"threshold": promised.value, **asdict(promised)}
 
-    def _settled(self, lower: Array, tau: float, here: Ground) -> tuple[int, Certificate]:
-        """The row whose certificate for tau is best, and that certificate."""
+    def _settled(
+        self, view: View, state: Progress, band: Band, tried: Array, tau: float | None = None
+    ) -> tuple[int, Certificate]:
+        """Which of ``tried`` (k, d) has the best certificate, and that; tau as of these if None."""
+        # Moves are looked at only where there is something to promise: that is the cost.
+        own, _ = band.bounds(tried)
+        hopeful = np.flatnonzero(own >= (self._threshold(own) if tau is None else tau))
+        chosen = tried[hopeful if len(hopeful) else [int(np.argmax(own))]]
+        here = ground_of(view, state.points, self.distance, chosen)
+        lower, _ = here.bounds(band)
+        if tau is None:  # again: the last digit depends on what else is predicted
+            tau = self._threshold(lower[here.rows])
         spot = self._spot(lower, tau, here)
-        return spot.row, certify(lower, tau, here.points, spot.row, self.distance, p=self.p)
+        promised = certify(lower, tau, here.points, spot.row, self.distance, p=self.p)
+        return here.place(spot.row, tried), promised
 
     def _best_told(self, view: View, state: Progress, tau: float) -> Certificate | None:
         """The best certificate for tau of a point that was told and may be chosen."""
@@ -193,8 +201,7 @@ class Satisficing(Policy):
             told = told[view.among.contains(told)]
         if not len(told):
             return None
-        here = ground_of(view, state.points, self.distance, told)
-        return self._settled(here.bounds(view.band())[0], tau, here)[1]
+        return self._settled(view, state, view.band(), told, tau)[1]
 
     def _better(self, one: Certificate, other: Certificate) -> bool:
         if self.p == math.inf:
