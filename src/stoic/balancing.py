@@ -189,18 +189,18 @@ class Balanced:
     s being the ``deviation`` times the width of the span and r the largest step of a promise. With
     the promises of EC-GP-UCB this is [Bogunovic2021b]_, Proposition 1, up to the choice of c.
 
-    The same holds, since it holds for clipped regret, which is less than regret,
+    Learners that keep their promise are also kept, and the others have at most this regret measured
+    in clipped rewards, which is less,
 
     - with ``outside="clip"`` for rewards of *any* tails that are f plus noise, or f times positive
-      noise of mean 1, the same law everywhere: the mean of the clipped reward does not fall with f,
-      and rises by no more than f does;
+      noise of mean 1, the same law everywhere: the mean of a clipped reward does not fall with f,
+      and rises by no more than f does, so what is promised of f is kept for it;
     - with lies on at most ``lies`` results and others moved by at most ``budget`` in all, if s is
       enlarged by (lies times the width of the span + budget) / N. A single lie, of any size, nan
       included, moves a clipped mean by no more than width / N.
 
     Heuristic: a span found in the results, ``unit="spread"``, and a ``c`` that is not large enough.
-    With
-    ``everything=True`` a learner keeps a promise that follows from its own bands, at its own
+    With ``everything=True`` a learner keeps a promise that follows from its own bands, at its own
     choices (GP-UCB, self-normalised): other results narrow them. It need not keep one in which the
     band grows with the number of results, as for an error of the model, eps sqrt(t), or with
     corruption that it would not have met.
