@@ -189,8 +189,9 @@ class Balanced:
     s being the ``deviation`` times the width of the span and r the largest step of a promise. With
     the promises of EC-GP-UCB this is [Bogunovic2021b]_, Proposition 1, up to the choice of c.
 
-    Learners that keep their promise are also kept, and the others have at most this regret measured
-    in clipped rewards, which is less,
+    Learners that keep their promise are also kept, and all have at most this regret measured in
+    clipped rewards, and at most 1 / p times as much in f where a result falls in the span with
+    probability p or more whatever the input,
 
     - with ``outside="clip"`` for rewards of *any* tails that are f plus noise, or f times positive
       noise of mean 1, the same law everywhere: the mean of a clipped reward does not fall with f,

@@ -137,7 +137,7 @@ def contextual_ec_gp_ucb(
     Guarantee
     ---------
     With ``constants="theory"`` and the defaults for ``c`` and ``everything``, rewards in the span
-    (or of any tails, see :class:`~stoic.balancing.Balanced`), action sets drawn independently from
+    (or clipped to it, see :class:`~stoic.balancing.Balanced`), action sets drawn independently from
     one law and an f that is within eps of a function of norm B, for eps up to the largest eps_i:
     with probability 1 - delta regret O*((B sqrt(gamma_T) + gamma_T) sqrt(T) + eps T sqrt(gamma_T) +
     (B sqrt(gamma_T) + gamma_T)^2), without eps being known ([Bogunovic2021b]_, Proposition 1). In
