@@ -18,6 +18,7 @@ from stoic.domains import Domain
 from stoic.integrations.aim import Aim
 from stoic.integrations.executed import EXECUTED, executed
 from stoic.integrations.spaces import Encoding
+from stoic.integrations.turns import announced
 from stoic.learner import Learner
 from stoic.policies.ucb import PLACE
 
@@ -78,9 +79,12 @@ class Campaign:
 
     def asked(self, trial: FrozenTrial) -> Array | None:
         """The setting of a trial, shape (d,); None if it lacks a parameter or lies outside."""
-        if not self.encoding.contains(trial.params):
+        params = trial.params
+        if trial.state == TrialState.RUNNING:
+            params = announced(trial, self.encoding.space)
+        if not self.encoding.contains(params):
             return None
-        return np.clip(self.encoding.encode(trial.params), 0.0, 1.0)
+        return np.clip(self.encoding.encode(params), 0.0, 1.0)
 
     def _point(self, trial: FrozenTrial) -> Array | None:
         """Where a trial was run, shape (d,), as far as that is known."""

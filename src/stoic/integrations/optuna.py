@@ -6,6 +6,7 @@ The pure core knows arrays; everything about studies, trials and storage is in t
 from __future__ import annotations
 
 import logging
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -81,7 +82,8 @@ class StoicSampler(BaseSampler):
         From a domain to a learner, for another method than A2-RCGP-UCB: for example
         ``lambda domain: recipes.gp_ucb(domain)``.
     independent_sampler:
-        For parameters outside of the intersection search space; random by default.
+        For parameters outside of the intersection search space; by default random, by the seed and
+        the number of the trial.
     policy, threshold, margin, tolerance, radius, p, probe:
         For values that stay good when inputs are moved, see :class:`~stoic.integrations.aim.Aim`.
         What the model believes is the recipe's; where to look next is then theirs. They are
@@ -114,7 +116,7 @@ class StoicSampler(BaseSampler):
         self._seed = int(np.random.SeedSequence(seed).generate_state(1)[0])
         self._recipe = recipe
         self._n_startup_trials = n_startup_trials
-        self._independent = independent_sampler or RandomSampler(seed=self._seed)
+        self._independent = independent_sampler
         self._intersection = IntersectionSearchSpace(include_pruned=False)
         self._campaign: Campaign | None = None
         self._turns = Turns()
@@ -132,7 +134,8 @@ class StoicSampler(BaseSampler):
 
     def reseed_rng(self) -> None:
         self._seed = int(np.random.SeedSequence().generate_state(1)[0])
-        self._independent.reseed_rng()
+        if self._independent is not None:
+            self._independent.reseed_rng()
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
@@ -226,10 +229,15 @@ class StoicSampler(BaseSampler):
         param_distribution: BaseDistribution,
     ) -> Any:
         self._raise_error_if_multi_objective(study)
-        return self._independent.sample_independent(study, trial, param_name, param_distribution)
+        sampler = self._independent
+        if sampler is None:  # of each trial alone: workers that share the seed are not alike
+            state = [self._seed, trial.number, zlib.crc32(param_name.encode())]
+            sampler = RandomSampler(int(np.random.SeedSequence(state).generate_state(1)[0]))
+        return sampler.sample_independent(study, trial, param_name, param_distribution)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        self._independent.before_trial(study, trial)
+        if self._independent is not None:
+            self._independent.before_trial(study, trial)
 
     def after_trial(
         self,
@@ -238,7 +246,8 @@ class StoicSampler(BaseSampler):
         state: TrialState,
         values: Sequence[float] | None,
     ) -> None:
-        self._independent.after_trial(study, trial, state, values)
+        if self._independent is not None:
+            self._independent.after_trial(study, trial, state, values)
         if (run := executed(trial)) is not None:
             for reason in run.refused:
                 log.warning("Trial %d: %s. It is told where it was asked.", trial.number, reason)

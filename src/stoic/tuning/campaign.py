@@ -132,7 +132,11 @@ def run(
             observer.begun(trial)
             result = evaluate(trial)
         stored = finish(study, trial, result)
-        observer.ended(stored, result, lambda: explanation(study))
+        observer.ended(
+            stored,
+            result,
+            lambda: patiently(lambda: explanation(study), "Could not read the study"),
+        )
 
 
 def explanation(study: optuna.Study) -> Explanation | None:
@@ -229,7 +233,10 @@ def run_request(study: optuna.Study, request: Request, observer: Observer) -> in
                 fixed_values(trial.number) | trial.params,
                 environment={"STOIC_STUDY": study.study_name, "STOIC_TRIAL": str(trial.number)},
                 stopped=lambda: bool(stop),
-                started=lambda pid: record_program(trial, pid, worker),
+                started=lambda pid: patiently(
+                    lambda: record_program(trial, pid, worker),
+                    f"Could not record the program of trial {trial.number}",
+                ),
             )
 
         run(study, request.space, request.trials, evaluate, observer, stop, worker, request.fixed)

@@ -15,7 +15,7 @@ from optuna.storages import BaseStorage, JournalStorage, RDBStorage, get_storage
 from optuna.storages.journal import JournalFileBackend, JournalRedisBackend
 from sqlalchemy import Engine, event, make_url
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from stoic.refusal import Refusal
@@ -23,6 +23,7 @@ from stoic.refusal import Refusal
 DEFAULT_URL = "sqlite:///stoic.db"
 TROUBLE = (SQLAlchemyError, StorageInternalError, OSError)  # what a storage may raise
 PATIENCE = 60.0  # seconds to wait for a locked SQLite file
+OUTAGE = 120.0  # and for a server to come back
 
 Answer = TypeVar("Answer")
 
@@ -94,7 +95,8 @@ def _is_journal(path: str) -> bool:
 def _open_database(url: str, create: bool, patience: float, only_read: bool) -> BaseStorage:
     parsed = make_url(url)
     if parsed.get_backend_name() != "sqlite":
-        return get_storage(RDBStorage(url))
+        # A connection that a restart of the server has broken is replaced before it is used.
+        return get_storage(_tables_made(url, {"pool_pre_ping": True}))
     file = parsed.database
     on_disk = bool(file) and file != ":memory:"
     if file and on_disk and not file.startswith("file:") and not Path(file).exists():
@@ -106,21 +108,27 @@ def _open_database(url: str, create: bool, patience: float, only_read: bool) -> 
                 f"{str(Path(file).parent)!r}."
             )
 
-    # Two processes that start at once may both find a table missing and both create it; the
-    # second is told that it exists, and finds it when it looks again.
-    attempts = 5
-    for attempt in range(attempts):
-        try:
-            storage = RDBStorage(url, engine_kwargs={"connect_args": {"timeout": patience}})
-            break
-        except (SQLAlchemyError, StorageInternalError) as error:
-            told = cause(error)
-            if attempt == attempts - 1 or not ("already exists" in told or "UNIQUE" in told):
-                raise
-            time.sleep(0.2)
+    storage = _tables_made(url, {"connect_args": {"timeout": patience}})
     if on_disk and not only_read:
         _begin_immediately(storage.engine)
     return get_storage(storage)
+
+
+def _tables_made(url: str, engine: dict[str, object], attempts: int = 5) -> RDBStorage:
+    """A database with Optuna's tables.
+
+    Two processes that start at once may both find a table missing and both create it; the second is
+    told that it exists, and finds it when it looks again.
+    """
+    while True:
+        attempts -= 1
+        try:
+            return RDBStorage(url, engine_kwargs=engine)
+        except (SQLAlchemyError, StorageInternalError) as error:
+            told = cause(error).lower()
+            if not attempts or not ("already exists" in told or "unique" in told):
+                raise
+            time.sleep(0.2)
 
 
 def _begin_immediately(engine: Engine) -> None:
@@ -142,17 +150,38 @@ def _begin_immediately(engine: Engine) -> None:
     event.listen(engine, "begin", begun)
 
 
-def patiently(action: Callable[[], Answer], what: str, attempts: int = 3) -> Answer:
+def patiently(
+    action: Callable[[], Answer], what: str, attempts: int = 3, patience: float = OUTAGE
+) -> Answer:
     """Do something in the storage; each attempt waits as long as the storage was opened to wait.
+
+    A server that does not answer may be restarting: it is asked again for `patience` seconds.
 
     Raises:
         Refusal: it failed every time, with `what` was to be done and why it could not.
     """
-    for _ in range(attempts - 1):
-        with contextlib.suppress(*TROUBLE):
+    until, pause = time.monotonic() + patience, 0.05
+    while True:
+        attempts -= 1
+        try:
             return action()
-    with in_one_sentence(what):
-        return action()
+        except TROUBLE as error:
+            down = _is_down(error)
+            if attempts < 1 and not (down and time.monotonic() < until):
+                raise Refusal(f"{what}: {cause(error)}.") from error
+            if down:
+                time.sleep(pause)
+                pause = min(2.0 * pause, 2.0)
+
+
+def _is_down(error: BaseException | None) -> bool:
+    """Whether it is the connection to a server that failed, not what was asked of it."""
+    while error is not None:
+        if isinstance(error, DBAPIError):
+            module = type(error.orig).__module__
+            return isinstance(error, OperationalError) and not module.startswith("sqlite3")
+        error = error.__cause__
+    return False
 
 
 @contextlib.contextmanager

@@ -1,0 +1,64 @@
+"""Workers on one study choose in turn, so that each knows what the others have chosen.
+
+A trial is running from the moment its number exists, and has parameters only when they have been
+chosen, which takes a fit of the model. Two workers that choose at the same time would see nothing
+of each other, and find the same point. So the later number waits until the earlier ones have said
+what they will do, in an attribute of their trial.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from optuna.distributions import BaseDistribution
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+CHOSEN = "stoic:chosen"  # system attribute: parameter -> what Optuna stores for its value
+
+_LONGEST = 5.0  # seconds until whoever says nothing is held to be dead, or another sampler
+
+
+class Turns:
+    """Who has been waited for in vain, and is not waited for again."""
+
+    def __init__(self) -> None:
+        self._silent: set[int] = set()  # identities of trials
+
+    def wait(self, study: Study, trial: FrozenTrial) -> list[FrozenTrial]:
+        """All trials of a study, once those with a lower number have chosen."""
+        until = time.monotonic() + _LONGEST
+        while True:
+            trials = study._get_trials(deepcopy=False, use_cache=False)
+            choosing = [t._trial_id for t in trials if t.number < trial.number and _chooses(t)]
+            if set(choosing) <= self._silent:
+                return trials
+            if time.monotonic() > until:
+                self._silent.update(choosing)
+                return trials
+            time.sleep(0.01)
+
+
+def announce(
+    study: Study, trial: FrozenTrial, params: Mapping[str, Any], space: Mapping[str, Any]
+) -> None:
+    """Say what a trial will do, before it has its parameters."""
+    chosen = {name: space[name].to_internal_repr(value) for name, value in params.items()}
+    study._storage.set_trial_system_attr(trial._trial_id, CHOSEN, chosen)
+
+
+def announced(trial: FrozenTrial, space: Mapping[str, BaseDistribution]) -> dict[str, Any]:
+    """The parameters of a trial, those included that it will have."""
+    chosen = trial.system_attrs.get(CHOSEN)
+    said: Sequence[tuple[str, Any]] = list(chosen.items()) if isinstance(chosen, dict) else []
+    return {
+        name: space[name].to_external_repr(value) for name, value in said if name in space
+    } | trial.params
+
+
+def _chooses(trial: FrozenTrial) -> bool:
+    return (
+        trial.state == TrialState.RUNNING and not trial.params and CHOSEN not in trial.system_attrs
+    )

@@ -1,0 +1,114 @@
+"""Several `stoic tune` on one storage: every result counts once, and no two ask the same."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import optuna
+import pytest
+from optuna.storages import RDBStorage
+from optuna.trial import FrozenTrial, TrialState
+
+BOWL = "import sys, time; x, y = map(float, sys.argv[1:]); time.sleep(0.05); print(x*x + y*y)"
+
+
+def tune(directory: Path, storage: str, trials: int, *more: str) -> subprocess.Popen[str]:
+    command = [
+        sys.executable, "-m", "stoic", "tune", "--storage", storage, "--study-name", "bowl",
+        "--param", "x=float(-1, 1)", "--param", "y=float(-1, 1)", "--trials", str(trials),
+        "--seed", "3", "--startup", "4", *more, "--", "{python}", "-S", "-c", BOWL, "{x}", "{y}",
+    ]  # fmt: skip
+    return subprocess.Popen(
+        command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def finished(processes: list[subprocess.Popen[str]], within: float) -> None:
+    for process in processes:
+        said, _ = process.communicate(timeout=within)
+        assert process.returncode == 0, said
+
+
+def trials_of(storage: str) -> list[FrozenTrial]:
+    """All trials, over a connection that is closed again."""
+    opened = RDBStorage(storage)
+    try:
+        return optuna.load_study(study_name="bowl", storage=opened).trials
+    finally:
+        opened.remove_session()
+        opened.engine.dispose()
+
+
+def check(directory: Path, storage: str, trials: int) -> None:
+    """No trial is lost, none is doubled, and show agrees with the storage."""
+    stored = trials_of(storage)
+    assert [trial.number for trial in stored] == list(range(trials))
+    assert {trial.state for trial in stored} == {TrialState.COMPLETE}
+    points = np.array([[trial.params["x"], trial.params["y"]] for trial in stored])
+    values = np.array([trial.value for trial in stored])
+    np.testing.assert_allclose(values, (points**2).sum(axis=1), rtol=1e-12)
+    assert len(np.unique(points, axis=0)) == trials
+    apart = [
+        np.abs(points[a.number] - points[b.number]).max()
+        for a, b in combinations(stored, 2)
+        if a.datetime_start < b.datetime_complete and b.datetime_start < a.datetime_complete
+    ]
+    assert len(apart) >= trials // 2  # they did run at the same time
+    assert min(apart) > 1e-6
+    shown = subprocess.run(
+        [sys.executable, "-m", "stoic", "show", "bowl", "--storage", storage, "--json"],
+        cwd=directory, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    summary = json.loads(shown.stdout)
+    assert summary["counts"] == {"complete": trials}
+    assert summary["observed_best"]["number"] == int(np.argmin(values))
+    assert summary["distrusted"] == []
+    assert summary["recommended"]["mean"] == pytest.approx(values.min(), abs=0.01)
+
+
+SIZES = [
+    pytest.param(3, 24, id="3-workers"),
+    pytest.param(8, 200, id="8-workers", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("workers", "trials"), SIZES)
+def test_one_sqlite_file(tmp_path, workers, trials):
+    storage = f"sqlite:///{tmp_path}/study.db"
+    finished([tune(tmp_path, storage, trials) for _ in range(workers)], within=900)
+    check(tmp_path, storage, trials)
+
+
+@pytest.mark.parametrize(("workers", "trials"), SIZES)
+def test_one_postgresql_server(tmp_path, postgresql, workers, trials):
+    finished([tune(tmp_path, postgresql.url, trials) for _ in range(workers)], within=900)
+    check(tmp_path, postgresql.url, trials)
+
+
+def test_a_server_that_is_killed_and_comes_back_has_every_result(tmp_path, postgresql):
+    workers = [tune(tmp_path, postgresql.url, 16) for _ in range(2)]
+    until = time.monotonic() + 60.0
+    while time.monotonic() < until:
+        try:
+            stored = trials_of(postgresql.url)
+        except (KeyError, optuna.exceptions.StorageInternalError):
+            stored = []
+        if len(stored) >= 6:
+            break
+        time.sleep(0.05)
+    postgresql.kill()
+    time.sleep(1.0)
+    assert [worker.poll() for worker in workers] == [None, None]
+    postgresql.start()
+    finished(workers, within=120)
+    trials = trials_of(postgresql.url)
+    complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
+    assert len(complete) >= 14  # whoever lost the answer of the storage may leave one behind
+    for trial in complete:
+        assert trial.value == pytest.approx(trial.params["x"] ** 2 + trial.params["y"] ** 2)
