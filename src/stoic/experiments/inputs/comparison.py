@@ -260,8 +260,8 @@ def summary(rows: Sequence[Row], runs: int, rounds: int) -> Table:
         regrets = []
         for kind, one in numbers.items():
             final = curves(trials, kind)[:, -1]
-            deviation = f" ± {final.std(ddof=1) / 2.0:.3g}" if len(final) > 1 else ""
-            regrets += [f"{one['mean']:.4g}{deviation}", f"{one['share_in_second_half']:.2f}"]
+            deviation = f" ± {final.std(ddof=1) / 2.0:.2f}" if len(final) > 1 else ""
+            regrets += [f"{one['mean']:.2f}{deviation}", f"{one['share_in_second_half']:.2f}"]
         below = f"{100.0 * np.mean(trials.below):.0f} %"
         lines.append((panel, name, *regrets, below))
     caption = (

@@ -157,8 +157,8 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
         axes.set_title(panel, fontsize=10)
         axes.set_xlabel("round t")
         axes.set_xlim(0, settings.rounds)
-        axes.set_ylim(bottom=0.0)
         axes.grid(alpha=0.3, lw=0.5)
+    panels[0].set_ylim(bottom=0.0)  # of all, once everything is drawn
     panels[0].set_ylabel("lenient regret\n(units of f)")
     handles, labels = panels[0].get_legend_handles_labels()
     picture.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=8)
