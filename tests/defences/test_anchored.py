@@ -5,6 +5,7 @@ from scipy import stats
 
 import literal
 from literal import one
+from stoic import recipes
 from stoic.data import Observations
 from stoic.defences import AdaptivePlateau, Anchored, Plateau
 from stoic.defences.plateau import small_sample_factor
@@ -194,3 +195,9 @@ def test_few_observations_widen_the_plateau():
         assert stats.t.sf(3.0 * factor, max(0.37 * (n - 1), 1.0)) == pytest.approx(
             stats.norm.sf(3.0)
         )
+
+
+def test_the_first_result_after_crashes_is_not_judged_by_nothing():
+    learner = recipes.a2_rcgp_ucb(Box([0.0], [1.0]), seed=0)
+    learner.tell([[0.2], [0.4], [0.7]], [np.nan, np.inf, 2.0])
+    assert learner.trust.tolist() == [0.0, 0.0, 1.0]

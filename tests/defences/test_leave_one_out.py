@@ -307,3 +307,19 @@ def test_it_must_settle_first():
 def test_numbers_that_make_no_plateau_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         LeaveOneOut(PRIOR, **arguments)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("lies", [1, 3])
+def test_a_huge_lie_leaves_nothing_behind_in_the_fit(seed, lies):
+    """Two starts that trust alike may have fitted another amplitude; the better fit is kept."""
+    rng = np.random.default_rng(seed)
+    x = rng.random((60, 2))
+    truth = np.sin(6.0 * x[:, 0]) + x[:, 1] ** 2
+    y = truth + 0.05 * rng.standard_normal(60)
+    y[:lies] = [1e6, -1e6, 1e3][:lies]
+    learner = recipes.loo_gp_ucb(Box([0.0, 0.0], [1.0, 1.0]), seed=0)
+    learner.tell(x, y)
+    mean, _ = learner.posterior.predict(x)
+    assert np.mean((mean - truth) ** 2) < 0.01 * truth.var()
+    assert np.all(learner.trust[:lies] < 1e-6)

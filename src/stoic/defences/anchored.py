@@ -106,9 +106,10 @@ class Anchored(Defence):
         earlier = previous if isinstance(previous, Settled) else None
         if self.prequential:
             return self._one_by_one(domain, observations, earlier)
-        # A single result is not judged by an anchor that has seen none.
+        # A result is not judged by an anchor that has seen none, nor only crashes.
         n = len(observations)
-        known = observations.until(n - 1) if n > 1 else observations
+        seen = np.isfinite(observations.observed[: max(n - 1, 0)]).any()
+        known = observations.until(n - 1) if seen else observations
         anchor = self.anchor(domain, known, None if earlier is None else earlier.anchor)
         centre, std = anchor.predict(observations.x) if n else (np.empty(0), np.empty(0))
         g = np.asarray(confirmed(domain, observations, centre, self.place))

@@ -29,6 +29,7 @@ from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import median_and_mad, median_and_spread_in_space
 
 _SAME = 0.1  # two fixed points of which no row's trust differs by more are one, found twice
+_BETTER = 0.1  # nats; less is how exactly a fit ends
 _SETTLED = 1e-3  # an iteration stops when no row's trust changes by more
 
 
@@ -135,8 +136,8 @@ class LeaveOneOut(Defence):
         found: list[Settled] = []
         for start in (search.remembering(earlier), believing, search.doubting()):
             climbed = None if start is None else search.climb(start, found)
-            if climbed is not None:
-                found.append(climbed)
+            if climbed is not None:  # of those that trust alike, the one that is fitted better
+                found = [other for other in found if not search.same(climbed, other)] + [climbed]
         best = max(found, key=lambda settled: settled.evidence, default=believing or trusting)
         if believing is None:
             return replace(best, explanations=tuple(found))
@@ -260,10 +261,18 @@ class _Search:
         return self.fit(smooth, judgement, smooth.posterior)
 
     def climb(self, settled: Settled, found: list[Settled]) -> Settled | None:
-        """The fixed point that a start leads to; ``None`` if it has been found already."""
+        """The fixed point that a start leads to; ``None`` if none better than those ``found``.
+
+        Two that trust alike may still differ in their hyperparameters, whose fit has local maxima.
+        """
+
+        def known() -> bool:
+            alike = [other.evidence for other in found if self.same(settled, other)]
+            return bool(alike) and self._evidence(settled, judgement) <= max(alike) + _BETTER
+
         settled, judgement, moved = self._iterate(settled)
         for _ in range(self.rules.rounds - 1):
-            if any(self.same(settled, other) for other in found):
+            if known():
                 return None
             if not moved or not self.rules.fitting.refits:
                 break
@@ -271,6 +280,8 @@ class _Search:
             if refitted is None:
                 return None
             settled, judgement, moved = self._iterate(refitted)
+        if known():
+            return None
         return replace(settled, evidence=self._evidence(settled, judgement))
 
     def weighed(self, settled: Settled) -> Settled:
