@@ -19,6 +19,7 @@ from stoic.defences import Plateau
 from stoic.integrations.sklearn import RobustGaussianProcessRegressor
 from stoic.kernels import RBF, Scaled
 from stoic.models import StudentTProcess
+from stoic.posteriors.disputed import Disputed
 
 LIES = [1e6, -1e6, np.nan, np.inf, -np.inf, 1e300]
 
@@ -154,13 +155,13 @@ def test_it_works_where_estimators_work():
     assert scores.min() > -0.3
     search = GridSearchCV(
         pipeline,
-        {"robustgaussianprocessregressor__recipe": [recipes.gp_ucb, recipes.a2_rcgp_ucb]},
+        {"robustgaussianprocessregressor__recipe": [recipes.gp_ucb, recipes.loo_gp_ucb]},
         cv=3,
         scoring="neg_median_absolute_error",
     )
     search.fit(X, y)
     [recipe] = search.best_params_.values()
-    assert recipe is recipes.a2_rcgp_ucb
+    assert recipe is recipes.loo_gp_ucb
     assert search.best_estimator_.score(elsewhere, truth) > 0.98
 
 
@@ -199,3 +200,15 @@ def test_without_scikit_learn_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.base", None)
     with pytest.raises(ImportError, match=r"pip install 'stoic\[sklearn\]'"):
         importlib.import_module("stoic.integrations.sklearn")
+
+
+def test_the_covariance_of_a_dispute_has_its_variance():
+    """Two targets that contradict each other, and nobody to ask: each may be the lie."""
+    X, y = np.array([[0.0], [0.3], [0.5], [0.51], [0.8], [1.0]]), np.array([0, 0.1, 0, 6.0, 0.1, 0])
+    regressor = RobustGaussianProcessRegressor().fit(X, y)
+    assert isinstance(regressor.posterior_, Disputed)
+    elsewhere = np.linspace(0.0, 1.0, 7)[:, None]
+    _, std = regressor.predict(elsewhere, return_std=True)
+    _, covariance = regressor.predict(elsewhere, return_cov=True)
+    np.testing.assert_allclose(np.sqrt(np.diagonal(covariance)), std, rtol=1e-6)
+    assert np.linalg.eigvalsh(covariance).min() > -1e-8 * covariance.max()

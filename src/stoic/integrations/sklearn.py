@@ -13,6 +13,8 @@ from stoic import linalg, recipes
 from stoic.data import Array
 from stoic.integrations.tables import Recipe, box_around, model_of, observations_of
 from stoic.posteriors import Exact, Model
+from stoic.posteriors.base import Posterior
+from stoic.posteriors.disputed import Disputed
 
 try:
     from sklearn.base import BaseEstimator, RegressorMixin
@@ -35,9 +37,9 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
     ----------
     recipe:
         A function from a domain to a learner, whose model is taken. By default
-        ``recipes.a2_rcgp_ucb`` [Ezzerg2026]_, against a few lies of any size; it judges the last
-        row as the newest. ``recipes.loo_gp_ucb`` judges each row by all others, against more lies
-        of moderate size; ``recipes.gp_ucb`` believes everything.
+        ``recipes.loo_gp_ucb``, which judges each row by all others. ``recipes.a2_rcgp_ucb``
+        [Ezzerg2026]_ is for a search, and judges the last row as the newest; ``recipes.gp_ucb``
+        believes everything.
     model:
         Instead of a recipe, a model such as ``GaussianProcess(prior, defence, fitting)``.
 
@@ -58,7 +60,7 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
     0. They are not legal in X, and a score needs finite targets.
     """
 
-    def __init__(self, recipe: Recipe = recipes.a2_rcgp_ucb, model: Model | None = None) -> None:
+    def __init__(self, recipe: Recipe = recipes.loo_gp_ucb, model: Model | None = None) -> None:
         self.recipe = recipe
         self.model = model
 
@@ -128,7 +130,7 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
             raise ValueError("Ask for return_std or for return_cov, not for both.")
         mean, std = self.posterior_.predict(x)
         if return_cov:
-            return mean, self._covariance(x)
+            return mean, _covariance(self.posterior_, x)
         return (mean, std) if return_std else mean
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
@@ -137,18 +139,26 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
         draws = check_random_state(random_state).multivariate_normal(mean, covariance, n_samples)
         return np.asarray(draws.T)
 
-    def _covariance(self, x: Array) -> Array:
-        posterior = self.posterior_
-        if not isinstance(posterior, Exact):
-            raise ValueError(
-                f"Only a Gaussian process has a covariance, this is a {type(posterior).__name__}: "
-                "use return_std."
-            )
-        covariance = posterior.prior.kernel(x, x)
-        if len(posterior.x):  # else no target was believed
-            V = linalg.solve_lower(posterior.L, posterior.prior.kernel(posterior.x, x))
-            covariance = covariance - V.T @ V
+
+def _covariance(posterior: Posterior, x: Array) -> Array:
+    """Of f at the rows of ``x``, about the posterior mean, shape (m, m)."""
+    if isinstance(posterior, Disputed):  # sum_k w_k (C_k + (m_k - m_0) (m_k - m_0)')
+        means = np.array([part.predict(x)[0] for part in posterior.parts])
+        apart = means - means[0]
+        covariance: Array = (apart.T * posterior.weights) @ apart
+        for weight, part in zip(posterior.weights, posterior.parts, strict=True):
+            covariance += weight * _covariance(part, x)
         return covariance
+    if not isinstance(posterior, Exact):
+        raise ValueError(
+            f"Only a Gaussian process has a covariance, this is a {type(posterior).__name__}: use "
+            "return_std."
+        )
+    covariance = posterior.prior.kernel(x, x)
+    if len(posterior.x):  # else no target was believed
+        V = linalg.solve_lower(posterior.L, posterior.prior.kernel(posterior.x, x))
+        covariance = covariance - V.T @ V
+    return covariance
 
 
 def _noise(noise: Any, n: int) -> Array:
