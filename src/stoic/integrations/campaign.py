@@ -86,19 +86,19 @@ class Campaign:
             return None
         return np.clip(self.encoding.encode(params), 0.0, 1.0)
 
-    def _point(self, trial: FrozenTrial) -> Array | None:
+    def run(self, trial: FrozenTrial) -> Array | None:
         """Where a trial was run, shape (d,), as far as that is known."""
         if (asked := self.asked(trial)) is None:
             return None
-        run = executed(trial)
-        return asked if run is None else np.clip(self.encoding.encode(run.params), 0.0, 1.0)
+        said = executed(trial)
+        return asked if said is None else np.clip(self.encoding.encode(said.params), 0.0, 1.0)
 
     def follow(self, trials: Sequence[FrozenTrial]) -> None:
         """Tell the learner what has finished since the last time, in the order of trials."""
         finished = [
             (trial, x)
             for trial in trials
-            if trial.state.is_finished() and (x := self._point(trial)) is not None
+            if trial.state.is_finished() and (x := self.run(trial)) is not None
         ]
         known = {*self.told, *self.failed}
         if not known <= {trial.number for trial, _ in finished}:  # a study under the same number

@@ -21,6 +21,8 @@ from stoic.satisficing import Certificate, certify, guaranteed, worst_value
 _MOVES = 2048  # looked at all over the range, and as many again nearby
 _NEARBY = 4.0  # tolerances
 _SIZES = 121  # of a curve
+_COMPARED = 1 << 16  # moves of all settings together, where they are compared
+_FEWEST = 64  # of one setting
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +173,7 @@ def certified(
         See :class:`Certified`; in the user's units.
     """
     distance = aim.distance(encoding)
-    points = _moves(encoding, encoding.encode(params), distance)
+    points = _moves(encoding, encoding.encode(params), distance, _MOVES)
     mean, std = learner.posterior.predict(points)
     lower, upper = mean - WIDTH * std, mean + WIDTH * std
     if threshold is None:
@@ -194,12 +196,49 @@ def certified(
     return Certified(aim, sign < 0.0, dict(params), held, reached, curve, encoding)
 
 
-def _moves(encoding: Encoding, x: Array, distance: Distance) -> Array:
+def sturdiest(
+    learner: Learner, encoding: Encoding, aim: Aim, settings: Array, threshold: float | None
+) -> int:
+    """Which of the ``settings`` (k, d) has the best certificate.
+
+    A policy compares settings by moves that are the same for all of them, and coarse. Here each has
+    moves of its own, the more the fewer settings have anything to promise.
+    """
+    distance = aim.distance(encoding)
+    own = lower_bound(learner, settings)
+    hopeful = np.argsort(-own, kind="stable")
+    if threshold is not None:
+        hopeful = np.flatnonzero(own >= threshold)
+        if not len(hopeful):
+            return int(np.argmax(own))
+    hopeful = hopeful[: _COMPARED // (2 * _FEWEST)]
+    n = 1 << int(math.log2(_COMPARED / (2 * len(hopeful))))  # balanced, if a power of two
+    worth = []
+    for x in settings[hopeful]:
+        points = _moves(encoding, x, distance, min(n, _MOVES))
+        lower = lower_bound(learner, points)
+        if threshold is None:
+            radius = 1.0 if aim.radius is None else aim.radius
+            worth.append(worst_value(lower, radius, points, distance, np.array([0]))[0])
+        elif aim.p is None or aim.p == math.inf:
+            worth.append(certify(lower, threshold, points, 0, distance).radius)
+        else:
+            worth.append(-certify(lower, threshold, points, 0, distance, p=aim.p).fragility)
+    return int(hopeful[np.argmax(worth)])
+
+
+def lower_bound(learner: Learner, x: Array) -> Array:
+    """The lower bound of the band that certificates are about, at ``x`` (m, d), shape (m,)."""
+    mean, std = learner.posterior.predict(x)
+    return mean - WIDTH * std
+
+
+def _moves(encoding: Encoding, x: Array, distance: Distance, n: int) -> Array:
     """The setting ``x`` (d,), which comes first, and where it may be moved to, shape (m, d)."""
     box = encoding.box
     moving, _, unit = distance.coordinates(box.dim)
     span = Box(box.lower[moving], box.upper[moving])
-    far = span.spread(_MOVES, np.random.default_rng(0))
+    far = span.spread(n, np.random.default_rng(0))
     low = np.maximum(span.lower, x[moving] - _NEARBY * unit)
     high = np.minimum(span.upper, x[moving] + _NEARBY * unit)
     moves = np.concatenate([[low, high, span.lower, span.upper], low + (high - low) * far, far])

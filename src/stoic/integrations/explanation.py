@@ -18,7 +18,7 @@ from stoic.defences.plateau import Plateau
 from stoic.domains import Domain
 from stoic.integrations.aim import Aim, stored_aim
 from stoic.integrations.campaign import Campaign, Recipe
-from stoic.integrations.certified import Certified, certified
+from stoic.integrations.certified import Certified, certified, lower_bound, sturdiest
 from stoic.integrations.executed import executed
 from stoic.learner import Learner
 from stoic.policies.ucb import PLACE
@@ -105,8 +105,9 @@ class Explanation:
     observed_best:
         The trial with the best value told; it may be a fluke.
     recommended:
-        The trial whose setting, as it was asked, is best by the pessimistic confidence bound; where
-        inputs move, by its certificate.
+        The trial that was run where the pessimistic confidence bound is best: ask for its
+        parameters again. With an aim, the one whose parameters, as they were asked, have the best
+        certificate.
     recommended_mean, recommended_std:
         Posterior mean and standard deviation of the objective there.
     model_optimum:
@@ -178,12 +179,16 @@ def explain(study: Study, *, recipe: Recipe = robust, aim: Aim | None = None) ->
     posterior = learner.posterior
     trust = learner.trust
     at = [t for t in complete if t.number in number]
-    settings = np.array([campaign.asked(t) for t in at])
+    settings = np.array([campaign.run(t) if aim is None else campaign.asked(t) for t in at])
     # A setting of which nothing is known but a lie is not recommended.
     believed = np.array([trust[number[t.number]] > 0.0 for t in at])
-    recommendation = learner.recommend(
-        settings=settings[believed if believed.any() else slice(None)]
-    )
+    tried = np.unique(settings[believed if believed.any() else slice(None)], axis=0)
+    if aim is not None:
+        # The threshold is that of the surest one; how far each may be moved is compared below.
+        surest = int(np.argmax(lower_bound(learner, tried)))
+        recommendation = learner.recommend(settings=tried[[surest]])
+    else:
+        recommendation = learner.recommend(settings=tried)
     expected, sd = given_the_others(posterior, learner.observations)
     noise_sd = np.sqrt(learner.observations.own_noise(posterior.prior.noise))
     plateau = _plateau(posterior.stance, len(learner))
@@ -202,7 +207,12 @@ def explain(study: Study, *, recipe: Recipe = robust, aim: Aim | None = None) ->
         for t in complete
         if (i := number.get(t.number)) is not None
     )
-    here = int(np.argmin(np.abs(settings - recommendation.x).max(axis=1)))
+    x = recommendation.x
+    if aim is not None:
+        threshold = recommendation.notes.get("threshold")
+        assert threshold is None or isinstance(threshold, float)
+        x = tried[sturdiest(learner, campaign.encoding, aim, tried, threshold)]
+    here = int(np.argmin(np.abs(settings - x).max(axis=1)))
 
     def predict(settings: Sequence[Mapping[str, Any]]) -> tuple[Array, Array]:
         mean, std = posterior.predict(np.array([campaign.encoding.encode(s) for s in settings]))

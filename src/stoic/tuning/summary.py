@@ -245,6 +245,9 @@ def _best_lines(known: Explanation) -> list[str]:
             f"told {known.recommended.value:.6g}"
         )
         lines.append(f"               {setting(known.recommended.params)}")
+        run = {row.number: row.executed for row in known.rows}.get(known.recommended.number)
+        if run is not None and run != known.recommended.params:
+            lines.append(f"               was run as {setting(run)}")
     return lines
 
 
