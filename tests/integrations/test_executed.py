@@ -120,29 +120,40 @@ def test_a_report_that_is_refused_is_said_in_the_log_once(caplog):
     ]
 
 
-def test_a_machine_that_is_off_by_much_is_tuned_if_it_says_so():
-    """It runs 8 degrees hotter than asked, and the best to run is 45, so the best to ask for is 37.
-
-    What was run is what is learned about; the trial that was run at the best is recommended, and
-    its parameters are what to ask for again.
-    """
-    found, recommended = {}, {}
+@pytest.mark.parametrize("seed", range(3))
+def test_a_machine_that_is_off_is_tuned_if_it_says_so(seed):
+    """Off by up to 5 of 40 degrees, other each time; the best to run is 45."""
+    found = {}
     for reporting in (True, False):
+        rng = np.random.default_rng(seed)
 
-        def objective(trial, reporting=reporting):
-            asked = trial.suggest_float("heat", 20.0, 60.0)
-            run = min(asked + 8.0, 60.0)
+        def objective(trial, reporting=reporting, rng=rng):
+            run = trial.suggest_float("heat", 20.0, 60.0) + rng.uniform(-5.0, 5.0)
+            run = min(max(run, 20.0), 60.0)
             if reporting:
                 trial.set_user_attr(EXECUTED, {"heat": run})
             return (run - 45.0) ** 2
 
-        study = optuna.create_study(sampler=StoicSampler(seed=0, n_startup_trials=5))
-        study.optimize(objective, n_trials=24)
-        known = explain(study)
-        found[reporting] = known.model_optimum["heat"]
-        recommended[reporting] = known.recommended.params["heat"]
-    assert found[True] == pytest.approx(45.0, abs=1.0)
-    assert found[False] == pytest.approx(37.0, abs=0.5)
-    assert recommended[False] == pytest.approx(37.0, abs=0.5)
-    # Nobody asks for 37 when 45 is the best to run: the trial that came nearest is recommended.
-    assert recommended[True] == pytest.approx(37.0, abs=4.0)
+        study = optuna.create_study(sampler=StoicSampler(seed=seed, n_startup_trials=5))
+        study.optimize(objective, n_trials=20)
+        found[reporting] = abs(explain(study).model_optimum["heat"] - 45.0)
+    assert found[True] < 0.1
+    assert found[False] > 0.4
+
+
+def test_what_was_run_at_the_best_is_recommended_as_it_was_asked():
+    """It runs 8 degrees hotter than asked: whoever asks for 37 again gets the best, 45, again."""
+    study = optuna.create_study()
+    space = {"heat": SPACE["heat"]}
+    for asked in np.linspace(20.0, 52.0, 17):
+        study.add_trial(
+            optuna.create_trial(
+                params={"heat": asked},
+                distributions=space,
+                value=(asked + 8.0 - 45.0) ** 2,
+                user_attrs={EXECUTED: {"heat": asked + 8.0}},
+            )
+        )
+    known = explain(study)
+    assert known.model_optimum["heat"] == pytest.approx(45.0, abs=0.2)
+    assert abs(known.recommended.params["heat"] - 37.0) <= 1.0
