@@ -28,6 +28,7 @@ from stoic.tuning.study import (
     known_space,
     open_study,
     record_program,
+    record_trust,
 )
 from stoic.tuning.template import fixed_values
 from stoic.tuning.worker import Worker
@@ -132,11 +133,15 @@ def run(
             observer.begun(trial)
             result = evaluate(trial)
         stored = finish(study, trial, result)
-        observer.ended(
-            stored,
-            result,
-            lambda: patiently(lambda: explanation(study), "Could not read the study"),
-        )
+        observer.ended(stored, result, lambda: _explained(study))
+
+
+def _explained(study: optuna.Study) -> Explanation | None:
+    """What is known of a study, of which the trust is recorded where a dashboard shows it."""
+    known = patiently(lambda: explanation(study), "Could not read the study")
+    if known is not None:
+        patiently(lambda: record_trust(study, known), "Could not record what is believed")
+    return known
 
 
 def explanation(study: optuna.Study) -> Explanation | None:
