@@ -21,6 +21,7 @@ import numpy as np
 from stoic.domains import Finite
 from stoic.problems.tabulated import Tabulated
 
+PATIENT = "adult#003"  # whose meals of 20 to 80 g all have a dose of at most 15 units
 TARGET, MINUTES = 112.5, 150  # mg/dl, and when it is measured
 DOSES = tuple(float(dose) for dose in range(16))  # units
 MEALS = tuple(10.0 * k for k in range(11))  # grams, where they are simulated
@@ -28,7 +29,7 @@ COLUMNS = ("fasting_glucose_mg_dl", "carbohydrate_g", "insulin_u", "glucose_150m
 
 
 def insulin(
-    path: str | Path | None = None, *, fasting: float = 100.0, patient: str = "adult#001"
+    path: str | Path | None = None, *, fasting: float = 100.0, patient: str = PATIENT
 ) -> Tabulated:
     """The dose for a meal, on all combinations of doses of at most 15 units and meals.
 
@@ -64,7 +65,7 @@ def insulin(
     return Tabulated("insulin", Finite(np.array(points)), -np.abs(glucose - TARGET))
 
 
-def glucose_after(dose: float, carbohydrates: float, patient: str = "adult#001") -> float:
+def glucose_after(dose: float, carbohydrates: float, patient: str = PATIENT) -> float:
     """Simulated glucose under the skin in mg/dl, 150 minutes after the first bite.
 
     Basal insulin goes on, the dose comes with the first bite, and 5 g are eaten per minute.
@@ -85,7 +86,7 @@ def glucose_after(dose: float, carbohydrates: float, patient: str = "adult#001")
         somebody = patients.T1DPatient.withName(patient)
         basal = float(somebody._params.u2ss * somebody._params.BW / 6000.0)  # pmol/kg/min to U/min
     except (AttributeError, TypeError, IndexError) as error:
-        raise ValueError(f"simglucose has no patient {patient!r}: adult#001 is one.") from error
+        raise ValueError(f"simglucose has no patient {patient!r}: {PATIENT} is one.") from error
     for minute in range(MINUTES):
         first = minute == 0
         somebody.step(
