@@ -38,7 +38,7 @@ but the last end between 940 and 951, and who is first among them is chance.
 
 *Pendulum.* The point that RO with r = 0.3 eps has where f is known is worth 0.22 in the worst place
 within eps: so small a radius is no mistake on this f, whose cost is ours, and AdveRS-1, which loses
-0.25 a round, is not below it. AdveRS-2 is below StableOpt with the true radius in the worst case
+0.23 a round, is not below it. AdveRS-2 is below StableOpt with the true radius in the worst case
 only; under LCB and random moves it is above by 1.7 and 0.8, and both are flat.
 
 *A kernel that does not suit f.* With variance 1 and mean 0 every place far from results is at least
