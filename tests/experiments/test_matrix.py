@@ -1,6 +1,9 @@
 """The threat matrix: its worlds, how regret is made relative, and the tables made of it."""
 
+import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +15,9 @@ from stoic.experiments.matrix.columns import COLUMNS
 from stoic.experiments.matrix.figure import Row, Settings, cells, claims, markdown, matrix, run
 from stoic.experiments.matrix.worlds import BUDGET, ERROR, GAMES, THREATS, game, worst_within
 from stoic.recipes import RECIPES
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "docs/figures/matrix.json"
 
 # --- columns and rows -----------------------------------------------------------------------------
 
@@ -156,6 +162,21 @@ def test_claims_can_fail():
     assert good["a2_rcgp_ucb"].measured["clean"] == pytest.approx(1.0)
 
 
+def test_a_slow_method_is_compared_after_as_many_rounds():
+    """GP-UCB is the better one after 10 rounds, and ten times as bad after 40."""
+
+    def regret(threat, name, method, seed, mark):
+        if method == "gp_ucb" and mark == 40:
+            return 400.0 + seed
+        return {"gp_ucb": 1.0, "a2_rcgp_ucb": 40.0, "loo_gp_ucb": 1.5}[method]
+
+    judged = {c.claim.split(":")[0]: c for c in claims(TWO, made(TWO, regret))}
+    assert not judged["loo_gp_ucb"].holds
+    assert judged["loo_gp_ucb"].measured["gp_ucb, outliers +10"] == pytest.approx(1.0)
+    assert judged["a2_rcgp_ucb"].holds
+    assert judged["a2_rcgp_ucb"].measured["gp_ucb, outliers +10"] == pytest.approx(10.025)
+
+
 def test_balancing_is_judged_by_its_worst_row_and_by_its_learners():
     methods = ("gp_ucb", "a2_rcgp_ucb", "tgp_ucb", "rgp_ucb", "ec_gp_ucb", "any_threat")
     settings = replace(TWO, methods=methods)
@@ -189,3 +210,15 @@ def test_the_table_for_a_page_has_the_medians_of_the_json():
     assert lines[2] == "| `gp_ucb` | **2.0** | 19 |"
     assert lines[3] == "| `a2_rcgp_ucb` | 1.0 | **1.0** |"
     assert lines[4] == "| `loo_gp_ucb` \\* | 1.0 | **1.0** |"
+
+
+def test_the_table_on_every_page_is_that_of_the_results():
+    """Wherever the table is shown it is the one that the JSON file says, line by line."""
+    table = markdown(json.loads(RESULTS.read_text()))
+    assert (ROOT / "docs/figures/matrix.md").read_text() == table
+    head = table.splitlines()[0]
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        text = page.read_text()
+        if re.search(r"^\| recipe \| clean \|", text, flags=re.MULTILINE):
+            assert head in text
+            assert table in text, page.name

@@ -8,6 +8,45 @@ trials of each function.
 
 Methods that are slow play fewer rounds against the same adversary, who spends its lies early, and
 are compared with the best after so many rounds.
+
+What each column pays, after 300 rounds
+---------------------------------------
+The best of a row is chosen for each function with hindsight, so no column is 1 throughout. On
+Forrester's function satisficing is told the height to look for, and is the best where nobody lies:
+that is much of the 2.6 of gp_ucb there. 300 rounds on 60 or 100 points are few. What is made for
+50,000 of them shows its price here, and little of its worth.
+
+*gp_ucb* is cheap wherever lies are small or honest on average, heavy tails included (1.2 and 1.7),
+and pays 6 to 7 times the best for outliers of 1e6. *tp_ucb* pays more (17): they widen its band
+everywhere.
+
+*fc_rcgp_ucb, a2_rcgp_ucb* are the best or nearly, 1.0 to 1.1, against outliers of any size and
+sign, and cost nothing where nobody lies: 2.6, as gp_ucb. *loo_gp_ucb* and *diagnostics_gp_ucb*,
+after 60 rounds, are within 1.6 of the best in every row, if time does not count. In the row of -10
+the median hides what they are worth: on the RKHS draw a2_rcgp_ucb has a regret of 25 and gp_ucb of
+154, but on Forrester's function and the polynomial no recipe is much better than gp_ucb (828, 353).
+
+*tgp_ucb, ata_gp_ucb* truncate honest results that are high, for the prior mean is 0 and the level
+low in early rounds: 3.5 and 9 where nobody lies, and more than gp_ucb under Student's t and Pareto
+too. *mom_gp_ucb* is like gp_ucb (1.9 and 1.2 there) and better against +10 and +1e6, where what was
+told high is asked again; a place that was told -1e6 is not (6.0).
+
+*rgp_ucb, rgp_pe, linear_reduction* pay for C = 50 in advance: 11 to 16 times the best where nobody
+lies. rgp_ucb is the best there is against Clipping and Top-3 on Forrester's function, by a factor
+of 1.8, and not on the others. The other two have hardly left their first epochs.
+
+*ec_gp_ucb, phased_gp_us, contextual_ec_gp_ucb* pay 2.6 to 5 where the model is wrong by 0.5, and
+gp_ucb, which does not know of it, 1.1: signs that change from point to point mislead nobody for
+long.
+
+*stable_opt* is near gp_ucb in most rows, the best of all on f1 in five of them, and 1.7 where
+inputs are moved. *advers_2* and *advers_g*, told what can be kept, are the best there (1.0, 1.1),
+*advers_1* is not (3.1). None of them withstands 1e6.
+
+*any_threat* is within twice gp_ucb in every row and better at +1e6 (4.2), but not by enough: at
+-1e6 it pays 5.6, more than five times what one of its own learners does. Three of the five are
+ruined there by the same lies, and 300 rounds hardly suffice to drop them. Who knows that it is
+outliers should say so.
 """
 
 from __future__ import annotations
@@ -137,8 +176,8 @@ def _short(ratio: float) -> str:
 Matrix = dict[tuple[str, str], Entry]
 
 
-def matrix(settings: Settings, rows: Sequence[Row]) -> Matrix:
-    """All entries, by threat and method."""
+def matrix(settings: Settings, rows: Sequence[Row], until: int | None = None) -> Matrix:
+    """All entries, by threat and method; after ``short`` rounds of all methods if that is given."""
     regret: dict[tuple[str, str, int], list[float]] = {}
     for row in rows:
         regret.setdefault((row.panel, row.method, row.round), []).append(row.cumulative_regret)
@@ -149,7 +188,7 @@ def matrix(settings: Settings, rows: Sequence[Row]) -> Matrix:
     entries = {}
     for threat in settings.threats:
         for method in settings.methods:
-            mark = _marks(settings, method)[-1]
+            mark = until or _marks(settings, method)[-1]
             panels = [threat + _BETWEEN + game for game in settings.games]
             ratios = [np.array(regret[panel, method, mark]) / best[panel, mark] for panel in panels]
             entries[threat, method] = Entry(*_median(np.array(ratios)), mark)
@@ -236,12 +275,19 @@ def table(settings: Settings, rows: Sequence[Row]) -> Table:
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     """A method pays off where it is made for; what it pays elsewhere is in the numbers."""
     entries = matrix(settings, rows)
-    found = [_column(settings, entries, method) for method in settings.methods]
+    early = matrix(settings, rows, min(settings.short, settings.rounds))
+    found = [
+        _column(settings, entries, early if COLUMNS[method].slow else entries, method)
+        for method in settings.methods
+    ]
     return tuple(found + _balanced(settings, entries))
 
 
-def _column(settings: Settings, entries: Matrix, method: str) -> Claim:
-    """No worse than GP-UCB in every row that it is made for; with the whole column."""
+def _column(settings: Settings, entries: Matrix, others: Matrix, method: str) -> Claim:
+    """No worse than GP-UCB in every row that it is made for; with the whole column.
+
+    ``others`` are the entries after as many rounds.
+    """
     measured: dict[str, float] = {}
     for threat in settings.threats:
         entry = entries[threat, method]
@@ -250,20 +296,21 @@ def _column(settings: Settings, entries: Matrix, method: str) -> Claim:
         measured[f"{threat}, upper"] = entry.upper
     measured["rounds"] = float(entries[settings.threats[0], method].rounds)
     made_for = [threat for threat in COLUMNS[method].made_for if threat in settings.threats]
+    if "gp_ucb" in settings.methods:
+        for threat in made_for:
+            measured[f"gp_ucb, {threat}"] = others[threat, "gp_ucb"].median
     if method == "gp_ucb" or not made_for or "gp_ucb" not in settings.methods:
         clean = settings.threats[0]
-        best = min(entries[clean, other].median for other in settings.methods)
         return Claim(
             f"{method}: less than twice the regret of the best, {clean}.",
-            entries[clean, method].median < 2.0 * max(1.0, best),
+            entries[clean, method].median < 2.0,
             measured,
         )
     return Claim(
         f"{method}: in every row that it is made for ({'; '.join(made_for)}) no more regret, "
-        "relative to the row's best, than gp_ucb.",
+        "relative to the row's best, than gp_ucb after as many rounds.",
         all(
-            entries[threat, method].median <= entries[threat, "gp_ucb"].median
-            for threat in made_for
+            entries[threat, method].median <= others[threat, "gp_ucb"].median for threat in made_for
         ),
         measured,
     )
