@@ -13,6 +13,8 @@ from stoic.confidence import Schedule
 from stoic.data import Array, Booleans, Choice, Recommendation
 from stoic.domains import Box, Domain, Finite
 
+_ITERATIONS = 100  # of each fit
+
 
 class _Bound(NamedTuple):
     """The upper confidence bound of a BoTorch model, as a surface; a width of 0 is the mean."""
@@ -44,10 +46,12 @@ class RelevancePursuit:
     """UCB on a Gaussian process with relevance pursuit [Ament2024]_, by BoTorch.
 
     The model gives single results a noise of their own, and chooses how many by its evidence. Model
-    and fit are ``RobustRelevancePursuitSingleTaskGP`` with BoTorch's defaults, the width is the
-    schedule of our own methods, and so is the search for the highest bound. Results that are not
-    finite, which BoTorch refuses, are left out. Where its fit fails, the next point is drawn
-    uniformly, and counted.
+    and fit are ``RobustRelevancePursuitSingleTaskGP`` with BoTorch's defaults, but that each of its
+    fits ends after 100 iterations: without a limit one of 100 results took 25 to 34 seconds instead
+    of 3, and moved the mean by at most 0.01 noise standard deviations. The width is the schedule of
+    our own methods, and so is the search for the highest bound. Results that are not finite, which
+    BoTorch refuses, are left out. Where its fit fails, the next point is drawn uniformly, and
+    counted.
 
     Parameters
     ----------
@@ -140,7 +144,10 @@ class RelevancePursuit:
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # fits that stop early, scales beyond its taste
-            botorch.fit(botorch.Likelihood(model.likelihood, model))
+            botorch.fit(
+                botorch.Likelihood(model.likelihood, model),
+                optimizer_kwargs={"options": {"maxiter": _ITERATIONS}},
+            )
         return model.eval()
 
     def _corners(self) -> Array:
