@@ -10,7 +10,7 @@ from mkdocs.structure.files import File, Files
 # Page: title, and modules, or folders of which all modules are shown.
 PAGES = {
     "recipes": ("Recipes", ["recipes"]),
-    "learner": ("Learner and model", ["learner", "data", "models", "posteriors"]),
+    "learner": ("Learner and model", ["learner", "balancing", "data", "models", "posteriors"]),
     "domains": ("Domains and kernels", ["domains", "kernels"]),
     "defences": ("Defences", ["defences"]),
     "confidence": ("Confidence", ["confidence", "theory"]),

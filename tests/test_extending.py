@@ -1,0 +1,86 @@
+"""The parts that docs/extending.md shows keep the contract, and the seams what it promises."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pages
+from stoic import Box, Finite, GaussianProcess, Learner, Prior, testing
+from stoic.confidence import Fixed
+from stoic.domains import Lattice
+from stoic.kernels import RBF
+from stoic.policies import UCB
+
+
+@pytest.fixture(scope="module")
+def page():
+    return pages.run(pages.ROOT / "docs/extending.md")
+
+
+GRID = Finite(np.linspace(-1.0, 3.0, 25))
+PRIOR = Prior(RBF(0.4), 0.04)
+
+
+# --- the contract ---------------------------------------------------------------------------------
+
+
+def test_every_part_on_the_page_keeps_the_contract(page):
+    """What the conformance tests ask of the library's own parts, the page's parts pass too."""
+    domain = Finite(4.0 + np.linspace(0.0, 1.0, 30))
+    prior = Prior(RBF(0.2), 1.0)
+
+    def best_of():
+        model = page.BestOf((Prior(RBF(1.0), 0.1), Prior(RBF(3.0), 0.1)))
+        return Learner(Box([4.0], [12.0]), model, Fixed(2.0), UCB(), 0)
+
+    absurd = testing.example_observations(domain, 24, 3, True)
+    posterior = GaussianProcess(prior, page.Possible(-2.0, 2.0))(domain, absurd)
+    testing.check_defence(page.Possible(-2.0, 2.0))
+    testing.check_confidence(page.Budgeted(Fixed(1.0), 3.0), [posterior])
+    testing.check_policy(page.Explore())
+    for make in (best_of, lambda: page.rgp_ucb(domain, prior, budget=2.0)):
+        testing.check_learner(make)
+
+
+# --- what the seams themselves promise -----------------------------------------------------------
+
+
+def test_a_context_on_a_box_is_a_lattice_with_one_value():
+    box = Box([0.0, -1.0], [1.0, 1.0])
+    learner = Learner(box, GaussianProcess(PRIOR), Fixed(), UCB(), seed=0)
+    learner.tell([[0.2, 0.0], [0.7, 0.3]], [0.1, 0.4])
+    given = Lattice(np.array([1]), np.array([[0.25]]))
+    for choice in learner.ask(4, among=Box(box.lower, box.upper, (given,))):
+        assert choice.x[1] == 0.25
+
+
+def test_a_part_that_sticks_out_of_the_box_is_refused():
+    box = Box([0.0, -1.0], [1.0, 1.0])
+    learner = Learner(box, GaussianProcess(PRIOR), Fixed(), UCB(), seed=0)
+    with pytest.raises(ValueError, match=r"coordinate 1 is 1\.5, outside"):
+        learner.ask(among=Box([0.0, 0.0], [1.0, 1.5]))
+    assert learner.pending == []
+
+
+def test_a_thousand_open_questions_are_answered_in_any_order():
+    """An epoch may be open as a whole; the choices of one point are told apart."""
+    learner = Learner(GRID, GaussianProcess(PRIOR), Fixed(), Stuck(3))
+    open_ = learner.ask(1000)
+    order = np.random.default_rng(0).permutation(1000)
+    for i in order[:600]:
+        learner.tell(GRID.points[3], 0.0, choice=open_[i])
+    assert learner.pending == [open_[i] for i in sorted(order[600:])]
+    learner.tell(GRID.points[3], 0.0)
+    assert learner.pending == [open_[i] for i in sorted(order[600:])][1:]
+
+
+def test_a_choice_per_result_or_none_is_stored():
+    learner = Learner(GRID, GaussianProcess(PRIOR), Fixed(), UCB())
+    choices = learner.ask(2)
+    with pytest.raises(ValueError, match="Got 1 inputs but 2 choices"):
+        learner.tell(choices[0].x, 0.0, choice=choices)
+    assert len(learner) == 0
+    assert learner.pending == choices
+    learner.tell(np.array([c.x for c in choices]), [0.0, 0.1], choice=choices)
+    assert learner.pending == []
