@@ -198,7 +198,7 @@ def test_tolerances_hold_at_once_and_every_one_in_its_own_unit():
         value = (
             (heat - 50.0) ** 2 / 2500.0 + (n - 5) ** 2 / 16.0 + (np.log10(rate) + 2.0) ** 2 / 4.0
         )
-        assert value <= 0.8 + 0.1  # nothing is promised in between the points that were looked at
+        assert value <= 0.8
 
 
 def test_lies_do_not_get_a_certificate():

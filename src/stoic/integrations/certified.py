@@ -11,15 +11,19 @@ from typing import Any
 import numpy as np
 
 from stoic.data import Array
-from stoic.distances import Distance
-from stoic.domains import Box
+from stoic.distances import reach
 from stoic.integrations.aim import WIDTH, Aim
 from stoic.integrations.spaces import Coordinate, Encoding
+from stoic.integrations.surroundings import Searched, Surroundings
 from stoic.learner import Learner
+from stoic.policies.base import Band
 from stoic.satisficing import Certificate, certify, guaranteed, worst_value
 
-_MOVES = 2048  # looked at all over the range, and as many again nearby
+_MOVES = 2048  # looked at all over the range, and as many again nearby, before the search
 _NEARBY = 4.0  # tolerances
+_CORNERED = 16  # balls whose corners are looked at
+_FAR = 24  # balls searched all over the range, for the fragility
+_FINALISTS = 8  # settings whose moves are searched, where settings are compared
 _SIZES = 121  # of a curve
 _COMPARED = 1 << 16  # moves of all settings together, where they are compared
 _FEWEST = 64  # of one setting
@@ -159,7 +163,11 @@ def certified(
     threshold: float | None,
     reached: float | None,
 ) -> Certified:
-    """What holds about a setting, from moves all over the range and, more finely, nearby.
+    """What holds about a setting, from a search for its worst moves.
+
+    It begins with moves all over the range and, more finely, nearby, and with the corners of balls;
+    from the worst of them it goes downhill (:mod:`stoic.integrations.surroundings`). What the
+    search misses is not accounted for.
 
     Parameters
     ----------
@@ -172,26 +180,31 @@ def certified(
     reached:
         See :class:`Certified`; in the user's units.
     """
-    distance = aim.distance(encoding)
-    points = _moves(encoding, encoding.encode(params), distance, _MOVES)
-    mean, std = learner.posterior.predict(points)
-    lower, upper = mean - WIDTH * std, mean + WIDTH * std
+    distance, band = aim.distance(encoding), Band(learner.posterior, WIDTH)
+    around = Surroundings.of(encoding.box, encoding.encode(params), distance)
+    searched = Searched.of(around, band, _MOVES, np.linspace(0.0, _NEARBY, _CORNERED + 1)[1:])
     if threshold is None:
         radius = 1.0 if aim.radius is None else aim.radius
-        least = float(worst_value(lower, radius, points, distance, np.array([0]))[0])
+        searched, least = _worst(searched, around, band, radius)
         held = Certificate(sign * least, radius, math.inf, closed=True)
+        fails = radius
     else:
+        radius, fails, searched = searched.radius(around, band, threshold)
+    shown = max(_NEARBY, 1.5 * fails if math.isfinite(fails) else _NEARBY)
+    sizes = np.linspace(0.0, min(shown, around.farthest), _SIZES)
+    searched = searched.within(around, band, sizes[1:])
+    points, lower = searched.points, searched.lower
+    if threshold is not None:
+        searched = searched.within(around, band, np.geomspace(sizes[1], around.farthest, _FAR))
         power = math.inf if aim.p is None else aim.p
-        found = certify(lower, threshold, points, 0, distance, p=power)
-        held = Certificate(sign * threshold, found.radius, found.fragility, power)
-    far, pessimistic = guaranteed(lower, points, 0, distance)
-    shown = max(_NEARBY, 1.5 * held.radius if math.isfinite(held.radius) else _NEARBY)
-    sizes = np.linspace(0.0, min(shown, float(far[-1])) or 1.0, _SIZES)
+        found = certify(searched.lower, threshold, searched.points, 0, distance, p=power)
+        held = Certificate(sign * threshold, min(radius, found.radius), found.fragility, power)
+    mean, std = learner.posterior.predict(points)
     curve = Curve(
         sizes,
-        sign * _at(sizes, far, pessimistic),
+        sign * _at(sizes, *guaranteed(lower, points, 0, distance)),
         sign * _at(sizes, *guaranteed(mean, points, 0, distance)),
-        sign * _at(sizes, *guaranteed(upper, points, 0, distance)),
+        sign * _at(sizes, *guaranteed(mean + WIDTH * std, points, 0, distance)),
     )
     return Certified(aim, sign < 0.0, dict(params), held, reached, curve, encoding)
 
@@ -204,7 +217,7 @@ def sturdiest(
     A policy compares settings by moves that are the same for all of them, and coarse. Here each has
     moves of its own, the more the fewer settings have anything to promise.
     """
-    distance = aim.distance(encoding)
+    distance, band = aim.distance(encoding), Band(learner.posterior, WIDTH)
     own = lower_bound(learner, settings)
     hopeful = np.argsort(-own, kind="stable")
     if threshold is not None:
@@ -213,18 +226,31 @@ def sturdiest(
             return int(np.argmax(own))
     hopeful = hopeful[: _COMPARED // (2 * _FEWEST)]
     n = 1 << int(math.log2(_COMPARED / (2 * len(hopeful))))  # balanced, if a power of two
-    worth = []
+    radius = 1.0 if aim.radius is None else aim.radius
+    corners = np.array([radius]) if threshold is None else np.array([0.5, 1.0, 2.0, _NEARBY])
+    moves = []
     for x in settings[hopeful]:
-        points = _moves(encoding, x, distance, min(n, _MOVES))
-        lower = lower_bound(learner, points)
+        around = Surroundings.of(encoding.box, x, distance)
+        moves.append((around, Searched.of(around, band, min(n, _MOVES), corners)))
+
+    def worth(around: Surroundings, searched: Searched) -> float:
+        points, lower = searched.points, searched.lower
         if threshold is None:
-            radius = 1.0 if aim.radius is None else aim.radius
-            worth.append(worst_value(lower, radius, points, distance, np.array([0]))[0])
-        elif aim.p is None or aim.p == math.inf:
-            worth.append(certify(lower, threshold, points, 0, distance).radius)
+            return float(worst_value(lower, radius, points, distance, np.array([0]))[0])
+        if aim.p is None or aim.p == math.inf:
+            return certify(lower, threshold, points, 0, distance).radius
+        return -certify(lower, threshold, points, 0, distance, p=aim.p).fragility
+
+    # Coarsely first; then the best few are searched, which leaves less to promise.
+    finalists = np.argsort([-worth(*each) for each in moves], kind="stable")[:_FINALISTS]
+    exact = []
+    for around, searched in (moves[i] for i in finalists):
+        if threshold is None:
+            exact.append(_worst(searched, around, band, radius)[1])
         else:
-            worth.append(-certify(lower, threshold, points, 0, distance, p=aim.p).fragility)
-    return int(hopeful[np.argmax(worth)])
+            held, _, searched = searched.radius(around, band, threshold)
+            exact.append(held if aim.p in (None, math.inf) else worth(around, searched))
+    return int(hopeful[finalists[np.argmax(exact)]])
 
 
 def lower_bound(learner: Learner, x: Array) -> Array:
@@ -233,19 +259,13 @@ def lower_bound(learner: Learner, x: Array) -> Array:
     return mean - WIDTH * std
 
 
-def _moves(encoding: Encoding, x: Array, distance: Distance, n: int) -> Array:
-    """The setting ``x`` (d,), which comes first, and where it may be moved to, shape (m, d)."""
-    box = encoding.box
-    moving, _, unit = distance.coordinates(box.dim)
-    span = Box(box.lower[moving], box.upper[moving])
-    far = span.spread(n, np.random.default_rng(0))
-    low = np.maximum(span.lower, x[moving] - _NEARBY * unit)
-    high = np.minimum(span.upper, x[moving] + _NEARBY * unit)
-    moves = np.concatenate([[low, high, span.lower, span.upper], low + (high - low) * far, far])
-    points = np.tile(x, (1 + len(moves), 1))
-    points[1:, moving] = moves
-    points[1:, moving] = box.snap(points[1:])[:, moving]
-    return points
+def _worst(
+    searched: Searched, around: Surroundings, band: Band, radius: float
+) -> tuple[Searched, float]:
+    """The least lower bound within a radius, and what was looked at."""
+    searched = searched.within(around, band, np.array([radius]))
+    inside = around.far(searched.points) <= reach(radius)
+    return searched, float(searched.lower[inside].min())
 
 
 def _at(sizes: Array, far: Array, worst: Array) -> Array:
