@@ -201,6 +201,34 @@ def test_tolerances_hold_at_once_and_every_one_in_its_own_unit():
         assert value <= 0.8
 
 
+@pytest.mark.parametrize(
+    "aim", [{"threshold": -0.5}, {"policy": "stable"}], ids=["satisficing", "stable"]
+)
+def test_four_parameters_that_move_are_searched_and_not_one_place_only(aim):
+    """A narrow hole at 30, a wide one at 65 that is 0.8 deep, and nearly all of the rest flat."""
+
+    def holes(trial):
+        x = np.array([trial.suggest_float(f"x{i}", 0.0, 100.0) for i in range(4)])
+        narrow, wide = np.sum(((x - 30.0) / 4.0) ** 2), np.sum(((x - 65.0) / 25.0) ** 2)
+        return float(-0.95 * np.exp(-narrow) - 0.8 * np.exp(-wide))
+
+    tolerance = {f"x{i}": 2.0 for i in range(4)}
+    sampler = StoicSampler(seed=0, n_startup_trials=20, tolerance=tolerance, **aim)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(holes, n_trials=32)
+    asked = np.array([list(trial.params.values()) for trial in study.trials[20:]])
+    assert len(np.unique(asked.round(6), axis=0)) == 12
+    assert min(trial.value for trial in study.trials[:20]) > -0.5
+    assert study.best_value < -0.7
+    found = explain(study).certified
+    assert found.certificate.radius >= 1.0
+    x = np.array(list(found.params.values()))
+    for side in np.ndindex(2, 2, 2, 2):
+        moved = x + 2.0 * 0.999 * found.certificate.radius * (2.0 * np.array(side) - 1.0)
+        wide = -0.8 * np.exp(-np.sum(((np.clip(moved, 0.0, 100.0) - 65.0) / 25.0) ** 2))
+        assert wide <= found.certificate.value + 0.05  # the model is that of a dozen trials
+
+
 def test_lies_do_not_get_a_certificate():
     """Results that lie and inputs that move, at once: the model stays the robust one."""
     study = optuna.create_study(

@@ -386,6 +386,56 @@ def test_on_a_box_what_never_moves_is_combined_with_all_moves(policy, given):
         assert choice.notes["radius"] == (pytest.approx(below) if lower[-1] >= 0.4 else -math.inf)
 
 
+FOUR = Box([3.0, -2.0, 0.0, 0.0], [4.0, -1.0, 1.0, 10.0])
+TOLERANCES = Distance("chebyshev", [0.05, 0.05, 0.05, 0.5])
+
+
+@pytest.mark.parametrize("probe", [False, True])
+def test_points_that_have_moves_of_their_own_are_not_taken_for_safe(probe):
+    """Candidates with four coordinates lie so far apart that no ball holds a second one."""
+
+    def least(agent, choice):
+        """The least upper bound of the ball, from its corners and from random moves."""
+        centre = np.array(choice.notes.get("centre", choice.x))
+        rng = np.random.default_rng(0)
+        sides = np.array(np.meshgrid(*[[-1.0, 1.0]] * 4)).reshape(4, -1).T
+        steps = np.concatenate([sides, rng.uniform(-1.0, 1.0, (2000, 4))])
+        near = FOUR.snap(centre + steps * np.asarray(TOLERANCES.tolerance))
+        return agent.band().bounds(near)[1].min()
+
+    found = []
+    for refined in (0, 8):
+        agent = learner(StableOpt(1.0, TOLERANCES, probe, 512, refined=refined), FOUR, told=20)
+        choice = agent.ask()
+        FOUR.locate(choice.x)
+        # Exactly so at corners, but not in between.
+        found.append((choice.notes["optimistic"] - least(agent, choice), least(agent, choice)))
+        if probe:
+            centre = np.array(choice.notes["centre"])
+            assert TOLERANCES(centre[None], choice.x[None])[0, 0] <= 1.0 + 1e-9
+    (coarse, before), (fine, after) = found
+    assert 0.0 <= fine < 0.05 < coarse
+    assert after > before
+
+
+@pytest.mark.parametrize("p", POWERS)
+def test_moves_of_their_own_leave_the_part_that_may_be_chosen_as_it_is(p):
+    agent = learner(Satisficing(0.4, p, TOLERANCES, 0.0, 256, refined=6), FOUR, told=20)
+    part = Box(FOUR.lower, FOUR.upper, (Lattice(np.array([0]), np.array([[3.25]])),))
+    for choice in (agent.ask(among=part), agent.ask(3, among=part)[-1]):
+        assert choice.x[0] == 3.25
+        FOUR.locate(choice.x)
+
+
+@pytest.mark.parametrize("refined", [0, 4])
+def test_out_of_reach_on_a_box_the_highest_bound_is_climbed_to(refined, caplog):
+    agent = learner(Satisficing(9.0, distance=TOLERANCES, candidates=64, refined=refined), FOUR)
+    choice = agent.ask()
+    assert not choice.notes["reachable"]
+    near = np.concatenate([FOUR.spread(4096, np.random.default_rng(1)), agent.observations.x])
+    assert agent.band().bounds(choice.x[None])[1][0] >= agent.band().bounds(near)[1].max()
+
+
 def test_coordinates_of_one_lattice_move_together():
     lattice = Lattice(np.array([0, 1]), np.eye(2))
     box = Box([0.0] * 3, [1.0] * 3, (lattice,))
@@ -486,6 +536,7 @@ def test_a_lone_point():
         ({"margin": -1.0}, "finite number >= 0"),
         ({"p": 0.9}, "a number >= 1"),
         ({"candidates": 0}, "at least one candidate"),
+        ({"refined": -1}, "a count >= 0, got -1"),
         ({"retries": -1}, "a count >= 0"),
     ],
 )

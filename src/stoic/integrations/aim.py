@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 from optuna.study import Study
 
-from stoic.confidence import Fixed
 from stoic.distances import Distance
 from stoic.integrations.spaces import Encoding
 from stoic.learner import Learner
@@ -19,13 +18,14 @@ from stoic.refusal import Refusal
 
 AIM = "stoic:aim"  # user attribute of a study: the aim of its search
 
-WIDTH = 2.0  # of the band behind choices and certificates, in standard deviations
+WIDTH = 2.0  # of the band behind certificates, in standard deviations
 
 # Tolerances hold at once: every parameter within its own.
 _METRIC = "chebyshev"
 _CANDIDATES = 4096
 _WITH_FIXED = 16384  # where something never moves: 128 settings, each with 128 moves
 _RETRIES = 1
+_REFINED = 8
 
 
 @dataclass(frozen=True)
@@ -133,18 +133,18 @@ class Aim:
         return Distance(_METRIC, encoding.tolerances(self.tolerance))
 
     def learner(self, base: Learner, encoding: Encoding, sign: float, probe: bool) -> Learner:
-        """A learner that believes what ``base`` does, and is after this.
+        """A learner that believes and explores as ``base`` does, and is after this.
 
         ``sign`` is -1 where the user minimises.
         """
         policy = self._policy(sign, self.distance(encoding), probe)
-        return Learner(base.domain, base.model, Fixed(WIDTH), policy)
+        return Learner(base.domain, base.model, base.confidence, policy)
 
     def _policy(self, sign: float, distance: Distance, probe: bool) -> Policy:
         n = _CANDIDATES if np.all(np.asarray(distance.tolerance) > 0.0) else _WITH_FIXED
         if self.stable:
             radius = 1.0 if self.radius is None else self.radius
-            return StableOpt(radius, distance, probe, n, _RETRIES)
+            return StableOpt(radius, distance, probe, n, _RETRIES, _REFINED)
         threshold = self.threshold
         assert threshold is not None
         return Satisficing(
@@ -156,6 +156,7 @@ class Aim:
             probe,
             _RETRIES,
             quiet=True,  # it would speak in units of its own
+            refined=_REFINED,
         )
 
     def record(self) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +14,13 @@ from stoic.data import Array, Choice, Integers
 from stoic.distances import Distance
 from stoic.domains import Among, Box, Domain, Finite
 from stoic.policies.base import Band, View
-from stoic.policies.ucb import PLACE, given_up
+from stoic.policies.ucb import PLACE, UpperBound, given_up
+
+_DENSE = 4.0  # candidates in a ball of one unit, with which balls tell candidates apart
+_CLOSER = (2.0, 0.5)  # units, within which better points are looked for about the best one
+_CORNERED = 6  # coordinates of which all corners are moves
+_MOVES = 32  # within a ball, and as many in smaller ones
+_SIZES = (1.0, 0.5, 0.25)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -32,11 +40,19 @@ class Ground:
         Which of them may be chosen, shape (k,), increasing.
     domain:
         Where they come from.
+    centres:
+        Which of those are compared by their moves, shape (c,), increasing: ``rows`` if None.
     """
 
     points: Array
     rows: Integers
     domain: Domain
+    centres: Integers | None = None
+
+    @property
+    def compared(self) -> Integers:
+        """The rows of all points that are compared by their moves."""
+        return self.rows if self.centres is None else self.centres
 
     def bounds(self, band: Band) -> tuple[Array, Array]:
         """Lower and upper bounds of f on all points, both (N,)."""
@@ -101,14 +117,110 @@ def ground(view: View, known: Array, distance: Distance) -> Ground:
     return Ground(points, np.arange(len(first)), domain)
 
 
-def ground_of(view: View, known: Array, distance: Distance, chosen: Array) -> Ground:
-    """The points ``chosen`` (k, d), and all that they may be moved to."""
+def ground_of(
+    view: View, known: Array, distance: Distance, chosen: Array, far: float = 0.0
+) -> Ground:
+    """The points ``chosen`` (k, d), and all that they may be moved to, also by at most ``far``."""
     domain = view.domain
     if isinstance(domain, Finite):
         return Ground(known, np.sort(domain.locate(chosen)), domain)
     reached = _combinations(chosen, known, distance)
+    if far:
+        reached = np.concatenate([reached, moves_of(domain, chosen, distance, far)])
     points = np.concatenate([chosen, reached, view.observations.x])
     return Ground(points, np.arange(len(chosen)), domain)
+
+
+def with_peak(view: View, here: Ground, band: Band) -> Ground:
+    """The same, and on a box the point of the highest upper bound, which is climbed to."""
+    if isinstance(view.domain, Finite):
+        return here
+    return _with_centres(view, here, view.maximise(UpperBound(band)).x[None], here.points[:0])
+
+
+def with_moves(
+    view: View,
+    here: Ground,
+    band: Band,
+    distance: Distance,
+    few: int,
+    far: float,
+    best: Callable[[Array, Array, Ground], int],
+) -> Ground:
+    """The same, and on a box the ``few`` most promising points with moves of their own.
+
+    Where several coordinates move, candidates are so far apart that no move leads from one to
+    another. All of them would seem to lose nothing by being moved. So those with moves of their own
+    are the only ones compared then: the points of the highest upper bounds and of the best told
+    ones, the peak of the bound, and twice some near the ``best`` of them so far.
+
+    Parameters
+    ----------
+    view, here, band, distance:
+        What is asked, the candidates, and by which bounds.
+    few:
+        How many of each kind; with 0 the ground stays as it is.
+    far:
+        How long moves are, in units of the distance.
+    best:
+        From lower and upper bounds (N,) and a ground to the row to choose.
+    """
+    if not few or isinstance(view.domain, Finite):
+        return here
+    moving, fixed, unit = distance.coordinates(view.domain.dim)
+    share = np.minimum(2.0 * unit / view.domain.widths[moving], 1.0)
+    alike = math.sqrt(len(here.rows)) if len(fixed) else len(here.rows)
+    dense = alike * float(np.prod(share)) >= _DENSE
+    here = with_peak(view, here, band)
+    lower, upper = here.bounds(band)
+    upper = here.usable(upper, view)
+    told = view.observations.x
+    told = told[view.among.contains(told)] if len(told) else told
+    low, high = band.bounds(told) if len(told) else (np.empty(0), np.empty(0))
+    seeds = np.unique(np.concatenate([
+        here.points[here.rows[np.argsort(-upper[here.rows], kind="stable")[:few]]],
+        here.points[[best(lower, upper, here)]],
+        told[np.argsort(-low, kind="stable")[:few]],
+        told[np.argsort(-high, kind="stable")[:few]],
+    ]), axis=0)  # fmt: skip
+    here = replace(here, centres=here.rows if dense else here.rows[:0])
+    here = _with_centres(view, here, seeds, moves_of(view.domain, seeds, distance, far))
+    rng = np.random.default_rng(0)
+    for scale in _CLOSER:
+        lower, upper = here.bounds(band)
+        x = here.points[best(lower, here.usable(upper, view), here)]
+        near = np.tile(x, (few, 1))
+        near[:, moving] += scale * unit * rng.uniform(-1.0, 1.0, (few, len(moving)))
+        assert isinstance(view.among, Box)
+        near = view.among.snap(near)
+        here = _with_centres(view, here, near, moves_of(view.domain, near, distance, far))
+    return here
+
+
+def moves_of(domain: Domain, chosen: Array, distance: Distance, far: float) -> Array:
+    """Where points (k, d) of a box may be moved to by at most ``far``, corners included, (m, d)."""
+    assert isinstance(domain, Box)
+    moving, _, unit = distance.coordinates(domain.dim)
+    k = len(moving)
+    if k <= _CORNERED:
+        corners = np.array(list(itertools.product([-1.0, 1.0], repeat=k)))
+    else:
+        corners = np.sign(np.random.default_rng(0).random((1 << _CORNERED, k)) - 0.5)
+    cube = Box(-np.ones(k), np.ones(k)).spread(_MOVES, np.random.default_rng(0))
+    steps = np.concatenate([size * far * each for size in _SIZES for each in (corners, cube)])
+    points = np.repeat(chosen, len(steps), axis=0)
+    points[:, moving] += np.tile(steps * unit, (len(chosen), 1))
+    return domain.snap(points)
+
+
+def _with_centres(view: View, here: Ground, centres: Array, others: Array) -> Ground:
+    """The same with more ``centres`` (k, d), which may be chosen, and ``others`` (m, d)."""
+    n = len(here.points)
+    points = np.concatenate([here.points, centres, others])
+    first = n + np.arange(len(centres))
+    rows = n + len(centres) + np.flatnonzero(view.among.contains(others))
+    known = None if here.centres is None else np.concatenate([here.centres, first])
+    return Ground(points, np.concatenate([here.rows, first, rows]), here.domain, known)
 
 
 def without_given_up(
@@ -129,7 +241,8 @@ def without_given_up(
     near = cdist(here.points[here.rows] / widths, places / widths, "chebyshev").min(axis=1)
     left = here.rows[near > PLACE]
     if len(left):
-        here = replace(here, rows=left)
+        kept = None if here.centres is None else np.intersect1d(here.centres, left)
+        here = replace(here, rows=left, centres=None if kept is None or not len(kept) else kept)
     return here, band.fantasise(places, None, posterior.prior.mean)
 
 

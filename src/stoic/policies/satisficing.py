@@ -13,11 +13,21 @@ from stoic.data import Array, Choice
 from stoic.distances import Distance
 from stoic.domains import Domain
 from stoic.policies.base import Band, Policy, View
-from stoic.policies.ground import Ground, candidates, ground, ground_of, without_given_up
+from stoic.policies.ground import (
+    Ground,
+    candidates,
+    ground,
+    ground_of,
+    with_moves,
+    with_peak,
+    without_given_up,
+)
 from stoic.policies.ucb import check_retries
 from stoic.satisficing import Certificate, Spot, certify, check_power, least_fragile, most_robust
 
 log = logging.getLogger(__name__)
+
+_FAR = 4.0  # units: how long the moves are that refined points have
 
 
 class Progress(NamedTuple):
@@ -61,10 +71,14 @@ class Satisficing(Policy):
         :class:`~stoic.policies.ucb.UCB`; after that it is not chosen.
     quiet:
         Whether the log does not say that tau is out of reach, since somebody else does.
+    refined:
+        How many of the most promising points of a ``Box`` get moves of their own, corners included.
+        With 0, only candidates are compared, which are far apart where several coordinates move.
 
     Notes
     -----
-    Where not even the upper bound reaches tau, the point of the largest upper bound is chosen: the
+    Where not even the upper bound reaches tau, the point of the largest upper bound is chosen; on a
+    ``Box`` it is climbed to, as by :class:`~stoic.policies.ucb.UCB`. The
     note ``reachable`` is then false, and the log says so the first time.
 
     Every choice carries, as notes: ``threshold``; ``reachable``; ``optimistic``, the fragility or
@@ -105,11 +119,12 @@ class Satisficing(Policy):
     probe: bool = False
     retries: int | None = None
     quiet: bool = False
+    refined: int = 0
 
     def __post_init__(self) -> None:
         check_retries(self.retries)
         check_power(self.p)
-        check_candidates(self.candidates)
+        check_candidates(self.candidates, self.refined)
         adaptive = self.threshold == "adaptive"
         if not adaptive and not (
             isinstance(self.threshold, int | float | np.number) and math.isfinite(self.threshold)
@@ -129,8 +144,17 @@ class Satisficing(Policy):
     def choose(self, view: View, state: Progress, n: int) -> tuple[list[Choice], Progress]:
         here = ground(view, state.points, self.distance)
         here, hallucinated = without_given_up(view, here, view.hallucinated(), self.retries)
+        if self.refined:
+            here = with_moves(
+                view, here, hallucinated, self.distance, self.refined, _FAR, self._best
+            )
+            here, _ = without_given_up(view, here, hallucinated, self.retries)
         lower, upper = here.bounds(view.band())
         upper = here.usable(upper, view)
+        if not self.refined and upper[here.rows].max() < self._threshold(lower[here.rows]):
+            here = with_peak(view, here, hallucinated)
+            lower, upper = here.bounds(view.band())
+            upper = here.usable(upper, view)
         highest = float(upper[here.rows].max())
         tau = self._threshold(lower[here.rows])
         reachable = highest >= tau
@@ -186,7 +210,10 @@ class Satisficing(Policy):
         own, _ = band.bounds(tried)
         hopeful = np.flatnonzero(own >= (self._threshold(own) if tau is None else tau))
         chosen = tried[hopeful if len(hopeful) else [int(np.argmax(own))]]
-        here = ground_of(view, state.points, self.distance, chosen)
+        if self.refined:
+            chosen = chosen[np.argsort(-band.bounds(chosen)[0], kind="stable")[: 2 * self.refined]]
+        far = _FAR if self.refined else 0.0
+        here = ground_of(view, state.points, self.distance, chosen, far)
         lower, _ = here.bounds(band)
         if tau is None:  # again: the last digit depends on what else is predicted
             tau = self._threshold(lower[here.rows])
@@ -213,11 +240,15 @@ class Satisficing(Policy):
             return float(lower.max()) - self.margin
         return float(self.threshold)
 
+    def _best(self, lower: Array, upper: Array, here: Ground) -> int:
+        return self._spot(upper, self._threshold(lower[here.rows]), here).row
+
     def _spot(self, upper: Array, tau: float, here: Ground) -> Spot:
         """The point to choose, and the optimistic fragility or radius."""
-        points, rows = here.points, here.rows
+        points, rows = here.points, here.compared
         two = self.p == math.inf
         if not np.any(upper[rows] >= tau):  # out of reach, if only for what is on its way
+            rows = here.rows
             return Spot(int(rows[np.argmax(upper[rows])]), -math.inf if two else math.inf)
         if two:
             return most_robust(upper, tau, points, self.distance, rows)
@@ -241,7 +272,9 @@ class Satisficing(Policy):
         return int(here.rows[weakest]) if short[weakest] > 0.0 else spot.row
 
 
-def check_candidates(n: int) -> None:
-    """Refuse a set of candidates that is empty."""
+def check_candidates(n: int, refined: int) -> None:
+    """Refuse a set of candidates that is empty, or less than none of them refined."""
+    if refined < 0:
+        raise ValueError(f"How many points are refined is a count >= 0, got {refined!r}.")
     if n < 1:
         raise ValueError(f"A box needs at least one candidate, got {n!r}.")

@@ -11,7 +11,14 @@ from stoic.data import Array, Choice
 from stoic.distances import Distance
 from stoic.domains import Domain
 from stoic.policies.base import Band, Policy, View
-from stoic.policies.ground import Ground, candidates, ground, ground_of, without_given_up
+from stoic.policies.ground import (
+    Ground,
+    candidates,
+    ground,
+    ground_of,
+    with_moves,
+    without_given_up,
+)
 from stoic.policies.satisficing import check_candidates
 from stoic.policies.ucb import check_retries
 from stoic.satisficing import Balls, Certificate, Spot, check_radius, highest_worst, worst_value
@@ -44,6 +51,9 @@ class StableOpt(Policy):
     retries:
         How often a place is asked again although its results were not believed, as in
         :class:`~stoic.policies.ucb.UCB`; after that it is not chosen.
+    refined:
+        How many of the most promising points of a ``Box`` get moves of their own, corners included.
+        With 0, balls hold candidates only, hardly any where several coordinates move.
 
     Notes
     -----
@@ -68,11 +78,12 @@ class StableOpt(Policy):
     probe: bool = False
     candidates: int = 1024
     retries: int | None = None
+    refined: int = 0
 
     def __post_init__(self) -> None:
         check_retries(self.retries)
         check_radius(self.radius)
-        check_candidates(self.candidates)
+        check_candidates(self.candidates, self.refined)
 
     def start(self, domain: Domain) -> Ready:
         points = candidates(domain, self.candidates, self.distance)
@@ -82,6 +93,12 @@ class StableOpt(Policy):
     def choose(self, view: View, state: Ready, n: int) -> tuple[list[Choice], Ready]:
         here = ground(view, state.points, self.distance)
         here, hallucinated = without_given_up(view, here, view.hallucinated(), self.retries)
+        if self.refined:
+            here = with_moves(
+                view, here, hallucinated, self.distance, self.refined, self.radius,
+                lambda _, upper, ground: self._spot(upper, ground, None).row,
+            )  # fmt: skip
+            here, _ = without_given_up(view, here, hallucinated, self.retries)
         points, distance, r = here.points, self.distance, self.radius
         certain, _ = here.bounds(view.band())
 
@@ -103,7 +120,8 @@ class StableOpt(Policy):
         self, view: View, state: Ready, band: Band, tried: Array
     ) -> tuple[int, dict[str, object]]:
         """The point whose least lower bound in the ball is best, with its certificate."""
-        here = ground_of(view, state.points, self.distance, tried)
+        far = self.radius if self.refined else 0.0
+        here = ground_of(view, state.points, self.distance, tried, far)
         lower, _ = here.bounds(band)
         row, _ = self._spot(lower, here, state.balls)
         return here.place(row, tried), self._promised(here, lower, row)
@@ -111,7 +129,7 @@ class StableOpt(Policy):
     def _spot(self, f: Array, here: Ground, balls: Balls | None) -> Spot:
         """The row of the best worst value of f (N,)."""
         if balls is None:
-            return highest_worst(f, self.radius, here.points, self.distance, here.rows)
+            return highest_worst(f, self.radius, here.points, self.distance, here.compared)
         worst = balls.worst(f)[here.rows]
         best = int(worst.argmax())
         return Spot(int(here.rows[best]), float(worst[best]))
