@@ -11,7 +11,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.samplers import PartialFixedSampler
 
 from stoic import recipes
-from stoic.integrations.aim import Aim, record_aim, stored_aim
+from stoic.integrations.aim import Aim, record_aim, said_over, stored_aim
 from stoic.integrations.optuna import AIM, EXECUTED, StoicSampler, explain
 from stoic.integrations.spaces import Encoding
 from stoic.policies import Satisficing, StableOpt
@@ -351,6 +351,44 @@ def test_an_aim_is_recorded_with_the_study():
 def test_an_aim_that_makes_no_sense_is_refused(said, reason):
     with pytest.raises(ValueError, match=reason):
         StoicSampler(**said)
+
+
+@pytest.mark.parametrize(
+    ("said", "earlier", "kept"),
+    [
+        ({"threshold": 0.4}, {"threshold": "adaptive", "margin": 0.1, "p": 2.0}, {"p": 2.0}),
+        ({"threshold": 0.4}, {"policy": "stable", "radius": 2.0, "probe": True}, {"probe": True}),
+        ({"threshold": 0.4}, {"policy": "satisficing", "threshold": 0.3}, {}),
+        ({"threshold": "adaptive"}, {"threshold": "adaptive", "margin": 0.1}, {"margin": 0.1}),
+        ({"threshold": "adaptive", "margin": 0.2}, {"policy": "stable"}, {}),
+        ({"margin": 0.2}, {"threshold": "adaptive", "margin": 0.1}, {"threshold": "adaptive"}),
+        ({"policy": "stable"}, {"threshold": "adaptive", "margin": 0.1, "p": 2.0}, {}),
+        ({"policy": "stable"}, {"radius": 3.0}, {"radius": 3.0}),
+        ({"radius": 2.0}, {"threshold": 0.4, "p": 2.0}, {}),
+        ({"radius": 2.0}, {"policy": "stable", "radius": 3.0}, {"policy": "stable"}),
+        ({"policy": "satisficing", "threshold": 0.4}, {"policy": "stable", "radius": 3.0}, {}),
+        ({"policy": "satisficing"}, {"threshold": 0.4, "p": 2.0}, {"threshold": 0.4, "p": 2.0}),
+        ({}, {"policy": "stable", "radius": 3.0}, {"policy": "stable", "radius": 3.0}),
+        ({"tolerance": {"n": 1}}, {"threshold": 0.4}, {"threshold": 0.4}),
+    ],
+)
+def test_what_is_said_now_ends_what_does_not_go_with_it(said, earlier, kept):
+    found = said_over(said, {"tolerance": HEAT, **earlier})
+    assert found == {"tolerance": HEAT, **kept, **said}
+    Aim.of(**found)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"threshold": 0.4, "margin": 0.1},
+        {"threshold": 0.4, "policy": "stable"},
+        {"threshold": 0.4, "radius": 2.0},
+    ],
+)
+def test_what_is_said_together_has_to_go_together(said):
+    with pytest.raises(Refusal):
+        Aim.of(**said_over(said, {"tolerance": HEAT, "threshold": "adaptive"}))
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,13 @@ def test_what_the_study_was_begun_with_is_used_unless_something_else_is_said(stu
     assert stable.within == {"heat": 4.0}
     with pytest.raises(Refusal, match="no parameter 'haet': did you mean 'heat'"):
         Certificates.of(study, {"tolerance": {"haet": 2.0}})
+    record_aim(study, Aim(threshold="adaptive", margin=0.1, tolerance={"heat": 2.0}))
+    number = Certificates.of(study, {"threshold": 0.5}).explanation.certified
+    assert number.aim == Aim(threshold=0.5, tolerance={"heat": 2.0})
+    record_aim(study, Aim(policy="stable", radius=2.0, tolerance={"heat": 2.0}))
+    number = Certificates.of(study, {"threshold": 0.5}).explanation.certified
+    assert number.aim == Aim(threshold=0.5, tolerance={"heat": 2.0})
+    record_aim(study, Aim(**said(study)))
     # What is only asked about is not recorded.
     assert Certificates.of(study, {}).explanation.certified.aim == Aim(**said(study))
 

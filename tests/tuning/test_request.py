@@ -187,6 +187,10 @@ def test_tolerances_in_a_file(tmp_path):
     assert request.fixed == {}
     said = aim_arguments(["lr=2"], "adaptive", margin=0.1, policy=None, radius=None)
     assert said == {"threshold": "adaptive", "margin": 0.1, "tolerance": {"lr": 2.0}}
+    text = AIMED.replace("threshold = 0.9\np = 2", 'threshold = "adaptive"\nmargin = 1')
+    adaptive = write(tmp_path, text, "adaptive.toml")
+    number = from_file(adaptive, Settings(aim=aim_arguments([], "0.8")))
+    assert number.aim == Aim(threshold=0.8, tolerance={"lr": 1.5})
     over = from_file(path, Settings(aim=said, fixed=("kind=b",)))
     assert over.aim == Aim(threshold="adaptive", margin=0.1, p=2, tolerance={"lr": 2.0})
     assert over.fixed == {"kind": "b"}

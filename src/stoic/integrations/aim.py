@@ -171,6 +171,22 @@ class Aim:
         }
 
 
+def said_over(said: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of an :class:`Aim`: what is said now, and what was said earlier and still fits.
+
+    A threshold ends an earlier policy with its radius, and a number also an earlier margin. A
+    radius, or the policy stable, ends an earlier threshold with its margin and power.
+    """
+    ended = set()
+    if said.keys() & {"threshold", "policy"}:
+        ended |= {"policy", "radius"} if said.get("policy") != "stable" else {"policy"}
+    if said.get("threshold", "adaptive") != "adaptive":
+        ended |= {"margin"}
+    elif "radius" in said or said.get("policy") == "stable":
+        ended |= {"threshold", "margin", "p"}
+    return {name: value for name, value in earlier.items() if name not in ended} | dict(said)
+
+
 def stored_aim(study: Study) -> Aim | None:
     """The aim that is recorded with a study; None if there is none, or none that makes sense."""
     record = study.user_attrs.get(AIM)

@@ -11,7 +11,7 @@ import numpy as np
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
-from stoic.integrations.aim import Aim, stored_aim
+from stoic.integrations.aim import Aim, said_over, stored_aim
 from stoic.integrations.optuna import Certified, Explanation, explain
 from stoic.refusal import Refusal
 from stoic.tuning.records import Record, render
@@ -45,7 +45,8 @@ class Certificates:
         Raises:
             Refusal: there is no tolerance, or none that fits the study, or no trial has a value.
         """
-        aim = _aim(stored_aim(study), said)
+        stored = stored_aim(study)
+        aim = Aim.of(**said_over(said, {} if stored is None else stored.record()))
         if aim is None:
             raise Refusal(
                 f"Nothing is known about moves in the study {study.study_name!r}: give one, "
@@ -131,10 +132,3 @@ class Certificates:
         from stoic.tuning.moves import draw
 
         write_picture(draw(self), path)
-
-
-def _aim(stored: Aim | None, said: Mapping[str, Any]) -> Aim | None:
-    known = {} if stored is None else stored.record()
-    if stored is not None and ("policy" in said or "radius" in said):  # another one altogether
-        known = {"tolerance": known["tolerance"]}
-    return Aim.of(**{**known, **said})

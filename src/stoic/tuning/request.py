@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from stoic.data import FailureKind
-from stoic.integrations.aim import Aim
+from stoic.integrations.aim import Aim, said_over
 from stoic.integrations.spaces import Encoding
 from stoic.refusal import Refusal
 from stoic.tuning.failure import parse_rules
@@ -66,7 +66,7 @@ class Settings:
         """These, and where these say nothing the other's."""
         said = {key: value for key, value in vars(self).items() if value is not None}
         failures = {**(other.failures or {}), **(self.failures or {})}
-        aim = {**(other.aim or {}), **_said(self.aim or {})}
+        aim = said_over(_said(self.aim or {}), other.aim or {})
         return replace(other, **said | {"failures": failures, "aim": aim})
 
 
