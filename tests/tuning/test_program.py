@@ -59,7 +59,7 @@ def test_no_shell_reads_the_arguments():
         ("echo nan", "the value is nan"),
         ("true", "no value: the program printed nothing"),
         ("echo 1 >&2", "no value: the program printed nothing"),
-        ("echo 1; echo done", "no value: the last line is 'done', no number"),
+        ("echo 1; echo done", "no value: the last line is no number"),
         ("printf '\\377\\376\\000'", "no number"),
     ],
 )
@@ -83,7 +83,7 @@ RULES = parse_rules(
         ("kill -KILL $$", "transient", "killed by SIGKILL (transient)"),
         ("kill -SEGV $$", None, "killed by SIGSEGV"),
         ("echo nan", "bad", "the value is nan (bad)"),
-        ("echo done", None, "no value: the last line is 'done', no number"),
+        ("echo done", None, "no value: the last line is no number"),
         ("sleep 300", "bad", "timeout after 1 s (bad)"),
         # Its own word, whatever else is known.
         ("""echo '{"failed": "transient"}'; exit 3""", "transient", "exit code 3 (transient)"),
@@ -112,6 +112,12 @@ def test_only_a_kind_is_a_failure(line):
 def test_what_the_program_complained_about_is_kept():
     result = shell("echo first >&2; echo 'disk full' >&2; exit 1").run({})
     assert result.errors.splitlines()[-1] == "disk full"
+    result = shell("echo 'disk full' >&2; echo done").run({})
+    assert result.errors.splitlines()[-1] == "disk full"
+    assert shell("echo done").run({}).errors == "'done'"  # or what it said instead of a number
+    result = shell("""echo '{"loss": 3}'""").run({})
+    assert result.reason == "no value: the last line is JSON, add --value json:KEY"
+    assert result.errors == """'{"loss": 3}'"""
 
 
 def test_a_program_that_cannot_start_is_a_failed_trial():

@@ -43,8 +43,11 @@ def test_the_value_is_found(rule, text, value):
     [
         ("last-line", "", "printed nothing"),
         ("last-line", " \n\n", "printed nothing"),
-        ("last-line", "0.5\ndone", "'done', no number"),
+        ("last-line", "0.5\ndone", "the last line is no number"),
         ("last-line", "accuracy 0.5", "no number"),
+        ("last-line", '{"loss": 0.5}', "the last line is JSON, add --value json:KEY"),
+        ("last-line", "{loss}", "no number"),
+        ("last-line", "[0.5]", "no number"),
         ("last-line", "1_000", "no number"),
         ("last-line", "٣", "no number"),
         ("last-line", "0x10", "no number"),
@@ -57,9 +60,9 @@ def test_the_value_is_found(rule, text, value):
         ("json:loss", '{"los": 1}', "no key loss"),
         ("json:a.b", '{"a": {"c": 1}}', "no key a.b"),
         ("json:a.7", '{"a": [1]}', "no key a.7"),
-        ("json:a", '{"a": true}', "true"),
+        ("json:a", '{"a": true}', "a is no number"),
         ("json:a", '{"a": "1"}', "no number"),
-        ("json:a", '{"a": null}', "null"),
+        ("json:a", '{"a": null}', "a is no number"),
         ("json:a", '{"a": NaN}', "the value is nan"),
         ("json:a", "[" * 100_000, "no line of the output is JSON"),
     ],
@@ -69,6 +72,25 @@ def test_no_value_has_a_reason_and_is_never_made_up(rule, text, reason):
         Reading.parse(rule).find(text)
     assert reason in str(error.value)
     assert len(str(error.value)) < 120
+
+
+@pytest.mark.parametrize(
+    ("rule", "text", "found"),
+    [
+        ("last-line", "0.5\nstep 7", "'step 7'"),
+        ("last-line", '{"loss": 7}', "'{\"loss\": 7}'"),
+        ("last-line", "x" * 999, repr("x" * 77 + "...")),
+        (LOSS, "loss=many", "'many'"),
+        ("json:a", '{"a": [7]}', "'[7.0]'"),
+        ("last-line", "", ""),
+    ],
+)
+def test_what_stands_in_the_place_of_a_number_is_no_part_of_the_reason(rule, text, found):
+    """Failures for one reason are counted together, whatever the program printed."""
+    with pytest.raises(NoValueError) as error:
+        Reading.parse(rule).find(text)
+    assert error.value.found == found
+    assert not found or found not in str(error.value)
 
 
 @pytest.mark.parametrize(

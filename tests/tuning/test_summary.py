@@ -145,7 +145,7 @@ def test_many_failures_take_one_line(study):
 
 def test_many_reasons_take_a_page(study):
     for number in range(40):
-        add(study, 0.5, None, failure=f"no value: the last line is 'step {number}', no number")
+        add(study, 0.5, None, failure=f"cannot start: error {number}")
     lines = Summary.of(study).text().splitlines()
     assert "  1 x exit code 1: trial 5" in lines  # the most frequent first
     assert "  and 22 more, see stoic show --json" in lines

@@ -109,7 +109,7 @@ def tune(
 
     With tolerances, looks for settings whose value stays good when they are
     moved. A program whose last line is JSON may say beside its value what was
-    run instead, and how noisy the value is:
+    run instead, and how noisy the value is; with --value json:loss:
     {"loss": 0.3, "executed": {"heat": 61.2}, "standard_error": 0.02}
     """
     from stoic.tuning.failure import parse_assignments

@@ -34,7 +34,8 @@ class Result:
     Fields:
         value: the number the program reported (possibly infinite, never nan), None if it failed.
         failure: why there is no value, in a few words; None if there is one.
-        errors: the end of what the program wrote to standard error.
+        errors: the end of what the program wrote to standard error; if that is nothing, what it
+            wrote in the place of a number.
         seconds: how long it ran.
         kind: of the failure, see `stoic.data.Failures`; None if that is not known.
         executed: name of a parameter -> what was run instead of what was asked, None if that is not
@@ -157,7 +158,7 @@ class Program:
         except NotANumberError as error:
             return failed(str(error), said, None, "nan")
         except NoValueError as error:
-            return failed(str(error), said)
+            return failed(str(error), said or error.found)
         seconds = time.monotonic() - begun
         return Result(value, None, said, seconds, None, told.executed, told.noise)
 

@@ -21,7 +21,16 @@ _NUMBER = re.compile(
 
 
 class NoValueError(ValueError):
-    """The output holds no number where one was promised; the message is the reason."""
+    """The output holds no number where one was promised.
+
+    Fields:
+        reason: why, which is the message: the same for all outputs of which it is true.
+        found: what stands there instead, in short; empty if nothing does.
+    """
+
+    def __init__(self, reason: str, found: str = "") -> None:
+        super().__init__(reason)
+        self.found = found
 
 
 class NotANumberError(NoValueError):
@@ -107,7 +116,10 @@ def _from_last_line(text: str) -> float:
     lines = text.rstrip().splitlines()
     if not lines:
         raise NoValueError("no value: the program printed nothing")
-    return _number(lines[-1].strip(), "the last line")
+    last = lines[-1].strip()
+    if _is_object(last):
+        raise NoValueError("no value: the last line is JSON, add --value json:KEY", _brief(last))
+    return _number(last, "the last line")
 
 
 def _from_pattern(pattern: re.Pattern[str], text: str) -> float:
@@ -130,6 +142,13 @@ def _last_json(text: str) -> Any:
     raise NoValueError("no value: no line of the output is JSON")
 
 
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
 def _from_json(keys: list[str], text: str) -> float:
     found = _last_json(text)
     for depth, key in enumerate(keys):
@@ -140,13 +159,13 @@ def _from_json(keys: list[str], text: str) -> float:
         else:
             raise NoValueError(f"no value: the JSON has no key {'.'.join(keys[: depth + 1])}")
     if not isinstance(found, float):
-        raise NoValueError(f"no value: {'.'.join(keys)} is {_brief(json.dumps(found))}, no number")
+        raise NoValueError(f"no value: {'.'.join(keys)} is no number", _brief(json.dumps(found)))
     return _told(found)
 
 
 def _number(text: str, place: str) -> float:
     if not _NUMBER.fullmatch(text):
-        raise NoValueError(f"no value: {place} is {_brief(text)}, no number")
+        raise NoValueError(f"no value: {place} is no number", _brief(text))
     return _told(float(text))
 
 
@@ -157,4 +176,4 @@ def _told(number: float) -> float:
 
 
 def _brief(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:37] + "...")
+    return repr(text if len(text) <= 80 else text[:77] + "...")
