@@ -259,10 +259,10 @@ def test_tolerances_from_the_command_line_to_the_certificate(stoic, caplog):
     # Said on the line of the trial, in the log, and in the summary.
     assert "  executed heat=" in tuned.out.splitlines()[0]
     assert [record.message for record in caplog.records if "612" in record.message] == [
-        "Trial 3: heat cannot have been 612: its range is 0 to 100; give a study a range that "
-        "holds whatever may be run. It is told where it was asked."
+        "Trial 3: heat was 612, outside of its range, 0 to 100: give a study a range that holds "
+        "whatever may be run. It is told at 100, the nearest end."
     ]
-    assert "\n  trial 3: heat cannot have been 612: its range is 0 to 100;" in tuned.out
+    assert "\n  trial 3: heat was 612, outside of its range, 0 to 100:" in tuned.out
 
     shown = stoic("show")
     certificate = next(line for line in shown.out.splitlines() if line.startswith("certificate"))

@@ -46,7 +46,6 @@ def test_what_is_not_reported_was_run_as_it_was_asked():
 @pytest.mark.parametrize(
     ("report", "reason"),
     [
-        ({"heat": 61.0}, "heat cannot have been 61: its range is 20 to 60"),
         ({"heat": math.nan}, "heat cannot have been nan: a finite number is needed"),
         ({"heat": math.inf}, "a finite number is needed"),
         ({"heat": "hot"}, "heat cannot have been 'hot'"),
@@ -68,6 +67,20 @@ def test_what_cannot_have_been_is_refused_and_the_rest_is_used(report, reason):
             check_executed(name, value, SPACE)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "nearest"),
+    [("heat", 61.0, 60.0), ("heat", -1e9, 20.0), ("n", 0.4, 1), ("n", 99, 9)],
+)
+def test_outside_of_the_range_the_nearest_end_is_nearer_than_what_was_asked(name, value, nearest):
+    run = executed(trial({name: value}))
+    assert run.params == {"heat": 30.0, "n": 4, "kind": "a"} | {name: nearest}
+    (reason,) = run.refused
+    assert reason.startswith(f"{name} was {value:g}, outside of its range, ")
+    assert reason.endswith(f". It is told at {nearest:g}, the nearest end")
+    with pytest.raises(Refusal, match="outside of its range"):  # by hand it is a slip
+        check_executed(name, value, SPACE)
+
+
 def test_the_result_is_told_where_it_was_run():
     study = optuna.create_study(sampler=StoicSampler(seed=0, n_startup_trials=0))
     study.add_trials(
@@ -76,16 +89,16 @@ def test_the_result_is_told_where_it_was_run():
     study.ask(SPACE)
     told = study.sampler._campaign.learner.observations.x
     np.testing.assert_allclose(
-        told, [[0.25, 1, 0, 3 / 8], [0.75, 0, 1, 1.5 / 8], [0.25, 1, 0, 3 / 8]]
+        told, [[0.25, 1, 0, 3 / 8], [0.75, 0, 1, 1.5 / 8], [1.0, 1, 0, 3 / 8]]
     )
     rows = explain(study).rows
     assert [row.executed for row in rows] == [
         None,
         {"heat": 50.0, "n": 2.5, "kind": "b"},
-        {"heat": 30.0, "n": 4, "kind": "a"},
+        {"heat": 60.0, "n": 4, "kind": "a"},
     ]
     assert rows[1].refused == ()
-    assert "its range is 20 to 60" in rows[2].refused[0]
+    assert "outside of its range, 20 to 60" in rows[2].refused[0]
 
 
 def test_a_failure_happened_where_it_was_run():
@@ -115,8 +128,8 @@ def test_a_report_that_is_refused_is_said_in_the_log_once(caplog):
         study.optimize(objective, n_trials=6)
         explain(study)
     assert [record.message for record in caplog.records] == [
-        "Trial 2: heat cannot have been 612: its range is 20 to 60; give a study a range that "
-        "holds whatever may be run. It is told where it was asked."
+        "Trial 2: heat was 612, outside of its range, 20 to 60: give a study a range that holds "
+        "whatever may be run. It is told at 60, the nearest end."
     ]
 
 

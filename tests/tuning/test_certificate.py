@@ -163,7 +163,7 @@ def test_the_summary_says_what_was_executed(study):
     summary = Summary.of(study)
     lines = summary.text().splitlines()
     at = lines.index("executed       2 of 63 trials say what was run; it is what is told")
-    assert lines[at + 1].startswith("  trial 62: heat cannot have been 612: its range is 0 to 100")
+    assert lines[at + 1].startswith("  trial 62: heat was 612, outside of its range, 0 to 100")
     rows = summary.record()["trials"]
     assert "executed" not in rows[0]
     assert rows[61]["executed"] == {"heat": 55.0, "rate": 1.0}

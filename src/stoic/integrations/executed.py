@@ -24,8 +24,19 @@ EXECUTED = (
 _ROUNDING = 1e-9  # of the range: a value that was rounded on its way is not outside
 
 
+class OutsideError(Refusal):
+    """A number outside of a parameter's range; ``nearest`` is the end that it is nearer to."""
+
+    def __init__(self, message: str, nearest: float) -> None:
+        super().__init__(message)
+        self.nearest = nearest
+
+
 class Executed(NamedTuple):
-    """What was run in a trial: all its ``params``, and why parts of the report were ``refused``."""
+    """What was run in a trial: all its ``params``, as far as the model has a place for them.
+
+    And why parts of the report were ``refused``, or not taken as they are.
+    """
 
     params: dict[str, Any]
     refused: tuple[str, ...]
@@ -35,20 +46,26 @@ def executed(trial: FrozenTrial) -> Executed | None:
     """What was run, where it is reported in the user attribute ``stoic:executed``; else None.
 
     What is not reported was run as it was asked. So was, for all that is known, what is reported as
-    something that cannot be: a value outside of the range has no place in the model, and moving it
-    to the nearest end would tell a result of a setting that nobody ran.
+    something that cannot be. A value outside of the range has no place in the model: it is moved to
+    the nearest end, which is always nearer to it than what was asked.
     """
     report = trial.user_attrs.get(EXECUTED)
     if report is None:
         return None
     if not isinstance(report, dict):
-        return Executed(dict(trial.params), (f"{report!r} is no dict of parameters",))
+        reason = f"{report!r} is no dict of parameters. It is told where it was asked"
+        return Executed(dict(trial.params), (reason,))
     params, refused = dict(trial.params), []
     for name, value in report.items():
         try:
             params[name] = check_executed(name, value, trial.distributions)
+        except OutsideError as outside:
+            params[name] = outside.nearest
+            refused.append(
+                f"{_reason(outside)}. It is told at {outside.nearest:g}, the nearest end"
+            )
         except Refusal as refusal:
-            refused.append(str(refusal).rstrip("."))
+            refused.append(f"{refusal} It is told where it was asked")
     return Executed(params, tuple(refused))
 
 
@@ -58,8 +75,8 @@ def check_executed(name: str, value: object, space: dict[str, BaseDistribution])
     Raises
     ------
     Refusal
-        If there is no such parameter, or the value is not a finite number in its range, or not one
-        of its choices.
+        If there is no such parameter, or the value is not a finite number in its range (then an
+        :class:`OutsideError`), or not one of its choices.
     """
     distribution = space.get(name)
     if distribution is None:
@@ -77,9 +94,10 @@ def check_executed(name: str, value: object, space: dict[str, BaseDistribution])
         raise Refusal(f"{name} cannot have been {value!r}: a finite number is needed.")
     slack = _ROUNDING * (high - low)
     if not low - slack <= value <= high + slack:
-        raise Refusal(
-            f"{name} cannot have been {value:g}: its range is {low:g} to {high:g}; give a study a "
-            "range that holds whatever may be run."
+        raise OutsideError(
+            f"{name} was {value:g}, outside of its range, {low:g} to {high:g}: give a study a "
+            "range that holds whatever may be run.",
+            low if value < low else high,
         )
     return min(max(value, low), high)
 

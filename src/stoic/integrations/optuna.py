@@ -63,9 +63,9 @@ class StoicSampler(BaseSampler):
     that are not a number: the point is asked once more, and avoided after that.
 
     A trial whose user attribute ``stoic:executed`` is a dict of parameters was run with those
-    values instead of the ones that were asked; its result is told there. Values outside of a
-    parameter's range are refused: the log says so, and the result is told where it was asked. The
-    user attribute ``stoic:noise`` is the noise variance of a trial's value.
+    values instead of the ones that were asked; its result is told there. A value outside of a
+    parameter's range is told at the nearest end of it, and what makes no sense where it was asked:
+    the log says so. The user attribute ``stoic:noise`` is the noise variance of a trial's value.
 
     Parameters of an enqueued trial, and of a ``PartialFixedSampler`` around this one, are given:
     the others are chosen for them.
@@ -250,4 +250,4 @@ class StoicSampler(BaseSampler):
             self._independent.after_trial(study, trial, state, values)
         if (run := executed(trial)) is not None:
             for reason in run.refused:
-                log.warning("Trial %d: %s. It is told where it was asked.", trial.number, reason)
+                log.warning("Trial %d: %s.", trial.number, reason)
