@@ -61,9 +61,7 @@ def executed(trial: FrozenTrial) -> Executed | None:
             params[name] = check_executed(name, value, trial.distributions)
         except OutsideError as outside:
             params[name] = outside.nearest
-            refused.append(
-                f"{_reason(outside)}. It is told at {outside.nearest:g}, the nearest end"
-            )
+            refused.append(f"{outside} It is told at {outside.nearest:g}, the nearest end")
         except Refusal as refusal:
             refused.append(f"{refusal} It is told where it was asked")
     return Executed(params, tuple(refused))
