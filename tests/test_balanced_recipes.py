@@ -158,6 +158,33 @@ def test_without_a_prior_the_range_is_found_in_the_results():
     assert balanced.recommend().mean == pytest.approx(600.0, abs=30.0)
 
 
+@pytest.mark.parametrize("unit", [2.0**-13, 2.0**13, 1e-4, 1e4])
+def test_without_a_prior_no_unit_of_the_results_matters(unit):
+    def asked(unit):
+        rng = np.random.default_rng(0)
+        balanced = any_threat(GRID, horizon=30, seed=0)
+        for t in range(24):
+            choice = balanced.ask()
+            y = math.sin(6.0 * choice.x[0]) + choice.x[1] / 9.0 + 0.1 * rng.standard_normal()
+            balanced.tell(choice.x, unit * (-50.0 if t == 11 else y), choice=choice)
+        widths = [learner.band().width for learner in balanced.learners]
+        return [choice.arm for choice in [*balanced.ask(5)]], balanced, widths
+
+    points, balanced, widths = asked(unit)
+    arms, plain, usual = asked(1.0)
+    assert points == arms
+    assert np.array_equal(balanced.observations.arms, plain.observations.arms)
+    assert balanced.plays.tolist() == plain.plays.tolist()
+    assert min(plain.plays) > 0
+    assert widths == pytest.approx(usual)
+    a2, tgp, gp, rgp, ec = widths
+    assert rgp == pytest.approx(2.0 * gp)
+    assert ec == pytest.approx((1.0 + math.sqrt(24 / 30)) * gp)
+    for given in ({"budget": 1.0}, {"error": 0.1}):
+        with pytest.raises(ValueError, match="without a prior: give a prior"):
+            any_threat(GRID, **given)
+
+
 def test_heavy_tails_and_theory_play():
     problem = Tabulated("f", GRID, contextual(0, 0.0))
     for make in (

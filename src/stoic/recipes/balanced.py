@@ -90,6 +90,36 @@ class WidthPromise:
         return min(promised, self.most * plays)
 
 
+@dataclass(frozen=True, slots=True)
+class Widened:
+    """base (1 + (n / horizon)^power), n the results so far: twice the base at the horizon.
+
+    What a budget of corruption (power 0) and an error of the model (power 1/2) make of a width, if
+    they are as large as doubles it in the end. It has no unit, so it can be had before the scale of
+    results is known.
+
+    Parameters
+    ----------
+    base:
+        The width that is enlarged.
+    horizon:
+        T.
+    power:
+        How the enlargement grows.
+
+    Guarantee
+    ---------
+    None.
+    """
+
+    base: Confidence
+    horizon: int
+    power: float
+
+    def __call__(self, posterior: Posterior, t: int) -> float:
+        return self.base(posterior, t) * (1.0 + (posterior.n / self.horizon) ** self.power)
+
+
 def contextual_ec_gp_ucb(
     domain: Domain,
     prior: Prior,
@@ -225,8 +255,11 @@ def any_threat(
     horizon:
         T.
     corruptions, budget, error:
-        T_c, C and eps that the learners are to withstand. By default as much as makes their width
-        twice that of GP-UCB after T rounds: C and eps; T_c is T^(1/3).
+        T_c, C and eps that the learners are to withstand, C and eps in units of the results. By
+        default as much as makes their width twice that of GP-UCB after T rounds: C and eps; T_c is
+        T^(1/3). Without a prior C and eps cannot be given, since promises are made before the scale
+        of the results is known; the widths are doubled as they would be with these defaults, which
+        depends on no unit.
     moment, alpha:
         Of :func:`~stoic.recipes.tgp_ucb`.
     constants:
@@ -260,11 +293,17 @@ def any_threat(
     Raises
     ------
     ValueError
-        If a number is out of range, or ``constants="theory"`` without a prior.
+        If a number is out of range; or, without a prior, for ``constants="theory"`` and for a
+        ``budget`` or an ``error``.
     """
     check_prior(domain, prior)
     check_constants(constants, horizon, delta)
     theory = constants == "theory"
+    if prior is None and not (budget is None and error is None):
+        raise ValueError(
+            "A budget and an error are in units of the results, whose scale is not known without a "
+            f"prior: give a prior, or leave them out. Got budget={budget!r}, error={error!r}."
+        )
     if theory:
         check_given(prior, "any_threat with constants='theory'")
     delta /= 10.0
@@ -276,10 +315,13 @@ def any_threat(
     twice = plain(cast("Posterior", last), horizon + 1) * math.sqrt(last.prior.noise) / weight
     if corruptions is None:
         corruptions = round(horizon ** (1.0 / 3.0))
-    if budget is None:
-        budget = twice
-    if error is None:
-        error = twice / math.sqrt(horizon)
+    corrupted = misled = plain
+    off = twice / math.sqrt(horizon) if error is None else error  # without a prior: of the scale
+    if prior is None:
+        corrupted, misled = Widened(plain, horizon, 0.0), Widened(plain, horizon, 0.5)
+        budget = error = 0.0
+    budget = twice if budget is None else budget
+    error = off if error is None else error
     a2 = a2_rcgp_ucb(
         domain,
         prior,
@@ -309,7 +351,7 @@ def any_threat(
         prior,
         budget=budget,
         constants=constants,
-        confidence=plain,
+        confidence=corrupted,
         scale=scale,
         seed=seed,
     )
@@ -318,12 +360,12 @@ def any_threat(
         prior,
         error=error,
         constants=constants,
-        confidence=plain,
+        confidence=misled,
         scale=scale,
         seed=seed,
     )
     bases = (a2, tgp, gp, rgp, ec)
-    errors = (0.0, 0.0, 0.0, 0.0, error * weight)
+    errors = (0.0, 0.0, 0.0, 0.0, off * weight)
     span: tuple[float, float] | Scale = scale
     width = 2.0 * _REACH
     if prior is not None:
@@ -331,8 +373,8 @@ def any_threat(
         span, width = (prior.mean - reach, prior.mean + reach), 2.0 * reach
     share = 1.0 if theory else _SHARE
     promises = [
-        WidthPromise(base.confidence, _before(base, prior), gain, width, off, share)
-        for base, off in zip(bases, errors, strict=True)
+        WidthPromise(base.confidence, _before(base, prior), gain, width, outside, share)
+        for base, outside in zip(bases, errors, strict=True)
     ]
     if c is None and not theory:
         c = _COMPARISON
