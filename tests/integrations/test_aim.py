@@ -157,6 +157,33 @@ def test_a_threshold_out_of_reach_is_said_once_in_the_users_units(sign, caplog):
     )
 
 
+def test_that_nothing_is_promised_outside_of_the_range_is_said():
+    """A slope: the best is at the end of the range, and what is promised sticks out of it."""
+    study = optuna.create_study()
+    space = {name: SPACE[name] for name in ("heat", "rate")}
+    for heat, rate in zip(np.linspace(0.0, 100.0, 41), np.geomspace(1e-4, 1.0, 41), strict=True):
+        for params in ({"heat": heat, "rate": 1e-2}, {"heat": 0.0, "rate": rate}):
+            value = params["heat"] / 100.0
+            study.add_trial(optuna.create_trial(params=params, distributions=space, value=value))
+
+    def words(**tolerance):
+        aim = Aim(threshold=0.4, tolerance=tolerance)
+        return explain(study, recipe=recipes.gp_ucb, aim=aim).certified.sentence()
+
+    assert ", and heat is in range, if the model is right" in words(heat=20.0)
+    assert ", and heat and rate are in range, if the model" in words(heat=20.0, rate=100.0)
+    study = optuna.create_study()
+    for heat in np.linspace(0.0, 100.0, 41):
+        study.add_trial(
+            optuna.create_trial(
+                params={"heat": heat},
+                distributions={"heat": SPACE["heat"]},
+                value=abs(heat - 50.0) / 50.0,
+            )
+        )
+    assert "in range" not in words(heat=20.0)
+
+
 def test_an_adaptive_threshold_is_what_is_surely_reached_less_the_margin():
     study = searched(n_trials=20, threshold="adaptive", margin=0.1, tolerance=HEAT)
     known = explain(study)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from optuna.study import Study
 
+from stoic.confidence import Fixed
 from stoic.distances import Distance
 from stoic.integrations.spaces import Encoding
 from stoic.learner import Learner
@@ -18,7 +19,7 @@ from stoic.refusal import Refusal
 
 AIM = "stoic:aim"  # user attribute of a study: the aim of its search
 
-WIDTH = 2.0  # of the band behind certificates, in standard deviations
+WIDTH = 2.0  # of the band behind choices and certificates, in standard deviations
 
 # Tolerances hold at once: every parameter within its own.
 _METRIC = "chebyshev"
@@ -133,12 +134,15 @@ class Aim:
         return Distance(_METRIC, encoding.tolerances(self.tolerance))
 
     def learner(self, base: Learner, encoding: Encoding, sign: float, probe: bool) -> Learner:
-        """A learner that believes and explores as ``base`` does, and is after this.
+        """A learner that believes what ``base`` does, and is after this.
+
+        Bounds are as wide as those of certificates. With wider ones, made for exploring, probes
+        looked farther from the border, and certificates became smaller.
 
         ``sign`` is -1 where the user minimises.
         """
         policy = self._policy(sign, self.distance(encoding), probe)
-        return Learner(base.domain, base.model, base.confidence, policy)
+        return Learner(base.domain, base.model, Fixed(WIDTH), policy)
 
     def _policy(self, sign: float, distance: Distance, probe: bool) -> Policy:
         n = _CANDIDATES if np.all(np.asarray(distance.tolerance) > 0.0) else _WITH_FIXED

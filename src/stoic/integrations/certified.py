@@ -108,6 +108,9 @@ class Certified:
             loss = f"{rounded(held.fragility, ROUND_CEILING, 3)} d"
             loss = loss if held.p == 1.0 else f"({loss})^{held.p:g}"
             said += f", and {self._better} {value} {sign} {loss} at a distance of d tolerances"
+        out = [name for name, part, size in self._moving() if self._sticks_out(name, part, size)]
+        if out:
+            said += f", and {_and(out)} {'is' if len(out) == 1 else 'are'} in range"
         return f"{said}, {surely}"
 
     def unreachable(self) -> str | None:
@@ -141,6 +144,14 @@ class Certified:
             and isinstance(part, Coordinate)
             and any(part.tolerance(name, given[name]))
         ]
+
+    def _sticks_out(self, name: str, part: Coordinate, size: float) -> bool:
+        """Whether some of the moves would leave the parameter's range."""
+        moved, here = part.moved(self.certificate.radius, size), self.params[name]
+        d = part.distribution
+        if d.log:
+            return bool(here / moved < d.low or here * moved > d.high)
+        return bool(here - moved < d.low or here + moved > d.high)
 
     def _near(self, name: str, part: Coordinate, size: float) -> str:
         moved = part.moved(self.certificate.radius, size)
