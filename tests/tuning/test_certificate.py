@@ -189,6 +189,20 @@ def test_the_picture(study):
 
 
 @pytest.mark.parametrize(
+    "aim", [{"policy": "stable"}, {"threshold": 3.0}], ids=["one radius", "one value"]
+)
+def test_marks_that_are_close_are_said_apart(study, aim):
+    sign = -1.0 if study.direction.name == "MAXIMIZE" else 1.0
+    aim = {name: sign * value if name == "threshold" else value for name, value in aim.items()}
+    found = Certificates.of(study, {"tolerance": {"heat": 2.0}, **aim})
+    assert len(found.both) == 2
+    picture = draw(found)
+    FigureCanvasAgg(picture).draw()
+    one, other = (text.get_window_extent() for text in picture.axes[0].texts)
+    assert one.y0 > other.y1 or other.y0 > one.y1
+
+
+@pytest.mark.parametrize(
     "other", [{"threshold": 1e6}, {"threshold": -1e6}, {"tolerance": {"heat": 2.0, "rate": 1.2}}]
 )
 def test_pictures_of_promises_without_an_end_and_of_none(study, other):

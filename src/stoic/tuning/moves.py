@@ -42,7 +42,7 @@ def draw(certificates: Certificates) -> Figure:
             curve.sizes, curve.pessimistic, _STYLES[which], color=colour, lw=2.2,
             label=f"{which} (trial {trial.number}): guaranteed; thin: expected",
         )  # fmt: skip
-        _mark(axes, found, colour)
+        _mark(axes, found, colour, above=found.minimise != (which == "recommended"))
     first = both["recommended"][1]
     if not first.aim.stable:
         value = first.certificate.value
@@ -60,8 +60,8 @@ def draw(certificates: Certificates) -> Figure:
     return picture
 
 
-def _mark(axes: Axes, found: Certified, colour: str) -> None:
-    """How far it is certified, and as what."""
+def _mark(axes: Axes, found: Certified, colour: str, above: bool) -> None:
+    """How far it is certified: one setting's mark is said above it, the other's below."""
     held = found.certificate
     if not math.isfinite(held.radius):
         return
@@ -69,9 +69,9 @@ def _mark(axes: Axes, found: Certified, colour: str) -> None:
     axes.plot([held.radius], [height], "o", color=colour, markeredgecolor="black", zorder=4)
     far = ", ".join(_far(found, name, size) for name, size in found.within.items())
     axes.annotate(
-        far, (held.radius, height), xytext=(-7, 8 if found.minimise else -8),
+        far, (held.radius, height), xytext=(-7, 8 if above else -8),
         textcoords="offset points", fontsize=8, color=colour, parse_math=False, ha="right",
-        va="bottom" if found.minimise else "top", zorder=5,
+        va="bottom" if above else "top", zorder=5,
         bbox={"facecolor": "white", "alpha": 0.8, "lw": 0.0, "pad": 1.0},
     )  # fmt: skip
 
