@@ -1,0 +1,56 @@
+"""Results that lie and inputs that move, at once: every defence's model under every such policy."""
+
+import math
+from inspect import Parameter, isfunction, signature
+
+import numpy as np
+import pytest
+
+from stoic import recipes
+from stoic.domains import Box
+from stoic.recipes import advers_1, advers_2, stable_opt
+from stoic.satisficing import Certificate
+
+BOX = Box([0.0, 0.0], [1.0, 1.0])
+DOMAINS = {"grid": BOX.grid(8), "box": BOX}
+
+
+def _alone(recipe):
+    """Whether it needs no more than a domain."""
+    needed = [p for p in signature(recipe).parameters.values() if p.default is Parameter.empty]
+    kinds = (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
+    return len([p for p in needed if p.kind not in kinds]) == 1
+
+
+MODELLED = sorted(
+    name
+    for name, recipe in vars(recipes).items()
+    if isfunction(recipe) and not name.startswith("_") and _alone(recipe) and name != "any_threat"
+)
+
+
+def test_the_recipes_that_need_a_domain_only_are_found():
+    assert {"gp_ucb", "a2_rcgp_ucb", "rcgp_ucb", "advers_2"} <= set(MODELLED)
+
+
+@pytest.mark.parametrize("where", DOMAINS)
+@pytest.mark.parametrize("name", MODELLED)
+def test_a_defence_holds_while_inputs_move(name, where):
+    domain = DOMAINS[where]
+    model = getattr(recipes, name)(domain).model
+    for recipe, said in (
+        (advers_1, {"threshold": 0.2}),
+        (advers_2, {"threshold": 0.2}),
+        (stable_opt, {"radius": 0.2}),
+    ):
+        learner = recipe(domain, model=model, seed=0, initial=3, **said)
+        for t in range(5):
+            choice = learner.ask()
+            domain.locate(choice.x)
+            lie = 100.0 if t == 3 else 0.0
+            learner.tell(choice.x, float(np.sin(4.0 * choice.x[0])) + lie)
+        found = learner.recommend()
+        assert domain.contains(found.x[None]).all()
+        held = Certificate.of(found.notes)
+        assert not math.isnan(held.value)
+        assert not math.isnan(held.radius)
