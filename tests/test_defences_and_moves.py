@@ -30,7 +30,7 @@ MODELLED = sorted(
 
 
 def test_the_recipes_that_need_a_domain_only_are_found():
-    assert {"gp_ucb", "a2_rcgp_ucb", "rcgp_ucb", "advers_2"} <= set(MODELLED)
+    assert {"gp_ucb", "a2_rcgp_ucb", "fc_rcgp_ucb", "advers_2"} <= set(MODELLED)
 
 
 @pytest.mark.parametrize("where", DOMAINS)
