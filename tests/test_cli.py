@@ -285,16 +285,22 @@ def test_tolerances_from_the_command_line_to_the_certificate(stoic, caplog):
     assert same == held
     stable = json.loads(stoic("certify", "--policy", "stable", "--radius", "2", "--json").out)
     assert stable["recommended"]["certificate"]["within"] == {"heat": 4.0}
+    sloped = json.loads(stoic("certify", "--p", "1", "--json").out)["recommended"]["certificate"]
+    assert " at a distance of d tolerances" in sloped["sentence"]
+    number = stoic("certify", "--policy", "stable", "--threshold", "0.5")
+    assert "does not go with the policy stable" in number.err
 
     # A resumed run without a word about it is after the same; another word replaces it.
     resumed = stoic("tune", *HEAT, "-n", "31", *oven)
     assert (resumed.err, "value <= 0.4" in resumed.out) == ("", True)
-    other = stoic("tune", *HEAT, "-n", "32", "--threshold", "0.6", "--tolerance", "heat=3", *oven)
+    other = stoic("tune", *HEAT, "-n", "32", "--threshold", "0.6", "--tolerance", "heat=3",
+                  "--no-probe", *oven)  # fmt: skip
     assert other.err == (
         "note: until now this study was after something else: threshold 0.4, tolerance heat=2\n"
     )
     assert "value <= 0.6" in stoic("show").out
     far = stoic("tune", *HEAT, "-n", "32", "--threshold", "-1", "--tolerance", "heat=3", *oven)
+    assert "probe False" in far.err
     assert (
         "\nthreshold      -1 is out of reach: no setting is believed to have a value below "
         in far.out

@@ -83,6 +83,24 @@ Radius = Annotated[
         "--radius", help="For stable: moves are within so many tolerances; 1.", show_default=False
     ),
 ]
+Power = Annotated[
+    float | None,
+    typer.Option(
+        "--p",
+        metavar="POWER",
+        help="How a value may get worse than the threshold with the distance d: (k d)^p; inf.",
+        show_default=False,
+    ),
+]
+Probe = Annotated[
+    bool | None,
+    typer.Option(
+        "--probe/--no-probe",
+        help="Whether trials are run where a move of the chosen setting may hurt most; if not "
+        "said, until a trial says what was executed.",
+        show_default=False,
+    ),
+]
 Fix = Annotated[
     list[str] | None,
     typer.Option(

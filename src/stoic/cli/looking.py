@@ -13,6 +13,7 @@ from stoic.cli.app import (
     Json,
     Margin,
     PolicyName,
+    Power,
     Radius,
     StorageClass,
     StorageUrl,
@@ -96,6 +97,7 @@ def certify(
     tolerance: Tolerance = None,
     policy: PolicyName = None,
     radius: Radius = None,
+    p: Power = None,
     plot: Annotated[
         Path | None,
         typer.Option("--plot", metavar="FILE.png", help="Draw it, too.", show_default=False),
@@ -113,7 +115,9 @@ def certify(
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.trust import check_picture
 
-    said = aim_arguments(tolerance or [], threshold, margin=margin, policy=policy, radius=radius)
+    said = aim_arguments(
+        tolerance or [], threshold, margin=margin, policy=policy, radius=radius, p=p
+    )
     if plot is not None:
         check_picture(plot)
     study = look_at_one(what, study_name, storage, storage_class)

@@ -11,6 +11,8 @@ from stoic.cli.app import (
     Fix,
     Margin,
     PolicyName,
+    Power,
+    Probe,
     Radius,
     StorageClass,
     StorageUrl,
@@ -95,6 +97,8 @@ def tune(
     tolerance: Tolerance = None,
     policy: PolicyName = None,
     radius: Radius = None,
+    p: Power = None,
+    probe: Probe = None,
     fix: Fix = None,
     patience: Annotated[
         float, typer.Option("--patience", help="Seconds to wait for a locked SQLite file.")
@@ -129,7 +133,13 @@ def tune(
             startup=startup,
             failures=parse_assignments(failed or []),
             aim=aim_arguments(
-                tolerance or [], threshold, margin=margin, policy=policy, radius=radius
+                tolerance or [],
+                threshold,
+                margin=margin,
+                policy=policy,
+                radius=radius,
+                p=p,
+                probe=probe,
             ),
             fixed=tuple(fix or ()),
         ),

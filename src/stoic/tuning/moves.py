@@ -66,11 +66,13 @@ def _mark(axes: Axes, found: Certified, colour: str, above: bool) -> None:
     if not math.isfinite(held.radius):
         return
     height = held.value
+    left = above == found.minimise  # the side that the curve does not go to
     axes.plot([held.radius], [height], "o", color=colour, markeredgecolor="black", zorder=4)
     far = ", ".join(_far(found, name, size) for name, size in found.within.items())
     axes.annotate(
-        far, (held.radius, height), xytext=(-7, 8 if above else -8),
-        textcoords="offset points", fontsize=8, color=colour, parse_math=False, ha="right",
+        far, (held.radius, height), xytext=(-7 if left else 7, 8 if above else -8),
+        textcoords="offset points", fontsize=8, color=colour, parse_math=False,
+        ha="right" if left else "left",
         va="bottom" if above else "top", zorder=5,
         bbox={"facecolor": "white", "alpha": 0.8, "lw": 0.0, "pad": 1.0},
     )  # fmt: skip
