@@ -177,7 +177,7 @@ def test_without_a_prior_no_unit_of_the_results_matters(unit):
     assert balanced.plays.tolist() == plain.plays.tolist()
     assert min(plain.plays) > 0
     assert widths == pytest.approx(usual)
-    a2, tgp, gp, rgp, ec = widths
+    gp, rgp, ec = widths[2:]
     assert rgp == pytest.approx(2.0 * gp)
     assert ec == pytest.approx((1.0 + math.sqrt(24 / 30)) * gp)
     for given in ({"budget": 1.0}, {"error": 0.1}):

@@ -117,53 +117,80 @@ def test_deviation_holds_at_all_times_at_once():
 # --- what is never dropped ------------------------------------------------------------------------
 
 
-def consistent(seed, rewards, *, rounds=300, lie=None, **settings):
-    """Whether any learner that keeps its promise was ever dropped, in one run of random contexts.
+LIARS = {2, 3}
 
-    Two learners choose the best of a random action set but for a share of rounds that their
-    promise allows for; two others promise the same and choose at random.
+
+def consistent(seed, rewards, *, rounds=1000, lie=None, **settings):
+    """Whether no learner was dropped in a run that had kept its promise, and who was dropped.
+
+    The first learner chooses the best of a random action set; the second too, but for one round in
+    fifty, which its promise allows for. The two liars promise the same and choose the worst.
     """
     rng = np.random.default_rng(seed)
     f = 0.1 + 0.8 * rng.random(25)
-    shares = (0.0, 0.1, 1.0, 1.0)
-    learners = [stuck(0) for _ in shares]
-    # The clumsy honest one loses at most 0.8 in a share 0.1 of rounds, plus what chance adds.
-    promises = [Promise(0.1), Promise(0.5, 0.5, 0.1), Promise(0.1), Promise(0.1)]
-    balanced = Balanced(learners, promises, delta=0.05, **settings)
+    slips = (0.0, 0.02, 1.0, 1.0)
+    promises = [Promise(0.3), Promise(0.3, 0.5, 0.02), Promise(0.3), Promise(0.3)]
+    balanced = Balanced([stuck(0) for _ in slips], promises, delta=0.05, **settings)
     regret = np.zeros(4)
     kept_their_promise = np.ones(4, dtype=bool)
-    for t in range(rounds):
+    for _ in range(rounds):
         actions = rng.choice(25, 8, replace=False)
         question = balanced.ask()
         i = question.notes["learner"]
-        best = actions[np.argmax(f[actions])]
-        arm = rng.choice(actions) if rng.random() < shares[i] else best
-        regret[i] += f[best] - f[arm]
+        ranked = actions[np.argsort(f[actions])]
+        arm = ranked[0] if rng.random() < slips[i] else ranked[-1]
+        regret[i] += f[ranked[-1]] - f[arm]
         y = rewards(f[arm], rng)
         if lie is not None:
-            y = lie(t, i, y)
+            y = lie(i, int(balanced.plays[i]), y)
         balanced.tell(GRID.points[arm], y, choice=question)
         kept_their_promise[i] &= regret[i] <= promises[i](balanced.plays[i])
         if (kept_their_promise & ~np.isin(np.arange(4), balanced.kept)).any():
-            return False, balanced
-    return True, balanced
+            return False, set(range(4)) - set(balanced.kept)
+    return True, set(range(4)) - set(balanced.kept)
 
 
 def bernoulli(f, rng):
     return float(rng.random() < f)
 
 
-def test_no_consistent_learner_is_dropped_more_often_than_delta_allows():
-    # 200 runs at delta = 0.05: 10 are allowed on average. If delta were exactly met, more than 21
-    # would come with a probability below 5e-4; the bound is not tight, and none does.
-    runs = [consistent(seed, bernoulli) for seed in range(200)]
-    wrongly = sum(not right for right, _ in runs)
-    assert wrongly <= 10
-    # With a comparison that is too narrow it does happen: the test would notice.
-    assert not all(consistent(seed, bernoulli, c=0.1)[0] for seed in range(20))
-    # It is not that nobody is ever dropped: in longer runs those who broke their promise are.
-    dropped = sum(len(consistent(seed, bernoulli, rounds=1500)[1].kept) < 4 for seed in range(5))
-    assert dropped >= 4
+# Of 40 runs at delta = 0.05, 2 are allowed on average, and more than 6 with probability 0.4 %; of
+# 200, 10, and more than 18 with 0.5 %. The bound is not tight: none is expected.
+@pytest.mark.parametrize(
+    ("runs", "allowed"), [(40, 6), pytest.param(200, 18, marks=pytest.mark.slow)]
+)
+def test_no_consistent_learner_is_dropped_more_often_than_delta_allows(runs, allowed):
+    outcomes = [consistent(seed, bernoulli) for seed in range(runs)]
+    assert sum(not right for right, _ in outcomes) <= allowed
+    # It is not that nobody is ever dropped: both liars are, in nearly every run.
+    assert sum(dropped >= LIARS for _, dropped in outcomes) >= 0.9 * runs
+
+
+def test_a_comparison_that_is_too_narrow_drops_consistent_learners():
+    """So the tests around would notice."""
+    assert sum(not consistent(seed, bernoulli, c=0.1)[0] for seed in range(20)) >= 5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_learners_of_the_recipe_are_kept_and_a_liar_among_them_is_dropped(seed):
+    """EC-GP-UCB for three errors, f wrong by the second of them, and one who plays the worst."""
+    rng = np.random.default_rng(seed)
+    prior = Prior(RBF(1.0), 0.04, 0.5)
+    recipe = recipes.contextual_ec_gp_ucb(GRID, prior, horizon=2000, learners=3)
+    error = 0.1 * recipe.learners[1].confidence.error  # a tenth in practice
+    f = 0.5 + 0.3 * np.sin(2.0 * GRID.points[:, 0]) + error * rng.choice([-1.0, 1.0], 25)
+    balanced = Balanced([*recipe.learners, stuck(0)], [*recipe.bounds, Promise(3.0)], delta=0.05)
+    regret, right = np.zeros(4), np.ones(4, dtype=bool)
+    for _ in range(2000):
+        actions = rng.choice(25, 8, replace=False)
+        choice = balanced.ask(among=actions)
+        i = choice.notes["learner"]
+        arm = actions[np.argmin(f[actions])] if i == 3 else choice.arm
+        regret[i] += f[actions].max() - f[arm]
+        balanced.tell(GRID.points[arm], f[arm] + 0.05 * rng.standard_normal(), choice=choice)
+        right[i] &= regret[i] <= balanced.bounds[i](int(balanced.plays[i]))
+    assert right.tolist() == [True, True, True, False]
+    assert balanced.kept == [0, 1, 2]
 
 
 def heavy(f, rng):
@@ -176,19 +203,23 @@ def pareto(f, rng):
 
 @pytest.mark.parametrize("rewards", [heavy, pareto])
 def test_clipping_keeps_consistent_learners_whatever_the_tails(rewards):
-    assert all(consistent(seed, rewards, rounds=200)[0] for seed in range(40))
+    outcomes = [consistent(seed, rewards, rounds=2000) for seed in range(10)]
+    assert all(right for right, _ in outcomes)
+    assert all(dropped == LIARS for _, dropped in outcomes)
 
 
-def shamed(t, learner, y):
-    """Ten rounds of the honest learners are told as a disaster, each in its own way."""
+def shamed(learner, plays, y):
+    """The first 100 plays of the best learner are told as disasters, of four sorts."""
     disasters = (-1e6, math.nan, -math.inf, -1e300)
-    return disasters[t % 4] if learner < 2 and t < 60 and t % 3 == 0 else y
+    return disasters[plays % 4] if learner == 0 and plays < 100 else y
 
 
 def test_lies_that_are_counted_do_not_drop_a_consistent_learner():
-    assert all(
-        consistent(seed, bernoulli, rounds=200, lie=shamed, lies=20)[0] for seed in range(40)
-    )
+    counted = [consistent(seed, bernoulli, rounds=3000, lie=shamed, lies=100) for seed in range(6)]
+    assert all(right for right, _ in counted)
+    assert all(dropped == LIARS for _, dropped in counted)
+    ignored = [consistent(seed, bernoulli, lie=shamed, lies=0) for seed in range(6)]
+    assert not any(right for right, _ in ignored)  # so the lies do matter
 
 
 def test_a_lie_of_any_size_moves_a_score_by_at_most_the_span_over_n():
@@ -270,6 +301,40 @@ def test_a_span_found_in_the_results_is_found_anew_and_all_are_scored_by_it():
     assert 1.0 < high < 12.0
 
 
+@pytest.mark.parametrize(
+    "results",
+    [
+        (1.0, 1e160, 2.0, 3.0),
+        (1e160, 1.0, 2.0, 3.0),
+        (math.inf, 1e300, -1e300, 1e308),
+        (1e308, 1e308, 1e308, -1e308),
+        (math.nan, -math.inf, math.inf, 1e-300),
+        (1e300, 1e300, 1e300, 1e300),
+    ],
+)
+def test_no_result_is_too_large_for_a_span_that_is_found(results):
+    balanced = Balanced(
+        [stuck(0), stuck(1)], [Promise(1.0)] * 2, span=median_and_mad, unit="spread"
+    )
+    for told, y in enumerate(results, start=1):
+        balanced.tell(balanced.ask().x, y)
+        assert len(balanced) == balanced.plays.sum() == told
+    assert -math.inf < balanced._low < balanced._high < math.inf
+    assert np.isfinite(balanced.scores).all()
+    assert math.isfinite(balanced._spread())
+    assert balanced.kept == [0, 1]
+
+
+def test_a_scale_that_finds_nothing_leaves_the_span_as_it_is():
+    def lost(domain, observations):
+        return (math.nan, 1.0) if len(observations) > 2 else (5.0, 1.0)
+
+    balanced = Balanced([stuck(0)], [Promise(1.0)], span=lost)
+    for y in (5.0, 6.0, 7.0, 7.0):
+        balanced.tell(balanced.ask().x, y)
+    assert balanced.scores == pytest.approx([6.25])
+
+
 def test_the_spread_of_rewards_may_be_the_unit():
     rng = np.random.default_rng(2)
     balanced = Balanced(
@@ -296,6 +361,8 @@ def test_failures_are_plays_that_earn_least_but_for_accidents():
     assert balanced.plays.tolist() == [3]
     assert balanced.scores[0] == pytest.approx((2.0 + 2.0 + 4.0) / 3.0)
     assert balanced.learners[0].failures.kinds == ("bad", "infeasible", "transient")
+    assert balanced.failures.kinds == ("bad", "infeasible", "transient")
+    assert balanced.failures.x.shape == (3, 1)
     assert balanced.pending == balanced.learners[0].pending == []
 
 
@@ -417,6 +484,46 @@ def test_where_all_know_the_same_the_first_recommends_that_has_not_earned_less()
     assert leader((0.3, 0.56, 0.6), everything=True) == 1
 
 
+def test_who_has_heard_nothing_does_not_recommend():
+    balanced = Balanced([gp(0.2), gp(0.8)], [Promise(1.0)] * 2)
+    failed, earned = balanced.ask(2)
+    balanced.tell(failed.x, failed="bad", choice=failed)
+    balanced.tell(earned.x, -0.5, choice=earned)  # clipped: both have earned nothing
+    assert balanced.leader == 1
+    assert_array_equal(balanced.recommend().x, earned.x)
+
+
+def test_what_was_refused_is_on_nobodys_way():
+    """The second learner refuses a part of the domain, after the first has answered."""
+    balanced = Balanced(
+        [gp(0.2), recipes.rgp_pe(GRID, PRIOR, confidence=Fixed(3.0))], [Promise(1.0)] * 2
+    )
+    before = balanced.learners[0].ask()
+    with pytest.raises(ValueError, match="whole domain"):
+        balanced.ask(6, among=[1, 2, 3])
+    assert balanced.pending == []
+    assert balanced.learners[0].pending == [before]
+    assert balanced.learners[1].pending == []
+
+
+def test_some_of_what_is_on_its_way_may_be_forgotten():
+    balanced = Balanced([gp(0.2), gp(0.8)], [Promise(1.0)] * 2)
+    asked = balanced.ask(4)
+    balanced.forget_pending(asked[1], asked[2])
+    assert balanced.pending == [asked[0], asked[3]]
+    own = [choice.notes["question"] for choice in balanced.pending]
+    assert [choice for learner in balanced.learners for choice in learner.pending] == own
+    balanced.forget_pending(asked[1])  # again: nothing happens
+    assert balanced.pending == [asked[0], asked[3]]
+
+
+def test_all_draw_from_the_generator_that_is_set():
+    balanced = Balanced([gp(0.2), gp(0.8)], [Promise(1.0)] * 2)
+    rng = np.random.default_rng(3)
+    balanced.rng = rng
+    assert balanced.rng is balanced.learners[1].rng is rng
+
+
 # --- refusals -------------------------------------------------------------------------------------
 
 
@@ -425,6 +532,9 @@ def test_where_all_know_the_same_the_first_recommends_that_has_not_earned_less()
     [
         ({"span": (1.0, 1.0)}, "low < high"),
         ({"span": (0.0, math.inf)}, "low < high"),
+        ({"span": (1.0, 0.0)}, "low < high"),
+        ({"span": (0.0, math.nan)}, "low < high"),
+        ({"span": (-1e308, 1e308)}, "finite difference"),
         ({"span": median_and_mad, "outside": "refuse"}, "found in the results"),
         ({"outside": "wrap"}, "'clip' or 'refuse'"),
         ({"lies": -1}, "numbers >= 0"),
@@ -449,6 +559,18 @@ def test_learners_that_do_not_go_together_are_refused():
         Balanced([gp(), gp(domain=Box([0.0], [1.0]))], [Promise(1.0)] * 2)
     with pytest.raises(ValueError, match="does not fall, but learner 1"):
         Balanced([stuck(0), stuck(1)], [Promise(1.0), lambda n: 1.0 / (1 + n)])
+    same = gp()
+    with pytest.raises(ValueError, match="Learner 1 was given before"):
+        Balanced([same, same], [Promise(1.0)] * 2)
+    for use in (
+        lambda learner: learner.ask(),
+        lambda learner: learner.tell(GRID.points[0], 0.2),
+        lambda learner: learner.tell(GRID.points[0], failed="bad"),
+    ):
+        used = gp()
+        use(used)
+        with pytest.raises(ValueError, match="Learner 1 was asked or told before"):
+            Balanced([gp(), used], [Promise(1.0)] * 2)
 
 
 def test_nothing_is_stored_of_what_is_refused():

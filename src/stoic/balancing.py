@@ -20,6 +20,7 @@ from stoic.data import (
     Booleans,
     Choice,
     FailureKind,
+    Failures,
     Integers,
     Observations,
     Recommendation,
@@ -34,6 +35,7 @@ Bound = Callable[[int], float]
 
 _PRIOR_PLAYS = 32.0  # where the deviation is tightest, roughly: after 12 times as many plays
 _REACH = 3.0  # a range found in the results: so many scales on either side of their location
+_LARGEST, _FINEST = 1e300, 1e-9  # location and scale; the scale relative to the location
 _RENEWAL = 1.25  # and it is found anew once there are so many times as many results
 
 
@@ -57,13 +59,35 @@ class Base(Protocol):
         choice: Choice | None = None,
     ) -> None: ...
 
-    def recommend(self, width: float | None = 2.0) -> Recommendation: ...
+    def recommend(
+        self,
+        width: float | None = 2.0,
+        *,
+        settings: object = None,
+        among: object = None,
+        context: Mapping[int, float] | None = None,
+    ) -> Recommendation: ...
 
     def active(self) -> Booleans: ...
 
     def band(self) -> Band: ...
 
-    def forget_pending(self) -> None: ...
+    def forget_pending(self, *choices: Choice) -> None: ...
+
+    @property
+    def rng(self) -> np.random.Generator: ...
+
+    @rng.setter
+    def rng(self, rng: np.random.Generator) -> None: ...
+
+    @property
+    def observations(self) -> Observations: ...
+
+    @property
+    def failures(self) -> Failures: ...
+
+    @property
+    def pending(self) -> list[Choice]: ...
 
     @property
     def posterior(self) -> Posterior: ...
@@ -181,21 +205,25 @@ class Balanced:
     ---------
     Suppose action sets are drawn independently, all with the same law; rewards lie in the span;
     ``everything=False``. Then, with probability 1 - delta, no learner that keeps its promise is
-    ever dropped. If i is such a learner, each j that was kept until its last play has a regret of
-    at most
+    ever dropped. Let i be such a learner, and let one question be asked at a time. If another, j,
+    is played n + 1 times, and i has N plays before the last of these, n, N >= 1, these n + 1 plays
+    have a regret of at most
 
-        R_j(N_j) + (N_j / N_i) R_i(N_i) + 2 N_j (s(N_i) + s(N_j)),   R_j(N_j) <= R_i(N_i) + r,
+        R_j(n) + (n / N) R_i(N) + 2 n (s(N) + s(n)) + w,   R_j(n) <= R_i(N),
 
-    s being the ``deviation`` times the width of the span and r the largest step of a promise. With
-    the promises of EC-GP-UCB this is [Bogunovic2021b]_, Proposition 1, up to the choice of c.
+    s being the ``deviation`` times w, the width of the span: before its last play j was kept, and
+    promised the least; that play may drop it, and costs at most w. With the promises of EC-GP-UCB
+    this is [Bogunovic2021b]_, Proposition 1, up to the choice of c.
 
     Learners that keep their promise are also kept, and all have at most this regret measured in
-    clipped rewards, and at most 1 / p times as much in f where a result falls in the span with
-    probability p or more whatever the input,
+    clipped rewards,
 
-    - with ``outside="clip"`` for rewards of *any* tails that are f plus noise, or f times positive
-      noise of mean 1, the same law everywhere: the mean of a clipped reward does not fall with f,
-      and rises by no more than f does, so what is promised of f is kept for it;
+    - with ``outside="clip"`` for rewards of *any* tails that are f plus noise Z, or f >= 0 times
+      noise W >= 0 of mean 1, the same law everywhere: the mean of a clipped reward does not fall
+      with f, and rises by no more than f does, so what is promised of f is kept for it. In f the
+      regret is at most 1 / p times as much if, at *every* level f between the least and the
+      largest value of f, not only at those that it takes, P(f + Z in the span) >= p, or
+      E[W; f W in the span] >= p: this is the slope of the clipped mean;
     - with lies on at most ``lies`` results and others moved by at most ``budget`` in all, if s is
       enlarged by (lies times the width of the span + budget) / N. A single lie, of any size, nan
       included, moves a clipped mean by no more than width / N.
@@ -241,13 +269,14 @@ class Balanced:
         self.kept = list(range(len(self.learners)))
         self.plays: Integers = np.zeros(len(self.learners), dtype=np.intp)
         self._low, self._high = (0.0, 1.0) if callable(span) else map(float, span)
-        self._sums = [0.0] * len(self.learners)
+        self._sums = [0.0] * len(self.learners)  # of shares
         self._rewards: list[tuple[int, float]] = []  # as told, nan for a failure, with the asker
         self._ranged = 0  # results that the span was found in
         self._scale = 1.0  # of promises
-        self._square = 0.0  # of all clipped rewards about the middle of the span
+        self._square = 0.0  # of all shares, see _add
         self._pending = Pending()
         self._told: list[tuple[Array, float, float]] = []  # x, y, noise or nan
+        self._failures: list[tuple[Array, FailureKind]] = []
         self._heard: list[list[int]] = [[] for _ in self.learners]  # which of these, in order
 
     def __len__(self) -> int:
@@ -300,14 +329,16 @@ class Balanced:
         for _ in range(1 if n is None else n):
             if pending is not None:
                 given["pending"] = np.array([*theirs, *(choice.x for choice in choices)])
-            for i in sorted(self.kept, key=lambda i: self.bounds[i](asked[i])):
-                if answer := self.learners[i].ask(1, **given):  # it may be waiting for results
-                    notes = {**answer[0].notes, "learner": i, "question": answer[0]}
-                    choices.append(replace(answer[0], notes=notes))
-                    asked[i] += 1
-                    break
-            else:
+            try:
+                choice = self._next(asked, given)
+            except Exception:  # nobody gets these, so nobody is to wait for them
+                for other in choices if pending is None else ():
+                    self._own(other).forget_pending(_question(other))
+                raise
+            if choice is None:
                 break
+            choices.append(choice)
+            asked[_asker(choice)] += 1
         if pending is None:
             self._pending.add(choices)
         if n is not None:
@@ -318,6 +349,17 @@ class Balanced:
                 "forget_pending() if they will never come."
             )
         return choices[0]
+
+    def _next(self, asked: list[int], given: dict[str, Any]) -> Choice | None:
+        """The question of who promises least and does not wait for results."""
+        for i in sorted(self.kept, key=lambda i: self.bounds[i](asked[i])):
+            if answer := self.learners[i].ask(1, **given):
+                notes = {**answer[0].notes, "learner": i, "question": answer[0]}
+                return replace(answer[0], notes=notes)
+        return None
+
+    def _own(self, choice: Choice) -> Base:
+        return self.learners[_asker(choice)]
 
     def tell(
         self,
@@ -345,20 +387,31 @@ class Balanced:
             if result.asker is not None and failed != "transient":
                 self._score(result.asker, math.nan if result.y is None else result.y)
 
-    def recommend(self, width: float | None = 2.0, **part: Any) -> Recommendation:
+    def recommend(
+        self,
+        width: float | None = 2.0,
+        *,
+        settings: object = None,
+        among: object = None,
+        context: Mapping[int, float] | None = None,
+    ) -> Recommendation:
         """What the leader recommends, see ``leader``; arguments as for a learner."""
         if not self._told:
             raise ValueError("Nothing was told yet, so there is nothing to recommend: ask, tell.")
-        return self.learners[self.leader].recommend(width, **part)
+        leader = self.learners[self.leader]
+        return leader.recommend(width, settings=settings, among=among, context=context)
 
     @property
     def leader(self) -> int:
         """Who recommends: the kept learner whose mean reward has the best lower bound.
 
+        One that was told no result cannot recommend, so it is passed over while another was.
         Where all are told ``everything`` they know the same, and differ in what they believe: then
         it is the first, in the order they were given in, whose upper bound reaches that lower one.
         """
-        earned = {i: self._earned(i) for i in self.kept}
+        everybody = range(len(self.learners))
+        able = [i for i in self.kept if self._heard[i]] or [i for i in everybody if self._heard[i]]
+        earned = {i: self._earned(i) for i in able or self.kept}
         best = max(earned, key=lambda i: earned[i][0])
         if not self.everything:
             return best
@@ -386,6 +439,22 @@ class Balanced:
         return Observations(x, y, noise, self.domain.locate(x) if len(x) else None)
 
     @property
+    def failures(self) -> Failures:
+        """What was told to have failed, in order, whoever asked for it."""
+        points = np.array([x for x, _ in self._failures]).reshape(-1, self.domain.dim)
+        return Failures(points, tuple(kind for _, kind in self._failures))
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """Of the first learner; setting it sets that of all. Balancing draws nothing at random."""
+        return self.learners[0].rng
+
+    @rng.setter
+    def rng(self, rng: np.random.Generator) -> None:
+        for learner in self.learners:
+            learner.rng = rng
+
+    @property
     def trust(self) -> Array:
         """How far each observation is believed, shape (n,): by who was told it, the leader last."""
         trust = np.ones(len(self._told))
@@ -398,18 +467,23 @@ class Balanced:
     def scores(self) -> Array:
         """Mean reward of each learner in its span, shape (M,); nan for one without plays."""
         with np.errstate(invalid="ignore"):
-            return np.asarray(np.array(self._sums) / self.plays)
+            shares = np.array(self._sums) / self.plays
+        return np.asarray(self._low + (self._high - self._low) * shares)
 
     @property
     def pending(self) -> list[Choice]:
         """Choices that were handed out and not told yet, oldest first."""
         return list(self._pending)
 
-    def forget_pending(self) -> None:
-        """Treat all choices that were not told yet as never to be told."""
-        self._pending.clear()
-        for learner in self.learners:
-            learner.forget_pending()
+    def forget_pending(self, *choices: Choice) -> None:
+        """Treat these choices, or all that were not told yet, as never to be told."""
+        for choice in choices:
+            if self._pending.answer(choice.x, choice) is not None:
+                self._own(choice).forget_pending(_question(choice))
+        if not choices:
+            self._pending.clear()
+            for learner in self.learners:
+                learner.forget_pending()
 
     def _results(
         self,
@@ -472,12 +546,13 @@ class Balanced:
             assert result.y is not None
             told_noise = math.nan if result.noise is None else result.noise
             self._told.append((result.x, result.y, told_noise))
+        else:
+            self._failures.append((result.x, failed))
         for i, learner in enumerate(self.learners):
             choice = result.question
             if i == result.asker:
                 assert choice is not None
-                own = choice.notes["question"]
-                choice = own if isinstance(own, Choice) else None
+                choice = _question(choice)
             elif result.asker is not None and not (self.everything and i in self.kept):
                 continue
             # Told with a question that is not its own, a learner keeps its own open.
@@ -497,13 +572,20 @@ class Balanced:
             self._drop()
 
     def _add(self, asker: int, reward: float) -> None:
+        """Add a clipped reward, as a share in [0, 1] of the span: no square of it overflows."""
         clipped = self._low if math.isnan(reward) else min(max(reward, self._low), self._high)
-        self._sums[asker] += clipped
-        self._square += (clipped - 0.5 * (self._low + self._high)) ** 2
+        share = (clipped - self._low) / (self._high - self._low)
+        self._sums[asker] += share
+        self._square += share**2
 
     def _find_span(self, scale: Scale) -> None:
         self._ranged = len(self._told)
         location, spread = scale(self.domain, self.observations)
+        if math.isnan(location) or math.isnan(spread):  # nothing but nan so far
+            return
+        # Not so far or near that its ends are infinite or the same.
+        location = min(max(location, -_LARGEST), _LARGEST)
+        spread = min(max(spread, _FINEST * abs(location), 1.0 / _LARGEST), _LARGEST)
         self._low, self._high = location - _REACH * spread, location + _REACH * spread
         self._scale = spread
         self._sums, self._square = [0.0] * len(self.learners), 0.0
@@ -535,19 +617,26 @@ class Balanced:
             slack = self.c * math.sqrt(doubt / plays)
         slack *= width if self.unit == "span" else self._spread()
         slack += (self.lies * width + self.budget) / plays
-        mean = self._sums[i] / plays
+        mean = self._low + width * (self._sums[i] / plays)
         return mean - slack, mean + slack
 
     def _spread(self) -> float:
-        count, middle = len(self._rewards), 0.5 * (self._low + self._high)
-        variance = self._square / count - (sum(self._sums) / count - middle) ** 2
-        return 2.0 * math.sqrt(max(variance, 0.0))
+        count = len(self._rewards)
+        variance = self._square / count - (sum(self._sums) / count) ** 2
+        return 2.0 * (self._high - self._low) * math.sqrt(max(variance, 0.0))
 
 
 def _asker(question: Choice) -> int:
     asker = question.notes["learner"]
     assert isinstance(asker, int)
     return asker
+
+
+def _question(choice: Choice) -> Choice:
+    """What the asker itself knows it as."""
+    question = choice.notes["question"]
+    assert isinstance(question, Choice)
+    return question
 
 
 def _check_learners(learners: list[Base], bounds: list[Bound]) -> None:
@@ -561,12 +650,30 @@ def _check_learners(learners: list[Base], bounds: list[Bound]) -> None:
             raise ValueError(
                 f"All learners must have one and the same domain: that of learner {i} is another."
             )
+        if any(learner is other for other in learners[:i]):
+            raise ValueError(
+                f"Learner {i} was given before: each has a memory of its own, so make another one."
+            )
+        if len(learner.observations) or len(learner.failures) or learner.pending:
+            raise ValueError(
+                f"Learner {i} was asked or told before: balance new learners, and tell what is "
+                "known to the one that balances them."
+            )
         promised = [bound(n) for n in (0, 1, 2, 1000)]
         if not all(a <= b for a, b in zip([0.0, *promised], promised, strict=False)):
             raise ValueError(
                 f"A promise of regret is not negative and does not fall, but learner {i} promises "
                 f"{promised} after 0, 1, 2 and 1000 plays."
             )
+
+
+def check_span(span: object) -> None:
+    """Refuse what is not a range of rewards."""
+    if not isinstance(span, tuple) or len(span) != 2 or not 0.0 < span[1] - span[0] < math.inf:
+        raise ValueError(
+            f"A span is (low, high) with low < high and a finite difference, or a Scale: got "
+            f"{span!r}."
+        )
 
 
 def _check_numbers(
@@ -579,12 +686,7 @@ def _check_numbers(
     proxy: float,
 ) -> None:
     if not callable(span):
-        if (
-            not isinstance(span, tuple)
-            or len(span) != 2
-            or not -math.inf < span[0] < span[1] < math.inf
-        ):
-            raise ValueError(f"A span is (low, high) with low < high, or a Scale: got {span!r}.")
+        check_span(span)
     elif outside == "refuse":
         raise ValueError("A span that is found in the results has no outside: use outside='clip'.")
     if outside not in ("clip", "refuse"):

@@ -369,9 +369,12 @@ class Learner:
         """Choices that were handed out and not told yet, oldest first."""
         return list(self._pending)
 
-    def forget_pending(self) -> None:
-        """Treat all choices that were not told yet as never to be told."""
-        self._pending.clear()
+    def forget_pending(self, *choices: Choice) -> None:
+        """Treat these choices, or all that were not told yet, as never to be told."""
+        for choice in choices:
+            self._pending.answer(choice.x, choice)
+        if not choices:
+            self._pending.clear()
 
     def _view(self, among: Domain | Among) -> View:
         return View(

@@ -117,7 +117,7 @@ class Widened:
     power: float
 
     def __call__(self, posterior: Posterior, t: int) -> float:
-        return self.base(posterior, t) * (1.0 + (posterior.n / self.horizon) ** self.power)
+        return self.base(posterior, t) * (1.0 + math.pow(posterior.n / self.horizon, self.power))
 
 
 def contextual_ec_gp_ucb(
