@@ -9,6 +9,7 @@ from stoic.experiments.figure import Cell
 from stoic.experiments.misspecification.contextual import (
     ALL,
     OWN,
+    TURNS,
     Row,
     Settings,
     alone,
@@ -18,6 +19,7 @@ from stoic.experiments.misspecification.contextual import (
     function,
     run,
     table,
+    taking_turns,
 )
 
 SMALL = Settings(errors=(0.0, 0.2), trials=2, rounds=150, actions=12, side=7)
@@ -58,15 +60,30 @@ def test_learners_of_a_master_are_those_that_play_alone_and_the_formula_has_thre
     assert balanced(full, 0.5, everything=True).everything
 
 
-def made(own, first, second, third, wronged=0):
+def test_turns_are_taken_by_the_same_learners_and_nobody_is_dropped():
+    (row,) = run(SMALL, Cell("0.2", TURNS, 3))
+    assert (row.plays, row.kept, row.wronged) == ("50 50 50", "1 2 3", 0)
+    master = balanced(SMALL, 0.5)
+    turns = taking_turns(balanced(SMALL, 0.5))
+    for one, other in zip(master.learners, turns.learners, strict=True):
+        assert one.confidence == other.confidence
+    for _ in range(600):  # the last of them earns nothing, the others all there is
+        choice = turns.ask()
+        turns.tell(choice.x, float(choice.notes["learner"] < 2), choice=choice)
+    assert turns.plays.tolist() == [200, 200, 200]
+
+
+def made(own, turns, first, second, third, wronged=0, scatter=0.01):
     """Rows with these regrets, for both eps; the second twice as much."""
     settings = replace(SMALL, rounds=1000)
-    regrets = dict(zip(settings.methods, (own, own, first, second, third), strict=True))
+    names = zip(settings.methods, (own, own, turns, first, second, third), strict=True)
+    regrets = dict(names)
     rows = []
     for cell in cells(settings):
         factor = 1.0 if cell.panel == "0" else 2.0
         kept = "1 2" if wronged and cell.method == OWN else "1 2 3"
-        regret = factor * regrets[cell.method] + 0.01 * cell.seed
+        chance = scatter * cell.seed * (cell.method in (OWN, ALL))
+        regret = factor * regrets[cell.method] + chance
         rows.append(Row(*cell, 0.2, 0.5, 25.0, regret, "300 300 400", kept, wronged))
     return settings, rows
 
@@ -76,18 +93,23 @@ def holds(*regrets, **changes):
 
 
 def test_claims_can_hold_and_fail():
-    #            within a constant   wronged  linear     robust wins
-    assert holds(30.0, 40.0, 20.0, 10.5) == [True] * 4 + [True] + [True] * 2 + [False]
-    assert holds(31.7, 40.0, 20.0, 10.5) == [False] * 4 + [True] + [True] * 2 + [False]
-    assert holds(30.0, 40.0, 20.0, 10.5, wronged=1)[4] is False
+    #            turns, worst alone        wronged  linear     robust wins
+    rest = [True] + [True] * 2 + [False]
+    assert holds(30.0, 35.0, 40.0, 20.0, 10.5) == [True, True] * 4 + rest
+    assert holds(37.0, 35.0, 40.0, 20.0, 10.5) == [False, True] * 4 + rest
+    assert holds(37.0, 39.0, 35.0, 20.0, 10.5) == [True, False] * 4 + rest
+    # Less by 7.5 and 22.5, but the differences scatter: their standard error is 7.5.
+    assert holds(30.0, 45.0, 45.0, 20.0, 10.5, scatter=15.0)[:8] == [False, False, True, True] * 2
+    assert holds(30.0, 35.0, 40.0, 20.0, 10.5, wronged=1)[8] is False
     # (R(0.2) - R(0)) / (0.2 * 1000 * 5) = 1.1
-    assert holds(1100.0, 1e3, 1e3, 1e3)[5:7] == [False, False]
+    assert holds(1100.0, 1e3, 1e3, 1e3, 1e3)[9:11] == [False, False]
 
 
 def test_the_table_names_who_played():
-    settings, rows = made(30.0, 40.0, 20.0, 10.0)
+    settings, rows = made(30.0, 35.0, 40.0, 20.0, 10.0)
     lines = {line[:2]: line[2:] for line in table(settings, rows).rows}
-    assert len(lines) == 10
+    assert len(lines) == 12
     assert lines["0", OWN][1:] == ("3.00", "300 300 400", "0")
+    assert lines["0", TURNS][1:] == ("3.50", "300 300 400", "0")
     assert lines["0", alone(2)][1:] == ("1.00", "", "")
     assert lines["0.2", ALL][0].startswith("60")

@@ -7,7 +7,10 @@ experiments; Proposition 1 is what is looked at.
 
 Learners have the widths of the theorem with a tenth of the enlargement, and promise a tenth of what
 these say. With all of it every promise exceeds what can be lost in 10,000 rounds, and balancing is
-taking turns: a mean of the learners, with nothing to be seen.
+taking turns: a mean of the learners, with nothing to be seen. Taking turns is drawn as well: the
+same learners one after the other, each told what it played. Balancing has to be better than that,
+and than the worst of its learners alone, which is what one gets who guesses eps badly. Differences
+are paired by trial, and count if they are more than two standard errors.
 
 What fails, and why
 -------------------
@@ -20,7 +23,17 @@ the enlargement costs is seen at eps = 0: a factor of 2.6 for the largest, of 2.
 which cannot know.
 
 *Elimination* plays no part but once, at eps = 0.4: learners differ by less than the comparison can
-tell. What balancing has to offer here is that it plays those less that promise less.
+tell. What is left of balancing is that those that promise less are played more, here 4,315 times of
+10,000 for the least enlargement against 2,352 for the largest, and that is little more than taking
+turns.
+
+*Less than taking turns, less than the worst learner alone.* Told what it played, balancing is
+better than taking turns by 6 % at eps = 0 and by 4 % at 0.05, and cannot be told from it beyond. It
+is better than its worst learner by more than chance at eps = 0 alone, by 16 %; at eps = 0.2 and 0.4
+it is *worse* than each of its learners alone, by 8 % and 9 % than the worst: it splits the results
+among three, and each learns from a third. Told everything, it does not split them, but is again
+better than the worst by more than chance at eps = 0 only. With these settings nothing speaks for
+balancing against the least enlargement alone.
 """
 
 from __future__ import annotations
@@ -33,7 +46,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from stoic.adversaries import Gaussian
-from stoic.balancing import Balanced
+from stoic.balancing import Balanced, Promise
 from stoic.confidence import SelfNormalised
 from stoic.data import Array
 from stoic.domains import Box, Finite
@@ -53,7 +66,7 @@ from stoic.recipes import contextual_ec_gp_ucb
 if TYPE_CHECKING:
     import matplotlib.figure
 
-OWN, ALL = "balanced", "balanced, told everything"
+OWN, ALL, TURNS = "balanced", "balanced, told everything", "taking turns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +120,8 @@ class Settings:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Balancing in two ways, and each learner alone."""
-        return (OWN, ALL, *(alone(i) for i in range(self.learners)))
+        """Balancing in two ways, taking turns, and each learner alone."""
+        return (OWN, ALL, TURNS, *(alone(i) for i in range(self.learners)))
 
 
 def alone(i: int) -> str:
@@ -170,6 +183,12 @@ def balanced(settings: Settings, norm: float, everything: bool = False) -> Balan
     )
 
 
+def taking_turns(master: Balanced) -> Balanced:
+    """The same learners one after the other: all promise nothing, and nobody can be dropped."""
+    nothing = [Promise(0.0, rate=1.0)] * len(master.learners)
+    return Balanced(master.learners, nothing, delta=master.delta)
+
+
 def cells(settings: Settings) -> list[Cell]:
     """Every method on every trial for every eps."""
     return [
@@ -184,6 +203,8 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
     """One method on one trial."""
     problem = function(settings, float(cell.panel), cell.seed)
     master = balanced(settings, problem.norm, everything=cell.method == ALL)
+    if cell.method == TURNS:
+        master = taking_turns(master)
     names = [alone(i) for i in range(settings.learners)]
     player: Balanced | Learner = master
     if cell.method in names:
@@ -241,7 +262,7 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
 
     picture = Picture(figsize=(9.0, 3.6), layout="constrained")
     left, right = picture.subplots(1, 2)
-    colours = (VERMILION, ORANGE, BLUE, SKY, GREEN, PURPLE)
+    colours = (VERMILION, ORANGE, PURPLE, BLUE, SKY, GREEN)
     eps = np.array(settings.errors)
     panels = [f"{error:g}" for error in settings.errors]
     width = 2.0 / math.sqrt(settings.gain)
@@ -249,12 +270,12 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
         estimates = [Estimate.of(regrets(rows, panel, method)) for panel in panels]
         ratios = [Estimate.of(relative(settings, rows, panel, method)) for panel in panels]
         label = method
-        if k > 1:
-            label = f"$\\epsilon_{k - 1}$ = {width * 0.5 ** (k - 1):.2g} alone"
-        line = "-" if k < 2 else "--"
+        if k > 2:
+            label = f"$\\epsilon_{k - 2}$ = {width * 0.5 ** (k - 2):.2g} alone"
+        line = "-" if k < 2 else ":" if method == TURNS else "--"
         for axes, points in ((left, estimates), (right, ratios)):
             axes.errorbar(
-                eps + 0.002 * (k - 2),
+                eps + 0.002 * (k - 2.5),
                 [point.mean for point in points],
                 [point.error for point in points],
                 fmt=line,
@@ -264,7 +285,6 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
                 color=colours[k % len(colours)],
                 label=label,
             )
-    right.axhline(settings.learners, color="0.5", lw=0.8, ls=":")
     right.axhline(1.0, color="0.5", lw=0.8, ls=":")
     left.set_ylabel(f"regret after {settings.rounds} rounds")
     right.set_ylabel("relative to the best learner alone")
@@ -275,7 +295,7 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
     left.legend(fontsize=8, frameon=False)
     picture.suptitle(
         f"{settings.actions} random actions a round; mean of {settings.trials} trials and its "
-        f"standard error; dotted: 1 and M = {settings.learners}",
+        f"standard error",
         fontsize=9,
     )
     return picture
@@ -291,7 +311,7 @@ def table(settings: Settings, rows: Sequence[Row]) -> Table:
             regret = regrets(rows, panel, method)
             plays = np.mean([[int(n) for n in row.plays.split()] for row in mine], axis=0)
             dropped = sum(settings.learners - len(row.kept.split()) for row in mine)
-            share = method in (OWN, ALL)
+            share = method in (OWN, ALL, TURNS)
             lines.append(
                 (
                     panel,
@@ -310,9 +330,13 @@ def table(settings: Settings, rows: Sequence[Row]) -> Table:
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     """Proposition 1, with numbers for its constants."""
     found = [
-        _within(settings, rows, f"{error:g}", method)
+        claim
         for method in (OWN, ALL)
         for error in settings.errors
+        for claim in (
+            _better(rows, f"{error:g}", method, TURNS, "taking turns"),
+            _better_than_worst(settings, rows, f"{error:g}", method),
+        )
     ]
     found.append(_nobody_wronged(settings, rows))
     found += [_linear(settings, rows, method) for method in (OWN, ALL)]
@@ -320,21 +344,31 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     return tuple(found)
 
 
-def _within(settings: Settings, rows: Sequence[Row], panel: str, method: str) -> Claim:
-    best = best_alone(settings, rows, panel)
-    ours, theirs = regrets(rows, panel, method), regrets(rows, panel, best)
-    ratio = Estimate.of(relative(settings, rows, panel, method))
+def _better_than_worst(settings: Settings, rows: Sequence[Row], panel: str, method: str) -> Claim:
+    names = [alone(i) for i in range(settings.learners)]
+    worst = max(names, key=lambda name: float(regrets(rows, panel, name).mean()))
+    return _better(
+        rows, panel, method, worst, f"the worst of its {settings.learners} learners alone"
+    )
+
+
+def _better(rows: Sequence[Row], panel: str, method: str, other: str, name: str) -> Claim:
+    """By more than two standard errors of the paired differences."""
+    ours, theirs = regrets(rows, panel, method), regrets(rows, panel, other)
+    less = Estimate.of(theirs - ours)
+    measured = {
+        "mean": float(ours.mean()),
+        "other": float(theirs.mean()),
+        "less_by": less.mean,
+        "standard_error": less.error,
+    }
+    if other != TURNS:
+        measured["which"] = float(other.split("_")[1].split()[0])
     return Claim(
-        f"eps = {panel}, not told: {method} has at most {settings.learners} times the mean regret "
-        f"of the best of its {settings.learners} learners alone.",
-        bool(ours.mean() <= settings.learners * theirs.mean()),
-        {
-            "mean": float(ours.mean()),
-            "best_alone": float(theirs.mean()),
-            "which": float(best.split("_")[1].split()[0]),
-            "ratio": ratio.mean,
-            "standard_error": ratio.error,
-        },
+        f"eps = {panel}, not told: {method} has less mean regret than {name}, by more than two "
+        "standard errors.",
+        less.mean > 2.0 * less.error,
+        measured,
     )
 
 
