@@ -1,6 +1,7 @@
 """Recipes that need not be told what is wrong."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -82,17 +83,28 @@ def play(learner, f, seed, rounds):
 
 @pytest.mark.parametrize("wrong", [0.0, 0.05, 0.2])
 def test_balancing_is_within_a_constant_of_the_best_of_its_learners(wrong):
-    prior = Prior(Prior(UNIT.kernel, 0.01).kernel, 0.01, 0.5)
-    total, alone = 0.0, np.zeros(3)
+    """Each learns from a third of the results; told everything, they lose less than that costs.
+
+    Taking turns is as good as the former. The latter is better than the worst of them alone.
+    """
+    prior = Prior(UNIT.kernel, 0.01, 0.5)
+
+    def make(everything=False):
+        return contextual_ec_gp_ucb(GRID, prior, horizon=1500, learners=3, everything=everything)
+
+    own = everything = 0.0
+    alone = np.zeros(3)
     for seed in range(3):
         f = contextual(seed, wrong)
-        balanced = contextual_ec_gp_ucb(GRID, prior, horizon=1500, learners=3)
-        for i, learner in enumerate(
-            contextual_ec_gp_ucb(GRID, prior, horizon=1500, learners=3).learners
-        ):
+        for i, learner in enumerate(make().learners):
             alone[i] += play(learner, f, seed, 1500)
-        total += play(balanced, f, seed, 1500)
-    assert total <= 3.0 * alone.min()  # as many as there are learners
+        master = make()
+        own += play(master, f, seed, 1500)
+        assert list(master.plays) == sorted(master.plays)  # who promises least is played most
+        everything += play(make(everything=True), f, seed, 1500)
+    assert own <= 3.0 * alone.min()  # as many as there are learners
+    assert everything < own
+    assert everything < alone.max()
 
 
 def test_the_defences_and_what_they_are_to_withstand():
@@ -210,6 +222,7 @@ def test_both_keep_the_contract_of_a_learner():
         ({"constants": "thoery"}, "'practice' or 'theory'"),
         ({"horizon": 0}, "horizon >= 1"),
         ({"learners": 0}, "at least one learner"),
+        ({"learners": 2.5}, "a whole number"),
         ({"delta": 2.0}, "0 < delta < 1"),
     ],
 )
@@ -221,3 +234,21 @@ def test_a_slip_is_refused(setting, message):
             any_threat(GRID, PRIOR, **setting)
     with pytest.raises(ValueError, match="needs a prior"):
         contextual_ec_gp_ucb(GRID, None)
+
+
+@pytest.mark.parametrize("span", [(1.0, 0.0), (0.0, math.nan), (0.0, math.inf), 3.0])
+def test_a_span_that_is_none_is_refused(span):
+    with pytest.raises(ValueError, match="low < high"):
+        contextual_ec_gp_ucb(GRID, PRIOR, span=span)
+
+
+def test_results_that_may_be_rejected_are_lost_plays():
+    """A2-RCGP-UCB learns nothing from a result that it rejects: its deviations do not shrink."""
+    theory = any_threat(GRID, PRIOR, horizon=1000, constants="theory", corruptions=10)
+    assert [promise.wasted for promise in theory.bounds] == [10, 0, 0, 0, 0]
+    assert any_threat(GRID, PRIOR, corruptions=10).bounds[0].wasted == 0  # practice
+    promise = theory.bounds[0]
+    assert promise(3) == 3 * promise.most
+    wide = replace(promise, most=1e12)  # so large that it is not the least
+    N = 10**6
+    assert wide(N) - replace(wide, wasted=0)(N) == pytest.approx(10 * 1e12)

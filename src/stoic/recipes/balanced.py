@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from stoic.balancing import Balanced
+from stoic.balancing import Balanced, check_span
 from stoic.confidence import Confidence, Schedule, SelfNormalised
 from stoic.domains import Domain, Finite
 from stoic.learner import Learner
@@ -70,6 +70,9 @@ class WidthPromise:
         By how much f may lie outside of the band, on either side.
     share:
         1 in theory; what is proved is far more than what is lost.
+    wasted:
+        How many plays may teach nothing, as the results that a defence rejects do: they do not
+        shrink the std. Each may cost ``most``.
     """
 
     confidence: Confidence
@@ -78,6 +81,7 @@ class WidthPromise:
     most: float
     error: float = 0.0
     share: float = 1.0
+    wasted: int = 0
 
     def __call__(self, plays: int) -> float:
         if not plays:
@@ -87,7 +91,7 @@ class WidthPromise:
         kappa = seen.kappa
         total = math.sqrt(2.0 * kappa * self.gain * plays / math.log1p(kappa / seen.prior.noise))
         promised = self.share * (2.0 * width * total + 2.0 * self.error * plays)
-        return min(promised, self.most * plays)
+        return min(promised + self.wasted * self.most, self.most * plays)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +150,7 @@ def contextual_ec_gp_ucb(
     ----------
     domain, prior, seed:
         As in every recipe; hyperparameters are not fitted, as gamma_T is needed in advance. On a
-        ``Box`` it is estimated on 256 of its points, which is less than it may be.
+        ``Box`` it is that of 256 of its points, which is less than gamma_T: nothing is proved then.
     horizon:
         T.
     span:
@@ -166,21 +170,24 @@ def contextual_ec_gp_ucb(
 
     Guarantee
     ---------
-    With ``constants="theory"`` and the defaults for ``c`` and ``everything``, rewards in the span
-    (or clipped to it, see :class:`~stoic.balancing.Balanced`), action sets drawn independently from
-    one law and an f that is within eps of a function of norm B, for eps up to the largest eps_i:
-    with probability 1 - delta regret O*((B sqrt(gamma_T) + gamma_T) sqrt(T) + eps T sqrt(gamma_T) +
-    (B sqrt(gamma_T) + gamma_T)^2), without eps being known ([Bogunovic2021b]_, Proposition 1). In
-    practice: none.
+    On a finite domain, with ``constants="theory"`` and the defaults for ``c`` and ``everything``,
+    rewards in the span (or clipped to it, see :class:`~stoic.balancing.Balanced`), action sets
+    drawn independently from one law and an f that is within eps of a function of norm B, for eps up
+    to the largest eps_i: with probability 1 - delta regret O*((B sqrt(gamma_T) + gamma_T) sqrt(T) +
+    eps T sqrt(gamma_T) + (B sqrt(gamma_T) + gamma_T)^2), without eps being known
+    ([Bogunovic2021b]_, Proposition 1). In practice, and on a ``Box``: none.
     """
     check_given(prior, "contextual_ec_gp_ucb")
     check_prior(domain, prior)
+    check_span(span)
     check_constants(constants, horizon, delta)
     gain = _gain(domain, prior, horizon)
     if learners is None:
         learners = max(1, math.ceil(1.0 + 0.5 * math.log2(horizon / gain**2)))
-    if learners < 1:
-        raise ValueError(f"Balancing needs at least one learner, got {learners!r}.")
+    if not isinstance(learners, int | np.integer) or learners < 1:
+        raise ValueError(
+            f"Balancing needs at least one learner, a whole number of them: got {learners!r}."
+        )
     theory = constants == "theory"
     width = span[1] - span[0]
     errors = [width * 2.0**-i / math.sqrt(gain) for i in range(learners)]
@@ -251,7 +258,8 @@ def any_threat(
     Parameters
     ----------
     domain, prior, seed:
-        As in every recipe. Without a prior each learner fits its own.
+        As in every recipe. Without a prior each learner fits its own. On a ``Box`` promises are
+        made with the gamma_T of 256 of its points, which is less than gamma_T.
     horizon:
         T.
     corruptions, budget, error:
@@ -278,17 +286,16 @@ def any_threat(
 
     Guarantee
     ---------
-    Proved, for a given prior with ``constants="theory"``, ``c=None`` and ``everything=False``: if
-    at most T_c results are lies, whatever their size, and all others are f plus noise of any law
-    that is the same everywhere, moved by at most C in all, then with probability 1 - delta / 2 no
-    learner that keeps its promise is dropped, and the regret is that of
-    :class:`~stoic.balancing.Balanced`. Each learner keeps its promise with probability
-    1 - delta / 10 in the world that its theorem is about. The proofs' constants are large: for
-    horizons of a few thousand rounds all promises exceed what can be lost, and the learners are
-    played in turn.
+    Proved, on a finite domain, for a given prior with ``constants="theory"``, ``c=None`` and
+    ``everything=False``: if at most T_c results are lies, whatever their size, and all others are f
+    plus noise of any law that is the same everywhere, moved by at most C in all, then with
+    probability 1 - delta / 2 no learner that keeps its promise is dropped, and the regret is that
+    of :class:`~stoic.balancing.Balanced`. Each learner keeps its promise with probability 1 - delta
+    / 10 in the world that its theorem is about. The proofs' constants are large: for horizons of a
+    few thousand rounds all promises exceed what can be lost, and the learners are played in turn.
 
-    Heuristic: everything else. In practice and without a prior nothing is proved but that rewards
-    are compared by clipped means.
+    Heuristic: everything else. In practice, on a ``Box`` and without a prior nothing is proved but
+    that rewards are compared by clipped means.
 
     Raises
     ------
@@ -373,7 +380,15 @@ def any_threat(
         span, width = (prior.mean - reach, prior.mean + reach), 2.0 * reach
     share = 1.0 if theory else _SHARE
     promises = [
-        WidthPromise(base.confidence, _before(base, prior), gain, width, outside, share)
+        WidthPromise(
+            base.confidence,
+            _before(base, prior),
+            gain,
+            width,
+            outside,
+            share,
+            corruptions if theory and base is a2 else 0,
+        )
         for base, outside in zip(bases, errors, strict=True)
     ]
     if c is None and not theory:
