@@ -13,6 +13,7 @@ from optuna.distributions import BaseDistribution
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from stoic.balancing import Balanced
 from stoic.data import FAILURES, Array, Choice, FailureKind
 from stoic.domains import Domain
 from stoic.integrations.aim import Aim
@@ -21,8 +22,9 @@ from stoic.integrations.spaces import Encoding
 from stoic.integrations.turns import announced
 from stoic.learner import Learner
 from stoic.policies.ucb import PLACE
+from stoic.refusal import Refusal
 
-Recipe = Callable[[Domain], Learner]
+Recipe = Callable[[Domain], Learner | Balanced]
 
 NOISE = "stoic:noise"  # user attribute: noise variance told with a trial's value
 FAILED = "stoic:failed"  # user attribute: why a trial has no value, one of stoic.data.FAILURES
@@ -64,7 +66,13 @@ class Campaign:
     def _begin(self) -> None:
         self.learner = self.recipe(self.encoding.box)
         if self.aim is not None:
+            if isinstance(self.learner, Balanced):
+                raise Refusal(
+                    "Tolerances need one belief about the values, and this recipe balances several "
+                    "learners: take another recipe, or leave out the tolerances."
+                )
             self.learner = self.aim.learner(self.learner, self.encoding, self.sign, self.probe)
+        self.asking: dict[int, Choice] = {}  # by trial: whose question its result answers
         self.told: list[int] = []  # number of the trial behind each observation
         self.failed: list[int] = []  # and behind each failure
 
@@ -109,16 +117,17 @@ class Campaign:
                 self._tell(trial, x)
 
     def _tell(self, trial: FrozenTrial, x: Array) -> None:
-        kind = failure_kind(trial)
+        kind, choice = failure_kind(trial), self.asking.pop(trial.number, None)
         if kind == "transient":
             before = np.abs(self.learner.failures.of("transient") - x).max(axis=1) <= PLACE
             kind = kind if np.count_nonzero(before) < _TRANSIENT else None
         if kind is not None:
-            self.learner.tell(x, failed=kind)
+            self.learner.tell(x, failed=kind, choice=choice)
             self.failed.append(trial.number)
             return
         value = trial.value if trial.state == TrialState.COMPLETE else None
-        self.learner.tell(x, np.nan if value is None else self.sign * value, _noise(trial))
+        y = np.nan if value is None else self.sign * value
+        self.learner.tell(x, y, _noise(trial), choice=choice)
         self.told.append(trial.number)
 
     def ask(
@@ -139,7 +148,9 @@ class Campaign:
         ]
         self.learner.rng = rng
         among = self.encoding.part_with(fixed) if fixed else None
-        return self.learner.ask(among=among, pending=running)
+        choice = self.learner.ask(among=among, pending=running)
+        self.asking[number] = choice
+        return choice
 
     def possible(self, x: Array) -> float:
         """The best value that is possible at ``x`` (d,), by the bound that is better."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from stoic.balancing import Balanced
 from stoic.data import Array
 from stoic.distances import reach
 from stoic.integrations.aim import WIDTH, Aim
@@ -166,7 +167,7 @@ class Certified:
 
 
 def certified(
-    learner: Learner,
+    learner: Learner | Balanced,
     encoding: Encoding,
     aim: Aim,
     sign: float,
@@ -221,7 +222,11 @@ def certified(
 
 
 def sturdiest(
-    learner: Learner, encoding: Encoding, aim: Aim, settings: Array, threshold: float | None
+    learner: Learner | Balanced,
+    encoding: Encoding,
+    aim: Aim,
+    settings: Array,
+    threshold: float | None,
 ) -> int:
     """Which of the ``settings`` (k, d) has the best certificate.
 
@@ -264,7 +269,7 @@ def sturdiest(
     return int(hopeful[finalists[np.argmax(exact)]])
 
 
-def lower_bound(learner: Learner, x: Array) -> Array:
+def lower_bound(learner: Learner | Balanced, x: Array) -> Array:
     """The lower bound of the band that certificates are about, at ``x`` (m, d), shape (m,)."""
     mean, std = learner.posterior.predict(x)
     return mean - WIDTH * std
