@@ -7,11 +7,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from stoic import Box, Choice, Finite, GaussianProcess, Learner, Prior, Waiting, recipes, testing
-from stoic.balancing import Balanced, Promise, deviation
+from stoic.balancing import Balanced
 from stoic.confidence import Fixed
 from stoic.kernels import RBF
 from stoic.policies import Policy
 from stoic.posteriors.scales import median_and_mad
+from stoic.promises import Promise, deviation
 
 GRID = Finite(np.linspace(-1.0, 3.0, 25))
 PRIOR = Prior(RBF(0.4), 0.04)

@@ -27,6 +27,7 @@ LAYERS = (
     "policies",
     "pending",
     "learner",
+    "promises",
     "balancing",
     "recipes",
     "problems",

@@ -8,8 +8,8 @@ world, only that one of them is.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Protocol, overload
 
 import numpy as np
@@ -30,10 +30,8 @@ from stoic.pending import Pending, Waiting
 from stoic.policies.base import Band
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.scales import Scale
+from stoic.promises import Bound, deviation
 
-Bound = Callable[[int], float]
-
-_PRIOR_PLAYS = 32.0  # where the deviation is tightest, roughly: after 12 times as many plays
 _REACH = 3.0  # a range found in the results: so many scales on either side of their location
 _LARGEST, _FINEST = 1e300, 1e-9  # location and scale; the scale relative to the location
 _RENEWAL = 1.25  # and it is found anew once there are so many times as many results
@@ -96,56 +94,6 @@ class Base(Protocol):
     def trust(self) -> Array: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """A bound on regret, R(N) = min(scale N^power + rate N, most N), after N of its own plays.
-
-    Parameters
-    ----------
-    scale, power:
-        Of what is learned: 1/2 for UCB, 1 / (1 + alpha) or more under heavy tails.
-    rate:
-        Of what is never learned, per play: an error of the model.
-    most:
-        No play can cost more, in units of the results.
-    """
-
-    scale: float
-    power: float = 0.5
-    rate: float = 0.0
-    most: float = 1.0
-
-    def __post_init__(self) -> None:
-        numbers = (self.scale, self.power, self.rate, self.most)
-        if not all(0.0 <= number < math.inf for number in numbers):
-            raise ValueError(f"A promise is made of finite numbers >= 0, got {self}.")
-
-    def __call__(self, plays: int) -> float:
-        learned = self.scale * math.pow(plays, self.power)
-        return min(learned + self.rate * plays, self.most * plays)
-
-
-def deviation(plays: int, learners: int, delta: float, proxy: float = 0.5) -> float:
-    """How far the mean of rewards in [0, 1] may be from what it estimates, at all times at once.
-
-    sqrt(proxy (N + N_0) (ln(1 + N / N_0) + 2 ln(M / delta))) / N with N_0 = 32, the mixture bound
-    of [AbbasiYadkori2013]_ for one coordinate, for each of M learners with delta / M of delta.
-
-    Parameters
-    ----------
-    plays, learners:
-        N >= 1 and M.
-    delta:
-        Failure probability, for both sides, all learners and all N together.
-    proxy:
-        One reward deviates as a Gaussian of this variance does: 1/4 for the reward around its mean
-        at the input that was played, and 1/4 for the best mean of a random action set around its
-        own, by Hoeffding's lemma.
-    """
-    doubt = math.log1p(plays / _PRIOR_PLAYS) + 2.0 * math.log(learners / delta)
-    return math.sqrt(proxy * (plays + _PRIOR_PLAYS) * doubt) / plays
-
-
 class _Result(NamedTuple):
     """One result, the question it answers and who asked; nobody for a result that was offered."""
 
@@ -167,9 +115,9 @@ class Balanced:
     learners:
         The base learners, all on one domain and none of them told anything yet.
     bounds:
-        For each, its promise: the regret R(N) >= 0 after N of its own plays, not falling, such as a
-        :class:`Promise`. In units of the results, or of their scale where the span is found in
-        them.
+        For each, its :class:`~stoic.promises.Promise` or another bound R(N) >= 0, not falling, on
+        the regret after N of its own plays. In units of the results, or of their scale where the
+        span is found in them.
     span:
         The range of rewards, (low, high). A :class:`~stoic.posteriors.scales.Scale` finds one in
         the results instead, three scales on either side of their location; whenever there are a
@@ -182,14 +130,14 @@ class Balanced:
         How many results may be anything, and how far all others may be moved altogether, in units
         of the results. Each learner may have met all of them.
     c:
-        ``None`` compares by :func:`deviation`. A number compares by c sqrt(ln(M ln N / delta) / N)
-        as printed, ln N taken as 1 for N < e.
+        ``None`` compares by :func:`~stoic.promises.deviation`. A number compares by
+        c sqrt(ln(M ln N / delta) / N) as printed, ln N taken as 1 for N < e.
     unit:
         What the comparison is a multiple of: the width of the ``"span"``, which the theorem needs,
         or twice the standard deviation of all clipped rewards, their ``"spread"``, which is never
         more, and much less where rewards vary little.
     delta, proxy:
-        As in :func:`deviation`; ``proxy=0.25`` is enough where all points may always be chosen.
+        As in ``deviation``; ``proxy=0.25`` is enough where all points may always be chosen.
     everything:
         Whether a learner is told all results, or only those of its own plays. The theorem needs the
         latter. See below.

@@ -46,7 +46,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from stoic.adversaries import Gaussian
-from stoic.balancing import Balanced, Promise
+from stoic.balancing import Balanced
 from stoic.confidence import SelfNormalised
 from stoic.data import Array
 from stoic.domains import Box, Finite
@@ -61,6 +61,7 @@ from stoic.posteriors.prior import Prior
 from stoic.problems.draws import kernel_sum
 from stoic.problems.misspecified import Approximated, Signs
 from stoic.problems.tabulated import Tabulated
+from stoic.promises import Promise
 from stoic.recipes import contextual_ec_gp_ucb
 
 if TYPE_CHECKING:
