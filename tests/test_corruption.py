@@ -149,7 +149,7 @@ def test_the_practical_width_of_an_epoch_shrinks_with_the_root_of_its_plays():
     assert learner.confidence(learner.posterior, 1) == pytest.approx(4.0 + 0.1 * 3.0 / 4.0)
 
 
-@pytest.mark.parametrize("recipe", recipes.PHASED)
+@pytest.mark.parametrize("recipe", [recipes.rgp_pe, recipes.linear_reduction])
 def test_a_recommendation_with_the_methods_own_width_is_that_of_its_last_epoch(recipe):
     """C is spent in the first epoch; f lies in the band all the same, and what is said is so."""
     problem = kernel_sum(LINE, SMOOTH, 3, terms=6)

@@ -288,7 +288,7 @@ def test_telling_what_was_executed(study):
     told = tell_number(study, 0, 1.0, None, False, None, ["x=0.5"], 0.04)
     assert told.user_attrs == {EXECUTED: {"x": 0.5}, NOISE: 0.04}
     for wrong, reason in (
-        (["x=7"], "its range is"),
+        (["x=7"], "outside of its range, 0 to 1"),
         (["x=hot"], "a finite number is needed"),
         (["y=1"], "There is no parameter 'y'"),
         (["x"], "not NAME=VALUE"),
