@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -29,6 +29,18 @@ class Cell(NamedTuple):
     panel: str
     method: str
     seed: int
+
+
+def crossed(
+    panels: Iterable[str], methods: Collection[str], *, seed: int, trials: int
+) -> list[Cell]:
+    """Every method on every trial in every panel; trial k has the seed ``seed + k``."""
+    return [
+        Cell(panel, method, seed + trial)
+        for panel in panels
+        for method in methods
+        for trial in range(trials)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

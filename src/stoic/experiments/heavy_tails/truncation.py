@@ -42,7 +42,7 @@ from stoic.adversaries import Empirical
 from stoic.data import Array
 from stoic.domains import Finite
 from stoic.environment import Environment
-from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
 from stoic.experiments.methods import BLACK, BLUE, VERMILION
 from stoic.experiments.regret import Estimate
 from stoic.kernels import RBF
@@ -143,12 +143,7 @@ def function(settings: Settings) -> Tabulated:
 
 def cells(settings: Settings) -> list[Cell]:
     """Both methods on every randomisation."""
-    return [
-        Cell(reading, name, settings.seed + trial)
-        for reading in settings.readings
-        for name in settings.methods
-        for trial in range(settings.trials)
-    ]
+    return crossed(settings.readings, settings.methods, seed=settings.seed, trials=settings.trials)
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:

@@ -36,7 +36,7 @@ from stoic.adversaries import Gaussian
 from stoic.data import Array
 from stoic.domains import Box
 from stoic.environment import Environment
-from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
 from stoic.experiments.inputs.solutions import RS_1, RS_2, looks, radius_of, robust, solution
 from stoic.experiments.inputs.worlds import GAUSSIAN, POLYNOMIAL, perturbation, polynomial_on, world
 from stoic.experiments.regret import Estimate
@@ -133,12 +133,7 @@ class Row(NamedTuple):
 
 def cells(settings: Settings) -> list[Cell]:
     """Every objective with every threshold on every trial, in both readings."""
-    return [
-        Cell(panel, name, settings.seed + trial)
-        for panel in settings.panels
-        for name in PRINTED
-        for trial in range(settings.trials)
-    ]
+    return crossed(settings.panels, PRINTED, seed=settings.seed, trials=settings.trials)
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:

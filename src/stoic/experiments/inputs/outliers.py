@@ -22,7 +22,7 @@ import numpy as np
 from stoic.adversaries import Adversary, Always, Frequency, Gaussian, WorstCase, cube_root
 from stoic.adversaries.budgets import cubic_releases
 from stoic.environment import Environment
-from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
 from stoic.experiments.inputs.algorithms import Algorithm
 from stoic.experiments.inputs.comparison import LENIENT, curves, grows, less, summary
 from stoic.experiments.inputs.trials import Groups, Row, grouped
@@ -106,12 +106,7 @@ class Settings:
 
 def cells(settings: Settings) -> list[Cell]:
     """Every method on every trial in every panel."""
-    return [
-        Cell(panel, name, settings.seed + trial)
-        for panel in settings.panels
-        for name in settings.methods
-        for trial in range(settings.trials)
-    ]
+    return crossed(settings.panels, settings.methods, seed=settings.seed, trials=settings.trials)
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:

@@ -13,7 +13,7 @@ import numpy as np
 from stoic.adversaries import Gaussian
 from stoic.data import Array, Integers
 from stoic.environment import Environment
-from stoic.experiments.figure import Cell
+from stoic.experiments.figure import Cell, crossed
 from stoic.experiments.inputs.algorithms import ADVERS_1, ADVERS_2, ALGORITHMS
 from stoic.experiments.inputs.worlds import (
     GAUSSIAN,
@@ -126,12 +126,7 @@ def cells(settings: Settings) -> list[Cell]:
         If the table of insulin is missing, or is not such a table.
     """
     world(settings.world, settings.side, settings.data)
-    return [
-        Cell(panel, name, settings.seed + trial)
-        for panel in settings.panels
-        for name in settings.methods
-        for trial in range(settings.trials)
-    ]
+    return crossed(settings.panels, settings.methods, seed=settings.seed, trials=settings.trials)
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:

@@ -59,7 +59,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from stoic.data import Array
-from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
 from stoic.experiments.matrix.columns import COLUMNS
 from stoic.experiments.matrix.worlds import GAMES, THREATS
 from stoic.simulate import run as simulate
@@ -120,13 +120,8 @@ class Row(NamedTuple):
 
 def cells(settings: Settings) -> list[Cell]:
     """Every method under every threat on every function."""
-    return [
-        Cell(threat + _BETWEEN + game, method, settings.seed + trial)
-        for threat in settings.threats
-        for game in settings.games
-        for method in settings.methods
-        for trial in range(settings.trials)
-    ]
+    panels = [threat + _BETWEEN + game for threat in settings.threats for game in settings.games]
+    return crossed(panels, settings.methods, seed=settings.seed, trials=settings.trials)
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:

@@ -51,7 +51,7 @@ from stoic.confidence import SelfNormalised
 from stoic.data import Array
 from stoic.domains import Box, Finite
 from stoic.environment import Environment
-from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
 from stoic.experiments.methods import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from stoic.experiments.regret import Estimate
 from stoic.kernels import RBF
@@ -192,12 +192,8 @@ def taking_turns(master: Balanced) -> Balanced:
 
 def cells(settings: Settings) -> list[Cell]:
     """Every method on every trial for every eps."""
-    return [
-        Cell(f"{error:g}", method, settings.seed + trial)
-        for error in settings.errors
-        for method in settings.methods
-        for trial in range(settings.trials)
-    ]
+    panels = [f"{error:g}" for error in settings.errors]
+    return crossed(panels, settings.methods, seed=settings.seed, trials=settings.trials)
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:

@@ -44,7 +44,7 @@ import numpy as np
 from stoic.data import Array
 from stoic.domains import Finite
 from stoic.experiments import regret
-from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
 from stoic.experiments.misspecification.algorithms import (
     ALGORITHMS,
     EC,
@@ -140,12 +140,9 @@ def perturbation(settings: Settings, name: str, seed: int) -> Perturbation:
 
 def cells(settings: Settings) -> list[Cell]:
     """Every method on every draw with every perturbation, for all eps."""
-    return [
-        Cell(name, method, settings.seed + trial)
-        for name in settings.perturbations
-        for method in settings.methods
-        for trial in range(settings.trials)
-    ]
+    return crossed(
+        settings.perturbations, settings.methods, seed=settings.seed, trials=settings.trials
+    )
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:

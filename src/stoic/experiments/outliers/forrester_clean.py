@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stoic.experiments import regret
-from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
 from stoic.experiments.methods import (
     A2,
     A2_THEORY,
@@ -58,11 +58,7 @@ class Settings:
 
 def cells(settings: Settings) -> list[Cell]:
     """Every method on every seed."""
-    return [
-        Cell("clean", name, settings.seed + trial)
-        for name in settings.methods
-        for trial in range(settings.trials)
-    ]
+    return crossed(("clean",), settings.methods, seed=settings.seed, trials=settings.trials)
 
 
 def run(settings: Settings, cell: Cell) -> list[Step]:

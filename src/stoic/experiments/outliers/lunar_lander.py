@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stoic.experiments import regret
-from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
 from stoic.experiments.methods import A2, DIAGNOSTICS, FC, GP, GP_LOO, LOO, RANDOM, STUDENT
 from stoic.experiments.outliers import programs
 from stoic.experiments.outliers.programs import SWIFT, Play
@@ -59,12 +59,7 @@ class Settings:
 
 def cells(settings: Settings) -> list[Cell]:
     """Every method on every seed."""
-    return [
-        Cell(panel, name, settings.seed + trial)
-        for panel in settings.panels
-        for name in settings.methods
-        for trial in range(settings.trials)
-    ]
+    return crossed(settings.panels, settings.methods, seed=settings.seed, trials=settings.trials)
 
 
 def run(settings: Settings, cell: Cell) -> list[Play]:

@@ -33,7 +33,7 @@ import numpy as np
 from stoic.adversaries import ClairvoyantSetting
 from stoic.adversaries.frequency import APPENDIX
 from stoic.experiments import regret
-from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
 from stoic.experiments.methods import A2, FC, GP, Method, method
 from stoic.experiments.outliers import functions
 from stoic.experiments.regret import Run, Step
@@ -94,12 +94,7 @@ def panels(settings: Settings) -> dict[str, ClairvoyantSetting]:
 
 def cells(settings: Settings) -> list[Cell]:
     """Every method on every seed, against every size and sign."""
-    return [
-        Cell(panel, name, settings.seed + trial)
-        for panel in panels(settings)
-        for name in settings.methods
-        for trial in range(settings.trials)
-    ]
+    return crossed(panels(settings), settings.methods, seed=settings.seed, trials=settings.trials)
 
 
 def run(settings: Settings, cell: Cell) -> list[Step]:
