@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -11,6 +10,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from scripts import load, stoic
 
 pytest.importorskip("sklearn")
 
@@ -21,20 +22,7 @@ LIAR = 13  # the seed of the lies in study.toml
 
 @pytest.fixture(scope="module")
 def train() -> ModuleType:
-    specification = importlib.util.spec_from_file_location("digits_train", EXAMPLE / "train.py")
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
-def stoic(*arguments: str, where: Path) -> str:
-    environment = {key: value for key, value in os.environ.items() if key != "OPTUNA_STORAGE"}
-    command = [sys.executable, "-m", "stoic", *arguments]
-    return subprocess.run(
-        command, cwd=where, env=environment, check=True, capture_output=True, text=True
-    ).stdout
+    return load(EXAMPLE / "train.py")
 
 
 def test_the_recommended_configuration_is_truly_good(tmp_path, train):

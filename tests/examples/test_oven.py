@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
+from scripts import load, stoic
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "oven"
 
 
 @pytest.fixture(scope="module")
 def oven() -> ModuleType:
-    specification = importlib.util.spec_from_file_location("oven", EXAMPLE / "oven.py")
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
-def stoic(*arguments: str, where: Path) -> str:
-    environment = {key: value for key, value in os.environ.items() if key != "OPTUNA_STORAGE"}
-    command = [sys.executable, "-m", "stoic", *arguments]
-    return subprocess.run(
-        command, cwd=where, env=environment, check=True, capture_output=True, text=True
-    ).stdout
+    return load(EXAMPLE / "oven.py")
 
 
 def test_what_is_certified_is_so(tmp_path, oven):

@@ -10,11 +10,10 @@ import sys
 import time
 from pathlib import Path
 
-import optuna
 import pytest
-from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 
+from scripts import trials_of
 from stoic.tuning.program import Program
 from stoic.tuning.reading import Reading
 from stoic.tuning.template import Template
@@ -43,13 +42,8 @@ def tune(directory: Path, trials: int, *, room: int | None = None, code: str = S
 
 def stored(directory: Path) -> dict[int, float]:
     """Number -> value of all complete trials."""
-    storage = RDBStorage(f"sqlite:///{directory}/stoic.db")
-    try:
-        trials = optuna.load_study(study_name="squares", storage=storage).trials
-        return {t.number: t.value for t in trials if t.state == TrialState.COMPLETE}
-    finally:
-        storage.remove_session()
-        storage.engine.dispose()
+    trials = trials_of(f"sqlite:///{directory}/stoic.db", "squares")
+    return {t.number: t.value for t in trials if t.state == TrialState.COMPLETE}
 
 
 def test_a_full_disk_ends_in_one_sentence_and_nothing_told_is_lost(tmp_path):

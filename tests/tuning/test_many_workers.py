@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import optuna
 import pytest
-from optuna.storages import RDBStorage
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import TrialState
+
+from scripts import trials_of
 
 BOWL = "import sys, time; x, y = map(float, sys.argv[1:]); time.sleep(0.05); print(x*x + y*y)"
 
@@ -35,19 +36,9 @@ def finished(processes: list[subprocess.Popen[str]], within: float) -> None:
         assert process.returncode == 0, said
 
 
-def trials_of(storage: str) -> list[FrozenTrial]:
-    """All trials, over a connection that is closed again."""
-    opened = RDBStorage(storage)
-    try:
-        return optuna.load_study(study_name="bowl", storage=opened).trials
-    finally:
-        opened.remove_session()
-        opened.engine.dispose()
-
-
 def check(directory: Path, storage: str, trials: int) -> None:
     """No trial is lost, none is doubled, and show agrees with the storage."""
-    stored = trials_of(storage)
+    stored = trials_of(storage, "bowl")
     assert [trial.number for trial in stored] == list(range(trials))
     assert {trial.state for trial in stored} == {TrialState.COMPLETE}
     points = np.array([[trial.params["x"], trial.params["y"]] for trial in stored])
@@ -98,7 +89,7 @@ def test_a_server_that_is_killed_and_comes_back_has_every_result(tmp_path, postg
     until = time.monotonic() + 60.0
     while time.monotonic() < until:
         try:
-            stored = trials_of(postgresql.url)
+            stored = trials_of(postgresql.url, "bowl")
         except (KeyError, optuna.exceptions.StorageInternalError):
             stored = []
         if len(stored) >= 6:
@@ -109,7 +100,7 @@ def test_a_server_that_is_killed_and_comes_back_has_every_result(tmp_path, postg
     assert [worker.poll() for worker in workers] == [None, None]
     postgresql.start()
     finished(workers, within=120)
-    trials = trials_of(postgresql.url)
+    trials = trials_of(postgresql.url, "bowl")
     complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
     assert len(complete) >= 14  # whoever lost the answer of the storage may leave one behind
     for trial in complete:
