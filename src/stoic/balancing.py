@@ -26,7 +26,7 @@ from stoic.data import (
     Recommendation,
 )
 from stoic.domains import Domain
-from stoic.pending import Pending, Waiting
+from stoic.pending import Pending, Waiting, check_count
 from stoic.policies.base import Band
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.scales import Scale
@@ -263,8 +263,7 @@ class Balanced:
         Each choice comes from the kept learner whose promise is least, eq. (23), once what it has
         on its way counts as played; from the next one if that waits for results.
         """
-        if n is not None and (not isinstance(n, int | np.integer) or n < 1):
-            raise ValueError(f"Ask for at least one choice, a whole number of them, got n={n!r}.")
+        count = check_count(n)
         if pending is not None:  # theirs to count, and those of this call to add
             theirs = np.array(pending, dtype=float).reshape(-1, self.domain.dim)
         given: dict[str, Any] = {"among": among}
@@ -274,7 +273,7 @@ class Balanced:
         for question in self._pending:
             asked[_asker(question)] += 1
         choices: list[Choice] = []
-        for _ in range(1 if n is None else n):
+        for _ in range(count):
             if pending is not None:
                 given["pending"] = np.array([*theirs, *(choice.x for choice in choices)])
             try:

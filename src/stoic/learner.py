@@ -24,7 +24,7 @@ from stoic.data import (
     Recommendation,
 )
 from stoic.domains import Among, Box, Domain, Finite
-from stoic.pending import Pending, Waiting
+from stoic.pending import Pending, Waiting, check_count
 from stoic.policies.base import Band, Policy, View
 from stoic.policies.ucb import UpperBound
 from stoic.posteriors.base import Model, Posterior
@@ -161,9 +161,7 @@ class Learner:
         Waiting
             If one choice is asked for and the policy waits for pending results.
         """
-        count = 1 if n is None else n
-        if n is not None and (not isinstance(n, int | np.integer) or n < 1):
-            raise ValueError(f"Ask for at least one choice, a whole number of them, got n={n!r}.")
+        count = check_count(n)
         view = self._view(self._part(among, context))
         if pending is not None:
             theirs = np.array(pending, dtype=float).reshape(-1, self.domain.dim)

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 
+import numpy as np
+
 from stoic.data import Array, Choice
 
 
 class Waiting(RuntimeError):  # noqa: N818  (a state of affairs, not a mistake)
     """There is nothing to hand out until results that are on their way have been told."""
+
+
+def check_count(n: int | None) -> int:
+    """How many choices are asked for: one for ``None``; refuses what is not a count."""
+    if n is not None and (not isinstance(n, int | np.integer) or n < 1):
+        raise ValueError(f"Ask for at least one choice, a whole number of them, got n={n!r}.")
+    return 1 if n is None else n
 
 
 class Pending:
