@@ -41,7 +41,8 @@ def ec_gp_ucb(
 ) -> Learner:
     """EC-GP-UCB: GP-UCB with a width that allows for an error of the model.
 
-    Algorithm 1 of [Bogunovic2021b]_. With ``error=0`` it is GP-UCB with the same width.
+    Algorithm 1 of [Bogunovic2021b]_. With ``error=0`` it is GP-UCB with the same width, where no
+    noise is told with a result.
 
     Parameters
     ----------
