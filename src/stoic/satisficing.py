@@ -315,13 +315,13 @@ class Certificate:
         )
         if self.radius == -math.inf:
             return f"{surely}, nothing is promised: f may be below {self.value:.6g} at this point."
-        value = _rounded(self.value, ROUND_FLOOR, 6)
+        value = rounded(self.value, ROUND_FLOOR, 6)
         if self.radius == math.inf:
             return f"{surely}, f >= {value} however far this point is moved."
         near = "within" if self.closed else "closer than"
-        said = f"{surely}, f >= {value} {near} {_rounded(self.radius, ROUND_FLOOR, 3)} of here"
+        said = f"{surely}, f >= {value} {near} {rounded(self.radius, ROUND_FLOOR, 3)} of here"
         if 0.0 < self.fragility < math.inf and self.p < math.inf:
-            slope = _rounded(self.fragility, ROUND_CEILING, 3)
+            slope = rounded(self.fragility, ROUND_CEILING, 3)
             power = "" if self.p == 1.0 else f"^{self.p:g}"
             loss = f"{slope} d" if self.p == 1.0 else f"({slope} d){power}"
             said += f", and f >= {value} - {loss} at distance d"
@@ -424,5 +424,6 @@ def _limits(gap: Array, distances: Array) -> tuple[Array, Integers]:
     return slopes[np.arange(len(slopes)), where], where
 
 
-def _rounded(x: float, rounding: str, digits: int) -> str:
+def rounded(x: float, rounding: str, digits: int) -> str:
+    """A number with few digits, rounded to the safe side."""
     return f"{float(Context(prec=digits, rounding=rounding).create_decimal(repr(float(x)))):g}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from stoic.integrations.spaces import Coordinate, Encoding
 from stoic.integrations.surroundings import Searched, Surroundings
 from stoic.learner import Learner
 from stoic.policies.base import Band
-from stoic.satisficing import Certificate, certify, guaranteed, worst_value
+from stoic.satisficing import Certificate, certify, guaranteed, rounded, worst_value
 
 _MOVES = 2048  # looked at all over the range, and as many again nearby, before the search
 _NEARBY = 4.0  # tolerances
@@ -234,7 +234,7 @@ def sturdiest(
     moves of its own, the more the fewer settings have anything to promise.
     """
     distance, band = aim.distance(encoding), Band(learner.posterior, WIDTH)
-    own = lower_bound(learner, settings)
+    own, _ = band.bounds(settings)
     hopeful = np.argsort(-own, kind="stable")
     if threshold is not None:
         hopeful = np.flatnonzero(own >= threshold)
@@ -269,12 +269,6 @@ def sturdiest(
     return int(hopeful[finalists[np.argmax(exact)]])
 
 
-def lower_bound(learner: Learner | Balanced, x: Array) -> Array:
-    """The lower bound of the band that certificates are about, at ``x`` (m, d), shape (m,)."""
-    mean, std = learner.posterior.predict(x)
-    return mean - WIDTH * std
-
-
 def _worst(
     searched: Searched, around: Surroundings, band: Band, radius: float
 ) -> tuple[Searched, float]:
@@ -287,11 +281,6 @@ def _worst(
 def _at(sizes: Array, far: Array, worst: Array) -> Array:
     """A step function, known at ``far`` (increasing, from 0 on), at other sizes."""
     return np.asarray(worst[np.searchsorted(far, sizes * (1.0 + 1e-9), side="right") - 1])
-
-
-def rounded(x: float, rounding: str, digits: int) -> str:
-    """A number with few digits, rounded to the safe side."""
-    return f"{float(Context(prec=digits, rounding=rounding).create_decimal(repr(float(x)))):g}"
 
 
 def _and(words: list[str]) -> str:

@@ -16,11 +16,12 @@ from stoic import recipes
 from stoic.data import Array
 from stoic.defences.plateau import Plateau
 from stoic.domains import Domain
-from stoic.integrations.aim import Aim, stored_aim
+from stoic.integrations.aim import WIDTH, Aim, stored_aim
 from stoic.integrations.campaign import Campaign, Recipe
-from stoic.integrations.certified import Certified, certified, lower_bound, sturdiest
+from stoic.integrations.certified import Certified, certified, sturdiest
 from stoic.integrations.executed import executed
 from stoic.learner import Learner
+from stoic.policies.base import Band
 from stoic.policies.ucb import PLACE
 from stoic.posteriors.base import Stance
 from stoic.posteriors.cavity import given_the_others
@@ -185,7 +186,7 @@ def explain(study: Study, *, recipe: Recipe = robust, aim: Aim | None = None) ->
     tried = np.unique(settings[believed if believed.any() else slice(None)], axis=0)
     if aim is not None:
         # The threshold is that of the surest one; how far each may be moved is compared below.
-        surest = int(np.argmax(lower_bound(learner, tried)))
+        surest = int(np.argmax(Band(posterior, WIDTH).bounds(tried)[0]))
         recommendation = learner.recommend(settings=tried[[surest]])
     else:
         recommendation = learner.recommend(settings=tried)

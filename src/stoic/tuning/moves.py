@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stoic.integrations.certified import Certified, rounded
+from stoic.integrations.certified import Certified
+from stoic.satisficing import rounded
 from stoic.tuning.timeline import BELIEVED, DOUBTED
 
 if TYPE_CHECKING:
