@@ -192,6 +192,39 @@ def mixed():
     )
 
 
+def test_a_grid_has_the_values_of_lattices_and_no_others():
+    box = mixed()
+    for n, integers, steps in ((9, 7, 5), (7, 7, 5), (4, 4, 4), (2, 2, 2)):
+        grid = box.grid(n)
+        assert len(grid) == n * n * integers * steps * 2
+        assert_array_equal(box.snap(grid.points), grid.points)
+        assert {tuple(row) for row in grid.points[:, 4:]} == {(1.0, 0.0), (0.0, 1.0)}
+        assert_array_equal(np.unique(grid.points[:, 0]), np.linspace(-5.0, 5.0, n))
+        for column, ends in ((2, [3.0, 9.0]), (3, [1.0, 2.0])):
+            assert_array_equal(np.unique(grid.points[:, column])[[0, -1]], ends)
+    assert_array_equal(np.unique(box.grid(4).points[:, 2]), [3.0, 5.0, 7.0, 9.0])
+    assert len(box.grid([2, 3, 4, 5, 1, 1])) == 2 * 3 * 4 * 5 * 2
+    assert len(box.having({2: 8.0, 4: 1.0, 5: 0.0, 0: 0.5}).grid(3)) == 3 * 3  # what is left free
+    # Where values are closer together at one end, some places share the nearest one.
+    uneven = Lattice(np.array([0]), np.log2(np.arange(1.0, 257.0))[:, None] / 8.0)
+    thinned = uneven.thinned(12)[:, 0]
+    assert set(thinned) <= set(uneven.values[:, 0])
+    assert_array_equal(thinned[[0, -1]], [0.0, 1.0])
+    assert 9 <= len(thinned) <= 12
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 300])
+def test_the_nearest_row_is_counted_in_widths(n, monkeypatch):
+    monkeypatch.setattr("stoic.domains.finite._BLOCK", 500)  # several blocks
+    rng = np.random.default_rng(n)
+    domain = Finite(rng.uniform([0.0, 100.0], [1.0, 1000.0], size=(50, 2)))
+    x = rng.uniform([0.0, 100.0], [1.0, 1000.0], size=(n, 2))
+    apart = np.abs(x[:, None] - domain.points) / domain.widths
+    assert_array_equal(domain.nearest(x), apart.max(axis=2).argmin(axis=1))
+    rounded = domain.points + 1e-13 * domain.widths
+    assert_array_equal(domain.nearest(rounded), np.arange(50))
+
+
 @given(seed=st.integers(0, 10**6))
 def test_snapping_takes_the_nearest_value(seed):
     box = mixed()

@@ -43,6 +43,13 @@ class Lattice:
         nearest = np.argmin(squared_distances(offered, self.values), axis=1)
         return np.asarray(self.values[nearest])
 
+    def thinned(self, n: int) -> Array:
+        """At most ``n`` of the values of one coordinate, evenly spread; all of several together."""
+        if len(self.columns) > 1 or len(self.values) <= n:
+            return self.values
+        even = np.linspace(self.values[0, 0], self.values[-1, 0], n)
+        return self.values[np.unique(np.abs(self.values - even).argmin(axis=0))]
+
 
 @lru_cache(maxsize=64)
 def _sobol(dim: int, n: int) -> Array:
@@ -121,12 +128,27 @@ class Box:
             )
 
     def grid(self, n: int | Sequence[int]) -> Finite:
-        """All points of a regular grid with ``n`` values per coordinate, corners included."""
+        """All points of a regular grid with ``n`` values per coordinate, corners included.
+
+        On a lattice all its values are taken; of one coordinate with more than ``n`` values those
+        that are nearest to ``n`` evenly spread places. A category keeps all its choices.
+        """
         counts = [n] * self.dim if isinstance(n, int) else list(n)
-        axes = [
-            np.linspace(a, b, k) for a, b, k in zip(self.lower, self.upper, counts, strict=True)
-        ]
-        return Finite(np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, self.dim))
+        axes: dict[int, tuple[Integers, Array]] = {
+            k: (np.array([k]), np.linspace(a, b, count)[:, None])
+            for k, (a, b, count) in enumerate(zip(self.lower, self.upper, counts, strict=True))
+        }
+        for lattice in self.lattices:
+            for column in lattice.columns.tolist():
+                del axes[column]
+            first = int(lattice.columns[0])
+            axes[first] = lattice.columns, lattice.thinned(counts[first])
+        parts = [axes[first] for first in sorted(axes)]
+        rows = np.indices([len(values) for _, values in parts]).reshape(len(parts), -1)
+        points = np.empty((rows.shape[1], self.dim))
+        for row, (columns, values) in zip(rows, parts, strict=True):
+            points[:, columns] = values[row]
+        return Finite(points)
 
     def on_lattices_of(self, whole: Domain) -> Box:
         """The box with those lattices of ``whole`` that it does not fix itself.

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from stoic.data import Array, Booleans, Integers
 from stoic.domains.base import Peak, Random, Surface, as_points, check_columns
+
+_BLOCK = 1 << 22  # distances held at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +81,18 @@ class Finite:
                 "results at its rows, or use a Box."
             )
         return np.array(arms, dtype=np.intp)
+
+    def nearest(self, x: Array) -> Integers:
+        """The row that is nearest to each of ``x`` (n, d), shape (n,).
+
+        In units of the widths, by the coordinate that differs the most.
+        """
+        points, block = as_points(x, self.dim) / self.widths, max(_BLOCK // len(self), 1)
+        rows = [
+            cdist(points[i : i + block], self.points / self.widths, "chebyshev").argmin(axis=1)
+            for i in range(0, len(points), block)
+        ]
+        return np.concatenate(rows or [np.empty(0, dtype=np.intp)])
 
     def having(self, values: Mapping[int, float]) -> Among:
         """The rows with these values, up to rounding."""
