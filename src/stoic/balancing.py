@@ -190,6 +190,8 @@ class Balanced:
         If there is no learner, numbers do not match, domains differ or a number is out of range.
     """
 
+    plans = False  # whoever is asked next depends on results
+
     def __init__(
         self,
         learners: Sequence[Base],

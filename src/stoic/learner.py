@@ -158,6 +158,8 @@ class Learner:
         ValueError
             If ``n`` is not positive, ``among`` is not part of the domain, or no point has the
             ``context``.
+        NothingLeft
+            Which is a ``ValueError``: if the policy's plan has nothing left to play there.
         Waiting
             If one choice is asked for and the policy waits for pending results.
         """
@@ -361,6 +363,11 @@ class Learner:
         Given everything that was told; by a phased policy given its last complete epoch.
         """
         return self.policy.band(self._view(self.domain), self._state)
+
+    @property
+    def plans(self) -> bool:
+        """Whether the policy plans what is played, its first points included."""
+        return self.policy.plans
 
     @property
     def pending(self) -> list[Choice]:

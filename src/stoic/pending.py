@@ -14,6 +14,10 @@ class Waiting(RuntimeError):  # noqa: N818  (a state of affairs, not a mistake)
     """There is nothing to hand out until results that are on their way have been told."""
 
 
+class NothingLeft(ValueError):  # noqa: N818  (likewise)
+    """A plan has nothing left to hand out in the part of the domain that may be chosen."""
+
+
 def check_count(n: int | None) -> int:
     """How many choices are asked for: one for ``None``; refuses what is not a count."""
     if n is not None and (not isinstance(n, int | np.integer) or n < 1):

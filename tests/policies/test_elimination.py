@@ -8,6 +8,7 @@ import pytest
 from stoic import Box, Choice, Finite, GaussianProcess, Learner, Prior, Waiting
 from stoic.confidence import Averaged, Fixed
 from stoic.kernels import RBF, Matern52
+from stoic.pending import NothingLeft
 from stoic.policies import Elimination, RareSwitching
 
 GRID = Box([0.0, 0.0], [1.0, 1.0]).grid(6)
@@ -233,7 +234,7 @@ def test_a_part_of_the_domain_gets_its_own_plays_of_the_plan():
     first, rest = plan[0], sorted({*plan} - {plan[0]})
     assert rest
     assert [choice.arm for choice in parted.ask(100, among=rest)] == [a for a in plan if a != first]
-    with pytest.raises(ValueError, match="ask without `among`"):
+    with pytest.raises(NothingLeft, match="ask without `among`"):
         parted.ask(among=rest)
     assert [choice.arm for choice in parted.ask(100)] == [a for a in plan if a == first]
 

@@ -48,7 +48,8 @@ class Lattice:
         if len(self.columns) > 1 or len(self.values) <= n:
             return self.values
         even = np.linspace(self.values[0, 0], self.values[-1, 0], n)
-        return self.values[np.unique(np.abs(self.values - even).argmin(axis=0))]
+        rows: Integers = np.unique(np.abs(self.values - even).argmin(axis=0))
+        return np.asarray(self.values[rows])
 
 
 @lru_cache(maxsize=64)

@@ -183,9 +183,13 @@ class Policy(ABC):
     ----------
     needs_finite:
         Whether it works on finite domains only. The learner then refuses a ``Box``.
+    plans:
+        Whether it plans what is played, its first points included: a design before it would only be
+        in its way, and it may have to wait for results.
     """
 
     needs_finite: bool = False
+    plans: bool = False
 
     @abstractmethod
     def start(self, domain: Domain) -> Any:

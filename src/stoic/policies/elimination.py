@@ -10,6 +10,7 @@ import numpy as np
 
 from stoic.data import Booleans, Choice, Integers
 from stoic.domains import Among, Domain, Finite
+from stoic.pending import NothingLeft
 from stoic.policies.base import Band, Policy, View
 from stoic.policies.designs import Design, Plan, RareSwitching
 
@@ -108,12 +109,13 @@ class Elimination(Policy):
 
     Raises
     ------
-    ValueError
+    NothingLeft
         When only a part of the domain may be chosen and the epoch has nothing left to play there.
     """
 
     design: Design = field(default_factory=RareSwitching)
     needs_finite = True
+    plans = True
 
     def start(self, domain: Domain) -> Progress:
         assert isinstance(domain, Finite)
@@ -221,7 +223,7 @@ def _allowed(epoch: Epoch, left: Integers, among: Among) -> Integers:
     """What is left of the plan (U,), where it may be chosen this time."""
     allowed: Integers = np.where(np.isin(epoch.plan.arms, among.arms), left, 0)
     if left.any() and not allowed.any():
-        raise ValueError(
+        raise NothingLeft(
             f"Epoch {epoch.number} has nothing left to play among these {len(among.arms)} points: "
             "a phased policy plans over the whole domain, so ask without `among`."
         )

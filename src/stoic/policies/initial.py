@@ -39,6 +39,7 @@ class Initial(Policy):
         if self.n < 0:
             raise ValueError(f"A design has a size >= 0, got {self.n}.")
         object.__setattr__(self, "needs_finite", self.then.needs_finite)
+        object.__setattr__(self, "plans", self.then.plans)
 
     def start(self, domain: Domain) -> Design:
         return Design(np.empty((0, domain.dim)), self.then.start(domain))
