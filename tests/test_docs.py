@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+import shlex
+from itertools import pairwise
 
 import pytest
+import typer.main
 
 import pages
+from stoic.cli import app
 from stoic.confidence import WIDTHS
+from stoic.experiments import find
 from stoic.recipes import RECIPES
 
 LINKED = [*pages.PAGES, pages.ROOT / "CONTRIBUTING.md", pages.ROOT / "CHANGELOG.md"]
@@ -20,10 +25,12 @@ def heading_anchors(text):
     return {re.sub(r"[^\w\- ]", "", h.lower()).strip().replace(" ", "-") for h in headings}
 
 
-NEEDS = {"botorch.md": "botorch", "scikit-learn.md": "sklearn"}  # an extra
+# An extra; the first scripts have a test of their own, test_start.py.
+NEEDS = {"botorch.md": "botorch", "scikit-learn.md": "sklearn"}
+ALONE = [page for page in pages.PAGES if page.name != "start.md"]
 
 
-@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", ALONE, ids=lambda page: page.name)
 def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
     if page.name in NEEDS:
         pytest.importorskip(NEEDS[page.name])
@@ -38,6 +45,33 @@ def test_blocks_say_what_they_are(page):
     assert {language for language, _, _ in pages.blocks(page)} <= {
         "python", "console", "toml", "text", "bibtex"
     }  # fmt: skip
+
+
+def commands(page):
+    """The words of every call of stoic in a page's blocks for the shell."""
+    for language, _, code in pages.blocks(page):
+        if language != "console":
+            continue
+        for line in code.replace("\\\n", " ").splitlines():
+            words = ["&&", *shlex.split(line.removeprefix("$ "), comments=True), "&&"]
+            breaks = [number for number, word in enumerate(words) if word == "&&"]
+            calls = (words[a + 1 : b] for a, b in pairwise(breaks))
+            yield from (call[1:] for call in calls if call[:1] == ["stoic"])
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: page.name)
+def test_the_commands_of_a_page_exist(page):
+    """Parsed, not run: a command, an option or a figure that is not there is an error."""
+    known = typer.main.get_command(app)
+    for name, *words in commands(page):
+        parsed = known.commands[name].make_context(name, words).params
+        if name == "reproduce":
+            find(parsed["name"])
+
+
+def test_commands_are_found_in_the_pages():
+    found = {call[0] for page in LINKED for call in commands(page)}
+    assert found >= {"tune", "trust", "report", "certify", "list", "reproduce"}
 
 
 @pytest.mark.parametrize("page", LINKED, ids=lambda page: page.name)
@@ -58,7 +92,7 @@ def test_what_is_cited_is_listed(page):
     text = page.read_text(encoding="utf-8")
     bibliography = (pages.ROOT / "references.bib").read_text(encoding="utf-8")
     listed = {*re.findall(r"@\w+\{(\w+),", bibliography), *re.findall(r"^- \[(\w+)\]", text, re.M)}
-    assert set(re.findall(r"\[([A-Z]\w*\d{4})\]", text)) <= listed
+    assert set(re.findall(r"\[([A-Z]\w*\d{4}[a-z]?)\]", text)) <= listed
 
 
 def test_every_recipe_has_its_guarantees_explained():

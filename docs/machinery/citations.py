@@ -13,7 +13,7 @@ from mkdocs.utils import get_relative_url
 _ENTRY = re.compile(r"^@\w+\{(?P<key>\w+),\n(?P<body>.*?)^\}", re.MULTILINE | re.DOTALL)
 _FIELD = re.compile(r"^  (\w+)\s*=\s*\{(.*?)\},$", re.MULTILINE | re.DOTALL)
 _ACCENTS = {r"\"o": "ö", r"\"u": "ü", r"\"a": "ä", r"\c{c}": "ç", r"\'e": "é", r"\'a": "á"}
-_CITATION = re.compile(r"\[([A-Z]\w*\d{4})\]_?")
+_CITATION = re.compile(r"\[([A-Z]\w*\d{4}[a-z]?)\]_?")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

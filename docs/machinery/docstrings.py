@@ -8,7 +8,7 @@ from typing import Any
 import griffe
 
 _ROLE = re.compile(r":\w+:`(~?)([\w.]+)`")
-_CITATION = re.compile(r"\[([A-Z]\w*\d{4})\]_?")
+_CITATION = re.compile(r"\[([A-Z]\w*\d{4}[a-z]?)\]_?")
 
 
 class Markdown(griffe.Extension):

@@ -43,8 +43,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 _INTRODUCTION = (
     "Reproduced figures, with what the papers claim and what was measured here. A claim that does "
-    "not hold is a finding, and stays in the list. The command above each picture draws it again."
+    "not hold is a finding, and stays in the list. The command above each picture draws it again, "
+    "[quickly or on a cluster](../reproducing.md); a click on a picture enlarges it."
 )
+_FEW = 4  # numbers that are shown at once
 
 
 def _json(results: Path, name: str) -> Path:
@@ -54,11 +56,13 @@ def _json(results: Path, name: str) -> Path:
 def _section(name: str, title: str, results: Path) -> str:
     path = _json(results, name)
     claims = json.loads(path.read_text(encoding="utf-8"))["claims"]
+    table = path.with_suffix(".md")
     held = sum(bool(claim["holds"]) for claim in claims)
     lines = [
         f"## {title}",
         f"```console\nstoic reproduce {name}\n```",
-        f"![{title}](../figures/{path.stem}.png)",
+        f"[![{title}](../figures/{path.stem}.png)](../figures/{path.stem}.png)",
+        *([table.read_text(encoding="utf-8")] if table.exists() else []),
         f"{held} of {len(claims)} claims hold.",
         "| claim | holds | measured |\n|---|---|---|\n" + "\n".join(map(_row, claims)),
     ]
@@ -67,13 +71,20 @@ def _section(name: str, title: str, results: Path) -> str:
 
 def _row(claim: Mapping[str, Any]) -> str:
     text = str(claim["claim"]).replace("|", "\\|")
-    measured = claim["measured"]
-    numbers = (
-        ", ".join(f"{key.replace('_', ' ')} {_short(value)}" for key, value in measured.items())
-        if isinstance(measured, Mapping)
-        else _short(measured)
-    )
+    numbers = _numbers(claim["measured"])
     return f"| {text} | {'yes' if claim['holds'] else '**no**'} | {numbers} |"
+
+
+def _numbers(measured: object) -> str:
+    """All of them, behind a click if they are many."""
+    if not isinstance(measured, Mapping):
+        return _short(measured)
+    shown = [f"{key.replace('_', ' ')} {_short(value)}" for key, value in measured.items()]
+    if len(shown) <= _FEW:
+        return "<br>".join(shown)
+    first, rest = shown[: _FEW - 1], shown[_FEW - 1 :]
+    more = f"<details><summary>{len(rest)} more</summary>{'<br>'.join(rest)}</details>"
+    return "<br>".join(first) + more
 
 
 def _short(value: object) -> str:

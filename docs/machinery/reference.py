@@ -7,9 +7,13 @@ from pathlib import Path
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
+from stoic.recipes import RECIPES
+
+# The families of recipes in their order, without what they are built from.
+FAMILIES = dict.fromkeys(r.__module__.removeprefix("stoic.").replace(".", "/") for r in RECIPES)
 # Page: title, and modules, or folders of which all modules are shown.
 PAGES = {
-    "recipes": ("Recipes", ["recipes"]),
+    "recipes": ("Recipes", [*FAMILIES]),
     "learner": ("Learner and model", ["learner", "balancing", "data", "models", "posteriors"]),
     "domains": ("Domains and kernels", ["domains", "kernels"]),
     "defences": ("Defences", ["defences"]),
@@ -17,7 +21,11 @@ PAGES = {
     "policies": ("Policies", ["policies"]),
     "moved": ("Moved inputs", ["distances", "satisficing"]),
     "world": ("The world", ["environment", "simulate", "adversaries", "problems"]),
-    "integrations": ("Integrations", ["integrations"]),
+    # Each shows what it exports, wherever that is defined.
+    "integrations": (
+        "Integrations",
+        [f"integrations/{x}" for x in ("optuna", "sklearn", "botorch")],
+    ),
     "tuning": ("Tuning", ["tuning/function", "tuning/program"]),
 }
 

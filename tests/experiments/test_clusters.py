@@ -64,6 +64,22 @@ def test_a_cluster_of_two_processes_gives_the_same_results(scheduler, alone):
     assert sweep(FIGURE, SETTINGS, backend="dask", address=scheduler) == alone
 
 
+def test_the_command_says_and_writes_the_same_on_a_cluster(scheduler, tmp_path):
+    command = [sys.executable, "-m", "stoic", "reproduce", FIGURE.name, "--trials", "1", "--json"]
+    where = {"here": ["--jobs", "1"], "there": ["--backend", "dask", "--address", scheduler]}
+    said = {
+        name: subprocess.run(
+            [*command, "--rounds", "60", *options, "--out", str(tmp_path / name)],
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for name, options in where.items()
+    }  # fmt: skip
+    assert json.loads(said["there"]) == json.loads(said["here"])
+    rows, there = (tmp_path / name / "corruption-figure-2.csv" for name in where)
+    assert rows.read_text().count("\n") > 60
+    assert there.read_text() == rows.read_text()
+
+
 def test_ray_gives_the_same_results(alone):
     pytest.importorskip("ray", reason="the extra ray is not installed")
     assert sweep(FIGURE, SETTINGS, 2, backend="ray") == alone
