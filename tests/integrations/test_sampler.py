@@ -60,6 +60,23 @@ def test_the_observed_best_may_be_a_lie_and_the_recommended_is_not():
     assert [row.number for row in thoughts.rows] == list(range(16))
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_distrusted_trial_is_not_recommended_even_where_there_is_no_noise(seed):
+    space = {"s": FloatDistribution(0.0, 1.0, step=0.25), "c": CategoricalDistribution([*"abcde"])}
+    study = optuna.create_study(
+        direction="maximize", sampler=optuna.samplers.RandomSampler(seed=seed)
+    )
+    for number in range(25):
+        trial = study.ask(space)
+        value = trial.params["s"] + 0.1 * "abcde".index(trial.params["c"])
+        study.tell(trial, 50.0 if number == 4 + seed % 5 else value)
+    thoughts = explain(study)
+    rows = {row.number: row for row in thoughts.rows}
+    assert rows[thoughts.observed_best.number].trust < 0.01
+    assert rows[thoughts.recommended.number].trust > 0.5
+    assert 0.5 < thoughts.recommended_mean < 2.0
+
+
 def test_with_one_trial_in_ten_lying_the_optimum_is_found():
     # Four seeds; within 1 % of the range of the function.
     for seed in range(4):

@@ -106,9 +106,9 @@ class Explanation:
     observed_best:
         The trial with the best value told; it may be a fluke.
     recommended:
-        The trial that was run where the pessimistic confidence bound is best: ask for its
-        parameters again. With an aim, the one whose parameters, as they were asked, have the best
-        certificate.
+        The trial that was run where the pessimistic confidence bound is best, of the settings with
+        a result that is not distrusted if there are any: ask for its parameters again. With an
+        aim, the one whose parameters, as they were asked, have the best certificate.
     recommended_mean, recommended_std:
         Posterior mean and standard deviation of the objective there.
     model_optimum:
@@ -181,9 +181,11 @@ def explain(study: Study, *, recipe: Recipe = robust, aim: Aim | None = None) ->
     trust = learner.trust
     at = [t for t in complete if t.number in number]
     settings = np.array([campaign.run(t) if aim is None else campaign.asked(t) for t in at])
-    # A setting of which nothing is known but a lie is not recommended.
-    believed = np.array([trust[number[t.number]] > 0.0 for t in at])
-    tried = np.unique(settings[believed if believed.any() else slice(None)], axis=0)
+    # A setting of which nothing is known but a lie is not recommended, whatever the mean is there:
+    # where there is next to no noise, it follows even what is hardly believed.
+    trusted = np.array([trust[number[t.number]] for t in at])
+    believed = next(some for some in (trusted >= 0.5, trusted > 0.0, trusted >= 0.0) if some.any())
+    tried = np.unique(settings[believed], axis=0)
     if aim is not None:
         # The threshold is that of the surest one; how far each may be moved is compared below.
         surest = int(np.argmax(Band(posterior, WIDTH).bounds(tried)[0]))
