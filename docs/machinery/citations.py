@@ -37,13 +37,14 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
 def _entry(key: str, body: str) -> str:
     fields = {name: _plain(value) for name, value in _FIELD.findall(body)}
     where = fields.get("journal") or fields.get("booktitle") or fields.get("school")
-    where = where or fields.get("publisher") or fields.get("howpublished") or fields.get("note", "")
-    said = [fields.get("author", ""), f"*{fields.get('title', '')}*", where, fields.get("year", "")]
+    where = where or fields.get("publisher") or f"arXiv {fields.get('eprint', '')}"
+    authors = fields.get("author", "").replace(" and ", "; ")
+    said = [authors, f"*{fields.get('title', '')}*", where, fields.get("year", "")]
     return f"### {key} {{#{key.lower()}}}\n\n{'. '.join(part for part in said if part)}."
 
 
 def _plain(text: str) -> str:
-    text = " ".join(text.split()).replace(" and ", ", ")
+    text = " ".join(text.split())
     for code, letter in _ACCENTS.items():
         text = text.replace(f"{{{code}}}", letter).replace(code, letter)
     return text.replace("{", "").replace("}", "").replace("--", "-")

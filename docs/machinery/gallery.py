@@ -46,6 +46,7 @@ _INTRODUCTION = (
     "not hold is a finding, and stays in the list. The command above each picture draws it again, "
     "[quickly or on a cluster](../reproducing.md); a click on a picture enlarges it."
 )
+_TABLE = "The numbers of the picture, bold where it has a frame:"
 _FEW = 4  # numbers that are shown at once
 
 
@@ -62,7 +63,7 @@ def _section(name: str, title: str, results: Path) -> str:
         f"## {title}",
         f"```console\nstoic reproduce {name}\n```",
         f"[![{title}](../figures/{path.stem}.png)](../figures/{path.stem}.png)",
-        *([table.read_text(encoding="utf-8")] if table.exists() else []),
+        *([_TABLE, table.read_text(encoding="utf-8")] if table.exists() else []),
         f"{held} of {len(claims)} claims hold.",
         "| claim | holds | measured |\n|---|---|---|\n" + "\n".join(map(_row, claims)),
     ]
