@@ -23,7 +23,16 @@ from botorch.acquisition import (
 from botorch.acquisition.joint_entropy_search import qJointEntropySearch
 from botorch.exceptions.warnings import InputDataWarning
 from botorch.models import ModelListGP, SingleTaskGP
-from botorch.models.transforms import Log, Normalize, Standardize
+from botorch.models.transforms import (
+    Bilog,
+    ChainedInputTransform,
+    ChainedOutcomeTransform,
+    Log,
+    Normalize,
+    Power,
+    Standardize,
+)
+from botorch.models.transforms.input import InputPerturbation
 from botorch.optim import optimize_acqf
 from botorch.sampling import SobolQMCNormalSampler
 from gpytorch.mlls import ExactMarginalLogLikelihood
@@ -424,6 +433,27 @@ def test_a_logarithm_makes_what_is_negative_a_lie():
         ).all()  # fmt: skip
 
 
+@pytest.mark.parametrize("odd", [-0.01, 0.0])
+def test_one_believed_result_without_a_logarithm_does_not_spoil_the_others(odd):
+    x, y = table(30)
+    y = 0.05 + 0.02 * (y + 2.0)
+    y[4] = odd
+    logarithm = ChainedOutcomeTransform(log=Log(), standard=Standardize(1))
+    made = RobustConjugateGP(tensor(x), column(y), outcome_transform=logarithm)
+    assert made.trust[4] == 0.0
+    assert made.trust.sum() > 25.0
+    without = np.delete(np.arange(30), 4)
+    rest = RobustConjugateGP(
+        tensor(x[without]),
+        column(y[without]),
+        outcome_transform=ChainedOutcomeTransform(log=Log(), standard=Standardize(1)),
+    )
+    at = tensor(table(5, seed=1)[0])
+    torch.testing.assert_close(made.posterior(at).mean, rest.posterior(at).mean, rtol=0.02, atol=0)
+    nothing = RobustConjugateGP(tensor(x), -column(y.clip(0.01)), outcome_transform=Log())
+    assert torch.isfinite(nothing.posterior(at).mean).all()
+
+
 def test_an_input_transform_is_applied_before_the_defence():
     x, y = table(25)
     y[5] = np.nan
@@ -505,6 +535,65 @@ def test_acquisition_functions_that_imagine_results():
     assert torch.isfinite(qJointEntropySearch(made, *optima)(X[:, :1])).all()
 
 
+def test_the_best_so_far_is_at_the_rows_whatever_is_asked_beside_them():
+    x, y = table()
+    X, Y = tensor(x), column(y)
+    moves = InputPerturbation(tensor([[0.0, 0.0], [0.1, -0.1]]))
+    moved = ChainedInputTransform(scaled=Normalize(2), moved=moves)
+    made = RobustConjugateGP(X, Y, input_transform=moved)
+    still = RobustConjugateGP(X, Y, input_transform=Normalize(2))
+    assert made.posterior(X).mean.shape == (30, 1)
+    assert made.best_f == still.best_f
+    assert torch.equal(made.incumbent, still.incumbent)
+
+
+@pytest.mark.parametrize("transform", [Bilog(), Power(3.0), Log(), Standardize(1)])
+def test_the_best_so_far_is_in_the_units_of_the_results(transform):
+    x, y = table(noise=1e-4)
+    y = y - y.min() + 1.0
+    made = RobustConjugateGP(tensor(x), column(y), outcome_transform=transform)
+    assert made.best_f == pytest.approx(y.max(), rel=0.01)
+    assert torch.equal(made.incumbent, tensor(x[y.argmax()]))
+
+
+def test_what_is_added_to_hypotheses_is_one():
+    x, y = table(12)
+    X, Y = tensor(x), column(y)
+    model = RobustConjugateGP(X[:9], Y[:9])
+    imagined = Y[9:11] + tensor([[[0.0]], [[1.0]], [[2.0]]])  # three versions of two results
+    versions = model.condition_on_observations(X[9:11].expand(3, 2, 2), imagined)
+    further = versions.condition_on_observations(X[11:], Y[11:])
+    at = tensor(table(4, seed=1)[0])
+    for k in range(3):
+        told = torch.cat([imagined[k], Y[11:]]).unsqueeze(0)
+        both = model.condition_on_observations(X[9:].unsqueeze(0), told)
+        torch.testing.assert_close(further.posterior(at).mean[k], both.posterior(at).mean[0])
+
+
+def test_the_state_of_a_model_of_other_rows_changes_nothing():
+    x, y = table()
+    here, there = (
+        RobustConjugateGP(tensor(x), column(scale * y), outcome_transform=Standardize(1))
+        for scale in (1.0, 1000.0)
+    )
+    before = here.posterior(tensor(x)).mean
+    here.load_state_dict(there.state_dict())
+    assert torch.equal(here.posterior(tensor(x)).mean, before)
+    with pytest.raises(RuntimeError, match=r"not the state of.*covar_module"):
+        here.load_state_dict(SingleTaskGP(tensor(x), column(y)).state_dict())
+
+
+def test_what_is_handed_over_may_be_changed_later_and_may_have_a_gradient():
+    x, y = table()
+    X = tensor(x).requires_grad_()
+    made = RobustConjugateGP(2.0 * X, column(y))
+    assert torch.equal(deepcopy(made).inputs, tensor(2.0 * x))
+    X = tensor(x)
+    made = RobustConjugateGP(X, column(y))
+    X.zero_()
+    assert torch.equal(made.inputs, tensor(x))
+
+
 def test_nothing_is_left_to_train():
     x, y = corrupted()
     made = RobustConjugateGP(tensor(x), column(y))
@@ -550,6 +639,8 @@ def test_refusals():
             RobustConjugateGP(inputs, results)
     with pytest.raises(ValueError, match="one table of results"):
         RobustConjugateGP(X, Y.expand(15, 2))
+    with pytest.raises(ValueError, match=r"floating-point numbers, got torch\.int64"):
+        RobustConjugateGP(torch.arange(15).unsqueeze(-1), Y)
     with pytest.raises(ValueError, match="Inputs must be finite"):
         RobustConjugateGP(X / 0.0, Y)
     with pytest.raises(ValueError, match=r"values from -1"):

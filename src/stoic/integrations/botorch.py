@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -33,6 +34,8 @@ try:
     from botorch.exceptions.warnings import InputDataWarning
     from botorch.models import SingleTaskGP
     from botorch.models.utils import fantasize as fantasize_flag
+    from botorch.models.utils import gpt_posterior_settings
+    from botorch.posteriors import GPyTorchPosterior
     from gpytorch import settings
     from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
     from gpytorch.means import ConstantMean
@@ -194,6 +197,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
 
     def _assemble(self, told: _Told, X: Any, outcome_transform: Any, input_transform: Any) -> None:
         """BoTorch's model of what the defence made of the rows told at ``X``."""
+        X = X.detach().clone()
         prior = told.posterior.prior
         targets = told.posterior.stance(told.observations, prior)
         kept = np.isfinite(targets.noise)
@@ -227,6 +231,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
             self.outcome_transform = outcome_transform
         self._subset_batch_dict: dict[str, int] = {}  # of its one output
         self._told = told
+        self._imagines = False  # whether it rests on hypotheses, too
         self.register_buffer("inputs", X, persistent=False)
         self.register_buffer("trust", X.new_tensor(targets.trust), persistent=False)
         self.requires_grad_(False)
@@ -279,7 +284,8 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
         before, whose trust may change. To have hyperparameters fitted too, construct a new model.
 
         *Hypotheses* are believed, and the rest stays as it is: what BoTorch adds while it
-        fantasises, and whatever comes in batches, since there are no two versions of a result.
+        fantasises, whatever comes in batches, since there are no two versions of a result, and all
+        that is added to hypotheses.
 
         Parameters
         ----------
@@ -294,7 +300,12 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
         ValueError
             If results are told to a model that was made from a posterior.
         """
-        if fantasize_flag.on() or X.dim() > 2 or Y.dim() > 2:
+        if fantasize_flag.on() or X.dim() > 2 or Y.dim() > 2 or self._imagines:
+            batch = self.train_inputs[0].shape[:-2]  # of hypotheses before
+            X, Y = (
+                part if part.dim() > len(batch) + 1 else part.expand(*batch, *part.shape[-2:])
+                for part in (X, Y)
+            )
             noise = self._noise(X).expand(*X.shape[:-1], 1) if noise is None else noise
             if self.prediction_strategy is None:  # which GPyTorch extends
                 self.posterior(self.inputs[:1])
@@ -302,6 +313,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
                 believing: RobustConjugateGP = super().condition_on_observations(
                     X, Y, noise=noise, **options
                 )
+            believing._imagines = True
             return believing
         _check(X, Y, noise)
         transforms = [deepcopy(getattr(self, f"{kind}_transform", None)) for kind in _KINDS]
@@ -314,11 +326,32 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
         conditioned._assemble(told, torch.cat([self.inputs, X]), *transforms)
         return conditioned
 
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, **options: Any
+    ) -> None:
+        """Nothing is taken from it: all hyperparameters are those of the rows told.
+
+        Where BoTorch and Ax carry them over to other rows, these have been fitted to those already.
+        To store a model, pickle it.
+
+        Raises
+        ------
+        RuntimeError
+            If it is of another kind of model, and ``strict``.
+        """
+        if strict and (other := state_dict.keys() ^ self.state_dict().keys()):
+            raise RuntimeError(
+                f"This is not the state of a RobustConjugateGP with the same transforms: "
+                f"{', '.join(sorted(other))} {'is' if len(other) == 1 else 'are'} in one of the "
+                "two only."
+            )
+
     @property
     def best_f(self) -> Any:
         """The largest posterior mean at a row that is believed: a lie is not the best so far.
 
-        Where none has a trust of 0.5, at any row. In units of ``train_Y``.
+        Where none has a trust of 0.5, at any row. In units of ``train_Y``; if BoTorch has no
+        formula for the mean behind an outcome transform, the median.
         """
         return self._heights().max(dim=-1).values
 
@@ -329,12 +362,24 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
 
     def _heights(self) -> Any:
         """Posterior means at the rows told; minus infinity where they are not believed."""
-        with torch.no_grad():
-            mean = self.posterior(self.inputs).mean.squeeze(-1)
+        input_transform, transform = (
+            getattr(self, f"{kind}_transform", None) for kind in _KINDS[::-1]
+        )
+        self.eval()
+        with torch.no_grad(), gpt_posterior_settings(), settings.max_cholesky_size(sys.maxsize):
+            # At the rows themselves: an input transform may perturb what is asked later.
+            latent = GPyTorchPosterior(self(_placed(self.inputs, input_transform)))
+            mean = latent.mean
+            if transform is not None:
+                try:
+                    mean = transform.untransform_posterior(latent, X=self.inputs).mean
+                except NotImplementedError:  # no formula for it
+                    mean = transform.untransform(mean, X=self.inputs)[0]
+        mean = mean.squeeze(-1)
         believed = self.trust >= _BELIEVED
         if not believed.any():
             believed = torch.ones_like(believed)
-        return mean.masked_fill(~believed, -torch.inf)
+        return mean.masked_fill(~believed | mean.isnan(), -torch.inf)
 
     def _noise(self, X: Any) -> Any:
         """The noise variance of a believed result, as a tensor of shape 1 x 1."""
@@ -361,6 +406,8 @@ def _check(X: Any, Y: Any, Yvar: Any) -> None:
             f"shapes {tuple(X.shape)} and {tuple(Y.shape)}: for several outcomes use a ModelListGP "
             "of one model each."
         )
+    if not X.is_floating_point():
+        raise ValueError(f"Inputs must be floating-point numbers, got {X.dtype}: X.double().")
     if not torch.isfinite(X).all():
         raise ValueError("Inputs must be finite; results need not be. Drop the rows whose are not.")
     if Yvar is None:
@@ -408,10 +455,14 @@ def _measured(X: Any, Y: Any, Yvar: Any, transform: Any) -> tuple[Any, Any]:
 
 
 def _learn(transform: Any, X: Any, Y: Any, trust: Array) -> None:
-    """Let an outcome transform learn from the rows that are believed."""
+    """Let an outcome transform learn from the rows that are believed, and that it can transform."""
+    transform.to(Y)
     believed = torch.as_tensor(trust >= _BELIEVED, device=Y.device)
     if not believed.any():
         believed = torch.isfinite(Y[:, 0])
-    if not believed.any():  # nothing but nan: any number does
-        X, Y, believed = X[:1], torch.zeros_like(Y[:1]), torch.ones_like(believed[:1])
-    transform.to(Y).train()(Y=Y[believed], X=X[believed])
+    for row in believed.nonzero():  # a logarithm before a mean would make all results nan
+        alone = deepcopy(transform).train()(Y=Y[row], X=X[row])[0]
+        believed[row] = bool(torch.isfinite(alone).all())
+    if not believed.any():  # no row tells anything: any number does
+        X, Y, believed = X[:1], torch.ones_like(Y[:1]), torch.ones_like(believed[:1])
+    transform.train()(Y=Y[believed], X=X[believed])
