@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
 import threading
 import time
@@ -12,7 +15,7 @@ import pytest
 
 from stoic.refusal import Refusal
 from stoic.tuning.failure import parse_rules
-from stoic.tuning.program import KEPT_OUTPUT, Program, _Tail
+from stoic.tuning.program import KEPT_OUTPUT, RUN, Program, _Tail, kill_run
 from stoic.tuning.reading import Reading
 from stoic.tuning.template import Template
 from stoic.tuning.worker import Worker
@@ -180,6 +183,40 @@ def test_children_left_behind_by_a_finished_program_are_killed(tmp_path):
     assert result.value == 4  # although the child still holds the pipe
     assert time.monotonic() - begun < 5
     assert gone(int(pid.read_text()))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+@pytest.mark.parametrize("ending", ["echo 4", "kill -9 $$", "sleep 300"])
+def test_children_in_a_session_of_their_own_are_killed(tmp_path, ending):
+    pid, kept = tmp_path / "pid", tmp_path / "kept"
+    daemon = f"import os, time; open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(300)"
+    stays = (
+        "import os, time; os.setsid();"
+        f"open({str(kept)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    )
+    script = (
+        f'setsid {sys.executable} -c "{daemon}" > /dev/null 2>&1 &\n'
+        f'env -u {RUN} {sys.executable} -c "{stays}" > /dev/null 2>&1 &\n'
+        f"until [ -s {pid} ] && [ -s {kept} ]; do sleep 0.05; done; {ending}"
+    )
+    shell(script, timeout=3.0).run({})
+    assert gone(int(pid.read_text()))
+    stays = int(kept.read_text())  # what began without the mark is not ours to end
+    assert not gone(stays, within=0.2)
+    os.kill(stays, signal.SIGKILL)
+
+
+def test_a_study_in_a_trial_of_another_leaves_the_other_alone(monkeypatch):
+    monkeypatch.setenv(RUN, "outer")
+    assert python(f"import os; print(len(os.environ['{RUN}'].split()))").run({"x": 0}).value == 2
+    bystander = subprocess.Popen(["sleep", "300"])  # of the outer run
+    try:
+        assert shell("echo 1").run({}).value == 1
+        assert bystander.poll() is None
+        kill_run("outer")
+        assert bystander.wait(timeout=5) == -signal.SIGKILL
+    finally:
+        bystander.kill()
 
 
 def test_floods_on_both_streams_are_read_and_the_last_line_counts():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
+import sys
 import time
 from dataclasses import replace
 
@@ -15,7 +17,7 @@ from optuna.trial import Trial, TrialState, create_trial
 
 from stoic.integrations.optuna import EXECUTED, FAILED, NOISE
 from stoic.refusal import Refusal
-from stoic.tuning.program import Result
+from stoic.tuning.program import RUN, Result
 from stoic.tuning.space import Space
 from stoic.tuning.storage import open_storage
 from stoic.tuning.study import (
@@ -156,6 +158,23 @@ def test_the_program_of_a_dead_worker_is_stopped(study):
     trial.storage.set_trial_system_attr(trial._trial_id, PROGRAM, record.record())
     assert bury(study) == [trial.number]
     assert program.wait(timeout=5) == -9
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_what_the_program_of_a_dead_worker_started_in_other_sessions_is_stopped(study):
+    worker = dead()
+    trial = running(study, worker)
+    environment = {**os.environ, RUN: worker.mark(trial.number)}
+    child = subprocess.Popen(["sleep", "300"], start_new_session=True, env=environment)
+    other = {**os.environ, RUN: worker.mark(trial.number + 1)}
+    bystander = subprocess.Popen(["sleep", "300"], start_new_session=True, env=other)
+    try:
+        assert bury(study) == [trial.number]
+        assert child.wait(timeout=5) == -9
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
 
 
 def test_a_process_that_only_has_the_number_of_the_program_is_not_stopped(study):

@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from stoic.integrations.aim import Aim, record_aim, stored_aim
 from stoic.integrations.optuna import Explanation, StoicSampler, explain
-from stoic.tuning.program import Result
+from stoic.tuning.program import RUN, Result
 from stoic.tuning.request import Request
 from stoic.tuning.space import Space, parse_fixed
 from stoic.tuning.storage import PATIENCE, open_storage, patiently
@@ -236,7 +236,11 @@ def run_request(study: optuna.Study, request: Request, observer: Observer) -> in
         def evaluate(trial: Trial) -> Result:
             return request.program.run(
                 fixed_values(trial.number) | trial.params,
-                environment={"STOIC_STUDY": study.study_name, "STOIC_TRIAL": str(trial.number)},
+                environment={
+                    "STOIC_STUDY": study.study_name,
+                    "STOIC_TRIAL": str(trial.number),
+                    RUN: worker.mark(trial.number),
+                },
                 stopped=lambda: bool(stop),
                 started=lambda pid: patiently(
                     lambda: record_program(trial, pid, worker),

@@ -10,7 +10,8 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+import uuid
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ KEPT_ERRORS = 1 << 12
 POLITE_SECONDS = 3.0  # between SIGTERM and SIGKILL
 DRAIN_SECONDS = 0.5  # for output still in the pipe when the program has ended
 POLL_SECONDS = 0.05
+_SWEEPS = 50  # for what is being forked meanwhile; what hangs in the kernel outlives them
+RUN = "STOIC_RUN"  # variable of a program and all that it starts: the marks of the runs they are of
 
 
 @dataclass(frozen=True)
@@ -101,16 +104,21 @@ class Program:
         """Run the command with `values` in its placeholders.
 
         The program gets a session of its own, so that it can be stopped with all it started.
-        Whatever is left of its process group when it ends, times out or is stopped is killed.
+        Whatever is left of its process group when it ends, times out or is stopped is killed. So is
+        what has left the group for a session of its own, where the system shows the environment of
+        processes (Linux); `env -u STOIC_RUN` starts what shall stay.
 
         Args:
             values: name of a placeholder -> its value.
-            environment: variables added to our own.
+            environment: variables added to our own; a `RUN` among them is the mark of this run.
             stopped: asked about 20 times a second; true stops the program ("interrupted").
             started: told the process id, which is also the id of the process group.
         """
         begun = time.monotonic()
         told = Beside()
+        added = dict(environment or {})
+        mark = added.get(RUN, uuid.uuid4().hex)
+        added[RUN] = f"{os.environ.get(RUN, '')} {mark}".strip()  # a study may be tuned in a trial
 
         def failed(
             reason: str, errors: str = "", kind: FailureKind | None = None, *endings: str
@@ -126,7 +134,7 @@ class Program:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=self.directory,
-                env={**os.environ, **(environment or {})},
+                env={**os.environ, **added},
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:  # ValueError: a null byte in an argument
@@ -137,7 +145,7 @@ class Program:
             started(process.pid)
             ending = _follow(process, output, errors, deadline, stopped)
         finally:
-            _end(process)
+            _end(process, mark)
         said = errors.text()
         if ending == "stopped":
             return failed("interrupted", said, "transient")
@@ -167,6 +175,36 @@ def kill_group(group: int) -> None:
     """Kill what is left of a process group; nothing left is fine."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
+
+
+def kill_run(mark: str) -> None:
+    """Kill what began with this mark in its environment, wherever that is to be seen."""
+    for _ in range(_SWEEPS):
+        left = [pid for pid in _processes() if mark in _marks(pid)]
+        if not left:
+            return
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def _processes() -> Iterator[int]:
+    with contextlib.suppress(OSError), os.scandir("/proc") as entries:
+        for entry in entries:
+            if entry.name.isdecimal() and int(entry.name) != os.getpid():
+                yield int(entry.name)
+
+
+def _marks(pid: int) -> list[str]:
+    """Of which runs a process is; of none if it has ended, or is somebody else's."""
+    try:
+        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return []
+    name = f"{RUN}=".encode()
+    found = next((each for each in variables if each.startswith(name)), name)
+    return found.removeprefix(name).decode("utf-8", "replace").split()
 
 
 class _Tail:
@@ -237,8 +275,8 @@ def _read(selector: selectors.BaseSelector, wait: float) -> None:
                 selector.unregister(key.fileobj)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Stop the program if it runs, politely first; then kill what is left of its group."""
+def _end(process: subprocess.Popen[bytes], mark: str) -> None:
+    """Stop the program if it runs, politely first; then kill what is left of its group and run."""
     try:
         if process.poll() is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -248,6 +286,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
                 process.wait(POLITE_SECONDS)
     finally:
         kill_group(process.pid)
+        kill_run(mark)
         process.wait()
         _close_pipes(process)
 

@@ -19,7 +19,7 @@ from stoic.data import FailureKind
 from stoic.integrations.executed import check_executed
 from stoic.integrations.optuna import EXECUTED, FAILED, NOISE, Explanation, failure_kind
 from stoic.refusal import Refusal
-from stoic.tuning.program import Result, kill_group
+from stoic.tuning.program import Result, kill_group, kill_run
 from stoic.tuning.space import Space, parse_as, parse_named
 from stoic.tuning.storage import TROUBLE, cause, patiently
 from stoic.tuning.worker import Worker
@@ -320,6 +320,7 @@ def bury(study: optuna.Study) -> list[int]:
         program = Worker.from_record(trial.system_attrs.get(PROGRAM))
         if program is not None and program.alive:
             kill_group(program.pid)
+        kill_run(worker.mark(trial.number))
         with contextlib.suppress(UpdateFinishedTrialError):  # by another worker, just now
             if FAILURE not in trial.user_attrs:
                 storage.set_trial_user_attr(trial._trial_id, FAILURE, "its worker died")

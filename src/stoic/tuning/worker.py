@@ -56,6 +56,10 @@ class Worker:
         """As JSON, for a storage."""
         return asdict(self)
 
+    def mark(self, trial: int) -> str:
+        """What tells the processes of this worker's trial from all others, without spaces."""
+        return "-".join([self.boot, str(self.pid), *self.started.split(), str(trial)])
+
     @property
     def alive(self) -> bool | None:
         """Whether the process still runs; None if that cannot be told from here."""
