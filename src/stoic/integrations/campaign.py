@@ -5,7 +5,8 @@ Optuna minimises by default, the core maximises: the one sign flip is here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import datetime
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,16 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.balancing import Balanced
 from stoic.data import FAILURES, Array, Choice, FailureKind
-from stoic.domains import Domain
+from stoic.domains import Finite
 from stoic.integrations.aim import Aim
 from stoic.integrations.executed import EXECUTED, executed
+from stoic.integrations.points import Points
+from stoic.integrations.recipe import Recipe
 from stoic.integrations.spaces import Encoding
 from stoic.integrations.turns import announced
-from stoic.learner import Learner
+from stoic.pending import NothingLeft, Waiting
 from stoic.policies.ucb import PLACE
 from stoic.refusal import Refusal
-
-Recipe = Callable[[Domain], Learner | Balanced]
 
 NOISE = "stoic:noise"  # user attribute: noise variance told with a trial's value
 FAILED = "stoic:failed"  # user attribute: why a trial has no value, one of stoic.data.FAILURES
@@ -37,12 +38,19 @@ _TRANSIENT = 2
 class Campaign:
     """A learner that is kept in step with the finished trials of one study.
 
+    Results are told in the order of trials, as far as they have finished. Only a learner that plans
+    is told in the order in which trials ended, by the storage, and begun anew if one turns up that
+    ended before one that was told: so all workers, and who resumes, have the same plan.
+
+    A finished trial that was run at no point of the learner's domain cannot be told: it is left out
+    of the model.
+
     Parameters
     ----------
     study, search_space:
         What is searched.
     recipe:
-        From a domain to a learner.
+        From a domain to a learner, which may have a grid of that domain for its own.
     aim:
         What is wanted where inputs move.
     probe:
@@ -65,16 +73,26 @@ class Campaign:
 
     def _begin(self) -> None:
         self.learner = self.recipe(self.encoding.box)
+        self.points = Points(self.encoding, self.learner.domain)
         if self.aim is not None:
             if isinstance(self.learner, Balanced):
                 raise Refusal(
                     "Tolerances need one belief about the values, and this recipe balances several "
                     "learners: take another recipe, or leave out the tolerances."
                 )
+            if isinstance(self.learner.domain, Finite):
+                raise Refusal(
+                    "Tolerances need values between settings, and this recipe has a grid of "
+                    f"{len(self.learner.domain)} points: take a recipe that leaves the box as it "
+                    "is, or leave out the tolerances."
+                )
             self.learner = self.aim.learner(self.learner, self.encoding, self.sign, self.probe)
         self.asking: dict[int, Choice] = {}  # by trial: whose question its result answers
         self.told: list[int] = []  # number of the trial behind each observation
         self.failed: list[int] = []  # and behind each failure
+        self.left_out: dict[int, str] = {}  # number of a trial at no point -> where it was run
+        self._seen: set[tuple[int, object]] = set()  # all trials that were looked at
+        self._latest = _ended(None)
 
     def serves(
         self, study: Study, search_space: Mapping[str, BaseDistribution], probe: bool
@@ -86,35 +104,51 @@ class Campaign:
         )
 
     def asked(self, trial: FrozenTrial) -> Array | None:
-        """The setting of a trial, shape (d,); None if it lacks a parameter or lies outside."""
+        """The point of a trial's setting, shape (d,); None if there is none."""
+        return self._at(self._asked(trial))
+
+    def run(self, trial: FrozenTrial) -> Array | None:
+        """The point where a trial was run, (d,), as far as that is known; None if there is none."""
+        return self._at(self._run(trial))
+
+    def _asked(self, trial: FrozenTrial) -> Mapping[str, Any] | None:
+        """The setting of a trial; None if it lacks a parameter or one is out of its range."""
         params = trial.params
         if trial.state == TrialState.RUNNING:
             params = announced(trial, self.encoding.space)
-        if not self.encoding.contains(params):
-            return None
-        return np.clip(self.encoding.encode(params), 0.0, 1.0)
+        return params if self.encoding.contains(params) else None
 
-    def run(self, trial: FrozenTrial) -> Array | None:
-        """Where a trial was run, shape (d,), as far as that is known."""
-        if (asked := self.asked(trial)) is None:
+    def _run(self, trial: FrozenTrial) -> Mapping[str, Any] | None:
+        if (asked := self._asked(trial)) is None:
             return None
-        said = executed(trial)
-        return asked if said is None else np.clip(self.encoding.encode(said.params), 0.0, 1.0)
+        return asked if (said := executed(trial)) is None else said.params
+
+    def _at(self, params: Mapping[str, Any] | None) -> Array | None:
+        if params is None:
+            return None
+        x = self.points.of(np.clip(self.encoding.encode(params), 0.0, 1.0))[0]
+        return None if np.isnan(x).any() else x
 
     def follow(self, trials: Sequence[FrozenTrial]) -> None:
-        """Tell the learner what has finished since the last time, in the order of trials."""
-        finished = [
-            (trial, x)
-            for trial in trials
-            if trial.state.is_finished() and (x := self.run(trial)) is not None
-        ]
-        known = {*self.told, *self.failed}
-        if not known <= {trial.number for trial, _ in finished}:  # a study under the same number
+        """Tell the learner what has finished since the last time."""
+        finished = [trial for trial in trials if trial.state.is_finished()]
+        if self.learner.plans:
+            finished.sort(key=_ended)
+        if not self._seen <= {_identity(trial) for trial in finished}:
+            self._begin()  # another study under the same number
+        new = [trial for trial in finished if _identity(trial) not in self._seen]
+        if new and self.learner.plans and _ended(new[0]) < self._latest:
             self._begin()
-            known = set()
-        for trial, x in finished:
-            if trial.number not in known:
+            new = finished
+        for trial in new:
+            self._seen.add(_identity(trial))
+            self._latest = max(self._latest, _ended(trial))
+            if (x := self.run(trial)) is not None:
                 self._tell(trial, x)
+            elif (params := self._run(trial)) is not None:
+                self.left_out[trial.number] = ", ".join(
+                    f"{name}={params[name]}" for name in self.encoding.space
+                )
 
     def _tell(self, trial: FrozenTrial, x: Array) -> None:
         kind, choice = failure_kind(trial), self.asking.pop(trial.number, None)
@@ -130,6 +164,14 @@ class Campaign:
         self.learner.tell(x, y, _noise(trial), choice=choice)
         self.told.append(trial.number)
 
+    def start(self, number: int, seed: int) -> dict[str, Any]:
+        """The parameters of a trial before the model decides: quasi-random ones, on the grid."""
+        params = self.encoding.sobol(number, seed)
+        if not self.learner.domain.finite:
+            return params
+        x = self.points.nearest(self.encoding.encode(params)[None])[0]
+        return self.encoding.decode(x)
+
     def ask(
         self,
         trials: Sequence[FrozenTrial],
@@ -137,7 +179,14 @@ class Campaign:
         fixed: Mapping[str, Any],
         rng: np.random.Generator,
     ) -> Choice:
-        """The choice for a trial, given all others."""
+        """The choice for a trial, given all others.
+
+        A learner that waits for others, any of which may have died without a word, is not waited
+        for: it is asked as if the trial that has been running for longest were none, then the next
+        one, so that what it is owed is run a second time. A plan that has nothing left for the
+        parameters that are ``fixed`` gets a trial that does not count, where the most may be hoped
+        for.
+        """
         self.follow(trials)
         running = [
             x
@@ -147,10 +196,28 @@ class Campaign:
             and (x := self.asked(trial)) is not None
         ]
         self.learner.rng = rng
-        among = self.encoding.part_with(fixed) if fixed else None
-        choice = self.learner.ask(among=among, pending=running)
+        among = self.points.having(fixed) if fixed else None
+        choice = None
+        for forgotten in range(len(running) + 1):
+            try:
+                choice = self.learner.ask(among=among, pending=running[forgotten:])
+                break
+            except (Waiting, NothingLeft):
+                continue
+        choice = choice or self._hopeful(among)
         self.asking[number] = choice
         return choice
+
+    def _hopeful(self, among: object) -> Choice:
+        """Of some rows that have not been ruled out, if any, the one whose upper bound is best."""
+        domain = self.learner.domain
+        assert isinstance(domain, Finite)
+        rows = np.arange(len(domain)) if among is None else np.asarray(among)
+        kept = rows[self.learner.active()[rows]]
+        rows = kept if len(kept) else rows
+        _, upper = self.learner.band().bounds(domain.points[rows])
+        row = int(rows[np.argmax(upper)])
+        return Choice(domain.points[row], row)
 
     def possible(self, x: Array) -> float:
         """The best value that is possible at ``x`` (d,), by the bound that is better."""
@@ -158,9 +225,23 @@ class Campaign:
         return self.sign * float(upper[0])
 
 
+def _ended(trial: FrozenTrial | None) -> tuple[datetime.datetime, int]:
+    """When a trial ended, and its number; before all others if that is not known."""
+    never = datetime.datetime.min
+    return (never, -1) if trial is None else (trial.datetime_complete or never, trial.number)
+
+
 def moved(trials: Sequence[FrozenTrial]) -> bool:
     """Whether any trial says what was executed."""
     return any(EXECUTED in trial.user_attrs for trial in trials)
+
+
+def _identity(trial: FrozenTrial) -> tuple[int, object]:
+    """Of no other trial: a study that is deleted leaves its number, and its trials', to the next.
+
+    So does a storage in memory with its place there.
+    """
+    return trial.number, trial.datetime_start
 
 
 def failure_kind(trial: FrozenTrial) -> FailureKind | None:
@@ -174,6 +255,8 @@ def failure_kind(trial: FrozenTrial) -> FailureKind | None:
 def _noise(trial: FrozenTrial) -> float | None:
     """The noise variance told with a trial; None if there is none, or none that could be one."""
     noise = trial.user_attrs.get(NOISE)
-    if isinstance(noise, int | float) and noise > 0.0 and np.isfinite(noise):
+    if isinstance(noise, bool) or not isinstance(noise, int | float):
+        return None
+    if noise > 0.0 and np.isfinite(noise):
         return float(noise)
     return None

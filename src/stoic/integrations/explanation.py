@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,38 +13,18 @@ from optuna.search_space import intersection_search_space
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from stoic import recipes
 from stoic.data import Array
 from stoic.defences.plateau import Plateau
-from stoic.domains import Domain
 from stoic.integrations.aim import WIDTH, Aim, stored_aim
-from stoic.integrations.campaign import Campaign, Recipe
+from stoic.integrations.campaign import Campaign
 from stoic.integrations.certified import Certified, certified, sturdiest
 from stoic.integrations.executed import executed
-from stoic.learner import Learner
+from stoic.integrations.recipe import Recipe, recipe_to_look_with
 from stoic.policies.base import Band
-from stoic.policies.ucb import PLACE
 from stoic.posteriors.base import Stance
 from stoic.posteriors.cavity import given_the_others
-from stoic.posteriors.scales import median_and_spread_in_space
 
-
-def robust(domain: Domain) -> Learner:
-    """What the sampler uses unless told otherwise: A2-RCGP-UCB, tuned for objectives at large.
-
-    People's objectives have cliffs, and regions where every setting does equally badly. So the
-    scale is broad, the anchor comes to believe what agrees, and a young study distrusts less: a
-    little of the robustness to lies of moderate size for not taking a good setting for a lie. A
-    place that crashes or is not believed is asked once more, and believed if it says the same.
-    """
-    return recipes.a2_rcgp_ucb(
-        domain,
-        anchor_shape=1.0,
-        scale=median_and_spread_in_space,
-        small_sample=True,
-        place=PLACE,
-        retries=1,
-    )
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -116,13 +97,17 @@ class Explanation:
     model_optimum_mean:
         The posterior mean there.
     rows:
-        One for each complete trial, in the order of trials.
+        One for each complete trial that the model was told, in the order of trials.
     predict:
         From a list of k settings, each with all parameters of ``model_optimum``, to the posterior
-        mean and standard deviation of the objective there, both (k,).
+        mean and standard deviation of the objective there, both (k,); at the nearest point of a
+        grid, if the recipe has one.
     certified, certified_observed:
         How far the recommended setting, and that of the observed best, may be moved. None if there
         is no aim.
+    left_out:
+        Number of a finished trial that was run at no point of the recipe's grid -> where it was
+        run. The model was not told of these.
     """
 
     observed_best: FrozenTrial | None
@@ -135,20 +120,24 @@ class Explanation:
     predict: Callable[[Sequence[Mapping[str, Any]]], tuple[Array, Array]] = _unknown
     certified: Certified | None = None
     certified_observed: Certified | None = None
+    left_out: Mapping[int, str] = field(default_factory=dict)
 
 
-def explain(study: Study, *, recipe: Recipe = robust, aim: Aim | None = None) -> Explanation:
+def explain(study: Study, *, recipe: Recipe | None = None, aim: Aim | None = None) -> Explanation:
     """What is believed about a study: the estimated best, and whom to trust.
 
-    Uses the parameters that all complete trials share. Where there are none (or no complete trial),
-    nothing can be learned from one trial about another: then every value is taken at its word.
+    Uses the parameters that all complete trials share. Where there are none, or no complete trial
+    at a point of the recipe's grid, nothing can be learned from one trial about another: then every
+    value is taken at its word.
 
     Parameters
     ----------
     study:
         With one objective.
     recipe:
-        Whose model is asked.
+        Whose model is asked; by default the one that is recorded with the study by its name, else
+        :func:`~stoic.integrations.recipe.robust`. A file that a storage names is not run: the log
+        says so.
     aim:
         What is wanted where inputs move; by default what is recorded with the study.
 
@@ -162,6 +151,10 @@ def explain(study: Study, *, recipe: Recipe = robust, aim: Aim | None = None) ->
             f"A study with one objective is needed, got {len(study.directions)} objectives."
         )
     aim = aim or stored_aim(study)
+    if recipe is None:
+        recipe, instead = recipe_to_look_with(study)
+        if instead is not None:
+            log.warning(instead)
     trials = study.get_trials(deepcopy=False)
     complete = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
     sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
@@ -170,17 +163,17 @@ def explain(study: Study, *, recipe: Recipe = robust, aim: Aim | None = None) ->
     space = intersection_search_space(complete)
     space = {name: d for name, d in sorted(space.items()) if not d.single()}
     if not complete or not space:
-        rows = tuple(Row(t.number, _value(t), _value(t), 0.0, 1.0, **_run(t)) for t in complete)
-        value = _value(best) if best is not None else float("nan")
-        return Explanation(best, best, value, 0.0, dict(best.params) if best else {}, value, rows)
+        return _at_their_word(complete, best)
 
     campaign = Campaign(study, space, recipe, aim)
     campaign.follow(trials)
     learner, number = campaign.learner, {n: i for i, n in enumerate(campaign.told)}
-    posterior = learner.posterior
-    trust = learner.trust
-    at = [t for t in complete if t.number in number]
-    settings = np.array([campaign.run(t) if aim is None else campaign.asked(t) for t in at])
+    place = campaign.run if aim is None else campaign.asked
+    at = [t for t in complete if t.number in number and place(t) is not None]
+    if not at:
+        return replace(_at_their_word(complete, best), left_out=campaign.left_out)
+    posterior, trust = learner.posterior, learner.trust
+    settings = np.array([place(t) for t in at])
     # A setting of which nothing is known but a lie is not recommended, whatever the mean is there:
     # where there is next to no noise, it follows even what is hardly believed.
     trusted = np.array([trust[number[t.number]] for t in at])
@@ -218,7 +211,8 @@ def explain(study: Study, *, recipe: Recipe = robust, aim: Aim | None = None) ->
     here = int(np.argmin(np.abs(settings - x).max(axis=1)))
 
     def predict(settings: Sequence[Mapping[str, Any]]) -> tuple[Array, Array]:
-        mean, std = posterior.predict(np.array([campaign.encoding.encode(s) for s in settings]))
+        x = np.array([campaign.encoding.encode(s) for s in settings])
+        mean, std = posterior.predict(campaign.points.nearest(x) if learner.domain.finite else x)
         return sign * mean, std
 
     mean, std = posterior.predict(settings[[here]])
@@ -234,10 +228,18 @@ def explain(study: Study, *, recipe: Recipe = robust, aim: Aim | None = None) ->
         sign * recommendation.model_mean,
         rows,
         predict,
+        left_out=campaign.left_out,
     )
     if aim is None:
         return explanation
     return _with_certificates(explanation, campaign, aim, recommendation.notes)
+
+
+def _at_their_word(complete: Sequence[FrozenTrial], best: FrozenTrial | None) -> Explanation:
+    """Where nothing is learned from one trial about another."""
+    rows = tuple(Row(t.number, _value(t), _value(t), 0.0, 1.0, **_run(t)) for t in complete)
+    value = _value(best) if best is not None else float("nan")
+    return Explanation(best, best, value, 0.0, dict(best.params) if best else {}, value, rows)
 
 
 def _with_certificates(

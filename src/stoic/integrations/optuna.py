@@ -19,10 +19,11 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import Choice
 from stoic.integrations.aim import AIM, Aim, record_aim
-from stoic.integrations.campaign import FAILED, NOISE, Campaign, Recipe, failure_kind, moved
+from stoic.integrations.campaign import FAILED, NOISE, Campaign, failure_kind, moved
 from stoic.integrations.certified import Certified, Curve
 from stoic.integrations.executed import EXECUTED, executed
-from stoic.integrations.explanation import Explanation, Row, explain, robust
+from stoic.integrations.explanation import Explanation, Row, explain
+from stoic.integrations.recipe import RECIPE, Recipe, Written, record_recipe, robust
 from stoic.integrations.turns import Turns, announce
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "EXECUTED",
     "FAILED",
     "NOISE",
+    "RECIPE",
     "Aim",
     "Certified",
     "Curve",
@@ -70,6 +72,22 @@ class StoicSampler(BaseSampler):
     Parameters of an enqueued trial, and of a ``PartialFixedSampler`` around this one, are given:
     the others are chosen for them.
 
+    A recipe may make a grid of the search space and search that:
+    ``lambda box: recipes.rgp_pe(box.grid(20), prior, budget=5.0)``. A trial that was run at no
+    point of it cannot be told to the model. It stays in the study, and the log says once that it is
+    left out: it was enqueued elsewhere, or begun before a trial was complete, when Optuna does not
+    know the search space yet (say ``search_space``). A given parameter with a value that is not on
+    the grid is taken for the nearest one that is, and the trial is left out, too.
+
+    Phased recipes plan what is played from the first trial on, so there are no startup trials. A
+    new sampler, and every worker, finds itself in the middle of the same epoch: what counts are the
+    first results of each point in the order in which trials ended, as many as the plan has of it.
+    Whoever comes when all plays of an epoch are on their way does not wait for them, since they may
+    never end: the one that has been on its way for longest is run once more. Of both results the
+    first counts, and the other one does not, unless the next epoch plays that point. If the epoch
+    has nothing left to play for parameters that are given, the trial is run where the most may be
+    hoped for, and counts as little.
+
     Parameters
     ----------
     seed:
@@ -79,8 +97,13 @@ class StoicSampler(BaseSampler):
         That many trials, failed ones included, come from a scrambled Sobol sequence before the
         model decides. Workers that share the seed share the sequence.
     recipe:
-        From a domain to a learner, for another method than A2-RCGP-UCB: for example
-        ``lambda domain: recipes.gp_ucb(domain)``.
+        Another method than A2-RCGP-UCB: a function from a domain, which is a
+        :class:`~stoic.Box`, to a learner. Or a text (:class:`Written`): the name of a recipe with
+        arguments as in ``"rgp_ucb(budget=5)"``, or ``"FILE.py:FUNCTION"``. A text is recorded with
+        the study, where :func:`explain` and ``stoic show`` find it; a function is not.
+    search_space:
+        The parameters that all trials have, for who knows them beforehand; by default those that
+        all complete trials had. With it the first trial is chosen like all others.
     independent_sampler:
         For parameters outside of the intersection search space; by default random, by the seed and
         the number of the trial.
@@ -92,8 +115,8 @@ class StoicSampler(BaseSampler):
     Raises
     ------
     ValueError
-        In a study with several objectives; if an aim makes no sense, or, once the search space is
-        known, does not fit it.
+        In a study with several objectives; if an aim or a recipe makes no sense, or, once the
+        search space is known, does not fit it.
     """
 
     def __init__(
@@ -101,7 +124,8 @@ class StoicSampler(BaseSampler):
         *,
         seed: int | None = None,
         n_startup_trials: int = 10,
-        recipe: Recipe = robust,
+        recipe: Recipe | str = robust,
+        search_space: Mapping[str, BaseDistribution] | None = None,
         independent_sampler: BaseSampler | None = None,
         policy: Literal["satisficing", "stable"] | None = None,
         threshold: float | Literal["adaptive"] | None = None,
@@ -114,7 +138,9 @@ class StoicSampler(BaseSampler):
         if n_startup_trials < 0:
             raise ValueError(f"n_startup_trials is a count, got {n_startup_trials}.")
         self._seed = int(np.random.SeedSequence(seed).generate_state(1)[0])
-        self._recipe = recipe
+        self._written = Written.parse(recipe) if isinstance(recipe, str) else None
+        self._recipe = recipe if callable(recipe) else Written.parse(recipe).load()
+        self._space = search_space
         self._n_startup_trials = n_startup_trials
         self._independent = independent_sampler
         self._intersection = IntersectionSearchSpace(include_pruned=False)
@@ -129,7 +155,8 @@ class StoicSampler(BaseSampler):
             p=p,
             probe=probe,
         )
-        self._recorded: set[tuple[int, int]] = set()  # studies that know the aim
+        self._recorded: set[tuple[int, int]] = set()  # studies that know the aim and the recipe
+        self._said: set[tuple[tuple[int, int], int]] = set()  # trials that are left out
         self._out_of_reach: dict[tuple[int, int], int] = {}  # study -> trials in a row
 
     def reseed_rng(self) -> None:
@@ -140,7 +167,7 @@ class StoicSampler(BaseSampler):
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        space = self._intersection.calculate(study)
+        space = self._space or self._intersection.calculate(study)
         return {name: d for name, d in sorted(space.items()) if not d.single()}
 
     def sample_relative(
@@ -154,8 +181,8 @@ class StoicSampler(BaseSampler):
         trials = self._turns.wait(study, trial)
         finished = sum(t.state.is_finished() for t in trials)
         campaign = self._campaign_of(study, space, trials)
-        if finished < self._n_startup_trials:
-            params = campaign.encoding.sobol(trial.number, self._seed)
+        if finished < self._n_startup_trials and not campaign.learner.plans:
+            params = campaign.start(trial.number, self._seed)
         else:
             fixed = {
                 name: value
@@ -164,6 +191,7 @@ class StoicSampler(BaseSampler):
             }
             rng = np.random.default_rng([self._seed, trial.number])
             choice = campaign.ask(trials, trial.number, fixed, rng)
+            self._say_what_is_left_out(campaign)
             self._say_if_out_of_reach(campaign, choice)
             params = campaign.encoding.decode(choice.x)
         announce(study, trial, params, space)
@@ -193,10 +221,25 @@ class StoicSampler(BaseSampler):
             probe = not moved(trials) if aim.probe is None else aim.probe
         if self._campaign is None or not self._campaign.serves(study, space, probe):
             self._campaign = Campaign(study, space, self._recipe, aim, probe)
-            if aim is not None and self._campaign.study not in self._recorded:
-                record_aim(study, aim)
+            if self._campaign.study not in self._recorded:
+                if aim is not None:
+                    record_aim(study, aim)
+                if self._written is not None:
+                    record_recipe(study, self._written)
                 self._recorded.add(self._campaign.study)  # what somebody says later counts
         return self._campaign
+
+    def _say_what_is_left_out(self, campaign: Campaign) -> None:
+        """Once for a trial."""
+        for number, where in campaign.left_out.items():
+            if (campaign.study, number) not in self._said:
+                self._said.add((campaign.study, number))
+                log.warning(
+                    "Trial %d is left out of the model: it was run at %s, which is no point of the "
+                    "recipe's grid.",
+                    number,
+                    where,
+                )
 
     def _say_if_out_of_reach(self, campaign: Campaign, choice: Choice) -> None:
         """Once for a study, in the user's units and direction, when it has been so for a while.

@@ -1,0 +1,94 @@
+"""Between settings of parameters and the points of a learner's domain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from stoic.data import Array, Integers
+from stoic.domains import Box, Domain, Finite
+from stoic.integrations.spaces import Encoding
+from stoic.refusal import Refusal
+
+_ROUNDING = 1e-9  # of the widths: what is apart by less is the same
+
+
+class Points:
+    """Where settings lie in the domain that a recipe made of the box of a search space.
+
+    Parameters
+    ----------
+    encoding:
+        The search space, and the box that the recipe was given.
+    domain:
+        What it made of that: the box itself, another one, or a grid.
+
+    Raises
+    ------
+    Refusal
+        If its points have another number of coordinates, or if two points of a grid are one
+        setting, once parameters are rounded to what they can be.
+    """
+
+    def __init__(self, encoding: Encoding, domain: Domain) -> None:
+        self.encoding, self.domain = encoding, domain
+        if domain.dim != encoding.box.dim:
+            raise Refusal(
+                f"The recipe's domain has {domain.dim} coordinates and the search space has "
+                f"{encoding.box.dim}: make it of the box that the recipe is given, as in "
+                "box.grid(20)."
+            )
+        self._run: Finite | None = None  # the grid as its settings are run
+        if isinstance(domain, Finite):
+            run = np.array([encoding.encode(encoding.decode(x)) for x in domain.points])
+            if (distinct := len(np.unique(run, axis=0))) < len(run):
+                raise Refusal(
+                    f"The {len(run)} points of the recipe's grid are only {distinct} settings, "
+                    "once parameters are rounded to what they can be: use box.grid(20), which has "
+                    "the values that there are."
+                )
+            self._run = Finite(run)
+
+    def of(self, settings: Array) -> Array:
+        """The points where encoded settings (n, d) are, up to rounding; nan where there is none."""
+        settings = settings.reshape(-1, self.domain.dim)
+        if self._run is not None:
+            rows = self._run.nearest(settings)
+            points, there = self._grid.points[rows], self._run.points[rows]
+        else:
+            assert isinstance(self.domain, Box)
+            points = there = np.clip(settings, self.domain.lower, self.domain.upper)
+        far = np.abs(settings - there) > _ROUNDING * self.domain.widths
+        return np.where(far.any(axis=1, keepdims=True), np.nan, points)
+
+    def nearest(self, settings: Array) -> Array:
+        """The points that are nearest to encoded settings (n, d), shape (n, d)."""
+        if self._run is not None:
+            return np.asarray(self._grid.points[self._run.nearest(settings)])
+        assert isinstance(self.domain, Box)
+        return self.domain.snap(settings)
+
+    def having(self, fixed: Mapping[str, Any]) -> Box | Integers:
+        """The part where parameters have these values: a box, or rows of a grid.
+
+        Where it has no such points, those with the nearest values.
+        """
+        parts = [(self.encoding.parts[name], value) for name, value in fixed.items()]
+        columns = [column for part, _ in parts for column in part.columns]
+        values = np.array([u for part, value in parts for u in part.encode(value)])
+        if self._run is None:
+            assert isinstance(self.domain, Box)
+            x = self.domain.lower.copy()
+            x[columns] = values
+            near = self.domain.snap(x[None])[0, columns]
+            return self.domain.having(dict(zip(columns, near.tolist(), strict=True)))
+        apart = np.abs(self._run.points[:, columns] - values) / self._run.widths[columns]
+        far = apart.max(axis=1)
+        return np.flatnonzero(far <= far.min() + _ROUNDING)
+
+    @property
+    def _grid(self) -> Finite:
+        assert isinstance(self.domain, Finite)
+        return self.domain
