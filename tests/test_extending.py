@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -56,6 +61,32 @@ def test_every_part_on_the_page_keeps_the_contract(page):
     testing.check_policy(page.Explore())
     for make in (best_of, lambda: page.rgp_ucb(domain, prior, budget=2.0)):
         testing.check_learner(make)
+
+
+def test_the_defence_of_the_page_is_one_file_of_the_package(tmp_path):
+    """Followed to the letter, in a copy: the file, and the lines in the folder's list."""
+    source = tmp_path / "stoic"
+    shutil.copytree(pages.ROOT / "src/stoic", source, ignore=shutil.ignore_patterns("__pycache__"))
+    files = [
+        (path[1], code)
+        for _, _, code in pages.blocks(pages.ROOT / "docs/extending.md")
+        if (path := re.match(r"# src/stoic/(\S+)\n", code))
+    ]
+    assert [name for name, _ in files] == ["defences/possible.py"]
+    for name, code in files:
+        (source / name).write_text(code, encoding="utf-8")
+    listed = (source / "defences/__init__.py").read_text(encoding="utf-8")
+    imported = "from stoic.defences.possible import Possible\nDEFENCES = (\n    Possible,"
+    lines = listed.replace("DEFENCES = (", imported)
+    (source / "defences/__init__.py").write_text(lines, encoding="utf-8")
+    tried = (
+        "import stoic.confidence, stoic.testing; from stoic.defences import DEFENCES;"
+        "stoic.testing.check_defence(DEFENCES[0](-2.0, 2.0)); print(DEFENCES[0].__module__)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", tried], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert ran.stdout == "stoic.defences.possible\n", ran.stderr
 
 
 # --- what the seams themselves promise -----------------------------------------------------------
