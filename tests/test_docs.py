@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from itertools import pairwise
@@ -93,6 +94,25 @@ def test_what_is_cited_is_listed(page):
     bibliography = (pages.ROOT / "references.bib").read_text(encoding="utf-8")
     listed = {*re.findall(r"@\w+\{(\w+),", bibliography), *re.findall(r"^- \[(\w+)\]", text, re.M)}
     assert set(re.findall(r"\[([A-Z]\w*\d{4}[a-z]?)\]", text)) <= listed
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_numbers_under_the_first_picture_are_the_figure_s(page):
+    claims = json.loads((pages.ROOT / "docs/figures/outliers-tuning.json").read_text())["claims"]
+    against_gp = {
+        claim["claim"].split(": ")[1].split(" has")[0]: claim["measured"]
+        for claim in claims
+        if claim["claim"].endswith("than GP-UCB.")
+    }
+    ratios = {
+        name: f"{measured['reference_mean'] / measured['mean']:.1f}"
+        for name, measured in against_gp.items()
+    }
+    text = (pages.ROOT / page).read_text(encoding="utf-8")
+    said = re.findall(r"(\d\.\d)\s+times\s+as\s+much", text)
+    methods = ["A2-RCGP-UCB", "leave-one-out GP-UCB"]
+    assert said == [ratios[method] for method in methods][: len(said)]
+    assert said
 
 
 def test_every_recipe_has_its_guarantees_explained():
