@@ -98,6 +98,16 @@ def test_another_recipe_can_be_used():
     assert study.best_value < 0.05
 
 
+def test_a_study_in_the_place_of_a_deleted_one_is_another():
+    storage, sampler = optuna.storages.get_storage("sqlite://"), StoicSampler(seed=0)
+    for level in (0.0, 100.0):  # the second study gets the numbers of the first
+        study = optuna.create_study(storage=storage, study_name="mine", sampler=sampler)
+        study.optimize(lambda trial: level + trial.suggest_float("x", 0.0, 1.0), n_trials=11)  # noqa: B023
+        told = [-value for value in sampler._campaign.learner.observations.observed]
+        assert told == [trial.value for trial in study.trials[:10]]
+        optuna.delete_study(storage=storage, study_name="mine")
+
+
 def test_the_same_seed_gives_the_same_trials():
     runs = []
     for seed in (3, 3, 4):
@@ -292,8 +302,9 @@ def test_a_told_noise_variance_is_used():
     exact, vague = mean_at_the_odd_value(1e-4), mean_at_the_odd_value(1e4)
     assert abs(exact - 6.0) < 0.5
     assert abs(vague - 2.25) < 0.5
-    for nonsense in ("a", -1.0, math.nan, None):
-        assert math.isfinite(mean_at_the_odd_value(nonsense))
+    untold = mean_at_the_odd_value(None)
+    for nonsense in ("a", -1.0, math.nan, True):
+        assert mean_at_the_odd_value(nonsense) == untold
 
 
 def test_pruned_trials_count():

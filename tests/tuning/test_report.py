@@ -3,14 +3,16 @@
 import json
 import math
 import shutil
+from types import SimpleNamespace
 
 import optuna
 import pytest
 
-from stoic.integrations.optuna import AIM, StoicSampler
+from stoic.integrations.optuna import AIM, EXECUTED, StoicSampler
 from stoic.refusal import Refusal
 from stoic.tuning import report as module
 from stoic.tuning.report import Report
+from stoic.tuning.summary import Summary
 
 pytest.importorskip("plotly", reason="the extra report is not installed")
 
@@ -123,6 +125,69 @@ def test_it_shows_the_right_numbers(browser, report, study, tmp_path):
     settings = [{**known.recommended.params, "layers": n} for n in range(1, 9)]
     assert sorted(report.space) == ["kind", "layers", "rate"]
     assert mean == pytest.approx(known.predict(settings)[0])
+
+
+def test_names_and_choices_are_shown_as_they_are_written(browser, tmp_path):
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    choices = ["<b>bold</b>", "1", 1, 'say "no" & go']
+    for number in range(12):
+        trial = study.ask()
+        trial.suggest_float("a<i>b</i>", 0.0, 1.0)
+        kind = trial.suggest_categorical("kind", choices)
+        study.tell(trial, float(choices.index(kind)) + 0.01 * number)
+    path = tmp_path / "report.html"
+    made = Report.of(study)
+    made.write(path)
+    opened(browser, path, 1280)
+    texts = browser.execute_script(
+        "return [...document.querySelectorAll('.slices text, .js-plotly-plot .axis-title')].map("
+        "text => text.textContent)"
+    )
+    assert texts.count("a<i>b</i>") == 2
+    assert {repr(choice) for choice in choices} < set(texts)
+    hovers, kinds = browser.execute_script(
+        "const plot = document.querySelectorAll('.slices .js-plotly-plot')[1];"
+        "return [plot.data[1].text, plot.data[1].x]"
+    )
+    for row, hover, kind in zip(made.summary.explanation.rows, hovers, kinds, strict=True):
+        told = study.trials[row.number].params["kind"]
+        assert kind == repr(told).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        assert "&quot;" not in hover  # which plotly would show like this
+
+
+def test_values_are_drawn_where_they_were_measured(browser, tmp_path):
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    for _ in range(10):
+        trial = study.ask()
+        x = trial.suggest_float("x", 0.0, 1.0)
+        trial.set_user_attr(EXECUTED, {"x": 0.5 * x})
+        study.tell(trial, (0.5 * x - 0.2) ** 2)
+    path = tmp_path / "report.html"
+    report = Report.of(study)
+    report.write(path)
+    opened(browser, path, 1280)
+    told, line = browser.execute_script(
+        "const plot = document.querySelector('.slices .js-plotly-plot');"
+        "return [plot.data[2].x, plot.layout.shapes[0].x0]"
+    )
+    assert told == [0.5 * trial.params["x"] for trial in study.trials]
+    recommended = report.summary.explanation.recommended
+    assert line == 0.5 * recommended.params["x"]
+    assert f"run as x={line}" in report.page()
+
+
+def test_a_trial_that_ends_while_the_report_is_made_is_no_error(monkeypatch):
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=5)
+
+    def late(study, *said):
+        study.tell(study.ask({"x": study.trials[0].distributions["x"]}), 0.5)
+        return Summary.of(study, *said)
+
+    monkeypatch.setattr(module, "Summary", SimpleNamespace(of=late))
+    report = Report.of(study)
+    assert set(report.trials) == {row.number for row in report.summary.explanation.rows}
+    assert "6 complete" in report.page()
 
 
 def test_a_study_without_a_value_has_a_page(tmp_path):

@@ -26,6 +26,7 @@ from stoic.tuning.timeline import BELIEVED, DOUBTED, EXPECTED, limits
 _TRUST = (DOUBTED, "#c9c9c9", BELIEVED)  # at 0, 1/2 and 1; every colour vision tells them apart
 _BAND, _INK = "rgba(0, 114, 178, 0.18)", "#222222"
 _POINTS = 81  # of a slice
+_ROOM = 12  # letters beside an axis of parallel coordinates
 _LAYOUT = {
     "template": "plotly_white",
     "margin": {"l": 60, "r": 20, "t": 20, "b": 50},
@@ -52,8 +53,9 @@ class Report:
     @classmethod
     def of(cls, study: optuna.Study) -> Report:
         """Judge a study; costs one fit of the model."""
-        trials = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
         summary = Summary.of(study)
+        # Afterwards: a trial that ends meanwhile must not be in the summary alone.
+        trials = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
         known = summary.explanation
         space: Mapping[str, BaseDistribution] = {}
         if known is not None and known.recommended is not None:
@@ -106,14 +108,13 @@ class Report:
         best, recommended = known.observed_best, known.recommended
         if recommended is not None:
             estimate = f"{known.recommended_mean:.6g} ± {known.recommended_std:.2g}"
-            cards.append(
-                _card(
-                    "Recommended",
-                    estimate,
-                    f"trial {recommended.number}, told {recommended.value:.6g}",
-                    setting(recommended.params),
-                )
+            number = f"trial {recommended.number}, told {recommended.value:.6g}"
+            run = next(
+                (row.executed for row in known.rows if row.number == recommended.number), None
             )
+            if run is not None and run != recommended.params:
+                number += f", run as {setting(run)}"
+            cards.append(_card("Recommended", estimate, number, setting(recommended.params)))
         if known.certified is not None:
             lines = [known.certified.unreachable(), known.certified.sentence()]
             cards.append(_card("Certificate", "", ". ".join(line for line in lines if line)))
@@ -163,6 +164,12 @@ class _Drawings:
         self.go, self.io = plotly.graph_objects, plotly.io
         self.rows = sorted(known.rows, key=lambda row: row.number)
         self.low, self.high = limits(list(self.rows))
+        # What each value says something about, and where the recommended one was measured.
+        trials = report.trials
+        self.run = {row.number: row.executed or trials[row.number].params for row in self.rows}
+        self.here: Mapping[str, Any] = {}
+        if (best := known.recommended) is not None:
+            self.here = self.run[best.number] if known.certified is None else best.params
 
     def history(self) -> str:
         """Told values over the number of the trial; size and colour are trust."""
@@ -187,7 +194,7 @@ class _Drawings:
                 figure.add_scatter(
                     x=[trial.number], y=[self._inside(trial.value)], mode="markers", name=name,
                     marker={"symbol": symbol, "size": 20, "color": _INK, "line": {"width": 2}},
-                    hoverinfo="skip",
+                    hoverinfo="skip", cliponaxis=False,
                 )  # fmt: skip
         figure.update_layout(
             xaxis_title="number of the trial", yaxis_title="value told",
@@ -224,7 +231,8 @@ class _Drawings:
                 "color": [_colour(row.trust) for row in self.rows],
             },
         )  # fmt: skip
-        top = max([abs(value) for value in off], default=1.0)
+        low, high = min([*off, -math.asinh(1.0)]), max([*off, math.asinh(1.0)])
+        top = max(-low, high)
         ticks, gap = [0.0], 0.16 * max(math.asinh(3.0), top)
         for tick in (1.0, 3.0, 10.0, 100.0, 1e3, 1e6, 1e12, 1e50, 1e100, 1e300):
             if math.asinh(ticks[-1]) + gap <= math.asinh(tick) <= 1.05 * top + 0.9:
@@ -234,6 +242,7 @@ class _Drawings:
             xaxis_title="number of the trial",
             yaxis={
                 "title": "standard deviations off",
+                "range": [1.08 * low, 1.08 * high],
                 "tickvals": [math.asinh(t) for t in marks],
                 "ticktext": [f"{t + 0.0:g}" for t in marks],
             },
@@ -244,28 +253,23 @@ class _Drawings:
 
     def slices(self) -> str:
         """Mean and band along each parameter, through the recommended setting."""
-        known = self.known
-        assert known.recommended is not None
-        here = known.recommended.params
         parts = []
         for name, distribution in self.report.space.items():
             values = _along(distribution)
-            mean, std = known.predict([{**here, name: value} for value in values])
+            mean, std = self.known.predict([{**self.here, name: value} for value in values])
             parts.append(self._slice(name, distribution, values, mean, std))
         return f'<div class="slices">{"".join(parts)}</div>'
 
     def _slice(
         self, name: str, distribution: BaseDistribution, values: Sequence[Any], mean: Any, std: Any
     ) -> str:
-        figure, here = self.go.Figure(), self.known.recommended
-        assert here is not None
+        figure = self.go.Figure()
         told = [
-            (row, self.report.trials[row.number].params[name])
-            for row in self.rows
-            if name in self.report.trials[row.number].params
+            (row, self.run[row.number][name]) for row in self.rows if name in self.run[row.number]
         ]
         category = isinstance(distribution, CategoricalDistribution)
-        x: list[Any] = [str(value) if category else value for value in values]
+        shown = [_plain(label) for label in _labels(values)] if category else values
+        x: list[Any] = list(shown)
         if category:
             figure.add_scatter(
                 x=x, y=mean, error_y={"array": 2.0 * std, "thickness": 2}, mode="markers",
@@ -281,10 +285,10 @@ class _Drawings:
                 x=x, y=mean.tolist(), mode="lines", line={"color": BELIEVED}, name="mean"
             )
         figure.add_scatter(
-            x=[str(value) if category else value for _, value in told],
+            x=[shown[values.index(value)] if category else value for _, value in told],
             y=[self._inside(row.value) for row, _ in told],
             mode="markers", name="told", text=[self._hover(row) for row, _ in told],
-            hoverinfo="text",
+            hoverinfo="text", cliponaxis=False,
             marker={
                 "symbol": [self._symbol(row.value, "circle") for row, _ in told],
                 "color": [_colour(row.trust) for row, _ in told],
@@ -292,13 +296,13 @@ class _Drawings:
             },
         )  # fmt: skip
         figure.add_vline(
-            x=values.index(here.params[name]) if category else here.params[name],
+            x=values.index(self.here[name]) if category else self.here[name],
             line={"color": _INK, "dash": "dot", "width": 1},
         )
         log = bool(getattr(distribution, "log", False))
         figure.update_layout(
             xaxis={
-                "title": name,
+                "title": _plain(name),
                 "type": "category" if category else "log" if log else "linear",
                 **({"dtick": 1, "exponentformat": "power"} if log else {}),
             },
@@ -313,14 +317,10 @@ class _Drawings:
         rows = [
             row
             for row in self.rows
-            if row.trust >= DISTRUSTED and set(names) <= set(self.report.trials[row.number].params)
+            if row.trust >= DISTRUSTED and set(names) <= self.run[row.number].keys()
         ]
         axes = [
-            _axis(
-                name,
-                self.report.space[name],
-                [self.report.trials[row.number].params[name] for row in rows],
-            )
+            _axis(name, self.report.space[name], [self.run[row.number][name] for row in rows])
             for name in names
         ]
         values = [row.value for row in rows]
@@ -355,8 +355,7 @@ class _Drawings:
     def _hover(self, row: Row) -> str:
         return (
             f"trial {row.number}: told {row.value:.6g}<br>expected {row.expected:.6g} "
-            f"± {row.sd:.2g}<br>trust {row.trust:.2f}<br>"
-            + html.escape(setting(self.report.trials[row.number].params))
+            f"± {row.sd:.2g}<br>trust {row.trust:.2f}<br>" + _plain(setting(self.run[row.number]))
         )
 
     def _html(self, figure: Any) -> str:
@@ -394,23 +393,39 @@ def _along(distribution: BaseDistribution) -> list[Any]:
     return [int(value) if isinstance(low, int) else float(value) for value in kept]
 
 
+def _labels(choices: Sequence[Any]) -> list[str]:
+    """A text for each choice, as it is written where two of them look alike: '1' and 1."""
+    texts = [str(choice) for choice in choices]
+    return texts if len(set(texts)) == len(texts) else [repr(choice) for choice in choices]
+
+
+def _plain(text: str) -> str:
+    """A text for plotly, which takes some tags for markup and knows no &quot;."""
+    return html.escape(text, quote=False)
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= _ROOM else text[: _ROOM - 1] + "…"
+
+
 def _axis(name: str, distribution: BaseDistribution, values: Sequence[Any]) -> dict[str, Any]:
     """One axis of parallel coordinates."""
+    label = _plain(_brief(name))
     if isinstance(distribution, CategoricalDistribution):
         choices = list(distribution.choices)
         return {
-            "label": name,
+            "label": label,
             "values": [choices.index(value) for value in values],
             "tickvals": list(range(len(choices))),
-            "ticktext": [str(choice) for choice in choices],
+            "ticktext": [_brief(text) for text in _labels(choices)],
         }
     if not getattr(distribution, "log", False):
-        return {"label": name, "values": list(values)}
+        return {"label": label, "values": list(values)}
     low, high = (math.log10(getattr(distribution, end)) for end in ("low", "high"))
     powers = [float(k) for k in range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)]
     ticks = powers or [low, high]
     return {
-        "label": name,
+        "label": label,
         "values": [math.log10(value) for value in values],
         "range": [low, high],
         "tickvals": ticks,
