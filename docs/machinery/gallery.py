@@ -89,6 +89,8 @@ def _numbers(measured: object) -> str:
 
 
 def _short(value: object) -> str:
+    if value is None:
+        return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Real):

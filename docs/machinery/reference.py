@@ -9,7 +9,7 @@ from mkdocs.structure.files import File, Files
 
 from stoic.recipes import RECIPES
 
-# The families of recipes in their order, without what they are built from.
+# The families of recipes in their order; of these the recipes alone are shown.
 FAMILIES = dict.fromkeys(r.__module__.removeprefix("stoic.").replace(".", "/") for r in RECIPES)
 # Page: title, and modules, or folders of which all modules are shown.
 PAGES = {
@@ -48,4 +48,7 @@ def _modules(source: Path, part: str) -> list[str]:
 
 
 def _section(module: str) -> str:
-    return f"## {module}\n\n::: {module}\n    options: {{heading_level: 3}}"
+    options = "heading_level: 3"
+    if shown := [recipe.__name__ for recipe in RECIPES if recipe.__module__ == module]:
+        options += f", members: [{', '.join(shown)}]"
+    return f"## {module}\n\n::: {module}\n    options: {{{options}}}"
