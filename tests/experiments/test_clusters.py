@@ -64,20 +64,22 @@ def test_a_cluster_of_two_processes_gives_the_same_results(scheduler, alone):
     assert sweep(FIGURE, SETTINGS, backend="dask", address=scheduler) == alone
 
 
-def test_the_command_says_and_writes_the_same_on_a_cluster(scheduler, tmp_path):
-    command = [sys.executable, "-m", "stoic", "reproduce", FIGURE.name, "--trials", "1", "--json"]
-    where = {"here": ["--jobs", "1"], "there": ["--backend", "dask", "--address", scheduler]}
+@pytest.mark.parametrize(("name", "rounds"), [("corruption/figure-2", "60"), ("matrix", "6")])
+def test_the_command_says_and_writes_the_same_on_a_cluster(name, rounds, scheduler, tmp_path):
+    command = [sys.executable, "-m", "stoic", "reproduce", name, "--trials", "1", "--json"]
+    where = {"here": ["--jobs", "2"], "there": ["--backend", "dask", "--address", scheduler]}
     said = {
-        name: subprocess.run(
-            [*command, "--rounds", "60", *options, "--out", str(tmp_path / name)],
+        place: subprocess.run(
+            [*command, "--rounds", rounds, *options, "--out", str(tmp_path / place)],
             capture_output=True, text=True, check=True,
         ).stdout
-        for name, options in where.items()
+        for place, options in where.items()
     }  # fmt: skip
     assert json.loads(said["there"]) == json.loads(said["here"])
-    rows, there = (tmp_path / name / "corruption-figure-2.csv" for name in where)
-    assert rows.read_text().count("\n") > 60
-    assert there.read_text() == rows.read_text()
+    table = f"{name.replace('/', '-')}.csv"
+    rows = (tmp_path / "here" / table).read_text()
+    assert rows.count("\n") > 60
+    assert (tmp_path / "there" / table).read_text() == rows
 
 
 def test_ray_gives_the_same_results(alone):
