@@ -1,6 +1,7 @@
 """The sampler in studies: lies, crashes, fixed and running trials, and what is thought of them."""
 
 import math
+import time
 
 import numpy as np
 import optuna
@@ -9,6 +10,8 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import TrialState
 
 from stoic import recipes
+from stoic.integrations import turns
+from stoic.integrations.campaign import Campaign
 from stoic.integrations.optuna import FAILED, NOISE, Row, StoicSampler, explain
 
 X = {"x": FloatDistribution(-5.0, 5.0)}
@@ -249,6 +252,25 @@ def test_running_trials_keep_others_away():
     points = np.array([[t.params["x"] / 10.0, t.params["y"]] for t in running])
     gaps = np.abs(points[:, None] - points[None]).max(axis=2)
     assert np.min(gaps[np.triu_indices(6, 1)]) > 1e-3
+
+
+def test_threads_that_stop_waiting_for_one_another_tell_each_result_once(monkeypatch):
+    tell = Campaign._tell
+
+    def slowly(self, trial, x):
+        time.sleep(0.002)
+        tell(self, trial, x)
+        time.sleep(0.002)
+
+    monkeypatch.setattr(Campaign, "_tell", slowly)
+    monkeypatch.setattr(turns, "_LONGEST", 0.0)
+    sampler = StoicSampler(seed=0, n_startup_trials=3)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(bowl, n_trials=30, n_jobs=8)
+    told = sampler._campaign.told
+    assert len(set(told)) == len(told) > 15
+    points = {(trial.params["x"], trial.params["y"]) for trial in study.trials}
+    assert len(points) == 30
 
 
 def test_fixed_parameters_condition_the_choice_of_the_others():

@@ -6,6 +6,7 @@ The pure core knows arrays; everything about studies, trials and storage is in t
 from __future__ import annotations
 
 import logging
+import threading
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -45,6 +46,8 @@ __all__ = [
 ]
 
 log = logging.getLogger(__name__)
+
+_CHOOSING = threading.Lock()  # of this process; a lock in a sampler could not be pickled
 
 _PATIENCE = 10  # trials in a row for which a threshold may be out of reach in silence
 
@@ -178,24 +181,26 @@ class StoicSampler(BaseSampler):
             announce(study, trial, {}, {})
             return {}
         space, given = self._with_given(study, trial, search_space)
-        trials = self._turns.wait(study, trial)
-        finished = sum(t.state.is_finished() for t in trials)
-        campaign = self._campaign_of(study, space, trials)
-        if finished < self._n_startup_trials and not campaign.learner.plans:
-            params = campaign.start(trial.number, self._seed)
-        else:
-            fixed = {
-                name: value
-                for name, value in (given | trial.system_attrs.get("fixed_params", {})).items()
-                if campaign.encoding.admits(name, value)
-            }
-            rng = np.random.default_rng([self._seed, trial.number])
-            choice = campaign.ask(trials, trial.number, fixed, rng)
-            self._say_what_is_left_out(campaign)
-            self._say_if_out_of_reach(campaign, choice)
-            params = campaign.encoding.decode(choice.x)
-        announce(study, trial, params, space)
-        return {name: params[name] for name in search_space}
+        self._turns.wait(study, trial)
+        with _CHOOSING:  # or two threads would tell one learner the same results
+            trials = study._get_trials(deepcopy=False, use_cache=False)
+            finished = sum(t.state.is_finished() for t in trials)
+            campaign = self._campaign_of(study, space, trials)
+            if finished < self._n_startup_trials and not campaign.learner.plans:
+                params = campaign.start(trial.number, self._seed)
+            else:
+                fixed = {
+                    name: value
+                    for name, value in (given | trial.system_attrs.get("fixed_params", {})).items()
+                    if campaign.encoding.admits(name, value)
+                }
+                rng = np.random.default_rng([self._seed, trial.number])
+                choice = campaign.ask(trials, trial.number, fixed, rng)
+                self._say_what_is_left_out(campaign)
+                self._say_if_out_of_reach(campaign, choice)
+                params = campaign.encoding.decode(choice.x)
+            announce(study, trial, params, space)
+            return {name: params[name] for name in search_space}
 
     def _with_given(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]

@@ -27,17 +27,17 @@ class Turns:
     def __init__(self) -> None:
         self._silent: set[int] = set()  # identities of trials
 
-    def wait(self, study: Study, trial: FrozenTrial) -> list[FrozenTrial]:
-        """All trials of a study, once those with a lower number have chosen."""
+    def wait(self, study: Study, trial: FrozenTrial) -> None:
+        """Until the trials with a lower number have chosen, or have taken too long."""
         until = time.monotonic() + _LONGEST
         while True:
             trials = study._get_trials(deepcopy=False, use_cache=False)
             choosing = [t._trial_id for t in trials if t.number < trial.number and _chooses(t)]
             if set(choosing) <= self._silent:
-                return trials
+                return
             if time.monotonic() > until:
                 self._silent.update(choosing)
-                return trials
+                return
             time.sleep(0.01)
 
 
