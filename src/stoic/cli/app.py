@@ -12,6 +12,7 @@ from stoic.refusal import Refusal
 app = typer.Typer(
     name="stoic",
     help="Bayesian optimization that keeps working when its data lie.",
+    epilog="Begin with: stoic tune --param 'lr=float(0, 1)' -- python train.py --lr {lr}",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -102,7 +102,7 @@ def tell(
     state: Annotated[str | None, typer.Option("--state", help="complete, pruned or fail.")] = None,
     failed: Annotated[
         str | None,
-        typer.Option("--failed", metavar="KIND", help="It is: transient, infeasible or bad."),
+        typer.Option("--failed", metavar="KIND", help="End it as failed: transient, infeasible or bad."),
     ] = None,
     executed: Annotated[
         list[str] | None,

@@ -109,7 +109,9 @@ def tune(
     Runs the program once a trial, without a shell, with the parameters in its
     arguments. Run it again to resume; run it several times at once to share the
     work. A non-zero exit, a timeout, nan or no value is a failed trial, never a
-    made-up number.
+    made-up number. For example:
+
+    stoic tune --param 'lr=float(1e-5, 1e-1, log)' -- python train.py --lr {lr}
 
     With tolerances, looks for settings whose value stays good when they are
     moved. A program whose last line is JSON may say beside its value what was
