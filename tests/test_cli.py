@@ -602,3 +602,77 @@ def test_a_closed_pipe_ends_quietly(tmp_path):
     _, errors = process.communicate(timeout=30)
     assert time.monotonic() - begun < 30
     assert b"Traceback" not in errors
+
+
+METHODS = """
+from stoic import Prior, recipes
+from stoic.kernels import RBF
+
+
+def phased(box):
+    return recipes.rgp_pe(box.grid(9), Prior(RBF(0.4), 0.05), budget=0.1)
+"""
+
+
+def test_a_recipe_is_recorded_and_looked_with(stoic):
+    study = [*X, "--trials", "4", "--startup", "2", "--recipe", "gp_ucb"]
+    assert stoic("tune", *study, *SQUARE).code == 0
+    untold = stoic("tune", *X, "--trials", "5", "--startup", "2", *SQUARE)
+    assert "recipe" not in untold.err
+    own = json.loads(stoic("show", "--json").out)
+    assert own == json.loads(stoic("show", "--json", "--recipe", "gp_ucb").out)
+    other = json.loads(stoic("show", "--json", "--recipe", "robust").out)
+    assert own["trials"] != other["trials"]
+    assert stoic("tune", *X, "--trials", "6", "--recipe", "robust", *SQUARE).err == (
+        "note: until now this study used another recipe: gp_ucb\n"
+    )
+    assert json.loads(stoic("ask").out)["number"] == 6
+    for command in (["show"], ["ask"], ["tune", *X, *SQUARE]):
+        command[1:1] = ["--recipe", "rgp_ubc"]
+        refused = stoic(*command)
+        assert (refused.code, refused.err) == (
+            2, "stoic: There is no recipe 'rgp_ubc': did you mean 'rgp_ucb'?\n"
+        )  # fmt: skip
+
+
+def test_a_file_that_a_storage_names_is_not_run_by_looking(stoic):
+    said = ["--recipe", "methods.py:phased"]
+    Path("methods.py").write_text(METHODS)
+    Path("mine.toml").write_text(
+        f"[study]\ntrials = 8\nname = 'stoic'\nrecipe = '{said[1]}'\n[parameters]\n"
+        f"x = 'float(-1, 1)'\n[program]\ncommand = {json.dumps(SQUARE[1:])}\n"
+    )
+    assert stoic("tune", "mine.toml").code == 0
+    off = json.loads(stoic("ask", *said, "--fix", "x=0.3").out)["number"]
+    assert off == 8
+    stoic("tell", "--trial-number", "8", "--values", "0.09")
+    shown = stoic("show", *said)
+    assert shown.err == ""
+    assert "not in model   1, run at no point of the recipe's grid\n  trial 8: x=0.3\n" in shown.out
+    trusted = stoic("trust", *said)
+    assert (
+        trusted.err == "not in model   1, run at no point of the recipe's grid\n  trial 8: x=0.3\n"
+    )
+    assert json.loads(stoic("trust", *said, "--json").out)["left_out"] == {"8": "x=0.3"}
+    tolerances = ["--tolerance", "x=0.1", *T]
+    refused = stoic("certify", *said, *tolerances)
+    assert (refused.code, "a grid of 9 points" in refused.err) == (2, True)
+    Path("methods.py").write_text("raise SystemExit('this was run')")
+    commands = [
+        ["show"],
+        ["show", "mine.toml"],
+        ["trust"],
+        ["certify", *tolerances],
+        ["best-trial"],
+    ]
+    for command in commands:
+        looked = stoic(*command)
+        assert looked.code == 0
+        assert looked.err == (
+            "note: What follows is what robust believes. The study's recipe is methods.py:phased, "
+            "and a file is not run only because a storage names it: give it as --recipe, or "
+            "recipe=.\n"
+        )
+    resumed = stoic("tune", *X, "--trials", "9", *SQUARE)
+    assert resumed.code == 2
+    assert "give --recipe methods.py:phased, or another one" in resumed.err

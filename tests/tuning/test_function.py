@@ -10,8 +10,10 @@ import pytest
 from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState
 
-from stoic.integrations.aim import stored_aim
-from stoic.integrations.optuna import EXECUTED, FAILED, NOISE
+from stoic import Prior, recipes
+from stoic.integrations.aim import Aim, stored_aim
+from stoic.integrations.optuna import EXECUTED, FAILED, NOISE, RECIPE, explain, robust
+from stoic.kernels import RBF
 from stoic.refusal import Refusal
 from stoic.tuning import Failed, Measured, tune
 
@@ -85,7 +87,7 @@ def test_an_objective_says_what_kind_of_failure_it_is():
         return valley(params)
 
     limited.calls = 0
-    result = tune(limited, SPACE, n_trials=30, seed=2)
+    result = tune(limited, SPACE, n_trials=30, seed=3)
     assert result.failures.keys() == {"out of memory", "said that it failed"}
     infeasible = [n for n, kind in result.failure_kinds.items() if kind == "infeasible"]
     assert infeasible == result.failures["out of memory"]
@@ -207,7 +209,37 @@ def test_tolerances_and_their_certificate():
         study_name=result.study.study_name,
     )
     assert more.explanation.certified.aim == certified.aim
+    # With another threshold, which is said without the tolerances.
+    again = {"storage": result.study._storage, "study_name": result.study.study_name}
+    stricter = tune(valley, SPACE, n_trials=22, threshold=0.25, **again)
+    assert stricter.explanation.certified.aim == Aim(threshold=0.25, tolerance={"x": 0.2})
+    assert stored_aim(result.study) == stricter.explanation.certified.aim
     with pytest.raises(Refusal, match="no parameter 'z'"):
         tune(valley, SPACE, threshold=0.5, tolerance={"z": 1.0})
     with pytest.raises(Refusal, match="Which parameters may be moved"):
         tune(valley, SPACE, threshold=0.5)
+
+
+def test_a_recipe_is_recorded_and_kept():
+    result = tune(valley, SPACE, n_trials=4, seed=0, recipe="gp_ucb( )", n_startup_trials=2)
+    assert result.study.user_attrs[RECIPE] == "gp_ucb"
+    again = {"storage": result.study._storage, "study_name": result.study.study_name}
+    more = tune(valley, SPACE, n_trials=6, n_startup_trials=2, **again)
+    assert more.explanation.rows == explain(more.study, recipe=recipes.gp_ucb).rows
+    other = tune(valley, SPACE, n_trials=7, recipe="robust", **again)
+    assert other.explanation.rows == explain(other.study, recipe=robust).rows
+    with pytest.raises(Refusal, match="no recipe 'gp'"):
+        tune(valley, SPACE, recipe="gp")
+    with pytest.raises(Refusal, match=r"rgp_ucb\(budget=-1\) cannot be used"):
+        tune(valley, SPACE, recipe="rgp_ucb(budget=-1)", study_name="new", storage=again["storage"])
+    assert len(optuna.get_all_study_names(again["storage"])) == 1
+
+
+def test_a_function_makes_a_grid():
+    def phased(box):
+        return recipes.rgp_pe(box.grid(5), Prior(RBF(0.5), 0.01), budget=0.1)
+
+    result = tune(valley, SPACE, n_trials=12, recipe=phased)
+    assert {round(10.0 * x["x"]) / 10.0 == x["x"] for x in result.x_iters} == {True}
+    assert result.explanation.left_out == {}
+    assert RECIPE not in result.study.user_attrs

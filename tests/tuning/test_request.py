@@ -9,6 +9,7 @@ import pytest
 from optuna.distributions import FloatDistribution
 
 from stoic.integrations.aim import Aim
+from stoic.integrations.recipe import Written
 from stoic.refusal import Refusal
 from stoic.tuning.request import Settings, aim_arguments, from_file, from_options
 
@@ -180,19 +181,19 @@ AIMED = (
 
 
 def test_tolerances_in_a_file(tmp_path):
-    assert from_file(write(tmp_path, GOOD), Settings()).aim is None
+    assert from_file(write(tmp_path, GOOD), Settings()).said == {}
     path = write(tmp_path, AIMED)
     request = from_file(path, Settings())
-    assert request.aim == Aim(threshold=0.9, p=2, tolerance={"lr": 1.5})
+    assert Aim.of(**request.said) == Aim(threshold=0.9, p=2, tolerance={"lr": 1.5})
     assert request.fixed == {}
     said = aim_arguments(["lr=2"], "adaptive", margin=0.1, policy=None, radius=None)
     assert said == {"threshold": "adaptive", "margin": 0.1, "tolerance": {"lr": 2.0}}
     text = AIMED.replace("threshold = 0.9\np = 2", 'threshold = "adaptive"\nmargin = 1')
     adaptive = write(tmp_path, text, "adaptive.toml")
     number = from_file(adaptive, Settings(aim=aim_arguments([], "0.8")))
-    assert number.aim == Aim(threshold=0.8, tolerance={"lr": 1.5})
+    assert Aim.of(**number.said) == Aim(threshold=0.8, tolerance={"lr": 1.5})
     over = from_file(path, Settings(aim=said, fixed=("kind=b",)))
-    assert over.aim == Aim(threshold="adaptive", margin=0.1, p=2, tolerance={"lr": 2.0})
+    assert Aim.of(**over.said) == Aim(threshold="adaptive", margin=0.1, p=2, tolerance={"lr": 2.0})
     assert over.fixed == {"kind": "b"}
 
 
@@ -205,7 +206,6 @@ def test_tolerances_in_a_file(tmp_path):
         (("lr = 1.5", "lr = 1.0"), "nothing moves"),
         (("lr = 1.5", "lr = -1"), "must be a number >= 0, got -1"),
         (("lr = 1.5", 'lr = "2"'), "must be a number >= 0, got '2'"),
-        (("lr = 1.5", ""), "Which parameters may be moved"),
         (("threshold = 0.9", 'threshold = "high"'), "a number or"),
         (("threshold = 0.9", "threshold = nan"), "A threshold is a number"),
         (("threshold = 0.9", "threshold = true"), "threshold must be a number"),
@@ -233,3 +233,18 @@ def test_tolerances_that_make_no_sense_are_refused(tmp_path, change, reason):
 def test_what_the_command_line_says_wrongly_is_refused(tolerance, threshold, reason):
     with pytest.raises(Refusal, match=reason):
         aim_arguments(tolerance, threshold)
+
+
+def test_a_recipe_in_a_file(tmp_path):
+    path = write(tmp_path, GOOD.replace("seed = 3", 'seed = 3\nrecipe = "rgp_ucb( budget=5 )"'))
+    assert from_file(path, Settings()).recipe == Written("rgp_ucb(budget=5)")
+    assert from_file(write(tmp_path, GOOD), Settings()).recipe is None
+    over = from_file(path, Settings(recipe=Written.parse("gp_ucb")))
+    assert over.recipe == Written("gp_ucb")
+    inside = GOOD.replace("seed = 3", 'recipe = "methods.py:phased"')
+    recipe = from_file(write(tmp_path, inside), Settings()).recipe
+    assert recipe is not None
+    assert recipe.directory == tmp_path  # and it is not run: there is none
+    for wrong, reason in (('"rgp_ubc"', "did you mean 'rgp_ucb'"), ("3", "must be a text")):
+        with pytest.raises(Refusal, match=reason):
+            from_file(write(tmp_path, GOOD.replace("seed = 3", f"recipe = {wrong}")), Settings())

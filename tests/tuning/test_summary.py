@@ -53,7 +53,7 @@ def study(monkeypatch) -> optuna.Study:
     add(made, 0.6, None, failure="exit code 1")
     made.ask()
 
-    def explain(study: optuna.Study) -> Explanation:
+    def explain(study: optuna.Study, recipe: None) -> Explanation:
         trials = study.trials
         return Explanation(
             observed_best=trials[1],
@@ -68,6 +68,7 @@ def study(monkeypatch) -> optuna.Study:
                 Row(3, 0.75, 0.7, 0.05, 0.93),
                 Row(4, -math.inf, 0.72, 0.06, 0.0),
             ),
+            left_out={7: "x=0.7, k=a"},
         )
 
     monkeypatch.setattr(campaign, "explain", explain)
@@ -85,6 +86,8 @@ def test_the_words(study):
         "distrusted     2",
         "  trial 1: told 1e+06, expected 0.6 +- 0.03, trust 0.00",
         "  trial 4: told -inf, expected 0.72 +- 0.06, trust 0.00",
+        "not in model   1, run at no point of the recipe's grid",
+        "  trial 7: x=0.7, k=a",
         "failed         2",
         "  1 x exit code 1 (transient): trial 2",
         "    OSError: disk full",
@@ -102,6 +105,7 @@ def test_the_record_is_strict_json(study):
     assert record["recommended"]["number"] == 3
     assert record["recommended"]["mean"] == 0.74
     assert record["distrusted"] == [1, 4]
+    assert record["left_out"] == {"7": "x=0.7, k=a"}
     assert record["trials"][3] == {
         "number": 4,
         "value": "-inf",

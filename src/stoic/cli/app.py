@@ -102,6 +102,16 @@ Probe = Annotated[
         show_default=False,
     ),
 ]
+RecipeText = Annotated[
+    str | None,
+    typer.Option(
+        "--recipe",
+        metavar="RECIPE",
+        help="The method: a name such as gp_ucb, with arguments as in 'rgp_ucb(budget=5)', or "
+        "FILE.py:FUNCTION; by default that of the study, else robust.",
+        show_default=False,
+    ),
+]
 Fix = Annotated[
     list[str] | None,
     typer.Option(

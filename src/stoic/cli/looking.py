@@ -15,6 +15,7 @@ from stoic.cli.app import (
     PolicyName,
     Power,
     Radius,
+    RecipeText,
     StorageClass,
     StorageUrl,
     StudyName,
@@ -24,7 +25,7 @@ from stoic.cli.app import (
     app,
 )
 from stoic.cli.printing import check_format, to_json
-from stoic.cli.studies import look_at_one
+from stoic.cli.studies import look_at_one, look_with
 
 
 @app.command()
@@ -33,6 +34,7 @@ def show(
     study_name: StudyName = None,
     storage: StorageUrl = None,
     storage_class: StorageClass = None,
+    recipe: RecipeText = None,
     json: Json = False,
 ) -> None:
     """Print what a study has come to: observed best, recommended, distrusted, failed."""
@@ -41,7 +43,7 @@ def show(
     from stoic.tuning.summary import Summary
 
     with in_one_sentence("Could not read the study"):
-        summary = Summary.of(study)
+        summary = Summary.of(study, look_with(study, recipe))
     print(to_json(summary.record()) if json else summary.text())
 
 
@@ -51,6 +53,7 @@ def trust(
     study_name: StudyName = None,
     storage: StorageUrl = None,
     storage_class: StorageClass = None,
+    recipe: RecipeText = None,
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -70,19 +73,22 @@ def trust(
     check_format(form)
     from stoic.tuning.records import render
     from stoic.tuning.storage import in_one_sentence
+    from stoic.tuning.summary import left_out_lines
     from stoic.tuning.trust import Trust, check_picture
 
     if plot is not None:
         check_picture(plot)
     study = look_at_one(what, study_name, storage, storage_class)
     with in_one_sentence("Could not read the study"):
-        judged = Trust.of(study)
+        judged = Trust.of(study, look_with(study, recipe))
     if plot is not None:  # first: the table may go to a pipe that is closed early
         judged.plot(plot)
         print(f"Wrote {plot}.", file=sys.stderr)
     if json:
         print(to_json(judged.record()))
     else:
+        for line in left_out_lines(judged.explanation):
+            print(line, file=sys.stderr)
         print(render(judged.lines() if form == "table" else judged.records(), form))
 
 
@@ -98,6 +104,7 @@ def certify(
     policy: PolicyName = None,
     radius: Radius = None,
     p: Power = None,
+    recipe: RecipeText = None,
     plot: Annotated[
         Path | None,
         typer.Option("--plot", metavar="FILE.png", help="Draw it, too.", show_default=False),
@@ -122,7 +129,7 @@ def certify(
         check_picture(plot)
     study = look_at_one(what, study_name, storage, storage_class)
     with in_one_sentence("Could not read the study"):
-        found = Certificates.of(study, said)
+        found = Certificates.of(study, said, look_with(study, recipe))
     if plot is not None:
         found.plot(plot)
         print(f"Wrote {plot}.", file=sys.stderr)
@@ -138,6 +145,7 @@ def report(
     study_name: StudyName = None,
     storage: StorageUrl = None,
     storage_class: StorageClass = None,
+    recipe: RecipeText = None,
 ) -> None:
     """Write a page for a browser: history, trust, model, distrusted, failed.
 
@@ -148,6 +156,6 @@ def report(
     from stoic.tuning.storage import in_one_sentence
 
     with in_one_sentence("Could not read the study"):
-        judged = Report.of(study)
+        judged = Report.of(study, look_with(study, recipe))
     judged.write(out)
     print(f"Wrote {out}.")

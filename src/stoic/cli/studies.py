@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
     from optuna.storages import BaseStorage
 
+    from stoic.integrations.recipe import Recipe, Written
     from stoic.tuning.request import Request, Settings
 
 
@@ -31,6 +33,25 @@ def settings(**said: Any) -> Settings:
     from stoic.tuning.request import Settings
 
     return Settings(**said)
+
+
+def written(recipe: str | None) -> Written | None:
+    """The recipe that the command line says, if it says one."""
+    from stoic.integrations.recipe import Written
+
+    return None if recipe is None else Written.parse(recipe)
+
+
+def look_with(study: Study, recipe: str | None) -> Recipe:
+    """The recipe to look at a study with: the one that is said, else its own."""
+    from stoic.integrations.recipe import recipe_to_look_with
+
+    if (said := written(recipe)) is not None:
+        return said.load()
+    own, instead = recipe_to_look_with(study)
+    if instead is not None:
+        print(f"note: {instead}", file=sys.stderr)
+    return own
 
 
 def open_store(storage: str | None, kind: str | None, *, create: bool) -> BaseStorage:

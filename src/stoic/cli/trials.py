@@ -6,9 +6,18 @@ from typing import Annotated
 
 import typer
 
-from stoic.cli.app import Fix, Flatten, Format, StorageClass, StorageUrl, StudyName, app
+from stoic.cli.app import (
+    Fix,
+    Flatten,
+    Format,
+    RecipeText,
+    StorageClass,
+    StorageUrl,
+    StudyName,
+    app,
+)
 from stoic.cli.printing import check_format
-from stoic.cli.studies import load, look_at, open_store, quiet
+from stoic.cli.studies import load, look_at, look_with, open_store, quiet, written
 from stoic.refusal import Refusal
 
 
@@ -66,13 +75,14 @@ def ask(
     startup: Annotated[
         int, typer.Option("--startup", help="Quasi-random trials before the model decides.")
     ] = 10,
+    recipe: RecipeText = None,
     fix: Fix = None,
     form: Format = "json",
     flatten: Flatten = False,
 ) -> None:
     """Create a trial and print its number and parameters; end it with `stoic tell`.
 
-    If the study was begun with tolerances, they count here too.
+    If the study was begun with tolerances or a recipe, they count here too.
     """
     quiet()
     from stoic.tuning.space import parse_json
@@ -85,7 +95,7 @@ def ask(
 
     study = load(storage, storage_class, study_name)
     with in_one_sentence("Could not create a trial"):
-        trial = ask_for(study, space, seed, startup, fix or [])
+        trial = ask_for(study, space, seed, startup, fix or [], written(recipe))
     print(render({"number": trial.number, "params": dict(trial.params)}, form, flatten))
 
 
@@ -102,7 +112,9 @@ def tell(
     state: Annotated[str | None, typer.Option("--state", help="complete, pruned or fail.")] = None,
     failed: Annotated[
         str | None,
-        typer.Option("--failed", metavar="KIND", help="End it as failed: transient, infeasible or bad."),
+        typer.Option(
+            "--failed", metavar="KIND", help="End it as failed: transient, infeasible or bad."
+        ),
     ] = None,
     executed: Annotated[
         list[str] | None,
@@ -169,6 +181,7 @@ def best_trial(
     study_name: StudyName = None,
     storage: StorageUrl = None,
     storage_class: StorageClass = None,
+    recipe: RecipeText = None,
     form: Format = "table",
     flatten: Flatten = False,
 ) -> None:
@@ -180,5 +193,5 @@ def best_trial(
 
     study = look_at(storage, storage_class, study_name)
     with in_one_sentence("Could not read the trials"):
-        records = best_records(study, form)
+        records = best_records(study, form, look_with(study, recipe))
     print(render(records, form, flatten))

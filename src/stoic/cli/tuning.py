@@ -14,6 +14,7 @@ from stoic.cli.app import (
     Power,
     Probe,
     Radius,
+    RecipeText,
     StorageClass,
     StorageUrl,
     StudyName,
@@ -21,7 +22,7 @@ from stoic.cli.app import (
     Tolerance,
     app,
 )
-from stoic.cli.studies import parse, quiet, settings
+from stoic.cli.studies import parse, quiet, settings, written
 
 
 @app.command()
@@ -83,6 +84,7 @@ def tune(
             show_default=False,
         ),
     ] = None,
+    recipe: RecipeText = None,
     failed: Annotated[
         list[str] | None,
         typer.Option(
@@ -144,32 +146,32 @@ def tune(
                 probe=probe,
             ),
             fixed=tuple(fix or ()),
+            recipe=written(recipe),
         ),
     )
     quiet()
     from rich.console import Console
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    from stoic.tuning.campaign import earlier_aim, earlier_command, open_request, run_request
+    from stoic.tuning.campaign import earlier_command, open_request, run_request
     from stoic.tuning.display import display
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.summary import Summary
 
     # Small matrices: a second thread only waits, above all when several workers share the machine.
     threadpool_limits(limits=1, user_api="blas")
-    study = open_request(request, storage_class, patience)
+    study, method = open_request(request, storage_class, patience)
     earlier = earlier_command(study, request)
     if earlier is not None:
         print(f"note: earlier trials of this study ran another command: {earlier}", file=sys.stderr)
-    earlier = earlier_aim(study, request)
-    if earlier is not None:
-        print(f"note: until now this study was after something else: {earlier}", file=sys.stderr)
+    for note in method.replaces(study):
+        print(f"note: {note}", file=sys.stderr)
     with display(Console(), request.trials) as observer:
-        signal = run_request(study, request, observer)
+        signal = run_request(study, request, method, observer)
     if signal is not None:
         print(f"stopped by signal {signal}; run the same command again to resume")
     with in_one_sentence("Could not read the study"):
-        summary = Summary.of(study)
+        summary = Summary.of(study, method.recipe)
     print(summary.text())
     if signal is not None:
         raise typer.Exit(128 + signal)

@@ -23,6 +23,7 @@ from stoic.integrations.points import Points
 from stoic.integrations.recipe import Recipe
 from stoic.integrations.spaces import Encoding
 from stoic.integrations.turns import announced
+from stoic.learner import Learner
 from stoic.pending import NothingLeft, Waiting
 from stoic.policies.ucb import PLACE
 from stoic.refusal import Refusal
@@ -72,21 +73,9 @@ class Campaign:
         self._begin()
 
     def _begin(self) -> None:
-        self.learner = self.recipe(self.encoding.box)
-        self.points = Points(self.encoding, self.learner.domain)
-        if self.aim is not None:
-            if isinstance(self.learner, Balanced):
-                raise Refusal(
-                    "Tolerances need one belief about the values, and this recipe balances several "
-                    "learners: take another recipe, or leave out the tolerances."
-                )
-            if isinstance(self.learner.domain, Finite):
-                raise Refusal(
-                    "Tolerances need values between settings, and this recipe has a grid of "
-                    f"{len(self.learner.domain)} points: take a recipe that leaves the box as it "
-                    "is, or leave out the tolerances."
-                )
-            self.learner = self.aim.learner(self.learner, self.encoding, self.sign, self.probe)
+        self.learner, self.points = made(
+            self.recipe, self.encoding, self.aim, self.sign, self.probe
+        )
         self.asking: dict[int, Choice] = {}  # by trial: whose question its result answers
         self.told: list[int] = []  # number of the trial behind each observation
         self.failed: list[int] = []  # and behind each failure
@@ -223,6 +212,34 @@ class Campaign:
         """The best value that is possible at ``x`` (d,), by the bound that is better."""
         _, upper = self.learner.band().bounds(x[None])
         return self.sign * float(upper[0])
+
+
+def made(
+    recipe: Recipe, encoding: Encoding, aim: Aim | None, sign: float = 1.0, probe: bool = False
+) -> tuple[Learner | Balanced, Points]:
+    """What a recipe makes of a search space, after an aim if there is one.
+
+    Raises
+    ------
+    Refusal
+        If the recipe cannot be used there, or not with tolerances, or the aim does not fit.
+    """
+    learner = recipe(encoding.box)
+    points = Points(encoding, learner.domain)
+    if aim is None:
+        return learner, points
+    if isinstance(learner, Balanced):
+        raise Refusal(
+            "Tolerances need one belief about the values, and this recipe balances several "
+            "learners: take another recipe, or leave out the tolerances."
+        )
+    if isinstance(learner.domain, Finite):
+        raise Refusal(
+            "Tolerances need values between settings, and this recipe has a grid of "
+            f"{len(learner.domain)} points: take a recipe that leaves the box as it is, or leave "
+            "out the tolerances."
+        )
+    return aim.learner(learner, encoding, sign, probe), points
 
 
 def _ended(trial: FrozenTrial | None) -> tuple[datetime.datetime, int]:

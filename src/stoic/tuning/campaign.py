@@ -12,8 +12,9 @@ from typing import Any, Protocol
 import optuna
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from stoic.integrations.aim import Aim, record_aim, stored_aim
-from stoic.integrations.optuna import Explanation, StoicSampler, explain
+from stoic.integrations.optuna import Explanation, explain
+from stoic.integrations.recipe import Recipe, Written
+from stoic.tuning.method import Method
 from stoic.tuning.program import RUN, Result
 from stoic.tuning.request import Request
 from stoic.tuning.space import Space, parse_fixed
@@ -23,6 +24,7 @@ from stoic.tuning.study import (
     begin,
     bury,
     claim,
+    find_study,
     finish,
     fixed_attrs,
     known_space,
@@ -112,11 +114,12 @@ def run(
     stop: Stop,
     worker: Worker,
     fixed: Mapping[str, Any] | None = None,
+    recipe: Recipe | None = None,
 ) -> None:
     """Work on a study until it has `trials` finished ones, together with whoever shares it.
 
-    Parameters in `fixed` have the values there. Trials that others run at the end are not waited
-    for.
+    Parameters in `fixed` have the values there. What is known is explained by `recipe`. Trials that
+    others run at the end are not waited for.
     """
     while not stop:
         numbers = patiently(lambda: bury(study), "Could not mark the trials of dead workers")
@@ -133,50 +136,54 @@ def run(
             observer.begun(trial)
             result = evaluate(trial)
         stored = finish(study, trial, result)
-        observer.ended(stored, result, lambda: _explained(study))
+        observer.ended(stored, result, lambda: _explained(study, recipe))
 
 
-def _explained(study: optuna.Study) -> Explanation | None:
+def _explained(study: optuna.Study, recipe: Recipe | None) -> Explanation | None:
     """What is known of a study, of which the trust is recorded where a dashboard shows it."""
-    known = patiently(lambda: explanation(study), "Could not read the study")
+    known = patiently(lambda: explanation(study, recipe), "Could not read the study")
     if known is not None:
         patiently(lambda: record_trust(study, known), "Could not record what is believed")
     return known
 
 
-def explanation(study: optuna.Study) -> Explanation | None:
-    """What is known of a study; None before there is a value."""
+def explanation(study: optuna.Study, recipe: Recipe | None = None) -> Explanation | None:
+    """What is known of a study, by default by its own recipe; None before there is a value."""
     if any(trial.state == TrialState.COMPLETE for trial in study.get_trials(deepcopy=False)):
-        return explain(study)
+        return explain(study, recipe=recipe)
     return None
 
 
 def open_request(
     request: Request, kind: str | None = None, patience: float = PATIENCE
-) -> optuna.Study:
-    """The study of a request, created or taken up; nothing is created if the request is refused."""
+) -> tuple[optuna.Study, Method]:
+    """The study of a request, created or taken up, and what it is searched with from now on.
+
+    Nothing is created if the request is refused.
+    """
     request.program.check()
+    storage = open_storage(request.storage, create=True, kind=kind, patience=patience)
+    earlier = find_study(storage, request.name)
+    method = Method.of(earlier, request.said, request.recipe)
+    method.check(request.space)
     study = open_study(
-        open_storage(request.storage, create=True, kind=kind, patience=patience),
+        storage,
         request.name,
         request.direction,
         request.space,
-        sampler_of(request.aim, request.seed, request.startup),
+        method.sampler(earlier, request.space, request.seed, request.startup),
         request.program.template.arguments,
     )
-    if request.aim is None and (aim := stored_aim(study)) is not None:
-        study.sampler = sampler_of(aim, request.seed, request.startup)
-    return study
-
-
-def sampler_of(aim: Aim | None, seed: int | None, startup: int) -> StoicSampler:
-    """A sampler with this aim."""
-    said = {} if aim is None else aim.record()
-    return StoicSampler(seed=seed, n_startup_trials=startup, **said)
+    return study, method
 
 
 def ask_for(
-    study: optuna.Study, space: Space | None, seed: int | None, startup: int, fix: Sequence[str]
+    study: optuna.Study,
+    space: Space | None,
+    seed: int | None,
+    startup: int,
+    fix: Sequence[str],
+    recipe: Written | None = None,
 ) -> Trial:
     """A new trial of a study, after what the study is after.
 
@@ -185,32 +192,22 @@ def ask_for(
         space: its search space, None for the one that the study was begun with.
         seed, startup: of the sampler.
         fix: NAME=VALUE of the parameters that are given.
+        recipe: in place of the one that is recorded with the study.
 
     Raises:
-        Refusal: a given parameter that there is not, or that cannot have the value.
+        Refusal: a given parameter that there is not, or that cannot have the value; a recipe that
+            cannot be used.
     """
     space = space or known_space(study) or {}
     fixed = parse_fixed(fix, space)
-    study.sampler = sampler_of(stored_aim(study), seed, startup)
+    method = Method.of(study, recipe=recipe)
+    method.check(space)
+    study.sampler = method.sampler(study, space, seed, startup)
+    method.record(study)
     trial = begin(study, fixed_attrs(fixed)) if fixed else study.ask()
     for name, distribution in space.items():
         trial._suggest(name, distribution)
     return trial
-
-
-def earlier_aim(study: optuna.Study, request: Request) -> str | None:
-    """What the study was after until now, if the request says something else."""
-    earlier = stored_aim(study)
-    if request.aim is None or earlier in (None, request.aim):
-        return None
-    assert earlier is not None
-    return ", ".join(f"{name} {_brief(value)}" for name, value in earlier.record().items())
-
-
-def _brief(value: object) -> str:
-    if not isinstance(value, dict):
-        return str(value)
-    return " ".join(f"{name}={size:g}" for name, size in value.items())
 
 
 def earlier_command(study: optuna.Study, request: Request) -> str | None:
@@ -221,16 +218,16 @@ def earlier_command(study: optuna.Study, request: Request) -> str | None:
     return shlex.join(map(str, earlier))
 
 
-def run_request(study: optuna.Study, request: Request, observer: Observer) -> int | None:
+def run_request(
+    study: optuna.Study, request: Request, method: Method, observer: Observer
+) -> int | None:
     """Carry out a request by running its program.
 
     Returns:
         the number of the signal that stopped it, None if it came to its end.
     """
     worker = Worker.current()
-    aim = request.aim
-    if aim is not None:
-        patiently(lambda: record_aim(study, aim), "Could not record the tolerances")
+    method.record(study)
     with Stop() as stop:
 
         def evaluate(trial: Trial) -> Result:
@@ -248,5 +245,15 @@ def run_request(study: optuna.Study, request: Request, observer: Observer) -> in
                 ),
             )
 
-        run(study, request.space, request.trials, evaluate, observer, stop, worker, request.fixed)
+        run(
+            study,
+            request.space,
+            request.trials,
+            evaluate,
+            observer,
+            stop,
+            worker,
+            request.fixed,
+            method.recipe,
+        )
         return stop.signal

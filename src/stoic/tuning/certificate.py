@@ -13,6 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.integrations.aim import Aim, said_over, stored_aim
 from stoic.integrations.optuna import Certified, Explanation, explain
+from stoic.integrations.recipe import Recipe
 from stoic.refusal import Refusal
 from stoic.tuning.records import Record, render
 from stoic.tuning.summary import certificate_lines, certificate_record, number, setting
@@ -35,12 +36,15 @@ class Certificates:
     explanation: Explanation
 
     @classmethod
-    def of(cls, study: optuna.Study, said: Mapping[str, Any]) -> Certificates:
+    def of(
+        cls, study: optuna.Study, said: Mapping[str, Any], recipe: Recipe | None = None
+    ) -> Certificates:
         """Certify a study; costs one fit of the model.
 
         Args:
             study: whose settings are meant.
             said: arguments of `stoic.integrations.aim.Aim`, which go before those of the study.
+            recipe: whose model is asked, by default that of the study.
 
         Raises:
             Refusal: there is no tolerance, or none that fits the study, or no trial has a value.
@@ -57,7 +61,7 @@ class Certificates:
         ]
         if not any(complete):
             raise Refusal(f"No trial of the study {study.study_name!r} has a value yet.")
-        known = explain(study, aim=aim)
+        known = explain(study, recipe=recipe, aim=aim)
         if known.certified is None:
             raise Refusal(
                 f"The trials of the study {study.study_name!r} share no parameter, so nothing is "

@@ -13,18 +13,19 @@ from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from stoic.data import FailureKind
-from stoic.integrations.aim import Aim, record_aim, stored_aim
+from stoic.integrations.aim import Aim
 from stoic.integrations.executed import noise_of
 from stoic.integrations.optuna import Explanation
-from stoic.integrations.spaces import Encoding
+from stoic.integrations.recipe import Recipe, Written
 from stoic.refusal import Refusal
-from stoic.tuning.campaign import Explain, Silent, Stop, explanation, run, sampler_of
+from stoic.tuning.campaign import Explain, Silent, Stop, explanation, run
 from stoic.tuning.failure import Failed
+from stoic.tuning.method import Method
 from stoic.tuning.program import Result
-from stoic.tuning.request import check_direction
+from stoic.tuning.request import check_aim, check_direction
 from stoic.tuning.space import parse_space
 from stoic.tuning.storage import open_storage
-from stoic.tuning.study import failure_kinds, failures, finish, open_study
+from stoic.tuning.study import failure_kinds, failures, find_study, finish, open_study
 from stoic.tuning.worker import Worker
 
 
@@ -92,6 +93,7 @@ def tune(
     study_name: str | None = None,
     seed: int | None = None,
     n_startup_trials: int = 10,
+    recipe: Recipe | str | None = None,
     policy: Literal["satisficing", "stable"] | None = None,
     threshold: float | Literal["adaptive"] | None = None,
     margin: float | None = None,
@@ -117,8 +119,12 @@ def tune(
         study_name: with a storage, the study to create or to take up again.
         seed: makes the choice of parameters repeatable.
         n_startup_trials: trials from a quasi-random sequence before the model decides.
+        recipe: another method than A2-RCGP-UCB: a function from a domain to a learner, or a text
+            such as "rgp_ucb(budget=5)", see `stoic.integrations.recipe.Written`. A text is recorded
+            with the study; without a recipe the recorded one is used.
         policy, threshold, margin, tolerance, radius, p, probe: for values that stay good when
-            parameters are moved, see `stoic.integrations.aim.Aim`; recorded with the study.
+            parameters are moved, see `stoic.integrations.aim.Aim`; recorded with the study. What is
+            not said is what was recorded earlier, as far as it still fits.
         catch: exceptions of the objective that fail a trial instead of ending the campaign.
         callback: called with the study and each trial that has ended.
 
@@ -129,29 +135,31 @@ def tune(
     if n_trials < 1:
         raise Refusal(f"n_trials must be at least 1, got {n_trials}.")
     parsed, checked = parse_space(space), check_direction(direction)
-    aim = Aim.of(
-        policy=policy,
-        threshold=threshold,
-        margin=margin,
-        tolerance=tolerance,
-        radius=radius,
-        p=p,
-        probe=probe,
-    )
-    if aim is not None:
-        aim.distance(Encoding({name: d for name, d in parsed.items() if not d.single()}))
-    sampler = sampler_of(aim, seed, n_startup_trials)
+    said = {
+        "policy": policy,
+        "threshold": threshold,
+        "margin": margin,
+        "tolerance": tolerance,
+        "radius": radius,
+        "p": p,
+        "probe": probe,
+    }
+    aim = {name: value for name, value in said.items() if value is not None}
+    written = Written.parse(recipe) if isinstance(recipe, str) else recipe
+    if tolerance:  # else it may be that of a stored study
+        check_aim(Aim.of(**aim), parsed)
     if storage is None:
         opened: BaseStorage = optuna.storages.InMemoryStorage()
     elif isinstance(storage, str):
         opened = open_storage(storage, create=True)
     else:
         opened = optuna.storages.get_storage(storage)
+    earlier = None if study_name is None else find_study(opened, study_name)
+    method = Method.of(earlier, aim, written)
+    method.check(parsed)
+    sampler = method.sampler(earlier, parsed, seed, n_startup_trials)
     study = open_study(opened, study_name, checked, parsed, sampler)
-    if aim is not None:
-        record_aim(study, aim)
-    elif (earlier := stored_aim(study)) is not None:
-        study.sampler = sampler_of(earlier, seed, n_startup_trials)
+    method.record(study)
 
     def evaluate(trial: Trial) -> Result:
         try:
@@ -176,8 +184,9 @@ def tune(
         return Result(value, None, "", 0.0, None, run_as, noise)
 
     observer = Silent() if callback is None else _Calling(study, callback)
-    run(study, parsed, n_trials, evaluate, observer, Stop(), Worker.current())
-    return _result(study)
+    me, own = Worker.current(), method.recipe
+    run(study, parsed, n_trials, evaluate, observer, Stop(), me, recipe=own)
+    return _result(study, own)
 
 
 class _Calling(Silent):
@@ -202,9 +211,9 @@ def _plain(executed: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _result(study: optuna.Study) -> TuningResult:
+def _result(study: optuna.Study, recipe: Recipe) -> TuningResult:
     finished = [trial for trial in study.get_trials() if trial.state.is_finished()]
-    known = explanation(study)
+    known = explanation(study, recipe)
     failed = failures(finished)
     if known is None or known.recommended is None:
         reason = next(iter(failed), "no value was finite")

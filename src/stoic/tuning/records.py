@@ -10,6 +10,7 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial
 
+from stoic.integrations.recipe import Recipe
 from stoic.refusal import Refusal
 from stoic.tuning.campaign import explanation
 
@@ -32,7 +33,9 @@ def trial_record(trial: FrozenTrial) -> Record:
     }
 
 
-def best_records(study: optuna.Study, form: str) -> Record | list[Record]:
+def best_records(
+    study: optuna.Study, form: str, recipe: Recipe | None = None
+) -> Record | list[Record]:
     """The observed best trial, as `optuna best-trial` shows it, and the recommended one.
 
     For JSON and YAML the recommended one is a key of the observed one; else it is a second row.
@@ -40,7 +43,7 @@ def best_records(study: optuna.Study, form: str) -> Record | list[Record]:
     Raises:
         Refusal: no trial has a finite value.
     """
-    known = explanation(study)
+    known = explanation(study, recipe)
     if known is None or known.observed_best is None or known.recommended is None:
         raise Refusal(f"No trial of the study {study.study_name!r} has a finite value yet.")
     observed, recommended = trial_record(known.observed_best), trial_record(known.recommended)

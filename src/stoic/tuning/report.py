@@ -19,8 +19,9 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.trial import FrozenTrial
 
 from stoic.integrations.optuna import Explanation, Row
+from stoic.integrations.recipe import Recipe
 from stoic.refusal import Refusal
-from stoic.tuning.summary import DISTRUSTED, Summary, setting
+from stoic.tuning.summary import DISTRUSTED, Summary, left_out_lines, setting
 from stoic.tuning.timeline import BELIEVED, DOUBTED, EXPECTED, limits
 
 _TRUST = (DOUBTED, "#c9c9c9", BELIEVED)  # at 0, 1/2 and 1; every colour vision tells them apart
@@ -51,9 +52,9 @@ class Report:
     space: Mapping[str, BaseDistribution]
 
     @classmethod
-    def of(cls, study: optuna.Study) -> Report:
-        """Judge a study; costs one fit of the model."""
-        summary = Summary.of(study)
+    def of(cls, study: optuna.Study, recipe: Recipe | None = None) -> Report:
+        """Judge a study, by default by its own recipe; costs one fit of the model."""
+        summary = Summary.of(study, recipe)
         # Afterwards: a trial that ends meanwhile must not be in the summary alone.
         trials = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
         known = summary.explanation
@@ -141,7 +142,10 @@ class Report:
             for row in self.summary.distrusted
         ]  # fmt: skip
         heads = ("trial", "told", "expected", "standard deviations off", "trust", "parameters")
-        return _table(heads, rows) or "<p>Every value is believed.</p>"
+        told = _table(heads, rows) or "<p>Every value is believed.</p>"
+        known = self.summary.explanation
+        lines = [] if known is None else left_out_lines(known)
+        return told + "".join(f"<p>{html.escape(line.strip())}</p>" for line in lines)
 
     def _failed(self) -> str:
         rows = [

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from stoic.data import FailureKind
 from stoic.integrations.aim import Aim, said_over
+from stoic.integrations.recipe import Written
 from stoic.integrations.spaces import Encoding
 from stoic.refusal import Refusal
 from stoic.tuning.failure import parse_rules
@@ -28,7 +29,7 @@ _DIRECTIONS: dict[str, Direction] = {"minimize": "minimize", "maximize": "maximi
 _SECTIONS = ("study", "parameters", "program", "failures", "tolerance")
 _OPTIONAL = ("study", "failures", "tolerance")
 _AIM = ("policy", "threshold", "margin", "radius", "p", "probe")  # and the section tolerance
-_STUDY = ("name", "direction", "storage", "trials", "seed", "startup", *_AIM)
+_STUDY = ("name", "direction", "storage", "trials", "seed", "startup", "recipe", *_AIM)
 _PROGRAM = ("command", "value", "timeout", "directory")
 
 
@@ -48,6 +49,7 @@ class Settings:
         failures: how the program may end -> what kind of failure that is.
         aim: what is wanted where inputs move: arguments of `stoic.integrations.aim.Aim`.
         fixed: NAME=VALUE of parameters that have one value in this run.
+        recipe: the method.
     """
 
     name: str | None = None
@@ -61,6 +63,7 @@ class Settings:
     failures: Mapping[str, FailureKind] | None = None
     aim: Mapping[str, Any] | None = None
     fixed: Sequence[str] = ()
+    recipe: Written | None = None
 
     def over(self, other: Settings) -> Settings:
         """These, and where these say nothing the other's."""
@@ -78,7 +81,8 @@ class Request:
         name, direction, storage, trials, seed, startup: see `Settings`.
         space: name of a parameter -> its distribution.
         program: what is run for a trial.
-        aim: what is wanted where inputs move; None if the request says nothing about it.
+        said: what is wanted where inputs move: arguments of `stoic.integrations.aim.Aim`.
+        recipe: the method; None if the request says nothing about it.
         fixed: name of a parameter -> its value in this run.
     """
 
@@ -90,7 +94,8 @@ class Request:
     startup: int
     space: Space
     program: Program
-    aim: Aim | None
+    said: Mapping[str, Any]
+    recipe: Written | None
     fixed: Mapping[str, Any]
 
 
@@ -140,6 +145,7 @@ def _from_tables(content: Mapping[str, Any], path: Path, settings: Settings) -> 
         isinstance(command, list) and all(isinstance(argument, str) for argument in command)
     ):
         raise Refusal("command in [program] must be a text or a list of texts.")
+    recipe = _text(study, "recipe")
     file = Settings(
         name=_text(study, "name"),
         direction=_text(study, "direction"),
@@ -151,6 +157,7 @@ def _from_tables(content: Mapping[str, Any], path: Path, settings: Settings) -> 
         value=_text(program, "value"),
         failures=parse_rules(content.get("failures", {})),
         aim=_aim(study, content.get("tolerance", {})),
+        recipe=None if recipe is None else Written.parse(recipe, path.parent),
     )
     directory = path.parent / (_text(program, "directory") or ".")
     name = path.stem if path.stem != "study" else path.absolute().parent.name or "study"
@@ -179,11 +186,11 @@ def _request(
     if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
         raise Refusal(f"timeout must be a number of seconds above 0, got {timeout:g}.")
     template.check(space)
-    aim = Aim.of(**(settings.aim or {}))
-    if aim is not None:
-        aim.distance(Encoding({name: d for name, d in space.items() if not d.single()}))
     reading = Reading.parse(settings.value or "last-line")
     program = Program(template, reading, directory, timeout, settings.failures or {})
+    said = settings.aim or {}
+    if said.get("tolerance"):  # else it may be that of a stored study
+        check_aim(Aim.of(**said), space)
     return Request(
         name=settings.name or name,
         direction=direction,
@@ -193,9 +200,16 @@ def _request(
         startup=startup,
         space=space,
         program=program,
-        aim=aim,
+        said=said,
+        recipe=settings.recipe,
         fixed=parse_fixed(settings.fixed, space),
     )
+
+
+def check_aim(aim: Aim | None, space: Space) -> None:
+    """Refuse an aim that does not fit the parameters."""
+    if aim is not None:
+        aim.distance(Encoding({name: d for name, d in space.items() if not d.single()}))
 
 
 def aim_arguments(

@@ -80,6 +80,18 @@ def open_study(
     return study
 
 
+def find_study(storage: BaseStorage, name: str) -> optuna.Study | None:
+    """The study of that name, None if there is none."""
+
+    def load() -> optuna.Study | None:
+        try:
+            return optuna.load_study(storage=storage, study_name=name)
+        except KeyError:
+            return None
+
+    return patiently(load, f"Could not look for the study {name!r}")
+
+
 def load_study(
     storage: BaseStorage, name: str | None, sampler: BaseSampler | None = None
 ) -> optuna.Study:

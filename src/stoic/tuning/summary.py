@@ -13,6 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import FailureKind
 from stoic.integrations.optuna import Certified, Explanation, Row
+from stoic.integrations.recipe import Recipe
 from stoic.tuning.campaign import explanation
 from stoic.tuning.study import COMMAND, ERRORS, FAILURE, failure_kinds, failures, holder
 from stoic.tuning.template import Template, fixed_values
@@ -46,11 +47,11 @@ class Summary:
     command: str | None
 
     @classmethod
-    def of(cls, study: optuna.Study) -> Summary:
-        """Summarise a study; costs one fit of the model."""
+    def of(cls, study: optuna.Study, recipe: Recipe | None = None) -> Summary:
+        """Summarise a study, by default by its own recipe; costs one fit of the model."""
         trials = study.get_trials(deepcopy=False)
         states = [trial.state.name.lower() for trial in trials]
-        known = explanation(study)
+        known = explanation(study, recipe)
         return cls(
             name=study.study_name,
             direction=study.direction.name.lower(),
@@ -95,6 +96,7 @@ class Summary:
             lines.append(f"distrusted     {len(self.distrusted) or 'none'}")
             lines += _first([f"  trial {row.number}: {why(row)}" for row in self.distrusted])
             lines += _executed_lines(known.rows)
+            lines += left_out_lines(known)
         failed = sum(len(numbers) for numbers in self.failures.values())
         lines.append(f"failed         {failed or 'none'}")
         lines += _first([line for reason in self.failures for line in self._failed_for(reason)])
@@ -144,6 +146,7 @@ class Summary:
             if known is None
             else {"params": known.model_optimum, "mean": number(known.model_optimum_mean)},
             "distrusted": [row.number for row in self.distrusted],
+            "left_out": {} if known is None else left_out_record(known),
             "trials": [
                 {
                     "number": row.number,
@@ -205,6 +208,21 @@ def _executed_lines(rows: Sequence[Row]) -> list[str]:
     return lines + _first(
         [f"  trial {row.number}: {reason}" for row in said for reason in row.refused]
     )
+
+
+def left_out_lines(known: Explanation) -> list[str]:
+    """Which trials the model was not told of, if there are any."""
+    if not known.left_out:
+        return []
+    return [
+        f"not in model   {len(known.left_out)}, run at no point of the recipe's grid",
+        *_first([f"  trial {number}: {where}" for number, where in known.left_out.items()]),
+    ]
+
+
+def left_out_record(known: Explanation) -> dict[str, str]:
+    """The same for programs: number of a trial -> where it was run."""
+    return {str(number): where for number, where in known.left_out.items()}
 
 
 def why(row: Row) -> str:

@@ -10,11 +10,12 @@ import optuna
 
 from stoic.data import FailureKind
 from stoic.integrations.optuna import Explanation, Row
+from stoic.integrations.recipe import Recipe
 from stoic.refusal import Refusal
 from stoic.tuning.campaign import explanation
 from stoic.tuning.records import Record
 from stoic.tuning.study import failed_numbers, failure_kinds
-from stoic.tuning.summary import DISTRUSTED, number
+from stoic.tuning.summary import DISTRUSTED, left_out_record, number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,13 +37,13 @@ class Trust:
     failed: dict[int, FailureKind | None]
 
     @classmethod
-    def of(cls, study: optuna.Study) -> Trust:
-        """Judge a study; costs one fit of the model.
+    def of(cls, study: optuna.Study, recipe: Recipe | None = None) -> Trust:
+        """Judge a study, by default by its own recipe; costs one fit of the model.
 
         Raises:
             Refusal: no trial has a value.
         """
-        known = explanation(study)
+        known = explanation(study, recipe)
         if known is None:
             raise Refusal(f"No trial of the study {study.study_name!r} has a value yet.")
         trials = study.get_trials(deepcopy=False)
@@ -95,6 +96,7 @@ class Trust:
             "direction": self.direction,
             "distrusted": [row.number for row in self.rows if row.trust < DISTRUSTED],
             "trials": self.records(),
+            "left_out": left_out_record(self.explanation),
             "failed": {str(failed): kind for failed, kind in self.failed.items()},
         }
 

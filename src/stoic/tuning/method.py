@@ -1,0 +1,125 @@
+"""What a study is searched with: what is said now, and what was said earlier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import optuna
+from optuna.search_space import intersection_search_space
+
+from stoic.integrations.aim import Aim, record_aim, said_over, stored_aim
+from stoic.integrations.campaign import made
+from stoic.integrations.optuna import StoicSampler
+from stoic.integrations.recipe import Recipe, Written, record_recipe, robust, stored_recipe
+from stoic.integrations.spaces import Encoding
+from stoic.refusal import Refusal
+from stoic.tuning.space import Space
+from stoic.tuning.storage import patiently
+
+
+@dataclass(frozen=True)
+class Method:
+    """An aim and a recipe.
+
+    Fields:
+        aim: what is wanted where inputs move; None if nothing is said of that.
+        recipe: from a domain to a learner.
+        written: its text; None if it is a function, or nobody said anything.
+    """
+
+    aim: Aim | None = None
+    recipe: Recipe = robust
+    written: Written | None = None
+
+    @classmethod
+    def of(
+        cls,
+        study: optuna.Study | None,
+        aim: Mapping[str, Any] | None = None,
+        recipe: Written | Recipe | None = None,
+    ) -> Method:
+        """What is said now over what is recorded with a study.
+
+        Args:
+            study: that is taken up; None for a new one.
+            aim: arguments of `stoic.integrations.aim.Aim`, as far as they are said.
+            recipe: its text or itself; None if nothing is said.
+
+        Raises:
+            Refusal: the aim makes no sense together, the recipe cannot be loaded, or the one that
+                is recorded is in a file, which has to be said.
+        """
+        earlier = None if study is None else stored_aim(study)
+        said = said_over(aim or {}, {} if earlier is None else earlier.record())
+        together = Aim.of(**said)
+        if recipe is None and study is not None:
+            recipe = _recorded(study)
+        if isinstance(recipe, Written):
+            return cls(together, recipe.load(), recipe)
+        return cls(together, recipe or robust)
+
+    def check(self, space: Space) -> None:
+        """Refuse what cannot be used for these parameters."""
+        free = {
+            name: distribution for name, distribution in space.items() if not distribution.single()
+        }
+        if free:
+            made(self.recipe, Encoding(free), self.aim)
+
+    def sampler(
+        self, study: optuna.Study | None, space: Space, seed: int | None, startup: int
+    ) -> StoicSampler:
+        """A sampler of this kind for a study; None for a new one."""
+        met = {} if study is None else intersection_search_space(study.get_trials(deepcopy=False))
+        return StoicSampler(
+            seed=seed,
+            n_startup_trials=startup,
+            recipe=self.recipe,
+            # Trials that came from elsewhere may share fewer parameters.
+            search_space=space if met in ({}, space) else None,
+            **({} if self.aim is None else self.aim.record()),
+        )
+
+    def record(self, study: optuna.Study) -> None:
+        """Record it with a study, for other workers and for who looks at it."""
+        if (aim := self.aim) is not None:
+            patiently(lambda: record_aim(study, aim), "Could not record the tolerances")
+        if (written := self.written) is not None:
+            patiently(lambda: record_recipe(study, written), "Could not record the recipe")
+
+    def replaces(self, study: optuna.Study) -> list[str]:
+        """What of a study's record is something else, a sentence for each."""
+        notes = []
+        earlier, text = stored_aim(study), stored_recipe(study)
+        if self.aim is not None and earlier not in (None, self.aim):
+            assert earlier is not None
+            was = ", ".join(f"{name} {_brief(value)}" for name, value in earlier.record().items())
+            notes.append(f"until now this study was after something else: {was}")
+        if self.written is not None and text is not None and text != self.written.text:
+            notes.append(f"until now this study used another recipe: {text}")
+        return notes
+
+
+def _recorded(study: optuna.Study) -> Written | None:
+    text = stored_recipe(study)
+    if text is None:
+        return None
+    begun = f"The study {study.study_name!r} was begun with the recipe {text}"
+    try:
+        written = Written.parse(text)
+    except Refusal as refusal:
+        raise Refusal(f"{begun}, which cannot be used here: give a --recipe. {refusal}") from None
+    if written.in_file:
+        raise Refusal(
+            f"{begun}, and a file is not run only because a storage names it: "
+            f"give --recipe {text}, or another one."
+        )
+    return written
+
+
+def _brief(value: object) -> str:
+    if not isinstance(value, dict):
+        return str(value)
+    return " ".join(f"{name}={size:g}" for name, size in value.items())

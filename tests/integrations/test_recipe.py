@@ -1,0 +1,207 @@
+"""Recipes as texts: names, names with arguments, functions in a file."""
+
+from __future__ import annotations
+
+import logging
+
+import optuna
+import pytest
+from optuna.distributions import FloatDistribution
+
+from stoic import recipes
+from stoic.domains import Box
+from stoic.integrations.optuna import RECIPE, StoicSampler, explain, robust
+from stoic.integrations.recipe import Written, record_recipe, stored_recipe
+from stoic.learner import Learner
+from stoic.refusal import Refusal
+
+X = {"x": FloatDistribution(-1.0, 1.0)}
+BOX = Box([0.0], [1.0])
+
+FILE = """
+from dataclasses import dataclass
+
+from stoic import Prior, recipes
+from stoic.kernels import RBF
+
+
+@dataclass
+class Settings:
+    budget: "float" = 0.5
+
+
+def phased(box):
+    return recipes.rgp_pe(box.grid(9), Prior(RBF(0.4), 0.05), budget=Settings().budget)
+
+
+def nothing(box):
+    pass
+
+
+def wrong(box):
+    raise KeyError("prior")
+
+
+number = 3
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "methods.py"
+    path.write_text(FILE)
+    return path
+
+
+def without_needs(recipe):
+    try:
+        Written.parse(recipe.__name__)
+    except Refusal:
+        return False
+    return True
+
+
+def test_every_recipe_is_a_name_or_says_what_it_needs():
+    plain = {recipe for recipe in recipes.RECIPES if without_needs(recipe)}
+    assert plain >= {*recipes.SEQUENTIAL, recipes.any_threat}
+    assert not plain & {*recipes.PHASED, recipes.contextual_ec_gp_ucb, recipes.stable_opt}
+    for recipe in plain:
+        learner = Written.parse(recipe.__name__).load()(BOX)
+        assert learner.domain is BOX
+        assert type(learner) is type(recipe(BOX))
+    assert Written.parse("robust").load()(BOX).policy == robust(BOX).policy
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("gp_ucb", "gp_ucb"),
+        (" gp_ucb( ) ", "gp_ucb"),
+        ("rgp_ucb(budget=5)", "rgp_ucb(budget=5)"),
+        ("rgp_ucb( budget = 5.5,delta=1e-3 )", "rgp_ucb(budget=5.5, delta=0.001)"),
+        ("fc_rcgp_ucb(half_width='quantile', retries=None)",
+         "fc_rcgp_ucb(half_width='quantile', retries=None)"),
+        ("a2_rcgp_ucb(prequential=True, seed=3)", "a2_rcgp_ucb(prequential=True, seed=3)"),
+        ('ata_gp_ucb(features="qff")', "ata_gp_ucb(features='qff')"),
+        ("stable_opt(radius=0.1)", "stable_opt(radius=0.1)"),
+        ("some where/methods.py:phased", "some where/methods.py:phased"),
+    ],
+)  # fmt: skip
+def test_what_can_be_said(text, canonical):
+    written = Written.parse(text)
+    assert written.text == canonical
+    assert Written.parse(canonical) == written
+
+
+def test_arguments_arrive():
+    learner = Written.parse("rgp_ucb(budget=5, initial=3)").load()(BOX)
+    assert learner.confidence.budget == 5
+    assert learner.policy.n == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("rgp_ubc", "no recipe 'rgp_ubc': did you mean 'rgp_ucb'"),
+        ("zzz", "there are robust, gp_ucb, "),
+        ("rgp_ucb(bugdet=5)", "rgp_ucb has no argument 'bugdet': did you mean 'budget'"),
+        ("rgp_ucb(5)", "need their names"),
+        ("rgp_ucb(**{'budget': 5})", "need their names"),
+        ("rgp_ucb(budget='five')", "budget of rgp_ucb must be a number, got 'five'"),
+        ("rgp_ucb(budget=True)", "must be a number, got True"),
+        ("rgp_ucb(constants='tight')", "must be 'practice' or 'theory', got 'tight'"),
+        ("rgp_ucb(initial=1.5)", "must be a whole number, got 1.5"),
+        ("a2_rcgp_ucb(prequential=1)", "must be True or False, got 1"),
+        ("rgp_ucb(budget=open('x'))", "Cannot read the recipe"),
+        ("rgp_ucb(budget=", "Cannot read the recipe"),
+        ("recipes.gp_ucb", "Cannot read the recipe"),
+        ("", "Cannot read the recipe"),
+        ("gp_ucb(scale='mean')", "cannot say the argument scale of gp_ucb.*FILE.py:FUNCTION"),
+        ("gp_ucb(prior=3)", "cannot say the argument prior"),
+        ("rgp_pe(budget=5)", "rgp_pe needs a prior and a grid, which a text cannot say.*FILE.py"),
+        ("contextual_ec_gp_ucb", "needs a prior, which a text cannot say"),
+        ("stable_opt", "stable_opt needs its argument radius, a number"),
+        ("methods.py", "Which function is missing"),
+        ("methods.py:", "Which function is missing"),
+        ("methods.py:a.b", "Which function is missing"),
+    ],
+)
+def test_what_cannot_be_said_is_refused(text, match):
+    with pytest.raises(Refusal, match=match):
+        Written.parse(text)
+
+
+def test_a_number_out_of_range_is_found_when_the_learner_is_made():
+    recipe = Written.parse("rgp_ucb(budget=-5)").load()
+    with pytest.raises(Refusal, match=r"The recipe rgp_ucb\(budget=-5\) cannot be used: A total"):
+        recipe(BOX)
+
+
+def test_a_function_in_a_file(file):
+    learner = Written.parse("methods.py:phased", file.parent).load()(BOX)
+    assert isinstance(learner, Learner)
+    assert len(learner.domain) == 9
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("method.py:phased", "There is no file .*method.py' with the recipe phased"),
+        ("methods.py:phase", "no function 'phase' in .*methods.py: did you mean 'phased'"),
+        ("methods.py:number", "no function 'number'"),
+        ("methods.py:nothing", "methods.py:nothing returned None: a function from a domain to a"),
+        ("methods.py:wrong", "methods.py:wrong cannot be used: KeyError: 'prior'"),
+        ("broken.py:phased", "broken.py raised SyntaxError"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused(file, text, match):
+    (file.parent / "broken.py").write_text("def phased(:")
+    with pytest.raises(Refusal, match=match):
+        Written.parse(text, file.parent).load()(BOX)
+
+
+def tuned(**more):
+    study = optuna.create_study(sampler=StoicSampler(seed=0, search_space=X, **more))
+    for _ in range(6):
+        trial = study.ask(X)
+        study.tell(trial, trial.params["x"] ** 2)
+    return study
+
+
+def test_a_text_is_recorded_and_explained():
+    study = tuned(recipe="gp_ucb(initial=2)", n_startup_trials=2)
+    assert study.user_attrs[RECIPE] == "gp_ucb(initial=2)"
+    assert stored_recipe(study) == "gp_ucb(initial=2)"
+    mine, by_name = explain(study), explain(study, recipe=recipes.gp_ucb)
+    assert mine.rows == by_name.rows
+    assert mine.rows != explain(study, recipe=robust).rows
+    record_recipe(study, Written.parse("robust"))
+    assert explain(study).rows == explain(study, recipe=robust).rows
+
+
+def test_a_function_is_not_recorded():
+    assert stored_recipe(tuned(recipe=recipes.gp_ucb)) is None
+
+
+def test_a_file_named_by_a_storage_is_not_run(file, monkeypatch, caplog):
+    monkeypatch.chdir(file.parent)
+    study = tuned(recipe="methods.py:phased")
+    assert stored_recipe(study) == "methods.py:phased"
+    file.write_text("raise SystemExit('this was run')")
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "stoic"):
+        assert explain(study).rows == explain(study, recipe=robust).rows
+    assert caplog.messages == [
+        "What follows is what robust believes. The study's recipe is methods.py:phased, and a file "
+        "is not run only because a storage names it: give it as --recipe, or recipe=."
+    ]
+
+
+@pytest.mark.parametrize("recorded", ["a_later_one(x=1)", "gp_ucb(prior=3)", 7, None, ["gp_ucb"]])
+def test_a_record_that_makes_no_sense_here_is_not_used(recorded, caplog):
+    study = tuned()
+    study.set_user_attr(RECIPE, recorded)
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "stoic"):
+        assert explain(study).rows == explain(study, recipe=robust).rows
+    assert len(caplog.messages) == isinstance(recorded, str)
