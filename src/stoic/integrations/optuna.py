@@ -40,6 +40,7 @@ __all__ = [
     "Recipe",
     "Row",
     "StoicSampler",
+    "Written",
     "explain",
     "failure_kind",
     "robust",
