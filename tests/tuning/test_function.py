@@ -166,6 +166,33 @@ def test_a_callback_sees_every_trial_and_the_space_is_not_changed():
     assert space == {"x": FloatDistribution(0, 1)}
 
 
+def test_a_callback_may_end_the_campaign_as_in_optuna():
+    def enough(study, trial):
+        if trial.number == 3:
+            study.stop()
+
+    result = tune(valley, SPACE, n_trials=9, callback=enough)
+    assert len(result.x_iters) == 4
+    with pytest.raises(RuntimeError, match="supposed to be invoked inside"):
+        result.study.stop()
+
+
+def test_what_was_executed_never_costs_a_result(tmp_path):
+    said = [np.array([0.25]), np.float32(0.25), np.array([0.1, 0.2]), object(), 0.25, {"a": 1}]
+    storage = f"sqlite:///{tmp_path}/x.db"
+    told = iter(said)
+    result = tune(
+        lambda p: Measured(p["x"], executed={"x": next(told)}),
+        {"x": "float(0, 1)"},
+        n_trials=len(said),
+        storage=storage,
+    )
+    assert np.isfinite(result.func_vals).all()
+    rows = result.explanation.rows
+    assert [row.executed["x"] for row in rows if not row.refused] == [0.25, 0.25, 0.25]
+    assert all("a finite number is needed" in row.refused[0] for row in rows if row.refused)
+
+
 def test_an_objective_may_say_what_it_measured():
     def measured(params):
         run = np.float32(min(params["x"] + 0.5, 2.0))  # half a unit off

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -126,7 +128,8 @@ def tune(
             parameters are moved, see `stoic.integrations.aim.Aim`; recorded with the study. What is
             not said is what was recorded earlier, as far as it still fits.
         catch: exceptions of the objective that fail a trial instead of ending the campaign.
-        callback: called with the study and each trial that has ended.
+        callback: called with the study and each trial that has ended; `study.stop()` ends the
+            campaign.
 
     Raises:
         Refusal: a request that makes no sense, or a storage that cannot be opened.
@@ -185,7 +188,8 @@ def tune(
 
     observer = Silent() if callback is None else _Calling(study, callback)
     me, own = Worker.current(), method.recipe
-    run(study, parsed, n_trials, evaluate, observer, Stop(), me, recipe=own)
+    with contextlib.suppress(_Stopped):
+        run(study, parsed, n_trials, evaluate, observer, Stop(), me, recipe=own)
     return _result(study, own)
 
 
@@ -199,16 +203,29 @@ class _Calling(Silent):
         self.callback = callback
 
     def ended(self, trial: FrozenTrial, result: Result, explain: Explain) -> None:
-        """Pass it on."""
-        self.callback(self.study, trial)
+        """Pass it on; as in Optuna it may call `study.stop()`."""
+        self.study._thread_local.in_optimize_loop = True
+        try:
+            self.callback(self.study, trial)
+        finally:
+            self.study._thread_local.in_optimize_loop = False
+        if self.study._stop_flag:
+            raise _Stopped
+
+
+class _Stopped(Exception):  # noqa: N818 - no error
+    """A callback has had enough."""
 
 
 def _plain(executed: Mapping[str, Any]) -> dict[str, Any]:
-    """As a storage can hold it: without NumPy's types."""
-    return {
-        str(name): value.item() if isinstance(value, np.generic) else value
-        for name, value in executed.items()
-    }
+    """As a storage can hold it: numbers of other libraries as Python's, and the rest as text."""
+
+    def held(value: Any) -> Any:
+        if math.prod(getattr(value, "shape", [0])) == 1:
+            value = value.item()
+        return value if isinstance(value, str | int | float | None) else repr(value)
+
+    return {str(name): held(value) for name, value in executed.items()}
 
 
 def _result(study: optuna.Study, recipe: Recipe) -> TuningResult:
