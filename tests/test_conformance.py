@@ -85,6 +85,7 @@ from stoic.policies import (
     ExpectedImprovement,
     Initial,
     RareSwitching,
+    SecondLook,
 )
 from stoic.policies.satisficing import Satisficing
 from stoic.policies.stable import StableOpt
@@ -187,6 +188,7 @@ ARGUMENTS = {
     ],
     Initial: lambda domain: [{"then": UCB(), "n": 4}, {"then": Initial(UCB(), 2), "n": 40}],
     UCB: lambda domain: [{}, {"retries": 1}],
+    SecondLook: lambda domain: [{"then": UCB()}, {"then": ExpectedImprovement(), "rate": 1.0}],
     ExpectedImprovement: lambda domain: [{}, {"widened": True, "retries": 1}],
     Clairvoyant: lambda domain: [
         {

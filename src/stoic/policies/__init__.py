@@ -7,10 +7,11 @@ from stoic.policies.improvement import ExpectedImprovement, LogImprovement
 from stoic.policies.initial import Initial
 from stoic.policies.near_optimal import NearOptimal
 from stoic.policies.satisficing import Satisficing
+from stoic.policies.second_look import SecondLook
 from stoic.policies.stable import StableOpt
 from stoic.policies.ucb import UCB, UpperBound
 
-POLICIES = (UCB, ExpectedImprovement, Initial, Elimination, Satisficing, StableOpt)
+POLICIES = (UCB, ExpectedImprovement, SecondLook, Initial, Elimination, Satisficing, StableOpt)
 
 __all__ = [
     "POLICIES",
@@ -26,6 +27,7 @@ __all__ = [
     "Policy",
     "RareSwitching",
     "Satisficing",
+    "SecondLook",
     "StableOpt",
     "UpperBound",
     "View",

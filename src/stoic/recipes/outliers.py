@@ -237,6 +237,7 @@ def loo_gp_ucb(
     half_width: float = 2.5,
     shape: float = 1.0,
     price: float = 3.0,
+    second_look: float | None = 1.0,
     confidence: Confidence | None = None,
     initial: int = 0,
     retries: int | None = None,
@@ -255,6 +256,9 @@ def loo_gp_ucb(
     half_width, shape, price:
         k, c and the price of distrust, see there. A lower price disbelieves sooner: it costs clean
         campaigns a second look at what surprises, and saves corrupted ones many.
+    second_look:
+        How often a result that would be the best and is not believed is asked for again, see
+        :class:`~stoic.policies.second_look.SecondLook`; ``None`` for never.
     confidence:
         The width, instead of the default.
 
@@ -272,7 +276,9 @@ def loo_gp_ucb(
     chosen = prior or family(domain)
     judging = Given() if prior else Fitting(marginal_likelihood)
     model = Explained(LeaveOneOut(chosen, judging, half_width, shape, price))
-    return Learner(domain, model, confidence or Schedule(), policy(initial, retries), seed)
+    return Learner(
+        domain, model, confidence or Schedule(), policy(initial, retries, second_look), seed
+    )
 
 
 def noise_bound(horizon: int, delta: float, noise: float, *, bounded: bool = False) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from stoic.confidence import CompactUnion, FiniteUnion
 from stoic.domains import Domain, Finite
 from stoic.kernels import Matern52, Scaled
-from stoic.policies import UCB, Initial, Policy
+from stoic.policies import UCB, Initial, Policy, SecondLook
 from stoic.posteriors.fitting import Fitting, Given, Objective, marginal_likelihood
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale
@@ -60,9 +60,10 @@ def after_design(then: Policy, initial: int) -> Policy:
     return Initial(then, initial) if initial else then
 
 
-def policy(initial: int, retries: int | None = None) -> Policy:
-    """The upper confidence bound, after ``initial`` points of a design."""
-    return after_design(UCB(retries), initial)
+def policy(initial: int, retries: int | None = None, second_look: float | None = None) -> Policy:
+    """The upper confidence bound, with second looks at a rate, after ``initial`` design points."""
+    bound = UCB(retries)
+    return after_design(bound if second_look is None else SecondLook(bound, second_look), initial)
 
 
 def kappa_and_noise(domain: Domain, prior: Prior | None) -> tuple[float, float]:
