@@ -6,7 +6,7 @@ import logging
 
 import optuna
 import pytest
-from optuna.distributions import FloatDistribution
+from optuna.distributions import FloatDistribution, IntDistribution
 
 from stoic import recipes
 from stoic.domains import Box
@@ -70,6 +70,35 @@ def test_every_recipe_is_a_name_or_says_what_it_needs():
         assert learner.domain is BOX
         assert type(learner) is type(recipe(BOX))
     assert Written.parse("robust").load()(BOX).policy == robust(BOX).policy
+
+
+SAYABLE = [
+    "robust",
+    "stable_opt(radius=0.1)",
+    *(recipe.__name__ for recipe in recipes.RECIPES if without_needs(recipe)),
+]
+
+
+@pytest.mark.parametrize("grid", [False, True], ids=["box", "grid"])
+@pytest.mark.parametrize("text", SAYABLE)
+def test_every_name_works_in_a_study(text, grid):
+    named = Written.parse(text).load()
+
+    def recipe(box):
+        return named(box.grid(5) if grid else box)
+
+    space = X | {"n": IntDistribution(1, 3)}
+    study = optuna.create_study(
+        sampler=StoicSampler(seed=0, recipe=recipe, search_space=space, n_startup_trials=3)
+    )
+    for _ in range(6):
+        trial = study.ask(space)
+        study.tell(trial, trial.params["x"] ** 2 + 0.1 * trial.params["n"])
+    known = explain(study, recipe=recipe)
+    assert [row.number for row in known.rows] == list(range(6))
+    assert known.recommended.params in [trial.params for trial in study.trials]
+    if grid:
+        assert {trial.params["x"] for trial in study.trials} <= {-1.0, -0.5, 0.0, 0.5, 1.0}
 
 
 @pytest.mark.parametrize(

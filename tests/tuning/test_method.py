@@ -15,14 +15,16 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState
 
 from scripts import trials_of
-from stoic import Box
+from stoic import Box, recipes
 from stoic.integrations.aim import Aim, stored_aim
 from stoic.integrations.campaign import Campaign
 from stoic.integrations.recipe import RECIPE, Written
 from stoic.refusal import Refusal
 from stoic.tuning.campaign import ask_for, open_request
 from stoic.tuning.method import Method
+from stoic.tuning.report import Report
 from stoic.tuning.request import Settings, from_options
+from stoic.tuning.trust import Trust
 
 METHODS = """
 from stoic import Prior, recipes
@@ -133,6 +135,24 @@ def test_a_study_from_elsewhere_keeps_what_its_trials_share():
     fresh = optuna.create_study()
     sampler = Method().sampler(fresh, SPACE | y, 0, 0)
     assert sampler.infer_relative_search_space(fresh, study.trials[0]) == SPACE | y
+
+
+def test_a_report_says_what_the_model_was_not_told(here):
+    pytest.importorskip("plotly")
+    recipe = Written.parse(PHASED)
+    study = begin(here, recipe=PHASED)
+    study.enqueue_trial({"x": 0.123})
+    for _ in range(7):
+        trial = study.ask(SPACE)
+        study.tell(trial, trial.params["x"] ** 2)
+    page = Report.of(study, recipe.load()).page()
+    assert "<p>not in model   1, run at no point of the recipe&#x27;s grid</p>" in page
+    assert "<p>trial 0: x=0.123</p>" in page
+    assert "not in model" not in Report.of(study, recipes.gp_ucb).page()
+    judged = Trust.of(study, recipe.load())
+    judged.plot(here / "trust.png")
+    assert judged.record()["left_out"] == {"0": "x=0.123"}
+    assert [row.number for row in judged.rows] == list(range(1, 7))
 
 
 PAUSE = "import sys, time; time.sleep(0.03); print((float(sys.argv[1]) - 0.3) ** 2)"
