@@ -149,7 +149,7 @@ def report(
 ) -> None:
     """Write a page for a browser: history, trust, model, distrusted, failed.
 
-    Everything is in the one file, so it opens offline.
+    Everything is in the one file of about 5 MB, so it opens offline.
     """
     study = look_at_one(what, study_name, storage, storage_class)
     from stoic.tuning.report import Report
