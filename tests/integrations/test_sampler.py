@@ -12,7 +12,7 @@ from optuna.trial import TrialState
 from stoic import recipes
 from stoic.integrations import turns
 from stoic.integrations.campaign import Campaign
-from stoic.integrations.optuna import FAILED, NOISE, Row, StoicSampler, explain
+from stoic.integrations.optuna import AIM, FAILED, NOISE, Row, StoicSampler, explain
 
 X = {"x": FloatDistribution(-5.0, 5.0)}
 XY = {"x": FloatDistribution(-5.0, 5.0), "y": FloatDistribution(0.0, 1.0)}
@@ -102,12 +102,18 @@ def test_another_recipe_can_be_used():
 
 
 def test_a_study_in_the_place_of_a_deleted_one_is_another():
-    storage, sampler = optuna.storages.get_storage("sqlite://"), StoicSampler(seed=0)
+    storage = optuna.storages.get_storage("sqlite://")
+    sampler = StoicSampler(seed=0, threshold="adaptive", margin=0.1, tolerance={"x": 0.1})
     for level in (0.0, 100.0):  # the second study gets the numbers of the first
         study = optuna.create_study(storage=storage, study_name="mine", sampler=sampler)
         study.optimize(lambda trial: level + trial.suggest_float("x", 0.0, 1.0), n_trials=11)  # noqa: B023
         told = [-value for value in sampler._campaign.learner.observations.observed]
         assert told == [trial.value for trial in study.trials[:10]]
+        assert study.user_attrs[AIM] == {
+            "threshold": "adaptive",
+            "margin": 0.1,
+            "tolerance": {"x": 0.1},
+        }
         optuna.delete_study(storage=storage, study_name="mine")
 
 

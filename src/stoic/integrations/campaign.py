@@ -36,6 +36,18 @@ FAILED = "stoic:failed"  # user attribute: why a trial has no value, one of stoi
 _TRANSIENT = 2
 
 
+Identity = tuple[int, int, object]  # of a study
+
+
+def identity(study: Study) -> Identity:
+    """What a study shares with no other, from its first trial on: storage, number and beginning.
+
+    A study that is deleted leaves its number to the next, and a storage in memory its place.
+    """
+    first = study._get_trials(deepcopy=False, use_cache=True)[:1]
+    return id(study._storage), study._study_id, first[0].datetime_start if first else None
+
+
 class Campaign:
     """A learner that is kept in step with the finished trials of one study.
 
@@ -66,7 +78,7 @@ class Campaign:
         aim: Aim | None = None,
         probe: bool = False,
     ) -> None:
-        self.study = (id(study._storage), study._study_id)
+        self.study = identity(study)
         self.encoding = Encoding(search_space)
         self.sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
         self.recipe, self.aim, self.probe = recipe, aim, probe
@@ -80,14 +92,14 @@ class Campaign:
         self.told: list[int] = []  # number of the trial behind each observation
         self.failed: list[int] = []  # and behind each failure
         self.left_out: dict[int, str] = {}  # number of a trial at no point -> where it was run
-        self._seen: set[tuple[int, object]] = set()  # all trials that were looked at
+        self._seen: set[int] = set()  # numbers of all trials that were looked at
         self._latest = _ended(None)
 
     def serves(
         self, study: Study, search_space: Mapping[str, BaseDistribution], probe: bool
     ) -> bool:
         return (
-            self.study == (id(study._storage), study._study_id)
+            self.study == identity(study)
             and self.encoding.space == dict(search_space)
             and self.probe == probe
         )
@@ -123,14 +135,12 @@ class Campaign:
         finished = [trial for trial in trials if trial.state.is_finished()]
         if self.learner.plans:
             finished.sort(key=_ended)
-        if not self._seen <= {_identity(trial) for trial in finished}:
-            self._begin()  # another study under the same number
-        new = [trial for trial in finished if _identity(trial) not in self._seen]
+        new = [trial for trial in finished if trial.number not in self._seen]
         if new and self.learner.plans and _ended(new[0]) < self._latest:
             self._begin()
             new = finished
         for trial in new:
-            self._seen.add(_identity(trial))
+            self._seen.add(trial.number)
             self._latest = max(self._latest, _ended(trial))
             if (x := self.run(trial)) is not None:
                 self._tell(trial, x)
@@ -251,14 +261,6 @@ def _ended(trial: FrozenTrial | None) -> tuple[datetime.datetime, int]:
 def moved(trials: Sequence[FrozenTrial]) -> bool:
     """Whether any trial says what was executed."""
     return any(EXECUTED in trial.user_attrs for trial in trials)
-
-
-def _identity(trial: FrozenTrial) -> tuple[int, object]:
-    """Of no other trial: a study that is deleted leaves its number, and its trials', to the next.
-
-    So does a storage in memory with its place there.
-    """
-    return trial.number, trial.datetime_start
 
 
 def failure_kind(trial: FrozenTrial) -> FailureKind | None:

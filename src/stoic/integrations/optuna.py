@@ -20,7 +20,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import Choice
 from stoic.integrations.aim import AIM, Aim, record_aim
-from stoic.integrations.campaign import FAILED, NOISE, Campaign, failure_kind, moved
+from stoic.integrations.campaign import FAILED, NOISE, Campaign, Identity, failure_kind, moved
 from stoic.integrations.certified import Certified, Curve
 from stoic.integrations.executed import EXECUTED, executed
 from stoic.integrations.explanation import Explanation, Row, explain
@@ -159,9 +159,9 @@ class StoicSampler(BaseSampler):
             p=p,
             probe=probe,
         )
-        self._recorded: set[tuple[int, int]] = set()  # studies that know the aim and the recipe
-        self._said: set[tuple[tuple[int, int], int]] = set()  # trials that are left out
-        self._out_of_reach: dict[tuple[int, int], int] = {}  # study -> trials in a row
+        self._recorded: set[Identity] = set()  # studies that know the aim and the recipe
+        self._said: set[tuple[Identity, int]] = set()  # trials that are left out
+        self._out_of_reach: dict[Identity, int] = {}  # study -> trials in a row
 
     def reseed_rng(self) -> None:
         self._seed = int(np.random.SeedSequence().generate_state(1)[0])
