@@ -627,6 +627,9 @@ def test_a_recipe_is_recorded_and_looked_with(stoic):
         "note: until now this study used another recipe: gp_ucb\n"
     )
     assert json.loads(stoic("ask").out)["number"] == 6
+    assert stoic("ask", "--recipe", "gp_ucb( )").err == (
+        "note: until now this study used another recipe: robust\n"
+    )
     for command in (["show"], ["ask"], ["tune", *X, *SQUARE]):
         command[1:1] = ["--recipe", "rgp_ubc"]
         refused = stoic(*command)

@@ -282,7 +282,7 @@ def unnamed(self, view, choices):
     ("how", "promise"),
     [
         (too_many, "no more choices"),
-        (none, "waits only"),
+        (none, "waits only if it plans"),
         (remembering, "in the state"),
         (dicing, "same seed"),
         (unnamed, "names its row"),

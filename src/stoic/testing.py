@@ -246,8 +246,9 @@ def check_policy(policy: Policy, domains: Sequence[Domain] | None = None) -> Non
     """Check that ``policy`` chooses in the domain, deterministically, whatever it was told.
 
     What it remembers must be in the state: the policy itself may not change. It may hand out fewer
-    choices than asked for, none only while something is pending. If it declares ``needs_finite``,
-    a learner on a ``Box`` is refused with a sentence that says what to do.
+    choices than asked for; none only if it ``plans``, and while something is pending. If it
+    declares ``needs_finite``, a learner on a ``Box`` is refused with a sentence that says what to
+    do.
     """
     before = _print(policy)
     for domain in domains if domains is not None else example_domains():
@@ -405,7 +406,8 @@ def _ask(learner: Learner, wanted: int) -> list[Choice]:
     choices = learner.ask(wanted)
     _require(len(choices) <= wanted, "no more choices than asked for")
     _require(
-        bool(choices) or bool(learner.pending), "a policy waits only for something that is pending"
+        bool(choices) or bool(learner.pending and learner.plans),
+        "a policy waits only if it plans, and only for something that is pending",
     )
     return choices
 

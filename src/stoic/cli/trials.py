@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -90,12 +91,15 @@ def ask(
     check_format(form)
     space = None if search_space is None else parse_json(search_space)
     from stoic.tuning.campaign import ask_for
+    from stoic.tuning.method import Method
     from stoic.tuning.records import render
     from stoic.tuning.storage import in_one_sentence
 
-    study = load(storage, storage_class, study_name)
+    study, said = load(storage, storage_class, study_name), written(recipe)
+    for note in Method(written=said).replaces(study):
+        print(f"note: {note}", file=sys.stderr)
     with in_one_sentence("Could not create a trial"):
-        trial = ask_for(study, space, seed, startup, fix or [], written(recipe))
+        trial = ask_for(study, space, seed, startup, fix or [], said)
     print(render({"number": trial.number, "params": dict(trial.params)}, form, flatten))
 
 
