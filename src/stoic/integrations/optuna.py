@@ -199,7 +199,7 @@ class StoicSampler(BaseSampler):
                 choice = campaign.ask(trials, trial.number, fixed, rng)
                 self._say_what_is_left_out(campaign)
                 self._say_if_out_of_reach(campaign, choice)
-                params = campaign.encoding.decode(choice.x)
+                params = campaign.encoding.decode(choice.x) | fixed  # not all are on a grid
             announce(study, trial, params, space)
             return {name: params[name] for name in search_space}
 
