@@ -4,14 +4,20 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import literal
 from stoic import recipes
+from stoic.adversaries import Gaussian
+from stoic.adversaries.frequency import APPENDIX
 from stoic.data import Observations
 from stoic.defences import LeaveOneOut, Trust
+from stoic.defences.leave_one_out import Settled, _Search
 from stoic.domains import Box
+from stoic.environment import Environment
 from stoic.kernels import Matern52, Scaled
 from stoic.models import Explained, GaussianProcess
 from stoic.posteriors import Exact, Prior
 from stoic.posteriors.disputed import Disputed
 from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
+from stoic.problems import forrester
+from stoic.simulate import run
 
 BOX = Box([0.0], [1.0])
 PRIOR = Prior(Scaled(Matern52(0.3), 1.5), 0.04, 1.0)
@@ -217,6 +223,36 @@ def test_what_it_settled_to_before_is_a_hint():
         warm = defence.settle(BOX, observations.until(n), warm)
     prior = cold.posterior.prior
     assert_allclose(warm(observations, prior).trust, cold(observations, prior).trust, atol=0.05)
+
+
+def test_what_is_outvoted_at_its_place_is_tried_the_other_way_round():
+    # At 0.5 three results were distrusted and two believed; at 0.1 it is one against one.
+    x = [0.5, 0.501, 0.502, 0.499, 0.498, 0.1, 0.1, 0.9]
+    observations = observed(x, [5.0, 5.1, 4.9, 0.0, 0.1, 7.0, 0.0, np.nan])
+    excess = np.array([9.0, 9.0, 9.0, 0.0, 0.0, 9.0, 0.0, np.inf])
+    posterior = Settled(excess).condition(PRIOR, observations)
+    search = _Search(GIVEN, BOX, observations)
+    other = search.reversing(Settled(excess, posterior=posterior))
+    assert_array_equal(other.excess, [0.0, 0.0, 0.0, np.inf, np.inf, 9.0, 0.0, np.inf])
+    # Once it is the other way round, there is nothing to reverse.
+    assert search.reversing(other) is None
+
+
+@pytest.mark.slow
+def test_lies_beside_an_honest_summit_are_found_out_once_it_is_confirmed(monkeypatch):
+    # Forrester, 100 rounds, four lies near the maximum, seed 5 of the published adversary: second
+    # looks repeat the truth five times, and what was settled before holds out against it.
+    def recommended():
+        problem = forrester()
+        adversary = APPENDIX.against(problem.optimum, 100)
+        environment = Environment(problem, Gaussian(1.0), adversary, 5)
+        learner = recipes.loo_gp_ucb(problem.domain, seed=5)
+        run(learner, environment, 100, initial=5)
+        return float(problem.value(learner.recommend().x[None])[0])
+
+    assert recommended() > 15.0
+    monkeypatch.setattr(_Search, "reversing", lambda *_: None)
+    assert recommended() < 4.0
 
 
 def test_it_survives_when_next_to_nothing_is_known():

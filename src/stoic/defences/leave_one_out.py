@@ -31,6 +31,7 @@ from stoic.posteriors.scales import median_and_mad, median_and_spread_in_space
 _SAME = 0.1  # two fixed points of which no row's trust differs by more are one, found twice
 _BETTER = 0.1  # nats; less is how exactly a fit ends
 _SETTLED = 1e-3  # an iteration stops when no row's trust changes by more
+_ALIKE = 0.9  # prior correlation of two values of f that can be held against each other
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,14 +41,16 @@ class LeaveOneOut(Defence):
     Settling alternates: excesses for given hyperparameters, by at most ``iterations`` steps of
     simultaneous updates; then hyperparameters for given excesses, by ``fitting``, in units of the
     mean and standard deviation of what is believed; at most ``rounds`` times. Lies that agree
-    vouch for each other, so there are many fixed points. Three starts are climbed from:
+    vouch for each other, so there are many fixed points. These starts are climbed from:
 
     - *believing*: every finite result is trusted, hyperparameters are fitted to all of them. It
       finds the plain Gaussian process if that leaves nothing outside;
     - *doubting*: excesses about the median in units of a robust spread, under the fitting's typical
       prior, whose lengthscale is long: where a believer explains three lies that agree by a short
       lengthscale, a smooth prior asks the whole neighbourhood;
-    - *remembering*: what was settled before, with the new rows judged by the old ones.
+    - *remembering*: what was settled before, with the new rows judged by the old ones;
+    - *reversing*: the best of these the other way round wherever, among results at one place, more
+      are distrusted than believed. What is settled once holds out against ever more evidence.
 
     The fixed point with the highest evidence is taken; :class:`~stoic.models.Explained` keeps the
     others, and that nobody lies, for as long as they are likely. Evidence is the log marginal
@@ -139,6 +142,11 @@ class LeaveOneOut(Defence):
             if climbed is not None:  # of those that trust alike, the one that is fitted better
                 found = [other for other in found if not search.same(climbed, other)] + [climbed]
         best = max(found, key=lambda settled: settled.evidence, default=believing or trusting)
+        other = search.reversing(best)
+        climbed = None if other is None else search.climb(other, found)
+        if climbed is not None:
+            found = [one for one in found if not search.same(climbed, one)] + [climbed]
+            best = max(best, climbed, key=lambda settled: settled.evidence)
         if believing is None:
             return replace(best, explanations=tuple(found))
         if not any(search.same(believing, fixed) for fixed in found):
@@ -259,6 +267,26 @@ class _Search:
         doubtful = Settled(excess, self.rules.negligible).under(prior, self.observations)
         smooth, judgement, _ = self._iterate(doubtful)
         return self.fit(smooth, judgement, smooth.posterior)
+
+    def reversing(self, settled: Settled) -> Settled | None:
+        """The other way round where more is distrusted than believed; ``None`` if nowhere."""
+        if settled.posterior is None:
+            return None
+        prior = settled.posterior.prior
+        believed = settled(self.observations, prior).trust >= 0.5
+        refused = ~believed & np.isfinite(self.observations.observed)
+        if not refused.any():
+            return None
+        x = self.observations.x
+        sd = np.sqrt(prior.kernel.diagonal(x))
+        together = prior.kernel(x, x) >= _ALIKE * np.outer(sd, sd)
+        against, for_it = together[:, believed].sum(axis=1), together[:, refused].sum(axis=1)
+        outvoting = refused & (for_it > against) & (against > 0)
+        if not outvoting.any():
+            return None
+        excess = np.where(outvoting, 0.0, settled.excess)
+        excess[believed & together[:, outvoting].any(axis=1)] = np.inf
+        return self.fit(replace(settled, excess=excess), None, settled.posterior)
 
     def climb(self, settled: Settled, found: list[Settled]) -> Settled | None:
         """The fixed point that a start leads to; ``None`` if none better than those ``found``.

@@ -270,7 +270,8 @@ def loo_gp_ucb(
     too, without a bound: it gives the mean while its evidence is the highest, and as one result
     grows it loses. While nothing is outside, and no doubt is left open, it is
     :func:`~stoic.recipes.plain.gp_ucb`. Where nothing lies it may ask twice what surprises, such as
-    a deep trough at an edge.
+    a deep trough at an edge. A result that would be the best is not given up through fewer than
+    t^(1/3) lies beside it, see there.
     """
     check_prior(domain, prior)
     chosen = prior or family(domain)
