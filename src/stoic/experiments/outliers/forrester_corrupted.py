@@ -3,10 +3,11 @@
 What is seen, what fails and why
 --------------------------------
 Under each adversary A2 and FC have less regret than GP-UCB, either fit of it, the Student-t process
-and random search. The paper's own rerun printed 219 to 247 for all of FC, A2 and GP-UCB, 439 for
-Student's t; here GP-UCB has 1067 +- 92, A2 775 +- 102 and FC 777 +- 108 under the text's adversary,
-and 934 +- 84, 201 +- 19 and 272 +- 41 under that of the code. That is the schedule: the code's lies
-come at rounds 1, 8, 27 and 64, each beside honest results, the text's as early as they can.
+and random search: GP-UCB has 1067 +- 92, A2 775 +- 102 and FC 777 +- 108 under the text's, and 934
++- 84, 201 +- 19 and 272 +- 41 under that of the code. The schedule makes the difference: the code's
+lies come at rounds 1, 8, 27 and 64, each beside honest results, the text's as early as they can. (A
+rerun of the text's setting by others had FC 219 +- 27, A2 225, GP-UCB 247 and Student's t 439. What
+they did otherwise we do not know.)
 
 Lies that come early and agree are believed by everybody who looks at single results. Runs settle on
 the summit at x = 0, 12.8 below: under the text's adversary 10 of 20 of A2, 10 of FC and, since it
