@@ -14,6 +14,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from stoic.integrations.optuna import Explanation, explain
 from stoic.integrations.recipe import Recipe, Written
+from stoic.tuning.believed import Believed
 from stoic.tuning.method import Method
 from stoic.tuning.program import RUN, Result
 from stoic.tuning.request import Request
@@ -30,7 +31,6 @@ from stoic.tuning.study import (
     known_space,
     open_study,
     record_program,
-    record_trust,
 )
 from stoic.tuning.template import fixed_values
 from stoic.tuning.worker import Worker
@@ -121,6 +121,7 @@ def run(
     Parameters in `fixed` have the values there. What is known is explained by `recipe`. Trials that
     others run at the end are not waited for.
     """
+    believed = Believed(study)
     while not stop:
         numbers = patiently(lambda: bury(study), "Could not mark the trials of dead workers")
         if numbers:
@@ -136,14 +137,16 @@ def run(
             observer.begun(trial)
             result = evaluate(trial)
         stored = finish(study, trial, result)
-        observer.ended(stored, result, lambda: _explained(study, recipe))
+        observer.ended(stored, result, lambda: _explained(study, recipe, believed))
 
 
-def _explained(study: optuna.Study, recipe: Recipe | None) -> Explanation | None:
+def _explained(
+    study: optuna.Study, recipe: Recipe | None, believed: Believed
+) -> Explanation | None:
     """What is known of a study, of which the trust is recorded where a dashboard shows it."""
     known = patiently(lambda: explanation(study, recipe), "Could not read the study")
     if known is not None:
-        patiently(lambda: record_trust(study, known), "Could not record what is believed")
+        believed.record(known)
     return known
 
 

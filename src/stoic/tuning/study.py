@@ -17,7 +17,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from stoic.data import FailureKind
 from stoic.integrations.executed import check_executed
-from stoic.integrations.optuna import EXECUTED, FAILED, NOISE, Explanation, failure_kind
+from stoic.integrations.optuna import EXECUTED, FAILED, NOISE, failure_kind
 from stoic.refusal import Refusal
 from stoic.tuning.program import Result, kill_group, kill_run
 from stoic.tuning.space import Space, parse_as, parse_named
@@ -26,7 +26,6 @@ from stoic.tuning.worker import Worker
 
 SPACE = "stoic:space"  # of a study: the search space
 COMMAND = "stoic:command"  # of a study: the program's arguments, with placeholders
-TRUST = "stoic:trust"  # of a study: number of a trial -> how far it is believed
 WORKER = "stoic:worker"  # of a trial: who runs it
 PROGRAM = "stoic:program"  # of a trial: the process it runs
 FAILURE = "failure"  # of a trial: why it has no value
@@ -205,12 +204,6 @@ def record_program(trial: Trial, pid: int, me: Worker) -> None:
     """Note the process that a trial runs, so that it can be stopped should its worker die."""
     record = Worker.of(pid, me).record()
     trial.storage.set_trial_system_attr(trial._trial_id, PROGRAM, record)
-
-
-def record_trust(study: optuna.Study, known: Explanation) -> None:
-    """How far each trial is believed, by number; a trial that has ended holds nothing new."""
-    trust = {str(row.number): round(row.trust, 4) for row in known.rows}
-    study.set_user_attr(TRUST, trust)
 
 
 def finish(study: optuna.Study, trial: Trial, result: Result) -> FrozenTrial:

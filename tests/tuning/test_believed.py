@@ -1,0 +1,105 @@
+"""What is believed of each trial, in attributes of the study."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import optuna
+import pytest
+from optuna.exceptions import StorageInternalError
+from optuna.storages.journal import JournalFileBackend
+
+from stoic.integrations.optuna import Explanation, Row
+from stoic.tuning.believed import Believed
+from stoic.tuning.campaign import Silent, Stop, run
+from stoic.tuning.program import Result
+from stoic.tuning.space import parse_space
+from stoic.tuning.study import open_study
+from stoic.tuning.worker import Worker
+
+
+def believing(trust: list[float]) -> Explanation:
+    rows = tuple(Row(number, 0.0, 0.0, 1.0, each) for number, each in enumerate(trust))
+    return Explanation(None, None, 0.0, 0.0, {}, 0.0, rows)
+
+
+def test_only_what_has_changed_is_written(monkeypatch):
+    study = optuna.create_study()
+    written = []
+    write = study.set_user_attr
+    monkeypatch.setattr(
+        study, "set_user_attr", lambda name, value: (written.append(name), write(name, value))
+    )
+    believed, trust = Believed(study), [1.0] * 450
+    believed.record(believing(trust))
+    assert written == ["stoic:trust:0-199", "stoic:trust:200-399", "stoic:trust:400-599"]
+    held = study.user_attrs
+    assert sum(len(held[name]) for name in written) == 450
+    assert set(held["stoic:trust:200-399"]) == {str(number) for number in range(200, 400)}
+    written.clear()
+    believed.record(believing(trust))
+    assert written == []
+    trust[7] = 0.996  # which nobody would see
+    believed.record(believing(trust))
+    assert written == []
+    trust[203] = 0.123456
+    believed.record(believing(trust))
+    assert written == ["stoic:trust:200-399"]
+    assert study.user_attrs["stoic:trust:200-399"]["203"] == 0.123
+    written.clear()
+    Believed(study).record(believing([*trust, 1.0]))  # another worker has one trial more
+    assert written == ["stoic:trust:400-599"]
+    assert study.user_attrs["stoic:trust:400-599"]["450"] == 1.0
+    study.set_user_attr("stoic:trust:400-599", "something else")
+    written.clear()
+    believed.record(believing(trust))
+    assert written == ["stoic:trust:400-599"]
+    for name in study.user_attrs:
+        assert len(json.dumps(study.user_attrs[name])) < 4_000
+
+
+def test_a_long_campaign_writes_little(tmp_path):
+    """The journal of 1,000 trials: with all of it after every trial it would be 7 MB."""
+    path = tmp_path / "journal"
+    study = optuna.create_study(
+        storage=optuna.storages.JournalStorage(JournalFileBackend(str(path)))
+    )
+    believed = Believed(study)
+    for n in range(1, 1001):
+        believed.record(believing([1.0] * n))
+    assert path.stat().st_size < 2e6
+
+
+@pytest.mark.parametrize(
+    "error", [StorageInternalError("data too long"), TypeError("no JSON"), ValueError("no space")]
+)
+def test_a_record_that_cannot_be_written_ends_nothing(monkeypatch, caplog, error):
+    space = parse_space({"x": "float(0, 1)"})
+    storage, sampler = optuna.storages.InMemoryStorage(), optuna.samplers.RandomSampler(seed=0)
+    study = open_study(storage, "s", "minimize", space, sampler)
+    known = []
+
+    class Explained(Silent):
+        def ended(self, trial, result, explain):
+            known.append(explain())
+
+    def refuse(study_id, key, value):
+        raise error
+
+    monkeypatch.setattr(storage, "set_study_user_attr", refuse)
+    with caplog.at_level(logging.WARNING, logger="stoic"):
+        run(
+            study,
+            space,
+            5,
+            lambda trial: Result(trial.params["x"], None, "", 0.0),
+            Explained(),
+            Stop(),
+            Worker.current(),
+        )
+    assert [trial.value for trial in study.trials] == [t.params["x"] for t in study.trials]
+    assert [len(each.rows) for each in known] == [1, 2, 3, 4, 5]
+    [said] = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
+    assert str(error) in said
+    assert "results are not affected" in said
