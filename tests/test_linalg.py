@@ -21,6 +21,17 @@ def test_extending_a_factor_equals_factorising_the_whole(seed, n, m):
     assert_allclose(extended @ extended.T, A, rtol=1e-10)
 
 
+def test_a_row_that_is_there_already_extends_a_factor_with_the_jitter_of_the_whole():
+    A = 3.0 * np.exp(-(np.subtract.outer(np.arange(5.0), np.arange(5.0)) ** 2) / 8.0)
+    L = linalg.cholesky(A)
+    for row in range(5):
+        extended = linalg.extend_cholesky(L, A[:, [row]], A[[row]][:, [row]])
+        twice = A[np.ix_([*range(5), row], [*range(5), row])]
+        assert_allclose(extended @ extended.T, twice, atol=1e-5)
+    with pytest.raises(linalg.NotPositiveDefiniteError):
+        linalg.extend_cholesky(L, A[:, [0]], np.array([[2.0]]))
+
+
 def test_solves_and_inverse_are_numpys():
     A, b, B = positive(9), np.arange(9.0), np.random.default_rng(1).standard_normal((9, 4))
     L = linalg.cholesky(A)

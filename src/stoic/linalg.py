@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 
 from stoic.data import Array
 
-# Added to the diagonal, relative to its mean, until the factorisation succeeds.
+# Added to the diagonal, relative to its mean or another unit, until the factorisation succeeds.
 _JITTERS = (0.0, 1e-10, 1e-8, 1e-6)
 
 
@@ -19,8 +19,10 @@ class NotPositiveDefiniteError(np.linalg.LinAlgError):
     """A covariance matrix could not be factorised, even with jitter."""
 
 
-def cholesky(A: Array) -> Array:
+def cholesky(A: Array, unit: float | None = None) -> Array:
     """Lower Cholesky factor of ``A`` (n, n), with as little jitter as makes it exist.
+
+    Jitter is a multiple of ``unit``, by default of the mean of the diagonal.
 
     Raises
     ------
@@ -31,7 +33,7 @@ def cholesky(A: Array) -> Array:
         B = A
         if jitter:
             B = A.copy()
-            B.flat[:: len(A) + 1] += jitter * np.mean(np.diagonal(A))
+            B.flat[:: len(A) + 1] += jitter * (np.mean(np.diagonal(A)) if unit is None else unit)
         L, info = lapack.dpotrf(B, lower=1, clean=1)
         if info == 0 and np.isfinite(np.diagonal(L).sum()):
             return np.asarray(L)
@@ -76,7 +78,8 @@ def extend_cholesky(L: Array, B: Array, C: Array) -> Array:
     W = solve_lower(L, B)
     extended[:n, :n] = L
     extended[n:, :n] = W.T
-    extended[n:, n:] = cholesky(C - W.T @ W)
+    # What is left of a row that says what others said is rounding, which gives no unit.
+    extended[n:, n:] = cholesky(C - W.T @ W, float(np.mean(np.diagonal(C))))
     return extended
 
 
