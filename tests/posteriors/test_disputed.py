@@ -42,6 +42,31 @@ def test_its_deviation_is_the_root_mean_square_error_of_its_mean():
     assert_allclose(np.sqrt(np.mean((draws - mean) ** 2, axis=0)), std, rtol=0.01)
 
 
+class Times:
+    """A posterior in other units."""
+
+    def __init__(self, part, unit):
+        self.part, self.unit = part, unit
+
+    def predict(self, x):
+        return tuple(self.unit * of for of in self.part.predict(x))
+
+    def predict_with_gradient(self, x):
+        return tuple(self.unit * of for of in self.part.predict_with_gradient(x))
+
+
+@pytest.mark.parametrize("unit", [2.0**-990, 2.0**-600, 2.0**10, 2.0**600, 2.0**1000])
+def test_the_units_of_results_do_not_matter_however_large_they_are(unit):
+    posterior, _ = disputed(BOX)
+    scaled = Disputed(tuple(Times(part, unit) for part in posterior.parts), WEIGHTS, Trust())
+    x = BOX.sample(9, np.random.default_rng(5))
+    for ours, its in zip(scaled.predict(x), posterior.predict(x), strict=True):
+        assert_array_equal(ours / unit, its)
+    both = scaled.predict_with_gradient(x), posterior.predict_with_gradient(x)
+    for ours, its in zip(*both, strict=True):
+        assert_array_equal(ours / unit, its)
+
+
 def test_parts_that_agree_dispute_nothing():
     domain = BOX.grid(5)
     observations = testing.example_observations(domain, 12)

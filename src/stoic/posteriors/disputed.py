@@ -80,20 +80,32 @@ class Disputed:
 
     def _about_the_likeliest(self, predicted: list[tuple[Array, Array]]) -> tuple[Array, Array]:
         means, stds = (np.array(of) for of in zip(*predicted, strict=True))
-        return means[0], np.sqrt(self.weights @ (stds**2 + (means - means[0]) ** 2))
+        unit, apart, stds = _in_units(means - means[0], stds)
+        return means[0], unit * np.sqrt(self.weights @ (stds**2 + apart**2))
 
     def predict_with_gradient(self, x: Array) -> tuple[Array, Array, Array, Array]:
         predicted = [part.predict_with_gradient(x) for part in self.parts]
         means, stds, slopes, std_slopes = (np.array(of) for of in zip(*predicted, strict=True))
-        std = np.sqrt(self.weights @ (stds**2 + (means - means[0]) ** 2))
+        unit, apart, stds = _in_units(means - means[0], stds)
+        std = np.sqrt(self.weights @ (stds**2 + apart**2))
         # Half of the variance's slope: sum_k w_k (s_k s_k' + (m_k - m_0) (m_k' - m_0'))
-        pulls = stds[..., None] * std_slopes + (means - means[0])[..., None] * (slopes - slopes[0])
+        pulls = stds[..., None] * std_slopes + apart[..., None] * (slopes - slopes[0])
         half = np.tensordot(self.weights, pulls, 1)
         uncertain = std[:, None] > 0.0
         std_slope = np.divide(half, std[:, None], out=np.zeros_like(half), where=uncertain)
-        return means[0], std, slopes[0], std_slope
+        return means[0], unit * std, slopes[0], std_slope
 
     def fantasise(
         self, x: Array, arms: Integers | None = None, at_most: float = math.inf
     ) -> Disputed:
         return replace(self, parts=tuple(part.fantasise(x, arms, at_most) for part in self.parts))
+
+
+def _in_units(apart: Array, stds: Array) -> tuple[Array, Array, Array]:
+    """A unit for each point (m,), and both (k, m) in it: squares of 1e300 are no numbers.
+
+    It is a power of two, so that nothing else is rounded.
+    """
+    _, exponent = np.frexp(np.maximum(np.abs(apart).max(axis=0), stds.max(axis=0)))
+    unit = np.ldexp(1.0, np.clip(exponent, -1000, 1000))
+    return unit, apart / unit, stds / unit
