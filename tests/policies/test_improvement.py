@@ -11,7 +11,7 @@ from stoic import testing
 from stoic.confidence import Fixed
 from stoic.defences import Plateau, Trust
 from stoic.domains import Box, Finite
-from stoic.kernels import Matern52, Scaled
+from stoic.kernels import Linear, Matern52, Scaled
 from stoic.learner import Learner
 from stoic.models import GaussianProcess, StudentTProcess
 from stoic.policies import ExpectedImprovement, LogImprovement
@@ -160,6 +160,63 @@ def test_before_any_result_and_while_none_is_believed_the_prior_mean_is_the_incu
     agent = learner()
     agent.tell(GRID.points[:3], [math.nan, math.inf, -math.inf])
     assert agent.ask().arm == 0
+
+
+@pytest.mark.parametrize("domain", [GRID, BOX], ids=["grid", "box"])
+def test_what_may_give_no_result_is_worth_its_improvement_times_its_chance(domain):
+    agent = learner(domain)
+    for arm in (3, 12, 20, 31, 40):
+        x = GRID.points[arm]
+        if x[0] > 7.0:
+            agent.tell(x, failed="infeasible")
+        else:
+            agent.tell(x, value(x))
+    feasibility = agent._feasibility()
+    incumbent = agent.posterior.predict(agent.observations.x)[0].max()
+
+    def worth(x):
+        mean, std = agent.posterior.predict(x)
+        z = (mean - incumbent) / std
+        gain = std * (stats.norm.pdf(z) + z * stats.norm.cdf(z))
+        return gain * np.minimum(feasibility(x) / 0.8, 1.0)
+
+    worths = worth(GRID.points)
+    chance = feasibility(GRID.points)
+    assert chance.min() < 0.4
+    assert chance.max() > 0.8
+    assert worth(agent.ask().x[None])[0] >= worths.max() * (1.0 - 1e-9)
+
+
+@pytest.mark.parametrize("grid", [True, False], ids=["grid", "box"])
+def test_what_is_better_under_another_context_is_no_incumbent(grid):
+    box = Box([0.0, 0.0], [1.0, 1.0])
+    domain = box.grid(11) if grid else box
+    prior = Prior(Scaled(Matern52(np.array([0.05, 0.3])), 0.05), 1e-4, 0.0)
+    agent, alone = learner(domain, prior=prior), learner(domain, prior=prior)
+    poor = box.grid(11).points[[33, 36, 39]]  # the first coordinate is 0.3
+    rich = box.grid(11).points[[99, 103, 107]]  # and here 0.9, twelve lengthscales off
+    agent.tell(poor, [0.1, 0.6, 0.5])
+    alone.tell(poor, [0.1, 0.6, 0.5])
+    agent.tell(rich, [5.0, 9.0, 6.0])
+    here = {0: 0.3}
+    assert learner(domain, prior=prior).ask(context=here).x[0] == pytest.approx(0.3)
+    assert_allclose(agent.ask(context=here).x, alone.ask(context=here).x, atol=0.02)
+    assert alone.ask(context=here).x[1] < 0.8  # the least known is at 1.0
+    # Where nothing was tried, the best mean that there is has to be improved on.
+    posterior, line = agent.posterior, box.grid(11).points[66:77]
+    incumbent = posterior.predict(line)[0].max()
+    heights = LogImprovement(posterior, incumbent)(line)
+    alone = learner(box.grid(11), prior=prior)
+    alone.tell(agent.observations.x, agent.observations.observed)
+    assert alone.ask(context={0: 0.6}).arm == 66 + heights.argmax()
+
+
+def test_a_kernel_that_is_sure_of_a_point_leaves_a_number_there():
+    surface = LogImprovement(learner(BOX, prior=Prior(Linear(), 0.1)).posterior, 0.0)
+    height, slope = surface.with_gradient(np.zeros((1, 1)))
+    assert np.isfinite(height).all()
+    assert np.isfinite(slope).all()
+    assert height[0] < surface(np.array([[1e-3]]))[0]
 
 
 def test_a_place_that_is_never_believed_is_given_up_after_its_retries():

@@ -11,13 +11,14 @@ from scipy import special
 from stoic.data import Array, Booleans, Choice
 from stoic.domains import Domain, Finite
 from stoic.policies.base import Band, Policy, View, choice_of
-from stoic.policies.ucb import given_up
+from stoic.policies.ucb import UpperBound, given_up
 from stoic.posteriors.base import Posterior
 
 _FAR = 50.0  # beyond, a series; within, at most 2500 units of rounding are lost to cancellation
 _LIMIT = 1e50  # of |z|, where products with it are numbers and a slope has no meaning
 _ROOT_2_PI = float(np.sqrt(2.0 * np.pi))
 _LEAST = 1e-10  # prior standard deviations: what is known better counts as known that well
+_TINY = float(np.finfo(float).tiny ** 0.5)  # or as known this well, where the prior is sure of f
 
 
 def log_improvement(z: Array) -> tuple[Array, Array, Array]:
@@ -61,7 +62,7 @@ class LogImprovement(NamedTuple):
 
     def _height(self, mean: Array, std: Array) -> tuple[Array, Array, Array]:
         """The height and its derivatives in mean and std, all (m,)."""
-        least = _LEAST * self.posterior.kappa**0.5
+        least = max(_LEAST * self.posterior.kappa**0.5, _TINY)
         s = self.factor * np.maximum(std, least)
         with np.errstate(over="ignore"):
             z = np.clip((mean - self.incumbent) / s, -_LIMIT, _LIMIT)
@@ -91,7 +92,9 @@ class ExpectedImprovement(Policy):
     The incumbent is the best posterior mean among the points with a result that is believed at all
     (trust above 0), never an observed maximum: one lucky or forged result would hold the incumbent
     up for ever, and nothing else would promise an improvement. What is on its way counts as tried,
-    with its mean for a result. Before any result is believed, the incumbent is the prior mean.
+    with its mean for a result. Before any result is believed, the incumbent is the prior mean. If
+    only a part of the domain may be chosen, such as the inputs with a given context, what was tried
+    elsewhere is no incumbent; it is the best mean of that part if nothing was tried there.
 
     Parameters
     ----------
@@ -131,7 +134,7 @@ class ExpectedImprovement(Policy):
         band = view.hallucinated()
         posterior = band.posterior
         trust = posterior.trust(view.observations)
-        tried = _Tried(view, trust > 0.0)
+        tried = _Tried(view, posterior, trust > 0.0)
         if self.retries is not None:
             places = given_up(view, trust, self.retries)
             if len(places):
@@ -140,7 +143,7 @@ class ExpectedImprovement(Policy):
         def pick(band: Band) -> Choice:
             factor = max(band.width, _LEAST) if self.widened else 1.0
             surface = LogImprovement(band.posterior, tried.best_mean(band.posterior), factor)
-            choice = choice_of(view.maximise(surface))
+            choice = choice_of(view.maximise(surface, logarithmic=True))
             tried.add(choice)
             return choice
 
@@ -148,16 +151,23 @@ class ExpectedImprovement(Policy):
 
 
 class _Tried:
-    """Where something was told and believed, or is on its way."""
+    """Where something was told and believed, or is on its way, of what may be chosen."""
 
-    def __init__(self, view: View, believed: Booleans) -> None:
+    def __init__(self, view: View, posterior: Posterior, believed: Booleans) -> None:
         domain, told, pending = view.domain, view.observations, view.pending
         self.domain = domain
+        self.otherwise = posterior.prior.mean
+        whole = view.among is domain
+        tried = np.concatenate([told.x[believed], pending])
+        inside = slice(None) if whole else view.among.contains(tried)
         if isinstance(domain, Finite):  # by row numbers: looking points up takes a loop
             assert told.arms is not None
-            self.arms = np.append(told.arms[believed], domain.locate(pending))
+            self.arms = np.append(told.arms[believed], domain.locate(pending))[inside]
         else:
-            self.x = np.concatenate([told.x[believed], pending])
+            self.x = tried[inside]
+        if not whole and len(tried) and not len(tried[inside]):
+            peak = view.among.maximise(UpperBound(Band(posterior, 0.0)), view.rng, told.x)
+            self.otherwise = peak.height
 
     def add(self, choice: Choice) -> None:
         """One more is on its way."""
@@ -167,9 +177,9 @@ class _Tried:
             self.x = np.concatenate([self.x, choice.x[None]])
 
     def best_mean(self, posterior: Posterior) -> float:
-        """The largest posterior mean there; the prior's if nothing was tried."""
+        """The largest posterior mean there."""
         if isinstance(self.domain, Finite):
             means = posterior.on(self.domain)[0][self.arms]
         else:
             means = posterior.predict(self.x)[0] if len(self.x) else np.empty(0)
-        return float(means.max()) if len(means) else posterior.prior.mean
+        return float(means.max()) if len(means) else self.otherwise
