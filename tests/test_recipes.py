@@ -8,13 +8,14 @@ from numpy.testing import assert_array_equal
 from stoic.confidence import CompactUnion, Enlarged, FiniteUnion, Fixed, Schedule
 from stoic.defences import AdaptivePlateau, Anchored, Plateau, Trust
 from stoic.domains import Box
-from stoic.kernels import RBF, Matern52, Scaled
+from stoic.kernels import RBF, Linear, Matern52, Scaled, Sum
 from stoic.policies import UCB, Elimination, Initial
 from stoic.posteriors import Prior
 from stoic.posteriors.fitting import Fitting, Given
 from stoic.posteriors.scales import mean_and_sd
 from stoic.recipes import PHASED, SEQUENTIAL, a2_rcgp_ucb, fc_rcgp_ucb, gp_ucb
 from stoic.recipes.outliers import noise_bound
+from stoic.recipes.parts import kappa_and_noise
 
 BOX = Box([0.0, 5.0], [1.0, 9.0])
 GRID = BOX.grid(6)
@@ -41,13 +42,20 @@ def test_a_given_prior_is_used_as_it_is_and_otherwise_one_is_fitted(recipe):
     assert len(fitted.model.prior.kernel.theta) == 3  # a variance and two lengthscales
 
 
+def innermost(policy):
+    """What chooses once all that comes before it has nothing to say."""
+    while hasattr(policy, "then"):
+        policy = policy.then
+    return policy
+
+
 @pytest.mark.parametrize("recipe", SEQUENTIAL)
 def test_what_every_sequential_recipe_takes(recipe):
-    assert recipe(BOX).policy == UCB()
-    assert recipe(BOX, retries=2).policy == UCB(2)
+    assert innermost(recipe(BOX).policy) == UCB()
+    assert innermost(recipe(BOX, retries=2).policy) == UCB(2)
     first = recipe(BOX, initial=5).policy
     assert isinstance(first, Initial)
-    assert (first.n, first.then) == (5, UCB())
+    assert (first.n, innermost(first)) == (5, UCB())
     a, b = (recipe(BOX, initial=3, seed=9).ask().x for _ in range(2))
     assert_array_equal(a, b)
     if takes_a_scale(recipe):
@@ -186,6 +194,24 @@ def test_every_setting_plays(recipe, prior, constants, corruptions):
 def test_an_enlarged_practice_width_counts_the_distrusted():
     learner = fc_rcgp_ucb(GRID, PRIOR, corruptions="distrusted")
     assert learner.confidence == Enlarged(Schedule(), "distrusted", 1.0)
+
+
+def test_the_largest_variance_is_that_of_the_whole_box():
+    box = Box([-1.0, 2.0], [3.0, 4.0])
+    for kernel, largest in (
+        (Scaled(Matern52(0.3), 2.3), 2.3),
+        (Linear(0.5), (3.0**2 + 4.0**2) / 0.25),
+        (Sum(RBF(0.2), Scaled(Linear(), 0.1)), 1.0 + 2.5),
+    ):
+        prior = Prior(kernel, 0.1)
+        kappa, noise = kappa_and_noise(box, prior)
+        assert kappa == pytest.approx(largest, rel=1e-12)
+        assert noise == 0.1
+        assert kappa >= kernel.diagonal(box.grid(9).points).max()
+        agent = fc_rcgp_ucb(box, prior, half_width=3.0)
+        assert agent.model.defence.half_width == pytest.approx(3.0 * math.sqrt(largest))
+    for recipe in SEQUENTIAL:  # a kernel that is sure of the origin
+        recipe(Box([-1.0], [1.0]), Prior(Linear(), 0.1), seed=0).ask()
 
 
 def test_noise_bound():

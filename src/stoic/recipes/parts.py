@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from stoic.confidence import CompactUnion, FiniteUnion
-from stoic.domains import Domain, Finite
-from stoic.kernels import Matern52, Scaled
+from stoic.data import Array
+from stoic.domains import Box, Domain, Finite
+from stoic.kernels import Kernel, Matern52, Scaled
 from stoic.policies import UCB, Initial, Policy, SecondLook
 from stoic.posteriors.fitting import Fitting, Given, Objective, marginal_likelihood
 from stoic.posteriors.prior import Prior
@@ -67,11 +69,35 @@ def policy(initial: int, retries: int | None = None, second_look: float | None =
 
 
 def kappa_and_noise(domain: Domain, prior: Prior | None) -> tuple[float, float]:
-    """Largest prior variance, and noise; in units of the results' scale if there is no prior."""
+    """Largest prior variance, and noise; in units of the results' scale if there is no prior.
+
+    On a ``Box`` it is found by a search, which no kernel here deceives.
+    """
     if prior is None:
         return 1.0, math.exp(-4.0)
-    points = domain.points if isinstance(domain, Finite) else np.zeros((1, domain.dim))
-    return float(prior.kernel.diagonal(points).max()), prior.noise
+    variance = _Variance(prior.kernel)
+    if isinstance(domain, Finite):
+        return float(variance.on(domain).max()), prior.noise
+    # Where the dot products are largest; a stationary kernel has the same variance everywhere.
+    assert isinstance(domain, Box)
+    corner = np.where(np.abs(domain.upper) > np.abs(domain.lower), domain.upper, domain.lower)
+    peak = domain.maximise(variance, np.random.default_rng(0), corner[None])
+    return peak.height, prior.noise
+
+
+class _Variance(NamedTuple):
+    """The surface k(x, x)."""
+
+    kernel: Kernel
+
+    def on(self, points: Finite) -> Array:
+        return self.kernel.diagonal(points.points)
+
+    def __call__(self, x: Array) -> Array:
+        return self.kernel.diagonal(x)
+
+    def with_gradient(self, x: Array) -> tuple[Array, Array]:
+        return self.kernel.diagonal(x), self.kernel.diagonal_wrt_x(x)
 
 
 def union(domain: Domain, delta: float) -> FiniteUnion | CompactUnion:
