@@ -18,6 +18,7 @@ from stoic.kernels import (
     Product,
     Scaled,
     Sum,
+    at_one_place,
     kernel_metric,
 )
 
@@ -180,3 +181,16 @@ def test_precomputed_covariances_live_on_row_numbers():
 def test_impossible_kernels_are_refused(build, message):
     with pytest.raises(ValueError, match=message):
         build()
+
+
+def test_values_at_one_place_are_correlated_and_a_sure_one_is_with_its_like_alone():
+    kernel = Scaled(Matern52(2.0), 7.0)
+    x = away_from_the_origin(12, spread=1.0)
+    correlation = kernel(x, x) / 7.0
+    assert_array_equal(at_one_place(kernel, x, x[:5]), (correlation >= 0.9)[:, :5])
+    assert 12 < np.count_nonzero(at_one_place(kernel, x, x)) < 144
+    points = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.1], [0.0, 3.0]])
+    expected = np.eye(4, dtype=bool)
+    expected[1, 2] = expected[2, 1] = True  # nearly the same direction
+    assert_array_equal(at_one_place(Linear(), points, points), expected)
+    assert at_one_place(kernel, x, x[:0]).shape == (12, 0)

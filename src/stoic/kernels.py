@@ -17,11 +17,13 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from stoic.data import Array, Integers
+from stoic.data import Array, Booleans, Integers
 from stoic.linalg import squared_distances
 
 Pull = Callable[[Array], Array]
 Label = tuple[str, int | None]
+
+_ALIKE = 0.9  # prior correlation of two values of f at one place
 
 
 class Kernel(Protocol):
@@ -65,6 +67,17 @@ def kernel_metric(kernel: Kernel, x: Array, z: Array) -> Array:
     """sqrt(k(x, x) - 2 k(x, z) + k(z, z)), shape (n, m): the distance of features."""
     squares = np.add.outer(kernel.diagonal(x), kernel.diagonal(z)) - 2.0 * kernel(x, z)
     return np.sqrt(np.maximum(squares, 0.0))
+
+
+def at_one_place(kernel: Kernel, x: Array, z: Array) -> Booleans:
+    """Which values of f can be held against each other, shape (n, m).
+
+    Those with a prior correlation of at least 0.9. A point where f has no variance is at one place
+    with others of that kind alone.
+    """
+    sd, its = np.sqrt(kernel.diagonal(x)), np.sqrt(kernel.diagonal(z))
+    correlated = kernel(x, z) >= _ALIKE * np.outer(sd, its)
+    return np.asarray(correlated & np.equal.outer(sd > 0.0, its > 0.0))
 
 
 def _lengthscale(value: float | Array) -> Array:

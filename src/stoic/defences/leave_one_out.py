@@ -21,6 +21,7 @@ from stoic.data import Array, Observations, Targets
 from stoic.defences.base import Defence
 from stoic.defences.plateau import NEGLIGIBLE, small_sample_factor
 from stoic.domains import Domain
+from stoic.kernels import at_one_place
 from stoic.posteriors.base import Stance
 from stoic.posteriors.cavity import given_the_others
 from stoic.posteriors.exact import Exact
@@ -31,7 +32,6 @@ from stoic.posteriors.scales import median_and_mad, median_and_spread_in_space
 _SAME = 0.1  # two fixed points of which no row's trust differs by more are one, found twice
 _BETTER = 0.1  # nats; less is how exactly a fit ends
 _SETTLED = 1e-3  # an iteration stops when no row's trust changes by more
-_ALIKE = 0.9  # prior correlation of two values of f that can be held against each other
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,9 +277,7 @@ class _Search:
         refused = ~believed & np.isfinite(self.observations.observed)
         if not refused.any():
             return None
-        x = self.observations.x
-        sd = np.sqrt(prior.kernel.diagonal(x))
-        together = prior.kernel(x, x) >= _ALIKE * np.outer(sd, sd)
+        together = at_one_place(prior.kernel, self.observations.x, self.observations.x)
         against, for_it = together[:, believed].sum(axis=1), together[:, refused].sum(axis=1)
         outvoting = refused & (for_it > against) & (against > 0)
         if not outvoting.any():

@@ -10,10 +10,10 @@ import numpy as np
 
 from stoic.data import Array, Booleans, Choice
 from stoic.domains import Domain
+from stoic.kernels import at_one_place
 from stoic.policies.base import Band, Notes, Policy, View
 
 _CLEARLY = 2.0  # standard deviations of the noise
-_ALIKE = 0.9  # prior correlation of two values of f that can be held against each other
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,12 +104,10 @@ def in_doubt(view: View, rate: float) -> Array:
         rows = rows[view.among.contains(told.x[rows])]
     if not len(rows):
         return nothing
-    kernel, places = posterior.prior.kernel, told.x[rows]
-    sd = np.sqrt(kernel.diagonal(places))
 
     def there(x: Array) -> Booleans:
         """Which points ``x`` (m, d) are at which of the places (k, d), shape (k, m)."""
-        return np.asarray(kernel(places, x) >= _ALIKE * sd[:, None] * np.sqrt(kernel.diagonal(x)))
+        return at_one_place(posterior.prior.kernel, told.x[rows], x)
 
     lies = math.cbrt(len(told)) + 1e-9  # that of a cube may come out just below
     doubtful = there(told.x[believed]).sum(axis=1) <= rate * lies
