@@ -152,7 +152,8 @@ def a2_rcgp_ucb(
         that forgets more slowly (a larger c_A) comes to believe results that agree with each other
         however far they are from the centre. ``half_width="anchor"``, with the theory's constants:
         the adaptive L_R,t(x) = sqrt(beta_A,t) Psi(T_c) std_A(x) + N_T(delta / 3) of appendix D.5.1,
-        which is at most the constant of Algorithm 2 and can do with an estimated T_c.
+        which is at most the constant of Algorithm 2 and can do with an estimated T_c. The constant
+        cannot: with ``corruptions="distrusted"`` it and Delta, below, are those for T_c = 0.
     prequential:
         Weigh each observation once, by the anchor as it stood before it.
     small_sample:
