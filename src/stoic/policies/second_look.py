@@ -43,9 +43,10 @@ class SecondLook(Policy):
     ---------
     With ``rate`` 1, if at most t^(1/3) of the first t results lie and f is near constant in each
     place: a result is given up only when an honest one contradicts it, or an honest one, it may be
-    itself, is among more than t^(1/3) that were refused or failed there. A false result takes at most 2 t^(1/3) + 2 questions, so t^(1/3) of them take
-    O(t^(2/3)): that much is added to the regret of ``then``, and nothing where all is believed.
-    Nothing is said of a lie that is too low and believed: it is not looked at again.
+    itself, is among more than t^(1/3) that were refused or failed there. A false result takes at
+    most 2 t^(1/3) + 2 questions, so t^(1/3) of them take O(t^(2/3)): that much is added to the
+    regret of ``then``, and nothing where all is believed. Nothing is said of a lie that is too low
+    and believed: it is not looked at again.
     """
 
     then: Policy
