@@ -327,9 +327,20 @@ def test_what_is_given_is_given_and_what_it_was_is_told(stoic):
     assert last["user_attrs"]["stoic:noise"] == pytest.approx(0.01)
     assert json.loads(stoic("show", "--json").out)["trials"][-1]["executed"]["heat"] == 66.0
 
+    shown = stoic("show", "--fix", "n=7").out
+    assert "\ngiven          n=7, for which this is the best:\nobserved best  trial " in shown
+    assert "  n=7\n" in shown
+    other = stoic("show", "--fix", "n=2", "--fix", "heat=50")
+    assert "\nrecommended    by the model alone, no such trial is believed: " in other.out
+    assert "\n               heat=50.0  n=2\n" in other.out
+    assert json.loads(stoic("best-trial", "--fix", "n=7", "-f", "json").out)["params"]["n"] == 7
+
     for arguments, said in (
         (["ask", "--fix", "haet=3"], "did you mean 'heat'"),
         (["ask", "--fix", "heat=300"], "heat cannot be fixed at 300"),
+        (["show", "--fix", "haet=3"], "did you mean 'heat'"),
+        (["show", "--fix", "heat=300"], "heat cannot be fixed at 300"),
+        (["best-trial", "--fix", "n=2"], "with n=2 is believed"),
         ([*told, "--standard-error", "0"], "a number above 0"),
         (["certify"], "as in --tolerance heat=2"),
         (["certify", "--tolerance", "haet=2"], "did you mean 'heat'"),

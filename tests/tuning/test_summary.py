@@ -21,6 +21,7 @@ from stoic.tuning.program import Result
 from stoic.tuning.records import best_records, render, trial_record
 from stoic.tuning.study import COMMAND, open_study
 from stoic.tuning.summary import Summary
+from stoic.tuning.trust import Trust
 
 SPACE = {"x": FloatDistribution(0, 1), "k": CategoricalDistribution(["a", "b"])}
 
@@ -53,7 +54,7 @@ def study(monkeypatch) -> optuna.Study:
     add(made, 0.6, None, failure="exit code 1")
     made.ask()
 
-    def explain(study: optuna.Study, recipe: None) -> Explanation:
+    def explain(study: optuna.Study, recipe: None, **which: object) -> Explanation:
         trials = study.trials
         return Explanation(
             observed_best=trials[1],
@@ -120,6 +121,64 @@ def test_the_record_is_strict_json(study):
     ]
     assert record["running"] == {"6": "somebody who left no name"}
     assert record["command"] == "run 0.4"
+
+
+def test_a_study_that_goes_on_is_read_once(monkeypatch):
+    going = optuna.create_study(sampler=RandomSampler(seed=0))
+    going.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=5)
+    read = going.get_trials
+
+    def meanwhile(*said: object, **more: object) -> list[FrozenTrial]:
+        trials = read(*said, **more)
+        going.add_trial(trials[0])
+        going.add_trial(create_trial(state=TrialState.FAIL))
+        return trials
+
+    monkeypatch.setattr(going, "get_trials", meanwhile)
+    summary = Summary.of(going)
+    assert summary.counts == {"complete": 5}
+    assert [row.number for row in summary.explanation.rows] == [0, 1, 2, 3, 4]
+    trust = Trust.of(going)
+    assert len(trust.rows) == 6
+    assert trust.failed.keys() == {6}
+
+
+def test_what_is_given_is_said():
+    lived = optuna.create_study(study_name="l", sampler=RandomSampler(seed=1))
+    for number in range(12):
+        trial = lived.ask(SPACE)
+        lived.tell(trial, abs(trial.params["x"] - 0.5) + 0.01 * number)
+    number, x = min(
+        ((t.number, t.params["x"]) for t in lived.trials if t.params["k"] == "b"),
+        key=lambda pair: lived.trials[pair[0]].value,
+    )
+    summary = Summary.of(lived, None, {"k": "b"})
+    lines = summary.text().splitlines()
+    assert lines[1] == "given          k=b, for which this is the best:"
+    assert lines[2].startswith(f"observed best  trial {number}: told ")
+    assert lines[3] == f"               x={x}  k=b"
+    assert summary.record()["fixed"] == {"k": "b"}
+    assert summary.record()["recommended"]["params"]["k"] == "b"
+    assert best_records(lived, "json", None, {"k": "b"})["number"] == number
+
+    summary = Summary.of(lived, None, {"x": 0.25})
+    lines = summary.text().splitlines()
+    assert lines[1:3] == [
+        "given          x=0.25, for which this is the best:",
+        "observed best  none: no such value is finite",
+    ]
+    assert lines[3].startswith(
+        "recommended    by the model alone, no such trial is believed: estimated "
+    )
+    assert lines[3].endswith(", not run")
+    assert lines[4].lstrip().split() in (["k=a", "x=0.25"], ["k=b", "x=0.25"])
+    recommended = json.loads(json.dumps(summary.record()))["recommended"]
+    assert (recommended["number"], recommended["value"]) == (None, None)
+    assert recommended["params"]["x"] == 0.25
+    assert recommended["mean"] == summary.explanation.recommended_mean
+    assert summary.record()["command"] is None
+    with pytest.raises(Refusal, match=r"study 'l' with x=0\.25 is believed"):
+        best_records(lived, "table", None, {"x": 0.25})
 
 
 def test_a_study_without_a_value_is_summarised_too():

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from stoic.cli.app import (
+    Fix,
     Format,
     Json,
     Margin,
@@ -25,7 +26,7 @@ from stoic.cli.app import (
     app,
 )
 from stoic.cli.printing import check_format, to_json
-from stoic.cli.studies import look_at_one, look_with
+from stoic.cli.studies import given, look_at_one, look_with
 
 
 @app.command()
@@ -35,15 +36,19 @@ def show(
     storage: StorageUrl = None,
     storage_class: StorageClass = None,
     recipe: RecipeText = None,
+    fix: Fix = None,
     json: Json = False,
 ) -> None:
-    """Print what a study has come to: observed best, recommended, distrusted, failed."""
+    """Print what a study has come to: observed best, recommended, distrusted, failed.
+
+    With --fix, observed best and recommended for these values.
+    """
     study = look_at_one(what, study_name, storage, storage_class)
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.summary import Summary
 
     with in_one_sentence("Could not read the study"):
-        summary = Summary.of(study, look_with(study, recipe))
+        summary = Summary.of(study, look_with(study, recipe), given(study, fix))
     print(to_json(summary.record()) if json else summary.text())
 
 

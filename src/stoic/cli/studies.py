@@ -54,6 +54,14 @@ def look_with(study: Study, recipe: str | None) -> Recipe:
     return own
 
 
+def given(study: Study, fix: list[str] | None) -> dict[str, Any]:
+    """The values of parameters that the command line gives."""
+    from stoic.tuning.space import parse_fixed
+    from stoic.tuning.study import known_space
+
+    return parse_fixed(fix, known_space(study) or {}) if fix else {}
+
+
 def open_store(storage: str | None, kind: str | None, *, create: bool) -> BaseStorage:
     """The storage of a URL, of the variable OPTUNA_STORAGE, or the default one."""
     from stoic.tuning.storage import open_storage, storage_url

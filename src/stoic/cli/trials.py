@@ -18,7 +18,7 @@ from stoic.cli.app import (
     app,
 )
 from stoic.cli.printing import check_format
-from stoic.cli.studies import load, look_at, look_with, open_store, quiet, written
+from stoic.cli.studies import given, load, look_at, look_with, open_store, quiet, written
 from stoic.refusal import Refusal
 
 
@@ -186,10 +186,14 @@ def best_trial(
     storage: StorageUrl = None,
     storage_class: StorageClass = None,
     recipe: RecipeText = None,
+    fix: Fix = None,
     form: Format = "table",
     flatten: Flatten = False,
 ) -> None:
-    """Print the observed best trial, and beside it the recommended one."""
+    """Print the observed best trial, and beside it the recommended one.
+
+    With --fix, of the trials with these values.
+    """
     quiet()
     check_format(form)
     from stoic.tuning.records import best_records, render
@@ -197,5 +201,5 @@ def best_trial(
 
     study = look_at(storage, storage_class, study_name)
     with in_one_sentence("Could not read the trials"):
-        records = best_records(study, form, look_with(study, recipe))
+        records = best_records(study, form, look_with(study, recipe), given(study, fix))
     print(render(records, form, flatten))

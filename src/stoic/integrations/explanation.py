@@ -20,9 +20,11 @@ from stoic.integrations.campaign import Campaign
 from stoic.integrations.certified import Certified, certified, sturdiest
 from stoic.integrations.executed import executed
 from stoic.integrations.recipe import Recipe, recipe_to_look_with
+from stoic.integrations.spaces import check_fixed
 from stoic.policies.base import Band
 from stoic.posteriors.base import Stance
 from stoic.posteriors.cavity import given_the_others
+from stoic.refusal import Refusal
 
 log = logging.getLogger(__name__)
 
@@ -89,9 +91,10 @@ class Explanation:
     recommended:
         The trial that was run where the pessimistic confidence bound is best, of the settings with
         a result that is not distrusted if there are any: ask for its parameters again. With an
-        aim, the one whose parameters, as they were asked, have the best certificate.
+        aim, the one whose parameters, as they were asked, have the best certificate. None if no
+        trial has a value, or none that is believed has the values that are given.
     recommended_mean, recommended_std:
-        Posterior mean and standard deviation of the objective there.
+        Posterior mean and standard deviation of the objective there, or where ``untried`` is.
     model_optimum:
         The parameters, tried or not, where the posterior mean is best.
     model_optimum_mean:
@@ -108,6 +111,12 @@ class Explanation:
     left_out:
         Number of a finished trial that was run at no point of the recipe's grid -> where it was
         run. The model was not told of these.
+    fixed:
+        Name of a parameter -> value, where only settings with these values were compared:
+        ``observed_best``, ``recommended`` and ``model_optimum`` have them. ``rows`` has all trials.
+    untried:
+        Of all settings with the values that are given, the one where the pessimistic confidence
+        bound is best, if no trial that is believed has these values; else None.
     """
 
     observed_best: FrozenTrial | None
@@ -121,9 +130,18 @@ class Explanation:
     certified: Certified | None = None
     certified_observed: Certified | None = None
     left_out: Mapping[int, str] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    untried: dict[str, Any] | None = None
 
 
-def explain(study: Study, *, recipe: Recipe | None = None, aim: Aim | None = None) -> Explanation:
+def explain(
+    study: Study,
+    *,
+    recipe: Recipe | None = None,
+    aim: Aim | None = None,
+    fixed: Mapping[str, Any] | None = None,
+    trials: Sequence[FrozenTrial] | None = None,
+) -> Explanation:
     """What is believed about a study: the estimated best, and whom to trust.
 
     Uses the parameters that all complete trials share. Where there are none, or no complete trial
@@ -140,11 +158,19 @@ def explain(study: Study, *, recipe: Recipe | None = None, aim: Aim | None = Non
         says so.
     aim:
         What is wanted where inputs move; by default what is recorded with the study.
+    fixed:
+        Name of a parameter -> its value, as it is given this time: what is best with that. The
+        model learns from all trials. A trial has the value if it was run with it; with an aim, if
+        it was asked with it.
+    trials:
+        All trials of the study at the moment that is meant; by default now.
 
     Raises
     ------
     ValueError
-        For a study with several objectives, or an aim that does not fit its parameters.
+        For a study with several objectives, or an aim that does not fit its parameters, or a value
+        that is ``fixed`` of a parameter that not all complete trials have, that cannot have it, or
+        that does not have it anywhere on the recipe's grid.
     """
     if len(study.directions) > 1:
         raise ValueError(
@@ -155,36 +181,59 @@ def explain(study: Study, *, recipe: Recipe | None = None, aim: Aim | None = Non
         recipe, instead = recipe_to_look_with(study)
         if instead is not None:
             log.warning(instead)
-    trials = study.get_trials(deepcopy=False)
+    trials = study.get_trials(deepcopy=False) if trials is None else trials
     complete = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
     sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
+    shared = intersection_search_space(list(complete))
+    space = {name: d for name, d in sorted(shared.items()) if not d.single()}
+    fixed = dict(fixed or {})
+    if complete:
+        check_fixed(fixed, shared, "all complete trials have")
+    given = {name: value for name, value in fixed.items() if name in space}
     finite = [t for t in complete if np.isfinite(_value(t))]
-    best = max(finite, key=lambda t: sign * _value(t), default=None)
-    space = intersection_search_space(complete)
-    space = {name: d for name, d in sorted(space.items()) if not d.single()}
     if not complete or not space:
-        return _at_their_word(complete, best)
+        best = max(finite, key=lambda t: sign * _value(t), default=None)
+        return replace(_at_their_word(complete, best), fixed=fixed)
 
     campaign = Campaign(study, space, recipe, aim)
     campaign.follow(trials)
+
+    def has_given(trial: FrozenTrial) -> bool:
+        run = executed(trial) if aim is None else None
+        return campaign.encoding.agrees(trial.params if run is None else run.params, given)
+
+    best = max(filter(has_given, finite), key=lambda t: sign * _value(t), default=None)
     learner, number = campaign.learner, {n: i for i, n in enumerate(campaign.told)}
     place = campaign.run if aim is None else campaign.asked
     at = [t for t in complete if t.number in number and place(t) is not None]
     if not at:
-        return replace(_at_their_word(complete, best), left_out=campaign.left_out)
+        unlearned = _at_their_word(complete, best)
+        return replace(unlearned, left_out=campaign.left_out, fixed=fixed)
     posterior, trust = learner.posterior, learner.trust
     settings = np.array([place(t) for t in at])
     # A setting of which nothing is known but a lie is not recommended, whatever the mean is there:
     # where there is next to no noise, it follows even what is hardly believed.
     trusted = np.array([trust[number[t.number]] for t in at])
-    believed = next(some for some in (trusted >= 0.5, trusted > 0.0, trusted >= 0.0) if some.any())
-    tried = np.unique(settings[believed], axis=0)
-    if aim is not None:
+    inside = np.array([has_given(t) for t in at])
+    levels = [trusted >= 0.5, trusted > 0.0, trusted >= 0.0][: 2 if given else 3]
+    tried = np.empty((0, learner.domain.dim))
+    for level in levels:
+        if len(tried := np.unique(settings[level & inside], axis=0)):
+            break
+    part = campaign.points.having(given) if given else None
+    if aim is not None and len(tried):
         # The threshold is that of the surest one; how far each may be moved is compared below.
         surest = int(np.argmax(Band(posterior, WIDTH).bounds(tried)[0]))
-        recommendation = learner.recommend(settings=tried[[surest]])
+        recommendation = learner.recommend(settings=tried[[surest]], among=part)
     else:
-        recommendation = learner.recommend(settings=tried)
+        recommendation = learner.recommend(settings=tried, among=part)
+    x = recommendation.x
+    found = campaign.encoding.decode(x)
+    if not campaign.encoding.agrees(found, given):
+        raise Refusal(
+            f"No point of the recipe's grid has {_words(given)}: the nearest has "
+            f"{_words({name: found[name] for name in given})}."
+        )
     expected, sd = given_the_others(posterior, learner.observations)
     noise_sd = np.sqrt(learner.observations.own_noise(posterior.prior.noise))
     plateau = _plateau(posterior.stance, len(learner))
@@ -203,36 +252,40 @@ def explain(study: Study, *, recipe: Recipe | None = None, aim: Aim | None = Non
         for t in complete
         if (i := number.get(t.number)) is not None
     )
-    x = recommendation.x
-    if aim is not None:
+    if aim is not None and len(tried):
         threshold = recommendation.notes.get("threshold")
         assert threshold is None or isinstance(threshold, float)
         x = tried[sturdiest(learner, campaign.encoding, aim, tried, threshold)]
-    here = int(np.argmin(np.abs(settings - x).max(axis=1)))
 
     def predict(settings: Sequence[Mapping[str, Any]]) -> tuple[Array, Array]:
         x = np.array([campaign.encoding.encode(s) for s in settings])
         mean, std = posterior.predict(campaign.points.nearest(x) if learner.domain.finite else x)
         return sign * mean, std
 
-    mean, std = posterior.predict(settings[[here]])
-    # Of several trials at this very point, the most trusted one stands for it.
-    same = [i for i in range(len(at)) if np.array_equal(settings[i], settings[here])]
-    chosen = max(same, key=lambda i: (trust[number[at[i].number]], sign * _value(at[i])))
+    chosen = None
+    if len(tried):
+        here = int(np.argmin(np.abs(settings - x).max(axis=1)))
+        x = settings[here]
+        # Of several trials at this very point, the most trusted one stands for it.
+        same = [t for t, setting in zip(at, settings, strict=True) if np.array_equal(setting, x)]
+        chosen = max(same, key=lambda t: (trust[number[t.number]], sign * _value(t)))
+    mean, std = posterior.predict(x[None])
     explanation = Explanation(
         best,
-        at[chosen],
+        chosen,
         sign * float(mean[0]),
         float(std[0]),
-        campaign.encoding.decode(recommendation.model_x),
+        campaign.encoding.decode(recommendation.model_x) | given,
         sign * recommendation.model_mean,
         rows,
         predict,
         left_out=campaign.left_out,
+        fixed=fixed,
+        untried=None if len(tried) else found | given,
     )
     if aim is None:
         return explanation
-    return _with_certificates(explanation, campaign, aim, recommendation.notes)
+    return _with_certificates(explanation, campaign, aim, recommendation.notes, part)
 
 
 def _at_their_word(complete: Sequence[FrozenTrial], best: FrozenTrial | None) -> Explanation:
@@ -243,28 +296,40 @@ def _at_their_word(complete: Sequence[FrozenTrial], best: FrozenTrial | None) ->
 
 
 def _with_certificates(
-    explanation: Explanation, campaign: Campaign, aim: Aim, notes: Mapping[str, object]
+    explanation: Explanation,
+    campaign: Campaign,
+    aim: Aim,
+    notes: Mapping[str, object],
+    part: object,
 ) -> Explanation:
-    """How far what is recommended may be moved, and how far the observed best."""
+    """How far what is recommended may be moved, and how far the observed best.
+
+    A threshold is out of reach if it is in the ``part`` of the domain that is compared.
+    """
     learner, encoding, sign = campaign.learner, campaign.encoding, campaign.sign
     threshold, reached = notes.get("threshold"), None
     assert threshold is None or isinstance(threshold, float)
     if threshold is not None:
         learner.rng = np.random.default_rng(0)
-        choice = learner.ask(pending=())
+        choice = learner.ask(among=part, pending=())
         if not choice.notes["reachable"]:
             reached = campaign.possible(choice.x)
 
-    def of(trial: FrozenTrial | None) -> Certified | None:
-        if trial is None or not encoding.contains(trial.params):
+    def of(trial: FrozenTrial | None, params: dict[str, Any] | None = None) -> Certified | None:
+        params = params if trial is None else trial.params
+        if params is None or not encoding.contains(params):
             return None
-        return certified(learner, encoding, aim, sign, trial.params, threshold, reached)
+        return certified(learner, encoding, aim, sign, params, threshold, reached)
 
     return replace(
         explanation,
-        certified=of(explanation.recommended),
+        certified=of(explanation.recommended, explanation.untried),
         certified_observed=of(explanation.observed_best),
     )
+
+
+def _words(params: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in params.items())
 
 
 def _run(trial: FrozenTrial) -> dict[str, Any]:

@@ -23,6 +23,8 @@ from stoic.refusal import Refusal
 # An integer or stepped range with more values than this is searched as if it were continuous.
 _FINE = 10_000
 
+_ROUNDING = 1e-9  # of the width of a range: values that are apart by less are the same
+
 
 @dataclass(frozen=True)
 class Coordinate:
@@ -189,17 +191,24 @@ class Encoding:
     def admits(self, name: str, value: Any) -> bool:
         """Whether ``name`` is a parameter of the space and ``value`` in its range."""
         distribution = self.space.get(name)
-        try:
-            return distribution is not None and distribution._contains(
-                distribution.to_internal_repr(value)
-            )
-        except (ValueError, TypeError):  # not one of the choices, or not a number
-            return False
+        return distribution is not None and _possible(distribution, value)
 
     def contains(self, parameters: Mapping[str, Any]) -> bool:
         """Whether all parameters of the space are there, with values in their ranges."""
         return all(
             name in parameters and self.admits(name, parameters[name]) for name in self.space
+        )
+
+    def agrees(self, parameters: Mapping[str, Any], fixed: Mapping[str, Any]) -> bool:
+        """Whether parameters have the values that are ``fixed``, up to rounding."""
+        return all(
+            np.allclose(
+                self.parts[name].encode(parameters[name]),
+                self.parts[name].encode(value),
+                rtol=0.0,
+                atol=_ROUNDING,
+            )
+            for name, value in fixed.items()
         )
 
     def part_with(self, fixed: Mapping[str, Any]) -> Box:
@@ -248,3 +257,30 @@ class Encoding:
             part.spread(u[i]) for i, part in enumerate(self.parts.values())
         ])  # fmt: skip
         return self.decode(point)
+
+
+def check_fixed(
+    fixed: Mapping[str, Any], space: Mapping[str, BaseDistribution], which: str
+) -> None:
+    """Refuse values that parameters cannot have, and parameters that are none of ``space``.
+
+    ``which`` says whose they are: those that it is true of.
+
+    Raises
+    ------
+    Refusal
+        With the name, and what it can be.
+    """
+    for name, value in fixed.items():
+        if name not in space:
+            raise Refusal(f"{unknown(name, space)} Values can be given of those that {which}.")
+        if not _possible(space[name], value):
+            raise Refusal(f"{name} cannot be fixed at {value}: it is {space[name]}.")
+
+
+def _possible(distribution: BaseDistribution, value: Any) -> bool:
+    """Whether a parameter can have this value."""
+    try:
+        return bool(distribution._contains(distribution.to_internal_repr(value)))
+    except (ValueError, TypeError):  # not one of the choices, or not a number
+        return False

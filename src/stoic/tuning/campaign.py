@@ -150,10 +150,19 @@ def _explained(
     return known
 
 
-def explanation(study: optuna.Study, recipe: Recipe | None = None) -> Explanation | None:
-    """What is known of a study, by default by its own recipe; None before there is a value."""
-    if any(trial.state == TrialState.COMPLETE for trial in study.get_trials(deepcopy=False)):
-        return explain(study, recipe=recipe)
+def explanation(
+    study: optuna.Study,
+    recipe: Recipe | None = None,
+    fixed: Mapping[str, Any] | None = None,
+    trials: Sequence[FrozenTrial] | None = None,
+) -> Explanation | None:
+    """What is known of a study, by default by its own recipe; None before there is a value.
+
+    For the values in `fixed` if there are any, and as far as `trials` go, by default those of now.
+    """
+    trials = study.get_trials(deepcopy=False) if trials is None else trials
+    if any(trial.state == TrialState.COMPLETE for trial in trials):
+        return explain(study, recipe=recipe, fixed=fixed, trials=trials)
     return None
 
 

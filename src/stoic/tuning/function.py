@@ -229,8 +229,9 @@ def _plain(executed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _result(study: optuna.Study, recipe: Recipe) -> TuningResult:
-    finished = [trial for trial in study.get_trials() if trial.state.is_finished()]
-    known = explanation(study, recipe)
+    trials = study.get_trials()
+    finished = [trial for trial in trials if trial.state.is_finished()]
+    known = explanation(study, recipe, trials=trials)
     failed = failures(finished)
     if known is None or known.recommended is None:
         reason = next(iter(failed), "no value was finite")

@@ -34,16 +34,26 @@ def trial_record(trial: FrozenTrial) -> Record:
 
 
 def best_records(
-    study: optuna.Study, form: str, recipe: Recipe | None = None
+    study: optuna.Study,
+    form: str,
+    recipe: Recipe | None = None,
+    fixed: Mapping[str, Any] | None = None,
 ) -> Record | list[Record]:
     """The observed best trial, as `optuna best-trial` shows it, and the recommended one.
 
     For JSON and YAML the recommended one is a key of the observed one; else it is a second row.
+    Both have the values in `fixed`.
 
     Raises:
-        Refusal: no trial has a finite value.
+        Refusal: no trial has a finite value, or none with the values in `fixed` is believed.
     """
-    known = explanation(study, recipe)
+    known = explanation(study, recipe, fixed)
+    if known is not None and known.untried is not None:
+        given = " and ".join(f"{name}={value}" for name, value in known.fixed.items())
+        raise Refusal(
+            f"No trial of the study {study.study_name!r} with {given} is believed: stoic show says "
+            "what the model takes for the best there."
+        )
     if known is None or known.observed_best is None or known.recommended is None:
         raise Refusal(f"No trial of the study {study.study_name!r} has a finite value yet.")
     observed, recommended = trial_record(known.observed_best), trial_record(known.recommended)

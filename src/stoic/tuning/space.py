@@ -16,7 +16,7 @@ from optuna.distributions import (
     json_to_distribution,
 )
 
-from stoic.integrations.executed import unknown
+from stoic.integrations.spaces import check_fixed
 from stoic.refusal import Refusal
 
 Space = dict[str, BaseDistribution]
@@ -87,18 +87,8 @@ def parse_fixed(texts: Sequence[str], space: Space) -> dict[str, Any]:
     Raises:
         Refusal: a parameter that there is not, or a value that it cannot have.
     """
-    fixed = {}
-    for name, text in parse_named(texts).items():
-        if name not in space:
-            raise Refusal(unknown(name, space))
-        distribution, value = space[name], parse_as(space[name], text)
-        try:
-            possible = distribution._contains(distribution.to_internal_repr(value))
-        except (ValueError, TypeError):  # not one of the choices, or not a number
-            possible = False
-        if not possible:
-            raise Refusal(f"{name} cannot be fixed at {text}: it is {distribution}.")
-        fixed[name] = value
+    fixed = {name: parse_as(space.get(name), text) for name, text in parse_named(texts).items()}
+    check_fixed(fixed, space, "the study has")
     return fixed
 
 

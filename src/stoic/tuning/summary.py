@@ -47,11 +47,25 @@ class Summary:
     command: str | None
 
     @classmethod
-    def of(cls, study: optuna.Study, recipe: Recipe | None = None) -> Summary:
-        """Summarise a study, by default by its own recipe; costs one fit of the model."""
+    def of(
+        cls,
+        study: optuna.Study,
+        recipe: Recipe | None = None,
+        fixed: Mapping[str, Any] | None = None,
+    ) -> Summary:
+        """Summarise a study, by default by its own recipe; costs one fit of the model.
+
+        Args:
+            study: which may go on meanwhile: it is read once.
+            recipe: whose model is asked.
+            fixed: values that are given, for which the best settings are wanted.
+
+        Raises:
+            Refusal: a given value that a trial cannot have had.
+        """
         trials = study.get_trials(deepcopy=False)
         states = [trial.state.name.lower() for trial in trials]
-        known = explanation(study, recipe)
+        known = explanation(study, recipe, fixed, trials)
         return cls(
             name=study.study_name,
             direction=study.direction.name.lower(),
@@ -88,6 +102,8 @@ class Summary:
         if known is None:
             lines.append("observed best  none: no trial has a value yet")
         else:
+            if known.fixed:
+                lines.append(f"given          {setting(known.fixed)}, for which this is the best:")
             lines += _best_lines(known)
             if known.certified is not None:
                 lines += certificate_lines(known.certified)
@@ -133,9 +149,18 @@ class Summary:
                 "mean": number(known.recommended_mean),
                 "std": number(known.recommended_std),
             }
+        elif known is not None and known.untried is not None:
+            recommended = {
+                "number": None,
+                "params": known.untried,
+                "value": None,
+                "mean": number(known.recommended_mean),
+                "std": number(known.recommended_std),
+            }
         return {
             "study": self.name,
             "direction": self.direction,
+            "fixed": {} if known is None else dict(known.fixed),
             "counts": dict(self.counts),
             "observed_best": None if known is None else _told(known.observed_best),
             "recommended": recommended,
@@ -248,13 +273,19 @@ def _best_lines(known: Explanation) -> list[str]:
     lines = []
     best = known.observed_best
     if best is None:
-        lines.append("observed best  none: no value is finite")
+        lines.append(f"observed best  none: no {'such ' * bool(known.fixed)}value is finite")
     else:
         trust = next((row.trust for row in known.rows if row.number == best.number), math.nan)
         note = f", distrusted (trust {trust:.2f})" if trust < DISTRUSTED else ""
         lines.append(f"observed best  trial {best.number}: told {best.value:.6g}{note}")
         lines.append(f"               {setting(best.params)}")
-    if known.recommended is None:
+    if known.untried is not None:
+        lines.append(
+            "recommended    by the model alone, no such trial is believed: estimated "
+            f"{known.recommended_mean:.6g} +- {known.recommended_std:.2g}, not run"
+        )
+        lines.append(f"               {setting(known.untried)}")
+    elif known.recommended is None:
         lines.append("recommended    none")
     else:
         lines.append(

@@ -43,10 +43,10 @@ class Trust:
         Raises:
             Refusal: no trial has a value.
         """
-        known = explanation(study, recipe)
+        trials = study.get_trials(deepcopy=False)
+        known = explanation(study, recipe, trials=trials)
         if known is None:
             raise Refusal(f"No trial of the study {study.study_name!r} has a value yet.")
-        trials = study.get_trials(deepcopy=False)
         kinds = failure_kinds(trials)
         failed = {failed: kinds.get(failed) for failed in failed_numbers(trials)}
         return cls(study.study_name, study.direction.name.lower(), known, failed)
