@@ -17,8 +17,12 @@ class Markdown(griffe.Extension):
     def on_instance(self, *, obj: griffe.Object, **kwargs: Any) -> None:
         """Rewrite the docstring of one object."""
         if obj.docstring is not None:
-            text = _ROLE.sub(_code, obj.docstring.value)
-            obj.docstring.value = _CITATION.sub(r"\\[\1\\]", text)
+            obj.docstring.value = markdown(obj.docstring.value)
+
+
+def markdown(docstring: str) -> str:
+    """A docstring without what Markdown does not know."""
+    return _CITATION.sub(r"\\[\1\\]", _ROLE.sub(_code, docstring))
 
 
 def _code(match: re.Match[str]) -> str:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
+import sys
+import textwrap
 from collections.abc import Mapping
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
+from docstrings import markdown
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 from stoic.experiments import catalogue
+from stoic.experiments.figure import Figure
 
 FAMILIES = {
     "outliers": "A few outliers of any size",
@@ -35,7 +41,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         if not figures:
             continue
         parts = [f"# {title}", _INTRODUCTION]
-        parts += [_section(figure.name, figure.title, results) for figure in figures]
+        told: dict[str, str] = {}
+        parts += [_section(figure, results, told) for figure in figures]
         page = File.generated(config, f"gallery/{family}.md", content="\n\n".join(parts))
         files.append(page)
     return files
@@ -46,6 +53,7 @@ _INTRODUCTION = (
     "not hold is a finding, and stays in the list. The command above each picture draws it again, "
     "[quickly or on a cluster](../reproducing.md); a click on a picture enlarges it."
 )
+_HEADING = re.compile(r"^(.+)\n-{3,}$", re.MULTILINE)
 _TABLE = "The numbers of the picture, bold where it has a frame:"
 _FEW = 4  # numbers that are shown at once
 
@@ -54,20 +62,35 @@ def _json(results: Path, name: str) -> Path:
     return results / f"{name.replace('/', '-')}.json"
 
 
-def _section(name: str, title: str, results: Path) -> str:
-    path = _json(results, name)
+def _section(figure: Figure[Any, Any], results: Path, told: dict[str, str]) -> str:
+    """One figure. ``told`` says which texts the page has already, and where."""
+    path = _json(results, figure.name)
     claims = json.loads(path.read_text(encoding="utf-8"))["claims"]
     table = path.with_suffix(".md")
     held = sum(bool(claim["holds"]) for claim in claims)
     lines = [
-        f"## {title}",
-        f"```console\nstoic reproduce {name}\n```",
-        f"[![{title}](../figures/{path.stem}.png)](../figures/{path.stem}.png)",
+        f"## {figure.title} {{#{path.stem}}}",
+        f"```console\nstoic reproduce {figure.name}\n```",
+        f"[![{figure.title}](../figures/{path.stem}.png)](../figures/{path.stem}.png)",
         *([_TABLE, table.read_text(encoding="utf-8")] if table.exists() else []),
+        *_seen(figure, path.stem, told),
         f"{held} of {len(claims)} claims hold.",
         "| claim | holds | measured |\n|---|---|---|\n" + "\n".join(map(_row, claims)),
     ]
     return "\n\n".join(lines)
+
+
+def _seen(figure: Figure[Any, Any], place: str, told: dict[str, str]) -> list[str]:
+    """What the module of a figure's claims says about what is seen; once on a page."""
+    module = figure.claims.__module__
+    _, _, text = inspect.cleandoc(sys.modules[module].__doc__ or "").partition("\n\n")
+    if not text:
+        return []
+    if module in told:
+        return [f"What is seen, and why claims fail, is told [above](#{told[module]})."]
+    told[module] = place
+    text = markdown(_HEADING.sub(r"**\1**\n", text))
+    return ['??? note "What is seen, and why claims fail"', textwrap.indent(text, "    ")]
 
 
 def _row(claim: Mapping[str, Any]) -> str:
