@@ -166,7 +166,7 @@ def test_without_a_prior_the_range_is_found_in_the_results():
         choice = balanced.ask()
         y = 500.0 + 100.0 * np.sin(6.0 * choice.x[0]) + rng.standard_normal()
         balanced.tell(choice.x, (1e9, math.nan)[t % 2] if t in (4, 11) else y, choice=choice)
-    assert 0.0 < balanced._low < 450.0 < 550.0 < balanced._high < 2000.0
+    assert 0.0 < balanced._rewards.low < 450.0 < 550.0 < balanced._rewards.high < 2000.0
     assert balanced.recommend().mean == pytest.approx(600.0, abs=30.0)
 
 

@@ -293,7 +293,7 @@ def test_a_span_found_in_the_results_is_found_anew_and_all_are_scored_by_it():
         y = 1e6 if t in (3, 30) else math.nan if t == 9 else 5.0 + rng.standard_normal()
         balanced.tell(choice.x, y, choice=choice)
         rewards[choice.arm].append(y)
-    ranged = balanced.observations.only(slice(0, balanced._ranged))
+    ranged = balanced.observations.only(slice(0, balanced._rewards.found_in))
     location, scale = median_and_mad(GRID, ranged)
     low, high = location - 3.0 * scale, location + 3.0 * scale
     for i in (0, 1):
@@ -320,9 +320,9 @@ def test_no_result_is_too_large_for_a_span_that_is_found(results):
     for told, y in enumerate(results, start=1):
         balanced.tell(balanced.ask().x, y)
         assert len(balanced) == balanced.plays.sum() == told
-    assert -math.inf < balanced._low < balanced._high < math.inf
+    assert -math.inf < balanced._rewards.low < balanced._rewards.high < math.inf
     assert np.isfinite(balanced.scores).all()
-    assert math.isfinite(balanced._spread())
+    assert math.isfinite(balanced._rewards.spread)
     assert balanced.kept == [0, 1]
 
 

@@ -28,6 +28,7 @@ LAYERS = (
     "policies",
     "learner",
     "promises",
+    "rewards",
     "balancing",
     "recipes",
     "problems",

@@ -31,10 +31,7 @@ from stoic.policies.base import Band
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.scales import Scale
 from stoic.promises import Bound, deviation
-
-_REACH = 3.0  # a range found in the results: so many scales on either side of their location
-_LARGEST, _FINEST = 1e300, 1e-9  # location and scale; the scale relative to the location
-_RENEWAL = 1.25  # and it is found anew once there are so many times as many results
+from stoic.rewards import Rewards, check_span
 
 
 class Base(Protocol):
@@ -217,13 +214,7 @@ class Balanced:
         self.lies, self.budget = lies, budget
         self.c, self.unit, self.delta, self.proxy = c, unit, delta, proxy
         self.kept = list(range(len(self.learners)))
-        self.plays: Integers = np.zeros(len(self.learners), dtype=np.intp)
-        self._low, self._high = (0.0, 1.0) if callable(span) else map(float, span)
-        self._sums = [0.0] * len(self.learners)  # of shares
-        self._rewards: list[tuple[int, float]] = []  # as told, nan for a failure, with the asker
-        self._ranged = 0  # results that the span was found in
-        self._scale = 1.0  # of promises
-        self._square = 0.0  # of all shares, see _add
+        self._rewards = Rewards(len(self.learners), None if callable(span) else span)
         self._pending = Pending()
         self._told: list[tuple[Array, float, float]] = []  # x, y, noise or nan
         self._failures: list[tuple[Array, FailureKind]] = []
@@ -231,6 +222,11 @@ class Balanced:
 
     def __len__(self) -> int:
         return len(self._told)
+
+    @property
+    def plays(self) -> Integers:
+        """N_i, how many results of its own questions each learner has, shape (M,)."""
+        return self._rewards.plays
 
     @overload
     def ask(
@@ -415,9 +411,7 @@ class Balanced:
     @property
     def scores(self) -> Array:
         """Mean reward of each learner in its span, shape (M,); nan for one without plays."""
-        with np.errstate(invalid="ignore"):
-            shares = np.array(self._sums) / self.plays
-        return np.asarray(self._low + (self._high - self._low) * shares)
+        return self._rewards.means
 
     @property
     def pending(self) -> list[Choice]:
@@ -482,10 +476,11 @@ class Balanced:
         return rows
 
     def _refuse(self, results: list[float | None]) -> None:
+        low, high = self._rewards.low, self._rewards.high
         for result in results:
-            if result is not None and not self._low <= result <= self._high:
+            if result is not None and not low <= result <= high:
                 raise ValueError(
-                    f"Balancing compares rewards in [{self._low:g}, {self._high:g}], got {result}: "
+                    f"Balancing compares rewards in [{low:g}, {high:g}], got {result}: "
                     "give the range of the rewards as span=, or outside='clip'."
                 )
 
@@ -512,34 +507,11 @@ class Balanced:
 
     def _score(self, asker: int, reward: float) -> None:
         """Count a play, then drop who cannot have kept its promise."""
-        self._rewards.append((asker, reward))
-        self.plays[asker] += 1
-        self._add(asker, reward)
-        if callable(self.span) and len(self._told) >= _RENEWAL * self._ranged:
-            self._find_span(self.span)
+        self._rewards.add(asker, reward)
+        if callable(self.span) and self._rewards.outgrown(len(self)):
+            self._rewards.move(*self.span(self.domain, self.observations), len(self))
         if len(self.kept) > 1:
             self._drop()
-
-    def _add(self, asker: int, reward: float) -> None:
-        """Add a clipped reward, as a share in [0, 1] of the span: no square of it overflows."""
-        clipped = self._low if math.isnan(reward) else min(max(reward, self._low), self._high)
-        share = (clipped - self._low) / (self._high - self._low)
-        self._sums[asker] += share
-        self._square += share**2
-
-    def _find_span(self, scale: Scale) -> None:
-        self._ranged = len(self._told)
-        location, spread = scale(self.domain, self.observations)
-        if math.isnan(location) or math.isnan(spread):  # nothing but nan so far
-            return
-        # Not so far or near that its ends are infinite or the same.
-        location = min(max(location, -_LARGEST), _LARGEST)
-        spread = min(max(spread, _FINEST * abs(location), 1.0 / _LARGEST), _LARGEST)
-        self._low, self._high = location - _REACH * spread, location + _REACH * spread
-        self._scale = spread
-        self._sums, self._square = [0.0] * len(self.learners), 0.0
-        for asker, reward in self._rewards:
-            self._add(asker, reward)
 
     def _drop(self) -> None:
         """Eq. (24), normalised by the plays: as printed it drops who has played less."""
@@ -551,28 +523,25 @@ class Balanced:
         """Bounds on the mean of the best reward that i's plays imply, if i keeps its promise."""
         lower, upper = self._earned(i)
         plays = int(self.plays[i])
-        return lower, upper + self._scale * self.bounds[i](plays) / plays if plays else upper
+        return lower, upper + self._rewards.scale * self.bounds[i](
+            plays
+        ) / plays if plays else upper
 
     def _earned(self, i: int) -> tuple[float, float]:
         """Bounds on i's mean reward."""
         plays = int(self.plays[i])
         if not plays:
             return -math.inf, math.inf
-        width = self._high - self._low
+        width = self._rewards.width
         if self.c is None:
             slack = deviation(plays, len(self.learners), self.delta, self.proxy)
         else:
             doubt = math.log(len(self.learners) * max(math.log(plays), 1.0) / self.delta)
             slack = self.c * math.sqrt(doubt / plays)
-        slack *= width if self.unit == "span" else self._spread()
+        slack *= width if self.unit == "span" else self._rewards.spread
         slack += (self.lies * width + self.budget) / plays
-        mean = self._low + width * (self._sums[i] / plays)
+        mean = self._rewards.mean(i)
         return mean - slack, mean + slack
-
-    def _spread(self) -> float:
-        count = len(self._rewards)
-        variance = self._square / count - (sum(self._sums) / count) ** 2
-        return 2.0 * (self._high - self._low) * math.sqrt(max(variance, 0.0))
 
 
 def _asker(question: Choice) -> int:
@@ -614,15 +583,6 @@ def _check_learners(learners: list[Base], bounds: list[Bound]) -> None:
                 f"A promise of regret is not negative and does not fall, but learner {i} promises "
                 f"{promised} after 0, 1, 2 and 1000 plays."
             )
-
-
-def check_span(span: object) -> None:
-    """Refuse what is not a range of rewards."""
-    if not isinstance(span, tuple) or len(span) != 2 or not 0.0 < span[1] - span[0] < math.inf:
-        raise ValueError(
-            f"A span is (low, high) with low < high and a finite difference, or a Scale: got "
-            f"{span!r}."
-        )
 
 
 def _check_numbers(

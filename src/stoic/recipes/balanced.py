@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from stoic.balancing import Balanced, check_span
+from stoic.balancing import Balanced
 from stoic.confidence import Confidence, Schedule, SelfNormalised
 from stoic.domains import Domain, Finite
 from stoic.learner import Learner
@@ -29,6 +29,7 @@ from stoic.recipes.misspecification import ec_gp_ucb
 from stoic.recipes.outliers import a2_rcgp_ucb
 from stoic.recipes.parts import Seed, check_given, check_prior, kappa_and_noise
 from stoic.recipes.plain import gp_ucb
+from stoic.rewards import check_span
 
 _WEIGHT = 0.1  # of an enlargement in practice, as in the recipes
 _SHARE = 0.1  # of what a proof promises, in practice

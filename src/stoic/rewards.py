@@ -1,0 +1,106 @@
+"""What several learners have earned, in one span of rewards, so that it can be compared."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from stoic.data import Array, Integers
+
+_REACH = 3.0  # a range found in the results: so many scales on either side of their location
+_LARGEST, _FINEST = 1e300, 1e-9  # location and scale; the scale relative to the location
+_RENEWAL = 1.25  # and it is found anew once there are so many times as many results
+
+
+class Rewards:
+    """Rewards clipped to a span, and who earned them; all are kept, for the span may move.
+
+    Parameters
+    ----------
+    learners:
+        M.
+    span:
+        (low, high), or ``None`` for one that is yet to be found in results.
+
+    Attributes
+    ----------
+    low, high:
+        The span in force; (0, 1) until one is found.
+    scale:
+        The scale that it was found with, 1 for a given one.
+    found_in:
+        How many results it was found in.
+    plays:
+        How many rewards each learner has, shape (M,).
+    """
+
+    def __init__(self, learners: int, span: tuple[float, float] | None) -> None:
+        self.low, self.high = (0.0, 1.0) if span is None else map(float, span)
+        self.scale, self.found_in = 1.0, 0
+        self.plays: Integers = np.zeros(learners, dtype=np.intp)
+        self._sums = [0.0] * learners  # of shares
+        self._square = 0.0  # of all shares
+        self._all: list[tuple[int, float]] = []  # as told, with who earned it
+
+    @property
+    def width(self) -> float:
+        """high - low."""
+        return self.high - self.low
+
+    @property
+    def means(self) -> Array:
+        """Mean clipped reward of each learner, shape (M,); nan for one without rewards."""
+        with np.errstate(invalid="ignore"):
+            shares = np.array(self._sums) / self.plays
+        return np.asarray(self.low + self.width * shares)
+
+    def mean(self, learner: int) -> float:
+        """That of one, who has a reward."""
+        return self.low + self.width * (self._sums[learner] / int(self.plays[learner]))
+
+    @property
+    def spread(self) -> float:
+        """Twice the standard deviation of all clipped rewards, of which there is one."""
+        count = len(self._all)
+        variance = self._square / count - (sum(self._sums) / count) ** 2
+        return 2.0 * self.width * math.sqrt(max(variance, 0.0))
+
+    def add(self, learner: int, reward: float) -> None:
+        """One more, nan for a failure."""
+        self._all.append((learner, reward))
+        self.plays[learner] += 1
+        self._count(learner, reward)
+
+    def outgrown(self, results: int) -> bool:
+        """Whether so many results are a quarter more than the span was found in."""
+        return results >= _RENEWAL * self.found_in
+
+    def move(self, location: float, scale: float, results: int) -> None:
+        """Take the span about a location that so many results have, and count all rewards anew."""
+        self.found_in = results
+        if math.isnan(location) or math.isnan(scale):  # nothing but nan so far
+            return
+        # Not so far or near that its ends are infinite or the same.
+        location = min(max(location, -_LARGEST), _LARGEST)
+        self.scale = min(max(scale, _FINEST * abs(location), 1.0 / _LARGEST), _LARGEST)
+        self.low, self.high = location - _REACH * self.scale, location + _REACH * self.scale
+        self._sums, self._square = [0.0] * len(self.plays), 0.0
+        for learner, reward in self._all:
+            self._count(learner, reward)
+
+    def _count(self, learner: int, reward: float) -> None:
+        """Add a clipped reward, as a share in [0, 1] of the span: no square of it overflows."""
+        clipped = self.low if math.isnan(reward) else min(max(reward, self.low), self.high)
+        share = (clipped - self.low) / self.width
+        self._sums[learner] += share
+        self._square += share**2
+
+
+def check_span(span: object) -> None:
+    """Refuse what is not a range of rewards."""
+    if not isinstance(span, tuple) or len(span) != 2 or not 0.0 < span[1] - span[0] < math.inf:
+        raise ValueError(
+            f"A span is (low, high) with low < high and a finite difference, or a Scale: got "
+            f"{span!r}."
+        )
