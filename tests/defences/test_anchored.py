@@ -195,6 +195,9 @@ def test_few_observations_widen_the_plateau():
         assert stats.t.sf(3.0 * factor, max(0.37 * (n - 1), 1.0)) == pytest.approx(
             stats.norm.sf(3.0)
         )
+    # and these are the numbers that its docstring has
+    for n, stated in ((2, "79"), (3, "79"), (8, "3.8"), (30, "1.3")):
+        assert f"{small_sample_factor(some(n)):.2g}" == stated
 
 
 def test_the_first_result_after_crashes_is_not_judged_by_nothing():

@@ -57,7 +57,7 @@ class LeaveOneOut(Defence):
     likelihood under its row noise, less a price for each row that lost its say, which plays the
     part of log odds against a lie. Hyperparameters that are fitted to few rows are too sure of
     themselves, and a first glimpse of a summit looks like a lie: so the price is multiplied by
-    :func:`~stoic.defences.plateau.small_sample_factor`, 3.2 for 8 results and 1.3 for 30. On its
+    :func:`~stoic.defences.plateau.small_sample_factor`, 3.8 for 8 results and 1.3 for 30. On its
     own a residual e makes a row noise of e^2 - s^2 likeliest, which an excess with c = 1 tends to
     as e grows. So it is the likelihood that relevance pursuit [Ament2024]_ climbs one row and one
     fit at a time; here all rows move at once.

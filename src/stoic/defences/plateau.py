@@ -219,7 +219,7 @@ def small_sample_factor(observations: Observations) -> float:
 
     The quantile of Student's t with 0.37 (n - 1) degrees of freedom beyond which there is as much
     probability as beyond 3 standard deviations of a normal distribution, over 3; 0.37 is the
-    efficiency of the median absolute deviation. 78 for 2 results, 3.2 for 8, 1.3 for 30.
+    efficiency of the median absolute deviation. 79 for 3 results or fewer, 3.8 for 8, 1.3 for 30.
     """
     n = int(np.count_nonzero(np.isfinite(observations.observed)))
     freedom = max(0.37 * (n - 1), 1.0)

@@ -11,7 +11,7 @@ from scipy import special
 from stoic.data import Array, Booleans, Choice
 from stoic.domains import Domain, Finite
 from stoic.policies.base import Band, Policy, View, choice_of
-from stoic.policies.ucb import UpperBound, given_up
+from stoic.policies.ucb import UpperBound, check_retries, given_up
 from stoic.posteriors.base import Posterior
 
 _FAR = 50.0  # beyond, a series; within, at most 2500 units of rounding are lost to cancellation
@@ -124,8 +124,7 @@ class ExpectedImprovement(Policy):
     retries: int | None = None
 
     def __post_init__(self) -> None:
-        if self.retries is not None and self.retries < 0:
-            raise ValueError(f"retries is a count >= 0 or None, got {self.retries!r}.")
+        check_retries(self.retries)
 
     def start(self, domain: Domain) -> None:
         return None
