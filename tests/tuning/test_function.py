@@ -220,7 +220,7 @@ def test_a_standard_error_that_is_none_is_not_used(wrong):
     assert all(NOISE not in trial.user_attrs for trial in result.study.trials)
 
 
-def test_tolerances_and_their_certificate():
+def test_tolerances_and_their_certificate(tmp_path):
     said = {"threshold": 0.5, "tolerance": {"x": 0.2}}
     result = tune(valley, SPACE, n_trials=20, seed=0, n_startup_trials=8, **said)
     certified = result.explanation.certified
@@ -245,6 +245,9 @@ def test_tolerances_and_their_certificate():
         tune(valley, SPACE, threshold=0.5, tolerance={"z": 1.0})
     with pytest.raises(Refusal, match="Which parameters may be moved"):
         tune(valley, SPACE, threshold=0.5)
+    with pytest.raises(Refusal, match="Which parameters may be moved"):
+        tune(valley, SPACE, threshold=0.5, storage=f"sqlite:///{tmp_path}/new.db")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_recipe_is_recorded_and_kept():

@@ -13,7 +13,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState, create_trial
 
 from stoic.refusal import Refusal
-from stoic.tuning.storage import DEFAULT_URL, open_storage, patiently, storage_url
+from stoic.tuning.storage import DEFAULT_URL, is_new, open_storage, patiently, storage_url
 
 
 def test_given_before_variable_before_default(monkeypatch):
@@ -166,3 +166,22 @@ def test_a_journal_is_opened_again(tmp_path):
     first.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=2)
     again = optuna.load_study(study_name="s", storage=open_storage(journal, create=False))
     assert len(again.trials) == 2
+
+
+def test_a_storage_is_new_if_its_file_is_not_there(tmp_path):
+    path = tmp_path / "x.db"
+    assert is_new(f"sqlite:///{path}")
+    assert is_new(str(path), "JournalFileBackend")
+    path.touch()
+    for url, kind in (
+        (f"sqlite:///{path}", None),
+        (str(path), "JournalFileBackend"),
+        (str(path), None),
+        ("sqlite://", None),
+        ("sqlite:///:memory:", None),
+        ("sqlite:///file:x?mode=ro&uri=true", None),
+        ("redis://localhost", "JournalRedisBackend"),
+        ("postgresql://localhost/x", None),
+        ("no url at all", None),
+    ):
+        assert not is_new(url, kind)

@@ -19,7 +19,7 @@ from stoic.tuning.method import Method
 from stoic.tuning.program import RUN, Result
 from stoic.tuning.request import Request
 from stoic.tuning.space import Space, parse_fixed
-from stoic.tuning.storage import PATIENCE, open_storage, patiently
+from stoic.tuning.storage import PATIENCE, is_new, open_storage, patiently
 from stoic.tuning.study import (
     COMMAND,
     begin,
@@ -174,6 +174,8 @@ def open_request(
     Nothing is created if the request is refused.
     """
     request.program.check()
+    if is_new(request.storage, kind):  # then it is not made for a request that will be refused
+        Method.of(None, request.said, request.recipe).check(request.space)
     storage = open_storage(request.storage, create=True, kind=kind, patience=patience)
     earlier = find_study(storage, request.name)
     method = Method.of(earlier, request.said, request.recipe)

@@ -26,7 +26,7 @@ from stoic.tuning.method import Method
 from stoic.tuning.program import Result
 from stoic.tuning.request import check_aim, check_direction
 from stoic.tuning.space import parse_space
-from stoic.tuning.storage import open_storage
+from stoic.tuning.storage import is_new, open_storage
 from stoic.tuning.study import failure_kinds, failures, find_study, finish, open_study
 from stoic.tuning.worker import Worker
 
@@ -151,6 +151,8 @@ def tune(
     written = Written.parse(recipe) if isinstance(recipe, str) else recipe
     if tolerance:  # else it may be that of a stored study
         check_aim(Aim.of(**aim), parsed)
+    if isinstance(storage, str) and is_new(storage):  # not made for what will be refused
+        Method.of(None, aim, written).check(parsed)
     if storage is None:
         opened: BaseStorage = optuna.storages.InMemoryStorage()
     elif isinstance(storage, str):

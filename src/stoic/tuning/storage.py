@@ -13,7 +13,7 @@ from typing import TypeVar
 from optuna.exceptions import StorageInternalError
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage, get_storage
 from optuna.storages.journal import JournalFileBackend, JournalRedisBackend
-from sqlalchemy import Engine, event, make_url
+from sqlalchemy import URL, Engine, event, make_url
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -82,6 +82,23 @@ def open_storage(
         raise Refusal(f"Cannot open the storage {url!r}: {cause(error)}.") from error
 
 
+def is_new(url: str, kind: str | None = None) -> bool:
+    """Whether a storage is a file that is not there yet, so that no study can be in it."""
+    if kind == "JournalFileBackend":
+        return not os.path.exists(url)
+    try:
+        file = _file(make_url(url))
+    except ArgumentError:  # which is said when it is opened
+        return False
+    return kind != "JournalRedisBackend" and file is not None and not file.exists()
+
+
+def _file(url: URL) -> Path | None:
+    """The file of a SQLite database; None if it is in memory, elsewhere, or given as a URI."""
+    name = url.database if url.get_backend_name() == "sqlite" else None
+    return None if not name or name == ":memory:" or name.startswith("file:") else Path(name)
+
+
 def _is_journal(path: str) -> bool:
     """Whether a file is empty or begins with an entry of Optuna's journal."""
     with open(path, "rb") as file:
@@ -99,13 +116,12 @@ def _open_database(url: str, create: bool, patience: float, only_read: bool) -> 
         return get_storage(_tables_made(url, {"pool_pre_ping": True}))
     file = parsed.database
     on_disk = bool(file) and file != ":memory:"
-    if file and on_disk and not file.startswith("file:") and not Path(file).exists():
+    if (path := _file(parsed)) is not None and not path.exists():
         if not create:
             raise Refusal(f"There is no storage at {url}: run stoic tune first, or give --storage.")
-        if not Path(file).absolute().parent.is_dir():
+        if not path.absolute().parent.is_dir():
             raise Refusal(
-                f"Cannot open the storage {url!r}: there is no directory "
-                f"{str(Path(file).parent)!r}."
+                f"Cannot open the storage {url!r}: there is no directory {str(path.parent)!r}."
             )
 
     storage = _tables_made(url, {"connect_args": {"timeout": patience}})
