@@ -359,3 +359,14 @@ def test_a_huge_lie_leaves_nothing_behind_in_the_fit(seed, lies):
     mean, _ = learner.posterior.predict(x)
     assert np.mean((mean - truth) ** 2) < 0.01 * truth.var()
     assert np.all(learner.trust[:lies] < 1e-6)
+
+
+@pytest.mark.parametrize("noise", [1e-4, 1e-12, 1e-30])
+def test_honest_results_without_noise_are_believed_beside_lies(noise):
+    box = Box([0.0, 0.0], [1.0, 1.0])
+    x = box.spread(20, np.random.default_rng(1))
+    y = np.sin(6.0 * x[:, 0]) + x[:, 1]
+    y[[3, 9]] = 50.0, -50.0
+    learner = recipes.loo_gp_ucb(box, seed=0)
+    learner.tell(x, y, noise)
+    assert_array_equal(np.flatnonzero(learner.trust < 0.5), [3, 9])

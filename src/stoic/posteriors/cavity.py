@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from stoic import linalg
 from stoic.data import Array, Observations
 from stoic.posteriors.base import Posterior
+from stoic.posteriors.exact import Exact
 
 _FARTHEST = 1e307  # what the others say is within this of the posterior mean
+_SHARP = 1e-7  # of the prior variance: so little noise is hardly ever fitted, but it may be told
 
 
 def given_the_others(posterior: Posterior, observations: Observations) -> tuple[Array, Array]:
@@ -15,8 +18,10 @@ def given_the_others(posterior: Posterior, observations: Observations) -> tuple[
 
     The posterior at row i, N(m, s), is that of the others times N(f; y_i, v_i), so the others say
     N(m', s') with 1 / s' = 1 / s - 1 / v_i and m' / s' = m / s - y_i / v_i. It equals eqs. (5.12)
-    of [Rasmussen2006]_, without an inverse and on any domain. Both are finite for results up to
-    1e307, also where the posterior has no digits left to subtract.
+    of [Rasmussen2006]_, without an inverse and on any domain. For results with so little noise
+    that 1 / s - 1 / v_i would be rounding those equations are used, if the posterior is ``Exact``.
+    Both are finite for results up to 1e307, also where the posterior has no digits left to
+    subtract.
     """
     targets = posterior.stance(observations, posterior.prior)
     mean, std = posterior.predict(observations.x)
@@ -28,4 +33,16 @@ def given_the_others(posterior: Posterior, observations: Observations) -> tuple[
     pull = np.where(finite, variance / targets.noise, 0.0) / share
     # A pull of up to 1e12 on a result of 1e300 is none that a float can hold.
     most = _FARTHEST / np.maximum(pull, 1.0)
-    return mean + pull * np.clip(mean - targets.values, -most, most), np.sqrt(variance / share)
+    mean = mean + pull * np.clip(mean - targets.values, -most, most)
+    std = np.sqrt(variance / share)
+    # A stance may know more rows than the posterior does: those that came since.
+    if not isinstance(posterior, Exact) or len(posterior.x) != np.count_nonzero(finite):
+        return mean, std
+    sharp = targets.noise < _SHARP * posterior.kappa
+    if sharp.any():
+        # y_i less the mean is a_i / B_ii, of variance 1 / B_ii: B = (K + D)^-1, a = B (y - mean)
+        rows = sharp[finite]
+        spread = 1.0 / np.diagonal(linalg.cholesky_inverse(posterior.L))[rows]
+        mean[sharp] = targets.values[sharp] - posterior.alpha[rows] * spread
+        std[sharp] = np.sqrt(np.maximum(spread - targets.noise[sharp], np.finfo(float).tiny))
+    return mean, std
