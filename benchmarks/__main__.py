@@ -6,7 +6,16 @@ import argparse
 import importlib
 import os
 
-NAMES = ("start", "rounds", "corruption", "heavy_tails", "inputs", "ask", "acquisition")
+NAMES = (
+    "start",
+    "rounds",
+    "corruption",
+    "heavy_tails",
+    "outliers",
+    "inputs",
+    "ask",
+    "acquisition",
+)
 
 
 def main() -> None:

@@ -43,7 +43,7 @@ def test_the_surface_is_botorch_s_bound_with_its_gradient():
     pytest.importorskip("botorch")
     torch = pytest.importorskip("torch")
     player = told()
-    model = player._fitted()
+    model = player.fitted()
     surface = peers._Bound(model, 1.7)
     x = BOX.sample(7, np.random.default_rng(0))
     posterior = model.posterior(torch.tensor(x))

@@ -83,7 +83,7 @@ class RelevancePursuit:
 
     def ask(self, n: int) -> list[Choice]:
         """The highest upper bounds, all of the same model: it has no batches of its own."""
-        model = self._fitted()
+        model = self.fitted()
         if model is None:
             return [Choice(x) for x in self.domain.sample(n, self.rng)]
         # A schedule looks at no posterior.
@@ -107,7 +107,7 @@ class RelevancePursuit:
 
     def recommend(self) -> Recommendation:
         """As a learner of ours: of the points tried, the one with the best lower bound."""
-        model = self._fitted()
+        model = self.fitted()
         if model is None:
             somewhere = self._x if len(self._y) else self.domain.sample(1, self.rng)
             x = somewhere[int(np.argmax(self._y)) if len(self._y) else 0].copy()
@@ -122,7 +122,7 @@ class RelevancePursuit:
             peak.x.copy(), peak.height,
         )  # fmt: skip
 
-    def _fitted(self) -> Any:
+    def fitted(self) -> Any:
         """The model of all that was told; ``None`` while that is too little, or if a fit fails."""
         if self._model is None and len(self._y) >= 2:
             try:
