@@ -239,20 +239,21 @@ def test_what_is_outvoted_at_its_place_is_tried_the_other_way_round():
 
 
 @pytest.mark.slow
-def test_lies_beside_an_honest_summit_are_found_out_once_it_is_confirmed(monkeypatch):
-    # Forrester, 100 rounds, four lies near the maximum, seed 5 of the published adversary: second
-    # looks repeat the truth five times, and what was settled before holds out against it.
-    def recommended():
+def test_trying_the_other_way_round_finds_a_summit_sooner(monkeypatch):
+    # Forrester, 100 rounds, four lies, seed 44: 394 and 679 when this was written. Without that
+    # start, what was settled before holds out for 23 rounds more at a regret of 12.8.
+    def total():
         problem = forrester()
         adversary = APPENDIX.against(problem.optimum, 100)
-        environment = Environment(problem, Gaussian(1.0), adversary, 5)
-        learner = recipes.loo_gp_ucb(problem.domain, seed=5)
+        environment = Environment(problem, Gaussian(1.0), adversary, 44)
+        learner = recipes.loo_gp_ucb(problem.domain, seed=44)
         run(learner, environment, 100, initial=5)
-        return float(problem.value(learner.recommend().x[None])[0])
+        x = learner.observations.x
+        return float((problem.optimum.value - problem.value(x)).sum())
 
-    assert recommended() > 15.0
+    with_it = total()
     monkeypatch.setattr(_Search, "reversing", lambda *_: None)
-    assert recommended() < 4.0
+    assert with_it < total() - 150.0
 
 
 def test_it_survives_when_next_to_nothing_is_known():

@@ -247,9 +247,12 @@ class _Search:
         n, k = len(self.observations), len(earlier.excess)
         excess = np.concatenate([earlier.excess, np.full(n - k, np.inf)])
         known = replace(earlier, excess=excess).under(earlier.posterior.prior, self.observations)
-        excess[k:] = self._judge(known).excess(self.rules.half_width, self.rules.shape)[k:]
+        judgement = self._judge(known)
+        judged = np.concatenate(
+            [earlier.excess, judgement.excess(self.rules.half_width, self.rules.shape)[k:]]
+        )
         # The posterior of fewer rows tells the fitting how many have come since.
-        return self.fit(replace(known, excess=excess), self._judge(known), earlier.posterior)
+        return self.fit(replace(known, excess=judged), judgement, earlier.posterior)
 
     def doubting(self) -> Settled | None:
         """Excesses about the median, and what comes of them under a smooth prior."""

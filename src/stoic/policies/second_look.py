@@ -28,8 +28,8 @@ class SecondLook(Policy):
     mean at a believed result, is asked again while at most ``rate`` t^(1/3) believed results are at
     its place, the points whose value has a prior correlation of at least 0.9 with its own; the
     highest first. A result that confirms it is not believed at once either and contradicts nothing,
-    so it is asked on until it is, or more than t^(1/3) were refused or failed there: what always is
-    absurd is not asked for ever. All other choices are those of ``then``.
+    so it is asked on until it is, or more than t^(1/3) others were refused or failed there: what
+    always is absurd is not asked for ever. All other choices are those of ``then``.
 
     Parameters
     ----------
@@ -42,11 +42,10 @@ class SecondLook(Policy):
     Guarantee
     ---------
     With ``rate`` 1, if at most t^(1/3) of the first t results lie and f is near constant in each
-    place: a result is given up only when an honest one contradicts it, or an honest one, it may be
-    itself, is among more than t^(1/3) that were refused or failed there. A false result takes at
-    most 2 t^(1/3) + 2 questions, so t^(1/3) of them take O(t^(2/3)): that much is added to the
-    regret of ``then``, and nothing where all is believed. Nothing is said of a lie that is too low
-    and believed: it is not looked at again.
+    place: a result is given up only when an honest one contradicts it, or another honest one was
+    refused or failed there. A false result takes at most 2 t^(1/3) + 2 questions, so t^(1/3) of
+    them take O(t^(2/3)): that much is added to the regret of ``then``, and nothing where all is
+    believed. Nothing is said of a lie that is too low and believed: it is not looked at again.
     """
 
     then: Policy
@@ -112,7 +111,8 @@ def in_doubt(view: View, rate: float) -> Array:
 
     lies = math.cbrt(len(told)) + 1e-9  # that of a cube may come out just below
     doubtful = there(told.x[believed]).sum(axis=1) <= rate * lies
-    doubtful &= there(np.concatenate([told.x[~believed], view.failures.x])).sum(axis=1) <= lies
+    others = there(np.concatenate([told.x[~believed], view.failures.x])).sum(axis=1) - 1
+    doubtful &= others <= lies
     doubtful &= ~there(view.pending).any(axis=1)
     # Of several refused results at one place the highest stands for all.
     same = there(told.x[rows]) & doubtful
