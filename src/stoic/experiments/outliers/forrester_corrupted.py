@@ -18,7 +18,7 @@ all; A2's, whose plateau is the band, explores for ever. Trust in units of the n
 sd) helps A2 (540 and 532, 195) and the paper's mean and standard deviation help nobody.
 
 Leave-one-out asks again what would be the best and is not believed, and settles wrongly in 2, 1 and
-0 of 20 runs: 505 +- 83, 505 +- 67 and 202 +- 12. Four claims fail:
+0 of 20 runs: 505 +- 83, 503 +- 67 and 202 +- 12. Four claims fail:
 
 - Relevance pursuit on five seeds of the appendix, 582 +- 77, is below FC (747 +- 254) and below
   leave-one-out (719 +- 186) there. One run of each decides: see
