@@ -11,7 +11,7 @@ runs of A2 are as bad as GP-UCB's and half much better.
 - *Student-t and Diagnostics are worse than GP-UCB* fails: they are better, by 1.3 and 3.3 standard
   errors (-299 +- 12, -249 +- 19). Six results of -1000 among returns of -100 to -700 are hardly
   outliers: each baseline that doubts a result at all does a little better than believing it.
-- Our leave-one-out is the best of all on seven of ten seeds, -224 +- 6 in the last 100 rounds.
+- Our leave-one-out has the least regret, -229 +- 9 in the last 100 rounds, on five of ten seeds.
 
 None of it makes a pilot. 300 results in 36 dimensions are few: what is recommended in the end has a
 mean return between -95 and -146 for all methods, random search included (-130 +- 20), and the
