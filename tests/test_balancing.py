@@ -6,31 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from stoic import Box, Choice, Finite, GaussianProcess, Learner, Prior, Waiting, recipes, testing
+from stoic import Box, GaussianProcess, Learner, Prior, Waiting, recipes, testing
 from stoic.balancing import Balanced
 from stoic.confidence import Fixed
 from stoic.kernels import RBF
-from stoic.policies import Policy
 from stoic.posteriors.scales import median_and_mad
 from stoic.promises import Promise, deviation
-
-GRID = Finite(np.linspace(-1.0, 3.0, 25))
-PRIOR = Prior(RBF(0.4), 0.04)
-
-
-class Stuck(Policy):
-    """Always the same arm, or the first of those that may be chosen."""
-
-    needs_finite = True
-
-    def __init__(self, arm):
-        self.arm = arm
-
-    def start(self, domain):
-        return None
-
-    def choose(self, view, state, n):
-        return [Choice(view.domain.points[self.arm], self.arm) for _ in range(n)], None
+from stuck import GRID, PRIOR, Stuck
 
 
 def stuck(arm):

@@ -11,35 +11,17 @@ import numpy as np
 import pytest
 
 import pages
-from stoic import Box, Choice, Finite, GaussianProcess, Learner, Prior, testing
+from stoic import Box, Finite, GaussianProcess, Learner, Prior, testing
 from stoic.confidence import Fixed
 from stoic.domains import Lattice
 from stoic.kernels import RBF
-from stoic.policies import UCB, Policy
+from stoic.policies import UCB
+from stuck import GRID, PRIOR, Stuck
 
 
 @pytest.fixture(scope="module")
 def page():
     return pages.run(pages.ROOT / "docs/extending.md")
-
-
-GRID = Finite(np.linspace(-1.0, 3.0, 25))
-PRIOR = Prior(RBF(0.4), 0.04)
-
-
-class Stuck(Policy):
-    """Always the same arm."""
-
-    needs_finite = True
-
-    def __init__(self, arm):
-        self.arm = arm
-
-    def start(self, domain):
-        return None
-
-    def choose(self, view, state, n):
-        return [Choice(view.domain.points[self.arm], self.arm) for _ in range(n)], None
 
 
 # --- the contract ---------------------------------------------------------------------------------

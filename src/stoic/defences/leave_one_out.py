@@ -138,15 +138,10 @@ class LeaveOneOut(Defence):
             return trusting if believing is None else believing
         found: list[Settled] = []
         for start in (search.remembering(earlier), believing, search.doubting()):
-            climbed = None if start is None else search.climb(start, found)
-            if climbed is not None:  # of those that trust alike, the one that is fitted better
-                found = [other for other in found if not search.same(climbed, other)] + [climbed]
-        best = max(found, key=lambda settled: settled.evidence, default=believing or trusting)
-        other = search.reversing(best)
-        climbed = None if other is None else search.climb(other, found)
-        if climbed is not None:
-            found = [one for one in found if not search.same(climbed, one)] + [climbed]
-            best = max(best, climbed, key=lambda settled: settled.evidence)
+            found = search.with_climbed(start, found)
+        best = search.likeliest(found, believing or trusting)
+        found = search.with_climbed(search.reversing(best), found)
+        best = search.likeliest(found, best)
         if believing is None:
             return replace(best, explanations=tuple(found))
         if not any(search.same(believing, fixed) for fixed in found):
@@ -288,6 +283,19 @@ class _Search:
         excess = np.where(outvoting, 0.0, settled.excess)
         excess[believed & together[:, outvoting].any(axis=1)] = np.inf
         return self.fit(replace(settled, excess=excess), None, settled.posterior)
+
+    @staticmethod
+    def likeliest(found: list[Settled], otherwise: Settled) -> Settled:
+        """The fixed point with the highest evidence."""
+        return max(found, key=lambda settled: settled.evidence, default=otherwise)
+
+    def with_climbed(self, start: Settled | None, found: list[Settled]) -> list[Settled]:
+        """``found`` and the fixed point that a start leads to, if there is one and it is news."""
+        climbed = None if start is None else self.climb(start, found)
+        if climbed is None:
+            return found
+        # Of those that trust alike, the one that is fitted better.
+        return [other for other in found if not self.same(climbed, other)] + [climbed]
 
     def climb(self, settled: Settled, found: list[Settled]) -> Settled | None:
         """The fixed point that a start leads to; ``None`` if none better than those ``found``.

@@ -142,9 +142,11 @@ class Campaign:
         for trial in new:
             self._seen.add(trial.number)
             self._latest = max(self._latest, _ended(trial))
-            if (x := self.run(trial)) is not None:
+            if (params := self._run(trial)) is None:
+                continue
+            if (x := self._at(params)) is not None:
                 self._tell(trial, x)
-            elif (params := self._run(trial)) is not None:
+            else:
                 self.left_out[trial.number] = ", ".join(
                     f"{name}={params[name]}" for name in self.encoding.space
                 )

@@ -20,7 +20,7 @@ from stoic.integrations.campaign import Campaign
 from stoic.integrations.certified import Certified, certified, sturdiest
 from stoic.integrations.executed import executed
 from stoic.integrations.recipe import Recipe, recipe_to_look_with
-from stoic.integrations.spaces import check_fixed
+from stoic.integrations.spaces import check_fixed, searched
 from stoic.policies.base import Band
 from stoic.posteriors.base import Stance
 from stoic.posteriors.cavity import given_the_others
@@ -185,7 +185,7 @@ def explain(
     complete = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
     sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
     shared = intersection_search_space(list(complete))
-    space = {name: d for name, d in sorted(shared.items()) if not d.single()}
+    space = searched(shared)
     fixed = dict(fixed or {})
     if complete:
         check_fixed(fixed, shared, "all complete trials have")

@@ -25,6 +25,7 @@ from stoic.integrations.certified import Certified, Curve
 from stoic.integrations.executed import EXECUTED, executed
 from stoic.integrations.explanation import Explanation, Row, explain
 from stoic.integrations.recipe import RECIPE, Recipe, Written, record_recipe, robust
+from stoic.integrations.spaces import searched
 from stoic.integrations.turns import Turns, announce
 
 __all__ = [
@@ -142,8 +143,11 @@ class StoicSampler(BaseSampler):
         if n_startup_trials < 0:
             raise ValueError(f"n_startup_trials is a count, got {n_startup_trials}.")
         self._seed = int(np.random.SeedSequence(seed).generate_state(1)[0])
-        self._written = Written.parse(recipe) if isinstance(recipe, str) else None
-        self._recipe = recipe if callable(recipe) else Written.parse(recipe).load()
+        self._written: Written | None = None
+        if isinstance(recipe, str):
+            self._written = Written.parse(recipe)
+            recipe = self._written.load()
+        self._recipe = recipe
         self._space = search_space
         self._n_startup_trials = n_startup_trials
         self._independent = independent_sampler
@@ -171,8 +175,7 @@ class StoicSampler(BaseSampler):
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        space = self._space or self._intersection.calculate(study)
-        return {name: d for name, d in sorted(space.items()) if not d.single()}
+        return searched(self._space or self._intersection.calculate(study))
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]

@@ -145,6 +145,11 @@ class Category:
         return [float(i == min(int(u * k), k - 1)) for i in range(k)]
 
 
+def searched(space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
+    """What there is to search: parameters with more than one value, in the order of their names."""
+    return {name: d for name, d in sorted(space.items()) if not d.single()}
+
+
 class Encoding:
     """A search space as a box, and back.
 

@@ -229,3 +229,12 @@ class Policy(ABC):
 def choice_of(peak: Peak, **notes: object) -> Choice:
     """The choice that a peak stands for."""
     return Choice(peak.x, peak.arm, notes) if notes else Choice(peak.x, peak.arm)
+
+
+def choices_at(domain: Domain, points: Array, notes: Notes | None = None) -> list[Choice]:
+    """The choices of points (k, d) of a domain, with the same notes."""
+    arms = domain.locate(points)
+    return [
+        Choice(x.copy(), None if arms is None else int(arms[i]), notes or {})
+        for i, x in enumerate(points)
+    ]

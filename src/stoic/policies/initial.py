@@ -9,7 +9,7 @@ import numpy as np
 
 from stoic.data import Array, Booleans, Choice
 from stoic.domains import Domain
-from stoic.policies.base import Band, Notes, Policy, View
+from stoic.policies.base import Band, Notes, Policy, View, choices_at
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -53,11 +53,7 @@ class Initial(Policy):
         if not len(left):
             left = view.domain.spread(self.n, view.rng)[-missing:]
         handed, left = left[: min(n, missing)], left[min(n, missing) :]
-        arms = view.domain.locate(handed)
-        choices = [
-            Choice(x.copy(), None if arms is None else int(arms[i])) for i, x in enumerate(handed)
-        ]
-        return choices, Design(left, state.then)
+        return choices_at(view.domain, handed), Design(left, state.then)
 
     def settle(self, view: View, state: Design, band: Band, tried: Array) -> tuple[int, Notes]:
         return self.then.settle(view, state.then, band, tried)

@@ -11,7 +11,7 @@ import numpy as np
 from stoic.data import Array, Booleans, Choice
 from stoic.domains import Domain
 from stoic.kernels import at_one_place
-from stoic.policies.base import Band, Notes, Policy, View
+from stoic.policies.base import Band, Notes, Policy, View, choices_at
 
 _CLEARLY = 2.0  # standard deviations of the noise
 
@@ -64,11 +64,7 @@ class SecondLook(Policy):
         again = in_doubt(view, self.rate)[:n]
         if not len(again):
             return self.then.choose(view, state, n)
-        arms = view.domain.locate(again)
-        choices = [
-            Choice(x.copy(), None if arms is None else int(arms[i]), {"second look": True})
-            for i, x in enumerate(again)
-        ]
+        choices = choices_at(view.domain, again, {"second look": True})
         if len(choices) == n:
             return choices, state
         theirs = np.concatenate([view.pending, again])

@@ -13,7 +13,7 @@ from stoic.integrations.aim import Aim, record_aim, said_over, stored_aim
 from stoic.integrations.campaign import made
 from stoic.integrations.optuna import StoicSampler
 from stoic.integrations.recipe import Recipe, Written, record_recipe, robust, stored_recipe
-from stoic.integrations.spaces import Encoding
+from stoic.integrations.spaces import Encoding, searched
 from stoic.refusal import Refusal
 from stoic.tuning.space import Space
 from stoic.tuning.storage import patiently
@@ -62,10 +62,7 @@ class Method:
 
     def check(self, space: Space) -> None:
         """Refuse what cannot be used for these parameters."""
-        free = {
-            name: distribution for name, distribution in space.items() if not distribution.single()
-        }
-        if free:
+        if free := searched(space):
             made(self.recipe, Encoding(free), self.aim)
 
     def sampler(

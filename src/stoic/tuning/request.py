@@ -13,7 +13,7 @@ from typing import Any, Literal
 from stoic.data import FailureKind
 from stoic.integrations.aim import Aim, said_over
 from stoic.integrations.recipe import Written
-from stoic.integrations.spaces import Encoding
+from stoic.integrations.spaces import Encoding, searched
 from stoic.refusal import Refusal
 from stoic.tuning.failure import parse_rules
 from stoic.tuning.program import Program
@@ -209,7 +209,7 @@ def _request(
 def check_aim(aim: Aim | None, space: Space) -> None:
     """Refuse an aim that does not fit the parameters."""
     if aim is not None:
-        aim.distance(Encoding({name: d for name, d in space.items() if not d.single()}))
+        aim.distance(Encoding(searched(space)))
 
 
 def aim_arguments(
