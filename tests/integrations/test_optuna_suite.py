@@ -7,13 +7,10 @@ from collections.abc import Callable
 import optuna
 import pytest
 from optuna.samplers import BaseSampler
-from optuna.testing.pytest_samplers import (
-    BasicSamplerTestCase,
-    RelativeSamplerTestCase,
-    SingleOnlySamplerTestCase,
-)
 
 from stoic.integrations.optuna import StoicSampler
+
+suites = pytest.importorskip("optuna.testing.pytest_samplers", reason="not in Optuna 4.5")
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +18,9 @@ def quiet() -> None:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
-class TestStoicSampler(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
+class TestStoicSampler(
+    suites.BasicSamplerTestCase, suites.RelativeSamplerTestCase, suites.SingleOnlySamplerTestCase
+):
     """With a model from the second trial on, so that the suites exercise it."""
 
     @pytest.fixture
@@ -29,7 +28,9 @@ class TestStoicSampler(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnly
         return lambda: StoicSampler(seed=0, n_startup_trials=1)
 
 
-class TestStartup(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
+class TestStartup(
+    suites.BasicSamplerTestCase, suites.RelativeSamplerTestCase, suites.SingleOnlySamplerTestCase
+):
     """With the default number of startup trials."""
 
     @pytest.fixture

@@ -19,6 +19,7 @@ from stoic.data import FAILURES, Array, Choice, FailureKind
 from stoic.domains import Finite
 from stoic.integrations.aim import Aim
 from stoic.integrations.executed import EXECUTED, executed
+from stoic.integrations.optuna_internals import storage_of, study_id
 from stoic.integrations.points import Points
 from stoic.integrations.recipe import Recipe
 from stoic.integrations.spaces import Encoding
@@ -39,13 +40,13 @@ _TRANSIENT = 2
 Identity = tuple[int, int, object]  # of a study
 
 
-def identity(study: Study) -> Identity:
+def identity(study: Study, trials: Sequence[FrozenTrial]) -> Identity:
     """What a study shares with no other, from its first trial on: storage, number and beginning.
 
     A study that is deleted leaves its number to the next, and a storage in memory its place.
     """
-    first = study._get_trials(deepcopy=False, use_cache=True)[:1]
-    return id(study._storage), study._study_id, first[0].datetime_start if first else None
+    begun = trials[0].datetime_start if trials else None
+    return id(storage_of(study)), study_id(study), begun
 
 
 class Campaign:
@@ -68,6 +69,8 @@ class Campaign:
         What is wanted where inputs move.
     probe:
         Whether the learner moves them, see :class:`~stoic.integrations.aim.Aim`.
+    trials:
+        Of the study, for whoever asks later whether it is the same one.
     """
 
     def __init__(
@@ -77,8 +80,9 @@ class Campaign:
         recipe: Recipe,
         aim: Aim | None = None,
         probe: bool = False,
+        trials: Sequence[FrozenTrial] = (),
     ) -> None:
-        self.study = identity(study)
+        self.study = identity(study, trials)
         self.encoding = Encoding(search_space)
         self.sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
         self.recipe, self.aim, self.probe = recipe, aim, probe
@@ -96,10 +100,14 @@ class Campaign:
         self._latest = _ended(None)
 
     def serves(
-        self, study: Study, search_space: Mapping[str, BaseDistribution], probe: bool
+        self,
+        study: Study,
+        trials: Sequence[FrozenTrial],
+        search_space: Mapping[str, BaseDistribution],
+        probe: bool,
     ) -> bool:
         return (
-            self.study == identity(study)
+            self.study == identity(study, trials)
             and self.encoding.space == dict(search_space)
             and self.probe == probe
         )

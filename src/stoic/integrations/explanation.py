@@ -21,6 +21,7 @@ from stoic.integrations.certified import Certified, certified, sturdiest
 from stoic.integrations.executed import executed
 from stoic.integrations.recipe import Recipe, recipe_to_look_with
 from stoic.integrations.spaces import check_fixed, searched
+from stoic.integrations.unmodelled import check_single_objective
 from stoic.policies.base import Band
 from stoic.posteriors.base import Stance
 from stoic.posteriors.cavity import given_the_others
@@ -172,10 +173,7 @@ def explain(
         that is ``fixed`` of a parameter that not all complete trials have, that cannot have it, or
         that does not have it anywhere on the recipe's grid.
     """
-    if len(study.directions) > 1:
-        raise ValueError(
-            f"A study with one objective is needed, got {len(study.directions)} objectives."
-        )
+    check_single_objective(study)
     aim = aim or stored_aim(study)
     if recipe is None:
         recipe, instead = recipe_to_look_with(study)

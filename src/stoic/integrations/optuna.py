@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 from optuna.distributions import BaseDistribution
-from optuna.samplers import BaseSampler, PartialFixedSampler, RandomSampler
+from optuna.samplers import BaseSampler, RandomSampler
 from optuna.search_space import IntersectionSearchSpace
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
@@ -24,9 +24,11 @@ from stoic.integrations.campaign import FAILED, NOISE, Campaign, Identity, failu
 from stoic.integrations.certified import Certified, Curve
 from stoic.integrations.executed import EXECUTED, executed
 from stoic.integrations.explanation import Explanation, Row, explain
+from stoic.integrations.optuna_internals import fixed_by, fixed_params
 from stoic.integrations.recipe import RECIPE, Recipe, Written, record_recipe, robust
 from stoic.integrations.spaces import searched
 from stoic.integrations.turns import Turns, announce
+from stoic.integrations.unmodelled import check_single_objective
 
 __all__ = [
     "AIM",
@@ -180,14 +182,14 @@ class StoicSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        self._raise_error_if_multi_objective(study)
+        check_single_objective(study)
         if not search_space:
             announce(study, trial, {}, {})
             return {}
         space, given = self._with_given(study, trial, search_space)
         self._turns.wait(study, trial)
         with _CHOOSING:  # or two threads would tell one learner the same results
-            trials = study._get_trials(deepcopy=False, use_cache=False)
+            trials = study.get_trials(deepcopy=False)
             finished = sum(t.state.is_finished() for t in trials)
             campaign = self._campaign_of(study, space, trials)
             if finished < self._n_startup_trials and not campaign.learner.plans:
@@ -195,7 +197,7 @@ class StoicSampler(BaseSampler):
             else:
                 fixed = {
                     name: value
-                    for name, value in (given | trial.system_attrs.get("fixed_params", {})).items()
+                    for name, value in (given | fixed_params(trial)).items()
                     if campaign.encoding.admits(name, value)
                 }
                 rng = np.random.default_rng([self._seed, trial.number])
@@ -210,11 +212,7 @@ class StoicSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> tuple[dict[str, BaseDistribution], dict[str, Any]]:
         """The search space with what samplers around this one have fixed, and its values."""
-        given: dict[str, Any] = {}
-        outer = study.sampler
-        while isinstance(outer, PartialFixedSampler):
-            given = {**outer._fixed_params, **given}
-            outer = outer._base_sampler
+        given = fixed_by(study.sampler)
         if not given:
             return search_space, {}
         whole = self.infer_relative_search_space(study, trial)
@@ -228,8 +226,8 @@ class StoicSampler(BaseSampler):
         aim, probe = self._aim, False
         if aim is not None:
             probe = not moved(trials) if aim.probe is None else aim.probe
-        if self._campaign is None or not self._campaign.serves(study, space, probe):
-            self._campaign = Campaign(study, space, self._recipe, aim, probe)
+        if self._campaign is None or not self._campaign.serves(study, trials, space, probe):
+            self._campaign = Campaign(study, space, self._recipe, aim, probe, trials)
             if self._campaign.study not in self._recorded:
                 if aim is not None:
                     record_aim(study, aim)
@@ -280,7 +278,7 @@ class StoicSampler(BaseSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        self._raise_error_if_multi_objective(study)
+        check_single_objective(study)
         sampler = self._independent
         if sampler is None:  # of each trial alone: workers that share the seed are not alike
             state = [self._seed, trial.number, zlib.crc32(param_name.encode())]

@@ -18,6 +18,7 @@ from scipy.stats import qmc
 from stoic.data import Array
 from stoic.domains import Box, Lattice
 from stoic.integrations.executed import unknown
+from stoic.integrations.optuna_internals import possible
 from stoic.refusal import Refusal
 
 # An integer or stepped range with more values than this is searched as if it were continuous.
@@ -196,7 +197,7 @@ class Encoding:
     def admits(self, name: str, value: Any) -> bool:
         """Whether ``name`` is a parameter of the space and ``value`` in its range."""
         distribution = self.space.get(name)
-        return distribution is not None and _possible(distribution, value)
+        return distribution is not None and possible(distribution, value)
 
     def contains(self, parameters: Mapping[str, Any]) -> bool:
         """Whether all parameters of the space are there, with values in their ranges."""
@@ -279,13 +280,5 @@ def check_fixed(
     for name, value in fixed.items():
         if name not in space:
             raise Refusal(f"{unknown(name, space)} Values can be given of those that {which}.")
-        if not _possible(space[name], value):
+        if not possible(space[name], value):
             raise Refusal(f"{name} cannot be fixed at {value}: it is {space[name]}.")
-
-
-def _possible(distribution: BaseDistribution, value: Any) -> bool:
-    """Whether a parameter can have this value."""
-    try:
-        return bool(distribution._contains(distribution.to_internal_repr(value)))
-    except (ValueError, TypeError):  # not one of the choices, or not a number
-        return False

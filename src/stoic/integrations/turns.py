@@ -16,6 +16,8 @@ from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from stoic.integrations.optuna_internals import storage_of, trial_id
+
 CHOSEN = "stoic:chosen"  # system attribute: parameter -> what Optuna stores for its value
 
 _LONGEST = 5.0  # seconds until whoever says nothing is held to be dead, or another sampler
@@ -31,8 +33,8 @@ class Turns:
         """Until the trials with a lower number have chosen, or have taken too long."""
         until = time.monotonic() + _LONGEST
         while True:
-            trials = study._get_trials(deepcopy=False, use_cache=False)
-            choosing = [t._trial_id for t in trials if t.number < trial.number and _chooses(t)]
+            trials = study.get_trials(deepcopy=False)
+            choosing = [trial_id(t) for t in trials if t.number < trial.number and _chooses(t)]
             if set(choosing) <= self._silent:
                 return
             if time.monotonic() > until:
@@ -46,7 +48,7 @@ def announce(
 ) -> None:
     """Say what a trial will do, before it has its parameters."""
     chosen = {name: space[name].to_internal_repr(value) for name, value in params.items()}
-    study._storage.set_trial_system_attr(trial._trial_id, CHOSEN, chosen)
+    storage_of(study).set_trial_system_attr(trial_id(trial), CHOSEN, chosen)
 
 
 def announced(trial: FrozenTrial, space: Mapping[str, BaseDistribution]) -> dict[str, Any]:

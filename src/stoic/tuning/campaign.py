@@ -13,6 +13,7 @@ import optuna
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from stoic.integrations.optuna import Explanation, explain
+from stoic.integrations.optuna_internals import begin_trial, fixed_attrs
 from stoic.integrations.recipe import Recipe, Written
 from stoic.tuning.believed import Believed
 from stoic.tuning.method import Method
@@ -22,15 +23,14 @@ from stoic.tuning.space import Space, parse_fixed
 from stoic.tuning.storage import PATIENCE, is_new, open_storage, patiently
 from stoic.tuning.study import (
     COMMAND,
-    begin,
     bury,
     claim,
     find_study,
     finish,
-    fixed_attrs,
     known_space,
     open_study,
     record_program,
+    suggest,
 )
 from stoic.tuning.template import fixed_values
 from stoic.tuning.worker import Worker
@@ -218,10 +218,8 @@ def ask_for(
     method.check(space)
     study.sampler = method.sampler(study, space, seed, startup)
     method.record(study)
-    trial = begin(study, fixed_attrs(fixed)) if fixed else study.ask()
-    for name, distribution in space.items():
-        trial._suggest(name, distribution)
-    return trial
+    trial = begin_trial(study, fixed_attrs(fixed)) if fixed else study.ask()
+    return suggest(trial, space)
 
 
 def earlier_command(study: optuna.Study, request: Request) -> str | None:

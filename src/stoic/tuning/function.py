@@ -18,6 +18,7 @@ from stoic.data import FailureKind
 from stoic.integrations.aim import Aim
 from stoic.integrations.executed import noise_of
 from stoic.integrations.optuna import Explanation
+from stoic.integrations.optuna_internals import is_stopped, stoppable
 from stoic.integrations.recipe import Recipe, Written
 from stoic.refusal import Refusal
 from stoic.tuning.campaign import Explain, Silent, Stop, explanation, run
@@ -206,12 +207,9 @@ class _Calling(Silent):
 
     def ended(self, trial: FrozenTrial, result: Result, explain: Explain) -> None:
         """Pass it on; as in Optuna it may call `study.stop()`."""
-        self.study._thread_local.in_optimize_loop = True
-        try:
+        with stoppable(self.study):
             self.callback(self.study, trial)
-        finally:
-            self.study._thread_local.in_optimize_loop = False
-        if self.study._stop_flag:
+        if is_stopped(self.study):
             raise _Stopped
 
 

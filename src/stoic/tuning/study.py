@@ -9,15 +9,29 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import optuna
-from optuna.distributions import distribution_to_json, json_to_distribution
+from optuna.distributions import (
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+    distribution_to_json,
+    json_to_distribution,
+)
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
-from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+from optuna.trial import FrozenTrial, Trial, TrialState
 
 from stoic.data import FailureKind
 from stoic.integrations.executed import check_executed
 from stoic.integrations.optuna import EXECUTED, FAILED, NOISE, failure_kind
+from stoic.integrations.optuna_internals import (
+    begin_trial,
+    fixed_attrs,
+    storage_of,
+    trial_id,
+    unfix,
+)
+from stoic.integrations.unmodelled import check_single_objective
 from stoic.refusal import Refusal
 from stoic.tuning.program import Result, kill_group, kill_run
 from stoic.tuning.space import Space, parse_as, parse_named
@@ -56,7 +70,7 @@ def open_study(
         )
 
     study = patiently(create, f"Could not open the study {name!r}")
-    check_single(study)
+    check_single_objective(study)
     stored = study.direction.name.lower()
     if stored != direction:
         raise Refusal(
@@ -118,17 +132,8 @@ def load_study(
         ) from error
     except TROUBLE as error:
         raise Refusal(f"Cannot read the storage: {cause(error)}.") from error
-    check_single(study)
+    check_single_objective(study)
     return study
-
-
-def check_single(study: optuna.Study) -> None:
-    """Refuse a study with more than one objective."""
-    if len(study.directions) != 1:
-        raise Refusal(
-            f"The study {study.study_name!r} has {len(study.directions)} objectives; "
-            "stoic tunes one."
-        )
 
 
 def known_space(study: optuna.Study) -> Space | None:
@@ -153,13 +158,6 @@ def _difference(known: Space, asked: Space) -> str:
     raise AssertionError("the spaces are equal")
 
 
-def begin(study: optuna.Study, system_attrs: Mapping[str, Any]) -> Trial:
-    """A new running trial, as `Study.ask` makes one, in one transaction with these attributes."""
-    study._thread_local.cached_all_trials = None
-    template = create_trial(state=TrialState.RUNNING, system_attrs=dict(system_attrs))
-    return Trial(study, study._storage.create_new_trial(study._study_id, template))
-
-
 def claim(
     study: optuna.Study,
     space: Space,
@@ -174,36 +172,43 @@ def claim(
     The numbers 0 to `trials` - 1 are given out, each once, by the storage. The trial carries the
     name of its worker from the moment it exists, so that a death can be told from a long run.
     """
-    storage = study._storage
+    storage = storage_of(study)
     stand = study.get_trials(deepcopy=False)
     taken = [trial for trial in stand if trial.state != TrialState.WAITING]
     if len(taken) >= trials:
         return None
     if len(taken) < len(stand):
         trial = study.ask()  # the user, or a worker that took one too many, has queued one
-        storage.set_trial_system_attr(trial._trial_id, WORKER, me.record())
+        storage.set_trial_system_attr(trial_id(trial), WORKER, me.record())
     else:
-        trial = begin(study, {WORKER: me.record()} | fixed_attrs(fixed or {}))
+        trial = begin_trial(study, {WORKER: me.record()} | fixed_attrs(fixed or {}))
     if trial.number >= trials:  # another worker was quicker: back into the queue, for a longer run
-        storage.set_trial_system_attr(trial._trial_id, WORKER, None)
+        storage.set_trial_system_attr(trial_id(trial), WORKER, None)
         if fixed:  # in this run only
-            storage.set_trial_system_attr(trial._trial_id, "fixed_params", {})
-        storage.set_trial_state_values(trial._trial_id, state=TrialState.WAITING)
+            unfix(study, trial)
+        storage.set_trial_state_values(trial_id(trial), state=TrialState.WAITING)
         return None
-    for name, distribution in space.items():
-        trial._suggest(name, distribution)
+    return suggest(trial, space)
+
+
+def suggest(trial: Trial, space: Space) -> Trial:
+    """Give a trial a value for each parameter of a space."""
+    for name, d in space.items():
+        if isinstance(d, FloatDistribution):
+            trial.suggest_float(name, d.low, d.high, step=d.step, log=d.log)
+        elif isinstance(d, IntDistribution):
+            trial.suggest_int(name, d.low, d.high, step=d.step, log=d.log)
+        elif isinstance(d, CategoricalDistribution):
+            trial.suggest_categorical(name, d.choices)
+        else:
+            raise AssertionError(f"Optuna has no parameter of the kind {d!r}")
     return trial
-
-
-def fixed_attrs(fixed: Mapping[str, Any]) -> dict[str, Any]:
-    """As Optuna keeps what is fixed in a trial."""
-    return {"fixed_params": dict(fixed)} if fixed else {}
 
 
 def record_program(trial: Trial, pid: int, me: Worker) -> None:
     """Note the process that a trial runs, so that it can be stopped should its worker die."""
     record = Worker.of(pid, me).record()
-    trial.storage.set_trial_system_attr(trial._trial_id, PROGRAM, record)
+    trial.storage.set_trial_system_attr(trial_id(trial), PROGRAM, record)
 
 
 def finish(study: optuna.Study, trial: Trial, result: Result) -> FrozenTrial:
@@ -304,7 +309,7 @@ def _note(study: optuna.Study, number: int, attribute: str, value: object) -> No
     for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
         if trial.number == number:
             with contextlib.suppress(UpdateFinishedTrialError):
-                study._storage.set_trial_user_attr(trial._trial_id, attribute, value)
+                storage_of(study).set_trial_user_attr(trial_id(trial), attribute, value)
 
 
 def bury(study: optuna.Study) -> list[int]:
@@ -316,7 +321,7 @@ def bury(study: optuna.Study) -> list[int]:
     Returns:
         their numbers.
     """
-    storage = study._storage
+    storage = storage_of(study)
     buried = []
     for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
         worker = Worker.from_record(trial.system_attrs.get(WORKER))
@@ -328,9 +333,9 @@ def bury(study: optuna.Study) -> list[int]:
         kill_run(worker.mark(trial.number))
         with contextlib.suppress(UpdateFinishedTrialError):  # by another worker, just now
             if FAILURE not in trial.user_attrs:
-                storage.set_trial_user_attr(trial._trial_id, FAILURE, "its worker died")
-                storage.set_trial_user_attr(trial._trial_id, FAILED, "transient")
-            storage.set_trial_state_values(trial._trial_id, state=TrialState.FAIL)
+                storage.set_trial_user_attr(trial_id(trial), FAILURE, "its worker died")
+                storage.set_trial_user_attr(trial_id(trial), FAILED, "transient")
+            storage.set_trial_state_values(trial_id(trial), state=TrialState.FAIL)
             buried.append(trial.number)
     return buried
 

@@ -1,0 +1,133 @@
+"""Names of Optuna that are not public, each behind one function; no other module uses any.
+
+All of them are in Optuna 4.5 and in 5.0. Keys of system attributes are part of it: they are how
+Optuna stores things, and what is stored stays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler, PartialFixedSampler
+from optuna.storages import BaseStorage
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+
+_FIXED = "fixed_params"  # system attribute of a trial: what `enqueue_trial` was given, since 2.0
+_CONSTRAINTS = "constraints"  # system attribute of a trial: a list, since 2.5
+
+
+def storage_of(study: Study) -> BaseStorage:
+    """Storage of a study; `Study._storage`, since 0.9.
+
+    Attributes of a trial that is known by its number alone, and its state, are set there.
+    """
+    return study._storage
+
+
+def study_id(study: Study) -> int:
+    """Number of a study in its storage; `Study._study_id`, since 1.0."""
+    return study._study_id
+
+
+def trial_id(trial: Trial | FrozenTrial) -> int:
+    """Number of a trial in its storage, across studies; `_trial_id`, since 0.19."""
+    return trial._trial_id
+
+
+def begin_trial(study: Study, system_attrs: Mapping[str, Any]) -> Trial:
+    """Begin a trial, as `Study.ask` does, in one transaction with its attributes.
+
+    `Study._thread_local.cached_all_trials`, since 3.2, is what samplers know of the other trials:
+    `Study.ask` forgets it, too.
+    """
+    study._thread_local.cached_all_trials = None
+    template = create_trial(state=TrialState.RUNNING, system_attrs=dict(system_attrs))
+    return Trial(study, storage_of(study).create_new_trial(study_id(study), template))
+
+
+def fixed_attrs(fixed: Mapping[str, Any]) -> dict[str, Any]:
+    """System attributes that give a trial these parameters, as `enqueue_trial` does."""
+    return {_FIXED: dict(fixed)} if fixed else {}
+
+
+def fixed_params(trial: FrozenTrial) -> dict[str, Any]:
+    """Parameters that a trial was given by `enqueue_trial` or :func:`fixed_attrs`."""
+    return dict(trial.system_attrs.get(_FIXED, {}))
+
+
+def unfix(study: Study, trial: Trial) -> None:
+    """Let the sampler choose all parameters of a trial."""
+    storage_of(study).set_trial_system_attr(trial_id(trial), _FIXED, {})
+
+
+def fixed_by(sampler: BaseSampler) -> dict[str, Any]:
+    """Parameters that a `PartialFixedSampler`, or several of them around one another, fixes.
+
+    `PartialFixedSampler._fixed_params` and `._base_sampler`, since 2.4.
+    """
+    fixed: dict[str, Any] = {}
+    while isinstance(sampler, PartialFixedSampler):
+        fixed = {**sampler._fixed_params, **fixed}
+        sampler = sampler._base_sampler
+    return fixed
+
+
+def possible(distribution: BaseDistribution, value: Any) -> bool:
+    """Whether a parameter can have this value; `BaseDistribution._contains`, since 0.3."""
+    try:
+        return bool(distribution._contains(distribution.to_internal_repr(value)))
+    except (ValueError, TypeError):  # not one of the choices, or not a number
+        return False
+
+
+@contextlib.contextmanager
+def stoppable(study: Study) -> Iterator[None]:
+    """Allow `Study.stop()` within, as in a callback of `Study.optimize`.
+
+    `Study._thread_local.in_optimize_loop`, since 2.0.
+    """
+    study._thread_local.in_optimize_loop = True
+    try:
+        yield
+    finally:
+        study._thread_local.in_optimize_loop = False
+
+
+def is_stopped(study: Study) -> bool:
+    """Whether `Study.stop()` was called; `Study._stop_flag`, since 1.4."""
+    return study._stop_flag
+
+
+def constraints(trial: FrozenTrial) -> list[float]:
+    """Values of a trial's constraints, which are satisfied up to 0; none if it has none.
+
+    Samplers store a list for their `constraints_func`; `Trial.set_constraint`, since 5.0, stores
+    each under a name of its own. Both are read here by any version. What is stored and no number,
+    such as the None of a `constraints_func` that raised, is nan.
+    """
+    found: list[object] = []
+    for key, stored in trial.system_attrs.items():
+        if key == _CONSTRAINTS or key.startswith(f"{_CONSTRAINTS}:"):
+            found += stored if isinstance(stored, list | tuple) else [stored]
+    return [float(value) if isinstance(value, int | float) else math.nan for value in found]
+
+
+def record_constraints(
+    study: Study,
+    trial: FrozenTrial,
+    state: TrialState,
+    constraints_func: Callable[[FrozenTrial], Sequence[float]],
+) -> None:
+    """Compute a trial's constraints and store them, before it ends in this state.
+
+    As all samplers of Optuna do, by `optuna.samplers._base._process_constraints_after_trial`, since
+    3.0: of trials that are complete or pruned; nan is an error, after which None is stored.
+    """
+    from optuna.samplers._base import _process_constraints_after_trial
+
+    _process_constraints_after_trial(constraints_func, study, trial, state)
