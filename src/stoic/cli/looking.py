@@ -78,7 +78,7 @@ def trust(
     check_format(form)
     from stoic.tuning.records import render
     from stoic.tuning.storage import in_one_sentence
-    from stoic.tuning.summary import left_out_lines
+    from stoic.tuning.summary import infeasible_lines, left_out_lines
     from stoic.tuning.trust import Trust, check_picture
 
     if plot is not None:
@@ -92,7 +92,7 @@ def trust(
     if json:
         print(to_json(judged.record()))
     else:
-        for line in left_out_lines(judged.explanation):
+        for line in left_out_lines(judged.explanation) + infeasible_lines(judged.explanation):
             print(line, file=sys.stderr)
         print(render(judged.lines() if form == "table" else judged.records(), form))
 

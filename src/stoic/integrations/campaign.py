@@ -24,6 +24,7 @@ from stoic.integrations.points import Points
 from stoic.integrations.recipe import Recipe
 from stoic.integrations.spaces import Encoding
 from stoic.integrations.turns import announced
+from stoic.integrations.unmodelled import violates
 from stoic.learner import Learner
 from stoic.pending import NothingLeft, Waiting
 from stoic.policies.ucb import PLACE
@@ -161,6 +162,8 @@ class Campaign:
 
     def _tell(self, trial: FrozenTrial, x: Array) -> None:
         kind, choice = failure_kind(trial), self.asking.pop(trial.number, None)
+        if kind is None and violates(trial):
+            kind = "infeasible"
         if kind == "transient":
             before = np.abs(self.learner.failures.of("transient") - x).max(axis=1) <= PLACE
             kind = kind if np.count_nonzero(before) < _TRANSIENT else None

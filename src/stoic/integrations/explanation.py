@@ -21,7 +21,7 @@ from stoic.integrations.certified import Certified, certified, sturdiest
 from stoic.integrations.executed import executed
 from stoic.integrations.recipe import Recipe, recipe_to_look_with
 from stoic.integrations.spaces import check_fixed, searched
-from stoic.integrations.unmodelled import check_single_objective
+from stoic.integrations.unmodelled import check_single_objective, unmodelled, violates
 from stoic.policies.base import Band
 from stoic.posteriors.base import Stance
 from stoic.posteriors.cavity import given_the_others
@@ -118,6 +118,11 @@ class Explanation:
     untried:
         Of all settings with the values that are given, the one where the pessimistic confidence
         bound is best, if no trial that is believed has these values; else None.
+    infeasible:
+        Numbers of the complete trials that violate a constraint. None of them is
+        ``observed_best``, ``recommended`` or in ``rows``.
+    unmodelled:
+        What trials have and the model does not use, a sentence each.
     """
 
     observed_best: FrozenTrial | None
@@ -133,6 +138,8 @@ class Explanation:
     left_out: Mapping[int, str] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     untried: dict[str, Any] | None = None
+    infeasible: tuple[int, ...] = ()
+    unmodelled: tuple[str, ...] = ()
 
 
 def explain(
@@ -188,10 +195,16 @@ def explain(
     if complete:
         check_fixed(fixed, shared, "all complete trials have")
     given = {name: value for name, value in fixed.items() if name in space}
-    finite = [t for t in complete if np.isfinite(_value(t))]
+    aside: dict[str, Any] = {
+        "fixed": fixed,
+        "infeasible": tuple(t.number for t in complete if violates(t)),
+        "unmodelled": unmodelled(trials, shared),
+    }
+    feasible = [t for t in complete if not violates(t)]
+    finite = [t for t in feasible if np.isfinite(_value(t))]
     if not complete or not space:
         best = max(finite, key=lambda t: sign * _value(t), default=None)
-        return replace(_at_their_word(complete, best), fixed=fixed)
+        return replace(_at_their_word(feasible, best), **aside)
 
     campaign = Campaign(study, space, recipe, aim)
     campaign.follow(trials)
@@ -205,8 +218,8 @@ def explain(
     place = campaign.run if aim is None else campaign.asked
     at = [t for t in complete if t.number in number and place(t) is not None]
     if not at:
-        unlearned = _at_their_word(complete, best)
-        return replace(unlearned, left_out=campaign.left_out, fixed=fixed)
+        unlearned = _at_their_word(feasible, best)
+        return replace(unlearned, left_out=campaign.left_out, **aside)
     posterior, trust = learner.posterior, learner.trust
     settings = np.array([place(t) for t in at])
     # A setting of which nothing is known but a lie is not recommended, whatever the mean is there:
@@ -278,8 +291,8 @@ def explain(
         rows,
         predict,
         left_out=campaign.left_out,
-        fixed=fixed,
         untried=None if len(tried) else found | given,
+        **aside,
     )
     if aim is None:
         return explanation

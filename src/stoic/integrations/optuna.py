@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -20,15 +20,23 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import Choice
 from stoic.integrations.aim import AIM, Aim, record_aim
-from stoic.integrations.campaign import FAILED, NOISE, Campaign, Identity, failure_kind, moved
+from stoic.integrations.campaign import (
+    FAILED,
+    NOISE,
+    Campaign,
+    Identity,
+    failure_kind,
+    identity,
+    moved,
+)
 from stoic.integrations.certified import Certified, Curve
 from stoic.integrations.executed import EXECUTED, executed
 from stoic.integrations.explanation import Explanation, Row, explain
-from stoic.integrations.optuna_internals import fixed_by, fixed_params
+from stoic.integrations.optuna_internals import fixed_by, fixed_params, record_constraints
 from stoic.integrations.recipe import RECIPE, Recipe, Written, record_recipe, robust
 from stoic.integrations.spaces import searched
 from stoic.integrations.turns import Turns, announce
-from stoic.integrations.unmodelled import check_single_objective
+from stoic.integrations.unmodelled import check_single_objective, unmodelled
 
 __all__ = [
     "AIM",
@@ -70,6 +78,10 @@ class StoicSampler(BaseSampler):
     ``"bad"`` failed in that way, see :class:`stoic.data.Failures`; a third transient failure at one
     place counts as one without a kind. Failed trials without a kind, and pruned ones, are results
     that are not a number: the point is asked once more, and avoided after that.
+
+    A trial that violates a constraint is told as infeasible, whatever its value is: such settings
+    are avoided, and not recommended. By how much it is violated is not modelled; nor are parameters
+    that not all trials share, and intermediate values of pruned trials. The log says so once.
 
     A trial whose user attribute ``stoic:executed`` is a dict of parameters was run with those
     values instead of the ones that were asked; its result is told there. A value outside of a
@@ -118,6 +130,9 @@ class StoicSampler(BaseSampler):
         For values that stay good when inputs are moved, see :class:`~stoic.integrations.aim.Aim`.
         What the model believes is the recipe's; where to look next is then theirs. They are
         recorded with the study, where :func:`explain` and ``stoic show`` find them.
+    constraints_func:
+        From a trial to the values of its constraints, which are satisfied up to 0, as in the
+        samplers of Optuna. From Optuna 5 on ``trial.set_constraint`` does the same.
 
     Raises
     ------
@@ -141,6 +156,7 @@ class StoicSampler(BaseSampler):
         radius: float | None = None,
         p: float | None = None,
         probe: bool | None = None,
+        constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
     ) -> None:
         if n_startup_trials < 0:
             raise ValueError(f"n_startup_trials is a count, got {n_startup_trials}.")
@@ -153,6 +169,7 @@ class StoicSampler(BaseSampler):
         self._space = search_space
         self._n_startup_trials = n_startup_trials
         self._independent = independent_sampler
+        self._constraints = constraints_func
         self._intersection = IntersectionSearchSpace(include_pruned=False)
         self._campaign: Campaign | None = None
         self._turns = Turns()
@@ -166,7 +183,7 @@ class StoicSampler(BaseSampler):
             probe=probe,
         )
         self._recorded: set[Identity] = set()  # studies that know the aim and the recipe
-        self._said: set[tuple[Identity, int]] = set()  # trials that are left out
+        self._said: set[tuple[Identity, int | str]] = set()  # trials left out, sentences
         self._out_of_reach: dict[Identity, int] = {}  # study -> trials in a row
 
     def reseed_rng(self) -> None:
@@ -177,19 +194,25 @@ class StoicSampler(BaseSampler):
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        return searched(self._space or self._intersection.calculate(study))
+        return searched(self._shared(study))
+
+    def _shared(self, study: Study) -> Mapping[str, BaseDistribution]:
+        """The parameters that all trials have."""
+        return self._space or self._intersection.calculate(study)
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         check_single_objective(study)
         if not search_space:
+            self._say_what_is_not_modelled(study, study.get_trials(deepcopy=False))
             announce(study, trial, {}, {})
             return {}
         space, given = self._with_given(study, trial, search_space)
         self._turns.wait(study, trial)
         with _CHOOSING:  # or two threads would tell one learner the same results
             trials = study.get_trials(deepcopy=False)
+            self._say_what_is_not_modelled(study, trials)
             finished = sum(t.state.is_finished() for t in trials)
             campaign = self._campaign_of(study, space, trials)
             if finished < self._n_startup_trials and not campaign.learner.plans:
@@ -248,6 +271,13 @@ class StoicSampler(BaseSampler):
                     where,
                 )
 
+    def _say_what_is_not_modelled(self, study: Study, trials: Sequence[FrozenTrial]) -> None:
+        """Each sentence once for a study."""
+        for sentence in unmodelled(trials, self._shared(study)):
+            if (key := (identity(study, trials), sentence)) not in self._said:
+                self._said.add(key)
+                log.warning("%s", sentence)
+
     def _say_if_out_of_reach(self, campaign: Campaign, choice: Choice) -> None:
         """Once for a study, in the user's units and direction, when it has been so for a while.
 
@@ -298,6 +328,8 @@ class StoicSampler(BaseSampler):
     ) -> None:
         if self._independent is not None:
             self._independent.after_trial(study, trial, state, values)
+        if self._constraints is not None:
+            record_constraints(study, trial, state, self._constraints)
         if (run := executed(trial)) is not None:
             for reason in run.refused:
                 log.warning("Trial %d: %s.", trial.number, reason)

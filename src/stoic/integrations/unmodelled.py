@@ -1,9 +1,15 @@
-"""What a study asks for that the model does not know: refused."""
+"""What a study asks for that the model does not know: refused, or said in one sentence."""
 
 from __future__ import annotations
 
-from optuna.study import Study
+from collections.abc import Mapping, Sequence
 
+from optuna.distributions import BaseDistribution
+from optuna.search_space import intersection_search_space
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from stoic.integrations.optuna_internals import constraints
 from stoic.refusal import Refusal
 
 
@@ -14,3 +20,42 @@ def check_single_objective(study: Study) -> None:
             f"The study {study.study_name!r} has {len(study.directions)} objectives: a study with "
             "one objective is needed."
         )
+
+
+def violates(trial: FrozenTrial) -> bool:
+    """Whether a trial violates a constraint, or is not known to satisfy it (nan)."""
+    return not all(value <= 0.0 for value in constraints(trial))
+
+
+def unmodelled(
+    trials: Sequence[FrozenTrial], space: Mapping[str, BaseDistribution] | None = None
+) -> tuple[str, ...]:
+    """Sentences on what trials have and the model does not use, each for one thing.
+
+    Parameters
+    ----------
+    trials:
+        All trials of a study.
+    space:
+        The parameters that are modelled; by default those that all complete trials share.
+    """
+    said = []
+    if any(constraints(trial) for trial in trials):
+        said.append(
+            "A trial that violates a constraint is avoided as infeasible: by how much it violates "
+            "it, and its value, are not modelled."
+        )
+    complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
+    if space is None:
+        space = intersection_search_space(list(complete))
+    if names := {name for trial in complete for name in trial.distributions} - space.keys():
+        said.append(
+            f"Not all trials have {', '.join(sorted(names))} in the same range: what not all share "
+            "is drawn at random, or by the independent sampler, and not modelled."
+        )
+    if any(trial.state == TrialState.PRUNED for trial in trials):
+        said.append(
+            "Intermediate values of pruned trials are not used: a pruned trial counts as a result "
+            "that is not a number, and its point is asked once more."
+        )
+    return tuple(said)

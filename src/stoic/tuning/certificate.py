@@ -62,6 +62,11 @@ class Certificates:
         if not any(complete):
             raise Refusal(f"No trial of the study {study.study_name!r} has a value yet.")
         known = explain(study, recipe=recipe, aim=aim)
+        if known.infeasible and known.recommended is None:
+            raise Refusal(
+                f"No trial of the study {study.study_name!r} satisfies its constraints yet, so "
+                "there is no setting to certify."
+            )
         if known.certified is None:
             raise Refusal(
                 f"The trials of the study {study.study_name!r} share no parameter, so nothing is "

@@ -55,7 +55,8 @@ def best_records(
             "what the model takes for the best there."
         )
     if known is None or known.observed_best is None or known.recommended is None:
-        raise Refusal(f"No trial of the study {study.study_name!r} has a finite value yet.")
+        such = "satisfies its constraints and " * bool(known and known.infeasible)
+        raise Refusal(f"No trial of the study {study.study_name!r} {such}has a finite value yet.")
     observed, recommended = trial_record(known.observed_best), trial_record(known.recommended)
     estimate = {"mean": known.recommended_mean, "std": known.recommended_std}
     if form in ("json", "yaml"):

@@ -21,7 +21,7 @@ from optuna.trial import FrozenTrial
 from stoic.integrations.optuna import Explanation, Row
 from stoic.integrations.recipe import Recipe
 from stoic.refusal import Refusal
-from stoic.tuning.summary import DISTRUSTED, Summary, left_out_lines, setting
+from stoic.tuning.summary import DISTRUSTED, Summary, infeasible_lines, left_out_lines, setting
 from stoic.tuning.timeline import BELIEVED, DOUBTED, EXPECTED, limits
 
 _TRUST = (DOUBTED, "#c9c9c9", BELIEVED)  # at 0, 1/2 and 1; every colour vision tells them apart
@@ -104,6 +104,8 @@ class Report:
         summary, known = self.summary, self.summary.explanation
         counts = ", ".join(f"{count} {state}" for state, count in summary.counts.items())
         cards = [_card("Trials", str(sum(summary.counts.values())), counts)]
+        if summary.unmodelled:
+            cards.append(_card("Not modelled", "", " ".join(summary.unmodelled)))
         if known is None:
             return _grid([*cards, _card("Recommended", "none", "No trial has a value yet.")])
         best, recommended = known.observed_best, known.recommended
@@ -144,7 +146,7 @@ class Report:
         heads = ("trial", "told", "expected", "standard deviations off", "trust", "parameters")
         told = _table(heads, rows) or "<p>Every value is believed.</p>"
         known = self.summary.explanation
-        lines = [] if known is None else left_out_lines(known)
+        lines = [] if known is None else left_out_lines(known) + infeasible_lines(known)
         return told + "".join(f"<p>{html.escape(line.strip())}</p>" for line in lines)
 
     def _failed(self) -> str:

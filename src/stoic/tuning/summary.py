@@ -14,6 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 from stoic.data import FailureKind
 from stoic.integrations.optuna import Certified, Explanation, Row
 from stoic.integrations.recipe import Recipe
+from stoic.integrations.unmodelled import unmodelled
 from stoic.tuning.campaign import explanation
 from stoic.tuning.study import COMMAND, ERRORS, FAILURE, failure_kinds, failures, holder
 from stoic.tuning.template import Template, fixed_values
@@ -34,6 +35,7 @@ class Summary:
         said: reason -> last line that the last such trial wrote to standard error, if any.
         running: number of a running trial -> who runs it, and whether that is alive.
         command: what would run the recommended trial again, None if stoic does not know.
+        unmodelled: sentences on what the model does not use.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Summary:
     said: Mapping[str, str]
     running: Mapping[int, tuple[str, bool | None]]
     command: str | None
+    unmodelled: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -82,6 +85,7 @@ class Summary:
                 trial.number: holder(trial) for trial in trials if trial.state == TrialState.RUNNING
             },
             command=_command(study, known.recommended if known else None),
+            unmodelled=unmodelled(trials),
         )
 
     @property
@@ -113,6 +117,8 @@ class Summary:
             lines += _first([f"  trial {row.number}: {why(row)}" for row in self.distrusted])
             lines += _executed_lines(known.rows)
             lines += left_out_lines(known)
+            lines += infeasible_lines(known)
+        lines += [f"not modelled   {sentence}" for sentence in self.unmodelled]
         failed = sum(len(numbers) for numbers in self.failures.values())
         lines.append(f"failed         {failed or 'none'}")
         lines += _first([line for reason in self.failures for line in self._failed_for(reason)])
@@ -172,6 +178,8 @@ class Summary:
             else {"params": known.model_optimum, "mean": number(known.model_optimum_mean)},
             "distrusted": [row.number for row in self.distrusted],
             "left_out": {} if known is None else left_out_record(known),
+            "infeasible": [] if known is None else list(known.infeasible),
+            "unmodelled": list(self.unmodelled),
             "trials": [
                 {
                     "number": row.number,
@@ -245,6 +253,12 @@ def left_out_lines(known: Explanation) -> list[str]:
     ]
 
 
+def infeasible_lines(known: Explanation) -> list[str]:
+    """Which complete trials violate a constraint, if there are any."""
+    numbers = list(known.infeasible)
+    return [f"infeasible     {len(numbers)} violate a constraint: {_some(numbers)}"] * bool(numbers)
+
+
 def left_out_record(known: Explanation) -> dict[str, str]:
     """The same for programs: number of a trial -> where it was run."""
     return {str(number): where for number, where in known.left_out.items()}
@@ -273,7 +287,8 @@ def _best_lines(known: Explanation) -> list[str]:
     lines = []
     best = known.observed_best
     if best is None:
-        lines.append(f"observed best  none: no {'such ' * bool(known.fixed)}value is finite")
+        such = "such " * bool(known.fixed) + "feasible " * bool(known.infeasible)
+        lines.append(f"observed best  none: no {such}value is finite")
     else:
         trust = next((row.trust for row in known.rows if row.number == best.number), math.nan)
         note = f", distrusted (trust {trust:.2f})" if trust < DISTRUSTED else ""

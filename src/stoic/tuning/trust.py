@@ -27,8 +27,9 @@ class Trust:
 
     Fields:
         name, direction: of the study.
-        explanation: of its values, one row for each complete trial.
-        failed: number of a failed trial -> what kind of failure it was, None if not known.
+        explanation: of its values, one row for each complete trial that is feasible.
+        failed: number of a failed trial, or of one that violates a constraint -> what kind of
+            failure it was, None if not known.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Trust:
             raise Refusal(f"No trial of the study {study.study_name!r} has a value yet.")
         kinds = failure_kinds(trials)
         failed = {failed: kinds.get(failed) for failed in failed_numbers(trials)}
+        failed |= dict.fromkeys(known.infeasible, "infeasible")  # as the model was told
         return cls(study.study_name, study.direction.name.lower(), known, failed)
 
     @property
