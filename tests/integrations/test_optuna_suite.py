@@ -10,7 +10,7 @@ from optuna.samplers import BaseSampler
 
 from stoic.integrations.optuna import StoicSampler
 
-suites = pytest.importorskip("optuna.testing.pytest_samplers", reason="not in Optuna 4.5")
+suites = pytest.importorskip("optuna.testing.pytest_samplers", reason="since Optuna 4.8")
 
 
 @pytest.fixture(autouse=True)

@@ -17,12 +17,12 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
-_FIXED = "fixed_params"  # system attribute of a trial: what `enqueue_trial` was given, since 2.0
+_FIXED = "fixed_params"  # system attribute of a trial: what `enqueue_trial` was given, since 1.2
 _CONSTRAINTS = "constraints"  # system attribute of a trial: a list, since 2.5
 
 
 def storage_of(study: Study) -> BaseStorage:
-    """Storage of a study; `Study._storage`, since 0.9.
+    """Storage of a study; `Study._storage`, since 0.15.
 
     Attributes of a trial that is known by its number alone, and its state, are set there.
     """
@@ -35,7 +35,7 @@ def study_id(study: Study) -> int:
 
 
 def trial_id(trial: Trial | FrozenTrial) -> int:
-    """Number of a trial in its storage, across studies; `_trial_id`, since 0.19."""
+    """Number of a trial in its storage, across studies; `_trial_id`, since 0.9."""
     return trial._trial_id
 
 
@@ -78,7 +78,7 @@ def fixed_by(sampler: BaseSampler) -> dict[str, Any]:
 
 
 def possible(distribution: BaseDistribution, value: Any) -> bool:
-    """Whether a parameter can have this value; `BaseDistribution._contains`, since 0.3."""
+    """Whether a parameter can have this value; `BaseDistribution._contains`, since 0.11."""
     try:
         return bool(distribution._contains(distribution.to_internal_repr(value)))
     except (ValueError, TypeError):  # not one of the choices, or not a number
@@ -89,7 +89,7 @@ def possible(distribution: BaseDistribution, value: Any) -> bool:
 def stoppable(study: Study) -> Iterator[None]:
     """Allow `Study.stop()` within, as in a callback of `Study.optimize`.
 
-    `Study._thread_local.in_optimize_loop`, since 2.0.
+    `Study._thread_local.in_optimize_loop`, since 3.1.
     """
     study._thread_local.in_optimize_loop = True
     try:
@@ -99,7 +99,7 @@ def stoppable(study: Study) -> Iterator[None]:
 
 
 def is_stopped(study: Study) -> bool:
-    """Whether `Study.stop()` was called; `Study._stop_flag`, since 1.4."""
+    """Whether `Study.stop()` was called; `Study._stop_flag`, since 1.5."""
     return study._stop_flag
 
 
