@@ -24,6 +24,7 @@ from stoic.data import (
     Integers,
     Observations,
     Recommendation,
+    as_results,
 )
 from stoic.domains import Domain
 from stoic.pending import Pending, Waiting, check_count
@@ -381,7 +382,7 @@ class Balanced:
         """All that was told so far, whoever asked for it."""
         x = np.array([x for x, _, _ in self._told]).reshape(-1, self.domain.dim)
         y, noise = (np.array([row[k] for row in self._told], dtype=float) for k in (1, 2))
-        return Observations(x, y, noise, self.domain.locate(x) if len(x) else None)
+        return Observations(x, as_results(y), noise, self.domain.locate(x) if len(x) else None)
 
     @property
     def failures(self) -> Failures:

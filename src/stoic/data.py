@@ -17,6 +17,18 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.intp]
 Booleans = NDArray[np.bool_]
 
+LARGEST = 1e150  # size of a result that is computed with: its square is a number too
+VARIANCES = 1e-300, 1e300  # of noise, likewise
+
+
+def as_results(y: object) -> Array:
+    """Results as a new array (n,), finite ones at most ``LARGEST`` in size.
+
+    A posterior mean is a sum of multiples of results: beyond, it would be nan.
+    """
+    results = np.array(y, dtype=float).reshape(-1)
+    return np.clip(results, -LARGEST, LARGEST, out=results, where=np.isfinite(results))
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Observations:
@@ -27,7 +39,8 @@ class Observations:
     x:
         Executed inputs, shape (n, d), finite.
     observed:
-        What was told for each, shape (n,). nan and infinities are legal: a crash, an outlier.
+        What was told for each, shape (n,), see :func:`as_results`. nan and infinities are legal: a
+        crash, an outlier.
     noise:
         Noise *variance* told with each observation, shape (n,); nan where none was told, and then
         the prior's noise applies.

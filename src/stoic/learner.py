@@ -14,6 +14,7 @@ import numpy as np
 from stoic.confidence.base import Confidence
 from stoic.data import (
     FAILURES,
+    VARIANCES,
     Array,
     Booleans,
     Choice,
@@ -22,6 +23,7 @@ from stoic.data import (
     Integers,
     Observations,
     Recommendation,
+    as_results,
 )
 from stoic.domains import Among, Box, Domain, Finite
 from stoic.pending import Pending, Waiting, check_count
@@ -197,7 +199,8 @@ class Learner:
             The *executed* input, shape (d,), or several, shape (n, d). Any point of the domain,
             whatever was asked.
         y:
-            The result, or results, shape (n,). nan and infinities are data.
+            The result, or results, shape (n,). nan and infinities are data. A finite result beyond
+            1e150 in size counts as that, so that its square is a number.
         noise:
             Noise *variance* of this result, if it is known: one number, or one per result.
         failed:
@@ -241,7 +244,7 @@ class Learner:
     def _remember(self, points: Array, arms: Integers | None, y: object, noise: object) -> None:
         """Append results, or nothing if one of them is not right."""
         k = len(points)
-        observed = np.asarray(y, dtype=float).reshape(-1)
+        observed = as_results(y)
         if len(observed) != k:
             raise ValueError(f"Got {k} inputs but {len(observed)} results: tell one for each.")
         if noise is not None:
@@ -258,7 +261,7 @@ class Learner:
             self._grow(last)
         self._x[first:last] = points
         self._observed[first:last] = observed
-        self._noise[first:last] = np.nan if noise is None else variance
+        self._noise[first:last] = np.nan if noise is None else np.clip(variance, *VARIANCES)
         if self._arms is not None and arms is not None:
             self._arms[first:last] = arms
         self._n = last

@@ -1,5 +1,7 @@
 """Parameters become points of a box, and points parameters, without loss."""
 
+import math
+
 import numpy as np
 import pytest
 from optuna.distributions import (
@@ -97,3 +99,47 @@ def test_values_that_do_not_belong_are_told_apart():
     assert not encoding.admits("shift", "wide")
     assert not encoding.admits("unknown", 1)
     assert not encoding.contains({"shift": 0.0})
+
+
+MAX = 1.7e308
+EXTREME = {
+    "wider than a float": FloatDistribution(-MAX, MAX),
+    "in such steps": FloatDistribution(-1e308, 1e308, step=1e307),
+    "one subnormal": FloatDistribution(0.0, 5e-324),
+    "one float": FloatDistribution(1.0, math.nextafter(1.0, 2.0)),
+    "one float, log": FloatDistribution(1e100, math.nextafter(1e100, math.inf), log=True),
+    "all floats, log": FloatDistribution(5e-324, MAX, log=True),
+    "large": IntDistribution(-(2**62), 2**62),
+    "large, in steps": IntDistribution(-(2**200), 2**200, step=2**190),
+    "large but near": IntDistribution(2**62, 2**62 + 10),
+    "large but near, log": IntDistribution(2**62, 2**62 + 5, log=True),
+}
+
+
+@pytest.mark.parametrize("distribution", EXTREME.values(), ids=EXTREME)
+def test_a_range_of_any_width_is_a_unit_interval(distribution):
+    encoding = Encoding({"x": distribution})
+    low, high = distribution.low, distribution.high
+    assert encoding.encode({"x": low}) == [0.0]
+    assert encoding.encode({"x": high}) == [1.0]
+    drawn = [encoding.decode(np.array([u]))["x"] for u in np.linspace(0.0, 1.0, 41)]
+    assert (drawn[0], drawn[-1]) == (low, high)
+    assert drawn == sorted(drawn)
+    for value in drawn:
+        assert type(value) is type(low)
+        assert low <= value <= high
+        (u,) = encoding.encode({"x": value})
+        assert encoding.decode(np.array([u]))["x"] == pytest.approx(
+            value, rel=1e-9, abs=1e-9 * high
+        )
+    for number in range(8):
+        assert low <= encoding.sobol(number, seed=1)["x"] <= high
+
+
+def test_large_integers_next_to_each_other_are_told_apart():
+    for log in (False, True):
+        encoding = Encoding({"x": IntDistribution(2**62, 2**62 + 10, log=log)})
+        values = [2**62 + k for k in range(11)]
+        points = [encoding.encode({"x": value}) for value in values]
+        assert len(np.unique(points)) == 11
+        assert [encoding.decode(point)["x"] for point in points] == values

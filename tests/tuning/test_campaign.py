@@ -305,3 +305,25 @@ def test_a_value_that_cannot_be_stored_is_in_the_sentence(tmp_path):
     value = campaign.computed()[0][2]
     assert f"Could not store the value {value!r} of trial 0: database is locked." in printed
     assert "Traceback" not in printed
+
+
+def test_closing_the_terminal_is_a_hangup(tmp_path):
+    command = [
+        sys.executable, "-m", "stoic", "tune", "--param", "x=float(0, 1)", "--trials", "9999",
+        "--", "sh", "-c", "echo {x}",
+    ]  # fmt: skip
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(tmp_path)
+        os.execv(sys.executable, command)
+    seen = b""
+    while b"recommended so far" not in seen:
+        seen += os.read(terminal, 1 << 16)
+    os.close(terminal)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) in (128 + signal.SIGHUP, -signal.SIGHUP)
+    with closing(sqlite3.connect(tmp_path / "stoic.db")) as storage:
+        (complete,) = storage.execute(
+            "SELECT count(*) FROM trials WHERE state = 'COMPLETE'"
+        ).fetchone()
+    assert complete >= 1

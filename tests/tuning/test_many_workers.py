@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
@@ -12,9 +13,14 @@ from pathlib import Path
 import numpy as np
 import optuna
 import pytest
+from optuna.distributions import FloatDistribution
+from optuna.samplers import RandomSampler
 from optuna.trial import TrialState
+from sqlalchemy import Engine, event
 
 from scripts import trials_of
+from stoic.tuning.storage import open_storage
+from stoic.tuning.study import COMMAND, find_study, known_space, open_study
 
 BOWL = "import sys, time; x, y = map(float, sys.argv[1:]); time.sleep(0.05); print(x*x + y*y)"
 
@@ -105,3 +111,34 @@ def test_a_server_that_is_killed_and_comes_back_has_every_result(tmp_path, postg
     assert len(complete) >= 14  # whoever lost the answer of the storage may leave one behind
     for trial in complete:
         assert trial.value == pytest.approx(trial.params["x"] ** 2 + trial.params["y"] ** 2)
+
+
+# Of about 50 statements: most make tables, those from about the 40th on make the study.
+@pytest.mark.parametrize("at", [1, 30, 41, 49])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_server_that_restarts_while_a_study_is_created(postgresql, at):
+    left = iter(range(at))
+
+    def restart(*_: object) -> None:
+        if next(left, None) == at - 1:
+            postgresql.kill()
+            postgresql.start()
+
+    space = {"x": FloatDistribution(0.0, 1.0)}
+    event.listen(Engine, "before_cursor_execute", restart)
+    event.listen(Engine, "commit", restart)
+    try:
+        storage = open_storage(postgresql.url, create=True)
+        assert find_study(storage, "bowl") is None
+        open_study(storage, "bowl", "minimize", space, RandomSampler(), ("true",))
+    finally:
+        event.remove(Engine, "before_cursor_execute", restart)
+        event.remove(Engine, "commit", restart)
+    assert next(left, None) is None  # it did restart
+    storage.remove_session()
+    study = find_study(storage, "bowl")
+    assert study is not None
+    assert known_space(study) == space
+    assert study.user_attrs[COMMAND] == ["true"]
+    storage._backend.engine.dispose()
+    gc.collect()  # attempts that failed leave connections behind

@@ -234,6 +234,16 @@ def test_a_line_without_its_beginning_is_never_taken_for_a_number():
     assert pattern.value is None
 
 
+@pytest.mark.parametrize("value", ["last-line", "regex:loss=(.*)", "json:loss"])
+@pytest.mark.parametrize("end", ["", "\n", "\n\n"])
+def test_a_flood_without_a_whole_line_is_not_taken_for_silence(value, end):
+    flood = f"import sys; sys.stdout.write('0' * {3 * KEPT_OUTPUT} + {end!r})"
+    result = python(flood, value=value).run({"x": 0})
+    assert result.failure == (
+        "no value: the last 256 KiB that the program printed have no whole line"
+    )
+
+
 def test_the_tail_is_bounded_and_is_the_tail():
     tail, told = _Tail(100), b""
     for i in range(1000):

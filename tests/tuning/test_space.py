@@ -62,6 +62,7 @@ def test_a_range_means_what_it_says(written, meant):
         ("float(0, inf)", "finite"),
         ("float(nan, 1)", "finite"),
         ("int(0, 1.5)", "whole number"),
+        (f"int(0, 1{'0' * 300})", "at most 300 digits"),
         ("float(0)", "a low and a high"),
         ("float(0, 1, 2)", "a low and a high"),
         ("float(0, 1, base=2)", "unknown option 'base'"),

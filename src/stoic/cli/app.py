@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import signal
+import stat
 import sys
 from typing import Annotated
 
@@ -131,6 +135,20 @@ def main() -> None:
     except Refusal as refusal:
         print(f"stoic: {refusal}", file=sys.stderr)
         sys.exit(2)
+    except OSError as error:
+        if error.errno != errno.EIO or not _hung_up():
+            raise
+        sys.exit(128 + signal.SIGHUP)
+
+
+def _hung_up() -> bool:
+    """Whether the terminal was closed; then what is still to be written goes nowhere."""
+    nowhere, closed = os.open(os.devnull, os.O_WRONLY), False
+    for stream in (1, 2):
+        if stat.S_ISCHR(os.fstat(stream).st_mode) and not os.isatty(stream):
+            os.dup2(nowhere, stream)
+            closed = True
+    return closed
 
 
 def _version(asked: bool) -> None:

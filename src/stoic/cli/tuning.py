@@ -153,18 +153,15 @@ def tune(
     from rich.console import Console
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    from stoic.tuning.campaign import earlier_command, open_request, run_request
+    from stoic.tuning.campaign import notes, open_request, run_request
     from stoic.tuning.display import display
-    from stoic.tuning.storage import in_one_sentence
+    from stoic.tuning.storage import in_one_sentence, patiently
     from stoic.tuning.summary import Summary
 
     # Small matrices: a second thread only waits, above all when several workers share the machine.
     threadpool_limits(limits=1, user_api="blas")
     study, method = open_request(request, storage_class, patience)
-    earlier = earlier_command(study, request)
-    if earlier is not None:
-        print(f"note: earlier trials of this study ran another command: {earlier}", file=sys.stderr)
-    for note in method.replaces(study):
+    for note in patiently(lambda: notes(study, request, method), "Could not read the study"):
         print(f"note: {note}", file=sys.stderr)
     with display(Console(), request.trials) as observer:
         signal = run_request(study, request, method, observer)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 Random = np.random.Generator
 
+_WIDTHS = 1e-100, 1e100  # of a coordinate
+
 
 class Surface(Protocol):
     """A function to maximise over a domain."""
@@ -92,6 +94,19 @@ def check_columns(values: Mapping[int, float], dim: int) -> None:
             raise ValueError(f"The coordinates are numbered 0 to {dim - 1}, got {k!r}.")
         if not np.isfinite(value):
             raise ValueError(f"Coordinate {k} must be given a finite value, got {value!r}.")
+
+
+def check_widths(widths: Array) -> Array:
+    """The widths of coordinates (d,), if squares of them and of their inverses are numbers."""
+    low, high = _WIDTHS
+    fitting = (widths >= low) & (widths <= high)
+    if not fitting.all():
+        k = int(np.argmin(fitting))
+        raise ValueError(
+            f"A domain needs widths between {low:g} and {high:g}, got {widths[k]:g} in coordinate "
+            f"{k}: use another unit for it."
+        )
+    return widths
 
 
 def as_points(x: object, dim: int) -> Array:

@@ -11,7 +11,7 @@ from scipy import optimize
 from scipy.stats import qmc
 
 from stoic.data import Array, Booleans, Integers
-from stoic.domains.base import Domain, Peak, Random, Surface, as_points, check_columns
+from stoic.domains.base import Domain, Peak, Random, Surface, as_points, check_columns, check_widths
 from stoic.domains.finite import Finite
 from stoic.linalg import squared_distances
 
@@ -82,7 +82,7 @@ class Box:
     Raises
     ------
     ValueError
-        If a range is empty or not finite.
+        If a range is empty, not finite, or narrower or wider than floats can be computed with.
     """
 
     lower: Array
@@ -103,15 +103,17 @@ class Box:
                 f"{lower.shape} and {upper.shape}."
             )
         if not np.all(np.isfinite(lower) & np.isfinite(upper) & (lower < upper)):
-            k = int(np.argmin(np.isfinite(upper - lower) & (lower < upper)))
+            k = int(np.argmin(np.isfinite(lower) & np.isfinite(upper) & (lower < upper)))
             raise ValueError(
                 f"Box needs lower < upper, both finite, got [{lower[k]:g}, {upper[k]:g}] in "
                 f"coordinate {k}."
             )
+        with np.errstate(over="ignore"):
+            widths = check_widths(upper - lower)
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
         object.__setattr__(self, "dim", len(lower))
-        object.__setattr__(self, "widths", upper - lower)
+        object.__setattr__(self, "widths", widths)
 
     def __repr__(self) -> str:
         return f"Box({self.lower.tolist()}, {self.upper.tolist()})"

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from stoic.data import Array, Booleans, Integers
-from stoic.domains.base import Peak, Random, Surface, as_points, check_columns
+from stoic.domains.base import Peak, Random, Surface, as_points, check_columns, check_widths
 
 _BLOCK = 1 << 22  # distances held at once
 
@@ -26,7 +26,8 @@ class Finite:
     Raises
     ------
     ValueError
-        If there are no points, two are equal, or one is not finite.
+        If there are no points, two are equal, one is not finite, or they are closer together or
+        farther apart than floats can be computed with.
     """
 
     points: Array
@@ -51,11 +52,12 @@ class Finite:
                 f"Finite needs distinct points, got {len(points)} of which {len(rows)} are "
                 "distinct: use np.unique(points, axis=0)."
             )
-        extent = np.ptp(points, axis=0)
+        with np.errstate(over="ignore"):
+            extent = np.ptp(points, axis=0)
         points.flags.writeable = False
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "dim", points.shape[1])
-        object.__setattr__(self, "widths", np.where(extent > 0.0, extent, 1.0))
+        object.__setattr__(self, "widths", check_widths(np.where(extent > 0.0, extent, 1.0)))
         numbers = np.arange(len(points))
         numbers.flags.writeable = False
         object.__setattr__(self, "_rows", rows)

@@ -90,7 +90,7 @@ def check_executed(name: str, value: object, space: dict[str, BaseDistribution])
     low, high = distribution.low, distribution.high
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise Refusal(f"{name} cannot have been {value!r}: a finite number is needed.")
-    slack = _ROUNDING * (high - low)
+    slack = _ROUNDING * high - _ROUNDING * low  # high - low may overflow
     if not low - slack <= value <= high + slack:
         raise OutsideError(
             f"{name} was {value:g}, outside of its range, {low:g} to {high:g}: give a study a "

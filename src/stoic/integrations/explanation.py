@@ -13,6 +13,7 @@ from optuna.search_space import intersection_search_space
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from stoic.balancing import Balanced
 from stoic.data import Array
 from stoic.defences.plateau import Plateau
 from stoic.integrations.aim import WIDTH, Aim, stored_aim
@@ -22,9 +23,11 @@ from stoic.integrations.executed import executed
 from stoic.integrations.recipe import Recipe, recipe_to_look_with
 from stoic.integrations.spaces import check_fixed, searched
 from stoic.integrations.unmodelled import check_single_objective, unmodelled, violates
+from stoic.learner import Learner
 from stoic.policies.base import Band
 from stoic.posteriors.base import Stance
 from stoic.posteriors.cavity import given_the_others
+from stoic.posteriors.fitting import Fitting
 from stoic.refusal import Refusal
 
 log = logging.getLogger(__name__)
@@ -95,7 +98,10 @@ class Explanation:
         aim, the one whose parameters, as they were asked, have the best certificate. None if no
         trial has a value, or none that is believed has the values that are given.
     recommended_mean, recommended_std:
-        Posterior mean and standard deviation of the objective there, or where ``untried`` is.
+        Posterior mean and standard deviation of the objective there, or where ``untried`` is. The
+        deviation is infinite where it is not known: where nothing is learned from other trials, and
+        where hyperparameters are fitted and no two results differ, which leaves no scale to measure
+        it in. Then it is at most the standard error that was told with the trial.
     model_optimum:
         The parameters, tried or not, where the posterior mean is best.
     model_optimum_mean:
@@ -108,7 +114,7 @@ class Explanation:
         grid, if the recipe has one.
     certified, certified_observed:
         How far the recommended setting, and that of the observed best, may be moved. None if there
-        is no aim.
+        is no aim, or no scale to measure deviations in.
     left_out:
         Number of a finished trial that was run at no point of the recipe's grid -> where it was
         run. The model was not told of these.
@@ -246,6 +252,9 @@ def explain(
             f"{_words({name: found[name] for name in given})}."
         )
     expected, sd = given_the_others(posterior, learner.observations)
+    scaled = _scaled(learner)
+    if not scaled:
+        sd = np.full_like(sd, np.inf)
     noise_sd = np.sqrt(learner.observations.own_noise(posterior.prior.noise))
     plateau = _plateau(posterior.stance, len(learner))
     rows = tuple(
@@ -271,7 +280,7 @@ def explain(
     def predict(settings: Sequence[Mapping[str, Any]]) -> tuple[Array, Array]:
         x = np.array([campaign.encoding.encode(s) for s in settings])
         mean, std = posterior.predict(campaign.points.nearest(x) if learner.domain.finite else x)
-        return sign * mean, std
+        return sign * mean, std if scaled else np.full_like(std, np.inf)
 
     chosen = None
     if len(tried):
@@ -281,6 +290,10 @@ def explain(
         same = [t for t, setting in zip(at, settings, strict=True) if np.array_equal(setting, x)]
         chosen = max(same, key=lambda t: (trust[number[t.number]], sign * _value(t)))
     mean, std = posterior.predict(x[None])
+    if not scaled:
+        told = learner.observations.noise[[number[t.number] for t in at]]
+        here = told[np.all(settings == x, axis=1) & ~np.isnan(told)]
+        std = np.array([math.sqrt(here.min(initial=np.inf))])
     explanation = Explanation(
         best,
         chosen,
@@ -294,16 +307,24 @@ def explain(
         untried=None if len(tried) else found | given,
         **aside,
     )
-    if aim is None:
+    if aim is None or not scaled:
         return explanation
     return _with_certificates(explanation, campaign, aim, recommendation.notes, part)
 
 
+def _scaled(learner: Learner | Balanced) -> bool:
+    """Whether deviations have a scale: one that was given, or results that differ."""
+    leader = learner.learners[learner.leader] if isinstance(learner, Balanced) else learner
+    fitting = getattr(getattr(leader, "model", None), "fitting", None)
+    observed = learner.observations.observed
+    return not isinstance(fitting, Fitting) or len(np.unique(observed[np.isfinite(observed)])) > 1
+
+
 def _at_their_word(complete: Sequence[FrozenTrial], best: FrozenTrial | None) -> Explanation:
     """Where nothing is learned from one trial about another."""
-    rows = tuple(Row(t.number, _value(t), _value(t), 0.0, 1.0, **_run(t)) for t in complete)
+    rows = tuple(Row(t.number, _value(t), _value(t), math.inf, 1.0, **_run(t)) for t in complete)
     value = _value(best) if best is not None else float("nan")
-    return Explanation(best, best, value, 0.0, dict(best.params) if best else {}, value, rows)
+    return Explanation(best, best, value, math.inf, dict(best.params) if best else {}, value, rows)
 
 
 def _with_certificates(

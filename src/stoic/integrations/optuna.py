@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from optuna.distributions import BaseDistribution
+from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.search_space import IntersectionSearchSpace
 from optuna.study import Study
@@ -34,7 +34,7 @@ from stoic.integrations.executed import EXECUTED, executed
 from stoic.integrations.explanation import Explanation, Row, explain
 from stoic.integrations.optuna_internals import fixed_by, fixed_params, record_constraints
 from stoic.integrations.recipe import RECIPE, Recipe, Written, record_recipe, robust
-from stoic.integrations.spaces import searched
+from stoic.integrations.spaces import Coordinate, searched
 from stoic.integrations.turns import Turns, announce
 from stoic.integrations.unmodelled import check_single_objective, unmodelled
 
@@ -313,6 +313,12 @@ class StoicSampler(BaseSampler):
         if sampler is None:  # of each trial alone: workers that share the seed are not alike
             state = [self._seed, trial.number, zlib.crc32(param_name.encode())]
             sampler = RandomSampler(int(np.random.SeedSequence(state).generate_state(1)[0]))
+            if isinstance(param_distribution, FloatDistribution) and not param_distribution.log:
+                # Its width may be no float, and then Optuna cannot draw from it.
+                u = sampler.sample_independent(
+                    study, trial, param_name, FloatDistribution(0.0, 1.0)
+                )
+                return Coordinate(param_distribution, 0).quantile(u)
         return sampler.sample_independent(study, trial, param_name, param_distribution)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:

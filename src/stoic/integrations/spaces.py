@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,53 +48,99 @@ class Coordinate:
     def columns(self) -> list[int]:
         return [self.column]
 
-    def _scaled(self, value: Any) -> Any:
-        return np.log(value) if self.distribution.log else np.asarray(value, dtype=float)
-
-    def _ends(self) -> tuple[float, float]:
+    @property
+    def _halvings(self) -> int:
+        """How often a float is halved, so that no width overflows and none underflows; exact."""
         d = self.distribution
-        return float(self._scaled(d.low)), float(self._scaled(d.high))
+        ints = isinstance(d, IntDistribution)  # these have exact differences
+        return 0 if ints else math.frexp(max(abs(d.low), abs(d.high)))[1]
+
+    def _halved(self, value: float) -> float:
+        return math.ldexp(value, -self._halvings)
+
+    def _above(self, value: Any) -> float:
+        """How far a value is above the low end, halved."""
+        d = self.distribution
+        if isinstance(d, IntDistribution):
+            return float(value - d.low)
+        return self._halved(value) - self._halved(d.low)
+
+    def _offset(self, value: Any) -> float:
+        """The same, between logarithms if it is log-scaled."""
+        d = self.distribution
+        if not d.log:
+            return self._above(value)
+        if d.high <= 2 * d.low:  # the logarithms themselves could be the same
+            return math.log1p(self._above(value) / self._halved(d.low))
+        return float(np.log(float(value)) - np.log(float(d.low)))
+
+    @cached_property
+    def _width(self) -> float:
+        return self._offset(self.distribution.high)
+
+    @property
+    def _step(self) -> float | None:
+        """The step, halved; None if there is none that a float could take."""
+        d = self.distribution
+        step = 0.0 if d.step is None else self._halved(d.step)
+        return step if step > 1e-300 else None
+
+    def _count(self) -> int | None:
+        """How many values are allowed; None if these are more than are told apart."""
+        if self._step is None:
+            return None
+        count = round(self._above(self.distribution.high) / self._step) + 1
+        return count if count <= _FINE else None
+
+    def _on_step(self, number: int) -> Any:
+        d = self.distribution
+        if isinstance(d, IntDistribution):
+            return d.low + d.step * number
+        assert self._step is not None
+        value = self._halved(d.low) + self._step * number
+        return math.ldexp(min(value, self._halved(d.high)), self._halvings)
+
+    @cached_property
+    def _grid(self) -> Array | None:
+        if (count := self._count()) is None:
+            return None
+        return np.array([self.encode(self._on_step(number)) for number in range(count)])
 
     def grid(self) -> Array | None:
         """The values that are allowed, as coordinates, shape (k, 1); None if all are."""
-        d = self.distribution
-        if d.step is None or (isinstance(d, FloatDistribution) and d.log):
-            return None
-        count = round((d.high - d.low) / d.step) + 1
-        if count > _FINE:
-            return None
-        values = d.low + d.step * np.arange(count)
-        low, high = self._ends()
-        coordinates: Array = (self._scaled(values) - low) / (high - low)
-        return coordinates[:, None]
+        return self._grid
 
     def encode(self, value: Any) -> list[float]:
-        low, high = self._ends()
-        return [float((self._scaled(value) - low) / (high - low))]
+        return [self._offset(value) / self._width]
 
     def decode(self, point: Array) -> Any:
         d, u = self.distribution, float(point[self.column])
-        low, high = self._ends()
-        value = low + u * (high - low)
-        value = float(np.exp(value)) if d.log else value
         if u in (0.0, 1.0):  # not exp(log(low)), which differs in the last digit
-            value = d.high if u else d.low
-        if d.step is not None and not (isinstance(d, FloatDistribution) and d.log):
-            value = d.low + d.step * round((value - d.low) / d.step)
-        value = min(max(value, d.low), d.high)
-        return round(value) if isinstance(d, IntDistribution) else value
+            return d.high if u else d.low
+        offset = u * self._width
+        if self._step is not None:
+            above = self._halved(d.low) * math.expm1(offset) if d.log else offset
+            value = self._on_step(round(above / self._step))
+        elif not d.log:
+            low, high = self._halved(d.low), self._halved(d.high)
+            value = math.ldexp(min(max(low + offset, low), high), self._halvings)
+        elif d.high <= 2 * d.low:
+            value = d.low + d.low * math.expm1(offset)
+        else:
+            value = float(np.exp(np.log(d.low) + offset))
+        return min(max(value, d.low), d.high)
 
     def tolerance(self, name: str, given: float) -> list[float]:
         """How far the coordinate moves if the parameter moves by ``given``, or by that factor."""
-        low, high = self._ends()
         if not self.distribution.log:
-            return [given / (high - low)]
+            with np.errstate(over="ignore"):
+                return [float(np.ldexp(given, -self._halvings)) / self._width]
         if given < 1.0:
             raise Refusal(
                 f"{name} is on a logarithmic scale, so its tolerance is a factor of at least 1, "
                 f"such as 1.1 for 10 % either way; got {given:g}."
             )
-        return [float(np.log(given)) / (high - low)]
+        return [float(np.log(given)) / self._width]
 
     def moved(self, tolerances: float, given: float) -> float:
         """A distance in tolerances as one in the parameter's unit, or as a factor."""
@@ -104,6 +152,12 @@ class Coordinate:
         if grid is None or self.distribution.log:
             return [u]
         return [float(grid[min(int(u * len(grid)), len(grid) - 1), 0])]
+
+    def quantile(self, u: float) -> Any:
+        """The value at quantile ``u`` of the uniform distribution over the values."""
+        unit = np.zeros(self.column + 1)
+        unit[self.column] = self.spread(u)[0]
+        return self.decode(unit)
 
 
 @dataclass(frozen=True)

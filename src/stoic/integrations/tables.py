@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from stoic.data import Array, Observations
+from stoic.data import Array, Observations, as_results
 from stoic.domains import Box, Domain
 from stoic.learner import Learner
 from stoic.posteriors.base import Model
@@ -30,7 +30,7 @@ def box_around(x: Array) -> Box:
 def observations_of(x: Array, y: Array, noise: Array | None = None) -> Observations:
     """The rows as they were told; a noise variance is nan where none was."""
     told = np.full(len(y), np.nan) if noise is None else noise
-    return Observations(x, y, told)
+    return Observations(x, as_results(y), told)
 
 
 def model_of(recipe: Recipe, model: Model | None, domain: Domain) -> Model:

@@ -364,14 +364,16 @@ class _Problem:
         return sensitivity.value, gradient
 
     def descend(self, start: Array, iterations: int) -> tuple[Array, float]:
-        result = optimize.minimize(
-            self,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=optimize.Bounds(self.bounds[:, 0], self.bounds[:, 1]),
-            options={"maxiter": iterations, "ftol": 1e-6, "gtol": 1e-4},
-        )
+        # Where a step changes no slope, its inverse Hessian, which nobody asks for, has a 1 / 0.
+        with np.errstate(divide="ignore"):
+            result = optimize.minimize(
+                self,
+                start,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=optimize.Bounds(self.bounds[:, 0], self.bounds[:, 1]),
+                options={"maxiter": iterations, "ftol": 1e-6, "gtol": 1e-4},
+            )
         return result.x, float(result.fun)
 
 

@@ -10,6 +10,7 @@ from types import FrameType, TracebackType
 from typing import Any, Protocol
 
 import optuna
+from optuna.samplers import BaseSampler
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from stoic.integrations.optuna import Explanation, explain
@@ -178,14 +179,19 @@ def open_request(
         Method.of(None, request.said, request.recipe).check(request.space)
     storage = open_storage(request.storage, create=True, kind=kind, patience=patience)
     earlier = find_study(storage, request.name)
-    method = Method.of(earlier, request.said, request.recipe)
-    method.check(request.space)
+
+    def searched_with() -> tuple[Method, BaseSampler]:
+        method = Method.of(earlier, request.said, request.recipe)
+        method.check(request.space)
+        return method, method.sampler(earlier, request.space, request.seed, request.startup)
+
+    method, sampler = patiently(searched_with, f"Could not read the study {request.name!r}")
     study = open_study(
         storage,
         request.name,
         request.direction,
         request.space,
-        method.sampler(earlier, request.space, request.seed, request.startup),
+        sampler,
         request.program.template.arguments,
     )
     return study, method
@@ -222,12 +228,13 @@ def ask_for(
     return suggest(trial, space)
 
 
-def earlier_command(study: optuna.Study, request: Request) -> str | None:
-    """The command the study was begun with, if it is not the one of the request."""
-    earlier = study.user_attrs.get(COMMAND)
-    if not isinstance(earlier, list) or tuple(earlier) == request.program.template.arguments:
-        return None
-    return shlex.join(map(str, earlier))
+def notes(study: optuna.Study, request: Request, method: Method) -> list[str]:
+    """What is different from now on: the command that is run, and what the study is after."""
+    said, earlier = method.replaces(study), study.user_attrs.get(COMMAND)
+    if isinstance(earlier, list) and tuple(earlier) != request.program.template.arguments:
+        words = shlex.join(map(str, earlier))
+        said.insert(0, f"earlier trials of this study ran another command: {words}")
+    return said
 
 
 def run_request(

@@ -69,8 +69,8 @@ class Certificates:
             )
         if known.certified is None:
             raise Refusal(
-                f"The trials of the study {study.study_name!r} share no parameter, so nothing is "
-                "known about moves."
+                f"The trials of the study {study.study_name!r} share no parameter, or no two of "
+                "their values differ, so nothing is known about moves."
             )
         return cls(study.study_name, study.direction.name.lower(), known)
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from stoic.integrations.optuna import Explanation
 from stoic.tuning.campaign import Explain, Observer
 from stoic.tuning.program import Result
-from stoic.tuning.summary import DISTRUSTED
+from stoic.tuning.summary import DISTRUSTED, deviation
 
 
 @contextmanager
@@ -156,7 +156,7 @@ def _recommended(explanation: Explanation) -> str:
     assert trial is not None
     return (
         f"trial {trial.number} ({explanation.recommended_mean:.4g} "
-        f"+- {explanation.recommended_std:.1g})"
+        f"+- {deviation(explanation.recommended_std, 1)})"
     )
 
 

@@ -161,6 +161,9 @@ class Program:
             return failed(f"exit code {code}", said, word, f"exit {code}", "exit")
         if word is not None:
             return failed("said that it failed", said, word)
+        if output.cut and not printed.strip():
+            kept = f"the last {KEPT_OUTPUT >> 10} KiB that the program printed"
+            return failed(f"no value: {kept} have no whole line", said)
         try:
             value = self.reading.find(printed)
         except NotANumberError as error:

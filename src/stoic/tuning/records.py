@@ -13,6 +13,7 @@ from optuna.trial import FrozenTrial
 from stoic.integrations.recipe import Recipe
 from stoic.refusal import Refusal
 from stoic.tuning.campaign import explanation
+from stoic.tuning.summary import number
 
 FORMATS = ("value", "json", "table", "yaml")
 
@@ -58,7 +59,7 @@ def best_records(
         such = "satisfies its constraints and " * bool(known and known.infeasible)
         raise Refusal(f"No trial of the study {study.study_name!r} {such}has a finite value yet.")
     observed, recommended = trial_record(known.observed_best), trial_record(known.recommended)
-    estimate = {"mean": known.recommended_mean, "std": known.recommended_std}
+    estimate = {"mean": known.recommended_mean, "std": number(known.recommended_std)}
     if form in ("json", "yaml"):
         return observed | {"recommended": recommended | estimate}
     return [

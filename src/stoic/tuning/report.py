@@ -21,7 +21,14 @@ from optuna.trial import FrozenTrial
 from stoic.integrations.optuna import Explanation, Row
 from stoic.integrations.recipe import Recipe
 from stoic.refusal import Refusal
-from stoic.tuning.summary import DISTRUSTED, Summary, infeasible_lines, left_out_lines, setting
+from stoic.tuning.summary import (
+    DISTRUSTED,
+    Summary,
+    deviation,
+    infeasible_lines,
+    left_out_lines,
+    setting,
+)
 from stoic.tuning.timeline import BELIEVED, DOUBTED, EXPECTED, limits
 
 _TRUST = (DOUBTED, "#c9c9c9", BELIEVED)  # at 0, 1/2 and 1; every colour vision tells them apart
@@ -110,7 +117,7 @@ class Report:
             return _grid([*cards, _card("Recommended", "none", "No trial has a value yet.")])
         best, recommended = known.observed_best, known.recommended
         if recommended is not None:
-            estimate = f"{known.recommended_mean:.6g} ± {known.recommended_std:.2g}"
+            estimate = f"{known.recommended_mean:.6g} ± {deviation(known.recommended_std)}"
             number = f"trial {recommended.number}, told {recommended.value:.6g}"
             run = next(
                 (row.executed for row in known.rows if row.number == recommended.number), None
@@ -137,7 +144,7 @@ class Report:
     def _distrusted(self) -> str:
         rows = [
             (
-                row.number, f"{row.value:.6g}", f"{row.expected:.6g} ± {row.sd:.2g}",
+                row.number, f"{row.value:.6g}", f"{row.expected:.6g} ± {deviation(row.sd)}",
                 f"{row.residual:+.3g}", f"{row.trust:.2f}",
                 setting(self.trials[row.number].params),
             )
@@ -361,7 +368,8 @@ class _Drawings:
     def _hover(self, row: Row) -> str:
         return (
             f"trial {row.number}: told {row.value:.6g}<br>expected {row.expected:.6g} "
-            f"± {row.sd:.2g}<br>trust {row.trust:.2f}<br>" + _plain(setting(self.run[row.number]))
+            f"± {deviation(row.sd)}<br>trust {row.trust:.2f}<br>"
+            + _plain(setting(self.run[row.number]))
         )
 
     def _html(self, figure: Any) -> str:

@@ -208,8 +208,8 @@ def _number(
 
 
 def _int(name: str, entry: str, text: str) -> int:
-    if not re.fullmatch(r"[+-]?\d+", text):
-        raise Refusal(f"{name}: {text!r} in {entry} is not a whole number.")
+    if not re.fullmatch(r"[+-]?\d{1,300}", text):
+        raise Refusal(f"{name}: {text!r} in {entry} is not a whole number of at most 300 digits.")
     return int(text)
 
 

@@ -134,15 +134,22 @@ def _tables_made(url: str, engine: dict[str, object], attempts: int = 5) -> RDBS
     """A database with Optuna's tables.
 
     Two processes that start at once may both find a table missing and both create it; the second is
-    told that it exists, and finds it when it looks again.
+    told that it exists, and finds it when it looks again. A server that answered and then broke the
+    connection may be restarting, so it is waited for. One that never answered is a wrong address.
     """
+    until, answered = time.monotonic() + OUTAGE, False
     while True:
-        attempts -= 1
         try:
             return RDBStorage(url, engine_kwargs=engine)
         except (SQLAlchemyError, StorageInternalError) as error:
             told = cause(error).lower()
-            if not attempts or not ("already exists" in told or "unique" in told):
+            answered = answered or _is_lost(error)
+            if "already exists" in told or "unique" in told:
+                attempts -= 1
+                again = attempts > 0
+            else:
+                again = answered and _is_down(error) and time.monotonic() < until
+            if not again:
                 raise
             time.sleep(0.2)
 
@@ -196,6 +203,15 @@ def _is_down(error: BaseException | None) -> bool:
         if isinstance(error, DBAPIError):
             module = type(error.orig).__module__
             return isinstance(error, OperationalError) and not module.startswith("sqlite3")
+        error = error.__cause__
+    return False
+
+
+def _is_lost(error: BaseException | None) -> bool:
+    """Whether a connection was there, and broke."""
+    while error is not None:
+        if isinstance(error, DBAPIError) and error.connection_invalidated:
+            return True
         error = error.__cause__
     return False
 

@@ -60,37 +60,35 @@ def open_study(
         Refusal: there is one with another direction or another search space, or the storage fails.
     """
 
-    def create() -> optuna.Study:
-        return optuna.create_study(
+    def opened() -> optuna.Study:
+        study = optuna.create_study(
             storage=storage,
             study_name=name,
             direction=direction,
             sampler=sampler,
             load_if_exists=True,
         )
+        check_single_objective(study)
+        stored = study.direction.name.lower()
+        if stored != direction:
+            raise Refusal(
+                f"The study {study.study_name!r} exists and is to {stored}, not to {direction}: "
+                "give another --study-name or the same direction."
+            )
+        known = known_space(study)
+        if known is None:
+            record = {key: json.loads(distribution_to_json(value)) for key, value in space.items()}
+            study.set_user_attr(SPACE, record)
+        elif known != space:
+            raise Refusal(
+                f"The study {study.study_name!r} exists with another search space "
+                f"({_difference(known, space)}): give another --study-name or the same parameters."
+            )
+        if command is not None and study.user_attrs.get(COMMAND) is None:
+            study.set_user_attr(COMMAND, list(command))
+        return study
 
-    study = patiently(create, f"Could not open the study {name!r}")
-    check_single_objective(study)
-    stored = study.direction.name.lower()
-    if stored != direction:
-        raise Refusal(
-            f"The study {study.study_name!r} exists and is to {stored}, not to {direction}: "
-            "give another --study-name or the same direction."
-        )
-    known = known_space(study)
-    if known is None:
-        record = {key: json.loads(distribution_to_json(value)) for key, value in space.items()}
-        patiently(lambda: study.set_user_attr(SPACE, record), "Could not record the search space")
-    elif known != space:
-        raise Refusal(
-            f"The study {study.study_name!r} exists with another search space "
-            f"({_difference(known, space)}): give another --study-name or the same parameters."
-        )
-    if command is not None and study.user_attrs.get(COMMAND) is None:
-        patiently(
-            lambda: study.set_user_attr(COMMAND, list(command)), "Could not record the command"
-        )
-    return study
+    return patiently(opened, f"Could not open the study {name!r}")
 
 
 def find_study(storage: BaseStorage, name: str) -> optuna.Study | None:

@@ -267,8 +267,14 @@ def left_out_record(known: Explanation) -> dict[str, str]:
 def why(row: Row) -> str:
     """What was told, what was expected, and how much that is believed."""
     return (
-        f"told {row.value:.6g}, expected {row.expected:.6g} +- {row.sd:.2g}, trust {row.trust:.2f}"
+        f"told {row.value:.6g}, expected {row.expected:.6g} +- {deviation(row.sd)}, "
+        f"trust {row.trust:.2f}"
     )
+
+
+def deviation(sd: float, digits: int = 2) -> str:
+    """A standard deviation for people, to so many digits."""
+    return f"{sd:.{digits}g}" if math.isfinite(sd) else "unknown"
 
 
 def number(value: float | None) -> float | str | None:
@@ -297,7 +303,7 @@ def _best_lines(known: Explanation) -> list[str]:
     if known.untried is not None:
         lines.append(
             "recommended    by the model alone, no such trial is believed: estimated "
-            f"{known.recommended_mean:.6g} +- {known.recommended_std:.2g}, not run"
+            f"{known.recommended_mean:.6g} +- {deviation(known.recommended_std)}, not run"
         )
         lines.append(f"               {setting(known.untried)}")
     elif known.recommended is None:
@@ -305,7 +311,7 @@ def _best_lines(known: Explanation) -> list[str]:
     else:
         lines.append(
             f"recommended    trial {known.recommended.number}: estimated "
-            f"{known.recommended_mean:.6g} +- {known.recommended_std:.2g}, "
+            f"{known.recommended_mean:.6g} +- {deviation(known.recommended_std)}, "
             f"told {known.recommended.value:.6g}"
         )
         lines.append(f"               {setting(known.recommended.params)}")

@@ -15,7 +15,7 @@ from stoic.refusal import Refusal
 from stoic.tuning.campaign import explanation
 from stoic.tuning.records import Record
 from stoic.tuning.study import failed_numbers, failure_kinds
-from stoic.tuning.summary import DISTRUSTED, left_out_record, number
+from stoic.tuning.summary import DISTRUSTED, deviation, left_out_record, number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -82,7 +82,7 @@ class Trust:
                 "number": row.number,
                 "told": f"{row.value:.6g}",
                 "expected": f"{row.expected:.6g}",
-                "sd": f"{row.sd:.2g}",
+                "sd": deviation(row.sd),
                 "residual": f"{row.residual:+.3g}",
                 "plateau": _plateau(row),
                 "trust": f"{row.trust:.2f}",

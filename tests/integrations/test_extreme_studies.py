@@ -1,0 +1,94 @@
+"""Studies whose ranges or results are at an edge: no crash, and no interval out of nothing."""
+
+import math
+import zlib
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import FloatDistribution, IntDistribution
+from optuna.samplers import RandomSampler
+from optuna.trial import create_trial
+
+from stoic import recipes
+from stoic.integrations.optuna import NOISE, Aim, StoicSampler, explain
+from stoic.kernels import Matern52
+from stoic.posteriors import Prior
+from stoic.tuning.summary import Summary
+
+X = {"x": FloatDistribution(-5.0, 5.0)}
+
+
+def stored(values, xs, distributions=X):
+    """A study with these values at these x."""
+    study = optuna.create_study()
+    for x, value in zip(xs, values, strict=True):
+        study.add_trial(create_trial(value=value, params={"x": x}, distributions=distributions))
+    return study
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        FloatDistribution(-1e308, 1e308),
+        FloatDistribution(-1.7e308, 1.7e308),
+        FloatDistribution(0.0, 5e-324),
+        FloatDistribution(1e100, math.nextafter(1e100, math.inf), log=True),
+        IntDistribution(-(2**62), 2**62),
+        IntDistribution(2**62, 2**62 + 10),
+        IntDistribution(2**62, 2**62 + 10, log=True),
+    ],
+    ids=str,
+)
+def test_a_range_at_the_ends_of_what_floats_hold(distribution):
+    study = optuna.create_study(sampler=StoicSampler(seed=0, n_startup_trials=3))
+    for _ in range(7):
+        trial = study.ask({"x": distribution})
+        study.tell(trial, trial.params["x"] / distribution.high)
+    known = explain(study)
+    assert math.isfinite(known.recommended_mean)
+    assert distribution.low <= known.model_optimum["x"] <= distribution.high
+
+
+def test_an_independent_draw_is_what_it_would_be_in_optuna():
+    study = optuna.create_study(sampler=StoicSampler(seed=0))
+    for number, distribution in enumerate(
+        [FloatDistribution(-7.0, 5.0), FloatDistribution(0.1, 1.0, step=0.3)]
+    ):
+        drawn = study.ask({"x": distribution}).params["x"]
+        state = [study.sampler._seed, number, zlib.crc32(b"x")]
+        random = RandomSampler(int(np.random.SeedSequence(state).generate_state(1)[0]))
+        assert drawn == random.sample_independent(study, None, "x", distribution)
+
+
+@pytest.mark.parametrize("values", [[5.0], [1e308], [5.0, 5.0, 5.0], [5.0, math.inf]])
+def test_no_interval_where_no_two_results_differ(values):
+    study = stored(values, np.linspace(0.1, 0.9, len(values)))
+    known = explain(study)
+    assert known.recommended_std == math.inf
+    assert math.isfinite(known.recommended_mean)
+    assert {row.sd for row in known.rows} == {math.inf}
+    assert {row.residual for row in known.rows if math.isfinite(row.value)} <= {0.0, -0.0}
+    assert np.isinf(known.predict([{"x": 0.3}])[1]).all()
+    assert "+- unknown" in Summary.of(study).text()
+    assert explain(study, aim=Aim(threshold=7.0, tolerance={"x": 0.1})).certified is None
+
+
+def test_a_standard_error_or_a_prior_or_a_second_result_gives_an_interval():
+    told = optuna.create_study()
+    told.add_trial(
+        create_trial(value=5.0, params={"x": 0.5}, distributions=X, user_attrs={NOISE: 0.04})
+    )
+    assert explain(told).recommended_std == pytest.approx(0.2)
+
+    def with_prior(box):
+        return recipes.gp_ucb(box, Prior(Matern52(0.2), 0.01))
+
+    assert 0.05 < explain(stored([5.0], [0.5]), recipe=with_prior).recommended_std < 0.1
+    assert math.isfinite(explain(stored([5.0, 6.0], [0.2, 0.8])).recommended_std)
+
+
+def test_values_of_settings_that_are_all_the_same_have_no_interval():
+    one = {"x": FloatDistribution(1.0, 1.0)}
+    known = explain(stored([1.0, 9.0, 5.0], [1.0, 1.0, 1.0], one))
+    assert known.recommended_std == math.inf

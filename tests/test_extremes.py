@@ -1,0 +1,100 @@
+"""Results and ranges at the ends of what a float holds: numbers come out, and no warnings."""
+
+import inspect
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from stoic import testing
+from stoic.data import LARGEST
+from stoic.domains import Box, Finite
+from stoic.integrations.recipe import robust
+from stoic.recipes import BALANCED, MOVED, PHASED, SEQUENTIAL, gp_ucb
+
+MAX = 1.7e308
+RESULTS = {
+    "both signs": [MAX, -MAX, MAX, -MAX, 0.0, MAX, -MAX, 1.0],
+    "all the largest": [MAX] * 7,
+    "all the lowest": [-MAX] * 7,
+    "among honest ones": [0.1, 0.5, 0.9, MAX, 0.4, -MAX, 0.3, 0.2],
+    "every size": [1e308, 1.0, 1e-300, -1e308, 1e150, 0.0, 1e200],
+    "subnormal": [5e-324, 0.0, 1e-323, 0.0, 5e-324, 0.0],
+    "equal": [0.3] * 7,
+    "one, then nan": [1e308, math.nan, math.nan, math.nan],
+    "infinities": [math.inf, -math.inf, math.inf, 1e308],
+}
+
+
+def check(learner, results):
+    for y in results:
+        learner.tell(learner.ask().x, y)
+        if len(learner.observations) in (1, 3, len(results)):
+            found = learner.recommend()
+            assert np.isfinite([found.mean, found.lower, found.upper, found.model_mean]).all()
+    points = learner.domain.spread(20, np.random.default_rng(0))
+    mean, std = learner.posterior.predict(points)
+    assert np.isfinite(mean).all()
+    assert np.isfinite(std).all()
+
+
+@pytest.mark.parametrize("results", RESULTS.values(), ids=RESULTS)
+@pytest.mark.parametrize("recipe", [robust, *SEQUENTIAL])
+def test_results_of_any_size_give_finite_means(recipe, results):
+    check(recipe(Box([4.0], [12.0], candidates=64, climbs=3)), results)
+
+
+@pytest.mark.parametrize("recipe", [*PHASED, *BALANCED, *MOVED])
+def test_so_they_do_in_methods_with_arguments(recipe):
+    domain = Box([0.0], [1.0], candidates=64, climbs=3).grid(20)
+    examples = {"prior": testing.example_prior(domain), "budget": 5.0, "threshold": 0.5}
+    arguments = {
+        name: examples.get(name, 0.1)
+        for name, parameter in list(inspect.signature(recipe).parameters.items())[1:]
+        if parameter.default is parameter.empty
+    }
+    check(recipe(domain, **arguments), RESULTS["both signs"])
+
+
+@pytest.mark.parametrize("noise", [5e-324, 1.7e308])
+def test_a_noise_of_any_size_gives_finite_means(noise):
+    learner = robust(Box([0.0], [1.0], candidates=64, climbs=3))
+    for y in RESULTS["both signs"]:
+        learner.tell(learner.ask().x, y, noise)
+    assert np.isfinite(learner.recommend().mean)
+
+
+def test_a_result_counts_as_one_whose_square_is_a_number():
+    learner = gp_ucb(Box([0.0], [1.0]))
+    told = [MAX, -MAX, math.inf, -math.inf, math.nan, 2.5, -1e149]
+    learner.tell(np.linspace(0.0, 1.0, 7)[:, None], told)
+    assert_array_equal(
+        learner.observations.observed,
+        [LARGEST, -LARGEST, math.inf, -math.inf, math.nan, 2.5, -1e149],
+    )
+    assert told[0] == MAX
+
+
+@pytest.mark.parametrize("width", [1.1e-100, 1e-9, 9e99])
+def test_the_unit_of_a_coordinate_does_not_matter(width):
+    domain = Box([-0.5 * width, 0.0], [0.5 * width, 1.0], candidates=64, climbs=3)
+    check(gp_ucb(domain), RESULTS["both signs"])
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "width"),
+    [(-MAX, MAX, "inf"), (0.0, 5e-324, "4.94066e-324"), (0, 1e200, "1e")],
+)
+def test_a_width_that_cannot_be_computed_with_is_refused(lower, upper, width):
+    for domain in (
+        lambda: Box([0.0, lower], [1.0, upper]),
+        lambda: Finite([[1, lower], [2, upper]]),
+    ):
+        with pytest.raises(ValueError, match=rf"widths between .* got {width}.* in coordinate 1: "):
+            domain()
+
+
+def test_a_corner_that_is_not_finite_is_the_one_that_is_named():
+    with pytest.raises(ValueError, match=r"got \[0, inf\] in coordinate 1"):
+        Box([0.0, 0.0, 3.0], [1.0, math.inf, 2.0])
