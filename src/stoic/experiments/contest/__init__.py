@@ -1,7 +1,14 @@
 """Ours: the default against other optimizers, where ordinary results lie and where none does."""
 
-from stoic.experiments.contest import development, final, tables
+from stoic.experiments.contest import development, final, narrow, ordinary, tables
 
-FIGURES = (development.QUICK, development.FIGURE, tables.FIGURE, final.FIGURE)
+FIGURES = (
+    development.QUICK,
+    development.FIGURE,
+    ordinary.FIGURE,
+    narrow.FIGURE,
+    tables.FIGURE,
+    final.FIGURE,
+)
 
-__all__ = ["FIGURES", "development", "final", "tables"]
+__all__ = ["FIGURES", "development", "final", "narrow", "ordinary", "tables"]

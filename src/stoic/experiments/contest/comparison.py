@@ -18,11 +18,12 @@ from stoic.experiments.contest.contenders import (
     EXPLAINED,
     FAST,
     PEERS,
+    Contender,
     contender,
     installed,
     skipped,
 )
-from stoic.experiments.contest.scores import BETWEEN, Scores
+from stoic.experiments.contest.scores import BETWEEN, Estimate, Scores
 from stoic.experiments.contest.studies import Outcome
 from stoic.experiments.figure import Cell, Claim, Table, crossed
 
@@ -99,7 +100,7 @@ def table(settings: Settings, rows: Sequence[Outcome], titles: Mapping[str, str]
                     str(here.size),
                     str(scores.geometric(here)),
                     str(scores.median(here)),
-                    "" if best is None else str(scores.ratio(here, found[scene, best])),
+                    _ratio(found, scene, name, best),
                     f"{scores.geometric(tried[scene, name]).value:.2g}",
                     _percent(outliers[scene, name]),
                 )
@@ -111,6 +112,12 @@ def table(settings: Settings, rows: Sequence[Outcome], titles: Mapping[str, str]
     )
     headings = ("scene", "contender", "studies", "score", "median", "ratio", "tried", "outlier")
     return Table(caption, headings, tuple(lines))
+
+
+def _ratio(found: Scores, scene: str, name: str, best: str | None) -> str:
+    if best is None or name == best:
+        return "best peer" if name == best else ""
+    return str(scores.ratio(found[scene, name], found[scene, best]))
 
 
 def _percent(happened: Sequence[bool | None]) -> str:
@@ -192,20 +199,29 @@ def panel(axes: Axes, found: Scores, scene: str, names: Sequence[str]) -> None:
         for key, hollow in ((name, False), (name + EXPLAINED, True)):
             if (scene, key) not in found:
                 continue
-            value, lower, upper = scores.geometric(found[scene, key])
-            bars = None if math.isnan(lower) else [[value - lower], [upper - value]]
-            axes.errorbar(
-                value,
-                line + (0.25 if hollow else 0.0),
-                xerr=bars,
-                fmt="s" if one.peer else "o",
-                ms=4 if hollow else 5 + 2 * (name == DEFAULT),
-                mfc="white" if hollow else one.colour,
-                color=one.colour,
-                lw=1.1,
-                capsize=2,
-            )
+            point(axes, line, one, scores.geometric(found[scene, key]), hollow)
     axes.set_xscale("log")
+    lines(axes, names)
+
+
+def point(axes: Axes, line: int, one: Contender, number: Estimate, hollow: bool) -> None:
+    """A number with its interval on the line of a contender."""
+    value, lower, upper = number
+    axes.errorbar(
+        value,
+        line + 0.25 * hollow,
+        xerr=None if math.isnan(lower) else [[value - lower], [upper - value]],
+        fmt="s" if one.peer else "o",
+        ms=4 if hollow else 5 + 2 * (one.name == DEFAULT),
+        mfc="white" if hollow else one.colour,
+        color=one.colour,
+        lw=1.1,
+        capsize=2,
+    )
+
+
+def lines(axes: Axes, names: Sequence[str]) -> None:
+    """Name the lines, the first one at the top."""
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="x", labelsize=8)

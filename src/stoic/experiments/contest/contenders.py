@@ -113,7 +113,7 @@ PEERS: dict[str, Contender] = {
 }
 FAST = ("GPSampler", "TPE", "CMA-ES", "random")  # these play all seeds, the others fewer
 
-_COLOURS = {DEFAULT: VERMILION, "loo_gp_ucb": SKY, "gp_ucb": BLACK}
+_COLOURS = {DEFAULT: VERMILION, "loo_gp_ucb": SKY, "fc_rcgp_ucb": PURPLE, "gp_ucb": BLACK}
 
 
 def contender(name: str) -> Contender:

@@ -62,22 +62,22 @@ def collect(rows: Iterable[Outcome], measure: Measure = score) -> Scores:
 def geometric(scores: Array) -> Estimate:
     """The geometric mean over problems and seeds (problems, seeds)."""
     logs = np.log(np.maximum(scores, FLOOR))
-    return Estimate(*(math.exp(v) for v in _bootstrap(logs, np.mean)))
+    return Estimate(*(math.exp(v) for v in bootstrap(logs, np.mean)))
 
 
 def median(scores: Array) -> Estimate:
     """The median over problems and seeds (problems, seeds)."""
-    return Estimate(*_bootstrap(scores, np.median))
+    return Estimate(*bootstrap(scores, np.median))
 
 
 def ratio(ours: Array, theirs: Array) -> Estimate:
     """The ratio of two geometric means over the seeds that both have: the first ones."""
     seeds = min(ours.shape[1], theirs.shape[1])
     logs = [np.log(np.maximum(one[:, :seeds], FLOOR)) for one in (ours, theirs)]
-    return Estimate(*(math.exp(v) for v in _bootstrap(logs[0] - logs[1], np.mean)))
+    return Estimate(*(math.exp(v) for v in bootstrap(logs[0] - logs[1], np.mean)))
 
 
-def _bootstrap(values: Array, statistic: Callable[..., Array]) -> tuple[float, float, float]:
+def bootstrap(values: Array, statistic: Callable[..., Array]) -> tuple[float, float, float]:
     """A statistic of (problems, seeds) and its interval: the seeds of each problem are drawn."""
     centre = float(statistic(values))
     problems, seeds = values.shape
