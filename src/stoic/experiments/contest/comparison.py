@@ -17,12 +17,13 @@ from stoic.experiments.contest.contenders import (
     DEFAULT,
     EXPLAINED,
     FAST,
-    PEERS,
+    SLOW,
     Contender,
     contender,
     installed,
     skipped,
 )
+from stoic.experiments.contest.networks import TABLES
 from stoic.experiments.contest.scores import BETWEEN, Estimate, Scores
 from stoic.experiments.contest.studies import Outcome
 from stoic.experiments.figure import Cell, Claim, Table, crossed
@@ -62,14 +63,15 @@ class Settings:
     seed: int = 0
     games: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     methods: tuple[str, ...] = (DEFAULT, "loo_gp_ucb", "gp_ucb", *installed(FAST))
-    few: tuple[str, ...] = installed(name for name in PEERS if name not in FAST)
+    few: tuple[str, ...] = installed(SLOW)
     few_trials: int = 2
 
 
 def cells(settings: Settings) -> list[Cell]:
     """Every contender in every scene on every problem, the slow ones on fewer seeds.
 
-    A line on standard error says which peers are left out.
+    Those that need numbers are not on tables, which have words, too. A line on standard error says
+    which peers are left out.
     """
     for line in skipped((*settings.methods, *settings.few)):
         print(line, file=sys.stderr)
@@ -77,9 +79,14 @@ def cells(settings: Settings) -> list[Cell]:
         scene + BETWEEN + problem for scene, played in settings.games.items() for problem in played
     ]
     few = min(settings.few_trials, settings.trials)
-    return [
+    made = [
         *crossed(panels, settings.methods, seed=settings.seed, trials=settings.trials),
         *crossed(panels, settings.few, seed=settings.seed, trials=few),
+    ]
+    return [
+        cell
+        for cell in made
+        if not contender(cell.method).numbers_only or cell.panel.split(BETWEEN)[1] not in TABLES
     ]
 
 
@@ -138,7 +145,10 @@ def claims(
         if best is None or (scene, DEFAULT) not in found:
             continue
         most = HONEST if honest[scene] else LYING
-        measured = {name: scores.geometric(found[scene, name]).value for name in names}
+        measured: dict[str, float] = {}
+        for name in names:
+            value, lower, upper = scores.geometric(found[scene, name])
+            measured |= {name: value, f"{name}, lower": lower, f"{name}, upper": upper}
         against = scores.ratio(found[scene, DEFAULT], found[scene, best])
         made.append(
             Claim(

@@ -111,7 +111,8 @@ PEERS: dict[str, Contender] = {
         Contender("SMAC", foreign.smac, ORANGE, module="smac", extra="smac"),
     )
 }
-FAST = ("GPSampler", "TPE", "CMA-ES", "random")  # these play all seeds, the others fewer
+FAST = ("GPSampler", "TPE", "CMA-ES", "random")  # these play all seeds
+SLOW = ("relevance pursuit", "SMAC")  # these fewer
 
 _COLOURS = {DEFAULT: VERMILION, "loo_gp_ucb": SKY, "fc_rcgp_ucb": PURPLE, "gp_ucb": BLACK}
 

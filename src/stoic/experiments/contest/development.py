@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TITLES = {key: scene.title for key, scene in SCENES.items()}
 HONEST = {key: scene.honest for key, scene in SCENES.items()}
-LABEL = "true score of what is recommended (0: the optimum, 1: the median of random settings; lower is better)"
+LABEL = "true score of what is recommended (0: the optimum, 1: the median of random settings)"
 
 
 def run(settings: Settings, cell: Cell) -> list[Outcome]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import shutil
 import tempfile
+import weakref
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol
@@ -130,7 +132,8 @@ class _Smac:
         library, runhistory = import_module("smac"), import_module("smac.runhistory")
         configurations = import_module("ConfigSpace")
         self.value, self.status = runhistory.TrialValue, runhistory.StatusType
-        self.directory = tempfile.TemporaryDirectory()  # which SMAC writes into at every result
+        directory = tempfile.mkdtemp()  # which SMAC writes into at every result
+        weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
         searched = configurations.ConfigurationSpace(
             space={name: _plain(d) for name, d in space.items()}, seed=seed
         )
@@ -139,7 +142,7 @@ class _Smac:
             searched,
             n_trials=trials + 1,  # it refuses to ask for the last one
             seed=seed,
-            output_directory=self.directory.name,
+            output_directory=directory,
         )
         design = facade.get_initial_design(scenario, n_configs=min(_DESIGN, trials))
         self.facade = facade(

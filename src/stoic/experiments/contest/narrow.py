@@ -23,6 +23,7 @@ from stoic.experiments.contest.contenders import (
     DEFAULT,
     EXPLAINED,
     FAST,
+    SLOW,
     contender,
     installed,
     skipped,
@@ -131,7 +132,7 @@ NUMBERS: dict[str, Number] = {
 
 def cells(settings: Settings) -> list[Cell]:
     """Every contender in every case."""
-    for line in skipped((*settings.methods, "relevance pursuit", "SMAC")):
+    for line in skipped((*settings.methods, *SLOW)):
         print(line, file=sys.stderr)
     made: list[Cell] = []
     for name in settings.cases:

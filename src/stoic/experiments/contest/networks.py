@@ -7,6 +7,7 @@ random seed, so results are noisy; the truth is the mean over the seeds.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -42,6 +43,7 @@ FINAL = (
     "protein_structure",
     "slice_localization",
 )
+TABLES = frozenset(DEVELOPMENT + FINAL)
 
 SCENES: dict[str, Scene] = {
     scene.key: scene
@@ -139,7 +141,9 @@ def trained(name: str) -> Ground:
         ) from error
     for kind, metric in ((library.HPOBench, "val_acc"), (library.HPOLib, "val_loss")):
         if name in kind.available_dataset_names:
-            benchmark = kind(name)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ResourceWarning)  # it leaves its file open
+                benchmark = kind(name)
             sign = 1.0 if benchmark.directions[metric] == "maximize" else -1.0
             choices = {key: tuple(values) for key, values in benchmark.search_space.items()}
             # Keys are the digits of the choices; calling the benchmark would give one run only.

@@ -6,6 +6,7 @@ it does not depend on what is asked.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -39,7 +40,7 @@ _UNIFORM = 2000  # points that the median is of
 
 def functions(kind: str) -> tuple[int, ...]:
     """The noisy functions with one kind of noise that have a noise-free twin."""
-    return tuple(f for f in TWINS if (f - KINDS[kind]) % 3 == 0)
+    return tuple(sorted(f for f in TWINS if (f - KINDS[kind]) % 3 == 0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +94,8 @@ class BbobNoisy:
 def bbob_noisy(function: int, dim: int, seed: int) -> Ground:
     """A fresh noisy problem; each seed has an instance and a stretch of the noise.
 
-    A fresh suite repeats its noise, so the results before the stretch are thrown away.
+    COCO has one stream of noise in a process: play one problem at a time. A fresh suite begins it
+    anew, so the results before the stretch are thrown away.
 
     Raises
     ------
@@ -189,9 +191,10 @@ def corrupted_hartmann6(kind: str, seed: int) -> Ground:
         If BoTorch is missing.
     """
     try:
-        base, synthetic = (
-            import_module(f"botorch.test_functions.{module}") for module in ("base", "synthetic")
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what BoTorch's libraries deprecate
+            base = import_module("botorch.test_functions.base")
+            synthetic = import_module("botorch.test_functions.synthetic")
     except ImportError as error:
         raise Refusal(
             "The corrupted Hartmann function needs BoTorch, which is not installed: "

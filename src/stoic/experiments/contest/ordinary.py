@@ -17,6 +17,7 @@ from stoic.experiments.contest import scores
 from stoic.experiments.contest.contenders import (
     DEFAULT,
     EXPLAINED,
+    SLOW,
     contender,
     installed,
     skipped,
@@ -98,7 +99,7 @@ class Settings:
 
 def cells(settings: Settings) -> list[Cell]:
     """Every contender in every condition on every function."""
-    for line in skipped((*settings.methods, "CMA-ES", "relevance pursuit", "SMAC")):
+    for line in skipped((*settings.methods, "CMA-ES", *SLOW)):
         print(line, file=sys.stderr)
     panels = [c + BETWEEN + p for c in settings.conditions for p in settings.problems]
     return crossed(panels, settings.methods, seed=settings.seed, trials=settings.trials)

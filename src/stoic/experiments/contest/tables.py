@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TITLES = {key: scene.title for key, scene in SCENES.items()}
 HONEST = {key: scene.honest for key, scene in SCENES.items()}
-LABEL = "fraction of all configurations truly better than the recommended one (lower is better)"
+LABEL = "fraction of all configurations truly better than the recommended one"
 
 
 def run(settings: Settings, cell: Cell) -> list[Outcome]:
