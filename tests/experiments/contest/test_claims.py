@@ -116,13 +116,13 @@ def by_scene(figure, found):
 
 
 @pytest.mark.parametrize(
-    ("clean", "lying", "holds"), [(1.09, 0.49, True), (1.11, 0.51, False), (0.4, 1.0, None)]
+    ("clean", "wrong", "holds"), [(1.09, 0.49, True), (1.11, 0.51, False), (0.4, 1.0, None)]
 )
-def test_claims_can_fail(clean, lying, holds):
+def test_claims_can_fail(clean, wrong, holds):
     def numbers(scene, method, seed):
         if "explain" in method or method == "random":
             return {"score": 5.0 if method == "random" else 0.001}
-        factor = {"clean": clean, "good": lying}[scene] if method == "default" else 1.0
+        factor = {"clean": clean, "good": wrong}[scene] if method == "default" else 1.0
         return {"score": factor * (0.1 + 0.05 * seed)}
 
     rows = rows_of(development.FIGURE, TWO, numbers)

@@ -1,4 +1,4 @@
-"""Ours: the default against other optimizers, where ordinary results lie and where none does."""
+"""Ours: the default against other optimizers, with ordinary outliers and without."""
 
 from stoic.experiments.contest import development, final, narrow, ordinary, tables
 

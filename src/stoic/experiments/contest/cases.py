@@ -1,4 +1,4 @@
-"""Narrow truths and other honest ground on which a robust method may fail: nothing lies here."""
+"""Narrow truths and other honest ground on which a robust method may fail: no outliers."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     import matplotlib.figure
     from matplotlib.axes import Axes
 
-HONEST = 1.1  # the most that the default may have of the best peer's score where nothing lies
-LYING = 0.5  # and where results lie
+HONEST = 1.1  # the most that the default may have of the best peer's score without outliers
+WITH_OUTLIERS = 0.5  # and with them
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +138,13 @@ def claims(
     titles: Mapping[str, str],
     honest: Mapping[str, bool],
 ) -> tuple[Claim, ...]:
-    """Ours: near the best peer where nothing lies, at most half of it where results lie."""
+    """Ours: near the best peer without outliers, at most half of its score with them."""
     found = scores.collect(rows)
     made = []
     for scene, best, names in _by_scene(settings, found):
         if best is None or (scene, DEFAULT) not in found:
             continue
-        most = HONEST if honest[scene] else LYING
+        most = HONEST if honest[scene] else WITH_OUTLIERS
         measured: dict[str, float] = {}
         for name in names:
             value, lower, upper = scores.geometric(found[scene, name])

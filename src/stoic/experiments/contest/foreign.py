@@ -167,7 +167,7 @@ class _Smac:
 
 
 def _never(config: Any, seed: int = 0) -> float:
-    raise AssertionError("results are told")
+    raise AssertionError("SMAC does not run anything itself")
 
 
 def _values(config: Mapping[str, Any]) -> dict[str, Any]:

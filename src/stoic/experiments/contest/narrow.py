@@ -1,9 +1,9 @@
 """Ours, in no paper: honest ground on which a robust method may fail.
 
 A rare good region, an easy quadratic, many categories without order, crashes in half of the domain
-and crashes anywhere in half of all runs, and 20 to 40 dimensions. Nothing lies. Each case has a
-number of its own: how often the needle is found, the value that is recommended, the share of the
-categories that were tried, how many runs crashed, the best score that was tried.
+and crashes anywhere in half of all runs, and 20 to 40 dimensions. There are no outliers. Each case
+has a number of its own: how often the needle is found, the value that is recommended, how many
+categories were tried, how many runs crashed, the best score that was tried.
 """
 
 from __future__ import annotations

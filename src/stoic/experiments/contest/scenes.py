@@ -116,7 +116,7 @@ class Scene:
     title:
         As in tables and pictures.
     honest:
-        Whether nothing lies: results are noisy or missing, not wrong.
+        Whether there are no outliers: results are noisy or missing, not wrong.
     noise:
         Standard deviation of Gaussian noise, in ranges.
     tails:
@@ -212,7 +212,7 @@ def missing(ground: Ground, y: float, t: int, draws: Draws) -> float:
 RATE = 0.1  # of outliers in the development scenes
 
 
-def _lying(key: str, title: str, outlier: Outlier) -> Scene:
+def _hit(key: str, title: str, outlier: Outlier) -> Scene:
     return Scene(key, title, outliers=((RATE, outlier),))
 
 
@@ -221,10 +221,10 @@ SCENES: dict[str, Scene] = {
     for scene in (
         Scene("clean", "clean", honest=True),
         Scene("noise", "noise, 5 % of the range", honest=True, noise=0.05),
-        _lying("good", "1e6 too good", shifted(1e6)),
-        _lying("bad", "1e6 too bad", shifted(-1e6)),
-        _lying("other", "another point's value", another),
-        _lying("const", "a constant above the optimum", slightly_better),
+        _hit("good", "1e6 too good", shifted(1e6)),
+        _hit("bad", "1e6 too bad", shifted(-1e6)),
+        _hit("other", "another point's value", another),
+        _hit("const", "a constant above the optimum", slightly_better),
         Scene("cauchy", "Cauchy noise", tails=0.02, marked=False),
         Scene("nan", "nan", honest=True, outliers=((RATE, missing),)),
     )

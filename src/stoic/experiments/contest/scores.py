@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stoic.data import Array
-from stoic.experiments.contest.contenders import EXPLAINED, FAST
+from stoic.experiments.contest.contenders import EXPLAINED, FAST, contender
 from stoic.experiments.contest.studies import Outcome
 
 BETWEEN = " / "  # of scene and problem in the name of a panel
@@ -115,8 +115,6 @@ def best_peer(scores: Scores, scene: str) -> str | None:
 
 def order(methods: Iterable[str]) -> list[str]:
     """Names of rows for names of contenders: after each peer what ``explain`` makes of it."""
-    from stoic.experiments.contest.contenders import contender
-
     names = []
     for name in methods:
         names += [name, name + EXPLAINED] if contender(name).peer else [name]
