@@ -19,7 +19,9 @@ RADIUS = 0.1  # of the needle
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Needle:
-    """A flat square, but for a smooth hill of height 1 and radius 0.1 somewhere inside.
+    """A flat square, but for exp(-(r / 0.1)^2) about some point inside, without noise.
+
+    A plain Gaussian process follows the foot of the hill up to its top.
 
     Attributes
     ----------
@@ -51,8 +53,7 @@ class Needle:
         return 1.0 - self.truth(params)
 
     def _value(self, x: Array) -> float:
-        squared = float(((x - self.centre) ** 2).sum()) / RADIUS**2
-        return (1.0 - squared) ** 2 if squared < 1.0 else 0.0
+        return math.exp(-float(((x - self.centre) ** 2).sum()) / RADIUS**2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,7 +134,7 @@ class Case:
     Attributes
     ----------
     title:
-        As in tables and pictures.
+        As in tables and pictures, without the trials.
     ground:
         From a seed to a ground truth.
     trials:
@@ -164,21 +165,16 @@ def _categories(count: int) -> Callable[[int], Ground]:
 
 _CLEAN = Scene("clean", "clean", honest=True)
 _SLIGHT = Scene("slight", "noise, 0.1 % of the range", honest=True, noise=0.001)
-_NOISY = Scene("noisy", "noise, 1 % of the range", honest=True, noise=0.01)
 _HALF = Scene("half", "half of all runs crash", honest=True, outliers=((0.5, missing),))
 
 CASES: dict[str, Case] = {
-    "needle": Case("a needle of radius 0.1, 40 trials", _needle, 40, _NOISY),
-    "quadratic": Case("an easy quadratic, 40 trials", lambda seed: Quadratic(), 40, _CLEAN),
-    "30": Case("30 categories, 40 trials", _categories(30), 40, _CLEAN, 10),
-    "100": Case("100 categories, 120 trials", _categories(100), 120, _CLEAN, 10),
-    "region": Case(
-        "half of the domain crashes, 50 trials", lambda seed: Quadratic(True), 50, _CLEAN
-    ),
-    "random": Case("half of all runs crash, 50 trials", lambda seed: Quadratic(), 50, _HALF),
-    "levy20": Case("Levy in 20, 120 trials", lambda seed: FUNCTIONS["levy20"], 120, _SLIGHT, 5),
-    "bowl40": Case("a bowl in 40, 120 trials", lambda seed: FUNCTIONS["bowl40"], 120, _SLIGHT, 5),
-    "hart6in20": Case(
-        "Hartmann 6 in 20, 120 trials", lambda seed: FUNCTIONS["hart6in20"], 120, _SLIGHT, 5
-    ),
+    "needle": Case("a needle of radius 0.1", _needle, 40, _CLEAN),
+    "quadratic": Case("an easy quadratic", lambda seed: Quadratic(), 40, _CLEAN),
+    "30": Case("30 categories", _categories(30), 40, _CLEAN, 10),
+    "100": Case("100 categories", _categories(100), 120, _CLEAN, 10),
+    "region": Case("half of the domain crashes", lambda seed: Quadratic(True), 50, _CLEAN),
+    "random": Case("half of all runs crash", lambda seed: Quadratic(), 50, _HALF),
+    "levy20": Case("Levy in 20", lambda seed: FUNCTIONS["levy20"], 120, _SLIGHT, 5),
+    "bowl40": Case("a bowl in 40", lambda seed: FUNCTIONS["bowl40"], 120, _SLIGHT, 5),
+    "hart6in20": Case("Hartmann 6 in 20", lambda seed: FUNCTIONS["hart6in20"], 120, _SLIGHT, 5),
 }

@@ -234,5 +234,5 @@ def lines(axes: Axes, names: Sequence[str]) -> None:
     """Name the lines, the first one at the top."""
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.tick_params(axis="x", labelsize=8)
+    axes.tick_params(axis="x", which="both", labelsize=7)
     axes.grid(alpha=0.3, lw=0.5, axis="x")

@@ -144,9 +144,10 @@ def cells(settings: Settings) -> list[Cell]:
 
 def run(settings: Settings, cell: Cell) -> list[Outcome]:
     """One contender in one case."""
-    case = CASES[cell.panel.split(BETWEEN)[0]]
+    name = cell.panel.split(BETWEEN)[0]
+    case = CASES[name]
     world = World.of(case.ground(cell.seed), case.scene, cell.seed)
-    return play(world, cell, min(case.trials, settings.rounds))
+    return play(world, cell, _trials(settings, name))
 
 
 def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
@@ -157,7 +158,7 @@ def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
             if here := _of(rows, name, method):
                 lines.append(
                     (
-                        CASES[name].title,
+                        _title(settings, name),
                         method,
                         str(len(here)),
                         NUMBERS[name].label,
@@ -199,7 +200,7 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> matplotlib.figure.Figur
                 comparison.point(axes, line, one, number.of(here), hollow)
         if number.log:
             axes.set_xscale("log")
-        axes.set_title(CASES[name].title, fontsize=9)
+        axes.set_title(_title(settings, name), fontsize=9)
         axes.set_xlabel(number.label, fontsize=8)
         comparison.lines(axes, settings.methods)
     return picture
@@ -211,7 +212,9 @@ def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
     for name, sentence, holds, number in JUDGED:
         if here := _of(rows, name, DEFAULT):
             measured = _measured(settings, rows, name, number)
-            made.append(Claim(f"{CASES[name].title}: {sentence} (ours).", holds(here), measured))
+            made.append(
+                Claim(f"{_title(settings, name)}: {sentence} (ours).", holds(here), measured)
+            )
     for name, measure in AGAINST_PEERS:
         collected = scores.collect(rows, measure)
         best = scores.best_peer(collected, name)
@@ -222,7 +225,9 @@ def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
         measured = _measured(settings, rows, name, NUMBERS[name].of)
         measured |= {"ratio": against.value, "lower": against.lower, "upper": against.upper}
         made.append(
-            Claim(f"{CASES[name].title}: {sentence} (ours).", against.value <= HONEST, measured)
+            Claim(
+                f"{_title(settings, name)}: {sentence} (ours).", against.value <= HONEST, measured
+            )
         )
     return tuple(made)
 
@@ -288,6 +293,14 @@ AGAINST_PEERS = (
     ("bowl40", scores.tried),
     ("hart6in20", scores.tried),
 )
+
+
+def _title(settings: Settings, name: str) -> str:
+    return f"{CASES[name].title}, {_trials(settings, name)} trials"
+
+
+def _trials(settings: Settings, name: str) -> int:
+    return min(CASES[name].trials, settings.rounds)
 
 
 def _of(rows: Sequence[Outcome], case: str, method: str) -> list[Outcome]:

@@ -249,7 +249,7 @@ def _confidently_wrong(rows: Sequence[Outcome]) -> Estimate:
 MEASURES = (
     ("recommends an outlier", _outlier),
     ("interval covers the truth", _covered),
-    ("says that it does not know", _undecided),
+    ("says it does not know", _undecided),
 )
 
 
