@@ -26,6 +26,7 @@ FAMILIES = {
     "inputs": "Moved inputs",
     "misspecification": "A wrong model",
     "matrix": "Every threat, every method",
+    "contest": "The default against other optimizers",
 }
 
 

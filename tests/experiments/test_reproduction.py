@@ -32,12 +32,15 @@ TINY = {
     "misspecification/kernel-mismatch": {"trials": 1, "rounds": 2},
     "misspecification/contextual": {"trials": 1, "rounds": 2},
     "matrix": {"trials": 1, "rounds": 2},
+    "contest/quick": {"trials": 1, "rounds": 2},
 }
+# Hundreds of studies at least: contest/ has tests of parts of them.
+LARGE = [f"contest/{name}" for name in ("development", "ordinary", "narrow", "tables", "final")]
 
 
 def test_the_catalogue_is_complete_and_described():
     names = [figure.name for figure in catalogue()]
-    assert names == list(TINY)
+    assert names == [*TINY, *LARGE]
     assert all(figure.title and not figure.title.endswith(".") for figure in catalogue())
     assert find("outliers/weights") is catalogue()[0]
 

@@ -12,7 +12,15 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from stoic.experiments import corruption, heavy_tails, inputs, matrix, misspecification, outliers
+from stoic.experiments import (
+    contest,
+    corruption,
+    heavy_tails,
+    inputs,
+    matrix,
+    misspecification,
+    outliers,
+)
 from stoic.experiments.figure import Claim, Figure, Table
 from stoic.experiments.results import Results, Shelf, plain_settings, to_json
 from stoic.experiments.sweep import Backend, sweep
@@ -28,6 +36,7 @@ def catalogue() -> tuple[Figure[Any, Any], ...]:
         *inputs.FIGURES,
         *misspecification.FIGURES,
         *matrix.FIGURES,
+        *contest.FIGURES,
     )
 
 

@@ -1,0 +1,180 @@
+"""Narrow truths and other honest ground on which a robust method may fail: no outliers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+
+from stoic.data import Array
+from stoic.experiments.contest.functions import FUNCTIONS
+from stoic.experiments.contest.scenes import Draws, Ground, Scene, missing
+
+RADIUS = 0.1  # of the needle
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Needle:
+    """A flat square, but for exp(-(r / 0.1)^2) about some point inside, without noise.
+
+    A plain Gaussian process follows the foot of the hill up to its top.
+
+    Attributes
+    ----------
+    centre:
+        Of the hill, (2,).
+    """
+
+    centre: Array
+    name: ClassVar[str] = "needle"
+    dim: ClassVar[int] = 2
+    sign: ClassVar[float] = 1.0
+    best: ClassVar[float] = 1.0
+    span: ClassVar[float] = 1.0
+
+    @property
+    def space(self) -> dict[str, BaseDistribution]:
+        return {"x0": FloatDistribution(0.0, 1.0), "x1": FloatDistribution(0.0, 1.0)}
+
+    def truth(self, params: Mapping[str, Any]) -> float:
+        return self._value(np.array([params["x0"], params["x1"]]))
+
+    def run(self, params: Mapping[str, Any], t: int, draws: Draws) -> float:
+        return self.truth(params)
+
+    def elsewhere(self, t: int, draws: Draws) -> float:
+        return self._value(draws.point[t])
+
+    def score(self, params: Mapping[str, Any]) -> float:
+        return 1.0 - self.truth(params)
+
+    def _value(self, x: Array) -> float:
+        return math.exp(-float(((x - self.centre) ** 2).sum()) / RADIUS**2)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Quadratic:
+    """(x - 0.3)^2 + (y + 1)^2 on [0, 1] x [-3, 3], minimised; the score is the value itself.
+
+    Attributes
+    ----------
+    crashing:
+        Whether every run with y > 0 fails: half of the domain, away from the optimum.
+    """
+
+    crashing: bool = False
+    name: ClassVar[str] = "quadratic"
+    dim: ClassVar[int] = 2
+    sign: ClassVar[float] = -1.0
+    best: ClassVar[float] = 0.0
+    span: ClassVar[float] = 16.49
+
+    @property
+    def space(self) -> dict[str, BaseDistribution]:
+        return {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(-3.0, 3.0)}
+
+    def truth(self, params: Mapping[str, Any]) -> float:
+        x, y = float(params["x"]), float(params["y"])
+        return -((x - 0.3) ** 2) - (y + 1.0) ** 2
+
+    def run(self, params: Mapping[str, Any], t: int, draws: Draws) -> float:
+        return math.nan if self.crashing and params["y"] > 0.0 else self.truth(params)
+
+    def elsewhere(self, t: int, draws: Draws) -> float:
+        x, y = draws.point[t]
+        return self.truth({"x": x, "y": 6.0 * y - 3.0})
+
+    def score(self, params: Mapping[str, Any]) -> float:
+        return -self.truth(params)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Categories:
+    """One choice among many without order, each with a value of its own.
+
+    Attributes
+    ----------
+    values:
+        From 0 to 1, evenly spaced, shuffled.
+    """
+
+    values: Array
+    name: ClassVar[str] = "categories"
+    dim: ClassVar[int] = 1
+    sign: ClassVar[float] = 1.0
+    best: ClassVar[float] = 1.0
+    span: ClassVar[float] = 1.0
+
+    @property
+    def space(self) -> dict[str, BaseDistribution]:
+        return {"choice": CategoricalDistribution([f"c{k}" for k in range(len(self.values))])}
+
+    def truth(self, params: Mapping[str, Any]) -> float:
+        return float(self.values[int(params["choice"][1:])])
+
+    def run(self, params: Mapping[str, Any], t: int, draws: Draws) -> float:
+        return self.truth(params)
+
+    def elsewhere(self, t: int, draws: Draws) -> float:
+        return float(self.values[int(draws.point[t, 0] * len(self.values))])
+
+    def score(self, params: Mapping[str, Any]) -> float:
+        """The fraction of the choices that are better."""
+        return float((self.values > self.truth(params)).mean())
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Honest ground.
+
+    Attributes
+    ----------
+    title:
+        As in tables and pictures, without the trials.
+    ground:
+        From a seed to a ground truth.
+    trials:
+        Results of a study.
+    scene:
+        Its noise, and whether runs crash at random.
+    seeds:
+        Studies; None for as many as the settings say.
+    """
+
+    title: str
+    ground: Callable[[int], Ground]
+    trials: int
+    scene: Scene
+    seeds: int | None = None
+
+
+def _needle(seed: int) -> Ground:
+    return Needle(0.15 + 0.7 * np.random.default_rng([seed, 11]).random(2))
+
+
+def _categories(count: int) -> Callable[[int], Ground]:
+    def ground(seed: int) -> Ground:
+        return Categories(np.random.default_rng([seed, count]).permutation(count) / (count - 1))
+
+    return ground
+
+
+_CLEAN = Scene("clean", "clean", honest=True)
+_SLIGHT = Scene("slight", "noise, 0.1 % of the range", honest=True, noise=0.001)
+_HALF = Scene("half", "half of all runs crash", honest=True, outliers=((0.5, missing),))
+
+CASES: dict[str, Case] = {
+    "needle": Case("a needle of radius 0.1", _needle, 40, _CLEAN),
+    "quadratic": Case("an easy quadratic", lambda seed: Quadratic(), 40, _CLEAN),
+    "30": Case("30 categories", _categories(30), 40, _CLEAN, 10),
+    "100": Case("100 categories", _categories(100), 120, _CLEAN, 10),
+    "region": Case("half of the domain crashes", lambda seed: Quadratic(True), 50, _CLEAN),
+    "random": Case("half of all runs crash", lambda seed: Quadratic(), 50, _HALF),
+    "levy20": Case("Levy in 20", lambda seed: FUNCTIONS["levy20"], 120, _SLIGHT, 5),
+    "bowl40": Case("a bowl in 40", lambda seed: FUNCTIONS["bowl40"], 120, _SLIGHT, 5),
+    "hart6in20": Case("Hartmann 6 in 20", lambda seed: FUNCTIONS["hart6in20"], 120, _SLIGHT, 5),
+}

@@ -1,0 +1,238 @@
+"""A comparison of contenders by scene: settings, cells, table, picture and claims.
+
+What the figures of the contest share whose number is a score: ``development``, ``tables`` and
+``final``. A scene is judged by the geometric mean of the scores, over its problems and all seeds.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from stoic.experiments.contest import scores
+from stoic.experiments.contest.contenders import (
+    DEFAULT,
+    EXPLAINED,
+    FAST,
+    SLOW,
+    Contender,
+    contender,
+    installed,
+    skipped,
+)
+from stoic.experiments.contest.networks import TABLES
+from stoic.experiments.contest.scores import BETWEEN, Estimate, Scores
+from stoic.experiments.contest.studies import Outcome
+from stoic.experiments.figure import Cell, Claim, Table, crossed
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+    from matplotlib.axes import Axes
+
+HONEST = 1.1  # the most that the default may have of the best peer's score without outliers
+WITH_OUTLIERS = 0.5  # and with them
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is played.
+
+    Attributes
+    ----------
+    trials:
+        Independent studies of each problem in each scene; seeds start at ``seed``.
+    rounds:
+        Results of a study.
+    seed:
+        The first seed, of the world and of the sampler.
+    games:
+        Name of a scene -> names of the problems that are played in it.
+    methods:
+        Contenders: peers, ``default``, and recipes by their texts.
+    few:
+        Contenders that take seconds a trial; none where their libraries are not installed.
+    few_trials:
+        Their studies, the first of the ``trials``.
+    """
+
+    trials: int = 20
+    rounds: int = 60
+    seed: int = 0
+    games: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    methods: tuple[str, ...] = (DEFAULT, "loo_gp_ucb", "gp_ucb", *installed(FAST))
+    few: tuple[str, ...] = installed(SLOW)
+    few_trials: int = 2
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """Every contender in every scene on every problem, the slow ones on fewer seeds.
+
+    Those that need numbers are not on tables, which have words, too. A line on standard error says
+    which peers are left out.
+    """
+    for line in skipped((*settings.methods, *settings.few)):
+        print(line, file=sys.stderr)
+    panels = [
+        scene + BETWEEN + problem for scene, played in settings.games.items() for problem in played
+    ]
+    few = min(settings.few_trials, settings.trials)
+    made = [
+        *crossed(panels, settings.methods, seed=settings.seed, trials=settings.trials),
+        *crossed(panels, settings.few, seed=settings.seed, trials=few),
+    ]
+    return [
+        cell
+        for cell in made
+        if not contender(cell.method).numbers_only or cell.panel.split(BETWEEN)[1] not in TABLES
+    ]
+
+
+def table(settings: Settings, rows: Sequence[Outcome], titles: Mapping[str, str]) -> Table:
+    """A line for each scene and contender."""
+    found, tried = scores.collect(rows), scores.collect(rows, scores.tried)
+    outliers: dict[tuple[str, str], list[bool | None]] = {}
+    for row in rows:
+        outliers.setdefault((row.panel.split(BETWEEN)[0], row.method), []).append(row.outlier)
+    lines = []
+    for scene, best, names in _by_scene(settings, found):
+        for name in names:
+            here = found[scene, name]
+            lines.append(
+                (
+                    titles[scene],
+                    name,
+                    str(here.size),
+                    str(scores.geometric(here)),
+                    str(scores.median(here)),
+                    _ratio(found, scene, name, best),
+                    f"{scores.geometric(tried[scene, name]).value:.2g}",
+                    _percent(outliers[scene, name]),
+                )
+            )
+    caption = (
+        "True score of what is recommended: geometric mean and median, with 95 % intervals; its "
+        "ratio to the best peer's own answers, over the same seeds; the best that was tried; and "
+        "the share of the studies that recommend a setting with no result but outliers."
+    )
+    headings = ("scene", "contender", "studies", "score", "median", "ratio", "tried", "outlier")
+    return Table(caption, headings, tuple(lines))
+
+
+def _ratio(found: Scores, scene: str, name: str, best: str | None) -> str:
+    if best is None or name == best:
+        return "best peer" if name == best else ""
+    return str(scores.ratio(found[scene, name], found[scene, best]))
+
+
+def _percent(happened: Sequence[bool | None]) -> str:
+    value = scores.share(happened).value
+    return "" if math.isnan(value) else f"{value:.0%}"
+
+
+def claims(
+    settings: Settings,
+    rows: Sequence[Outcome],
+    titles: Mapping[str, str],
+    honest: Mapping[str, bool],
+) -> tuple[Claim, ...]:
+    """Ours: near the best peer without outliers, at most half of its score with them."""
+    found = scores.collect(rows)
+    made = []
+    for scene, best, names in _by_scene(settings, found):
+        if best is None or (scene, DEFAULT) not in found:
+            continue
+        most = HONEST if honest[scene] else WITH_OUTLIERS
+        measured: dict[str, float] = {}
+        for name in names:
+            value, lower, upper = scores.geometric(found[scene, name])
+            measured |= {name: value, f"{name}, lower": lower, f"{name}, upper": upper}
+        against = scores.ratio(found[scene, DEFAULT], found[scene, best])
+        made.append(
+            Claim(
+                f"{titles[scene]}: the default's score is at most {most:g} of the best peer's, "
+                f"{best} (ours).",
+                against.value <= most,
+                {
+                    "ratio": against.value,
+                    "lower": against.lower,
+                    "upper": against.upper,
+                    **measured,
+                },
+            )
+        )
+    return tuple(made)
+
+
+def _by_scene(settings: Settings, found: Scores) -> list[tuple[str, str | None, list[str]]]:
+    """Each scene with its best peer and its contenders, in the order of the settings."""
+    names = scores.order((*settings.methods, *settings.few))
+    return [
+        (scene, scores.best_peer(found, scene), [n for n in names if (scene, n) in found])
+        for scene in settings.games
+    ]
+
+
+def plot(
+    settings: Settings, rows: Sequence[Outcome], titles: Mapping[str, str], label: str
+) -> matplotlib.figure.Figure:
+    """A panel a scene, a line a contender: its own answer filled, that of ``explain`` hollow."""
+    from matplotlib.figure import Figure as Picture
+
+    found = scores.collect(rows)
+    names = (*settings.methods, *settings.few)
+    across = min(4, len(settings.games))
+    down = math.ceil(len(settings.games) / across)
+    picture = Picture(
+        figsize=(2.6 * across + 1.4, (0.24 * len(names) + 0.75) * down + 0.6), layout="constrained"
+    )
+    grid = picture.subplots(down, across, sharex=True, sharey=True, squeeze=False)
+    for axes in grid.flat[len(settings.games) :]:
+        axes.set_axis_off()
+    for scene, axes in zip(settings.games, grid.flat[: len(settings.games)], strict=True):
+        panel(axes, found, scene, names)
+        axes.set_title(titles[scene], fontsize=9)
+    picture.supxlabel(label, fontsize=9)
+    picture.suptitle(
+        "filled: the contender's own answer; hollow: what stoic's explain recommends on its trials",
+        fontsize=8,
+    )
+    return picture
+
+
+def panel(axes: Axes, found: Scores, scene: str, names: Sequence[str]) -> None:
+    """Geometric means with 95 % intervals, on a logarithmic axis."""
+    for line, name in enumerate(names):
+        one = contender(name)
+        for key, hollow in ((name, False), (name + EXPLAINED, True)):
+            if (scene, key) not in found:
+                continue
+            point(axes, line, one, scores.geometric(found[scene, key]), hollow)
+    axes.set_xscale("log")
+    lines(axes, names)
+
+
+def point(axes: Axes, line: int, one: Contender, number: Estimate, hollow: bool) -> None:
+    """A number with its interval on the line of a contender."""
+    value, lower, upper = number
+    axes.errorbar(
+        value,
+        line + 0.25 * hollow,
+        xerr=None if math.isnan(lower) else [[value - lower], [upper - value]],
+        fmt="s" if one.peer else "o",
+        ms=4 if hollow else 5 + 2 * (one.name == DEFAULT),
+        mfc="white" if hollow else one.colour,
+        color=one.colour,
+        lw=1.1,
+        capsize=2,
+    )
+
+
+def lines(axes: Axes, names: Sequence[str]) -> None:
+    """Name the lines, the first one at the top."""
+    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.tick_params(axis="x", which="both", labelsize=7)
+    axes.grid(alpha=0.3, lw=0.5, axis="x")

@@ -1,0 +1,144 @@
+"""Contenders: the optimizers that people use, and every recipe of stoic by its text.
+
+All are Optuna samplers in the same loop. A peer's library is an extra, imported when it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import optuna
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler
+
+from stoic.experiments.contest import foreign
+from stoic.experiments.methods import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    YELLOW,
+)
+from stoic.integrations.optuna import StoicSampler
+from stoic.refusal import Refusal
+
+Build = Callable[[Mapping[str, BaseDistribution], int, int], BaseSampler]
+
+DEFAULT = "default"
+EXPLAINED = " + explain"  # what ``explain`` recommends on the trials of a peer
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A method of the contest.
+
+    Attributes
+    ----------
+    name:
+        As in tables.
+    build:
+        From a search space, a seed and the number of trials to a sampler.
+    colour:
+        In pictures.
+    peer:
+        Whether it is somebody else's: then its own recommendation is ``study.best_trial``.
+    module, extra:
+        What has to be importable, and the extra that installs it.
+    numbers_only:
+        Whether every parameter has to be a float.
+    """
+
+    name: str
+    build: Build
+    colour: str
+    peer: bool = True
+    module: str | None = None
+    extra: str | None = None
+    numbers_only: bool = False
+
+    @property
+    def installed(self) -> bool:
+        return self.module is None or find_spec(self.module) is not None
+
+    def sampler(self, space: Mapping[str, BaseDistribution], seed: int, trials: int) -> BaseSampler:
+        """A new sampler; ``Refusal`` with the name of the extra if its library is missing."""
+        if not self.installed:
+            raise Refusal(
+                f"{self.name} needs {self.module}, which is not installed: "
+                f"pip install 'stoic[{self.extra}]'."
+            )
+        return self.build(space, seed, trials)
+
+
+PEERS: dict[str, Contender] = {
+    peer.name: peer
+    for peer in (
+        Contender(
+            "GPSampler",
+            lambda space, seed, trials: optuna.samplers.GPSampler(seed=seed),
+            BLUE,
+            module="torch",
+            extra="contest",
+        ),
+        Contender("TPE", lambda space, seed, trials: optuna.samplers.TPESampler(seed=seed), GREEN),
+        Contender(
+            "CMA-ES",
+            # Categories, which it cannot handle, are drawn at random without a warning a trial.
+            lambda space, seed, trials: optuna.samplers.CmaEsSampler(
+                seed=seed, warn_independent_sampling=False
+            ),
+            PURPLE,
+            module="cmaes",
+            extra="contest",
+        ),
+        Contender(
+            "random", lambda space, seed, trials: optuna.samplers.RandomSampler(seed=seed), GREY
+        ),
+        Contender(
+            "relevance pursuit",
+            foreign.relevance_pursuit,
+            YELLOW,
+            module="botorch",
+            extra="botorch",
+            numbers_only=True,
+        ),
+        Contender("SMAC", foreign.smac, ORANGE, module="smac", extra="smac"),
+    )
+}
+FAST = ("GPSampler", "TPE", "CMA-ES", "random")  # these play all seeds
+SLOW = ("relevance pursuit", "SMAC")  # these fewer
+
+_COLOURS = {DEFAULT: VERMILION, "loo_gp_ucb": SKY, "fc_rcgp_ucb": PURPLE, "gp_ucb": BLACK}
+
+
+def contender(name: str) -> Contender:
+    """The peer of this name, stoic's default, or the recipe with this text."""
+    if name in PEERS:
+        return PEERS[name]
+    colour = _COLOURS.get(name, BLACK)
+    if name == DEFAULT:
+        return Contender(name, lambda space, seed, trials: StoicSampler(seed=seed), colour, False)
+    return Contender(
+        name, lambda space, seed, trials: StoicSampler(seed=seed, recipe=name), colour, False
+    )
+
+
+def installed(names: Iterable[str]) -> tuple[str, ...]:
+    """Those of the contenders whose library is there."""
+    return tuple(name for name in names if contender(name).installed)
+
+
+def skipped(names: Iterable[str]) -> list[str]:
+    """A sentence for each peer that is left out, with the extra that would bring it in."""
+    return [
+        f"{peer.name} is left out, since {peer.module} is not installed: "
+        f"pip install 'stoic[{peer.extra}]'."
+        for peer in PEERS.values()
+        if peer.name not in names and not peer.installed
+    ]

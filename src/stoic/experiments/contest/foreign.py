@@ -1,0 +1,186 @@
+"""Optimizers of other libraries as Optuna samplers: SMAC, and BoTorch's relevance pursuit."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, Protocol
+
+import numpy as np
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.samplers import BaseSampler, RandomSampler
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from stoic.domains import Box
+from stoic.experiments.peers import RelevancePursuit
+from stoic.refusal import Refusal
+
+_DESIGN = 10  # random points before the model decides, as Optuna's and stoic's samplers have
+
+
+class Optimizer(Protocol):
+    """An optimizer that asks for one configuration at a time."""
+
+    def ask(self) -> dict[str, Any]:
+        """Suggest a configuration."""
+
+    def tell(self, params: Mapping[str, Any], loss: float) -> None:
+        """Observe a result, which is minimised; nan for a failed run."""
+
+    def recommend(self) -> dict[str, Any]:
+        """Return its own answer, which need not be the best result."""
+
+
+class Adapter(BaseSampler):
+    """An optimizer that knows its search space beforehand, as an Optuna sampler for one worker.
+
+    Parameters
+    ----------
+    space:
+        All parameters.
+    optimizer:
+        Whose suggestions are run.
+    """
+
+    def __init__(self, space: Mapping[str, BaseDistribution], optimizer: Optimizer) -> None:
+        self.space = dict(space)
+        self.optimizer = optimizer
+        self._independent = RandomSampler(seed=0)
+
+    def infer_relative_search_space(
+        self, study: Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        return self.space
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        return self.optimizer.ask()
+
+    def sample_independent(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
+        return self._independent.sample_independent(study, trial, param_name, param_distribution)
+
+    def after_trial(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        state: TrialState,
+        values: Sequence[float] | None,
+    ) -> None:
+        sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
+        self.optimizer.tell(trial.params, sign * values[0] if values else math.nan)
+
+
+def relevance_pursuit(space: Mapping[str, BaseDistribution], seed: int, trials: int) -> BaseSampler:
+    """:class:`~stoic.experiments.peers.RelevancePursuit` after a random design."""
+    return Adapter(space, _Pursuit(space, seed))
+
+
+class _Pursuit:
+    def __init__(self, space: Mapping[str, BaseDistribution], seed: int) -> None:
+        ends = [
+            (d.low, d.high)
+            for d in space.values()
+            if isinstance(d, FloatDistribution) and not d.log and d.step is None
+        ]
+        if len(ends) < len(space):
+            raise Refusal("Relevance pursuit needs a search space of linear floats only.")
+        self.names = list(space)
+        lower, upper = np.array(ends).T
+        self.player = RelevancePursuit(Box(lower, upper), seed)
+        self.rng = np.random.default_rng(seed)
+        self.results = 0
+
+    def ask(self) -> dict[str, Any]:
+        if self.results < _DESIGN:
+            x = self.player.domain.sample(1, self.rng)[0]
+        else:
+            x = self.player.ask(1)[0].x
+        return dict(zip(self.names, x.tolist(), strict=True))
+
+    def recommend(self) -> dict[str, Any]:
+        return dict(zip(self.names, self.player.recommend().x.tolist(), strict=True))
+
+    def tell(self, params: Mapping[str, Any], loss: float) -> None:
+        self.results += 1
+        self.player.tell(np.array([[params[name] for name in self.names]]), np.array([-loss]))
+
+
+def smac(space: Mapping[str, BaseDistribution], seed: int, trials: int) -> BaseSampler:
+    """SMAC's facade for hyperparameters, with its defaults; it may repeat a configuration."""
+    return Adapter(space, _Smac(space, seed, trials))
+
+
+class _Smac:
+    def __init__(self, space: Mapping[str, BaseDistribution], seed: int, trials: int) -> None:
+        library, runhistory = import_module("smac"), import_module("smac.runhistory")
+        configurations = import_module("ConfigSpace")
+        self.value, self.status = runhistory.TrialValue, runhistory.StatusType
+        directory = tempfile.mkdtemp()  # which SMAC writes into at every result
+        weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
+        searched = configurations.ConfigurationSpace(
+            space={name: _plain(d) for name, d in space.items()}, seed=seed
+        )
+        facade = library.HyperparameterOptimizationFacade
+        scenario = library.Scenario(
+            searched,
+            n_trials=trials + 1,  # it refuses to ask for the last one
+            seed=seed,
+            output_directory=directory,
+        )
+        design = facade.get_initial_design(scenario, n_configs=min(_DESIGN, trials))
+        self.facade = facade(
+            scenario, _never, initial_design=design, overwrite=True, logging_level=False
+        )
+        self.info: Any = None
+
+    def ask(self) -> dict[str, Any]:
+        self.info = self.facade.ask()
+        return _values(self.info.config)
+
+    def recommend(self) -> dict[str, Any]:
+        """Return the incumbent: the best mean over the runs of a configuration."""
+        incumbent = self.facade.intensifier.get_incumbent()
+        return _values(self.info.config if incumbent is None else incumbent)
+
+    def tell(self, params: Mapping[str, Any], loss: float) -> None:
+        failed = math.isnan(loss)
+        status = self.status.CRASHED if failed else self.status.SUCCESS
+        cost = math.inf if failed else loss
+        self.facade.tell(self.info, self.value(cost=cost, status=status))
+
+
+def _never(config: Any, seed: int = 0) -> float:
+    raise AssertionError("SMAC does not run anything itself")
+
+
+def _values(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a configuration, plain where they are of NumPy's."""
+    return {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in dict(config).items()
+    }
+
+
+def _plain(distribution: BaseDistribution) -> Any:
+    """A parameter in ConfigSpace's short form."""
+    if isinstance(distribution, CategoricalDistribution):
+        return list(distribution.choices)
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    return (distribution.low, distribution.high)

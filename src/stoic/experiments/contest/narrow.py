@@ -1,0 +1,319 @@
+"""Ours, in no paper: honest ground on which a robust method may fail.
+
+A rare good region, an easy quadratic, many categories without order, crashes in half of the domain
+and crashes anywhere in half of all runs, and 20 to 40 dimensions. There are no outliers. Each case
+has a number of its own: how often the needle is found, the value that is recommended, how many
+categories were tried, how many runs crashed, the best score that was tried.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from stoic.data import Array
+from stoic.experiments.contest import comparison, scores
+from stoic.experiments.contest.cases import CASES
+from stoic.experiments.contest.comparison import HONEST
+from stoic.experiments.contest.contenders import (
+    DEFAULT,
+    EXPLAINED,
+    FAST,
+    SLOW,
+    contender,
+    installed,
+    skipped,
+)
+from stoic.experiments.contest.scenes import World
+from stoic.experiments.contest.scores import BETWEEN, Estimate
+from stoic.experiments.contest.studies import Outcome, play
+from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+FOUND = 0.5  # score below which the needle is found: half of its height
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is played.
+
+    Attributes
+    ----------
+    trials:
+        Independent studies of each case, but for slow ones; seeds start at ``seed``.
+    rounds:
+        The most results of a study; cases have from 40 to 120.
+    seed:
+        The first seed, of the world and of the sampler.
+    cases:
+        By name.
+    methods:
+        Contenders: peers, ``default``, and recipes by their texts.
+    """
+
+    trials: int = 20
+    rounds: int = 120
+    seed: int = 0
+    cases: tuple[str, ...] = tuple(CASES)
+    methods: tuple[str, ...] = (DEFAULT, "loo_gp_ucb", "gp_ucb", *installed(FAST))
+
+
+_Measure = Callable[[Sequence[Outcome]], Estimate]
+
+
+class Number(NamedTuple):
+    """The number that a case is judged by.
+
+    Attributes
+    ----------
+    label:
+        As on the axis of the picture.
+    of:
+        From the studies of a contender to the number.
+    log:
+        Whether its axis is logarithmic.
+    """
+
+    label: str
+    of: _Measure
+    log: bool = False
+
+
+def _mean(values: Array) -> Estimate:
+    return Estimate(*scores.bootstrap(values[None], np.mean))
+
+
+def _median(values: Array) -> Estimate:
+    return Estimate(*scores.bootstrap(values[None], np.median))
+
+
+def _array(rows: Sequence[Outcome], measure: Callable[[Outcome], float]) -> Array:
+    return np.array([measure(row) for row in rows], dtype=float)
+
+
+def _found(rows: Sequence[Outcome]) -> Estimate:
+    return scores.share([row.score < FOUND for row in rows])
+
+
+def _value(rows: Sequence[Outcome]) -> Estimate:
+    return scores.geometric(_array(rows, scores.score)[None])
+
+
+def _settings(rows: Sequence[Outcome]) -> Estimate:
+    return _mean(_array(rows, lambda row: row.settings))
+
+
+def _failed(rows: Sequence[Outcome]) -> Estimate:
+    return _mean(_array(rows, lambda row: row.failed))
+
+
+def _tried(rows: Sequence[Outcome]) -> Estimate:
+    return scores.geometric(_array(rows, scores.tried)[None])
+
+
+NUMBERS: dict[str, Number] = {
+    "needle": Number("share of studies that recommend it", _found),
+    "quadratic": Number("value recommended (best: 0)", _value, log=True),
+    "30": Number("categories tried", _settings),
+    "100": Number("categories tried", _settings),
+    "region": Number("runs that crashed", _failed),
+    "random": Number("value recommended (best: 0)", _value, log=True),
+    "levy20": Number("best true score tried", _tried, log=True),
+    "bowl40": Number("best true score tried", _tried, log=True),
+    "hart6in20": Number("best true score tried", _tried, log=True),
+}
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """Every contender in every case."""
+    for line in skipped((*settings.methods, *SLOW)):
+        print(line, file=sys.stderr)
+    made: list[Cell] = []
+    for name in settings.cases:
+        trials = min(CASES[name].seeds or settings.trials, settings.trials)
+        panel = name + BETWEEN + name
+        made += crossed([panel], settings.methods, seed=settings.seed, trials=trials)
+    return made
+
+
+def run(settings: Settings, cell: Cell) -> list[Outcome]:
+    """One contender in one case."""
+    name = cell.panel.split(BETWEEN)[0]
+    case = CASES[name]
+    world = World.of(case.ground(cell.seed), case.scene, cell.seed)
+    return play(world, cell, _trials(settings, name))
+
+
+def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
+    """A line for each case and contender."""
+    lines = []
+    for name in settings.cases:
+        for method in scores.order(settings.methods):
+            if here := _of(rows, name, method):
+                lines.append(
+                    (
+                        _title(settings, name),
+                        method,
+                        str(len(here)),
+                        NUMBERS[name].label,
+                        str(NUMBERS[name].of(here)),
+                        str(_value(here)),
+                        str(_rejected(here)) if here[0].rejected is not None else "",
+                    )
+                )
+    caption = (
+        "The number that a case is judged by; the score of what is recommended, geometric mean; "
+        "and honest results that are not trusted, median. All with 95 % intervals."
+    )
+    headings = ("case", "contender", "studies", "number", "", "score", "rejected")
+    return Table(caption, headings, tuple(lines))
+
+
+def _rejected(rows: Sequence[Outcome]) -> Estimate:
+    return _median(_array(rows, lambda row: row.rejected or 0))
+
+
+def plot(settings: Settings, rows: Sequence[Outcome]) -> matplotlib.figure.Figure:
+    """A panel a case, a line a contender: its own answer filled, that of ``explain`` hollow."""
+    from matplotlib.figure import Figure as Picture
+
+    down = -(-len(settings.cases) // 3)
+    picture = Picture(figsize=(10.0, 2.3 * down + 0.3), layout="constrained")
+    grid = picture.subplots(down, 3, sharey=True, squeeze=False)
+    for axes in grid.flat[len(settings.cases) :]:
+        axes.set_axis_off()
+    for name, axes in zip(settings.cases, grid.flat, strict=False):
+        number = NUMBERS[name]
+        for line, method in enumerate(settings.methods):
+            one = contender(method)
+            for key, hollow in ((method, False), (method + EXPLAINED, True)):
+                here = _of(rows, name, key)
+                # What was tried, and what crashed, is the same whoever explains it.
+                if not here or (hollow and number.of in (_settings, _failed, _tried)):
+                    continue
+                comparison.point(axes, line, one, number.of(here), hollow)
+        if number.log:
+            axes.set_xscale("log")
+        axes.set_title(_title(settings, name), fontsize=9)
+        axes.set_xlabel(number.label, fontsize=8)
+        comparison.lines(axes, settings.methods)
+    return picture
+
+
+def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
+    """Ours: one or two for each case."""
+    made = []
+    for name, sentence, holds, number in JUDGED:
+        if here := _of(rows, name, DEFAULT):
+            measured = _measured(settings, rows, name, number)
+            made.append(
+                Claim(f"{_title(settings, name)}: {sentence} (ours).", holds(here), measured)
+            )
+    for name, measure in AGAINST_PEERS:
+        collected = scores.collect(rows, measure)
+        best = scores.best_peer(collected, name)
+        if best is None or (name, DEFAULT) not in collected:
+            continue
+        against = scores.ratio(collected[name, DEFAULT], collected[name, best])
+        sentence = f"the default's number is at most {HONEST:g} of the best peer's, {best}"
+        measured = _measured(settings, rows, name, NUMBERS[name].of)
+        measured |= {"ratio": against.value, "lower": against.lower, "upper": against.upper}
+        made.append(
+            Claim(
+                f"{_title(settings, name)}: {sentence} (ours).", against.value <= HONEST, measured
+            )
+        )
+    return tuple(made)
+
+
+def _measured(
+    settings: Settings,
+    rows: Sequence[Outcome],
+    name: str,
+    number: _Measure,
+) -> dict[str, float]:
+    """The number of each contender, and the interval of the default's."""
+    of_default = number(_of(rows, name, DEFAULT))
+    measured = {"lower": of_default.lower, "upper": of_default.upper}
+    for method in settings.methods:
+        here = _of(rows, name, method)
+        if here and (number is not _rejected or here[0].rejected is not None):
+            measured[method] = number(here).value
+    return measured
+
+
+# A case, what is claimed of the default's studies, whether it holds, and the number behind it.
+JUDGED: tuple[tuple[str, str, Callable[[Sequence[Outcome]], bool], _Measure], ...] = (
+    (
+        "needle",
+        "the default finds it in at least 19 of 20 studies",
+        lambda rows: sum(row.score < FOUND for row in rows) >= 0.95 * len(rows),
+        _found,
+    ),
+    (
+        "needle",
+        "in the median at most two honest results are rejected",
+        lambda rows: _rejected(rows).value <= 2,
+        _rejected,
+    ),
+    (
+        "quadratic",
+        "every study recommends a value below 0.01",
+        lambda rows: all(row.score < 0.01 for row in rows),
+        _value,
+    ),
+    (
+        "30",
+        "every study tries all of them",
+        lambda rows: all(row.settings == 30 for row in rows),
+        _settings,
+    ),
+    (
+        "100",
+        "every study tries all of them",
+        lambda rows: all(row.settings == 100 for row in rows),
+        _settings,
+    ),
+    (
+        "region",
+        "no study loses more than 5 trials",
+        lambda rows: all(row.failed <= 5 for row in rows),
+        _failed,
+    ),
+)
+AGAINST_PEERS = (
+    ("random", scores.score),
+    ("levy20", scores.tried),
+    ("bowl40", scores.tried),
+    ("hart6in20", scores.tried),
+)
+
+
+def _title(settings: Settings, name: str) -> str:
+    return f"{CASES[name].title}, {_trials(settings, name)} trials"
+
+
+def _trials(settings: Settings, name: str) -> int:
+    return min(CASES[name].trials, settings.rounds)
+
+
+def _of(rows: Sequence[Outcome], case: str, method: str) -> list[Outcome]:
+    return [row for row in rows if row.method == method and row.panel.split(BETWEEN)[0] == case]
+
+
+FIGURE = Figure(
+    "contest/narrow",
+    "Narrow truths, easy ground, many choices, crashes and many dimensions",
+    Settings(),
+    cells,
+    run,
+    plot,
+    table,
+    claims,
+)

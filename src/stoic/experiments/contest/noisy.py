@@ -1,0 +1,215 @@
+"""Noisy problems of others: COCO's bbob-noisy, and BoTorch's corrupted Hartmann function.
+
+Their noise is their own, drawn by their libraries in the order of the results. It is paired, too:
+it does not depend on what is asked.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any, ClassVar
+
+import numpy as np
+from optuna.distributions import BaseDistribution, FloatDistribution
+
+from stoic.data import Array
+from stoic.experiments.contest.functions import FUNCTIONS, CubeFunction
+from stoic.experiments.contest.scenes import LENGTH, Draws, Ground
+from stoic.refusal import Refusal
+
+# Noise-free twins in `bbob` of the noisy functions; 116 to 118 and 125 to 127 have none.
+TWINS: dict[int, int] = {
+    **dict.fromkeys((101, 102, 103, 107, 108, 109), 1),  # sphere
+    **dict.fromkeys((104, 105, 106, 110, 111, 112), 8),  # Rosenbrock
+    **dict.fromkeys((113, 114, 115), 7),  # step ellipsoid
+    **dict.fromkeys((119, 120, 121), 14),  # different powers
+    **dict.fromkeys((122, 123, 124), 17),  # Schaffer F7
+    **dict.fromkeys((128, 129, 130), 21),  # Gallagher's 101 peaks
+}
+# The noise goes round: Gaussian, uniform and Cauchy, which hits a fifth of the results.
+KINDS = {"gauss": 101, "uniform": 102, "cauchy": 103}
+_INSTANCES = 15  # that the suite has
+_APART = 200  # results by which the noise of one seed is ahead of that of the one before
+_SHIFT = 7  # and that of one function of the one before: else all hit the same trials
+_UNIFORM = 2000  # points that the median is of
+
+
+def functions(kind: str) -> tuple[int, ...]:
+    """The noisy functions with one kind of noise that have a noise-free twin."""
+    return tuple(sorted(f for f in TWINS if (f - KINDS[kind]) % 3 == 0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BbobNoisy:
+    """A noisy function with its noise-free twin. Observing advances the noise.
+
+    Attributes
+    ----------
+    name:
+        As ``f101 d2``.
+    dim:
+        d.
+    noisy, clean:
+        COCO's problems, minimised.
+    best, median:
+        Of the negated twin: its maximum, and the median at uniform points.
+    """
+
+    name: str
+    dim: int
+    noisy: Any
+    clean: Any
+    best: float
+    median: float
+    sign: ClassVar[float] = -1.0
+
+    @property
+    def space(self) -> dict[str, BaseDistribution]:
+        return {f"x{k}": FloatDistribution(-5.0, 5.0) for k in range(self.dim)}
+
+    @property
+    def span(self) -> float:
+        return self.best - self.median
+
+    def truth(self, params: Mapping[str, Any]) -> float:
+        return -float(self.clean(self._point(params)))
+
+    def run(self, params: Mapping[str, Any], t: int, draws: Draws) -> float:
+        return -float(self.noisy(self._point(params)))
+
+    def elsewhere(self, t: int, draws: Draws) -> float:
+        return -float(self.noisy(10.0 * draws.point[t] - 5.0))
+
+    def score(self, params: Mapping[str, Any]) -> float:
+        return (self.best - self.truth(params)) / self.span
+
+    def _point(self, params: Mapping[str, Any]) -> Array:
+        return np.array([params[f"x{k}"] for k in range(self.dim)])
+
+
+def bbob_noisy(function: int, dim: int, seed: int) -> Ground:
+    """A fresh noisy problem; each seed has an instance and a stretch of the noise.
+
+    COCO has one stream of noise in a process: play one problem at a time. A fresh suite begins it
+    anew, so the results before the stretch are thrown away.
+
+    Raises
+    ------
+    Refusal
+        If COCO's module is missing.
+    """
+    instance = 1 + seed % _INSTANCES
+    clean, best, median = _twin(TWINS[function], dim, instance)
+    # The suite numbers its functions from 1.
+    chosen = f"function_indices:{function - 100} dimensions:{dim} instance_indices:{instance}"
+    suite = _coco().Suite("bbob-noisy", "", chosen)
+    noisy = _Problem(suite, suite[0])
+    for _ in range(_APART * seed + _SHIFT * (function - 100)):
+        noisy(np.zeros(dim))
+    return BbobNoisy(f"f{function} d{dim}", dim, noisy, clean, best, median)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Problem:
+    """A problem that keeps its suite alive: COCO frees it otherwise."""
+
+    suite: Any
+    problem: Any
+
+    def __call__(self, x: Array) -> float:
+        return float(self.problem(x))
+
+
+@cache
+def _twin(function: int, dim: int, instance: int) -> tuple[Any, float, float]:
+    clean = _coco().BareProblem("bbob", function, dim, instance)
+    points = np.random.default_rng(0).uniform(-5.0, 5.0, (_UNIFORM, dim))
+    median = -float(np.median([clean(x) for x in points]))
+    return clean, -float(clean.best_value()), median
+
+
+def _coco() -> Any:
+    try:
+        return import_module("cocoex")
+    except ImportError as error:
+        raise Refusal(
+            "bbob-noisy needs coco-experiment, which is not installed: pip install "
+            "'stoic[contest]'."
+        ) from error
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Corrupted:
+    """Hartmann 6 as BoTorch's ``CorruptedTestProblem`` corrupts it [Ament2024]_: one in ten.
+
+    Attributes
+    ----------
+    name:
+        As in tables.
+    problem:
+        BoTorch's, with a seed for each result.
+    """
+
+    name: str
+    problem: Any
+    function: ClassVar[CubeFunction] = FUNCTIONS["hart6"]
+    dim: ClassVar[int] = 6
+    sign: ClassVar[float] = 1.0
+    best: ClassVar[float] = FUNCTIONS["hart6"].best
+    span: ClassVar[float] = FUNCTIONS["hart6"].span
+
+    @property
+    def space(self) -> dict[str, BaseDistribution]:
+        return self.function.space
+
+    def truth(self, params: Mapping[str, Any]) -> float:
+        return self.function.truth(params)
+
+    def run(self, params: Mapping[str, Any], t: int, draws: Draws) -> float:
+        torch = import_module("torch")
+        x = torch.tensor([[params[f"x{k}"] for k in range(self.dim)]], dtype=torch.double)
+        with torch.random.fork_rng():  # it seeds the generator that all of torch shares
+            return float(self.problem(x))
+
+    def elsewhere(self, t: int, draws: Draws) -> float:
+        return self.function.elsewhere(t, draws)
+
+    def score(self, params: Mapping[str, Any]) -> float:
+        return self.function.score(params)
+
+
+def corrupted_hartmann6(kind: str, seed: int) -> Ground:
+    """Outliers of 100 (``"constant"``), or the value of a random point (``"elsewhere"``).
+
+    Raises
+    ------
+    Refusal
+        If BoTorch is missing.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what BoTorch's libraries deprecate
+            base = import_module("botorch.test_functions.base")
+            synthetic = import_module("botorch.test_functions.synthetic")
+    except ImportError as error:
+        raise Refusal(
+            "The corrupted Hartmann function needs BoTorch, which is not installed: "
+            "pip install 'stoic[botorch]'."
+        ) from error
+    hartmann = synthetic.Hartmann(dim=6, negate=True)
+    outlier = {"constant": _hundred, "elsewhere": _random_value}[kind]
+    seeds: Iterator[int] = iter(range(LENGTH * seed, LENGTH * (seed + 1)))
+    problem = base.CorruptedTestProblem(hartmann, outlier, outlier_fraction=0.1, seeds=seeds)
+    return Corrupted("hart6", problem)
+
+
+def _hundred(problem: Any, X: Any, bounds: Any) -> Any:
+    return import_module("torch").full(X.shape[:-1], 100.0, dtype=X.dtype)
+
+
+def _random_value(problem: Any, X: Any, bounds: Any) -> Any:
+    return problem(import_module("torch").rand_like(X), noise=False)

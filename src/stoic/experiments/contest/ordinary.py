@@ -1,0 +1,289 @@
+"""Ours, in no paper: ordinary outliers, which are too good by half a range to three ranges.
+
+Four small functions, noise of 5 % of the range, 30 trials. It is counted how often a study
+recommends an outlier, how often the printed 95 % interval covers the truth, and, where a third or
+more of the results are outliers, how often it says that it does not know.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stoic.experiments.contest import scores
+from stoic.experiments.contest.contenders import (
+    DEFAULT,
+    EXPLAINED,
+    SLOW,
+    contender,
+    installed,
+    skipped,
+)
+from stoic.experiments.contest.functions import FUNCTIONS
+from stoic.experiments.contest.scenes import ORDINARY, Scene, World, ordinary
+from stoic.experiments.contest.scores import BETWEEN, Estimate, share
+from stoic.experiments.contest.studies import Outcome, play
+from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+SIZES = (0.5, 1.5, 3.0)  # ranges; the same trials are hit by each
+_UNDER_2, _UNDER_5 = math.nextafter(0.02, 0.0), math.nextafter(0.05, 0.0)
+COVERS = (0.90, 0.98)  # of studies, for a 95 % interval
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A scene, and how long the studies are.
+
+    Attributes
+    ----------
+    scene:
+        Noise and outliers.
+    longer:
+        Trials, in ``rounds``.
+    """
+
+    scene: Scene
+    longer: int = 1
+
+
+_SIZED = {f"10 %, {size:g}": Condition(ordinary(0.1, size, size)) for size in SIZES}
+CONDITIONS: dict[str, Condition] = {
+    "none": Condition(ordinary(0.0, *ORDINARY)),
+    **_SIZED,
+    "10 %": Condition(ordinary(0.1, *ORDINARY)),
+    "20 %, longer": Condition(ordinary(0.2, *ORDINARY), longer=2),
+    "30 %": Condition(ordinary(0.3, *ORDINARY)),
+    "60 %": Condition(ordinary(0.6, *ORDINARY)),
+    "none, little noise": Condition(ordinary(0.0, *ORDINARY, noise=0.01)),
+    "10 %, little noise": Condition(ordinary(0.1, *ORDINARY, noise=0.01)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is played.
+
+    Attributes
+    ----------
+    trials:
+        Independent studies of each function in each condition; seeds start at ``seed``.
+    rounds:
+        Results of a study, but for longer ones.
+    seed:
+        The first seed, of the world and of the sampler.
+    conditions, problems:
+        By name.
+    methods:
+        Contenders: peers, ``default``, and recipes by their texts.
+    """
+
+    trials: int = 40
+    rounds: int = 30
+    seed: int = 0
+    conditions: tuple[str, ...] = tuple(CONDITIONS)
+    problems: tuple[str, ...] = ("branin", "bowl3", "hart3", "forrester")
+    methods: tuple[str, ...] = (
+        DEFAULT,
+        "loo_gp_ucb",
+        "fc_rcgp_ucb",
+        "gp_ucb",
+        *installed(("GPSampler", "TPE")),
+    )
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """Every contender in every condition on every function."""
+    for line in skipped((*settings.methods, "CMA-ES", *SLOW)):
+        print(line, file=sys.stderr)
+    panels = [c + BETWEEN + p for c in settings.conditions for p in settings.problems]
+    return crossed(panels, settings.methods, seed=settings.seed, trials=settings.trials)
+
+
+def run(settings: Settings, cell: Cell) -> list[Outcome]:
+    """One contender in one condition on one function."""
+    name, problem = cell.panel.split(BETWEEN)
+    condition = CONDITIONS[name]
+    world = World.of(FUNCTIONS[problem], condition.scene, cell.seed)
+    return play(world, cell, condition.longer * settings.rounds)
+
+
+def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
+    """A line for each condition and contender."""
+    found = scores.collect(rows)
+    lines = []
+    for name in settings.conditions:
+        for method in scores.order(settings.methods):
+            here = _of(rows, method, (name,))
+            if here:
+                lines.append(
+                    (
+                        _title(settings, name),
+                        method,
+                        str(len(here)),
+                        *(_percent(measure(here)) for _, measure in MEASURES),
+                        str(scores.geometric(found[name, method])),
+                    )
+                )
+    caption = (
+        "Share of the studies, with 95 % intervals, whose recommended setting has no result but "
+        "outliers, whose 95 % interval covers the truth, and that say that they do not know; and "
+        "the true score of what is recommended, geometric mean."
+    )
+    headings = ("results", "contender", "studies", *(title for title, _ in MEASURES), "score")
+    return Table(caption, headings, tuple(lines))
+
+
+def plot(settings: Settings, rows: Sequence[Outcome]) -> matplotlib.figure.Figure:
+    """A panel for each share; in each a group of points a condition."""
+    from matplotlib.figure import Figure as Picture
+
+    names = [method for method in scores.order(settings.methods) if _of(rows, method)]
+    count = len(settings.conditions)
+    picture = Picture(
+        figsize=(11.5, (0.13 * len(names) + 0.12) * count + 1.3), layout="constrained"
+    )
+    line = picture.subplots(1, len(MEASURES), sharey=True)
+    for (title, measure), axes in zip(MEASURES, line, strict=True):
+        for k, method in enumerate(names):
+            one, hollow = contender(method.removesuffix(EXPLAINED)), method.endswith(EXPLAINED)
+            shares = [measure(_of(rows, method, (name,))) for name in settings.conditions]
+            offset = 0.8 * (k + 0.5) / len(names) - 0.4
+            axes.errorbar(
+                [100 * s.value for s in shares],
+                [i + offset for i in range(count)],
+                xerr=[
+                    [100 * (s.value - s.lower) for s in shares],
+                    [100 * (s.upper - s.value) for s in shares],
+                ],
+                fmt="s" if one.peer else "o",
+                ms=4.5,
+                mfc="white" if hollow else one.colour,
+                color=one.colour,
+                lw=0.9,
+                label=method,
+            )
+        axes.set_xlim(-3, 103)
+        axes.set_xlabel(f"{title}, % of the studies", fontsize=9)
+        axes.set_yticks(range(count), [_title(settings, c) for c in settings.conditions])
+        axes.tick_params(labelsize=8)
+        axes.set_ylim(count - 0.5, -0.5)
+        axes.grid(alpha=0.3, lw=0.5, axis="x")
+        for border in range(count - 1):
+            axes.axhline(border + 0.5, color="0.8", lw=0.6)
+    line[1].axvspan(*(100 * end for end in COVERS), color="0.9", zorder=0)
+    handles, labels = line[0].get_legend_handles_labels()
+    picture.legend(handles, labels, loc="outside upper center", ncols=5, frameon=False, fontsize=8)
+    return picture
+
+
+def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
+    """Ours: the default recommends no outliers, covers what it says, or says it does not know."""
+    made = []
+
+    def claim(
+        sentence: str,
+        names: Iterable[str],
+        measure: Callable[[Sequence[Outcome]], Estimate],
+        least: float,
+        most: float,
+    ) -> None:
+        names = tuple(name for name in names if name in settings.conditions)
+        here = _of(rows, DEFAULT, names)
+        if not here:
+            return
+        of_default = measure(here)
+        measured = {"default": of_default.value, "lower": of_default.lower}
+        measured |= {"upper": of_default.upper, "studies": float(len(here))}
+        for method in scores.order(settings.methods):
+            if method != DEFAULT and (others := _of(rows, method, names)):
+                measured[method] = measure(others).value
+        made.append(Claim(f"{sentence} (ours).", least <= of_default.value <= most, measured))
+
+    said = "the default says that it does not know in"
+    below = "the default recommends an outlier in less than"
+    claim(f"10 % outliers, each size: {below} 2 % of the studies", _SIZED, _outlier, 0.0, _UNDER_2)
+    claim(f"20 % outliers: {below} 5 % of the studies", ["20 %, longer"], _outlier, 0.0, _UNDER_5)
+    claim(f"60 % outliers: {said} at least 95 % of the studies", ["60 %"], _undecided, 0.95, 1.0)
+    claim(f"No outliers: {said} at most 5 % of the studies", ["none"], _undecided, 0.0, 0.05)
+    claim(
+        "30 % outliers: the default recommends an outlier, and does not say that it does not know, "
+        "in at most 5 % of the studies",
+        ["30 %"],
+        _confidently_wrong,
+        0.0,
+        0.05,
+    )
+    for name in ("none", "10 %", "none, little noise", "10 %, little noise"):
+        claim(
+            f"{_title(settings, name)}: the default's 95 % interval covers the truth in 90 to 98 % "
+            "of the studies",
+            [name],
+            _covered,
+            *COVERS,
+        )
+    return tuple(made)
+
+
+def _outlier(rows: Sequence[Outcome]) -> Estimate:
+    return share([row.outlier for row in rows])
+
+
+def _covered(rows: Sequence[Outcome]) -> Estimate:
+    return share([row.covered for row in rows])
+
+
+def _undecided(rows: Sequence[Outcome]) -> Estimate:
+    return share([row.undecided for row in rows])
+
+
+def _confidently_wrong(rows: Sequence[Outcome]) -> Estimate:
+    return share([bool(row.outlier) and not row.undecided for row in rows])
+
+
+MEASURES = (
+    ("recommends an outlier", _outlier),
+    ("interval covers the truth", _covered),
+    ("says it does not know", _undecided),
+)
+
+
+def _of(
+    rows: Sequence[Outcome], method: str, conditions: Sequence[str] | None = None
+) -> list[Outcome]:
+    return [
+        row
+        for row in rows
+        if row.method == method
+        and (conditions is None or row.panel.split(BETWEEN)[0] in conditions)
+    ]
+
+
+def _title(settings: Settings, name: str) -> str:
+    condition = CONDITIONS[name]
+    return f"{condition.scene.title}, {condition.longer * settings.rounds} trials"
+
+
+def _percent(estimate: Estimate) -> str:
+    """In percent; nothing where no study says anything."""
+    if math.isnan(estimate.value):
+        return ""
+    value, lower, upper = (100 * v for v in estimate)
+    return f"{value:.0f} % [{lower:.0f}, {upper:.0f}]"
+
+
+FIGURE = Figure(
+    "contest/ordinary",
+    "Ordinary outliers: what is recommended, and what is said about it",
+    Settings(),
+    cells,
+    run,
+    plot,
+    table,
+    claims,
+)

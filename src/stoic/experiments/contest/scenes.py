@@ -1,0 +1,239 @@
+"""Scenes of the contest: what happens to results, whatever was asked.
+
+What happens to result number t is drawn before a study begins, from a stream of its own for each
+problem and seed. So every method meets the same noise and the same outliers in the same trials.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from optuna.distributions import BaseDistribution
+
+from stoic.data import Array
+from stoic.refusal import Refusal
+
+LENGTH = 2000  # results for which random numbers are drawn
+ORDINARY = (0.5, 3.0)  # ranges by which an ordinary outlier is too good
+
+
+class Draws(NamedTuple):
+    """Random numbers for each result of one study, each of shape (LENGTH,).
+
+    Attributes
+    ----------
+    gauss, cauchy:
+        Standard variates.
+    chance:
+        Uniform; decides whether the result is an outlier. A smaller rate hits a subset of the
+        results that a larger one hits.
+    size:
+        Uniform; how large an outlier is, or which of several recorded runs a result is.
+    point:
+        Uniform points of the unit cube, (LENGTH, d).
+    """
+
+    gauss: Array
+    chance: Array
+    size: Array
+    cauchy: Array
+    point: Array
+
+    @classmethod
+    def of(cls, key: str, seed: int, dim: int) -> Draws:
+        """The draws that belong to a key and a seed."""
+        rng = np.random.default_rng([zlib.crc32(key.encode()), seed])
+        return cls(
+            rng.standard_normal(LENGTH),
+            rng.random(LENGTH),
+            rng.random(LENGTH),
+            rng.standard_cauchy(LENGTH),
+            rng.random((LENGTH, dim)),
+        )
+
+
+class Ground(Protocol):
+    """A ground truth: an objective whose noiseless values are known. Inside, higher is better.
+
+    Attributes
+    ----------
+    name:
+        As in tables.
+    space:
+        The parameters.
+    dim:
+        How many uniform numbers make a random configuration.
+    sign:
+        1.0 if the user maximises, -1.0 if the user minimises.
+    best:
+        The largest noiseless value.
+    span:
+        The unit of noise and of outliers.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def space(self) -> Mapping[str, BaseDistribution]: ...
+    @property
+    def dim(self) -> int: ...
+    @property
+    def sign(self) -> float: ...
+    @property
+    def best(self) -> float: ...
+    @property
+    def span(self) -> float: ...
+
+    def truth(self, params: Mapping[str, Any]) -> float:
+        """The noiseless value."""
+
+    def run(self, params: Mapping[str, Any], t: int, draws: Draws) -> float:
+        """Honest result number t, before the noise of the scene; nan for a failed run."""
+
+    def elsewhere(self, t: int, draws: Draws) -> float:
+        """The honest result of another, random configuration."""
+
+    def score(self, params: Mapping[str, Any]) -> float:
+        """A user's number for the true worth of a configuration: 0 is the optimum."""
+
+
+Outlier = Callable[[Ground, float, int, Draws], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Noise and outliers.
+
+    Attributes
+    ----------
+    key:
+        Names the stream of random numbers: scenes of one key differ by nothing else.
+    title:
+        As in tables and pictures.
+    honest:
+        Whether there are no outliers: results are noisy or missing, not wrong.
+    noise:
+        Standard deviation of Gaussian noise, in ranges.
+    tails:
+        Scale of Cauchy noise, in ranges.
+    outliers:
+        Pairs of a rate and what such a result is instead.
+    marked:
+        Whether a result either is an outlier or is not: heavy tails have no border.
+    """
+
+    key: str
+    title: str
+    honest: bool = False
+    noise: float = 0.0
+    tails: float = 0.0
+    outliers: tuple[tuple[float, Outlier], ...] = ()
+    marked: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class World:
+    """A ground truth in a scene, for one seed.
+
+    Raises
+    ------
+    Refusal
+        If a result is asked for beyond the last one that was drawn.
+    """
+
+    ground: Ground
+    scene: Scene
+    draws: Draws
+
+    @classmethod
+    def of(cls, ground: Ground, scene: Scene, seed: int) -> World:
+        """Paired by problem, scene and seed."""
+        return cls(ground, scene, Draws.of(f"{ground.name}/{scene.key}", seed, ground.dim))
+
+    def observe(self, params: Mapping[str, Any], t: int) -> float:
+        """Result number t, from 0, in the user's direction; nan for a failed run."""
+        if t >= LENGTH:
+            raise Refusal(f"A study of the contest has at most {LENGTH} results: ask for fewer.")
+        ground, scene, draws = self.ground, self.scene, self.draws
+        y = ground.run(params, t, draws)
+        y += ground.span * (scene.noise * draws.gauss[t] + scene.tails * draws.cauchy[t])
+        outlier = self._outlier(t)
+        if outlier is not None:
+            y = outlier(ground, y, t, draws)
+        return float(ground.sign * y)
+
+    def is_outlier(self, t: int) -> bool:
+        """Whether result number t is not f plus noise."""
+        return self._outlier(t) is not None
+
+    def _outlier(self, t: int) -> Outlier | None:
+        rest = self.draws.chance[t]
+        for rate, outlier in self.scene.outliers:
+            if rest < rate:
+                return outlier
+            rest -= rate
+        return None
+
+
+def shifted(amount: float) -> Outlier:
+    """The result plus an amount in units of f."""
+    return lambda ground, y, t, draws: y + amount
+
+
+def shifted_by_ranges(least: float, most: float) -> Outlier:
+    """The result plus a uniform number of ranges."""
+
+    def outlier(ground: Ground, y: float, t: int, draws: Draws) -> float:
+        return y + (least + (most - least) * float(draws.size[t])) * ground.span
+
+    return outlier
+
+
+def another(ground: Ground, y: float, t: int, draws: Draws) -> float:
+    """The value of another, random configuration."""
+    return ground.elsewhere(t, draws)
+
+
+def slightly_better(ground: Ground, y: float, t: int, draws: Draws) -> float:
+    """A constant, 5 % of the range better than the optimum."""
+    return ground.best + 0.05 * ground.span
+
+
+def missing(ground: Ground, y: float, t: int, draws: Draws) -> float:
+    """No number."""
+    return math.nan
+
+
+RATE = 0.1  # of outliers in the development scenes
+
+
+def _hit(key: str, title: str, outlier: Outlier) -> Scene:
+    return Scene(key, title, outliers=((RATE, outlier),))
+
+
+SCENES: dict[str, Scene] = {
+    scene.key: scene
+    for scene in (
+        Scene("clean", "clean", honest=True),
+        Scene("noise", "noise, 5 % of the range", honest=True, noise=0.05),
+        _hit("good", "1e6 too good", shifted(1e6)),
+        _hit("bad", "1e6 too bad", shifted(-1e6)),
+        _hit("other", "another point's value", another),
+        _hit("const", "a constant above the optimum", slightly_better),
+        Scene("cauchy", "Cauchy noise", tails=0.02, marked=False),
+        Scene("nan", "nan", honest=True, outliers=((RATE, missing),)),
+    )
+}
+
+
+def ordinary(rate: float, least: float, most: float, noise: float = 0.05) -> Scene:
+    """Noise, and results that are too good by a few ranges."""
+    size = f"{least:g}" if least == most else f"{least:g} to {most:g}"
+    title = f"{100 * rate:g} % too good by {size} ranges" if rate else "no outliers"
+    outliers = ((rate, shifted_by_ranges(least, most)),)
+    return Scene("ordinary", f"{title}, noise {100 * noise:g} %", not rate, noise, 0.0, outliers)

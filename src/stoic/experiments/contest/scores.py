@@ -1,0 +1,121 @@
+"""Scores of the contest: means with 95 % intervals, and ratios over the same seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from stoic.data import Array
+from stoic.experiments.contest.contenders import EXPLAINED, FAST, contender
+from stoic.experiments.contest.studies import Outcome
+
+BETWEEN = " / "  # of scene and problem in the name of a panel
+FLOOR = 1e-5  # better scores count as this: nobody needs more, and a logarithm needs a floor
+_RESAMPLES = 2000
+_Z = 1.959963984540054
+
+Measure = Callable[[Outcome], float]
+
+
+class Estimate(NamedTuple):
+    """A number with its 95 % interval; nan where one seed says nothing about the next."""
+
+    value: float
+    lower: float
+    upper: float
+
+    def __str__(self) -> str:
+        if math.isnan(self.lower):
+            return f"{self.value:.2g}"
+        return f"{self.value:.2g} [{self.lower:.2g}, {self.upper:.2g}]"
+
+
+Scores = dict[tuple[str, str], Array]
+
+
+def score(row: Outcome) -> float:
+    """The true score of what is recommended."""
+    return row.score
+
+
+def tried(row: Outcome) -> float:
+    """The best true score of all that was tried."""
+    return row.tried
+
+
+def collect(rows: Iterable[Outcome], measure: Measure = score) -> Scores:
+    """Scene and method -> a measure of each study, shape (problems, seeds), seeds in order."""
+    studies: dict[tuple[str, str], dict[str, list[tuple[int, float]]]] = {}
+    for row in rows:
+        scene, problem = row.panel.split(BETWEEN)
+        problems = studies.setdefault((scene, row.method), {})
+        problems.setdefault(problem, []).append((row.seed, measure(row)))
+    return {
+        key: np.array([[value for _, value in sorted(one)] for one in problems.values()])
+        for key, problems in studies.items()
+    }
+
+
+def geometric(scores: Array) -> Estimate:
+    """The geometric mean over problems and seeds (problems, seeds)."""
+    logs = np.log(np.maximum(scores, FLOOR))
+    return Estimate(*(math.exp(v) for v in bootstrap(logs, np.mean)))
+
+
+def median(scores: Array) -> Estimate:
+    """The median over problems and seeds (problems, seeds)."""
+    return Estimate(*bootstrap(scores, np.median))
+
+
+def ratio(ours: Array, theirs: Array) -> Estimate:
+    """The ratio of two geometric means over the seeds that both have: the first ones."""
+    seeds = min(ours.shape[1], theirs.shape[1])
+    logs = [np.log(np.maximum(one[:, :seeds], FLOOR)) for one in (ours, theirs)]
+    return Estimate(*(math.exp(v) for v in bootstrap(logs[0] - logs[1], np.mean)))
+
+
+def bootstrap(values: Array, statistic: Callable[..., Array]) -> tuple[float, float, float]:
+    """A statistic of (problems, seeds) and its interval: the seeds of each problem are drawn."""
+    centre = float(statistic(values))
+    problems, seeds = values.shape
+    if seeds < 2:
+        return centre, math.nan, math.nan
+    drawn = np.random.default_rng(0).integers(seeds, size=(_RESAMPLES, problems, seeds))
+    resampled = np.take_along_axis(values[None], drawn, axis=2).reshape(_RESAMPLES, -1)
+    lower, upper = np.quantile(statistic(resampled, axis=1), (0.025, 0.975))
+    return centre, float(lower), float(upper)
+
+
+def share(happened: Sequence[bool | None] | Array) -> Estimate:
+    """The share of the studies in which something happened, with Wilson's interval.
+
+    Studies that say nothing about it (None) do not count; without any the share is nan.
+    """
+    known = [bool(each) for each in happened if each is not None]
+    n = len(known)
+    if not n:
+        return Estimate(math.nan, math.nan, math.nan)
+    p, z = sum(known) / n, _Z
+    centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    return Estimate(p, max(0.0, centre - half), min(1.0, centre + half))
+
+
+def best_peer(scores: Scores, scene: str) -> str | None:
+    """The peer with the least geometric mean in a scene, by its own answers.
+
+    Of those that play all seeds; None if there is none.
+    """
+    there = [name for name in FAST if (scene, name) in scores]
+    return min(there, key=lambda name: geometric(scores[scene, name]).value, default=None)
+
+
+def order(methods: Iterable[str]) -> list[str]:
+    """Names of rows for names of contenders: after each peer what ``explain`` makes of it."""
+    names = []
+    for name in methods:
+        names += [name, name + EXPLAINED] if contender(name).peer else [name]
+    return names

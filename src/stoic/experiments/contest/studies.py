@@ -1,0 +1,190 @@
+"""Studies of the contest: a contender in a world, and what became of it."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import optuna
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+from scipy.special import ndtri
+
+from stoic.experiments.contest.contenders import EXPLAINED, contender
+from stoic.experiments.contest.foreign import Adapter
+from stoic.experiments.contest.scenes import World
+from stoic.experiments.figure import Cell
+from stoic.integrations.optuna import Explanation, explain
+
+_SDS = float(ndtri(0.975))  # half of a normal 95 % interval, in standard deviations
+_REJECTED = 0.5  # trust below which a result is rejected
+
+
+class Outcome(NamedTuple):
+    """One study as judged by one recommendation: a row of the CSV file.
+
+    Attributes
+    ----------
+    panel, method, seed:
+        Which study. A peer has two rows: one for its own answer, ``study.best_trial`` or its
+        library's, and one, with "+ explain" in its name, for what ``explain`` recommends on the
+        same trials.
+    score:
+        Of what is recommended, as the ground truth defines it: 0 is the optimum.
+    tried:
+        The best score of all settings that were tried, whatever is recommended.
+    truth:
+        Noiseless value of what is recommended, in the user's units.
+    mean, lower, upper:
+        What ``explain`` says about it: the estimate with its 95 % interval; nan for a peer's own
+        answer.
+    covered:
+        Whether the truth is in the interval; None without one.
+    outlier:
+        Whether every result at the recommended setting is an outlier; None where that is not
+        known.
+    undecided:
+        Whether ``explain`` says that it does not know; None if it does not say.
+    outliers, failed:
+        Of all results, how many were outliers, and how many no number.
+    caught, rejected:
+        How many outliers and how many others are not trusted; None for a peer's own answer.
+    settings:
+        How many different settings were tried.
+    """
+
+    panel: str
+    method: str
+    seed: int
+    score: float
+    tried: float
+    truth: float
+    mean: float
+    lower: float
+    upper: float
+    covered: bool | None
+    outlier: bool | None
+    undecided: bool | None
+    outliers: int
+    failed: int
+    caught: int | None
+    rejected: int | None
+    settings: int
+
+
+def play(world: World, cell: Cell, trials: int) -> list[Outcome]:
+    """One study; a row for each of its recommendations.
+
+    A result that is no number is a failed trial, as in Optuna's own loop.
+    """
+    method = contender(cell.method)
+    ground = world.ground
+    space = dict(ground.space)
+    with _quiet():
+        sampler = method.sampler(space, cell.seed, trials)
+        study = optuna.create_study(
+            sampler=sampler,
+            direction="maximize" if ground.sign > 0.0 else "minimize",
+        )
+        for t in range(trials):
+            trial = study.ask(space)
+            value = world.observe(trial.params, t)
+            if math.isnan(value):
+                study.tell(trial, state=TrialState.FAIL)
+            else:
+                study.tell(trial, value)
+        played = study.get_trials(deepcopy=False)
+        explained = _explained(world, cell, study, played)
+        if not method.peer:
+            return [explained]
+        params = (
+            sampler.optimizer.recommend()
+            if isinstance(sampler, Adapter)
+            else _best(played, ground.sign).params
+        )
+    own = _outcome(world, cell, played, params)
+    return [own, explained._replace(method=cell.method + EXPLAINED)]
+
+
+def _best(trials: Sequence[FrozenTrial], sign: float) -> FrozenTrial:
+    """``study.best_trial``; the first trial where all failed."""
+    complete = [trial for trial in trials if trial.value is not None]
+    return max(complete, key=lambda trial: sign * _value(trial), default=trials[0])
+
+
+def _explained(world: World, cell: Cell, study: Study, trials: Sequence[FrozenTrial]) -> Outcome:
+    """Judged by what ``explain`` recommends; the first trial if it recommends nothing."""
+    explanation = explain(study)
+    chosen = explanation.recommended or trials[0]
+    rejected = {row.number for row in explanation.rows if row.trust < _REJECTED}
+    caught = sum(world.is_outlier(number) for number in rejected)
+    mean, lower, upper = interval(explanation)
+    outcome = _outcome(world, cell, trials, chosen.params)
+    return outcome._replace(
+        mean=mean,
+        lower=lower,
+        upper=upper,
+        covered=lower <= outcome.truth <= upper,
+        undecided=getattr(explanation, "undecided", None),
+        caught=caught,
+        rejected=len(rejected) - caught,
+    )
+
+
+def interval(explanation: Explanation) -> tuple[float, float, float]:
+    """Estimate and 95 % interval of the value of what is recommended, in the user's units."""
+    mean, half = explanation.recommended_mean, _SDS * explanation.recommended_std
+    return mean, mean - half, mean + half
+
+
+def _outcome(
+    world: World,
+    cell: Cell,
+    trials: Sequence[FrozenTrial],
+    params: Mapping[str, Any],
+) -> Outcome:
+    ground = world.ground
+    tried = {tuple(sorted(trial.params.items())) for trial in trials}
+    here = [trial.number for trial in trials if trial.params == params]
+    return Outcome(
+        *cell,
+        score=ground.score(params),
+        tried=min(ground.score(dict(setting)) for setting in tried),
+        truth=ground.sign * ground.truth(params),
+        mean=math.nan,
+        lower=math.nan,
+        upper=math.nan,
+        covered=None,
+        outlier=(
+            bool(here) and all(world.is_outlier(number) for number in here)
+            if world.scene.marked
+            else None
+        ),
+        undecided=None,
+        outliers=sum(world.is_outlier(trial.number) for trial in trials),
+        failed=sum(trial.value is None for trial in trials),
+        caught=None,
+        rejected=None,
+        settings=len(tried),
+    )
+
+
+def _value(trial: FrozenTrial) -> float:
+    assert trial.value is not None  # only complete trials are compared
+    return trial.value
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No line a trial from Optuna, no warnings of other libraries among themselves."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        optuna.logging.set_verbosity(before)
