@@ -15,8 +15,9 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from stoic.integrations.optuna import Explanation, explain
 from stoic.integrations.recipe import Recipe, Written
 from stoic.tuning.believed import Believed
+from stoic.tuning.mark import RUN, new_mark
 from stoic.tuning.method import Method
-from stoic.tuning.program import RUN, Result
+from stoic.tuning.program import Result
 from stoic.tuning.request import Request
 from stoic.tuning.space import Space, parse_fixed
 from stoic.tuning.storage import PATIENCE, is_new, open_storage, patiently
@@ -31,6 +32,7 @@ from stoic.tuning.study import (
     known_space,
     open_study,
     record_program,
+    record_run,
 )
 from stoic.tuning.template import fixed_values
 from stoic.tuning.worker import Worker
@@ -245,12 +247,16 @@ def run_request(
     with Stop() as stop:
 
         def evaluate(trial: Trial) -> Result:
+            mark = new_mark()
+            patiently(
+                lambda: record_run(trial, mark, worker), f"Could not begin trial {trial.number}"
+            )
             return request.program.run(
                 fixed_values(trial.number) | trial.params,
                 environment={
                     "STOIC_STUDY": study.study_name,
                     "STOIC_TRIAL": str(trial.number),
-                    RUN: worker.mark(trial.number),
+                    RUN: mark,
                 },
                 stopped=lambda: bool(stop),
                 started=lambda pid: patiently(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -18,8 +19,10 @@ from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 from stoic.data import FailureKind
 from stoic.integrations.executed import check_executed
 from stoic.integrations.optuna import EXECUTED, FAILED, NOISE, failure_kind
+from stoic.printable import printable
 from stoic.refusal import Refusal
-from stoic.tuning.program import Result, kill_group, kill_run
+from stoic.tuning.mark import kill_marked, seal, visible
+from stoic.tuning.program import Result
 from stoic.tuning.space import Space, parse_as, parse_named
 from stoic.tuning.storage import TROUBLE, cause, patiently
 from stoic.tuning.worker import Worker
@@ -27,9 +30,12 @@ from stoic.tuning.worker import Worker
 SPACE = "stoic:space"  # of a study: the search space
 COMMAND = "stoic:command"  # of a study: the program's arguments, with placeholders
 WORKER = "stoic:worker"  # of a trial: who runs it
-PROGRAM = "stoic:program"  # of a trial: the process it runs
+PROGRAM = "stoic:program"  # of a trial: the process it runs, for people
+SEAL = "stoic:run"  # of a trial: digest of the mark of what it runs
 FAILURE = "failure"  # of a trial: why it has no value
 ERRORS = "stderr"  # of a trial: the end of what its program said
+
+log = logging.getLogger(__name__)
 
 
 def open_study(
@@ -200,10 +206,17 @@ def fixed_attrs(fixed: Mapping[str, Any]) -> dict[str, Any]:
     return {"fixed_params": dict(fixed)} if fixed else {}
 
 
+def record_run(trial: Trial, mark: str, me: Worker) -> None:
+    """Note, before it starts, by what a run can be known, so that it ends should its worker die."""
+    with contextlib.suppress(UpdateFinishedTrialError):  # somebody else ended it, just now
+        trial.storage.set_trial_system_attr(trial._trial_id, SEAL, seal(mark, me))
+
+
 def record_program(trial: Trial, pid: int, me: Worker) -> None:
-    """Note the process that a trial runs, so that it can be stopped should its worker die."""
-    record = Worker.of(pid, me).record()
-    trial.storage.set_trial_system_attr(trial._trial_id, PROGRAM, record)
+    """Note the process that a trial runs, for whoever has to stop it by hand."""
+    with contextlib.suppress(UpdateFinishedTrialError):
+        record = Worker.of(pid, me).record()
+        trial.storage.set_trial_system_attr(trial._trial_id, PROGRAM, record)
 
 
 def finish(study: optuna.Study, trial: Trial, result: Result) -> FrozenTrial:
@@ -317,15 +330,15 @@ def bury(study: optuna.Study) -> list[int]:
         their numbers.
     """
     storage = study._storage
+    lost = [
+        (trial, worker)
+        for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+        if (worker := Worker.from_record(trial.system_attrs.get(WORKER))) is not None
+        and worker.alive is False
+    ]
+    _kill_left(lost)
     buried = []
-    for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-        worker = Worker.from_record(trial.system_attrs.get(WORKER))
-        if worker is None or worker.alive is not False:
-            continue
-        program = Worker.from_record(trial.system_attrs.get(PROGRAM))
-        if program is not None and program.alive:
-            kill_group(program.pid)
-        kill_run(worker.mark(trial.number))
+    for trial, _ in lost:
         with contextlib.suppress(UpdateFinishedTrialError):  # by another worker, just now
             if FAILURE not in trial.user_attrs:
                 storage.set_trial_user_attr(trial._trial_id, FAILURE, "its worker died")
@@ -333,6 +346,28 @@ def bury(study: optuna.Study) -> list[int]:
             storage.set_trial_state_values(trial._trial_id, state=TrialState.FAIL)
             buried.append(trial.number)
     return buried
+
+
+def _kill_left(lost: Sequence[tuple[FrozenTrial, Worker]]) -> None:
+    """Kill what dead workers left running, as far as it can be told from all else.
+
+    Whoever writes to the storage writes these records, so no number of a process is taken from it.
+    """
+    ran = [(trial, worker) for trial, worker in lost if SEAL in trial.system_attrs]
+    if not ran:
+        return
+    if visible():
+        seals = [(worker, trial.system_attrs[SEAL]) for trial, worker in ran]
+        kill_marked(lambda mark: any(seal(mark, worker) == sealed for worker, sealed in seals))
+        return
+    for trial, _ in ran:
+        program = Worker.from_record(trial.system_attrs.get(PROGRAM))
+        log.warning(
+            "The worker of trial %d died, and this system does not show of which run a process is: "
+            "if its program (%s, says the storage) still runs, stop it yourself.",
+            trial.number,
+            printable(program or "of a number that is not recorded"),
+        )
 
 
 def holder(trial: FrozenTrial) -> tuple[str, bool | None]:
