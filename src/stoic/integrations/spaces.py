@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,8 @@ from stoic.data import Array
 from stoic.domains import Box, Lattice
 from stoic.integrations.executed import unknown
 from stoic.refusal import Refusal
+
+_WIDEST = 2_000  # coordinates of a box: with more, a single matrix takes minutes
 
 # An integer or stepped range with more values than this is searched as if it were continuous.
 _FINE = 10_000
@@ -57,9 +60,9 @@ class Coordinate:
         d = self.distribution
         if d.step is None or (isinstance(d, FloatDistribution) and d.log):
             return None
-        count = round((d.high - d.low) / d.step) + 1
-        if count > _FINE:
+        if (d.high - d.low) / d.step >= _FINE:
             return None
+        count = round((d.high - d.low) / d.step) + 1
         values = d.low + d.step * np.arange(count)
         low, high = self._ends()
         coordinates: Array = (self._scaled(values) - low) / (high - low)
@@ -168,6 +171,7 @@ class Encoding:
             if isinstance(distribution, CategoricalDistribution):
                 part = Category(distribution, column)
             elif isinstance(distribution, FloatDistribution | IntDistribution):
+                _check_range(name, distribution)
                 part = Coordinate(distribution, column)
             else:
                 raise ValueError(
@@ -176,6 +180,11 @@ class Encoding:
                 )
             self.parts[name] = part
             column += len(part.columns)
+        if column > _WIDEST:
+            raise Refusal(
+                f"The search space has {column} coordinates, one for each number and each choice; "
+                f"at most {_WIDEST} can be searched."
+            )
         lattices = [
             Lattice(np.array(part.columns), grid)
             for part in self.parts.values()
@@ -264,6 +273,16 @@ class Encoding:
         return self.decode(point)
 
 
+def _check_range(name: str, distribution: FloatDistribution | IntDistribution) -> None:
+    """Refuse a range without a finite width: nothing can be said about how far values are apart."""
+    try:
+        width = float(distribution.high) - float(distribution.low)
+    except OverflowError:
+        width = math.inf
+    if not math.isfinite(width):
+        raise Refusal(f"The range of {name!r} is too wide: high - low must be a finite number.")
+
+
 def check_fixed(
     fixed: Mapping[str, Any], space: Mapping[str, BaseDistribution], which: str
 ) -> None:
@@ -287,5 +306,5 @@ def _possible(distribution: BaseDistribution, value: Any) -> bool:
     """Whether a parameter can have this value."""
     try:
         return bool(distribution._contains(distribution.to_internal_repr(value)))
-    except (ValueError, TypeError):  # not one of the choices, or not a number
+    except (ValueError, TypeError, OverflowError):  # not one of the choices, or not a number
         return False
