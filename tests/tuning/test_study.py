@@ -24,6 +24,7 @@ from stoic.tuning.mark import RUN, new_mark
 from stoic.tuning.program import Result
 from stoic.tuning.space import Space
 from stoic.tuning.storage import open_storage
+from stoic.tuning.stored import known_space
 from stoic.tuning.study import (
     FAILURE,
     SEAL,
@@ -33,7 +34,6 @@ from stoic.tuning.study import (
     failure_kinds,
     failures,
     finish,
-    known_space,
     load_study,
     open_study,
     record_program,

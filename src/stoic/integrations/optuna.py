@@ -27,6 +27,7 @@ from stoic.integrations.explanation import Explanation, Row, explain
 from stoic.integrations.recipe import RECIPE, Recipe, Written, record_recipe, robust
 from stoic.integrations.spaces import searched
 from stoic.integrations.turns import Turns, announce
+from stoic.printable import printable
 
 __all__ = [
     "AIM",
@@ -193,9 +194,11 @@ class StoicSampler(BaseSampler):
             if finished < self._n_startup_trials and not campaign.learner.plans:
                 params = campaign.start(trial.number, self._seed)
             else:
+                queued = trial.system_attrs.get("fixed_params")
+                given = given | (queued if isinstance(queued, dict) else {})
                 fixed = {
                     name: value
-                    for name, value in (given | trial.system_attrs.get("fixed_params", {})).items()
+                    for name, value in given.items()
                     if campaign.encoding.admits(name, value)
                 }
                 rng = np.random.default_rng([self._seed, trial.number])
@@ -247,7 +250,7 @@ class StoicSampler(BaseSampler):
                     "Trial %d is left out of the model: it was run at %s, which is no point of the "
                     "recipe's grid.",
                     number,
-                    where,
+                    printable(where),
                 )
 
     def _say_if_out_of_reach(self, campaign: Campaign, choice: Choice) -> None:
@@ -302,4 +305,4 @@ class StoicSampler(BaseSampler):
             self._independent.after_trial(study, trial, state, values)
         if (run := executed(trial)) is not None:
             for reason in run.refused:
-                log.warning("Trial %d: %s.", trial.number, reason)
+                log.warning("Trial %d: %s.", trial.number, printable(reason))

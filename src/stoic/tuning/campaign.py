@@ -21,15 +21,15 @@ from stoic.tuning.program import Result
 from stoic.tuning.request import Request
 from stoic.tuning.space import Space, parse_fixed
 from stoic.tuning.storage import PATIENCE, is_new, open_storage, patiently
+from stoic.tuning.stored import known_space, stored_command
 from stoic.tuning.study import (
-    COMMAND,
     begin,
     bury,
+    choose,
     claim,
     find_study,
     finish,
     fixed_attrs,
-    known_space,
     open_study,
     record_program,
     record_run,
@@ -221,17 +221,16 @@ def ask_for(
     study.sampler = method.sampler(study, space, seed, startup)
     method.record(study)
     trial = begin(study, fixed_attrs(fixed)) if fixed else study.ask()
-    for name, distribution in space.items():
-        trial._suggest(name, distribution)
+    choose(trial, space)
     return trial
 
 
 def earlier_command(study: optuna.Study, request: Request) -> str | None:
     """The command the study was begun with, if it is not the one of the request."""
-    earlier = study.user_attrs.get(COMMAND)
-    if not isinstance(earlier, list) or tuple(earlier) == request.program.template.arguments:
+    earlier = stored_command(study)
+    if earlier in (None, request.program.template.arguments):
         return None
-    return shlex.join(map(str, earlier))
+    return shlex.join(earlier)
 
 
 def run_request(

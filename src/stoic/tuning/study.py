@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import optuna
-from optuna.distributions import distribution_to_json, json_to_distribution
+from optuna.distributions import distribution_to_json
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
@@ -25,10 +25,9 @@ from stoic.tuning.mark import kill_marked, seal, visible
 from stoic.tuning.program import Result
 from stoic.tuning.space import Space, parse_as, parse_named
 from stoic.tuning.storage import TROUBLE, cause, patiently
+from stoic.tuning.stored import COMMAND, SPACE, as_data, check_stored, known_space
 from stoic.tuning.worker import Worker
 
-SPACE = "stoic:space"  # of a study: the search space
-COMMAND = "stoic:command"  # of a study: the program's arguments, with placeholders
 WORKER = "stoic:worker"  # of a trial: who runs it
 PROGRAM = "stoic:program"  # of a trial: the process it runs, for people
 SEAL = "stoic:run"  # of a trial: digest of the mark of what it runs
@@ -90,11 +89,16 @@ def find_study(storage: BaseStorage, name: str) -> optuna.Study | None:
 
     def load() -> optuna.Study | None:
         try:
-            return optuna.load_study(storage=storage, study_name=name)
+            study = optuna.load_study(storage=storage, study_name=name)
         except KeyError:
             return None
+        check_single(study)
+        check_stored(study)
+        return study
 
-    return patiently(load, f"Could not look for the study {name!r}")
+    what = f"Could not look for the study {name!r}"
+    with as_data(what):
+        return patiently(load, what)
 
 
 def load_study(
@@ -105,6 +109,14 @@ def load_study(
     Raises:
         Refusal: there is no such study, or it has more than one objective.
     """
+    with as_data("Cannot read the storage"):
+        study = _load(storage, name, sampler)
+    check_single(study)
+    check_stored(study)
+    return study
+
+
+def _load(storage: BaseStorage, name: str | None, sampler: BaseSampler | None) -> optuna.Study:
     try:
         if name is None:
             names = optuna.get_all_study_names(storage)
@@ -116,7 +128,7 @@ def load_study(
                     else "The storage holds no study."
                 )
             name = names[0]
-        study = optuna.load_study(storage=storage, study_name=name, sampler=sampler)
+        return optuna.load_study(storage=storage, study_name=name, sampler=sampler)
     except KeyError as error:
         raise Refusal(
             f"There is no study {name!r} in the storage; "
@@ -124,8 +136,6 @@ def load_study(
         ) from error
     except TROUBLE as error:
         raise Refusal(f"Cannot read the storage: {cause(error)}.") from error
-    check_single(study)
-    return study
 
 
 def check_single(study: optuna.Study) -> None:
@@ -135,17 +145,6 @@ def check_single(study: optuna.Study) -> None:
             f"The study {study.study_name!r} has {len(study.directions)} objectives; "
             "stoic tunes one."
         )
-
-
-def known_space(study: optuna.Study) -> Space | None:
-    """The search space a study was begun with; None if it has neither record nor trials."""
-    record = study.user_attrs.get(SPACE)
-    if isinstance(record, dict):
-        return {key: json_to_distribution(json.dumps(value)) for key, value in record.items()}
-    met: Space = {}
-    for trial in study.get_trials(deepcopy=False):
-        met.update(trial.distributions)
-    return met or None
 
 
 def _difference(known: Space, asked: Space) -> str:
@@ -196,9 +195,19 @@ def claim(
             storage.set_trial_system_attr(trial._trial_id, "fixed_params", {})
         storage.set_trial_state_values(trial._trial_id, state=TrialState.WAITING)
         return None
-    for name, distribution in space.items():
-        trial._suggest(name, distribution)
+    choose(trial, space)
     return trial
+
+
+def choose(trial: Trial, space: Space) -> None:
+    """Give a trial its parameters, those that it was queued with if it was.
+
+    Raises:
+        Refusal: a value that was queued can be none of its parameter's.
+    """
+    with as_data(f"Cannot begin trial {trial.number} with what is stored for it"):
+        for name, distribution in space.items():
+            trial._suggest(name, distribution)
 
 
 def fixed_attrs(fixed: Mapping[str, Any]) -> dict[str, Any]:
