@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -22,6 +21,7 @@ from stoic.cli.app import (
     Tolerance,
     app,
 )
+from stoic.cli.printing import note
 from stoic.cli.studies import parse, quiet, settings, written
 
 
@@ -163,9 +163,9 @@ def tune(
     study, method = open_request(request, storage_class, patience)
     earlier = earlier_command(study, request)
     if earlier is not None:
-        print(f"note: earlier trials of this study ran another command: {earlier}", file=sys.stderr)
-    for note in method.replaces(study):
-        print(f"note: {note}", file=sys.stderr)
+        note(f"note: the storage says that earlier trials ran another command: {earlier}")
+    for replaced in method.replaces(study):
+        note(f"note: {replaced}")
     with display(Console(), request.trials) as observer:
         signal = run_request(study, request, method, observer)
     if signal is not None:
