@@ -13,6 +13,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "stoic"
 # long as there is no circle.
 LAYERS = (
     "refusal",  # the one error that a user's request ends in; knows nothing
+    "printable",  # texts of others, as they may be shown; knows nothing
     "data",
     "linalg",
     "kernels",
@@ -36,8 +37,8 @@ LAYERS = (
     "environment",
     "simulate",
     "testing",
-    "experiments",
     "integrations",
+    "experiments",  # the contest plays through Optuna, as other optimizers do
     "tuning",
     "",  # stoic/__init__.py: what users import; here everything is imported from its own home
     "cli",

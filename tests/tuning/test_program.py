@@ -15,7 +15,8 @@ import pytest
 
 from stoic.refusal import Refusal
 from stoic.tuning.failure import parse_rules
-from stoic.tuning.program import KEPT_OUTPUT, RUN, Program, _Tail, kill_run
+from stoic.tuning.mark import RUN, kill_marked
+from stoic.tuning.program import KEPT_OUTPUT, Program, _Tail
 from stoic.tuning.reading import Reading
 from stoic.tuning.template import Template
 from stoic.tuning.worker import Worker
@@ -213,7 +214,7 @@ def test_a_study_in_a_trial_of_another_leaves_the_other_alone(monkeypatch):
     try:
         assert shell("echo 1").run({}).value == 1
         assert bystander.poll() is None
-        kill_run("outer")
+        kill_marked(lambda mark: mark == "outer")
         assert bystander.wait(timeout=5) == -signal.SIGKILL
     finally:
         bystander.kill()

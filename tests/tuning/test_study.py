@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import os
+import signal
 import subprocess
 import sys
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import optuna
@@ -17,21 +19,25 @@ from optuna.trial import Trial, TrialState, create_trial
 
 from stoic.integrations.optuna import EXECUTED, FAILED, NOISE
 from stoic.refusal import Refusal
-from stoic.tuning.program import RUN, Result
+from stoic.tuning import mark
+from stoic.tuning.mark import RUN, new_mark
+from stoic.tuning.program import Result
 from stoic.tuning.space import Space
 from stoic.tuning.storage import open_storage
+from stoic.tuning.stored import known_space
 from stoic.tuning.study import (
     FAILURE,
-    PROGRAM,
+    SEAL,
     WORKER,
     bury,
     claim,
     failure_kinds,
     failures,
     finish,
-    known_space,
     load_study,
     open_study,
+    record_program,
+    record_run,
     tell_number,
 )
 from stoic.tuning.worker import Worker
@@ -151,42 +157,83 @@ def test_only_the_dead_are_buried(study):
     assert all(stored[trial.number].state == TrialState.RUNNING for trial in kept)
 
 
-def test_the_program_of_a_dead_worker_is_stopped(study):
-    trial = running(study, dead())
-    program = subprocess.Popen(["sleep", "300"], start_new_session=True)
-    record = Worker.of(program.pid, ME)
-    trial.storage.set_trial_system_attr(trial._trial_id, PROGRAM, record.record())
-    assert bury(study) == [trial.number]
-    assert program.wait(timeout=5) == -9
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-def test_what_the_program_of_a_dead_worker_started_in_other_sessions_is_stopped(study):
-    worker = dead()
-    trial = running(study, worker)
-    environment = {**os.environ, RUN: worker.mark(trial.number)}
-    child = subprocess.Popen(["sleep", "300"], start_new_session=True, env=environment)
-    other = {**os.environ, RUN: worker.mark(trial.number + 1)}
-    bystander = subprocess.Popen(["sleep", "300"], start_new_session=True, env=other)
+@contextmanager
+def sleeping(mark: str | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    """A process in a group of its own, with a mark in its environment or without one."""
+    environment = {name: value for name, value in os.environ.items() if name != RUN}
+    if mark is not None:
+        environment[RUN] = mark
+    process = subprocess.Popen(["sleep", "300"], start_new_session=True, env=environment)
     try:
-        assert bury(study) == [trial.number]
-        assert child.wait(timeout=5) == -9
-        assert bystander.poll() is None
+        yield process
     finally:
-        bystander.kill()
-        bystander.wait()
+        process.kill()
+        process.wait()
 
 
-def test_a_process_that_only_has_the_number_of_the_program_is_not_stopped(study):
+needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+
+
+@needs_proc
+def test_what_a_dead_worker_left_running_is_stopped_in_whichever_session(study):
+    worker, own = dead(), new_mark()
+    trial = running(study, worker)
+    record_run(trial, own, worker)
+    with sleeping(own) as program, sleeping(f"{own} {new_mark()}") as inner:
+        assert bury(study) == [trial.number]
+        assert program.wait(timeout=30) == -signal.SIGKILL
+        assert inner.wait(timeout=30) == -signal.SIGKILL
+
+
+def test_no_process_is_stopped_because_a_storage_names_it(study):
+    """Numbers, start times and hosts of processes are there for everybody to see."""
     trial = running(study, dead())
-    other = subprocess.Popen(["sleep", "300"], start_new_session=True)
-    record = replace(Worker.of(other.pid, ME), started="1")
-    trial.storage.set_trial_system_attr(trial._trial_id, PROGRAM, record.record())
-    bury(study)
-    time.sleep(0.1)
-    assert other.poll() is None
-    other.kill()
-    other.wait()
+    with sleeping() as other, sleeping(new_mark()) as of_another_run:
+        for process in (other, of_another_run):
+            record_program(trial, process.pid, ME)
+            assert bury(study) == [trial.number]
+            assert process.poll() is None
+            trial = running(study, dead())
+
+
+@needs_proc
+def test_a_copied_record_stops_nothing(study):
+    """Whoever writes to a storage may have read that of another study, whose run goes on."""
+    worker, own = dead(), new_mark()
+    theirs, forged, known = (running(study, each) for each in (ME, worker, worker))
+    record_run(theirs, own, ME)
+    copied = study.get_trials()[theirs.number].system_attrs[SEAL]
+    assert own not in str(study.get_trials()[theirs.number].system_attrs)
+    for value in (copied, own, "", None, [copied], {}):
+        forged.storage.set_trial_system_attr(forged._trial_id, SEAL, value)
+        known.storage.set_trial_system_attr(known._trial_id, SEAL, value)
+        with sleeping(own) as program:
+            bury(study)
+            assert program.poll() is None
+        forged, known = (running(study, worker) for _ in range(2))
+
+
+@needs_proc
+def test_a_number_that_has_become_another_process_is_not_stopped(monkeypatch):
+    with sleeping() as other:
+        monkeypatch.setattr(mark, "_processes", lambda: [other.pid])
+        looks = iter([["ours"]])  # once it was ours; when its handle is held, it is not
+        monkeypatch.setattr(mark, "_marks", lambda pid: next(looks, []))
+        mark.kill_marked(lambda found: found == "ours")
+        assert other.poll() is None
+
+
+def test_where_nothing_is_to_be_seen_it_is_left_alone_and_said_so(study, monkeypatch, caplog):
+    monkeypatch.setattr("stoic.tuning.study.visible", lambda: False)
+    worker, own = dead(), new_mark()
+    trial = running(study, worker)
+    record_run(trial, own, worker)
+    with sleeping(own) as program:
+        record_program(trial, program.pid, ME)
+        assert bury(study) == [trial.number]
+        assert program.poll() is None
+        assert f"process {program.pid}" in caplog.text
+        assert "stop it yourself" in caplog.text
 
 
 @pytest.mark.parametrize("make", [sqlite, journal])

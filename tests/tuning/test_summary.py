@@ -83,7 +83,7 @@ def test_the_words(study):
         "               x=0.2  k=a",
         "recommended    trial 3: estimated 0.74 +- 0.02, told 0.75",
         "               x=0.4  k=a",
-        "run it again   run 0.4",
+        "storage says   its command was: run 0.4",
         "distrusted     2",
         "  trial 1: told 1e+06, expected 0.6 +- 0.03, trust 0.00",
         "  trial 4: told -inf, expected 0.72 +- 0.06, trust 0.00",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import signal
 import stat
@@ -11,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from stoic.printable import printable
 from stoic.refusal import Refusal
 
 app = typer.Typer(
@@ -130,10 +132,13 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 def main() -> None:
     """Run the command line; a request that is refused is one sentence and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal may have no such letter
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except Refusal as refusal:
-        print(f"stoic: {refusal}", file=sys.stderr)
+        print(printable(f"stoic: {refusal}"), file=sys.stderr)
         sys.exit(2)
     except OSError as error:
         if error.errno != errno.EIO or not _hung_up():

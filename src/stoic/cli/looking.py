@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -25,7 +24,7 @@ from stoic.cli.app import (
     Which,
     app,
 )
-from stoic.cli.printing import check_format, to_json
+from stoic.cli.printing import check_format, note, to_json
 from stoic.cli.studies import given, look_at_one, look_with
 
 
@@ -88,12 +87,12 @@ def trust(
         judged = Trust.of(study, look_with(study, recipe))
     if plot is not None:  # first: the table may go to a pipe that is closed early
         judged.plot(plot)
-        print(f"Wrote {plot}.", file=sys.stderr)
+        note(f"Wrote {plot}.")
     if json:
         print(to_json(judged.record()))
     else:
         for line in left_out_lines(judged.explanation) + infeasible_lines(judged.explanation):
-            print(line, file=sys.stderr)
+            note(line)
         print(render(judged.lines() if form == "table" else judged.records(), form))
 
 
@@ -137,7 +136,7 @@ def certify(
         found = Certificates.of(study, said, look_with(study, recipe))
     if plot is not None:
         found.plot(plot)
-        print(f"Wrote {plot}.", file=sys.stderr)
+        note(f"Wrote {plot}.")
     print(to_json(found.record()) if json else found.text())
 
 

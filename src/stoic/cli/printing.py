@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
+from stoic.printable import printable
 from stoic.refusal import Refusal
+
+
+def note(text: str) -> None:
+    """Say something beside what was asked for."""
+    print(printable(text), file=sys.stderr)
 
 
 def check_format(form: str) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sys
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stoic.cli.printing import note
 from stoic.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -50,14 +51,14 @@ def look_with(study: Study, recipe: str | None) -> Recipe:
         return said.load()
     own, instead = recipe_to_look_with(study)
     if instead is not None:
-        print(f"note: {instead}", file=sys.stderr)
+        note(f"note: {instead}")
     return own
 
 
 def given(study: Study, fix: list[str] | None) -> dict[str, Any]:
     """The values of parameters that the command line gives."""
     from stoic.tuning.space import parse_fixed
-    from stoic.tuning.study import known_space
+    from stoic.tuning.stored import known_space
 
     return parse_fixed(fix, known_space(study) or {}) if fix else {}
 
@@ -107,3 +108,17 @@ def quiet() -> None:
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+    # What is said repeats names and values from the storage.
+    warnings.showwarning = lambda message, *_, **__: note(f"note: {message}")
+    optuna.logging.disable_default_handler()
+    optuna.logging.enable_propagation()
+    root = logging.getLogger()
+    if not any(isinstance(handler, _Notes) for handler in root.handlers):
+        root.addHandler(_Notes())
+
+
+class _Notes(logging.Handler):
+    """What is logged, as it may be shown."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        note(record.getMessage())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -17,8 +16,9 @@ from stoic.cli.app import (
     StudyName,
     app,
 )
-from stoic.cli.printing import check_format
+from stoic.cli.printing import check_format, note
 from stoic.cli.studies import given, load, look_at, look_with, open_store, quiet, written
+from stoic.printable import printable
 from stoic.refusal import Refusal
 
 
@@ -55,7 +55,7 @@ def create_study(
         raise Refusal(
             f"There is a study {study_name!r} already: give another name or --skip-if-exists."
         ) from error
-    print(study.study_name)
+    print(printable(study.study_name))
 
 
 @app.command()
@@ -96,8 +96,8 @@ def ask(
     from stoic.tuning.storage import in_one_sentence
 
     study, said = load(storage, storage_class, study_name), written(recipe)
-    for note in Method(written=said).replaces(study):
-        print(f"note: {note}", file=sys.stderr)
+    for replaced in Method(written=said).replaces(study):
+        note(f"note: {replaced}")
     with in_one_sentence("Could not create a trial"):
         trial = ask_for(study, space, seed, startup, fix or [], said)
     print(render({"number": trial.number, "params": dict(trial.params)}, form, flatten))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -22,6 +21,7 @@ from stoic.cli.app import (
     Tolerance,
     app,
 )
+from stoic.cli.printing import note
 from stoic.cli.studies import parse, quiet, settings, written
 
 
@@ -161,8 +161,8 @@ def tune(
     # Small matrices: a second thread only waits, above all when several workers share the machine.
     threadpool_limits(limits=1, user_api="blas")
     study, method = open_request(request, storage_class, patience)
-    for note in patiently(lambda: notes(study, request, method), "Could not read the study"):
-        print(f"note: {note}", file=sys.stderr)
+    for said in patiently(lambda: notes(study, request, method), "Could not read the study"):
+        note(f"note: {said}")
     with display(Console(), request.trials) as observer:
         signal = run_request(study, request, method, observer)
     if signal is not None:

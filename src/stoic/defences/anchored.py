@@ -96,6 +96,9 @@ class Anchored(Defence):
     place: float = 0.0
     negligible: float = NEGLIGIBLE
 
+    def __post_init__(self) -> None:
+        Plateau(0.0 if isinstance(self.half_width, Reach) else self.half_width, self.shape)
+
     @property
     def revises(self) -> bool:  # type: ignore[override]
         return not self.prequential

@@ -170,6 +170,9 @@ class AdaptivePlateau(Defence):
     negligible: float = NEGLIGIBLE
     revises = True
 
+    def __post_init__(self) -> None:
+        Plateau(0.0 if self.half_width == "quantile" else self.half_width, self.shape)
+
     def settle(
         self, domain: Domain, observations: Observations, previous: Stance | None = None
     ) -> Plateau:

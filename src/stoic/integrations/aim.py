@@ -87,6 +87,9 @@ class Aim:
         for name, size in self.tolerance.items():
             if not _number(size) or not (size >= 0.0 and math.isfinite(size)):
                 raise Refusal(f"The tolerance of {name!r} must be a number >= 0, got {size!r}.")
+        for name in ("threshold", "margin", "radius", "p"):
+            if isinstance(given := getattr(self, name), int) and not _number(given):
+                raise Refusal(f"{name} must be a number, got {given!r}.")
         if self.stable:
             self._refuse("threshold", "margin", "p")
         else:
@@ -198,7 +201,7 @@ def stored_aim(study: Study) -> Aim | None:
         return None
     try:
         return Aim(**record)
-    except (Refusal, TypeError):  # recorded by something else
+    except (Refusal, TypeError, ArithmeticError):  # recorded by something else
         return None
 
 
@@ -209,7 +212,13 @@ def record_aim(study: Study, aim: Aim) -> None:
 
 
 def _number(value: object) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        return False
+    try:
+        float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        return False
+    return True
 
 
 def _plain(value: Any) -> Any:

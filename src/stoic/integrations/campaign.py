@@ -18,7 +18,7 @@ from stoic.balancing import Balanced
 from stoic.data import FAILURES, Array, Choice, FailureKind
 from stoic.domains import Finite
 from stoic.integrations.aim import Aim
-from stoic.integrations.executed import EXECUTED, executed
+from stoic.integrations.executed import EXECUTED, executed, finite
 from stoic.integrations.optuna_internals import storage_of, study_id
 from stoic.integrations.points import Points
 from stoic.integrations.recipe import Recipe
@@ -286,9 +286,5 @@ def failure_kind(trial: FrozenTrial) -> FailureKind | None:
 
 def _noise(trial: FrozenTrial) -> float | None:
     """The noise variance told with a trial; None if there is none, or none that could be one."""
-    noise = trial.user_attrs.get(NOISE)
-    if isinstance(noise, bool) or not isinstance(noise, int | float):
-        return None
-    if noise > 0.0 and np.isfinite(noise):
-        return float(noise)
-    return None
+    noise = finite(trial.user_attrs.get(NOISE))
+    return noise if noise is not None and noise > 0.0 else None

@@ -88,7 +88,7 @@ def check_executed(name: str, value: object, space: dict[str, BaseDistribution])
         )
     assert isinstance(distribution, FloatDistribution | IntDistribution)
     low, high = distribution.low, distribution.high
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if not isinstance(value, int | float) or finite(value) is None:
         raise Refusal(f"{name} cannot have been {value!r}: a finite number is needed.")
     slack = _ROUNDING * high - _ROUNDING * low  # high - low may overflow
     if not low - slack <= value <= high + slack:
@@ -102,10 +102,21 @@ def check_executed(name: str, value: object, space: dict[str, BaseDistribution])
 
 def noise_of(standard_error: object) -> float | None:
     """The noise variance of a value with this standard error; None if it is no number above 0."""
-    if isinstance(standard_error, bool) or not isinstance(standard_error, int | float):
+    said = finite(standard_error)
+    if said is None or said <= 0.0:
         return None
-    variance = float(standard_error) * float(standard_error)
-    return variance if standard_error > 0.0 and 0.0 < variance < math.inf else None
+    return said * said if 0.0 < said * said < math.inf else None
+
+
+def finite(value: object) -> float | None:
+    """A number as a float; None if it is none, or not finite."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def unknown(name: str, space: Iterable[str]) -> str:

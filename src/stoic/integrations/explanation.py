@@ -28,6 +28,7 @@ from stoic.policies.base import Band
 from stoic.posteriors.base import Stance
 from stoic.posteriors.cavity import given_the_others
 from stoic.posteriors.fitting import Fitting
+from stoic.printable import printable
 from stoic.refusal import Refusal
 
 log = logging.getLogger(__name__)
@@ -191,7 +192,7 @@ def explain(
     if recipe is None:
         recipe, instead = recipe_to_look_with(study)
         if instead is not None:
-            log.warning(instead)
+            log.warning(printable(instead))
     trials = study.get_trials(deepcopy=False) if trials is None else trials
     complete = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
     sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0

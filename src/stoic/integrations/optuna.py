@@ -37,6 +37,7 @@ from stoic.integrations.recipe import RECIPE, Recipe, Written, record_recipe, ro
 from stoic.integrations.spaces import Coordinate, searched
 from stoic.integrations.turns import Turns, announce
 from stoic.integrations.unmodelled import check_single_objective, unmodelled
+from stoic.printable import printable
 
 __all__ = [
     "AIM",
@@ -268,7 +269,7 @@ class StoicSampler(BaseSampler):
                     "Trial %d is left out of the model: it was run at %s, which is no point of the "
                     "recipe's grid.",
                     number,
-                    where,
+                    printable(where),
                 )
 
     def _say_what_is_not_modelled(self, study: Study, trials: Sequence[FrozenTrial]) -> None:
@@ -338,4 +339,4 @@ class StoicSampler(BaseSampler):
             record_constraints(study, trial, state, self._constraints)
         if (run := executed(trial)) is not None:
             for reason in run.refused:
-                log.warning("Trial %d: %s.", trial.number, reason)
+                log.warning("Trial %d: %s.", trial.number, printable(reason))

@@ -57,7 +57,13 @@ def fixed_attrs(fixed: Mapping[str, Any]) -> dict[str, Any]:
 
 def fixed_params(trial: FrozenTrial) -> dict[str, Any]:
     """Parameters that a trial was given by `enqueue_trial` or :func:`fixed_attrs`."""
-    return dict(trial.system_attrs.get(_FIXED, {}))
+    queued = queued_params(trial)
+    return dict(queued) if isinstance(queued, dict) else {}
+
+
+def queued_params(trial: FrozenTrial) -> object:
+    """What a storage has in the place of such parameters: a dict, unless somebody wrote another."""
+    return trial.system_attrs.get(_FIXED, {})
 
 
 def unfix(study: Study, trial: Trial) -> None:

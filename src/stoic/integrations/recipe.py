@@ -6,6 +6,7 @@ import ast
 import difflib
 import importlib.util
 import inspect
+import math
 import re
 import sys
 import types
@@ -19,6 +20,7 @@ from optuna.study import Study
 from stoic import recipes
 from stoic.balancing import Balanced
 from stoic.domains import Domain, Finite
+from stoic.integrations.executed import finite
 from stoic.learner import Learner
 from stoic.policies.ucb import PLACE
 from stoic.posteriors.scales import median_and_spread_in_space
@@ -31,6 +33,10 @@ RECIPE = "stoic:recipe"  # user attribute of a study: the text of its recipe
 FORMS = "a name as in gp_ucb, one with arguments as in rgp_ucb(budget=5), or FILE.py:FUNCTION"
 
 _IN_A_FILE = re.compile(r"(?P<file>.+\.py):(?P<function>[^\W\d]\w*)")
+_LONGEST = 1000  # letters of a text
+_LARGEST = 100_000  # count that a text can say: with ten times as many, designs take minutes
+_SEEDS = 1 << 64
+
 _WORDS: dict[Any, str] = {
     float: "a number",
     int: "a whole number",
@@ -94,6 +100,11 @@ class Written:
             not have such arguments or needs what a text cannot say.
         """
         written = Written(text.strip(), directory)
+        if len(text) > _LONGEST:
+            raise Refusal(
+                f"A recipe has at most {_LONGEST} letters, got {len(text)} that begin with "
+                f"{text[:40]!r}."
+            )
         if written.in_file:
             return written
         if re.search(r"\.py\b", text):
@@ -187,7 +198,7 @@ def _call(text: str) -> tuple[str, dict[str, Any]]:
             return tree.func.id, arguments
     except Refusal:
         raise
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise Refusal(f"Cannot read the recipe {text!r}: write {FORMS}.") from error
     raise Refusal(f"Cannot read the recipe {text!r}: write {FORMS}.")
 
@@ -220,9 +231,21 @@ def _check(name: str, arguments: dict[str, Any]) -> None:
             )
         if not any(_fits(value, hint) for hint in _members(hints[key])):
             raise Refusal(f"{key} of {name} must be {' or '.join(words)}, got {value!r}.")
+        _check_size(name, key, value, float in _members(hints[key]))
     for key in needed:
         if key not in arguments:
             raise Refusal(f"{name} needs its argument {key}, {_words(hints[key])[0]}.")
+
+
+def _check_size(name: str, key: str, value: object, real: bool) -> None:
+    """Refuse a number that nothing can be made of: a text may come from a storage."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return
+    if finite(value) is None:
+        raise Refusal(f"{key} of {name} must be a finite number.")
+    largest = math.inf if real else _SEEDS if key == "seed" else _LARGEST
+    if abs(value) > largest:
+        raise Refusal(f"{key} of {name} must be a whole number up to {largest}, got {value}.")
 
 
 def _members(hint: Any) -> tuple[Any, ...]:

@@ -23,6 +23,8 @@ from stoic.integrations.executed import unknown
 from stoic.integrations.optuna_internals import possible
 from stoic.refusal import Refusal
 
+_WIDEST = 2_000  # coordinates of a box: with more, a single matrix takes minutes
+
 # An integer or stepped range with more values than this is searched as if it were continuous.
 _FINE = 10_000
 
@@ -223,6 +225,7 @@ class Encoding:
             if isinstance(distribution, CategoricalDistribution):
                 part = Category(distribution, column)
             elif isinstance(distribution, FloatDistribution | IntDistribution):
+                _check_range(name, distribution)
                 part = Coordinate(distribution, column)
             else:
                 raise ValueError(
@@ -231,6 +234,11 @@ class Encoding:
                 )
             self.parts[name] = part
             column += len(part.columns)
+        if column > _WIDEST:
+            raise Refusal(
+                f"The search space has {column} coordinates, one for each number and each choice; "
+                f"at most {_WIDEST} can be searched."
+            )
         lattices = [
             Lattice(np.array(part.columns), grid)
             for part in self.parts.values()
@@ -317,6 +325,16 @@ class Encoding:
             part.spread(u[i]) for i, part in enumerate(self.parts.values())
         ])  # fmt: skip
         return self.decode(point)
+
+
+def _check_range(name: str, distribution: FloatDistribution | IntDistribution) -> None:
+    """Refuse a range without a finite width: nothing can be said about how far values are apart."""
+    try:
+        width = float(distribution.high) - float(distribution.low)
+    except OverflowError:
+        width = math.inf
+    if not math.isfinite(width):
+        raise Refusal(f"The range of {name!r} is too wide: high - low must be a finite number.")
 
 
 def check_fixed(

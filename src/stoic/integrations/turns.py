@@ -8,8 +8,9 @@ what they will do, in an attribute of their trial.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from optuna.distributions import BaseDistribution
@@ -54,10 +55,13 @@ def announce(
 def announced(trial: FrozenTrial, space: Mapping[str, BaseDistribution]) -> dict[str, Any]:
     """The parameters of a trial, those included that it will have."""
     chosen = trial.system_attrs.get(CHOSEN)
-    said: Sequence[tuple[str, Any]] = list(chosen.items()) if isinstance(chosen, dict) else []
-    return {
-        name: space[name].to_external_repr(value) for name, value in said if name in space
-    } | trial.params
+    said: dict[str, Any] = {}
+    for name, value in chosen.items() if isinstance(chosen, dict) else ():
+        # Another writer may have put anything there.
+        with contextlib.suppress(ValueError, TypeError, LookupError, ArithmeticError):
+            if name in space:
+                said[name] = space[name].to_external_repr(value)
+    return said | trial.params
 
 
 def _chooses(trial: FrozenTrial) -> bool:

@@ -7,6 +7,7 @@ import logging
 import optuna
 
 from stoic.integrations.optuna import Explanation
+from stoic.printable import printable
 from stoic.tuning.storage import cause
 
 TRUST = "stoic:trust"  # of a study, and which trials: number of a trial -> how far it is believed
@@ -44,7 +45,7 @@ class Believed:
                 log.warning(
                     "Could not record in the study how far its trials are believed: %s. That is "
                     "for dashboards; results are not affected.",
-                    cause(error),
+                    printable(cause(error)),
                 )
             self._said = True
 

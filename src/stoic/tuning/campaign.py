@@ -17,21 +17,22 @@ from stoic.integrations.optuna import Explanation, explain
 from stoic.integrations.optuna_internals import begin_trial, fixed_attrs
 from stoic.integrations.recipe import Recipe, Written
 from stoic.tuning.believed import Believed
+from stoic.tuning.mark import RUN, new_mark
 from stoic.tuning.method import Method
-from stoic.tuning.program import RUN, Result
+from stoic.tuning.program import Result
 from stoic.tuning.request import Request
 from stoic.tuning.space import Space, parse_fixed
 from stoic.tuning.storage import PATIENCE, is_new, open_storage, patiently
+from stoic.tuning.stored import known_space, stored_command
 from stoic.tuning.study import (
-    COMMAND,
     bury,
+    choose,
     claim,
     find_study,
     finish,
-    known_space,
     open_study,
     record_program,
-    suggest,
+    record_run,
 )
 from stoic.tuning.template import fixed_values
 from stoic.tuning.worker import Worker
@@ -225,15 +226,16 @@ def ask_for(
     study.sampler = method.sampler(study, space, seed, startup)
     method.record(study)
     trial = begin_trial(study, fixed_attrs(fixed)) if fixed else study.ask()
-    return suggest(trial, space)
+    choose(trial, space)
+    return trial
 
 
 def notes(study: optuna.Study, request: Request, method: Method) -> list[str]:
     """What is different from now on: the command that is run, and what the study is after."""
-    said, earlier = method.replaces(study), study.user_attrs.get(COMMAND)
-    if isinstance(earlier, list) and tuple(earlier) != request.program.template.arguments:
-        words = shlex.join(map(str, earlier))
-        said.insert(0, f"earlier trials of this study ran another command: {words}")
+    said, earlier = method.replaces(study), stored_command(study)
+    if earlier not in (None, request.program.template.arguments):
+        words = shlex.join(earlier)
+        said.insert(0, f"the storage says that earlier trials ran another command: {words}")
     return said
 
 
@@ -250,12 +252,16 @@ def run_request(
     with Stop() as stop:
 
         def evaluate(trial: Trial) -> Result:
+            mark = new_mark()
+            patiently(
+                lambda: record_run(trial, mark, worker), f"Could not begin trial {trial.number}"
+            )
             return request.program.run(
                 fixed_values(trial.number) | trial.params,
                 environment={
                     "STOIC_STUDY": study.study_name,
                     "STOIC_TRIAL": str(trial.number),
-                    RUN: worker.mark(trial.number),
+                    RUN: mark,
                 },
                 stopped=lambda: bool(stop),
                 started=lambda pid: patiently(

@@ -14,6 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 from stoic.integrations.aim import Aim, said_over, stored_aim
 from stoic.integrations.optuna import Certified, Explanation, explain
 from stoic.integrations.recipe import Recipe
+from stoic.printable import printable
 from stoic.refusal import Refusal
 from stoic.tuning.records import Record, render
 from stoic.tuning.summary import certificate_lines, certificate_record, number, setting
@@ -93,7 +94,7 @@ class Certificates:
             lines.append(f"{which:<14} trial {trial.number}: told {trial.value:.6g}")
             lines.append(f"               {setting(trial.params)}")
             lines += certificate_lines(found)
-        return "\n".join([*lines, render(self.lines(), "table")])
+        return "\n".join([*map(printable, lines), render(self.lines(), "table")])
 
     def lines(self) -> list[Record]:
         """The worst value within some distances: guaranteed by the bound, and expected."""

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stoic.integrations.optuna import Explanation
+from stoic.printable import printable
 from stoic.tuning.campaign import Explain, Observer
 from stoic.tuning.program import Result
 from stoic.tuning.summary import DISTRUSTED, deviation
@@ -64,7 +65,7 @@ class Lines:
         self._print("  ".join(words))
 
     def _print(self, line: str) -> None:
-        print(line, file=self.console.file, flush=True)
+        print(printable(line), file=self.console.file, flush=True)
 
 
 class LiveTable:
@@ -79,8 +80,8 @@ class LiveTable:
         self.live = Live(self._draw(), console=console, refresh_per_second=4)
 
     def _draw(self) -> Group:
-        notes = (Text(note, style="yellow") for note in self.notes[-3:])
-        return Group(self._table(), Text(self._stand()), *notes)
+        notes = (_text(note, style="yellow") for note in self.notes[-3:])
+        return Group(self._table(), _text(self._stand()), *notes)
 
     def buried(self, numbers: list[int]) -> None:
         """Say whose trials were lost."""
@@ -121,7 +122,7 @@ class LiveTable:
         names = list(dict.fromkeys(name for row in self.rows for name in row[1]))
         table.add_column("trial", justify="right")
         for name in names:
-            table.add_column(Text(name), justify="right", max_width=16)
+            table.add_column(_text(name), justify="right", max_width=16)
         table.add_column("value", justify="right", max_width=40)
         table.add_column("trust", justify="right")
         table.add_column("recommended")
@@ -131,8 +132,8 @@ class LiveTable:
             doubted = trust is not None and trust < DISTRUSTED
             table.add_row(
                 str(trial),
-                *(Text(_short(params[name]) if name in params else "") for name in names),
-                Text(value),
+                *(_text(_short(params[name]) if name in params else "") for name in names),
+                _text(value),
                 "" if trust is None else f"{trust:.2f}",
                 "<--" if trial == best else "",
                 style="yellow" if doubted else "bold green" if trial == best else style,
@@ -163,6 +164,11 @@ def _recommended(explanation: Explanation) -> str:
 def _buried(numbers: list[int]) -> str:
     which = ", ".join(map(str, numbers))
     return f"trial{'s' * (len(numbers) > 1)} {which}  failed: its worker died"
+
+
+def _text(said: str, style: str = "") -> Text:
+    """As it is: neither markup nor a control character means anything."""
+    return Text(printable(said), style=style)
 
 
 def _short(value: object) -> str:

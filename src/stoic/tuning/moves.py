@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stoic.integrations.certified import Certified
+from stoic.printable import printable
 from stoic.satisficing import rounded
 from stoic.tuning.timeline import BELIEVED, DOUBTED
 
@@ -50,11 +51,13 @@ def draw(certificates: Certificates) -> Figure:
         axes.axhline(value, color="black", lw=1.0, ls=":", label=f"threshold {value:.6g}")
     axes.set_xlim(0.0, max(found.curve.sizes[-1] for _, found in both.values()))
     axes.set_xlabel(
-        f"moved by at most, in tolerances (1 is {_tolerances(first)})", parse_math=False
+        f"moved by at most, in tolerances (1 is {printable(_tolerances(first))})", parse_math=False
     )
     axes.set_ylabel(f"worst value ({certificates.direction})")
     axes.set_title(
-        f"{certificates.name}: how far a setting may be moved", loc="left", parse_math=False
+        f"{printable(certificates.name)}: how far a setting may be moved",
+        loc="left",
+        parse_math=False,
     )
     axes.grid(alpha=0.25, lw=0.5)
     picture.legend(loc="outside lower center", ncols=1, frameon=False, fontsize=9)
@@ -69,7 +72,7 @@ def _mark(axes: Axes, found: Certified, colour: str, above: bool) -> None:
     height = held.value
     left = above == found.minimise  # the side that the curve does not go to
     axes.plot([held.radius], [height], "o", color=colour, markeredgecolor="black", zorder=4)
-    far = ", ".join(_far(found, name, size) for name, size in found.within.items())
+    far = printable(", ".join(_far(found, name, size) for name, size in found.within.items()))
     axes.annotate(
         far, (held.radius, height), xytext=(-7 if left else 7, 8 if above else -8),
         textcoords="offset points", fontsize=8, color=colour, parse_math=False,

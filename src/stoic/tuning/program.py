@@ -10,14 +10,14 @@ import shutil
 import signal
 import subprocess
 import time
-import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from stoic.data import FailureKind
 from stoic.refusal import Refusal
+from stoic.tuning.mark import RUN, kill_marked, new_mark
 from stoic.tuning.reading import Beside, NotANumberError, NoValueError, Reading
 from stoic.tuning.template import Template
 
@@ -26,8 +26,6 @@ KEPT_ERRORS = 1 << 12
 POLITE_SECONDS = 3.0  # between SIGTERM and SIGKILL
 DRAIN_SECONDS = 0.5  # for output still in the pipe when the program has ended
 POLL_SECONDS = 0.05
-_SWEEPS = 50  # for what is being forked meanwhile; what hangs in the kernel outlives them
-RUN = "STOIC_RUN"  # variable of a program and all that it starts: the marks of the runs they are of
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,7 @@ class Program:
         begun = time.monotonic()
         told = Beside()
         added = dict(environment or {})
-        mark = added.get(RUN, uuid.uuid4().hex)
+        mark = added.get(RUN) or new_mark()
         added[RUN] = f"{os.environ.get(RUN, '')} {mark}".strip()  # a study may be tuned in a trial
 
         def failed(
@@ -172,42 +170,6 @@ class Program:
             return failed(str(error), said or error.found)
         seconds = time.monotonic() - begun
         return Result(value, None, said, seconds, None, told.executed, told.noise)
-
-
-def kill_group(group: int) -> None:
-    """Kill what is left of a process group; nothing left is fine."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, signal.SIGKILL)
-
-
-def kill_run(mark: str) -> None:
-    """Kill what began with this mark in its environment, wherever that is to be seen."""
-    for _ in range(_SWEEPS):
-        left = [pid for pid in _processes() if mark in _marks(pid)]
-        if not left:
-            return
-        for pid in left:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(0.01)
-
-
-def _processes() -> Iterator[int]:
-    with contextlib.suppress(OSError), os.scandir("/proc") as entries:
-        for entry in entries:
-            if entry.name.isdecimal() and int(entry.name) != os.getpid():
-                yield int(entry.name)
-
-
-def _marks(pid: int) -> list[str]:
-    """Of which runs a process is; of none if it has ended, or is somebody else's."""
-    try:
-        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return []
-    name = f"{RUN}=".encode()
-    found = next((each for each in variables if each.startswith(name)), name)
-    return found.removeprefix(name).decode("utf-8", "replace").split()
 
 
 class _Tail:
@@ -288,8 +250,9 @@ def _end(process: subprocess.Popen[bytes], mark: str) -> None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(POLITE_SECONDS)
     finally:
-        kill_group(process.pid)
-        kill_run(mark)
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # nothing is left of it
+            os.killpg(process.pid, signal.SIGKILL)
+        kill_marked(lambda found: found == mark)
         process.wait()
         _close_pipes(process)
 

@@ -11,6 +11,7 @@ import optuna
 from optuna.trial import FrozenTrial
 
 from stoic.integrations.recipe import Recipe
+from stoic.printable import printable
 from stoic.refusal import Refusal
 from stoic.tuning.campaign import explanation
 from stoic.tuning.summary import number
@@ -88,7 +89,7 @@ def render(records: Sequence[Record] | Record, form: str, flatten: bool = False)
         return str(yaml.safe_dump(shown, sort_keys=False)).strip()
     columns = list(dict.fromkeys(name for record in several for name in record))
     cells = [
-        ["" if record.get(name) is None else str(record[name]) for name in columns]
+        ["" if record.get(name) is None else printable(record[name]) for name in columns]
         for record in several
     ]
     if form == "value":
@@ -97,10 +98,8 @@ def render(records: Sequence[Record] | Record, form: str, flatten: bool = False)
 
 
 def _table(columns: list[str], cells: list[list[str]], records: Sequence[Record]) -> str:
-    widths = [
-        max(len(name), *(len(row[i]) for row in cells)) if cells else len(name)
-        for i, name in enumerate(columns)
-    ]
+    heads = [printable(name) for name in columns]
+    widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
     numeric = [all(_numeric(record.get(name)) for record in records) for name in columns]
     rule = "+" + "".join("-" * (width + 2) + "+" for width in widths)
 
@@ -111,7 +110,7 @@ def _table(columns: list[str], cells: list[list[str]], records: Sequence[Record]
         )
         return "|" + "".join(f" {cell} |" for cell in padded)
 
-    return "\n".join([rule, line(columns), rule, *map(line, cells), rule])
+    return "\n".join([rule, line(heads), rule, *map(line, cells), rule])
 
 
 def _numeric(value: object) -> bool:

@@ -20,6 +20,7 @@ from optuna.trial import FrozenTrial
 
 from stoic.integrations.optuna import Explanation, Row
 from stoic.integrations.recipe import Recipe
+from stoic.printable import printable
 from stoic.refusal import Refusal
 from stoic.tuning.summary import (
     DISTRUSTED,
@@ -101,7 +102,7 @@ class Report:
                 sections.append(_section("All parameters", draw.parallel(), _PARALLEL))
             sections.append(_section("Distrusted", self._distrusted()))
         sections.append(_section("Failed", self._failed()))
-        title = html.escape(f"{self.summary.name} ({self.summary.direction})")
+        title = _escaped(f"{self.summary.name} ({self.summary.direction})")
         script = plotly.offline.get_plotlyjs()
         return _PAGE.format(
             title=title, style=_STYLE, script=script, body="\n".join(sections),
@@ -138,7 +139,7 @@ class Report:
                 )
             )  # fmt: skip
         if summary.command is not None:
-            cards.append(_card("Run it again", "", "", summary.command))
+            cards.append(_card("Command, as the storage says", "", "", summary.command))
         return _grid(cards)
 
     def _distrusted(self) -> str:
@@ -154,7 +155,7 @@ class Report:
         told = _table(heads, rows) or "<p>Every value is believed.</p>"
         known = self.summary.explanation
         lines = [] if known is None else left_out_lines(known) + infeasible_lines(known)
-        return told + "".join(f"<p>{html.escape(line.strip())}</p>" for line in lines)
+        return told + "".join(f"<p>{_escaped(line.strip())}</p>" for line in lines)
 
     def _failed(self) -> str:
         rows = [
@@ -415,7 +416,12 @@ def _labels(choices: Sequence[Any]) -> list[str]:
 
 def _plain(text: str) -> str:
     """A text for plotly, which takes some tags for markup and knows no &quot;."""
-    return html.escape(text, quote=False)
+    return html.escape(printable(text), quote=False)
+
+
+def _escaped(text: object) -> str:
+    """A text for the page."""
+    return html.escape(printable(text))
 
 
 def _brief(text: str) -> str:
@@ -431,7 +437,7 @@ def _axis(name: str, distribution: BaseDistribution, values: Sequence[Any]) -> d
             "label": label,
             "values": [choices.index(value) for value in values],
             "tickvals": list(range(len(choices))),
-            "ticktext": [_brief(text) for text in _labels(choices)],
+            "ticktext": [_brief(printable(text)) for text in _labels(choices)],
         }
     if not getattr(distribution, "log", False):
         return {"label": label, "values": list(values)}
@@ -465,13 +471,13 @@ def _section(title: str, body: str, caption: str = "") -> str:
 
 
 def _card(title: str, number: str, line: str, code: str = "") -> str:
-    parts = [f"<h3>{html.escape(title)}</h3>"]
+    parts = [f"<h3>{_escaped(title)}</h3>"]
     if number:
-        parts.append(f'<p class="number">{html.escape(number)}</p>')
+        parts.append(f'<p class="number">{_escaped(number)}</p>')
     if line:
-        parts.append(f"<p>{html.escape(line)}</p>")
+        parts.append(f"<p>{_escaped(line)}</p>")
     if code:
-        parts.append(f"<code>{html.escape(code)}</code>")
+        parts.append(f"<code>{_escaped(code)}</code>")
     return f'<div class="card">{"".join(parts)}</div>'
 
 
@@ -482,8 +488,8 @@ def _grid(cards: Iterable[str]) -> str:
 def _table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     if not rows:
         return ""
-    cell: Callable[[object], str] = lambda value: f"<td>{html.escape(str(value))}</td>"  # noqa: E731
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in heads)
+    cell: Callable[[object], str] = lambda value: f"<td>{_escaped(value)}</td>"  # noqa: E731
+    head = "".join(f"<th>{_escaped(name)}</th>" for name in heads)
     body = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 

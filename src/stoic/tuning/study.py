@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -14,7 +15,6 @@ from optuna.distributions import (
     FloatDistribution,
     IntDistribution,
     distribution_to_json,
-    json_to_distribution,
 )
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.samplers import BaseSampler
@@ -32,18 +32,22 @@ from stoic.integrations.optuna_internals import (
     unfix,
 )
 from stoic.integrations.unmodelled import check_single_objective
+from stoic.printable import printable
 from stoic.refusal import Refusal
-from stoic.tuning.program import Result, kill_group, kill_run
+from stoic.tuning.mark import kill_marked, seal, visible
+from stoic.tuning.program import Result
 from stoic.tuning.space import Space, parse_as, parse_named
 from stoic.tuning.storage import TROUBLE, cause, patiently
+from stoic.tuning.stored import COMMAND, SPACE, as_data, check_stored, known_space
 from stoic.tuning.worker import Worker
 
-SPACE = "stoic:space"  # of a study: the search space
-COMMAND = "stoic:command"  # of a study: the program's arguments, with placeholders
 WORKER = "stoic:worker"  # of a trial: who runs it
-PROGRAM = "stoic:program"  # of a trial: the process it runs
+PROGRAM = "stoic:program"  # of a trial: the process it runs, for people
+SEAL = "stoic:run"  # of a trial: digest of the mark of what it runs
 FAILURE = "failure"  # of a trial: why it has no value
 ERRORS = "stderr"  # of a trial: the end of what its program said
+
+log = logging.getLogger(__name__)
 
 
 def open_study(
@@ -96,11 +100,16 @@ def find_study(storage: BaseStorage, name: str) -> optuna.Study | None:
 
     def load() -> optuna.Study | None:
         try:
-            return optuna.load_study(storage=storage, study_name=name)
+            study = optuna.load_study(storage=storage, study_name=name)
         except KeyError:
             return None
+        check_single_objective(study)
+        check_stored(study)
+        return study
 
-    return patiently(load, f"Could not look for the study {name!r}")
+    what = f"Could not look for the study {name!r}"
+    with as_data(what):
+        return patiently(load, what)
 
 
 def load_study(
@@ -111,6 +120,14 @@ def load_study(
     Raises:
         Refusal: there is no such study, or it has more than one objective.
     """
+    with as_data("Cannot read the storage"):
+        study = _load(storage, name, sampler)
+    check_single_objective(study)
+    check_stored(study)
+    return study
+
+
+def _load(storage: BaseStorage, name: str | None, sampler: BaseSampler | None) -> optuna.Study:
     try:
         if name is None:
             names = optuna.get_all_study_names(storage)
@@ -122,7 +139,7 @@ def load_study(
                     else "The storage holds no study."
                 )
             name = names[0]
-        study = optuna.load_study(storage=storage, study_name=name, sampler=sampler)
+        return optuna.load_study(storage=storage, study_name=name, sampler=sampler)
     except KeyError as error:
         raise Refusal(
             f"There is no study {name!r} in the storage; "
@@ -130,19 +147,6 @@ def load_study(
         ) from error
     except TROUBLE as error:
         raise Refusal(f"Cannot read the storage: {cause(error)}.") from error
-    check_single_objective(study)
-    return study
-
-
-def known_space(study: optuna.Study) -> Space | None:
-    """The search space a study was begun with; None if it has neither record nor trials."""
-    record = study.user_attrs.get(SPACE)
-    if isinstance(record, dict):
-        return {key: json_to_distribution(json.dumps(value)) for key, value in record.items()}
-    met: Space = {}
-    for trial in study.get_trials(deepcopy=False):
-        met.update(trial.distributions)
-    return met or None
 
 
 def _difference(known: Space, asked: Space) -> str:
@@ -186,27 +190,39 @@ def claim(
             unfix(study, trial)
         storage.set_trial_state_values(trial_id(trial), state=TrialState.WAITING)
         return None
-    return suggest(trial, space)
-
-
-def suggest(trial: Trial, space: Space) -> Trial:
-    """Give a trial a value for each parameter of a space."""
-    for name, d in space.items():
-        if isinstance(d, FloatDistribution):
-            trial.suggest_float(name, d.low, d.high, step=d.step, log=d.log)
-        elif isinstance(d, IntDistribution):
-            trial.suggest_int(name, d.low, d.high, step=d.step, log=d.log)
-        elif isinstance(d, CategoricalDistribution):
-            trial.suggest_categorical(name, d.choices)
-        else:
-            raise AssertionError(f"Optuna has no parameter of the kind {d!r}")
+    choose(trial, space)
     return trial
 
 
+def choose(trial: Trial, space: Space) -> None:
+    """Give a trial its parameters, those that it was queued with if it was.
+
+    Raises:
+        Refusal: a value that was queued can be none of its parameter's.
+    """
+    with as_data(f"Cannot begin trial {trial.number} with what is stored for it"):
+        for name, d in space.items():
+            if isinstance(d, FloatDistribution):
+                trial.suggest_float(name, d.low, d.high, step=d.step, log=d.log)
+            elif isinstance(d, IntDistribution):
+                trial.suggest_int(name, d.low, d.high, step=d.step, log=d.log)
+            elif isinstance(d, CategoricalDistribution):
+                trial.suggest_categorical(name, d.choices)
+            else:
+                raise AssertionError(f"Optuna has no parameter of the kind {d!r}")
+
+
+def record_run(trial: Trial, mark: str, me: Worker) -> None:
+    """Note, before it starts, by what a run can be known, so that it ends should its worker die."""
+    with contextlib.suppress(UpdateFinishedTrialError):  # somebody else ended it, just now
+        trial.storage.set_trial_system_attr(trial_id(trial), SEAL, seal(mark, me))
+
+
 def record_program(trial: Trial, pid: int, me: Worker) -> None:
-    """Note the process that a trial runs, so that it can be stopped should its worker die."""
-    record = Worker.of(pid, me).record()
-    trial.storage.set_trial_system_attr(trial_id(trial), PROGRAM, record)
+    """Note the process that a trial runs, for whoever has to stop it by hand."""
+    with contextlib.suppress(UpdateFinishedTrialError):
+        record = Worker.of(pid, me).record()
+        trial.storage.set_trial_system_attr(trial_id(trial), PROGRAM, record)
 
 
 def finish(study: optuna.Study, trial: Trial, result: Result) -> FrozenTrial:
@@ -320,15 +336,15 @@ def bury(study: optuna.Study) -> list[int]:
         their numbers.
     """
     storage = storage_of(study)
+    lost = [
+        (trial, worker)
+        for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+        if (worker := Worker.from_record(trial.system_attrs.get(WORKER))) is not None
+        and worker.alive is False
+    ]
+    _kill_left(lost)
     buried = []
-    for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-        worker = Worker.from_record(trial.system_attrs.get(WORKER))
-        if worker is None or worker.alive is not False:
-            continue
-        program = Worker.from_record(trial.system_attrs.get(PROGRAM))
-        if program is not None and program.alive:
-            kill_group(program.pid)
-        kill_run(worker.mark(trial.number))
+    for trial, _ in lost:
         with contextlib.suppress(UpdateFinishedTrialError):  # by another worker, just now
             if FAILURE not in trial.user_attrs:
                 storage.set_trial_user_attr(trial_id(trial), FAILURE, "its worker died")
@@ -336,6 +352,28 @@ def bury(study: optuna.Study) -> list[int]:
             storage.set_trial_state_values(trial_id(trial), state=TrialState.FAIL)
             buried.append(trial.number)
     return buried
+
+
+def _kill_left(lost: Sequence[tuple[FrozenTrial, Worker]]) -> None:
+    """Kill what dead workers left running, as far as it can be told from all else.
+
+    Whoever writes to the storage writes these records, so no number of a process is taken from it.
+    """
+    ran = [(trial, worker) for trial, worker in lost if SEAL in trial.system_attrs]
+    if not ran:
+        return
+    if visible():
+        seals = [(worker, trial.system_attrs[SEAL]) for trial, worker in ran]
+        kill_marked(lambda mark: any(seal(mark, worker) == sealed for worker, sealed in seals))
+        return
+    for trial, _ in ran:
+        program = Worker.from_record(trial.system_attrs.get(PROGRAM))
+        log.warning(
+            "The worker of trial %d died, and this system does not show of which run a process is: "
+            "if its program (%s, says the storage) still runs, stop it yourself.",
+            trial.number,
+            printable(program or "of a number that is not recorded"),
+        )
 
 
 def holder(trial: FrozenTrial) -> tuple[str, bool | None]:

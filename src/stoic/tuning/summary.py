@@ -15,11 +15,20 @@ from stoic.data import FailureKind
 from stoic.integrations.optuna import Certified, Explanation, Row
 from stoic.integrations.recipe import Recipe
 from stoic.integrations.unmodelled import unmodelled
+from stoic.printable import printable
 from stoic.tuning.campaign import explanation
-from stoic.tuning.study import COMMAND, ERRORS, FAILURE, failure_kinds, failures, holder
+from stoic.tuning.stored import stored_command
+from stoic.tuning.study import (
+    ERRORS,
+    FAILURE,
+    failure_kinds,
+    failures,
+    holder,
+)
 from stoic.tuning.template import Template, fixed_values
 
 DISTRUSTED = 0.5  # trust below this
+_SHOWN = 20  # entries of a list
 
 
 @dataclass(frozen=True)
@@ -34,7 +43,7 @@ class Summary:
         kinds: number of a failed trial -> what kind of failure it was, if known.
         said: reason -> last line that the last such trial wrote to standard error, if any.
         running: number of a running trial -> who runs it, and whether that is alive.
-        command: what would run the recommended trial again, None if stoic does not know.
+        command: what the storage says that ran the recommended trial, None if it does not say.
         unmodelled: sentences on what the model does not use.
     """
 
@@ -112,7 +121,7 @@ class Summary:
             if known.certified is not None:
                 lines += certificate_lines(known.certified)
             if self.command is not None:
-                lines.append(f"run it again   {self.command}")
+                lines.append(f"storage says   its command was: {self.command}")
             lines.append(f"distrusted     {len(self.distrusted) or 'none'}")
             lines += _first([f"  trial {row.number}: {why(row)}" for row in self.distrusted])
             lines += _executed_lines(known.rows)
@@ -121,7 +130,8 @@ class Summary:
         lines += [f"not modelled   {sentence}" for sentence in self.unmodelled]
         failed = sum(len(numbers) for numbers in self.failures.values())
         lines.append(f"failed         {failed or 'none'}")
-        lines += _first([line for reason in self.failures for line in self._failed_for(reason)])
+        entries = [entry for reason in self.failures for entry in self._failed_for(reason)]
+        lines += [line for entry in entries[:_SHOWN] for line in entry] + _rest(len(entries))
         for number, (who, alive) in self.running.items():
             note = {
                 True: "",
@@ -129,17 +139,20 @@ class Summary:
                 None: f" (if that is gone: stoic tell --trial-number {number} --failed transient)",
             }[alive]
             lines.append(f"running        trial {number}, by {who}{note}")
-        return "\n".join(lines)
+        return "\n".join(map(printable, lines))
 
-    def _failed_for(self, reason: str) -> list[str]:
-        """A line for each kind of failure with this reason, and what the program said last."""
+    def _failed_for(self, reason: str) -> list[list[str]]:
+        """Lines for each kind of failure with this reason, and what the program said last."""
         by_kind: dict[FailureKind | None, list[int]] = {}
         for failed in self.failures[reason]:
             by_kind.setdefault(self.kinds.get(failed), []).append(failed)
-        said = f"\n    {self.said[reason]}" if reason in self.said else ""
+        said = [f"    {self.said[reason]}"] if reason in self.said else []
         return [
-            f"  {len(numbers)} x {reason}{'' if kind is None else f' ({kind})'}: "
-            f"trial{'s' * (len(numbers) > 1)} {_some(numbers)}{said}"
+            [
+                f"  {len(numbers)} x {reason}{'' if kind is None else f' ({kind})'}: "
+                f"trial{'s' * (len(numbers) > 1)} {_some(numbers)}",
+                *said,
+            ]
             for kind, numbers in by_kind.items()
         ]
 
@@ -322,12 +335,12 @@ def _best_lines(known: Explanation) -> list[str]:
 
 
 def _command(study: optuna.Study, recommended: FrozenTrial | None) -> str | None:
-    arguments = study.user_attrs.get(COMMAND)
-    if recommended is None or not isinstance(arguments, list):
+    arguments = stored_command(study)
+    if recommended is None or arguments is None:
         return None
     try:
         values = fixed_values(recommended.number) | recommended.params
-        return shlex.join(Template(tuple(arguments)).fill(values))
+        return shlex.join(Template(arguments).fill(values))
     except (KeyError, ValueError):  # recorded by something else
         return None
 
@@ -338,9 +351,12 @@ def _told(trial: FrozenTrial | None) -> dict[str, Any] | None:
     return {"number": trial.number, "params": trial.params, "value": number(trial.value)}
 
 
-def _first(lines: list[str], most: int = 20) -> list[str]:
-    rest = len(lines) - most
-    return lines if rest <= 0 else [*lines[:most], f"  and {rest} more, see stoic show --json"]
+def _first(lines: list[str]) -> list[str]:
+    return lines[:_SHOWN] + _rest(len(lines))
+
+
+def _rest(count: int) -> list[str]:
+    return [f"  and {count - _SHOWN} more, see stoic show --json"] if count > _SHOWN else []
 
 
 def _some(numbers: list[int], most: int = 12) -> str:

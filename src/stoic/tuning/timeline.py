@@ -9,6 +9,7 @@ import numpy as np
 
 from stoic.data import Array
 from stoic.integrations.optuna import Row
+from stoic.printable import printable
 from stoic.tuning.summary import DISTRUSTED
 
 if TYPE_CHECKING:
@@ -79,7 +80,9 @@ def draw(trust: Trust) -> Figure:
         )  # fmt: skip
     axes.set_xlabel("number of the trial")
     axes.set_ylabel(f"value told ({trust.direction})")
-    axes.set_title(f"{trust.name}: which results are believed", loc="left", parse_math=False)
+    axes.set_title(
+        f"{printable(trust.name)}: which results are believed", loc="left", parse_math=False
+    )
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(alpha=0.25, lw=0.5)
     assert shown is not None

@@ -49,16 +49,12 @@ class Worker:
                 int(record["pid"]),
                 str(record["started"]),
             )
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             return None
 
     def record(self) -> dict[str, Any]:
         """As JSON, for a storage."""
         return asdict(self)
-
-    def mark(self, trial: int) -> str:
-        """What tells the processes of this worker's trial from all others, without spaces."""
-        return "-".join([self.boot, str(self.pid), *self.started.split(), str(trial)])
 
     @property
     def alive(self) -> bool | None:

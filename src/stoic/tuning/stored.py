@@ -1,0 +1,79 @@
+"""What a storage holds, read as data: whatever makes no sense there is refused in one sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+from collections.abc import Iterator
+
+import optuna
+from optuna.distributions import json_to_distribution
+from optuna.trial import FrozenTrial, TrialState
+
+from stoic.integrations.optuna_internals import queued_params
+from stoic.refusal import Refusal
+from stoic.tuning.space import Space
+from stoic.tuning.storage import TROUBLE, cause
+
+SPACE = "stoic:space"  # of a study: the search space
+COMMAND = "stoic:command"  # of a study: the program's arguments, with placeholders
+
+
+@contextlib.contextmanager
+def as_data(what: str) -> Iterator[None]:
+    """Turn whatever parsing stored things raises into a refusal that begins with `what`.
+
+    Only around that: Optuna raises nearly anything there, and an error of ours must be seen.
+    """
+    try:
+        yield
+    except (Refusal, *TROUBLE):
+        raise
+    except Exception as error:
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        raise Refusal(f"{what}: {kind}{cause(error)}.") from error
+
+
+def check_stored(study: optuna.Study) -> None:
+    """Refuse a study that something else has written to, so that it cannot be read.
+
+    Raises:
+        Refusal: with the trial or the record.
+    """
+    what = f"Cannot read the study {study.study_name!r}, in which something else has written"
+    with as_data(what):
+        copy.deepcopy(study.user_attrs)
+        for trial in study.get_trials(deepcopy=False):
+            copy.deepcopy((trial.user_attrs, trial.system_attrs))
+            if not _sound(trial):
+                raise Refusal(f"{what}: trial {trial.number} has no value, or several.")
+            queued = queued_params(trial)
+            if not trial.state.is_finished() and not isinstance(queued, dict):
+                raise Refusal(f"{what}: trial {trial.number} was queued with no parameters.")
+
+
+def _sound(trial: FrozenTrial) -> bool:
+    """Whether it has one number if it is complete, and at most one if it is not."""
+    count = len(trial.values or ())
+    return count == 1 if trial.state == TrialState.COMPLETE else count <= 1
+
+
+def known_space(study: optuna.Study) -> Space | None:
+    """The search space a study was begun with; None if it has neither record nor trials."""
+    record = study.user_attrs.get(SPACE)
+    if isinstance(record, dict):
+        with as_data(f"Cannot read the search space of the study {study.study_name!r}"):
+            return {key: json_to_distribution(json.dumps(value)) for key, value in record.items()}
+    met: Space = {}
+    for trial in study.get_trials(deepcopy=False):
+        met.update(trial.distributions)
+    return met or None
+
+
+def stored_command(study: optuna.Study) -> tuple[str, ...] | None:
+    """The arguments of the program that a study was begun with; None if it does not say."""
+    record = study.user_attrs.get(COMMAND)
+    if isinstance(record, list) and all(isinstance(argument, str) for argument in record):
+        return tuple(record)
+    return None
