@@ -157,7 +157,7 @@ def test_the_program_of_a_dead_worker_is_stopped(study):
     record = Worker.of(program.pid, ME)
     trial.storage.set_trial_system_attr(trial._trial_id, PROGRAM, record.record())
     assert bury(study) == [trial.number]
-    assert program.wait(timeout=5) == -9
+    assert program.wait(timeout=60) == -9
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
@@ -170,7 +170,7 @@ def test_what_the_program_of_a_dead_worker_started_in_other_sessions_is_stopped(
     bystander = subprocess.Popen(["sleep", "300"], start_new_session=True, env=other)
     try:
         assert bury(study) == [trial.number]
-        assert child.wait(timeout=5) == -9
+        assert child.wait(timeout=60) == -9
         assert bystander.poll() is None
     finally:
         bystander.kill()
