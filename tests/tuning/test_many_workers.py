@@ -48,9 +48,15 @@ def tune(directory: Path, storage: str, trials: int, workers: int) -> list[subpr
 
 
 def finished(processes: list[subprocess.Popen[str]], within: float) -> None:
-    for process in processes:
-        said, _ = process.communicate(timeout=within)
-        assert process.returncode == 0, said
+    try:
+        for process in processes:
+            said, _ = process.communicate(timeout=within)
+            assert process.returncode == 0, said
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+            process.stdout.close()
 
 
 def check(directory: Path, storage: str, trials: int) -> None:
