@@ -2,10 +2,18 @@
 PYTHON ?= python
 THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: help setup check test slow figures bench docs
+# What rounds: where processors, versions of libraries and Pythons may differ.
+NUMERICAL := tests/confidence tests/defences tests/domains tests/policies tests/posteriors \
+	tests/test_algorithms_of_rcgp.py tests/test_balanced_recipes.py tests/test_balancing.py \
+	tests/test_defences_and_moves.py tests/test_kernels.py tests/test_learner.py \
+	tests/test_linalg.py tests/test_linear_reduction.py tests/test_misspecification.py \
+	tests/test_models.py tests/test_recipes.py tests/test_satisficing.py \
+	tests/test_student_t_recipes.py
+
+.PHONY: help setup check test test-all numerical figures bench docs
 
 help:            ## what each command does
-	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/: *## */\t/' | expand -t 12
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/: *## */\t/' | expand -t 12
 
 setup:           ## install stoic and what its tests need
 	$(PYTHON) -m pip install -e '.[test]'
@@ -18,8 +26,11 @@ check:           ## lint, format, types
 test:            ## the tests that take minutes
 	$(THREADS) $(PYTHON) -m pytest -n auto -m "not slow"
 
-slow:            ## figure-level claims
-	$(THREADS) $(PYTHON) -m pytest -n auto -m slow
+test-all:        ## all tests: also figure-level claims, whole products, long campaigns
+	$(THREADS) $(PYTHON) -m pytest -n auto
+
+numerical:       ## the part of the tests that depends on rounding; MORE=further files
+	$(THREADS) $(PYTHON) -m pytest -n auto -m "not slow" $(NUMERICAL) $(MORE)
 
 figures:         ## regenerate the pictures of the docs; DATA=directory of the real tables
 	$(THREADS) $(PYTHON) -m stoic.experiments --all --out docs/figures $(if $(DATA),--data $(DATA))

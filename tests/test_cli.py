@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -603,16 +602,14 @@ def test_help_imports_nothing_heavy():
 
 
 def test_a_closed_pipe_ends_quietly(tmp_path):
-    command = [sys.executable, "-m", "stoic", "tune", *X, "-n", "50", *SQUARE]
+    command = [sys.executable, "-m", "stoic", "tune", *X, "-n", "100000", *SQUARE]
     process = subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ)
     )
     assert process.stdout is not None
     assert process.stdout.readline().startswith(b"trial 0")
     process.stdout.close()
-    begun = time.monotonic()
-    _, errors = process.communicate(timeout=30)
-    assert time.monotonic() - begun < 30
+    _, errors = process.communicate(timeout=300)
     assert b"Traceback" not in errors
 
 

@@ -309,16 +309,17 @@ def test_zero_cost_on_a_box_with_a_given_prior():
     play([learner(BOX), learner(BOX, wide(PRIOR))], 40)
 
 
+@pytest.mark.parametrize("rounds", [30, pytest.param(100, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("domain", [GRID, Box([3.0], [9.0], candidates=64, climbs=3)])
-def test_zero_cost_with_the_same_fitting(domain):
-    # 100 rounds, bit for bit: choices, beliefs and hyperparameters.
+def test_zero_cost_with_the_same_fitting(domain, rounds):
+    # Bit for bit: choices, beliefs and hyperparameters.
     family = Prior(Scaled(Matern52(np.ones(domain.dim))), 0.05)
     agents = [
         learner(domain, defence, family, Fitting(), Schedule())
         for defence in (Trust(), AdaptivePlateau(1e9), AdaptivePlateau(1e9, 1.0, "noise"))
     ]
     rng = np.random.default_rng(4)
-    for _ in range(100):
+    for _ in range(rounds):
         choices = [agent.ask() for agent in agents]
         y = float(np.sin(2.0 * choices[0].x.sum())) + 0.1 * rng.standard_normal()
         for agent, choice in zip(agents, choices, strict=True):

@@ -60,19 +60,21 @@ def reduction(budget, **settings):
     return linear_reduction(LINE, PRIOR, budget=budget, **known)
 
 
+@pytest.mark.parametrize("campaigns", [5, pytest.param(15, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("attack", [nothing, hide_the_best, praise_the_rest])
 @pytest.mark.parametrize("constants", ["theory", "tight"])
-def test_it_keeps_the_best_arm(attack, constants):
-    # 15 seeded campaigns at delta = 0.1; a false alarm has a probability below 1e-6.
+def test_it_keeps_the_best_arm(attack, constants, campaigns):
+    # Seeded campaigns at delta = 0.1; of 15 a false alarm has a probability below 1e-6. Five show
+    # too little for that, so none of these is lost: widths are wider than they have to be.
     lost = 0
-    for seed in range(15):
+    for seed in range(campaigns):
         f = draw(seed)
         learner = reduction(10.0, constants=constants)
         for _, _, active in epochs(learner, f, 5, attack, seed):
             if not active[f.argmax()]:
                 lost += 1
                 break
-    assert lost <= binom.ppf(1 - 1e-6, 15, 0.1)
+    assert lost <= (0 if campaigns == 5 else binom.ppf(1 - 1e-6, campaigns, 0.1))
 
 
 def test_what_is_left_is_as_near_the_best_as_the_widths_say():

@@ -50,14 +50,14 @@ def scheduler(tmp_path):
         for process in reversed(started):
             process.terminate()
         for process in started:
-            process.wait(timeout=30)
+            process.wait(timeout=120)
 
 
 def test_a_cluster_of_two_processes_gives_the_same_results(scheduler, alone):
     from distributed import Client
 
     with Client(scheduler) as client:
-        client.wait_for_workers(2, timeout=60)
+        client.wait_for_workers(2, timeout=300)
         pids = set(client.run(os.getpid).values())
     assert len(pids) == 2
     assert os.getpid() not in pids

@@ -51,18 +51,38 @@ def campaign(prior, domain, rounds, how, seed=0):
     return posterior, told(domain, arms, observed)
 
 
+# The smoothest and the roughest kernel with the most and the least noise; what is between is slow.
 @pytest.mark.parametrize("how", ["greedy", "random", "crowded"])
-@pytest.mark.parametrize("noise", [1.0, 1e-2, 1e-4, 1e-6])
-@pytest.mark.parametrize("kernel", [RBF(2.0), Matern52(2.0), Matern12(3.0)], ids=repr)
+@pytest.mark.parametrize(
+    ("kernel", "noise"),
+    [
+        pytest.param(
+            kernel, noise, id=f"{kernel!r}-{noise}", marks=() if first else pytest.mark.slow
+        )
+        for kernel in (RBF(2.0), Matern52(2.0), Matern12(3.0))
+        for noise in (1.0, 1e-2, 1e-4, 1e-6)
+        for first in [not isinstance(kernel, Matern52) and noise in (1.0, 1e-6)]
+    ],
+)
 def test_ten_thousand_updates_equal_conditioning_on_all_at_once(kernel, noise, how):
     # "crowded" is the worst case known: neighbours measured to a millionth, then 95 new arms.
     prior = Prior(kernel, noise, 0.5)
     posterior, observations = campaign(prior, GRID, 10_000, how)
     whole = conditioned(prior, GRID, observations)
-    assert_allclose(posterior.mean, whole.mean, rtol=0, atol=1e-9)
-    assert_allclose(posterior.std, whole.std, rtol=0, atol=1e-9)
+    # One rounding in a variance of noise / plays moves its root by sqrt(condition) roundings; there
+    # are N of them in a sum. On four kinds of processor the error was at most 0.04 of this, without
+    # any fresh start 250 to 140,000 times it.
+    root = np.sqrt(whole.counts / noise)
+    K = kernel(GRID.points, GRID.points)
+    condition = np.linalg.eigvalsh(np.eye(len(K)) + root[:, None] * K * root)[-1]
+    rounding = np.finfo(float).eps
+    allowed = len(GRID) * rounding * np.sqrt(condition)
+    assert_allclose(posterior.mean, whole.mean, rtol=0, atol=allowed)
+    assert_allclose(posterior.std, whole.std, rtol=0, atol=allowed)
     assert_array_equal(posterior.counts, whole.counts)
-    assert_allclose(posterior.information, whole.information, rtol=1e-9)
+    # Each of the plays adds log(1 + variance / noise) / 2; at most 0.16 of this was seen.
+    allowed = len(observations) * rounding / noise
+    assert_allclose(posterior.information, whole.information, rtol=0, atol=allowed)
 
 
 def test_the_whole_is_the_exact_posterior():

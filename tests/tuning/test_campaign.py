@@ -37,12 +37,27 @@ PROGRAM = """
 import os, sys, time
 x, pause, log = float(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
 time.sleep(pause)
+while os.path.exists(log + ".closed"):
+    time.sleep(0.01)
 line = f"{os.environ['STOIC_TRIAL']} {os.getpid()} {x * x!r}\\n"
 descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 os.write(descriptor, line.encode())
 os.fsync(descriptor)
 print(x * x)
 """
+
+
+PATIENCE = 300.0  # seconds: only what is broken takes as long, a loaded machine does not
+
+
+@pytest.fixture(autouse=True)
+def usual_signals() -> Iterator[None]:
+    """Signals as at a terminal, here and in what is started: behind ``nohup`` some are ignored."""
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in usual.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 class Campaign:
@@ -54,6 +69,7 @@ class Campaign:
         self.program = directory / "program.py"
         self.program.write_text(PROGRAM)
         self.pause = pause
+        self.closed = directory / "log.closed"  # while it is there no program comes to its end
 
     def start(self, trials: int, output: Path | None = None, *more: str) -> subprocess.Popen[bytes]:
         command = [
@@ -109,8 +125,8 @@ def announced(output: Path) -> dict[int, float]:
     return found
 
 
-def wait_for(what, within: float = 20.0) -> None:
-    until = time.monotonic() + within
+def wait_for(what) -> None:
+    until = time.monotonic() + PATIENCE
     while not what():
         assert time.monotonic() < until, "waited in vain"
         time.sleep(0.01)
@@ -175,11 +191,12 @@ def test_signals_are_given_back_and_those_that_are_ignored_stay_so():
     assert before == {number: signal.getsignal(number) for number in before}
 
 
-def test_kill_nine_ten_times_and_resume(tmp_path):
+@pytest.mark.parametrize("kills", [4, pytest.param(10, marks=pytest.mark.slow)])
+def test_kill_nine_many_times_and_resume(tmp_path, kills):
     campaign = Campaign(tmp_path, pause=0.25)
     output = tmp_path / "output"
     chance = random.Random(20)
-    for turn in range(10):
+    for turn in range(kills):
         before = len(announced(output)) if output.exists() else 0
         with ended(campaign.start(1000, output)) as process:
             if turn % 3 == 0:  # anywhere, also while Python starts and the database is made
@@ -192,7 +209,7 @@ def test_kill_nine_ten_times_and_resume(tmp_path):
     stored = campaign.trials()
     total = len(stored) + 4
     with ended(campaign.start(total, output)) as last:
-        assert last.wait(timeout=60) == 0
+        assert last.wait(timeout=PATIENCE) == 0
 
     stored = campaign.trials()
     assert [trial.number for trial in stored] == list(range(total))
@@ -206,7 +223,7 @@ def test_kill_nine_ten_times_and_resume(tmp_path):
     assert told.items() <= computed.items(), "a value was made up"
     assert {trial.user_attrs["failure"] for trial in lost} == {"its worker died"}
     assert {trial.user_attrs["stoic:failed"] for trial in lost} == {"transient"}
-    assert 1 <= len(lost) <= 10  # at most one for each kill
+    assert 1 <= len(lost) <= kills  # at most one for each kill
     assert total - len(told) == len(lost)
     me = Worker.current()
     assert all(Worker.of(process, me).started == "" for _, process, _ in campaign.computed())
@@ -222,26 +239,29 @@ def test_the_program_of_a_killed_worker_is_stopped_on_resume(tmp_path):
     assert orphan.alive
     campaign.pause = 0
     with ended(campaign.start(2)) as process:
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=PATIENCE) == 0
     assert not orphan.alive
     assert [trial.state.name for trial in campaign.trials()] == ["FAIL", "COMPLETE"]
 
 
 def test_two_workers_share_the_work(tmp_path):
     campaign = Campaign(tmp_path, pause=0.02)
+    campaign.closed.touch()
     outputs = [tmp_path / "one", tmp_path / "two"]
-    with ended(campaign.start(40, outputs[0])) as one, ended(campaign.start(40, outputs[1])) as two:
-        assert one.wait(timeout=60) == 0
-        assert two.wait(timeout=60) == 0
+    with ended(campaign.start(20, outputs[0])) as one, ended(campaign.start(20, outputs[1])) as two:
+        wait_for(lambda: campaign.program_of(0) and campaign.program_of(1))  # both have begun
+        campaign.closed.unlink()
+        assert one.wait(timeout=PATIENCE) == 0
+        assert two.wait(timeout=PATIENCE) == 0
     stored = campaign.trials()
-    assert [trial.number for trial in stored] == list(range(40))
+    assert [trial.number for trial in stored] == list(range(20))
     assert all(trial.state == TrialState.COMPLETE for trial in stored)
     mine, theirs = (announced(output) for output in outputs)
-    assert mine.keys() | theirs.keys() == set(range(40))
+    assert mine.keys() | theirs.keys() == set(range(20))
     assert not mine.keys() & theirs.keys()
-    assert len(mine) > 5
-    assert len(theirs) > 5
-    assert sorted(number for number, _, _ in campaign.computed()) == list(range(40))
+    assert mine
+    assert theirs
+    assert sorted(number for number, _, _ in campaign.computed()) == list(range(20))
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -249,13 +269,13 @@ def test_a_signal_stops_cleanly(tmp_path, number, code):
     campaign = Campaign(tmp_path, pause=0)
     output = tmp_path / "output"
     with ended(campaign.start(3, output)) as process:
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=PATIENCE) == 0
     campaign.pause = 300
     with ended(campaign.start(9, output)) as process:
         wait_for(lambda: campaign.program_of(3) is not None)
         program = campaign.program_of(3)
         process.send_signal(number)
-        assert process.wait(timeout=10) == code
+        assert process.wait(timeout=PATIENCE) == code
     assert not program.alive
     stored = campaign.trials()
     assert [trial.state.name for trial in stored] == ["COMPLETE"] * 3 + ["FAIL"]
@@ -284,7 +304,7 @@ def test_a_terminal_gets_a_live_table(tmp_path):
             if not data:
                 break
             seen += data
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=PATIENCE) == 0
     os.close(main)
     text = seen.decode()
     assert "recommended so far: trial" in text
@@ -293,13 +313,15 @@ def test_a_terminal_gets_a_live_table(tmp_path):
 
 
 def test_a_value_that_cannot_be_stored_is_in_the_sentence(tmp_path):
-    campaign = Campaign(tmp_path, pause=1.0)
+    campaign = Campaign(tmp_path, pause=0)
+    campaign.closed.touch()
     output = tmp_path / "output"
     with ended(campaign.start(5, output, "--patience", "0.2")) as process:
         wait_for(lambda: campaign.program_of(0) is not None)
         blocking = sqlite3.connect(tmp_path / "stoic.db", isolation_level=None)
         blocking.execute("BEGIN EXCLUSIVE")
-        assert process.wait(timeout=30) == 2
+        campaign.closed.unlink()
+        assert process.wait(timeout=PATIENCE) == 2
         blocking.close()
     printed = output.read_text()
     value = campaign.computed()[0][2]

@@ -46,11 +46,11 @@ def dashboard(tmp_path):
         yield f"http://127.0.0.1:{port}"
     finally:
         server.terminate()
-        server.wait(timeout=20)
+        server.wait(timeout=120)
 
 
 def read(url: str) -> dict:
-    until = time.monotonic() + 60.0
+    until = time.monotonic() + 300.0
     while True:
         try:
             with urllib.request.urlopen(url, timeout=10) as answer:

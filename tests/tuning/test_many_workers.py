@@ -22,24 +22,47 @@ from scripts import trials_of
 from stoic.tuning.storage import open_storage
 from stoic.tuning.study import COMMAND, find_study, known_space, open_study
 
-BOWL = "import sys, time; x, y = map(float, sys.argv[1:]); time.sleep(0.05); print(x*x + y*y)"
+# No program ends before every worker has begun one, nor from trial 8 on while a file says so.
+BOWL = """
+import os, sys, time
+x, y = map(float, sys.argv[1:3])
+here, workers = sys.argv[3], int(sys.argv[4])
+open(f"{here}/begun-{os.getppid()}", "w").close()
+while sum(name.startswith("begun-") for name in os.listdir(here)) < workers:
+    time.sleep(0.01)
+while int(os.environ["STOIC_TRIAL"]) >= 8 and os.path.exists(f"{here}/closed"):
+    time.sleep(0.01)
+time.sleep(0.05)
+print(x * x + y * y)
+"""
 
 
-def tune(directory: Path, storage: str, trials: int, *more: str) -> subprocess.Popen[str]:
+def tune(directory: Path, storage: str, trials: int, workers: int) -> list[subprocess.Popen[str]]:
     command = [
         sys.executable, "-m", "stoic", "tune", "--storage", storage, "--study-name", "bowl",
         "--param", "x=float(-1, 1)", "--param", "y=float(-1, 1)", "--trials", str(trials),
-        "--seed", "3", "--startup", "4", *more, "--", "{python}", "-S", "-c", BOWL, "{x}", "{y}",
+        "--seed", "3", "--startup", "4", "--", "{python}", "-S", str(directory / "bowl.py"),
+        "{x}", "{y}", str(directory), str(workers),
     ]  # fmt: skip
-    return subprocess.Popen(
-        command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    (directory / "bowl.py").write_text(BOWL)
+    return [
+        subprocess.Popen(
+            command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        for _ in range(workers)
+    ]
 
 
 def finished(processes: list[subprocess.Popen[str]], within: float) -> None:
-    for process in processes:
-        said, _ = process.communicate(timeout=within)
-        assert process.returncode == 0, said
+    try:
+        for process in processes:
+            said, _ = process.communicate(timeout=within)
+            assert process.returncode == 0, said
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+            process.stdout.close()
 
 
 def check(directory: Path, storage: str, trials: int) -> None:
@@ -80,19 +103,21 @@ SIZES = [
 @pytest.mark.parametrize(("workers", "trials"), SIZES)
 def test_one_sqlite_file(tmp_path, workers, trials):
     storage = f"sqlite:///{tmp_path}/study.db"
-    finished([tune(tmp_path, storage, trials) for _ in range(workers)], within=900)
+    finished(tune(tmp_path, storage, trials, workers), within=3600)
     check(tmp_path, storage, trials)
 
 
 @pytest.mark.parametrize(("workers", "trials"), SIZES)
 def test_one_postgresql_server(tmp_path, postgresql, workers, trials):
-    finished([tune(tmp_path, postgresql.url, trials) for _ in range(workers)], within=900)
+    finished(tune(tmp_path, postgresql.url, trials, workers), within=3600)
     check(tmp_path, postgresql.url, trials)
 
 
 def test_a_server_that_is_killed_and_comes_back_has_every_result(tmp_path, postgresql):
-    workers = [tune(tmp_path, postgresql.url, 16) for _ in range(2)]
-    until = time.monotonic() + 60.0
+    closed = tmp_path / "closed"
+    closed.touch()
+    workers = tune(tmp_path, postgresql.url, 16, workers=2)
+    until = time.monotonic() + 300.0
     while time.monotonic() < until:
         try:
             stored = trials_of(postgresql.url, "bowl")
@@ -102,10 +127,11 @@ def test_a_server_that_is_killed_and_comes_back_has_every_result(tmp_path, postg
             break
         time.sleep(0.05)
     postgresql.kill()
+    closed.unlink()
     time.sleep(1.0)
     assert [worker.poll() for worker in workers] == [None, None]
     postgresql.start()
-    finished(workers, within=120)
+    finished(workers, within=3600)
     trials = trials_of(postgresql.url, "bowl")
     complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
     assert len(complete) >= 14  # whoever lost the answer of the storage may leave one behind

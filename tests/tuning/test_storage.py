@@ -13,7 +13,14 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState, create_trial
 
 from stoic.refusal import Refusal
-from stoic.tuning.storage import DEFAULT_URL, is_new, open_storage, patiently, storage_url
+from stoic.tuning.storage import (
+    DEFAULT_URL,
+    PATIENCE,
+    is_new,
+    open_storage,
+    patiently,
+    storage_url,
+)
 
 
 def test_given_before_variable_before_default(monkeypatch):
@@ -140,12 +147,12 @@ def test_a_locked_file_is_waited_for_and_then_named(tmp_path):
     begun = time.monotonic()
     with pytest.raises(Refusal, match=r"could not write: database is locked\."):
         patiently(lambda: study.set_user_attr("a", 1), "could not write")
-    assert 0.5 < time.monotonic() - begun < 10
+    assert 0.5 < time.monotonic() - begun < PATIENCE
     with pytest.raises(Refusal, match="database is locked"):
         open_storage(url, create=True, patience=0.2)
     threading.Timer(0.3, held.close).start()
     patient = optuna.load_study(
-        study_name=study.study_name, storage=open_storage(url, create=True, patience=20)
+        study_name=study.study_name, storage=open_storage(url, create=True, patience=PATIENCE)
     )
     assert patient.trials == []
 

@@ -268,7 +268,8 @@ def any_threat(
         default as much as makes their width twice that of GP-UCB after T rounds: C and eps; T_c is
         T^(1/3). Without a prior C and eps cannot be given, since promises are made before the scale
         of the results is known; the widths are doubled as they would be with these defaults, which
-        depends on no unit.
+        depends on no unit. Results in another unit give the same choices, unless two tie within
+        what a search for hyperparameters leaves open, about half a percent of a bound's range.
     moment, alpha:
         Of :func:`~stoic.recipes.tgp_ucb`.
     constants:
