@@ -328,13 +328,13 @@ class Encoding:
 
 
 def _check_range(name: str, distribution: FloatDistribution | IntDistribution) -> None:
-    """Refuse a range without a finite width: nothing can be said about how far values are apart."""
+    """Refuse a range whose ends are no finite floats; their difference may be none."""
     try:
-        width = float(distribution.high) - float(distribution.low)
+        ends = float(distribution.low), float(distribution.high)
     except OverflowError:
-        width = math.inf
-    if not math.isfinite(width):
-        raise Refusal(f"The range of {name!r} is too wide: high - low must be a finite number.")
+        ends = math.inf, math.inf
+    if not all(map(math.isfinite, ends)):
+        raise Refusal(f"The range of {name!r} is too wide: give ends of at most 1e308 in size.")
 
 
 def check_fixed(
