@@ -19,6 +19,7 @@ def oven() -> ModuleType:
     return load(EXAMPLE / "oven.py")
 
 
+@pytest.mark.slow  # tests/test_cli.py has a smaller oven
 def test_what_is_certified_is_so(tmp_path, oven):
     study = str(EXAMPLE / "study.toml")
     printed = stoic("tune", study, "--timeout", "3600", where=tmp_path)  # on a loaded machine, too
