@@ -19,9 +19,10 @@ def oven() -> ModuleType:
     return load(EXAMPLE / "oven.py")
 
 
+@pytest.mark.slow  # tests/test_cli.py has a smaller oven
 def test_what_is_certified_is_so(tmp_path, oven):
     study = str(EXAMPLE / "study.toml")
-    printed = stoic("tune", study, where=tmp_path)
+    printed = stoic("tune", study, "--timeout", "3600", where=tmp_path)  # on a loaded machine, too
     assert "study oven (minimize): 40 trials: 40 complete" in printed
     assert "executed       40 of 40 trials say what was run" in printed
     record = json.loads(

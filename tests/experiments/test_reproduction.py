@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from stoic.experiments import catalogue, find, reproduce
 from stoic.experiments.__main__ import main
@@ -58,8 +59,13 @@ def simulated(name):
 
 @pytest.fixture(autouse=True)
 def coarse(monkeypatch):
-    """What tuning is measured by takes more than a minute: a few nodes will do here."""
+    """What tuning is measured by takes more than a minute: a few nodes will do here.
+
+    So will a few of the dots of a picture, which take longer than what is in it.
+    """
+    draw = Figure.savefig
     monkeypatch.setattr(tuning, "digits_mean", lambda nodes, trainings: digits_mean((2, 2), 1))
+    monkeypatch.setattr(Figure, "savefig", lambda *to, **how: draw(*to, **{**how, "dpi": 40}))
 
 
 @pytest.mark.parametrize("name", [simulated(name) for name in TINY])

@@ -50,7 +50,7 @@ def test_a_full_disk_ends_in_one_sentence_and_nothing_told_is_lost(tmp_path):
     assert tune(tmp_path, 3).returncode == 0
     before = stored(tmp_path)
     size = (tmp_path / "stoic.db").stat().st_size
-    full = tune(tmp_path, 500, room=size + 16_384)
+    full = tune(tmp_path, 500, room=size + 8_192)
     assert full.returncode == 2, full.stdout[-500:]
     assert "Traceback" not in full.stderr
     assert full.stderr.strip().splitlines()[-1].startswith("stoic: Could not ")
