@@ -7,6 +7,7 @@ import numpy as np
 from stoic import linalg
 from stoic.data import Array, Observations
 from stoic.posteriors.base import Posterior
+from stoic.posteriors.disputed import Disputed
 from stoic.posteriors.exact import Exact
 
 _FARTHEST = 1e307  # what the others say is within this of the posterior mean
@@ -21,8 +22,13 @@ def given_the_others(posterior: Posterior, observations: Observations) -> tuple[
     of [Rasmussen2006]_, without an inverse and on any domain. For results with so little noise
     that 1 / s - 1 / v_i would be rounding those equations are used, if the posterior is ``Exact``.
     Both are finite for results up to 1e307, also where the posterior has no digits left to
-    subtract.
+    subtract. Of several posteriors that are ``Disputed``, each has its own answer, and these are
+    taken together as their predictions are.
     """
+    if isinstance(posterior, Disputed):
+        return posterior.about_the_likeliest(
+            [given_the_others(part, observations) for part in posterior.parts]
+        )
     targets = posterior.stance(observations, posterior.prior)
     mean, std = posterior.predict(observations.x)
     # s <= v_i: where prior and noise differ by more than a float's digits, s is rounding.

@@ -73,12 +73,13 @@ class Disputed:
         return self.parts[0].trust(observations)
 
     def predict(self, x: Array) -> tuple[Array, Array]:
-        return self._about_the_likeliest([part.predict(x) for part in self.parts])
+        return self.about_the_likeliest([part.predict(x) for part in self.parts])
 
     def on(self, points: Finite) -> tuple[Array, Array]:
-        return self._about_the_likeliest([part.on(points) for part in self.parts])
+        return self.about_the_likeliest([part.on(points) for part in self.parts])
 
-    def _about_the_likeliest(self, predicted: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+    def about_the_likeliest(self, predicted: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+        """Mean and standard deviation of them all, from those of each part, all (m,)."""
         means, stds = (np.array(of) for of in zip(*predicted, strict=True))
         unit, apart, stds = _in_units(means - means[0], stds)
         return means[0], unit * np.sqrt(self.weights @ (stds**2 + apart**2))
