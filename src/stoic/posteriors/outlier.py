@@ -1,0 +1,98 @@
+"""The probability that an observation is an outlier: not explained by f plus noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, logsumexp
+
+from stoic.data import Array, Booleans, Observations
+from stoic.domains import Domain
+from stoic.posteriors.base import Posterior
+from stoic.posteriors.cavity import given_the_others
+from stoic.posteriors.scales import median_and_spread_in_space
+
+
+@dataclass(frozen=True, slots=True)
+class OutlierOdds:
+    """A Beta prior of the share of outliers, and a density of their size.
+
+    An outlier has the density 1 / (2 s (1 + z) (1 + ln(1 + z))^2) at z = |y - centre| / s, with
+    centre and scale s of :func:`~stoic.posteriors.scales.median_and_spread_in_space`. It is broad
+    over the range of the results, and its tail is slow: a size of 1e6 scales is e^17 times less
+    likely than one of 1.
+
+    Parameters
+    ----------
+    outliers, inliers:
+        Parameters of the Beta prior, both positive: by default one outlier in 20 observations, and
+        no more certain of it than 20 observations make.
+
+    Raises
+    ------
+    ValueError
+        If one of them is not positive.
+    """
+
+    outliers: float = 1.0
+    inliers: float = 19.0
+
+    def __post_init__(self) -> None:
+        for value in (self.outliers, self.inliers):
+            if not (value > 0.0 and np.isfinite(value)):
+                raise ValueError(f"Odds are made of two positive numbers, got {value!r}.")
+
+    def log_density(
+        self, domain: Domain, observations: Observations, rejected: Booleans, noise: Array
+    ) -> Array:
+        """Log density of each observation as an outlier, shape (n,); nan where it is nan.
+
+        With k other rows ``rejected`` it is the broad one with the weight 1 / (k + 1), and has a
+        normal one about each of the others: a Dirichlet process, since what reports a wrong value
+        often reports the same one again. ``noise`` has the variance of each row.
+        """
+        y = observations.observed
+        centre, scale = median_and_spread_in_space(domain, observations)
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = np.abs(y - centre) / scale
+            broad: Array = -np.log(2.0 * scale) - np.log1p(z) - 2.0 * np.log1p(np.log1p(z))
+            rows = np.flatnonzero(rejected)
+            variance = noise[:, None] + noise[rows]
+            again = -0.5 * (np.log(2.0 * np.pi * variance) + (y[:, None] - y[rows]) ** 2 / variance)
+        again[rows, np.arange(len(rows))] = -np.inf  # no row is an instance of itself
+        others = len(rows) - rejected
+        together = logsumexp(np.column_stack([broad, again]), axis=1)
+        return np.asarray(together - np.log1p(others))
+
+    def share(self, observations: Observations, posterior: Posterior) -> float:
+        """The posterior mean of the share of outliers, by the rows with a trust below 1/2."""
+        finite = np.isfinite(observations.observed)
+        rejected = np.count_nonzero(finite & (posterior.trust(observations) < 0.5))
+        seen = self.outliers + self.inliers + np.count_nonzero(finite)
+        return float((self.outliers + rejected) / seen)
+
+    def given_the_others(
+        self, domain: Domain, observations: Observations, posterior: Posterior
+    ) -> tuple[Array, Array]:
+        """P(outlier) of each observation, and the posterior mean there, given all others.
+
+        Both have shape (n,); the probability is 1 where nothing finite was observed. The share of
+        outliers is learned from the rows with a trust below 1/2. Hyperparameters count as known.
+        """
+        y = observations.observed
+        finite = np.isfinite(y)
+        rejected = finite & (posterior.trust(observations) < 0.5)
+        mean, std = given_the_others(posterior, observations)
+        noise = observations.own_noise(posterior.prior.noise)
+        others = np.count_nonzero(rejected) - rejected
+        rest = np.maximum(np.count_nonzero(finite) - 1.0 - others, 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            variance = std**2 + noise
+            as_inlier = -0.5 * (np.log(2.0 * np.pi * variance) + (y - mean) ** 2 / variance)
+            doubt: Array = expit(
+                np.log((self.outliers + others) / (self.inliers + rest))
+                + self.log_density(domain, observations, rejected, noise)
+                - as_inlier
+            )
+        return np.where(finite & ~np.isnan(doubt), doubt, 1.0), mean
