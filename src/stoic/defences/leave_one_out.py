@@ -12,6 +12,7 @@ All excesses depend on each other, through mu and v: what is looked for is a fix
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,6 +21,7 @@ from stoic import linalg
 from stoic.data import Array, Observations, Targets
 from stoic.defences.base import Defence
 from stoic.defences.plateau import NEGLIGIBLE, small_sample_factor
+from stoic.defences.replicates import confirmed
 from stoic.domains import Domain
 from stoic.kernels import at_one_place
 from stoic.posteriors.base import Stance
@@ -79,6 +81,12 @@ class LeaveOneOut(Defence):
         Bounds on the steps of an iteration, and on the alternations.
     negligible:
         Rows whose trust falls below this are left out of the solve.
+    replicates:
+        Whether observations that are :func:`~stoic.defences.replicates.confirmed` at their own
+        input are always trusted, even where a smooth function contradicts them.
+    extreme:
+        Robust spreads from the median beyond which a further start trusts no row, and all others:
+        where a huge outlier lies on a summit, the other starts reject the summit with it.
 
     Guarantee
     ---------
@@ -111,6 +119,8 @@ class LeaveOneOut(Defence):
     iterations: int = 10
     rounds: int = 5
     negligible: float = NEGLIGIBLE
+    replicates: bool = False
+    extreme: float = math.inf
     revises = True
 
     def __post_init__(self) -> None:
@@ -137,7 +147,7 @@ class LeaveOneOut(Defence):
         if np.count_nonzero(finite) < 2:  # nobody to ask
             return trusting if believing is None else believing
         found: list[Settled] = []
-        for start in (search.remembering(earlier), believing, search.doubting()):
+        for start in (search.remembering(earlier), believing, search.doubting(), search.trimming()):
             found = search.with_climbed(start, found)
         best = search.likeliest(found, believing or trusting)
         found = search.with_climbed(search.reversing(best), found)
@@ -244,7 +254,7 @@ class _Search:
         known = replace(earlier, excess=excess).under(earlier.posterior.prior, self.observations)
         judgement = self._judge(known)
         judged = np.concatenate(
-            [earlier.excess, judgement.excess(self.rules.half_width, self.rules.shape)[k:]]
+            [earlier.excess, self._excess(judgement, earlier.posterior.prior)[k:]]
         )
         # The posterior of fewer rows tells the fitting how many have come since.
         return self.fit(replace(known, excess=judged), judgement, earlier.posterior)
@@ -259,12 +269,24 @@ class _Search:
         with np.errstate(over="ignore", invalid="ignore"):
             residual = self.observations.observed - centre
         about = _Judgement(residual, np.full(len(residual), spread))
-        excess = about.excess(self.rules.half_width, self.rules.shape)
+        excess = self._excess(about, prior)
         if np.count_nonzero(np.isfinite(excess)) < 2:
             return None
         doubtful = Settled(excess, self.rules.negligible).under(prior, self.observations)
         smooth, judgement, _ = self._iterate(doubtful)
         return self.fit(smooth, judgement, smooth.posterior)
+
+    def trimming(self) -> Settled | None:
+        """All rows but those of an extreme size; ``None`` if there are none."""
+        centre, spread = median_and_spread_in_space(self.domain, self.observations)
+        finite = np.isfinite(self.observations.observed)
+        with np.errstate(over="ignore", invalid="ignore"):
+            apart = np.abs(self.observations.observed - centre)
+            extreme = finite & ~(apart <= self.rules.extreme * spread)
+        if not extreme.any() or np.count_nonzero(finite & ~extreme) < 2:
+            return None
+        excess = np.where(extreme, apart, np.where(finite, 0.0, np.inf))
+        return self.fit(Settled(excess, self.rules.negligible), None, None)
 
     def reversing(self, settled: Settled) -> Settled | None:
         """The other way round where more is distrusted than believed; ``None`` if nowhere."""
@@ -354,13 +376,22 @@ class _Search:
         prior, moved = settled.posterior.prior, False
         for _ in range(self.rules.iterations):
             judgement = self._judge(settled)
-            excess = judgement.excess(self.rules.half_width, self.rules.shape)
+            excess = self._excess(judgement, prior)
             following = replace(settled, excess=excess)
             step = self._apart(settled, following)
             if step <= _SETTLED:
                 break
             settled, moved = following.under(prior, self.observations), True
         return settled, judgement, moved
+
+    def _excess(self, judgement: _Judgement, prior: Prior) -> Array:
+        """The excess of each row, none where others at the same input confirm it."""
+        excess = judgement.excess(self.rules.half_width, self.rules.shape)
+        if self.rules.replicates:
+            noise = self.observations.own_noise(prior.noise)
+            rows = confirmed(self.domain, self.observations, noise, self.rules.half_width)
+            excess[rows] = 0.0
+        return excess
 
     def _judge(self, settled: Settled) -> _Judgement:
         posterior = settled.posterior

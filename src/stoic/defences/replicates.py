@@ -1,0 +1,42 @@
+"""Observations that replicate each other."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from stoic.data import Array, Booleans, Observations
+from stoic.domains import Domain
+
+_SAME = 1e-6  # of the domain's widths, in every coordinate: one input, up to rounding
+
+
+def agreement(domain: Domain, observations: Observations, noise: Array, half_width: float) -> Array:
+    """How many others at the same input agree with each row, less those that do not, shape (n,).
+
+    Two agree if they differ by at most ``half_width`` standard deviations of a difference, where
+    ``noise`` has the variance of each, shape (n,).
+    """
+    u, y = observations.x / domain.widths, observations.observed
+    together = cdist(u, u, "chebyshev") <= _SAME
+    np.fill_diagonal(together, False)
+    if not together.any():
+        return np.zeros(len(y))
+    with np.errstate(over="ignore", invalid="ignore"):
+        apart = np.abs(y[:, None] - y) / np.sqrt(noise[:, None] + noise)
+    agreeing = together & (apart <= half_width)
+    contradicting = together & ~agreeing & np.isfinite(y)
+    return np.asarray(agreeing.sum(axis=1) - contradicting.sum(axis=1), dtype=float)
+
+
+def confirmed(
+    domain: Domain, observations: Observations, noise: Array, half_width: float
+) -> Booleans:
+    """Which rows at least two more at the same input agree with than contradict, shape (n,).
+
+    Independent outliers of a fixed size, such as those of a stuck sensor, agree with each other.
+    That three of three are such has the probability 1e-3 where one in ten is, and less if their
+    size varies, whatever a model of f says.
+    """
+    agrees = agreement(domain, observations, noise, half_width) >= 2.0
+    return np.asarray(agrees & np.isfinite(observations.observed))
