@@ -10,8 +10,18 @@ from stoic.policies.satisficing import Satisficing
 from stoic.policies.second_look import SecondLook
 from stoic.policies.stable import StableOpt
 from stoic.policies.ucb import UCB, UpperBound
+from stoic.policies.verified import NoisyImprovement, VerifiedImprovement
 
-POLICIES = (UCB, ExpectedImprovement, SecondLook, Initial, Elimination, Satisficing, StableOpt)
+POLICIES = (
+    UCB,
+    ExpectedImprovement,
+    VerifiedImprovement,
+    SecondLook,
+    Initial,
+    Elimination,
+    Satisficing,
+    StableOpt,
+)
 
 __all__ = [
     "POLICIES",
@@ -23,6 +33,7 @@ __all__ = [
     "Initial",
     "LogImprovement",
     "NearOptimal",
+    "NoisyImprovement",
     "Plan",
     "Policy",
     "RareSwitching",
@@ -30,5 +41,6 @@ __all__ = [
     "SecondLook",
     "StableOpt",
     "UpperBound",
+    "VerifiedImprovement",
     "View",
 ]

@@ -51,20 +51,23 @@ class Given(Protocol):
 Notes = Mapping[str, object]
 
 _SURE = 0.8  # a chance of a result that counts as certain
+_STEEP = 1e3  # nats for a chance of 1: more than logarithms of gains differ by
 _LEAST = 1e-300  # a chance whose logarithm is still a number
 
 
 class Feasible(NamedTuple):
     """A surface where some inputs may give no result: there it counts as no higher than a floor.
 
-    floor + Q (height - floor), or height + ln Q for the logarithm of a gain, with Q = min(P / 0.8,
-    1): if every percent of P counted, inputs far from what failed would win over better ones nearer
-    to it, since a percent of height - floor is much.
+    floor + Q (height - floor), or height + ln Q for the logarithm of a gain, where Q is
+    min(P / 0.8, 1): if every percent of P counted, inputs far from what failed would win over
+    better ones nearer to it, since a percent of height - floor is much. A logarithm falls steeply
+    where P is below ``least``: gains may differ by any factor.
     """
 
     surface: Surface
     feasibility: Feasibility
     floor: float | None
+    least: float = 0.0
 
     def on(self, points: Finite) -> Array:
         return self._combined(self.surface.on(points), self._chance(self.feasibility.on(points)))
@@ -78,7 +81,8 @@ class Feasible(NamedTuple):
         q, q_slope = self._chance(p), np.where(p < _SURE, 1.0 / _SURE, 0.0)[:, None] * p_slope
         combined = self._combined(height, q)
         if self.floor is None:
-            return combined, slope + q_slope / q[:, None]
+            short = np.where(q < self.least / _SURE, _STEEP * _SURE, 0.0)
+            return combined, slope + (1.0 / q + short)[:, None] * q_slope
         return combined, q[:, None] * slope + q_slope * (height - self.floor)[:, None]
 
     @staticmethod
@@ -87,7 +91,7 @@ class Feasible(NamedTuple):
 
     def _combined(self, height: Array, q: Array) -> Array:
         if self.floor is None:
-            return height + np.log(q)
+            return height + np.log(q) - _STEEP * np.maximum(self.least - _SURE * q, 0.0)
         return self.floor + q * (height - self.floor)
 
 

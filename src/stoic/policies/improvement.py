@@ -60,7 +60,7 @@ class LogImprovement(NamedTuple):
     incumbent: float
     factor: float = 1.0
 
-    def _height(self, mean: Array, std: Array) -> tuple[Array, Array, Array]:
+    def height(self, mean: Array, std: Array) -> tuple[Array, Array, Array]:
         """The height and its derivatives in mean and std, all (m,)."""
         least = max(_LEAST * self.posterior.kappa**0.5, _TINY)
         s = self.factor * np.maximum(std, least)
@@ -74,14 +74,14 @@ class LogImprovement(NamedTuple):
         return np.log(s) + value, by_mean, by_std
 
     def on(self, points: Finite) -> Array:
-        return self._height(*self.posterior.on(points))[0]
+        return self.height(*self.posterior.on(points))[0]
 
     def __call__(self, x: Array) -> Array:
-        return self._height(*self.posterior.predict(x))[0]
+        return self.height(*self.posterior.predict(x))[0]
 
     def with_gradient(self, x: Array) -> tuple[Array, Array]:
         mean, std, mean_slope, std_slope = self.posterior.predict_with_gradient(x)
-        height, by_mean, by_std = self._height(mean, std)
+        height, by_mean, by_std = self.height(mean, std)
         return height, by_mean[:, None] * mean_slope + by_std[:, None] * std_slope
 
 

@@ -1,0 +1,281 @@
+"""Expected improvement that measures a doubtful incumbent again before it is built upon. Ours."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from scipy.special import expit
+
+from stoic.data import Array, Choice, Integers, Observations
+from stoic.defences.replicates import agreement
+from stoic.domains import Domain, Finite, Peak, Surface
+from stoic.kernels import Matern52
+from stoic.policies.base import Band, Feasible, Notes, Policy, View, choice_of, choices_at
+from stoic.policies.improvement import LogImprovement
+from stoic.policies.ucb import PLACE, check_retries, given_up
+from stoic.posteriors.base import Posterior, as_told
+from stoic.posteriors.exact import Exact
+from stoic.posteriors.feasibility import Feasibility
+from stoic.posteriors.outlier import OutlierOdds
+from stoic.posteriors.prior import Prior
+
+# Expected improvements, in prior standard deviations, that are next to nothing: with 1e-3 instead
+# of none, 18 of 20 searches of a quadratic whose coordinates differ 36-fold in weight got within
+# 0.01, and the precision that clean searches reach is the same.
+_NEGLIGIBLE = 1e-3
+_CLEARLY = 2.0  # standard deviations of the noise: a result is better than the incumbent
+_AGREE = 2.5  # standard deviations of a difference of two observations
+_FARTHEST = 3.0  # prior standard deviations: f is hardly better than the incumbent by more
+_KNOWN = 0.01  # prior standard deviations: f is known where its deviation is smaller
+# Of a result. With 0.5, 6 to 10 of 40 trials fell into the half of a square that has none, with 0.7
+# it was 2 to 5, and the optimum at its edge was found as well.
+_CHANCE = 0.7
+_SAME = 1e-6  # of the domain's widths: one input, up to rounding
+_NEAR_ZERO = 1e-6  # noise variance of a unit prior that only measures distance
+
+
+class NoisyImprovement(NamedTuple):
+    """Log expected improvement of the posterior mean by one noisy observation.
+
+    An observation at x moves the mean there by N(0, s^2), s = std^2 / sqrt(std^2 + noise), which is
+    the deviation itself where there is no noise. So this is expected improvement with the factor
+    std / sqrt(std^2 + noise) on the deviation; augmented expected improvement [Huang2006]_ has a
+    factor of the same kind on the improvement.
+
+    Attributes
+    ----------
+    posterior:
+        Of f.
+    incumbent:
+        What is to be improved on, in units of f.
+    noise:
+        Variance of the noise of the next observation.
+    """
+
+    posterior: Posterior
+    incumbent: float
+    noise: float
+
+    def _height(self, mean: Array, std: Array) -> tuple[Array, Array, Array]:
+        """The height and its derivatives in mean and std, all (m,)."""
+        spread = np.hypot(std, math.sqrt(self.noise))
+        share = np.divide(std, spread, out=np.ones_like(std), where=spread > 0.0)
+        plain = LogImprovement(self.posterior, self.incumbent)
+        value, by_mean, by_s = plain.height(mean, std * share)
+        return value, by_mean, by_s * share * (2.0 - share**2)  # ds / dstd
+
+    def on(self, points: Finite) -> Array:
+        return self._height(*self.posterior.on(points))[0]
+
+    def __call__(self, x: Array) -> Array:
+        return self._height(*self.posterior.predict(x))[0]
+
+    def with_gradient(self, x: Array) -> tuple[Array, Array]:
+        mean, std, mean_slope, std_slope = self.posterior.predict_with_gradient(x)
+        height, by_mean, by_std = self._height(mean, std)
+        return height, by_mean[:, None] * mean_slope + by_std[:, None] * std_slope
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedImprovement(Policy):
+    """Expected improvement over the best trusted mean, or a second look at that incumbent.
+
+    The incumbent is the best posterior mean at a trusted observation or a pending point. If the
+    observation there is an outlier, with probability p of ``odds``, f there is what the others
+    predict, and another point is the best: to measure it again is worth p times that difference,
+    as an improvement elsewhere is worth its expectation. The larger of the two is chosen. A repeat
+    that agrees takes p to nearly 0, so an incumbent is verified once.
+
+    A rejected observation that would be the new optimum is measured again by the same rule. That
+    the model is wrong there, and not the observation, has the odds surprise / share^v, where share
+    is that of outliers and v the number of observations at that input that agree with it, itself
+    among them, less those that do not; the gain counts up to 3 prior standard deviations. So it is
+    asked for once early, and given up after a few contradictions.
+
+    Where the expected improvement is negligible and all of the domain may be chosen, every other
+    choice is the point that is farthest from all others: the largest deviation under a kernel whose
+    lengthscales are half of the domain's diagonal. It is every choice where f is known already from
+    an observation at that very input, and where all results are equal. So a flat start is searched,
+    a search that converged to a wrong place leaves it, and all choices of a category are tried.
+
+    Where results are nan without a reason, a classifier learns the region in which that happens, if
+    a region explains it three times better than failure at a constant rate. There, and where inputs
+    were told to be infeasible, nothing is queried with less than a chance of 0.7 of a result.
+
+    Parameters
+    ----------
+    odds:
+        Of an outlier.
+    surprise:
+        The share of honest observations that a smooth model rejects: 1 % over six functions without
+        noise.
+    retries:
+        How often a place without a trusted result is queried again, see
+        :class:`~stoic.policies.ucb.UCB`.
+
+    Guarantee
+    ---------
+    None for the regret. All that was measured of it is in the contest of the documentation.
+    """
+
+    odds: OutlierOdds = field(default_factory=OutlierOdds)
+    surprise: float = 0.01
+    retries: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.surprise < 1.0:
+            raise ValueError(f"surprise is a share between 0 and 1, got {self.surprise!r}.")
+        check_retries(self.retries)
+
+    def start(self, domain: Domain) -> None:
+        return None
+
+    def choose(self, view: View, state: None, n: int) -> tuple[list[Choice], None]:
+        feasibility = _feasibility(view)
+        view = view._replace(feasibility=lambda: feasibility)
+        observations, pending = view.observations, view.pending
+        trust = view.band().posterior.trust(observations)
+        trusted = np.flatnonzero(trust >= 0.5)
+        if view.among is not view.domain and len(trusted):
+            trusted = trusted[view.among.contains(observations.x[trusted])]
+        verified, worth = self._verification(view, trusted)
+        band = view.hallucinated()
+        places = given_up(view, trust, self.retries)
+        if len(places):
+            band = band.fantasise(places, None, band.posterior.prior.mean)
+        finite = np.isfinite(observations.observed)
+        queried = np.concatenate([observations.x[finite], pending])
+        known = np.concatenate([observations.x[trusted], pending])
+
+        def pick(band: Band) -> Choice:
+            nonlocal verified, queried, known
+            posterior = band.posterior
+            incumbent = posterior.prior.mean
+            if len(known):
+                incumbent = float(posterior.predict(known)[0].max())
+            surface = NoisyImprovement(posterior, incumbent, posterior.prior.noise)
+            peak = _peak(view, surface)
+            if verified is not None and math.log(worth) > peak.height:
+                choice = choices_at(view.domain, verified[None], {"verified": True})[0]
+                verified = None
+            else:
+                choice = choice_of(_or_farthest(view, posterior, peak, queried))
+            queried = np.concatenate([queried, choice.x[None]])
+            known = np.concatenate([known, choice.x[None]])
+            return choice
+
+        return view.one_by_one(band, n, pick), None
+
+    def settle(self, view: View, state: None, band: Band, tried: Array) -> tuple[int, Notes]:
+        """The point of the best lower bound whose observation is rather no outlier than one.
+
+        The notes say P(outlier) of that observation, ``outlier``, the mean of f there if it is one,
+        ``otherwise``, and ``repeats``: how many observations at that input are trusted.
+        """
+        observations, posterior = view.observations, band.posterior
+        if not len(observations):
+            return Policy.settle(self, view, state, band, tried)
+        p, otherwise = self.odds.given_the_others(view.domain, observations, posterior)
+        here = cdist(tried, observations.x) == 0.0
+        doubt = np.where(here, p, np.inf)  # of several observations the most certain one counts
+        row, seen = doubt.argmin(axis=1), here.any(axis=1)
+        p, otherwise = np.where(seen, p[row], 0.0), otherwise[row]
+        lower, _ = band.bounds(tried)
+        best = int(np.argmax(np.where((p < 0.5) | (p >= 0.5).all(), lower, -np.inf)))
+        if not seen[best]:
+            return best, {}
+        trusted = here[best] & (posterior.trust(observations) >= 0.5)
+        return best, {
+            "outlier": float(p[best]),
+            "otherwise": float(otherwise[best]),
+            "repeats": int(trusted.sum()),
+        }
+
+    def _verification(self, view: View, trusted: Integers) -> tuple[Array | None, float]:
+        """The input (d,) that is worth most to measure again, and how much; ``None`` if none is."""
+        if len(trusted) < 3:  # of two that contradict each other nobody knows which is wrong
+            return None, 0.0
+        observations, widths = view.observations, view.domain.widths
+        posterior = view.band().posterior
+        x = observations.x[trusted]
+        means = posterior.predict(x)[0]
+        best = int(np.argmax(means))
+        rows, worth = [trusted[best]], [0.0]
+        others = _apart(x, x[best], widths) > PLACE
+        if others.any():
+            p, otherwise = self.odds.given_the_others(view.domain, observations, posterior)
+            worth = [float(p[trusted[best]] * (means[others].max() - otherwise[trusted[best]]))]
+        noise = observations.own_noise(posterior.prior.noise)
+        with np.errstate(over="ignore", invalid="ignore"):
+            gain = observations.observed - means[best]
+        rejected = np.isfinite(gain) & (gain > _CLEARLY * np.sqrt(noise))
+        rejected[trusted] = False
+        if rejected.any():
+            share = self.odds.share(observations, posterior)
+            votes = agreement(view.domain, observations, noise, _AGREE)
+            p = expit(math.log(self.surprise) - (votes + 1.0) * math.log(share))
+            most = _FARTHEST * posterior.kappa**0.5
+            rows += np.flatnonzero(rejected).tolist()
+            worth += (p * np.minimum(gain, most))[rejected].tolist()
+        inside = view.among.contains(observations.x[rows])
+        order = sorted(range(len(rows)), key=lambda i: -worth[i])
+        for i in order:
+            here = observations.x[rows[i]]
+            waits = (_apart(view.pending, here, widths) <= PLACE).any()
+            if inside[i] and not waits and 0.0 < worth[i] < math.inf:
+                return here, worth[i]
+        return None, 0.0
+
+
+def _peak(view: View, surface: Surface) -> Peak:
+    """The highest point of a logarithmic surface, where results are to be expected."""
+    if (feasibility := view.feasibility()) is not None:
+        surface = Feasible(surface, feasibility, None, _CHANCE)
+    return view.among.maximise(surface, view.rng, view.observations.x)
+
+
+def _apart(points: Array, x: Array, widths: Array) -> Array:
+    """Distances of points (k, d) from ``x`` (d,) in the widest coordinate, shape (k,)."""
+    distances: Array = (np.abs(points - x) / widths).max(axis=1, initial=0.0)
+    return distances
+
+
+def _or_farthest(view: View, posterior: Posterior, peak: Peak, queried: Array) -> Peak:
+    """The peak, or the point that is farthest from all others if nothing is expected there."""
+    if not len(queried) or view.among is not view.domain:
+        return peak
+    widths, unit = view.domain.widths, posterior.kappa**0.5
+    again = bool((_apart(queried, peak.x, widths) <= _SAME).any())
+    seen = view.observations.observed[np.isfinite(view.observations.observed)]
+    flat = len(seen) > 0 and bool((seen == seen[0]).all())
+    if not flat and not (again and posterior.predict(peak.x[None])[1][0] <= _KNOWN * unit):
+        if not 0.0 < unit < math.inf or peak.height > math.log(_NEGLIGIBLE * unit):
+            return peak
+        if (_apart(queried[:-1], queried[-1], widths) > PLACE).all():
+            return peak  # the last one was far from all others: take turns
+    lengthscale = 0.5 * math.sqrt(view.domain.dim) * widths
+    x = np.unique(queried, axis=0)
+    rows = Observations(x, np.zeros(len(x)), np.full(len(x), np.nan))
+    prior = Prior(Matern52(lengthscale), _NEAR_ZERO)
+    distance = Exact.condition(prior, as_told, rows, as_told(rows, prior))
+    farthest = _peak(view, NoisyImprovement(distance, 0.0, 0.0))
+    new = (_apart(queried, farthest.x, widths) > _SAME).all()
+    return farthest if new else peak  # else all there is was queried
+
+
+def _feasibility(view: View) -> Feasibility | None:
+    """Where there are results; failures without a reason count if a region explains them."""
+    observations, known = view.observations, view.failures.of("infeasible")
+    finite = np.isfinite(observations.observed)
+    unexplained = observations.x[~finite]
+    if not len(unexplained) or not finite.any():
+        return view.feasibility()
+    failed = np.concatenate([known, unexplained])
+    learned = Feasibility.learned(view.domain, observations.x[finite], failed)
+    n, k = np.count_nonzero(finite) + len(failed), len(failed)
+    anywhere = k * math.log(k / n) + (n - k) * math.log1p(-k / n)
+    return learned if learned.evidence > anywhere + math.log(3.0) else view.feasibility()

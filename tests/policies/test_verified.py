@@ -1,0 +1,151 @@
+"""Verified improvement: its surface, what it measures again, where it goes at a loss."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import integrate, stats
+
+from stoic import recipes
+from stoic.confidence import Fixed
+from stoic.defences import Plateau, Trust
+from stoic.domains import Box, Finite
+from stoic.kernels import Matern52, Scaled
+from stoic.learner import Learner
+from stoic.models import GaussianProcess
+from stoic.policies import NoisyImprovement, VerifiedImprovement
+from stoic.posteriors import Prior
+
+BOX = Box([0.0, -1.0], [4.0, 1.0])
+PRIOR = Prior(Scaled(Matern52(np.array([1.0, 0.5])), 2.0), 0.05, 0.3)
+
+
+def learner(domain=BOX, defence=None, prior=PRIOR, **options):
+    model = GaussianProcess(prior, defence or Trust())
+    return Learner(domain, model, Fixed(2.0), VerifiedImprovement(**options), seed=0)
+
+
+def bowl(x):
+    return -((x[0] - 3.0) ** 2) - 4.0 * (x[1] - 0.2) ** 2
+
+
+def test_the_surface_is_the_improvement_of_the_mean_by_a_noisy_observation():
+    rng = np.random.default_rng(0)
+    agent = learner()
+    agent.tell(BOX.sample(8, rng), rng.standard_normal(8))
+    x = BOX.sample(20, rng)
+    mean, std = agent.posterior.predict(x)
+    surface = NoisyImprovement(agent.posterior, 0.7, PRIOR.noise)
+    for i in range(20):
+        # The mean at x once y ~ N(mean, std^2 + noise) is observed there.
+        spread = math.hypot(std[i], math.sqrt(PRIOR.noise))
+        gain = std[i] ** 2 / spread**2
+
+        def integrand(u, i=i, spread=spread, gain=gain):
+            return max(mean[i] + gain * spread * u - 0.7, 0.0) * stats.norm.pdf(u)
+
+        kink = (0.7 - mean[i]) / (gain * spread)
+        expected = integrate.quad(integrand, kink, kink + 40.0, epsabs=1e-14)[0]
+        if expected > 1e-10:
+            assert surface(x[[i]])[0] == pytest.approx(math.log(expected), abs=1e-5)
+    height, slope = surface.with_gradient(x)
+    assert_allclose(height, surface(x), rtol=1e-12)
+    step = 1e-6
+    for k in range(2):
+        moved = np.zeros(2)
+        moved[k] = step
+        numeric = (surface(x + moved) - surface(x - moved)) / (2.0 * step)
+        assert_allclose(slope[:, k], numeric, rtol=1e-4, atol=1e-4)
+
+
+def test_an_incumbent_that_others_contradict_is_measured_again_once():
+    # Nothing is left to be improved on a fine grid, and 1 of 21 results is too good by 1.
+    domain = Finite(np.linspace(0.0, 1.0, 21)[:, None])
+    agent = learner(domain, prior=Prior(Scaled(Matern52(0.4), 1.0), 1e-3))
+    y = -((domain.points[:, 0] - 0.3) ** 2)
+    told = y + (np.arange(21) == 16)
+    agent.tell(domain.points, told)
+    choice = agent.ask()
+    assert choice.notes == {"verified": True}
+    assert choice.arm == 16
+    agent.tell(choice.x, y[16])
+    agent.tell(choice.x, y[16])
+    assert agent.ask().arm != 16
+
+
+def test_a_rejected_result_that_would_be_the_best_is_measured_again_and_given_up():
+    rng = np.random.default_rng(2)
+    agent = learner(defence=Plateau(half_width=25.0, shape=0.1, centre=-4.0))
+    x = BOX.sample(30, rng)
+    y = np.array([bowl(point) for point in x])
+    y[7] = 1e6
+    agent.tell(x, y)
+    looks = 0
+    for _ in range(12):
+        choice = agent.ask()
+        looks += bool(choice.notes)
+        if choice.notes:
+            assert_array_equal(choice.x, x[7])
+        agent.tell(choice.x, bowl(choice.x))
+    assert 1 <= looks <= 4
+
+
+def test_a_finite_domain_without_noise_is_visited_whole():
+    points = np.arange(30.0)[:, None]
+    agent = recipes.robust(Finite(points), seed=0)
+    for _ in range(30):
+        choice = agent.ask()
+        agent.tell(choice.x, 1.0)
+    assert len(np.unique(agent.observations.x)) == 30
+
+
+def test_a_flat_start_is_searched():
+    agent = recipes.robust(BOX, seed=0)
+    for _ in range(15):
+        choice = agent.ask()
+        agent.tell(choice.x, 0.0)
+    assert len(np.unique(agent.observations.x.round(6), axis=0)) == 15
+
+
+def test_a_region_without_results_is_left_and_chance_is_not():
+    rng, box = np.random.default_rng(3), Box([0.0, 0.0], [1.0, 1.0])
+
+    def failures(fails):
+        agent = recipes.robust(box, initial=10, seed=1)
+        failed = 0
+        for t in range(40):
+            x = agent.ask().x
+            nan = fails(x)
+            failed += nan and t >= 10
+            agent.tell(x, math.nan if nan else -((x[0] - 0.4) ** 2) - (x[1] - 0.35) ** 2)
+        return failed
+
+    assert failures(lambda x: x[0] + x[1] > 1.0) <= 9  # of 30; all are near the edge
+    assert failures(lambda x: rng.random() < 0.5) > 9
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_batch_asks_different_points(n):
+    rng = np.random.default_rng(4)
+    agent = recipes.robust(BOX, seed=0)
+    x = BOX.sample(12, rng)
+    agent.tell(x, [bowl(point) for point in x])
+    choices = agent.ask(n)
+    assert len({tuple(choice.x) for choice in choices}) == n
+
+
+def test_the_recommendation_says_what_it_rests_on():
+    rng = np.random.default_rng(5)
+    agent = recipes.robust(BOX, seed=0)
+    x = BOX.sample(20, rng)
+    agent.tell(x, [bowl(point) for point in x])
+    notes = agent.recommend().notes
+    assert notes["repeats"] == 1
+    assert 0.0 <= notes["outlier"] < 0.5
+
+
+@pytest.mark.parametrize("surprise", [0.0, 1.0, math.nan])
+def test_surprise_is_a_share(surprise):
+    with pytest.raises(ValueError, match="share"):
+        VerifiedImprovement(surprise=surprise)
