@@ -10,8 +10,8 @@ from numpy.testing import assert_array_equal
 from stoic import testing
 from stoic.data import LARGEST
 from stoic.domains import Box, Finite
-from stoic.integrations.recipe import robust
-from stoic.recipes import BALANCED, MOVED, PHASED, SEQUENTIAL, gp_ucb
+from stoic.integrations.recipe import where_inputs_move
+from stoic.recipes import BALANCED, MOVED, PHASED, SEQUENTIAL, gp_ucb, robust
 
 MAX = 1.7e308
 RESULTS = {
@@ -40,7 +40,7 @@ def check(learner, results):
 
 
 @pytest.mark.parametrize("results", RESULTS.values(), ids=RESULTS)
-@pytest.mark.parametrize("recipe", [robust, *SEQUENTIAL])
+@pytest.mark.parametrize("recipe", [where_inputs_move, robust, *SEQUENTIAL])
 def test_results_of_any_size_give_finite_means(recipe, results):
     check(recipe(Box([4.0], [12.0], candidates=64, climbs=3)), results)
 

@@ -21,13 +21,14 @@ from stoic.integrations.aim import Aim
 from stoic.integrations.executed import EXECUTED, executed, finite
 from stoic.integrations.optuna_internals import storage_of, study_id
 from stoic.integrations.points import Points
-from stoic.integrations.recipe import Recipe
+from stoic.integrations.recipe import Recipe, where_inputs_move
 from stoic.integrations.spaces import Encoding
 from stoic.integrations.turns import announced
 from stoic.integrations.unmodelled import violates
 from stoic.learner import Learner
 from stoic.pending import NothingLeft, Waiting
 from stoic.policies.ucb import PLACE
+from stoic.recipes import robust
 from stoic.refusal import Refusal
 
 NOISE = "stoic:noise"  # user attribute: noise variance told with a trial's value
@@ -247,6 +248,8 @@ def made(
     Refusal
         If the recipe cannot be used there, or not with tolerances, or the aim does not fit.
     """
+    if aim is not None and recipe is robust:
+        recipe = where_inputs_move
     learner = recipe(encoding.box)
     points = Points(encoding, learner.domain)
     if aim is None:

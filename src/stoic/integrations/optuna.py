@@ -33,11 +33,12 @@ from stoic.integrations.certified import Certified, Curve
 from stoic.integrations.executed import EXECUTED, executed
 from stoic.integrations.explanation import Explanation, Row, explain
 from stoic.integrations.optuna_internals import fixed_by, fixed_params, record_constraints
-from stoic.integrations.recipe import RECIPE, Recipe, Written, record_recipe, robust
+from stoic.integrations.recipe import RECIPE, Recipe, Written, record_recipe
 from stoic.integrations.spaces import Coordinate, searched
 from stoic.integrations.turns import Turns, announce
 from stoic.integrations.unmodelled import check_single_objective, unmodelled
 from stoic.printable import printable
+from stoic.recipes import robust
 
 __all__ = [
     "AIM",
@@ -117,7 +118,7 @@ class StoicSampler(BaseSampler):
         That many trials, failed ones included, come from a scrambled Sobol sequence before the
         model decides. Workers that share the seed share the sequence.
     recipe:
-        Another method than A2-RCGP-UCB: a function from a domain, which is a
+        Another method than :func:`~stoic.recipes.robust`: a function from a domain, which is a
         :class:`~stoic.Box`, to a learner. Or a text (:class:`Written`): the name of a recipe with
         arguments as in ``"rgp_ucb(budget=5)"``, or ``"FILE.py:FUNCTION"``. A text is recorded with
         the study, where :func:`explain` and ``stoic show`` find it; a function is not.

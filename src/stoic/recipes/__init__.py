@@ -21,6 +21,7 @@ from stoic.recipes.inputs import advers_1, advers_2, advers_g, stable_opt
 from stoic.recipes.misspecification import ec_gp_ucb, phased_gp_us
 from stoic.recipes.outliers import a2_rcgp_ucb, fc_rcgp_ucb, loo_gp_ucb
 from stoic.recipes.plain import gp_ucb
+from stoic.recipes.robust import robust
 from stoic.recipes.student_t import diagnostics_gp_ucb, tp_ucb
 
 # What the conformance tests and the tables of the documentation run through.
@@ -42,7 +43,7 @@ MOVED: tuple[Callable[..., Learner], ...] = (advers_1, advers_2, advers_g, stabl
 PHASED: tuple[Callable[..., Learner], ...] = (rgp_pe, linear_reduction, phased_gp_us)
 # Learners of learners.
 BALANCED: tuple[Callable[..., Balanced], ...] = (contextual_ec_gp_ucb, any_threat)
-RECIPES = (*SEQUENTIAL, *MOVED, *PHASED, *BALANCED)
+RECIPES = (robust, *SEQUENTIAL, *MOVED, *PHASED, *BALANCED)
 
 __all__ = [
     "BALANCED",
@@ -67,6 +68,7 @@ __all__ = [
     "phased_gp_us",
     "rgp_pe",
     "rgp_ucb",
+    "robust",
     "stable_opt",
     "tgp_ucb",
     "tp_ucb",

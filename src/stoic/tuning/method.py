@@ -12,8 +12,9 @@ from optuna.search_space import intersection_search_space
 from stoic.integrations.aim import Aim, record_aim, said_over, stored_aim
 from stoic.integrations.campaign import made
 from stoic.integrations.optuna import StoicSampler
-from stoic.integrations.recipe import Recipe, Written, record_recipe, robust, stored_recipe
+from stoic.integrations.recipe import Recipe, Written, record_recipe, stored_recipe
 from stoic.integrations.spaces import Encoding, searched
+from stoic.recipes import robust
 from stoic.refusal import Refusal
 from stoic.tuning.space import Space
 from stoic.tuning.storage import patiently

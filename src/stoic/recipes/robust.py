@@ -1,0 +1,48 @@
+"""The default method."""
+
+from __future__ import annotations
+
+from stoic.confidence import Fixed
+from stoic.defences import LeaveOneOut
+from stoic.domains import Domain
+from stoic.learner import Learner
+from stoic.models import Explained
+from stoic.policies import VerifiedImprovement
+from stoic.posteriors.fitting import BROAD_NOISE_PRIOR, Fitting, Given, marginal_likelihood
+from stoic.posteriors.prior import Prior
+from stoic.recipes.parts import Seed, after_design, check_prior, family
+
+
+def robust(
+    domain: Domain, prior: Prior | None = None, *, initial: int = 0, seed: Seed = None
+) -> Learner:
+    """Expected improvement on a leave-one-out mixture, with verification: the default.
+
+    Each result is judged by all others (:class:`~stoic.defences.LeaveOneOut`), and competing
+    explanations are kept with their odds (:class:`~stoic.models.Explained`). Results at one input
+    that agree are always trusted. The search is greedy
+    (:class:`~stoic.policies.verified.VerifiedImprovement`), and measures again, before it builds on
+    them, an incumbent that may be an outlier and a rejected result that would be the best
+    (:class:`~stoic.policies.second_look.SecondLook`).
+
+    It differs from :func:`~stoic.recipes.outliers.loo_gp_ucb` in the acquisition, in an outlier
+    penalty of 2 nats instead of 3, and in a broad prior of the noise, each chosen by measurement.
+
+    Parameters
+    ----------
+    domain, prior, initial, seed:
+        As in every recipe.
+
+    Guarantee
+    ---------
+    No theorem about the regret. For the model what :class:`~stoic.defences.LeaveOneOut` says of a
+    fixed point: an outlier of any size moves the mean of an explanation that may reject it by a
+    bounded number of standard deviations. All else is measured: the documentation's contest.
+    """
+    check_prior(domain, prior)
+    fitting = Given() if prior else Fitting(marginal_likelihood, noise=BROAD_NOISE_PRIOR)
+    defence = LeaveOneOut(
+        prior or family(domain), fitting, price=2.0, replicates=True, extreme=10.0
+    )
+    policy = VerifiedImprovement()
+    return Learner(domain, Explained(defence), Fixed(2.0), after_design(policy, initial), seed)
