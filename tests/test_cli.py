@@ -172,7 +172,8 @@ def test_trust_says_which_results_are_distrusted_and_why(stoic):
         "print({12: 'nan', 14: '1e6', 16: 'inf', 17: -1e6}.get(n, x * x))"
     )
     code = code.replace("{", "{{").replace("}", "}}")
-    stoic("tune", *X, "-n", "20", "--seed", "0", "--", sys.executable, "-S", "-c", code, "{x}")
+    how = ("-n", "20", "--seed", "0", "--recipe", "a2_rcgp_ucb(retries=1)")
+    stoic("tune", *X, *how, "--", sys.executable, "-S", "-c", code, "{x}")
 
     table = stoic("trust", "stoic", "--plot", "trust.png")
     assert table.code == 0

@@ -158,8 +158,7 @@ def limited(kind):
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2))])
 def test_what_is_infeasible_is_avoided_and_never_recommended(seed):
-    # Of 30 trials after the startup, seeds 0 to 4: 4, 6, 4, 6, 5 wasted with the kind, and 11, 8,
-    # 10, 14, 12 without.
+    # Failures without a kind teach the region, too.
     wasted = {}
     for kind in ("infeasible", "nobody knows"):
         study = optuna.create_study(sampler=StoicSampler(seed=seed))
@@ -172,7 +171,7 @@ def test_what_is_infeasible_is_avoided_and_never_recommended(seed):
         if kind == "infeasible":
             assert thoughts.model_optimum["x"] < 0.65
             assert thoughts.recommended_mean < 0.15
-    assert wasted["infeasible"] <= 7 < wasted["nobody knows"]
+    assert max(wasted.values()) <= 7  # of 30 trials after the startup
 
 
 def failed_at(x, kind, **how):
@@ -346,7 +345,8 @@ def test_pruned_trials_count():
     study.optimize(pruning, n_trials=30)
     pruned = [t.params["x"] for t in study.trials if t.state == TrialState.PRUNED]
     assert len(pruned) <= 20
-    assert len(np.unique(np.round(pruned, 2))) >= 8  # and not one place again and again
+    # and not one place again and again
+    assert len(np.unique(np.round(pruned, 2))) >= min(len(pruned) - 2, 8)
     assert study.best_params["x"] > 0.4
 
 
@@ -379,7 +379,7 @@ def test_a_row_says_why_it_is_distrusted(direction):
         [*xs, -3.25, 0.25],
         direction=direction,
     )
-    *honest, lie, infinite = explain(study).rows
+    *honest, lie, infinite = explain(study, recipe=recipes.a2_rcgp_ucb).rows
     for row in honest:
         assert abs(row.value - row.centre) <= row.half_width  # within the plateau: believed
         assert row.trust == 1.0

@@ -22,6 +22,7 @@ from stoic.integrations.certified import Certified, certified, sturdiest
 from stoic.integrations.executed import executed
 from stoic.integrations.recipe import Recipe, recipe_to_look_with
 from stoic.integrations.spaces import check_fixed, searched
+from stoic.integrations.undecided import undecided
 from stoic.integrations.unmodelled import check_single_objective, unmodelled, violates
 from stoic.learner import Learner
 from stoic.policies.base import Band
@@ -130,6 +131,11 @@ class Explanation:
         ``observed_best``, ``recommended`` or in ``rows``.
     unmodelled:
         What trials have and the model does not use, a sentence each.
+    undecided:
+        Why the results contradict each other too much to recommend anything with confidence, and
+        what would settle it; None where they do not.
+    repeats:
+        How many trusted trials were run at the recommended setting. What rests on one may be luck.
     """
 
     observed_best: FrozenTrial | None
@@ -147,6 +153,8 @@ class Explanation:
     untried: dict[str, Any] | None = None
     infeasible: tuple[int, ...] = ()
     unmodelled: tuple[str, ...] = ()
+    undecided: str | None = None
+    repeats: int = 0
 
 
 def explain(
@@ -169,7 +177,7 @@ def explain(
         With one objective.
     recipe:
         Whose model is asked; by default the one that is recorded with the study by its name, else
-        :func:`~stoic.integrations.recipe.robust`. A file that a storage names is not run: the log
+        :func:`~stoic.recipes.robust`. A file that a storage names is not run: the log
         says so.
     aim:
         What is wanted where inputs move; by default what is recorded with the study.
@@ -306,6 +314,8 @@ def explain(
         predict,
         left_out=campaign.left_out,
         untried=None if len(tried) else found | given,
+        undecided=undecided(rows),
+        repeats=int((np.all(settings == x, axis=1) & (trusted >= 0.5)).sum()) if len(tried) else 0,
         **aside,
     )
     if aim is None or not scaled:

@@ -191,6 +191,8 @@ class Summary:
             else {"params": known.model_optimum, "mean": number(known.model_optimum_mean)},
             "distrusted": [row.number for row in self.distrusted],
             "left_out": {} if known is None else left_out_record(known),
+            "undecided": None if known is None else known.undecided,
+            "repeats": 0 if known is None else known.repeats,
             "infeasible": [] if known is None else list(known.infeasible),
             "unmodelled": list(self.unmodelled),
             "trials": [
@@ -326,11 +328,14 @@ def _best_lines(known: Explanation) -> list[str]:
             f"recommended    trial {known.recommended.number}: estimated "
             f"{known.recommended_mean:.6g} +- {deviation(known.recommended_std)}, "
             f"told {known.recommended.value:.6g}"
+            + (", once: not confirmed" if known.repeats == 1 else "")
         )
         lines.append(f"               {setting(known.recommended.params)}")
         run = {row.number: row.executed for row in known.rows}.get(known.recommended.number)
         if run is not None and run != known.recommended.params:
             lines.append(f"               was run as {setting(run)}")
+    if known.undecided is not None:
+        lines.append(f"undecided      {known.undecided}")
     return lines
 
 
