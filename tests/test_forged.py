@@ -6,6 +6,7 @@ import io
 import logging
 import sys
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 
 import optuna
@@ -126,9 +127,10 @@ def test_what_others_wrote_is_shown_escaped(study, capsys, monkeypatch):
     for forge in (evil_failure, evil_holder, evil_texts, evil_report, evil_queue):
         forge(study)
     check_all(capsys, monkeypatch)
-    page = Path("report.html").read_text(encoding="utf-8")
-    assert "\x1b[31m" not in page
-    assert "\x00" not in page
+    if find_spec("plotly") is not None:  # else the report was refused, and that was checked
+        page = Path("report.html").read_text(encoding="utf-8")
+        assert "\x1b[31m" not in page
+        assert "\x00" not in page
 
 
 def test_names_of_studies_and_parameters_are_shown_escaped(study, capsys, monkeypatch):
