@@ -90,7 +90,10 @@ def test_as_few_nodes_as_the_tolerance_takes():
         assert quadrature_error(extent, M) <= 1e-6 < quadrature_error(extent, M - 2)
 
 
-@pytest.mark.parametrize(("d", "fits", "does_not"), [(1, 40.0, 41.0), (2, 6.3, 6.6), (3, 1.9, 2.0)])
+@pytest.mark.parametrize(
+    ("d", "fits", "does_not"),
+    [pytest.param(1, 40.0, 41.0, marks=pytest.mark.slow), (2, 6.3, 6.6), (3, 1.9, 2.0)],
+)
 def test_what_the_budget_suffices_for(d, fits, does_not):
     box = Box(np.zeros(d), np.ones(d))
     Fourier().check(box, Prior(RBF(1.0 / fits), 1.0))

@@ -191,7 +191,7 @@ def test_signals_are_given_back_and_those_that_are_ignored_stay_so():
     assert before == {number: signal.getsignal(number) for number in before}
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.slow)])
 def test_kill_nine_many_times_and_resume(tmp_path, kills):
     campaign = Campaign(tmp_path, pause=0.25)
     output = tmp_path / "output"
@@ -264,7 +264,10 @@ def test_two_workers_share_the_work(tmp_path):
     assert sorted(number for number, _, _ in campaign.computed()) == list(range(20))
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
+)
 def test_a_signal_stops_cleanly(tmp_path, number, code):
     campaign = Campaign(tmp_path, pause=0)
     output = tmp_path / "output"
