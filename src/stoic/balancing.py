@@ -89,6 +89,9 @@ class Base(Protocol):
     def posterior(self) -> Posterior: ...
 
     @property
+    def estimate(self) -> Posterior: ...
+
+    @property
     def trust(self) -> Array: ...
 
 
@@ -367,6 +370,11 @@ class Balanced:
     def posterior(self) -> Posterior:
         """The leader's."""
         return self.learners[self.leader].posterior
+
+    @property
+    def estimate(self) -> Posterior:
+        """The leader's."""
+        return self.learners[self.leader].estimate
 
     def band(self) -> Band:
         """Where the leader believes f to be."""

@@ -29,7 +29,7 @@ from stoic.domains import Among, Box, Domain, Finite
 from stoic.pending import Pending, Waiting, check_count
 from stoic.policies.base import Band, Policy, View
 from stoic.policies.ucb import UpperBound
-from stoic.posteriors.base import Model, Posterior
+from stoic.posteriors.base import Integrating, Model, Posterior
 from stoic.posteriors.feasibility import Feasibility
 
 _ROOM = 64  # rows of memory at the start; doubled when it is full
@@ -82,6 +82,7 @@ class Learner:
         self._state = policy.start(domain)
         self._pending = Pending()
         self._latest: Posterior | None = None
+        self._estimate: Posterior | None = None  # a cache, until the next tell
         self._nowhere = np.empty((0, domain.dim))
         self._none_failed = Failures(self._nowhere, ())
         self._n = 0
@@ -297,7 +298,7 @@ class Learner:
         """
         if not self._n:
             raise ValueError("Nothing was told yet, so there is nothing to recommend: ask, tell.")
-        band = self.band() if width is None else Band(self._posterior(), width)
+        band = self.band() if width is None else Band(self.estimate, width)
         part = self._part(among, context)
         # A stream of its own: recommending must not change what is asked next.
         view = self._view(part)._replace(rng=np.random.default_rng(0))
@@ -312,11 +313,11 @@ class Learner:
         if part is not self.domain:
             tried = tried[part.contains(tried)]
         if not len(tried):
-            tried = view.maximise(UpperBound(Band(band.posterior, -band.width))).x[None]
+            tried = view.maximise(UpperBound(Band(self._posterior(), -band.width))).x[None]
         best, notes = self.policy.settle(view, self._state, band, tried)
         mean, _ = band.posterior.predict(tried)
         lower, upper = band.bounds(tried)
-        peak = view.maximise(UpperBound(Band(band.posterior, 0.0)))
+        peak = view.maximise(UpperBound(Band(self._posterior(), 0.0)))
         return Recommendation(
             tried[best].copy(),
             float(mean[best]),
@@ -331,6 +332,21 @@ class Learner:
     def posterior(self) -> Posterior:
         """What is believed about f given everything that was told; later tells do not change it."""
         return self._posterior().copy()
+
+    @property
+    def estimate(self) -> Posterior:
+        """What is reported about f: the posterior, hyperparameters integrated if the model does.
+
+        Choices are made by :attr:`posterior`, which is quicker; what is recommended, and how sure
+        that is, comes from here.
+        """
+        if not isinstance(self.model, Integrating):
+            return self._posterior().copy()
+        if self._estimate is None or self._estimate.n != self._n:
+            self._estimate = self.model.integrated(
+                self.domain, self.observations, self._posterior()
+            )
+        return self._estimate
 
     @property
     def failures(self) -> Failures:

@@ -8,12 +8,12 @@ import numpy as np
 
 from stoic.data import Observations
 from stoic.defences.base import Defence
-from stoic.defences.leave_one_out import LeaveOneOut
+from stoic.defences.leave_one_out import LeaveOneOut, Settled
 from stoic.defences.trust import Trust
 from stoic.domains import Domain, Finite
 from stoic.posteriors.arms import Arms
 from stoic.posteriors.base import Posterior
-from stoic.posteriors.disputed import Disputed
+from stoic.posteriors.disputed import Averaged, Disputed
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.fitting import Fitting, Given
 from stoic.posteriors.prior import Prior
@@ -100,6 +100,14 @@ class StudentTProcess:
         return StudentT.around(gaussian, observations, self.freedom)
 
 
+_DRAWS = 24  # of the hyperparameters
+# Of deviations: an objective is no draw from a stationary process, and the best place that a study
+# found is where that shows. Over four functions, 1 % and 5 % noise, with and without outliers,
+# two deviations of the mixture cover the truth in .84 to .91 of 32 studies each, two of 1.3 times
+# that in .91 to 1, in .96 of all 128.
+_WIDENING = 1.3
+
+
 @dataclass(frozen=True, eq=False)
 class Explained:
     """A Gaussian process under the likeliest explanation, as uncertain as the others make it.
@@ -151,3 +159,25 @@ class Explained:
         if len(parts) == 1:
             return replace(parts[0], stance=stance)
         return Disputed(parts, weights / weights.sum(), stance)
+
+    def integrated(
+        self, domain: Domain, observations: Observations, posterior: Posterior
+    ) -> Posterior:
+        """What is reported: the hyperparameters of each explanation are integrated out.
+
+        They are drawn from their posterior, always from the same stream.
+        """
+        rng = np.random.default_rng(0)
+        explanations = posterior.parts if isinstance(posterior, Disputed) else (posterior,)
+        odds = posterior.weights if isinstance(posterior, Disputed) else np.ones(1)
+        parts, weights = [], []
+        for explanation, weight in zip(explanations, odds, strict=True):
+            assert isinstance(explanation, Exact)
+            priors = self.defence.hyperparameters(domain, observations, explanation, _DRAWS, rng)
+            if len(priors) == 1 == len(explanations):
+                return posterior
+            settled = explanation.stance
+            assert isinstance(settled, Settled)
+            parts += [settled.condition(prior, observations) for prior in priors]
+            weights += [weight / len(priors)] * len(priors)
+        return Averaged(tuple(parts), np.array(weights), posterior.stance, _WIDENING)

@@ -27,8 +27,8 @@ from stoic.posteriors.fitting import (
     VARIANCE_PRIOR,
     Fitting,
     Given,
+    Problem,
     Rows,
-    _Problem,
     bounded_leave_one_out,
     leave_one_out,
     lengthscale_prior,
@@ -200,7 +200,7 @@ def test_gradients_equal_finite_differences(objective, defence, kernel, told):
     observations = some(told=told)
     fitting = Fitting(objective)
     location, scale = fitting.scale(BOX, observations)
-    problem = _Problem(
+    problem = Problem(
         fitting, BOX, observations, settled(defence, observations), kernel, location, scale
     )
     rng = np.random.default_rng(1)
@@ -216,7 +216,7 @@ def test_gradients_in_ten_dimensions(kernel, duplicate):
     observations = some(25, box=box)
     if not duplicate:
         observations = observations.until(24)
-    problem = _Problem(
+    problem = Problem(
         Fitting(), box, observations, settled(DEFENCES[3], observations, box), Scaled(kernel),
         *Fitting().scale(box, observations),
     )  # fmt: skip
@@ -237,7 +237,7 @@ def test_the_fit_is_a_stationary_point_and_better_than_its_starts(objective):
     fitting = Fitting(objective, iterations=100)
     family = Prior(Scaled(Matern52(np.ones(2))), 0.1)
     stance = settled(DEFENCES[3], observations)
-    problem = _Problem(
+    problem = Problem(
         fitting, BOX, observations, stance, family.kernel, *fitting.scale(BOX, observations)
     )
     u = problem.coordinates(fitting(BOX, observations, stance, family))
@@ -358,7 +358,7 @@ def test_a_warm_start_finds_what_a_cold_one_does():
         stance = settled(DEFENCES[3], head)
         prior = fitting(BOX, head, stance, family, posterior)
         posterior = Exact.condition(prior, stance, head, stance(head, prior))
-    problem = _Problem(
+    problem = Problem(
         fitting, BOX, observations, settled(DEFENCES[3], observations), family.kernel,
         *fitting.scale(BOX, observations),
     )  # fmt: skip

@@ -14,7 +14,7 @@ from stoic.domains import Box
 from stoic.kernels import Matern52, Scaled
 from stoic.models import GaussianProcess, StudentTProcess
 from stoic.posteriors import Arms, Exact, Prior
-from stoic.posteriors.fitting import Fitting, Rows, _Problem
+from stoic.posteriors.fitting import Fitting, Problem, Rows
 from stoic.posteriors.student_t import StudentTLikelihood
 
 BOX = Box([2.0], [6.0])
@@ -201,7 +201,7 @@ def test_the_derivatives_of_the_likelihood():
 
 def test_the_gradient_in_hyperparameters():
     observations = some(15)
-    problem = _Problem(
+    problem = Problem(
         Fitting(StudentTLikelihood()), BOX, observations, Trust(), Scaled(Matern52(1.0)), 2.0, 1.5
     )
     rng = np.random.default_rng(0)

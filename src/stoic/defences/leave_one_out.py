@@ -29,6 +29,7 @@ from stoic.posteriors.cavity import given_the_others
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
 from stoic.posteriors.prior import Prior
+from stoic.posteriors.sampling import sample_hyperparameters
 from stoic.posteriors.scales import median_and_mad, median_and_spread_in_space
 
 _SAME = 0.1  # two fixed points of which no row's trust differs by more are one, found twice
@@ -158,6 +159,28 @@ class LeaveOneOut(Defence):
             found.append(search.weighed(believing))
         return replace(best, believing=believing.posterior, explanations=tuple(found))
 
+    def hyperparameters(
+        self,
+        domain: Domain,
+        observations: Observations,
+        posterior: Exact,
+        draws: int,
+        rng: np.random.Generator,
+    ) -> list[Prior]:
+        """Draws from the posterior of the hyperparameters under the explanation of ``posterior``.
+
+        Only that one if they are given, or if there are not two results to fit them to.
+        """
+        settled, fitting = posterior.stance, self.fitting
+        assert isinstance(settled, Settled)
+        if not isinstance(fitting, Fitting) or np.isfinite(settled.excess).sum() < 2:
+            return [posterior.prior]
+        judgement = _Search(self, domain, observations).judge(replace(settled, posterior=posterior))
+        weighted = replace(fitting, scale=_Weighted(judgement.say(settled.excess)))
+        return sample_hyperparameters(
+            weighted, domain, observations, settled, posterior.prior, draws, rng
+        )
+
     def __call__(self, observations: Observations, prior: Prior) -> Targets:
         raise TypeError("A leave-one-out plateau must settle on the data before it has targets.")
 
@@ -252,7 +275,7 @@ class _Search:
         n, k = len(self.observations), len(earlier.excess)
         excess = np.concatenate([earlier.excess, np.full(n - k, np.inf)])
         known = replace(earlier, excess=excess).under(earlier.posterior.prior, self.observations)
-        judgement = self._judge(known)
+        judgement = self.judge(known)
         judged = np.concatenate(
             [earlier.excess, self._excess(judgement, earlier.posterior.prior)[k:]]
         )
@@ -345,7 +368,7 @@ class _Search:
 
     def weighed(self, settled: Settled) -> Settled:
         """The same, with its evidence."""
-        return replace(settled, evidence=self._evidence(settled, self._judge(settled)))
+        return replace(settled, evidence=self._evidence(settled, self.judge(settled)))
 
     def same(self, one: Settled, other: Settled) -> bool:
         """Whether both trust all rows alike."""
@@ -375,7 +398,7 @@ class _Search:
         assert settled.posterior is not None
         prior, moved = settled.posterior.prior, False
         for _ in range(self.rules.iterations):
-            judgement = self._judge(settled)
+            judgement = self.judge(settled)
             excess = self._excess(judgement, prior)
             following = replace(settled, excess=excess)
             step = self._apart(settled, following)
@@ -393,7 +416,7 @@ class _Search:
             excess[rows] = 0.0
         return excess
 
-    def _judge(self, settled: Settled) -> _Judgement:
+    def judge(self, settled: Settled) -> _Judgement:
         posterior = settled.posterior
         assert posterior is not None
         mean, std = given_the_others(posterior, self.observations)

@@ -100,7 +100,8 @@ class Explanation:
         aim, the one whose parameters, as they were asked, have the best certificate. None if no
         trial has a value, or none that is believed has the values that are given.
     recommended_mean, recommended_std:
-        Posterior mean and standard deviation of the objective there, or where ``untried`` is. The
+        Posterior mean and standard deviation of the objective there, or where ``untried`` is; with
+        the default method hyperparameters are integrated out, as in ``predict``. The
         deviation is infinite where it is not known: where nothing is learned from other trials, and
         where hyperparameters are fitted and no two results differ, which leaves no scale to measure
         it in. Then it is at most the standard error that was told with the trial.
@@ -235,7 +236,7 @@ def explain(
     if not at:
         unlearned = _at_their_word(feasible, best)
         return replace(unlearned, left_out=campaign.left_out, **aside)
-    posterior, trust = learner.posterior, learner.trust
+    posterior, estimate, trust = learner.posterior, learner.estimate, learner.trust
     settings = np.array([place(t) for t in at])
     # A setting of which nothing is known but a lie is not recommended, whatever the mean is there:
     # where there is next to no noise, it follows even what is hardly believed.
@@ -249,7 +250,7 @@ def explain(
     part = campaign.points.having(given) if given else None
     if aim is not None and len(tried):
         # The threshold is that of the surest one; how far each may be moved is compared below.
-        surest = int(np.argmax(Band(posterior, WIDTH).bounds(tried)[0]))
+        surest = int(np.argmax(Band(estimate, WIDTH).bounds(tried)[0]))
         recommendation = learner.recommend(settings=tried[[surest]], among=part)
     else:
         recommendation = learner.recommend(settings=tried, among=part)
@@ -288,7 +289,7 @@ def explain(
 
     def predict(settings: Sequence[Mapping[str, Any]]) -> tuple[Array, Array]:
         x = np.array([campaign.encoding.encode(s) for s in settings])
-        mean, std = posterior.predict(campaign.points.nearest(x) if learner.domain.finite else x)
+        mean, std = estimate.predict(campaign.points.nearest(x) if learner.domain.finite else x)
         return sign * mean, std if scaled else np.full_like(std, np.inf)
 
     chosen = None
@@ -298,7 +299,7 @@ def explain(
         # Of several trials at this very point, the most trusted one stands for it.
         same = [t for t, setting in zip(at, settings, strict=True) if np.array_equal(setting, x)]
         chosen = max(same, key=lambda t: (trust[number[t.number]], sign * _value(t)))
-    mean, std = posterior.predict(x[None])
+    mean, std = estimate.predict(x[None])
     if not scaled:
         told = learner.observations.noise[[number[t.number] for t in at]]
         here = told[np.all(settings == x, axis=1) & ~np.isnan(told)]

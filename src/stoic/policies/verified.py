@@ -176,7 +176,7 @@ class VerifiedImprovement(Policy):
         The notes say P(outlier) of that observation, ``outlier``, the mean of f there if it is one,
         ``otherwise``, and ``repeats``: how many observations at that input are trusted.
         """
-        observations, posterior = view.observations, band.posterior
+        observations, posterior = view.observations, view.band().posterior
         if not len(observations):
             return Policy.settle(self, view, state, band, tried)
         p, otherwise = self.odds.given_the_others(view.domain, observations, posterior)

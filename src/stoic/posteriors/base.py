@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -108,3 +108,13 @@ class Model(Protocol):
     def __call__(
         self, domain: Domain, observations: Observations, previous: Posterior | None = None
     ) -> Posterior: ...
+
+
+@runtime_checkable
+class Integrating(Protocol):
+    """A model that can also integrate its hyperparameters out."""
+
+    def integrated(
+        self, domain: Domain, observations: Observations, posterior: Posterior
+    ) -> Posterior:
+        """The average over hyperparameters; ``posterior`` is under the best of them."""

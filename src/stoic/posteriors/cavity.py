@@ -26,7 +26,7 @@ def given_the_others(posterior: Posterior, observations: Observations) -> tuple[
     taken together as their predictions are.
     """
     if isinstance(posterior, Disputed):
-        return posterior.about_the_likeliest(
+        return posterior.together(
             [given_the_others(part, observations) for part in posterior.parts]
         )
     targets = posterior.stance(observations, posterior.prior)

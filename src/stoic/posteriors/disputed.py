@@ -73,33 +73,62 @@ class Disputed:
         return self.parts[0].trust(observations)
 
     def predict(self, x: Array) -> tuple[Array, Array]:
-        return self.about_the_likeliest([part.predict(x) for part in self.parts])
+        return self.together([part.predict(x) for part in self.parts])
 
     def on(self, points: Finite) -> tuple[Array, Array]:
-        return self.about_the_likeliest([part.on(points) for part in self.parts])
+        return self.together([part.on(points) for part in self.parts])
 
-    def about_the_likeliest(self, predicted: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+    def together(self, predicted: list[tuple[Array, Array]]) -> tuple[Array, Array]:
         """Mean and standard deviation of them all, from those of each part, all (m,)."""
         means, stds = (np.array(of) for of in zip(*predicted, strict=True))
-        unit, apart, stds = _in_units(means - means[0], stds)
-        return means[0], unit * np.sqrt(self.weights @ (stds**2 + apart**2))
+        mean = self._centre(means)
+        unit, apart, stds = _in_units(means - mean, stds)
+        return mean, unit * np.sqrt(self.weights @ (stds**2 + apart**2))
+
+    def _centre(self, of: Array) -> Array:
+        """The mean, or its slopes, from those of each part (k, ...)."""
+        likeliest: Array = of[0]
+        return likeliest
 
     def predict_with_gradient(self, x: Array) -> tuple[Array, Array, Array, Array]:
         predicted = [part.predict_with_gradient(x) for part in self.parts]
         means, stds, slopes, std_slopes = (np.array(of) for of in zip(*predicted, strict=True))
-        unit, apart, stds = _in_units(means - means[0], stds)
+        mean, slope = self._centre(means), self._centre(slopes)
+        unit, apart, stds = _in_units(means - mean, stds)
         std = np.sqrt(self.weights @ (stds**2 + apart**2))
         # Half of the variance's slope: sum_k w_k (s_k s_k' + (m_k - m_0) (m_k' - m_0'))
-        pulls = stds[..., None] * std_slopes + apart[..., None] * (slopes - slopes[0])
+        pulls = stds[..., None] * std_slopes + apart[..., None] * (slopes - slope)
         half = np.tensordot(self.weights, pulls, 1)
         uncertain = std[:, None] > 0.0
         std_slope = np.divide(half, std[:, None], out=np.zeros_like(half), where=uncertain)
-        return means[0], unit * std, slopes[0], std_slope
+        return mean, unit * std, slope, std_slope
 
     def fantasise(
         self, x: Array, arms: Integers | None = None, at_most: float = math.inf
     ) -> Disputed:
         return replace(self, parts=tuple(part.fantasise(x, arms, at_most) for part in self.parts))
+
+
+@dataclass(frozen=True, eq=False)
+class Averaged(Disputed):
+    """A mixture of posteriors that differ in their hyperparameters.
+
+    The mean is sum_k w_k m_k, and the deviation that of the mixture, times ``widening``.
+    """
+
+    widening: float = 1.0
+
+    def together(self, predicted: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+        mean, std = super().together(predicted)
+        return mean, self.widening * std
+
+    def predict_with_gradient(self, x: Array) -> tuple[Array, Array, Array, Array]:
+        mean, std, slope, std_slope = super().predict_with_gradient(x)
+        return mean, self.widening * std, slope, self.widening * std_slope
+
+    def _centre(self, of: Array) -> Array:
+        average: Array = np.tensordot(self.weights, of, 1)
+        return average
 
 
 def _in_units(apart: Array, stds: Array) -> tuple[Array, Array, Array]:

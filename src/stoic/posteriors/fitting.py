@@ -219,10 +219,7 @@ class Fitting:
         ``previous`` is the posterior under the one fitted to fewer observations, where the search
         starts.
         """
-        location, scale = self.scale(domain, observations)
-        scale = float(np.clip(scale, *_SCALES))
-        kernel = family.kernel if isinstance(family.kernel, Scaled) else Scaled(family.kernel)
-        problem = _Problem(self, domain, observations, conditioning, kernel, location, scale)
+        problem = Problem.of(self, domain, observations, conditioning, family)
         if previous is not None:
             problem.hold_weights(problem.coordinates(previous.prior))
         if problem.informative < 2:
@@ -243,7 +240,7 @@ def _decade(n: int) -> int:
     return int(np.log(n) / np.log(1.1))
 
 
-class _Problem:
+class Problem:
     """Minus the objective and log-priors, in coordinates u: theta less the units' logarithms."""
 
     def __init__(
@@ -289,6 +286,21 @@ class _Problem:
         ])  # fmt: skip
         self.informative = int(np.count_nonzero(np.isfinite(observations.observed)))
         self.hold_weights(self.typical)
+
+    @classmethod
+    def of(
+        cls,
+        fitting: Fitting,
+        domain: Domain,
+        observations: Observations,
+        conditioning: Conditioning,
+        family: Prior,
+    ) -> Problem:
+        """For a family of priors, in units of the results' scale."""
+        location, scale = fitting.scale(domain, observations)
+        scale = float(np.clip(scale, *_SCALES))
+        kernel = family.kernel if isinstance(family.kernel, Scaled) else Scaled(family.kernel)
+        return cls(fitting, domain, observations, conditioning, kernel, location, scale)
 
     def hold_weights(self, u: Array) -> None:
         """Weigh the rows as they are trusted at ``u``, wherever the search goes from there.

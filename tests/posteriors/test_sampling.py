@@ -1,0 +1,138 @@
+"""Draws of hyperparameters against densities that are known or integrated on a grid."""
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from stoic.data import Observations
+from stoic.defences import LeaveOneOut
+from stoic.defences.leave_one_out import Settled
+from stoic.domains import Box
+from stoic.kernels import Matern52, Scaled
+from stoic.models import Explained, GaussianProcess
+from stoic.posteriors import Prior
+from stoic.posteriors.disputed import Averaged
+from stoic.posteriors.fitting import BROAD_NOISE_PRIOR, Fitting, Given, Problem, marginal_likelihood
+from stoic.posteriors.sampling import elliptical_slices, sample_hyperparameters
+from stoic.posteriors.scales import mean_and_sd
+from stoic.recipes import robust
+
+BOX = Box([0.0], [1.0])
+FAMILY = Prior(Scaled(Matern52(0.3), 1.0), 0.01)
+
+
+def wave(n, seed=0, noise=0.2):
+    rng = np.random.default_rng(seed)
+    x = rng.random((n, 1))
+    y = np.sin(6.0 * x[:, 0]) + noise * rng.standard_normal(n)
+    return Observations(x, y, np.full(n, np.nan))
+
+
+def test_slices_draw_from_a_conjugate_posterior():
+    # N(m, s^2) times N(data; u, r^2) is normal. The tolerance is five standard errors of 400
+    # draws that are as good as independent.
+    mean, sd, data, spread = np.array([1.0, -2.0]), np.array([2.0, 0.5]), np.array([3.0, 0.0]), 0.7
+
+    def log_likelihood(u):
+        return float(-0.5 * np.sum(((u - data) / spread) ** 2))
+
+    chain = elliptical_slices(log_likelihood, mean, sd, mean, np.random.default_rng(0))
+    draws = np.array(list(itertools.islice(chain, 100, 8100, 20)))
+    precision = 1.0 / sd**2 + 1.0 / spread**2
+    expected = (mean / sd**2 + data / spread**2) / precision
+    assert np.all(np.abs(draws.mean(axis=0) - expected) < 5.0 / np.sqrt(400.0 * precision))
+    assert_allclose(draws.std(axis=0) * np.sqrt(precision), 1.0, atol=5.0 / np.sqrt(800.0))
+
+
+def test_where_the_likelihood_is_zero_a_chain_stays():
+    chain = elliptical_slices(
+        lambda u: -np.inf, np.zeros(2), np.ones(2), np.full(2, 3.0), np.random.default_rng(0)
+    )
+    assert_allclose(list(itertools.islice(chain, 3)), 3.0)
+
+
+def test_hyperparameters_have_the_density_that_a_fit_maximises():
+    # Two free ones, lengthscale and noise, on a grid of their whole range.
+    observations = wave(8)
+    fitting = Fitting(marginal_likelihood, mean_and_sd, None, BROAD_NOISE_PRIOR)
+    stance = Settled(np.zeros(8))
+    problem = Problem.of(fitting, BOX, observations, stance, FAMILY)
+    (low_l, high_l), _, (low_n, high_n) = problem.bounds
+    grid = [(a, b) for a in np.linspace(low_l, high_l, 60) for b in np.linspace(low_n, high_n, 60)]
+    points = np.array([[a, 0.0, b] for a, b in grid])
+    if problem.kinds[0] == "variance":
+        points = points[:, [1, 0, 2]]
+    # A fit maximises the density of the hyperparameters; that of their logarithms has a Jacobian.
+    log_density = [-problem(u)[0] + u[problem.free].sum() for u in points]
+    weights = np.exp(np.array(log_density) - max(log_density))
+    weights /= weights.sum()
+    expected = weights @ points
+    spread = np.sqrt(weights @ (points - expected) ** 2)
+    drawn = sample_hyperparameters(
+        fitting,
+        BOX,
+        observations,
+        stance,
+        problem.prior(problem.typical),
+        500,
+        np.random.default_rng(0),
+    )
+    u = np.array([problem.coordinates(prior) for prior in drawn])
+    # A draw every ten steps: about half of them are as good as independent.
+    assert np.all(np.abs(u.mean(axis=0) - expected) <= 5.0 * spread / np.sqrt(250.0) + 1e-9)
+    assert_allclose(u.std(axis=0)[problem.free], spread[problem.free], rtol=0.3)
+
+
+def test_an_average_has_the_moments_of_the_mixture():
+    observations, x = wave(12), np.linspace(0.0, 1.0, 7)[:, None]
+    parts = tuple(
+        GaussianProcess(Prior(Matern52(lengthscale), 0.05))(BOX, observations)
+        for lengthscale in (0.1, 0.3, 0.8)
+    )
+    weights = np.array([0.5, 0.3, 0.2])
+    average = Averaged(parts, weights, parts[0].stance, widening=1.5)
+    mean, std = average.predict(x)
+    means, stds = (np.array(of) for of in zip(*(part.predict(x) for part in parts), strict=True))
+    expected = weights @ means
+    assert_allclose(mean, expected)
+    assert_allclose(std, 1.5 * np.sqrt(weights @ (stds**2 + means**2) - expected**2))
+    step = 1e-6
+    _, _, slope, std_slope = average.predict_with_gradient(x)
+    above, below = average.predict(x + step), average.predict(x - step)
+    assert_allclose(slope[:, 0], (above[0] - below[0]) / (2.0 * step), rtol=1e-5, atol=1e-7)
+    assert_allclose(std_slope[:, 0], (above[1] - below[1]) / (2.0 * step), rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_without_two_results_there_is_nothing_to_integrate(n):
+    learner = robust(BOX, seed=0)
+    for x, y in zip(np.linspace(0.2, 0.8, n), np.arange(n), strict=True):
+        learner.tell([x], y)
+    for one, other in zip(
+        learner.estimate.predict([[0.5]]), learner.posterior.predict([[0.5]]), strict=True
+    ):
+        assert_allclose(one, other)
+
+
+def test_given_hyperparameters_are_known():
+    learner = robust(BOX, FAMILY, seed=0)
+    observations = wave(6)
+    learner.tell(observations.x, observations.observed)
+    for one, other in zip(
+        learner.estimate.predict([[0.5]]), learner.posterior.predict([[0.5]]), strict=True
+    ):
+        assert_allclose(one, other)
+    assert isinstance(learner.model.fitting, Given)
+
+
+def test_what_is_reported_is_the_same_however_often_it_is_asked_and_wider():
+    observations, wider = wave(10, noise=0.4), []
+    for _ in range(2):
+        model = Explained(LeaveOneOut(FAMILY, Fitting(marginal_likelihood)))
+        posterior = model(BOX, observations)
+        average = model.integrated(BOX, observations, posterior)
+        wider.append(average.predict(observations.x)[1] / posterior.predict(observations.x)[1])
+    assert_allclose(wider[0], wider[1])
+    assert np.median(wider[0]) > 1.0
