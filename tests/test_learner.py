@@ -5,14 +5,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import literal
-from stoic import testing
+from stoic import recipes, testing
 from stoic.confidence import Fixed, Schedule
 from stoic.data import Choice
 from stoic.defences import AdaptivePlateau, Plateau, Trust
 from stoic.domains import Box, Finite
 from stoic.kernels import Matern52, Scaled
 from stoic.learner import Learner
-from stoic.models import GaussianProcess
+from stoic.models import Explained, GaussianProcess
 from stoic.pending import Waiting
 from stoic.policies import UCB, Policy
 from stoic.posteriors import Prior
@@ -457,3 +457,16 @@ def test_a_finite_domain_of_one_point():
     assert agent.recommend().mean == pytest.approx(
         (0.5 / 2.0 + 5 * 1.0 / 0.1) / (1 / 2.0 + 5 / 0.1)
     )
+
+
+def test_by_default_it_is_the_default_method():
+    box = Box([0.0], [1.0])
+    plain, named = Learner(box, seed=0), recipes.robust(box, seed=0)
+    for _ in range(6):
+        choice = plain.ask()
+        assert_array_equal(choice.x, named.ask().x)
+        for learner in (plain, named):
+            learner.tell(choice.x, -((choice.x[0] - 0.3) ** 2))
+    mixed = Learner(box, policy=UCB())
+    assert isinstance(mixed.policy, UCB)
+    assert isinstance(mixed.model, Explained)

@@ -47,7 +47,8 @@ class Learner:
     confidence:
         From the posterior to the width of the band.
     policy:
-        From the band to the next choice.
+        From the band to the next choice. Each of the three is by default that of
+        :func:`~stoic.recipes.robust`.
     seed:
         Seed, or generator, of the learner's own randomness (designs, starting points).
 
@@ -64,11 +65,18 @@ class Learner:
     def __init__(
         self,
         domain: Domain,
-        model: Model,
-        confidence: Confidence,
-        policy: Policy,
+        model: Model | None = None,
+        confidence: Confidence | None = None,
+        policy: Policy | None = None,
         seed: int | np.random.Generator | None = None,
     ) -> None:
+        if model is None or confidence is None or policy is None:
+            from stoic.recipes.robust import parts  # recipes are made of this class
+
+            default = parts(domain)
+            model = model or default[0]
+            confidence = confidence or default[1]
+            policy = policy or default[2]
         if policy.needs_finite and not domain.finite:
             raise ValueError(
                 f"{type(policy).__name__} needs a finite domain, got {domain!r}: "

@@ -154,16 +154,15 @@ class VerifiedImprovement(Policy):
         def pick(band: Band) -> Choice:
             nonlocal verified, queried, known
             posterior = band.posterior
-            incumbent = posterior.prior.mean
-            if len(known):
-                incumbent = float(posterior.predict(known)[0].max())
-            surface = NoisyImprovement(posterior, incumbent, posterior.prior.noise)
+            surface = NoisyImprovement(
+                posterior, _incumbent(posterior, known), posterior.prior.noise
+            )
             peak = _peak(view, surface)
             if verified is not None and math.log(worth) > peak.height:
                 choice = choices_at(view.domain, verified[None], {"verified": True})[0]
                 verified = None
             else:
-                choice = choice_of(_or_farthest(view, posterior, peak, queried))
+                choice = choice_of(_or_farthest(view, posterior, peak, queried, known))
             queried = np.concatenate([queried, choice.x[None]])
             known = np.concatenate([known, choice.x[None]])
             return choice
@@ -244,7 +243,29 @@ def _apart(points: Array, x: Array, widths: Array) -> Array:
     return distances
 
 
-def _or_farthest(view: View, posterior: Posterior, peak: Peak, queried: Array) -> Peak:
+def _incumbent(posterior: Posterior, known: Array) -> float:
+    """The best posterior mean of the points ``known`` (k, d); the prior's if there are none."""
+    return float(posterior.predict(known)[0].max()) if len(known) else posterior.prior.mean
+
+
+def _wary(view: View, posterior: Posterior) -> Posterior:
+    """The posterior if no coordinate mattered less than is typical: shorter lengthscales."""
+    prior, observations = posterior.prior, view.observations
+    typical = np.log(0.5 * math.sqrt(view.domain.dim) * view.domain.widths)
+    theta = prior.kernel.theta.copy()
+    for k, (kind, coordinate) in enumerate(prior.kernel.labels):
+        if kind == "lengthscale":
+            most = typical.mean() if coordinate is None else typical[coordinate]
+            theta[k] = min(theta[k], most)
+    prior = Prior(prior.kernel.with_theta(theta), prior.noise, prior.mean)
+    targets = posterior.stance(observations, prior)
+    wary = Exact.condition(prior, posterior.stance, observations, targets)
+    return wary.fantasise(view.pending) if len(view.pending) else wary
+
+
+def _or_farthest(
+    view: View, posterior: Posterior, peak: Peak, queried: Array, known: Array
+) -> Peak:
     """The peak, or the point that is farthest from all others if nothing is expected there."""
     if not len(queried) or view.among is not view.domain:
         return peak
@@ -257,6 +278,13 @@ def _or_farthest(view: View, posterior: Posterior, peak: Peak, queried: Array) -
             return peak
         if (_apart(queried[:-1], queried[-1], widths) > PLACE).all():
             return peak  # the last one was far from all others: take turns
+    wary = _wary(view, posterior)
+    elsewhere = _peak(view, NoisyImprovement(wary, _incumbent(wary, known), wary.prior.noise))
+    if (
+        elsewhere.height > math.log(_NEGLIGIBLE * unit)
+        and (_apart(queried, elsewhere.x, widths) > _SAME).all()
+    ):
+        return elsewhere
     lengthscale = 0.5 * math.sqrt(view.domain.dim) * widths
     x = np.unique(queried, axis=0)
     rows = Observations(x, np.zeros(len(x)), np.full(len(x), np.nan))
