@@ -143,37 +143,6 @@ def test_a_region_where_everything_crashes_is_not_asked_for_ever():
     assert study.best_trial.params["x"] > 0.2
 
 
-def limited(kind):
-    """The best is at x = 0.85, and nothing beyond x = 0.6 gives a result."""
-
-    def objective(trial):
-        x, y = trial.suggest_float("x", 0.0, 1.0), trial.suggest_float("y", 0.0, 1.0)
-        if x > 0.6:
-            trial.set_user_attr(FAILED, kind)
-            return math.nan
-        return (x - 0.85) ** 2 + (y - 0.5) ** 2  # 0.0625 at the border
-
-    return objective
-
-
-@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2))])
-def test_what_is_infeasible_is_avoided_and_never_recommended(seed):
-    # Failures without a kind teach the region, too.
-    wasted = {}
-    for kind in ("infeasible", "nobody knows"):
-        study = optuna.create_study(sampler=StoicSampler(seed=seed))
-        study.optimize(limited(kind), n_trials=40)
-        failed = [t.number for t in study.trials if t.state == TrialState.FAIL]
-        wasted[kind] = sum(number >= 10 for number in failed)
-        thoughts = explain(study)
-        assert thoughts.recommended.number not in failed
-        assert thoughts.recommended.params["x"] <= 0.6
-        if kind == "infeasible":
-            assert thoughts.model_optimum["x"] < 0.65
-            assert thoughts.recommended_mean < 0.15
-    assert max(wasted.values()) <= 7  # of 30 trials after the startup
-
-
 def failed_at(x, kind, **how):
     return optuna.create_trial(
         **({"state": TrialState.FAIL} | how),
