@@ -38,6 +38,7 @@ import os, sys, time
 x, pause, log = float(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
 time.sleep(pause)
 while os.path.exists(log + ".closed"):
+    open(log + ".waiting", "w").close()
     time.sleep(0.01)
 line = f"{os.environ['STOIC_TRIAL']} {os.getpid()} {x * x!r}\\n"
 descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -70,6 +71,7 @@ class Campaign:
         self.program.write_text(PROGRAM)
         self.pause = pause
         self.closed = directory / "log.closed"  # while it is there no program comes to its end
+        self.waiting = directory / "log.waiting"  # one has got there
 
     def start(self, trials: int, output: Path | None = None, *more: str) -> subprocess.Popen[bytes]:
         command = [
@@ -204,8 +206,12 @@ def test_kill_nine_many_times_and_resume(tmp_path, kills):
             else:  # in the middle of the work
                 wait_for(lambda seen=before: len(announced(output)) > seen)
                 time.sleep(chance.uniform(0.0, 0.5))
+            if turn == 1:  # for certain while a program runs
+                campaign.closed.touch()
+                wait_for(campaign.waiting.exists)
             assert process.poll() is None
             process.send_signal(signal.SIGKILL)
+        campaign.closed.unlink(missing_ok=True)
     stored = campaign.trials()
     total = len(stored) + 4
     with ended(campaign.start(total, output)) as last:
