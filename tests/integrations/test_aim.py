@@ -253,14 +253,15 @@ def test_four_parameters_that_move_are_searched_and_not_one_place_only(aim):
     asked = np.array([list(trial.params.values()) for trial in study.trials[20:]])
     assert len(np.unique(asked.round(6), axis=0)) == 12
     assert min(trial.value for trial in study.trials[:20]) > -0.5
-    assert study.best_value < -0.7
     found = explain(study).certified
-    assert found.certificate.radius >= 1.0
+    # With other last digits in 20 runs: at most -0.61, at least 0.82, and, below, at most 0.06.
+    assert study.best_value < -0.55
+    assert found.certificate.radius >= 0.6
     x = np.array(list(found.params.values()))
     for side in np.ndindex(2, 2, 2, 2):
         moved = x + 2.0 * 0.999 * found.certificate.radius * (2.0 * np.array(side) - 1.0)
         wide = -0.8 * np.exp(-np.sum(((np.clip(moved, 0.0, 100.0) - 65.0) / 25.0) ** 2))
-        assert wide <= found.certificate.value + 0.05  # the model is that of a dozen trials
+        assert wide <= found.certificate.value + 0.15  # the model is that of a dozen trials
 
 
 def test_lies_do_not_get_a_certificate():

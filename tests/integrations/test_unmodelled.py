@@ -46,8 +46,8 @@ def bowl_that_says_so(trial):
 
 def check_searched_where_it_is_allowed(study):
     late = study.trials[-15:]
-    # Measured with 8 seeds: 12 or 13. Without constraints it is 0, all are near (2, 0.3).
-    assert sum(excess(trial.params) <= 0.0 for trial in late) >= 9
+    # 7 to 13 in 20 runs with other last digits. Without constraints it is 0: all near (2, 0.3).
+    assert sum(excess(trial.params) <= 0.0 for trial in late) >= 4
     thoughts = explain(study)
     for best in (thoughts.observed_best, thoughts.recommended):
         assert excess(best.params) <= 0.0
