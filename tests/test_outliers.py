@@ -6,7 +6,7 @@ import pytest
 from stoic import Learner, recipes
 from stoic.integrations.recipe import where_inputs_move
 from stoic.problems import SMOOTH
-from stoic.problems.synthetic import Synthetic
+from stoic.problems.synthetic import Synthetic, branin_tilted, hartmann3, two_sines
 
 LIES = (1e6, 1e300, -1e300, np.inf, -np.inf, np.nan)
 
@@ -38,8 +38,22 @@ def test_with_everything_refitted_one_lie_does_not_move_the_recommendation(make,
         assert learner.trust[-1] < 0.01, lie
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("make", SMOOTH, ids=lambda make: make().name)
+# One function in one dimension, in two and in three; the others are slow.
+SEARCHED = [(make, seed) for seed in (0, 1) for make in SMOOTH]
+FIRST = [(make, 0) for make in (two_sines, branin_tilted, hartmann3)]
+
+
+@pytest.mark.parametrize(
+    ("make", "seed"),
+    [
+        pytest.param(
+            *pair,
+            id=f"{pair[0]().name}-{pair[1]}",
+            marks=() if pair in FIRST else pytest.mark.slow,
+        )
+        for pair in SEARCHED
+    ],
+)
 def test_a_search_goes_on_as_if_there_had_been_no_outlier(make, seed):
     # Right beside a narrow summit an outlier takes the summit with it, until more is measured.
     problem = make()

@@ -193,7 +193,7 @@ def test_signals_are_given_back_and_those_that_are_ignored_stay_so():
     assert before == {number: signal.getsignal(number) for number in before}
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.slow)])
 def test_kill_nine_many_times_and_resume(tmp_path, kills):
     campaign = Campaign(tmp_path, pause=0.25)
     output = tmp_path / "output"
@@ -254,20 +254,20 @@ def test_two_workers_share_the_work(tmp_path):
     campaign = Campaign(tmp_path, pause=0.02)
     campaign.closed.touch()
     outputs = [tmp_path / "one", tmp_path / "two"]
-    with ended(campaign.start(20, outputs[0])) as one, ended(campaign.start(20, outputs[1])) as two:
+    with ended(campaign.start(9, outputs[0])) as one, ended(campaign.start(9, outputs[1])) as two:
         wait_for(lambda: campaign.program_of(0) and campaign.program_of(1))  # both have begun
         campaign.closed.unlink()
         assert one.wait(timeout=PATIENCE) == 0
         assert two.wait(timeout=PATIENCE) == 0
     stored = campaign.trials()
-    assert [trial.number for trial in stored] == list(range(20))
+    assert [trial.number for trial in stored] == list(range(9))
     assert all(trial.state == TrialState.COMPLETE for trial in stored)
     mine, theirs = (announced(output) for output in outputs)
-    assert mine.keys() | theirs.keys() == set(range(20))
+    assert mine.keys() | theirs.keys() == set(range(9))
     assert not mine.keys() & theirs.keys()
     assert mine
     assert theirs
-    assert sorted(number for number, _, _ in campaign.computed()) == list(range(20))
+    assert sorted(number for number, _, _ in campaign.computed()) == list(range(9))
 
 
 @pytest.mark.parametrize(
@@ -277,22 +277,22 @@ def test_two_workers_share_the_work(tmp_path):
 def test_a_signal_stops_cleanly(tmp_path, number, code):
     campaign = Campaign(tmp_path, pause=0)
     output = tmp_path / "output"
-    with ended(campaign.start(3, output)) as process:
-        assert process.wait(timeout=PATIENCE) == 0
-    campaign.pause = 300
-    with ended(campaign.start(9, output)) as process:
-        wait_for(lambda: campaign.program_of(3) is not None)
-        program = campaign.program_of(3)
+    with ended(campaign.start(999, output)) as process:
+        wait_for(lambda: len(announced(output)) >= 3)
+        campaign.closed.touch()
+        wait_for(campaign.waiting.exists)
+        *done, last = campaign.trials()
+        program = campaign.program_of(last.number)
         process.send_signal(number)
         assert process.wait(timeout=PATIENCE) == code
     assert not program.alive
     stored = campaign.trials()
-    assert [trial.state.name for trial in stored] == ["COMPLETE"] * 3 + ["FAIL"]
-    assert stored[3].user_attrs["failure"] == "interrupted"
+    assert [trial.state.name for trial in stored] == ["COMPLETE"] * len(done) + ["FAIL"]
+    assert stored[-1].user_attrs["failure"] == "interrupted"
     printed = output.read_text()
     assert "Traceback" not in printed
-    assert printed.count("recommended    trial") == 2, "the summary is printed all the same"
-    assert "1 x interrupted (transient): trial 3" in printed
+    assert printed.count("recommended    trial") == 1, "the summary is printed all the same"
+    assert f"1 x interrupted (transient): trial {last.number}" in printed
 
 
 def test_a_terminal_gets_a_live_table(tmp_path):
