@@ -60,7 +60,7 @@ def test_a_search_goes_on_as_if_there_had_been_no_outlier(make, seed):
     x, y, where = design(problem, seed)
     span = float(np.ptp(problem.value(x)))
     honest = problem.value(told(problem, x, y, recipes.robust).recommend().x[None])[0]
-    for outlier in LIES:
+    for outlier in LIES[::2]:
         learner = told(problem, np.vstack([x, where]), np.append(y, outlier), recipes.robust)
         for _ in range(8):
             choice = learner.ask()
