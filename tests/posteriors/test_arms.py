@@ -53,7 +53,9 @@ def campaign(prior, domain, rounds, how, seed=0):
 
 # The smoothest and the roughest kernel with the least noise, where rounding is worst; the rest is
 # slow.
-@pytest.mark.parametrize("how", ["greedy", "random", "crowded"])
+@pytest.mark.parametrize(
+    "how", ["greedy", "crowded", pytest.param("random", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(
     ("kernel", "noise"),
     [
