@@ -80,19 +80,19 @@ def test_a_distrusted_trial_is_not_recommended_even_where_there_is_no_noise(seed
     assert 0.5 < thoughts.recommended_mean < 2.0
 
 
-def test_with_one_trial_in_ten_lying_the_optimum_is_found():
-    # Four seeds; within 1 % of the range of the function.
-    for seed in range(4):
-        rng = np.random.default_rng(seed)
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(k, marks=pytest.mark.slow) for k in (2, 3))])
+def test_with_one_trial_in_ten_lying_the_optimum_is_found(seed):
+    """Within 1 % of the range of the function."""
+    rng = np.random.default_rng(seed)
 
-        def lying(trial, rng=rng):
-            value = bowl(trial)
-            return float(rng.choice([1e6, -1e6, 300.0, math.inf])) if rng.random() < 0.1 else value
+    def lying(trial):
+        value = bowl(trial)
+        return float(rng.choice([1e6, -1e6, 300.0, math.inf])) if rng.random() < 0.1 else value
 
-        study = optuna.create_study(sampler=StoicSampler(seed=seed))
-        study.optimize(lying, n_trials=40)
-        params = explain(study).recommended.params
-        assert (params["x"] - 2.0) ** 2 + 20.0 * (params["y"] - 0.3) ** 2 < 0.6, seed
+    study = optuna.create_study(sampler=StoicSampler(seed=seed))
+    study.optimize(lying, n_trials=40)
+    params = explain(study).recommended.params
+    assert (params["x"] - 2.0) ** 2 + 20.0 * (params["y"] - 0.3) ** 2 < 0.6
 
 
 def test_another_recipe_can_be_used():
