@@ -480,7 +480,7 @@ TOGETHER = [
         meeting,
         share,
         id=f"{width.__name__}-{MEETINGS[meeting][0].__name__}-{MEETINGS[meeting][1]!r}-{share}",
-        marks=pytest.mark.slow if share or (meeting + k) % 2 else (),
+        marks=pytest.mark.slow if share or (meeting + k) % 4 else (),
     )
     for k, width in enumerate(WIDTHS)
     for meeting in range(len(MEETINGS))

@@ -33,8 +33,15 @@ def test_the_recipes_that_need_a_domain_only_are_found():
     assert {"gp_ucb", "a2_rcgp_ucb", "fc_rcgp_ucb", "advers_2"} <= set(MODELLED)
 
 
-@pytest.mark.parametrize("where", DOMAINS)
-@pytest.mark.parametrize("name", MODELLED)
+# Each recipe on one of the domains in turn, on both in the long suite.
+PAIRS = [
+    pytest.param(name, where, marks=pytest.mark.slow if (i + k) % 2 else ())
+    for i, name in enumerate(MODELLED)
+    for k, where in enumerate(DOMAINS)
+]
+
+
+@pytest.mark.parametrize(("name", "where"), PAIRS)
 def test_a_defence_holds_while_inputs_move(name, where):
     domain = DOMAINS[where]
     model = getattr(recipes, name)(domain).model

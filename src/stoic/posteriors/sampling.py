@@ -13,7 +13,7 @@ from stoic.domains import Domain
 from stoic.posteriors.fitting import Conditioning, Fitting, Problem
 from stoic.posteriors.prior import Prior
 
-_BURN_IN = 100  # steps, from the best hyperparameters
+_BURN_IN = 50  # steps, from the best hyperparameters
 _EVERY = 10  # steps between two draws that are kept
 _NARROW = 1e-9  # radians: a bracket in which there is nothing but its centre
 
