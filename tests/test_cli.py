@@ -45,6 +45,12 @@ def stoic(tmp_path, monkeypatch, capsys):
     optuna.logging.set_verbosity(verbosity)
 
 
+@pytest.fixture
+def unexplained(monkeypatch):
+    """Lines of trials without a trust, which takes a fit each: for long studies."""
+    monkeypatch.setattr("stoic.tuning.campaign._explained", lambda *_: None)
+
+
 def write_study(text: str = "", **changes: str) -> str:
     content = text or (
         '[study]\ntrials = 3\n[parameters]\nx = "float(-1, 1)"\n'
@@ -113,7 +119,7 @@ def test_when_everything_fails_the_reason_is_shown_and_the_code_is_1(stoic):
     assert "    no GPU" in failed.out
 
 
-def test_lies_and_failures_are_told_apart(stoic):
+def test_lies_and_failures_are_told_apart(stoic, unexplained):
     code = (
         "import os, sys; n = int(os.environ['STOIC_TRIAL']); x = float(sys.argv[1]);"
         "print({12: 'nan', 14: '1e300', 16: '-inf', 17: -1e6}.get(n, x * x))"
@@ -135,7 +141,7 @@ def test_lies_and_failures_are_told_apart(stoic):
     assert next(row for row in record["trials"] if row["number"] == 16)["value"] == "-inf"
 
 
-def test_failures_of_every_kind(stoic):
+def test_failures_of_every_kind(stoic, unexplained):
     """The exit code of a program and its own word, from the command line to the summary."""
     code = (
         "import json, os, sys; x = float(sys.argv[1])\n"
@@ -148,7 +154,7 @@ def test_failures_of_every_kind(stoic):
     options = ["--failed", "exit 3=infeasible", "--seed", "0", "-n", "30", "--startup", "8"]
     tuned = stoic("tune", *X, *options, *program)
     assert (tuned.code, tuned.err) == (0, "")
-    assert "  failed: exit code 3 (infeasible)  " in tuned.out
+    assert "  failed: exit code 3 (infeasible)\n" in tuned.out
     record = json.loads(stoic("show", "--json").out)
     kinds = {failure["number"]: failure["kind"] for failure in record["failures"]}
     assert kinds.pop(2) == "transient"
@@ -166,7 +172,7 @@ def test_failures_of_every_kind(stoic):
     assert again.code == 2
 
 
-def test_trust_says_which_results_are_distrusted_and_why(stoic):
+def test_trust_says_which_results_are_distrusted_and_why(stoic, unexplained):
     code = (
         "import os, sys; n = int(os.environ['STOIC_TRIAL']); x = float(sys.argv[1]);"
         "print({12: 'nan', 14: '1e6', 16: 'inf', 17: -1e6}.get(n, x * x))"
@@ -251,7 +257,7 @@ HEAT = ["-p", "heat=float(0, 100)", "-p", "n=int(1, 9)", "--value", "json:loss"]
 AIM = ["--threshold", "0.4", "--tolerance", "heat=2"]
 
 
-def test_tolerances_from_the_command_line_to_the_certificate(stoic, caplog):
+def test_tolerances_from_the_command_line_to_the_certificate(stoic, caplog, unexplained):
     Path("oven.py").write_text(OVEN)
     oven = ["--", sys.executable, "-S", "oven.py", "{heat}", "{n}"]
     tuned = stoic("tune", *HEAT, *AIM, "-n", "30", "--seed", "0", *oven)
@@ -308,7 +314,7 @@ def test_tolerances_from_the_command_line_to_the_certificate(stoic, caplog):
     )
 
 
-def test_what_is_given_is_given_and_what_it_was_is_told(stoic):
+def test_what_is_given_is_given_and_what_it_was_is_told(stoic, unexplained):
     Path("oven.py").write_text(OVEN)
     oven = ["--", sys.executable, "-S", "oven.py", "{heat}", "{n}"]
     fixed = stoic("tune", *HEAT, "-n", "12", "--startup", "8", "--fix", "n=7", *oven)

@@ -241,6 +241,22 @@ def named(parts):
     ]
 
 
+def in_turn(rows):
+    """Rows of parameters on all domains, all but one of them slow: another one for each row."""
+    return [
+        pytest.param(
+            *row,
+            domain,
+            id="-".join(
+                [*(getattr(value, "__name__", repr(value)) for value in row), repr(domain)]
+            ),
+            marks=() if number % len(DOMAINS) == k else pytest.mark.slow,
+        )
+        for number, row in enumerate(rows)
+        for k, domain in enumerate(DOMAINS)
+    ]
+
+
 PARTS = [*DEFENCES, *WIDTHS, *POLICIES, *KERNELS, *ATTACKS, *NOISES, *PERTURBATIONS]
 
 
@@ -289,8 +305,7 @@ def test_posteriors_behind_every_defence(part, k, domain):
             testing.check_posterior(posterior, domain, observations)
 
 
-@pytest.mark.parametrize("domain", DOMAINS, ids=repr)
-@pytest.mark.parametrize(("part", "k"), named(DEFENCES))
+@pytest.mark.parametrize(("part", "k", "domain"), in_turn([row.values for row in named(DEFENCES)]))
 def test_widths(part, k, domain):
     # A width does not alter the posteriors, so all of them look at the same ones.
     defence = examples(part, domain)[k]
@@ -393,10 +408,10 @@ def test_a_round_has_its_noise_whatever_was_asked_before(part, k):
         assert mine[1].observed == theirs[1].observed
 
 
-@pytest.mark.parametrize("recipe", SEQUENTIAL)
-@pytest.mark.parametrize("domain", DOMAINS, ids=repr)
-@pytest.mark.parametrize("given", [False, True])
-def test_sequential_recipes(recipe, domain, given):
+@pytest.mark.parametrize(
+    ("recipe", "given", "domain"), in_turn(itertools.product(SEQUENTIAL, [False, True]))
+)
+def test_sequential_recipes(recipe, given, domain):
     prior = testing.example_prior(domain) if given else None
     testing.check_learner(lambda: recipe(domain, prior, initial=3, seed=5))
 
@@ -459,15 +474,26 @@ MEETINGS = [  # at least five for a domain, one after another
     (policy, domain) for domain in DOMAINS for policy in POLICIES if meet(policy, domain)
 ]
 SHARES = 5  # of the examples of the defences
-SHARE = [pytest.param(k, marks=pytest.mark.slow if k else ()) for k in range(SHARES)]
-NAMES = [f"{policy.__name__}-{domain!r}" for policy, domain in MEETINGS]
+TOGETHER = [
+    pytest.param(
+        width,
+        meeting,
+        share,
+        id=f"{width.__name__}-{MEETINGS[meeting][0].__name__}-{MEETINGS[meeting][1]!r}-{share}",
+        marks=pytest.mark.slow if share or (meeting + k) % 2 else (),
+    )
+    for k, width in enumerate(WIDTHS)
+    for meeting in range(len(MEETINGS))
+    for share in range(SHARES)
+]
 
 
-@pytest.mark.parametrize("share", SHARE)
-@pytest.mark.parametrize("meeting", range(len(MEETINGS)), ids=NAMES)
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("width", "meeting", "share"), TOGETHER)
 def test_every_defence_width_and_policy_together(width, meeting, share):
-    """In one share every two of them meet on every domain, in all shares all three do."""
+    """In all shares all three meet on every domain, in one every two of them do.
+
+    Half of that share is not slow: widths and policies meet on every other domain.
+    """
     policy, domain = MEETINGS[meeting]
     # Examples of widths and policies take turns.
     widths, policies = examples(width, domain), examples(policy, domain)

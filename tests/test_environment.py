@@ -47,7 +47,7 @@ def test_without_noise_and_adversary_the_value_is_observed():
     st.lists(st.floats(0, 1), max_size=120),
     st.lists(st.integers(1, 100), max_size=12),
 )
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=400, deadline=None)
 def test_no_attack_exceeds_its_count(seed, count, xs, releases):
     budget = Frequency(count, tuple(sorted(releases)))
     environment = Environment(forrester(), Gaussian(1.0), Adversary(Everything(), budget), seed)
@@ -62,7 +62,7 @@ def test_no_attack_exceeds_its_count(seed, count, xs, releases):
 
 
 @given(st.sampled_from(sorted(SETTINGS)), st.integers(1, 130), st.integers(0, 1000))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_published_adversaries_keep_to_the_cube_root(name, rounds, seed):
     problem = forrester()
     adversary = SETTINGS[name].against(problem.optimum, rounds)

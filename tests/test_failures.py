@@ -6,7 +6,7 @@ import pytest
 from stoic import Box, GaussianProcess, Learner, Prior, recipes
 from stoic.confidence import Fixed
 from stoic.data import FAILURES
-from stoic.kernels import RBF, Scaled
+from stoic.kernels import RBF
 from stoic.policies import UCB, Band, UpperBound
 from stoic.policies.base import Feasible
 from stoic.posteriors.feasibility import Feasibility
@@ -130,7 +130,7 @@ def test_either_a_result_or_a_kind_of_failure():
 def test_the_weighed_surface_has_the_gradient_of_its_heights(floor):
     rng = np.random.default_rng(3)
     yes, no = rng.uniform([0, 0], [0.6, 1], (9, 2)), rng.uniform([0.5, 0], [1, 1], (7, 2))
-    classifier = Feasibility.condition(Scaled(RBF(0.4), 4.0), yes, no)
+    classifier = Feasibility.condition(RBF(0.4), 0.1, yes, no)
     one = learner()
     one.tell(yes, [f(x) for x in yes])
     posterior = one.posterior

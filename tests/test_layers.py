@@ -27,6 +27,7 @@ LAYERS = (
     "confidence",
     "pending",
     "policies",
+    "default",
     "learner",
     "promises",
     "rewards",

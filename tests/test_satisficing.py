@@ -194,7 +194,7 @@ def test_the_largest_domain_fits_in_memory():
     points = np.random.default_rng(3).uniform(size=(10_000, 2))
     f = np.sin(9.0 * points[:, 0]) + points[:, 1]
     tracemalloc.start()
-    for distance in (Distance(), Distance.of_kernel(RBF(0.3)), Distance(tolerance=[1.0, 0.0])):
+    for distance in (Distance(), Distance(tolerance=[1.0, 0.0])):
         least_fragile(f, 0.5, points, distance)
         most_robust(f, 0.5, points, distance)
         highest_worst(f, 0.1, points, distance)

@@ -25,6 +25,7 @@ from stoic.data import (
     Recommendation,
     as_results,
 )
+from stoic.default import default_parts
 from stoic.domains import Among, Box, Domain, Finite
 from stoic.pending import Pending, Waiting, check_count
 from stoic.policies.base import Band, Policy, View
@@ -71,9 +72,7 @@ class Learner:
         seed: int | np.random.Generator | None = None,
     ) -> None:
         if model is None or confidence is None or policy is None:
-            from stoic.recipes.robust import parts  # recipes are made of this class
-
-            default = parts(domain)
+            default = default_parts(domain)
             model = model or default[0]
             confidence = confidence or default[1]
             policy = policy or default[2]

@@ -8,7 +8,8 @@ import numpy as np
 
 from stoic.data import Observations
 from stoic.defences.base import Defence
-from stoic.defences.leave_one_out import LeaveOneOut, Settled
+from stoic.defences.leave_one_out import LeaveOneOut
+from stoic.defences.settled import Settled
 from stoic.defences.trust import Trust
 from stoic.domains import Domain, Finite
 from stoic.posteriors.arms import Arms

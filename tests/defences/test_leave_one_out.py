@@ -8,7 +8,8 @@ from stoic.adversaries import Gaussian
 from stoic.adversaries.frequency import APPENDIX
 from stoic.data import Observations
 from stoic.defences import LeaveOneOut, Trust
-from stoic.defences.leave_one_out import Settled, _Search
+from stoic.defences.fixed_points import Search
+from stoic.defences.settled import Settled
 from stoic.domains import Box
 from stoic.environment import Environment
 from stoic.kernels import Matern52, Scaled
@@ -231,7 +232,7 @@ def test_what_is_outvoted_at_its_place_is_tried_the_other_way_round():
     observations = observed(x, [5.0, 5.1, 4.9, 0.0, 0.1, 7.0, 0.0, np.nan])
     excess = np.array([9.0, 9.0, 9.0, 0.0, 0.0, 9.0, 0.0, np.inf])
     posterior = Settled(excess).condition(PRIOR, observations)
-    search = _Search(GIVEN, BOX, observations)
+    search = Search(GIVEN, BOX, observations)
     other = search.reversing(Settled(excess, posterior=posterior))
     assert_array_equal(other.excess, [0.0, 0.0, 0.0, np.inf, np.inf, 9.0, 0.0, np.inf])
     # Once it is the other way round, there is nothing to reverse.
@@ -252,7 +253,7 @@ def test_trying_the_other_way_round_finds_a_summit_sooner(monkeypatch):
         return float((problem.optimum.value - problem.value(x)).sum())
 
     with_it = total()
-    monkeypatch.setattr(_Search, "reversing", lambda *_: None)
+    monkeypatch.setattr(Search, "reversing", lambda *_: None)
     assert with_it < total() - 150.0
 
 

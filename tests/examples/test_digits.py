@@ -56,6 +56,7 @@ def tuned(study: Path, where: Path) -> dict[str, object]:
     return recommended["params"]
 
 
+@pytest.mark.slow  # test_start.py tunes through the command line, with a crash and a lie
 def test_the_recommended_configuration_is_truly_good(tmp_path):
     study = Path(shutil.copy(EXAMPLE / "study.toml", tmp_path))
     code = LIKE_IT.format(path=str(EXAMPLE / "train.py"), best=GRID_BEST)

@@ -146,7 +146,8 @@ def test_a_run_adds_up_and_rounds_are_nested():
     assert (short.round, full.round) == (10, 40)
     assert 0.0 < short.cumulative_regret < full.cumulative_regret
     again = run(replace(settings, short=40), cell)
-    assert [row.cumulative_regret for row in again] == [full.cumulative_regret]
+    # A sum of 40, and one of two parts: the last digit may differ.
+    assert [row.cumulative_regret for row in again] == pytest.approx([full.cumulative_regret])
     (slow,) = run(settings, Cell("clean / f1", "loo_gp_ucb", 2))
     assert slow.round == 10
 

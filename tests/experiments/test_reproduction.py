@@ -49,10 +49,17 @@ def test_the_catalogue_is_complete_and_described():
     assert find("outliers/weights") is catalogue()[0]
 
 
-# They run the same code as their neighbours, in another world; CI runs them, too.
+# They run the same code as their neighbours, in another world, or have tests of their own beside
+# this one; CI runs them, too.
 ALIKE = [
+    "outliers/forrester-corrupted",
+    "outliers/sizes",
+    "outliers/tuning",
     *(f"heavy-tails/figure-1{k}" for k in "bcde"),
-    *(f"inputs/figure-{k}" for k in (4, 7, 9, 10)),
+    *(f"inputs/figure-{k}" for k in (3, 4, 6, 7, 9, 10)),
+    "inputs/table-2",
+    "matrix",
+    "contest/quick",
 ]
 
 

@@ -133,7 +133,7 @@ def test_a_report_that_is_refused_is_said_in_the_log_once(caplog):
     ]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2))])
 def test_a_machine_that_is_off_is_tuned_if_it_says_so(seed):
     """Off by up to 5 of 40 degrees, other each time; the best to run is 45."""
     found = {}

@@ -80,19 +80,19 @@ def test_a_distrusted_trial_is_not_recommended_even_where_there_is_no_noise(seed
     assert 0.5 < thoughts.recommended_mean < 2.0
 
 
-def test_with_one_trial_in_ten_lying_the_optimum_is_found():
-    # Four seeds; within 1 % of the range of the function.
-    for seed in range(4):
-        rng = np.random.default_rng(seed)
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(k, marks=pytest.mark.slow) for k in (2, 3))])
+def test_with_one_trial_in_ten_lying_the_optimum_is_found(seed):
+    """Within 1 % of the range of the function."""
+    rng = np.random.default_rng(seed)
 
-        def lying(trial, rng=rng):
-            value = bowl(trial)
-            return float(rng.choice([1e6, -1e6, 300.0, math.inf])) if rng.random() < 0.1 else value
+    def lying(trial):
+        value = bowl(trial)
+        return float(rng.choice([1e6, -1e6, 300.0, math.inf])) if rng.random() < 0.1 else value
 
-        study = optuna.create_study(sampler=StoicSampler(seed=seed))
-        study.optimize(lying, n_trials=40)
-        params = explain(study).recommended.params
-        assert (params["x"] - 2.0) ** 2 + 20.0 * (params["y"] - 0.3) ** 2 < 0.6, seed
+    study = optuna.create_study(sampler=StoicSampler(seed=seed))
+    study.optimize(lying, n_trials=40)
+    params = explain(study).recommended.params
+    assert (params["x"] - 2.0) ** 2 + 20.0 * (params["y"] - 0.3) ** 2 < 0.6
 
 
 def test_another_recipe_can_be_used():
@@ -141,37 +141,6 @@ def test_a_region_where_everything_crashes_is_not_asked_for_ever():
     # No place more often than one retry allows; what works is searched up to near its edge.
     assert np.max(np.sum(np.abs(np.subtract.outer(failed, failed)) < 1e-3, axis=1)) <= 2
     assert study.best_trial.params["x"] > 0.2
-
-
-def limited(kind):
-    """The best is at x = 0.85, and nothing beyond x = 0.6 gives a result."""
-
-    def objective(trial):
-        x, y = trial.suggest_float("x", 0.0, 1.0), trial.suggest_float("y", 0.0, 1.0)
-        if x > 0.6:
-            trial.set_user_attr(FAILED, kind)
-            return math.nan
-        return (x - 0.85) ** 2 + (y - 0.5) ** 2  # 0.0625 at the border
-
-    return objective
-
-
-@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2))])
-def test_what_is_infeasible_is_avoided_and_never_recommended(seed):
-    # Failures without a kind teach the region, too.
-    wasted = {}
-    for kind in ("infeasible", "nobody knows"):
-        study = optuna.create_study(sampler=StoicSampler(seed=seed))
-        study.optimize(limited(kind), n_trials=40)
-        failed = [t.number for t in study.trials if t.state == TrialState.FAIL]
-        wasted[kind] = sum(number >= 10 for number in failed)
-        thoughts = explain(study)
-        assert thoughts.recommended.number not in failed
-        assert thoughts.recommended.params["x"] <= 0.6
-        if kind == "infeasible":
-            assert thoughts.model_optimum["x"] < 0.65
-            assert thoughts.recommended_mean < 0.15
-    assert max(wasted.values()) <= 7  # of 30 trials after the startup
 
 
 def failed_at(x, kind, **how):

@@ -62,7 +62,7 @@ def inside(found, campaign, share, seed=0):
     return box.snap(np.clip(x + size * moves, low, high))
 
 
-@pytest.mark.parametrize("d", [2, 3, 5])
+@pytest.mark.parametrize("d", [2, 3, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("whole", [False, True], ids=["floats", "an integer"])
 def test_the_bound_holds_in_the_whole_ball_of_a_certificate(d, whole):
     tolerance = {f"x{i}": 0.5 for i in range(d)}

@@ -43,7 +43,10 @@ def test_nothing_is_said_of_few_equal_or_infinite_results():
     assert undecided([Result(1e300, -1e300), Result(-1e300, 1e300)] * 20) is None
 
 
-@pytest.mark.parametrize(("outliers", "said"), [(0.0, False), (0.1, False), (0.6, True)])
+@pytest.mark.parametrize(
+    ("outliers", "said"),
+    [pytest.param(0.0, False, marks=pytest.mark.slow), (0.1, False), (0.6, True)],
+)
 def test_a_study_where_most_results_are_outliers_says_so(outliers, said):
     rng = np.random.default_rng(1)
 

@@ -46,8 +46,8 @@ def bowl_that_says_so(trial):
 
 def check_searched_where_it_is_allowed(study):
     late = study.trials[-15:]
-    # Measured with 8 seeds: 12 or 13. Without constraints it is 0, all are near (2, 0.3).
-    assert sum(excess(trial.params) <= 0.0 for trial in late) >= 9
+    # 7 to 13 in 20 runs with other last digits. Without constraints it is 0: all near (2, 0.3).
+    assert sum(excess(trial.params) <= 0.0 for trial in late) >= 4
     thoughts = explain(study)
     for best in (thoughts.observed_best, thoughts.recommended):
         assert excess(best.params) <= 0.0
@@ -68,10 +68,17 @@ def test_a_constraints_func_keeps_the_search_where_it_is_allowed():
 
 
 @needs_set_constraint
-def test_constraints_of_trials_keep_the_search_where_it_is_allowed():
-    study = optuna.create_study(sampler=StoicSampler(seed=1))
-    study.optimize(bowl_that_says_so, n_trials=35)
-    check_searched_where_it_is_allowed(study)
+def test_constraints_of_trials_are_the_same_as_those_of_a_constraints_func():
+    known = []
+    for objective, how in (
+        (bowl, {"constraints_func": lambda trial: [excess(trial.params)]}),
+        (bowl_that_says_so, {}),
+    ):
+        study = optuna.create_study(sampler=StoicSampler(seed=1, **how))
+        study.optimize(objective, n_trials=14)
+        known.append((explain(study).infeasible, [trial.params for trial in study.trials]))
+    assert known[0] == known[1]
+    assert known[0][0]
     assert explain(study).observed_best.number == study.best_trial.number
 
 

@@ -114,15 +114,16 @@ def test_a_region_without_results_is_left_and_chance_is_not():
     def failures(fails):
         agent = recipes.robust(box, initial=10, seed=1)
         failed = 0
-        for t in range(40):
+        for t in range(30):
             x = agent.ask().x
             nan = fails(x)
             failed += nan and t >= 10
             agent.tell(x, math.nan if nan else -((x[0] - 0.4) ** 2) - (x[1] - 0.35) ** 2)
         return failed
 
-    assert failures(lambda x: x[0] + x[1] > 1.0) <= 9  # of 30; all are near the edge
-    assert failures(lambda x: rng.random() < 0.5) > 9
+    # Of 20. With other last digits in 12 runs always the same.
+    assert failures(lambda x: x[0] + x[1] > 1.0) <= 5  # all are near the edge
+    assert failures(lambda x: rng.random() < 0.5) > 5
 
 
 @pytest.mark.parametrize("n", [1, 3])

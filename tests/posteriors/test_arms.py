@@ -51,8 +51,11 @@ def campaign(prior, domain, rounds, how, seed=0):
     return posterior, told(domain, arms, observed)
 
 
-# The smoothest and the roughest kernel with the most and the least noise; what is between is slow.
-@pytest.mark.parametrize("how", ["greedy", "random", "crowded"])
+# The smoothest and the roughest kernel with the least noise, where rounding is worst; the rest is
+# slow.
+@pytest.mark.parametrize(
+    "how", ["greedy", "crowded", pytest.param("random", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(
     ("kernel", "noise"),
     [
@@ -61,7 +64,7 @@ def campaign(prior, domain, rounds, how, seed=0):
         )
         for kernel in (RBF(2.0), Matern52(2.0), Matern12(3.0))
         for noise in (1.0, 1e-2, 1e-4, 1e-6)
-        for first in [not isinstance(kernel, Matern52) and noise in (1.0, 1e-6)]
+        for first in [not isinstance(kernel, Matern52) and noise == 1e-6]
     ],
 )
 def test_ten_thousand_updates_equal_conditioning_on_all_at_once(kernel, noise, how):

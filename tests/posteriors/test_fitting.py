@@ -170,7 +170,7 @@ def test_sensitivities_equal_finite_differences(objective):
         return objective(linalg.cholesky(A + dA), Rows(**changed)).value
 
     sensitivity = objective(linalg.cholesky(A), rows)
-    h = 1e-4
+    h = 1e-2  # A is 400 and more: the formula is off by 1e-9 of itself, differences round to 1e-11
     for _ in range(3):
         direction = rng.standard_normal((len(A), len(A)))
         direction += direction.T
@@ -187,8 +187,8 @@ def test_sensitivities_equal_finite_differences(objective):
 def assert_gradient(problem, u, tolerance=2e-6):
     _, gradient = problem(u)
     for k in np.flatnonzero(problem.free):
-        step = 1e-5 * np.eye(len(u))[k]
-        slope = (problem(u + step)[0] - problem(u - step)[0]) / 2e-5
+        step = 5e-5 * np.eye(len(u))[k]
+        slope = (problem(u + step)[0] - problem(u - step)[0]) / 1e-4
         assert abs(gradient[k] - slope) < tolerance * max(1.0, np.abs(gradient).max()), k
 
 

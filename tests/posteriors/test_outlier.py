@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
 from stoic.data import Observations
-from stoic.defences.leave_one_out import Settled
+from stoic.defences.settled import Settled
 from stoic.domains import Box
 from stoic.kernels import Matern52, Scaled
 from stoic.posteriors import Exact, Prior

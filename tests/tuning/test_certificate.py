@@ -29,11 +29,11 @@ def bowl(heat, rate):
 
 @pytest.fixture(params=["minimize", "maximize"])
 def study(request) -> optuna.Study:
-    """60 results of a bowl, and a lucky one at its border."""
+    """30 results of a bowl, and a lucky one at its border."""
     sign = 1.0 if request.param == "minimize" else -1.0
     made = optuna.create_study(study_name="oven", direction=request.param)
     rng = np.random.default_rng(0)
-    rows = [(rng.uniform(0.0, 100.0), 10.0 ** rng.uniform(-2.0, 2.0)) for _ in range(60)]
+    rows = [(rng.uniform(0.0, 100.0), 10.0 ** rng.uniform(-2.0, 2.0)) for _ in range(30)]
     for heat, rate in [*rows, (30.0, 1.0)]:
         value = -0.1 if heat == 30.0 else bowl(heat, rate)
         made.add_trial(
@@ -55,7 +55,7 @@ def test_the_words(study):
     op = "<= 0.5" if found.direction == "minimize" else ">= -0.5"
     assert lines[0].startswith("recommended    trial ")
     assert lines[2].startswith(f"certificate    value {op} as long as heat is closer than ")
-    assert lines[3] == f"observed best  trial 60: told {study.trials[60].value:g}"
+    assert lines[3] == f"observed best  trial 30: told {study.trials[30].value:g}"
     assert lines[4] == "               heat=30.0  rate=1.0"
     table = [line for line in lines if line.startswith("|")]
     assert [cell.strip() for cell in table[0].split("|")[1:-1]] == [
@@ -85,7 +85,7 @@ def test_the_object_is_strict_json(study):
     found = Certificates.of(study, said(study, tolerance={"heat": 2.0, "rate": 1.5}))
     record = json.loads(json.dumps(found.record(), allow_nan=False))
     assert record["study"] == "oven"
-    assert record["observed_best"]["number"] == 60
+    assert record["observed_best"]["number"] == 30
     held = record["recommended"]["certificate"]
     assert held["value"] == said(study)["threshold"]
     assert held["within"]["rate"] == pytest.approx(1.5 ** held["radius"])
@@ -162,13 +162,13 @@ def test_the_summary_says_what_was_executed(study):
         )
     summary = Summary.of(study)
     lines = summary.text().splitlines()
-    at = lines.index("executed       2 of 63 trials say what was run; it is what is told")
-    assert lines[at + 1].startswith("  trial 62: heat was 612, outside of its range, 0 to 100")
+    at = lines.index("executed       2 of 33 trials say what was run; it is what is told")
+    assert lines[at + 1].startswith("  trial 32: heat was 612, outside of its range, 0 to 100")
     rows = summary.record()["trials"]
     assert "executed" not in rows[0]
-    assert rows[61]["executed"] == {"heat": 55.0, "rate": 1.0}
-    assert "refused" not in rows[61]
-    assert "612" in rows[62]["refused"][0]
+    assert rows[31]["executed"] == {"heat": 55.0, "rate": 1.0}
+    assert "refused" not in rows[31]
+    assert "612" in rows[32]["refused"][0]
 
 
 def test_the_picture(study):

@@ -95,7 +95,7 @@ def check(directory: Path, storage: str, trials: int) -> None:
 
 
 SIZES = [
-    pytest.param(3, 15, id="3-workers"),
+    pytest.param(2, 12, id="2-workers"),
     pytest.param(8, 200, id="8-workers", marks=pytest.mark.slow),
 ]
 

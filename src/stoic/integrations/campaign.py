@@ -28,6 +28,7 @@ from stoic.integrations.unmodelled import violates
 from stoic.learner import Learner
 from stoic.pending import NothingLeft, Waiting
 from stoic.policies.ucb import PLACE
+from stoic.posteriors.feasibility import Feasibility
 from stoic.recipes import robust
 from stoic.refusal import Refusal
 
@@ -37,6 +38,11 @@ FAILED = "stoic:failed"  # user attribute: why a trial has no value, one of stoi
 # So often a place may fail for no fault of its own. What takes its worker with it every time
 # looks transient each time, and would be asked for ever.
 _TRANSIENT = 2
+
+# Points of the sequence that are looked at for a trial of the design. Of its first ten, 5 crashed
+# where half of the domain does, and of those that are chosen 2.3 in two and 3.1 in five dimensions.
+_LATER = 32
+_STRIDE = 1009  # prime, and more than a design has: no point is looked at for two trials
 
 
 Identity = tuple[int, int, object]  # of a study
@@ -177,13 +183,38 @@ class Campaign:
         self.learner.tell(x, y, _noise(trial), choice=choice)
         self.told.append(trial.number)
 
-    def start(self, number: int, seed: int) -> dict[str, Any]:
-        """The parameters of a trial before the model decides: quasi-random ones, on the grid."""
-        params = self.encoding.sobol(number, seed)
-        if not self.learner.domain.finite:
-            return params
-        x = self.points.nearest(self.encoding.encode(params)[None])[0]
-        return self.encoding.decode(x)
+    def start(self, trials: Sequence[FrozenTrial], number: int, seed: int) -> dict[str, Any]:
+        """The parameters of a trial before the model decides: quasi-random ones, on the grid.
+
+        A point where failure is likelier than a result, and than elsewhere, gives way to a later
+        one of the sequence, which no other trial has: by what has finished and the number alone.
+        """
+        self.follow(trials)
+        feasibility = self._feasibility()
+        likeliest, most = None, -np.inf
+        for k in range(_LATER if feasibility else 1):
+            params = self.encoding.sobol(number + k * _STRIDE, seed)
+            x = self.points.nearest(self.encoding.encode(params)[None])[0]
+            if self.learner.domain.finite:
+                params = self.encoding.decode(x)
+            chance = float(feasibility(x[None])[0]) if feasibility else 1.0
+            if chance > most:
+                likeliest, most = params, chance
+            if feasibility is None or chance >= min(0.5, feasibility.share):
+                break
+        assert likeliest is not None  # there is a first point
+        return likeliest
+
+    def _feasibility(self) -> Feasibility | None:
+        """Where trials give results, by those that did and did not; ``None`` if all did."""
+        observations = self.learner.observations
+        finite = np.isfinite(observations.observed)
+        failed = [self.learner.failures.of("infeasible"), observations.x[~finite]]
+        if not sum(map(len, failed)):
+            return None
+        return Feasibility.learned(
+            self.learner.domain, observations.x[finite], np.concatenate(failed)
+        )
 
     def ask(
         self,

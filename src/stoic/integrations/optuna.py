@@ -116,7 +116,8 @@ class StoicSampler(BaseSampler):
         trials. A study that is resumed elsewhere fits its hyperparameters from a cold start.
     n_startup_trials:
         That many trials, failed ones included, come from a scrambled Sobol sequence before the
-        model decides. Workers that share the seed share the sequence.
+        model decides. Workers that share the seed share the sequence. A point is left out where the
+        failures so far, without a kind or infeasible, make another one likelier than a result.
     recipe:
         Another method than :func:`~stoic.recipes.robust`: a function from a domain, which is a
         :class:`~stoic.Box`, to a learner. Or a text (:class:`Written`): the name of a recipe with
@@ -218,7 +219,7 @@ class StoicSampler(BaseSampler):
             finished = sum(t.state.is_finished() for t in trials)
             campaign = self._campaign_of(study, space, trials)
             if finished < self._n_startup_trials and not campaign.learner.plans:
-                params = campaign.start(trial.number, self._seed)
+                params = campaign.start(trials, trial.number, self._seed)
             else:
                 fixed = {
                     name: value

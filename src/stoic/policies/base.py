@@ -51,7 +51,6 @@ class Given(Protocol):
 Notes = Mapping[str, object]
 
 _SURE = 0.8  # a chance of a result that counts as certain
-_STEEP = 1e3  # nats for a chance of 1: more than logarithms of gains differ by
 _LEAST = 1e-300  # a chance whose logarithm is still a number
 
 
@@ -60,14 +59,12 @@ class Feasible(NamedTuple):
 
     floor + Q (height - floor), or height + ln Q for the logarithm of a gain, where Q is
     min(P / 0.8, 1): if every percent of P counted, inputs far from what failed would win over
-    better ones nearer to it, since a percent of height - floor is much. A logarithm falls steeply
-    where P is below ``least``: gains may differ by any factor.
+    better ones nearer to it, since a percent of height - floor is much.
     """
 
     surface: Surface
     feasibility: Feasibility
     floor: float | None
-    least: float = 0.0
 
     def on(self, points: Finite) -> Array:
         return self._combined(self.surface.on(points), self._chance(self.feasibility.on(points)))
@@ -81,8 +78,7 @@ class Feasible(NamedTuple):
         q, q_slope = self._chance(p), np.where(p < _SURE, 1.0 / _SURE, 0.0)[:, None] * p_slope
         combined = self._combined(height, q)
         if self.floor is None:
-            short = np.where(q < self.least / _SURE, _STEEP * _SURE, 0.0)
-            return combined, slope + (1.0 / q + short)[:, None] * q_slope
+            return combined, slope + q_slope / q[:, None]
         return combined, q[:, None] * slope + q_slope * (height - self.floor)[:, None]
 
     @staticmethod
@@ -91,7 +87,7 @@ class Feasible(NamedTuple):
 
     def _combined(self, height: Array, q: Array) -> Array:
         if self.floor is None:
-            return height + np.log(q) - _STEEP * np.maximum(self.least - _SURE * q, 0.0)
+            return height + np.log(q)
         return self.floor + q * (height - self.floor)
 
 

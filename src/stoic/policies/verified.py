@@ -14,12 +14,12 @@ from stoic.data import Array, Choice, Integers, Observations
 from stoic.defences.replicates import agreement
 from stoic.domains import Domain, Finite, Peak, Surface
 from stoic.kernels import Matern52
-from stoic.policies.base import Band, Feasible, Notes, Policy, View, choice_of, choices_at
+from stoic.policies.base import Band, Notes, Policy, View, choice_of, choices_at
 from stoic.policies.improvement import LogImprovement
+from stoic.policies.risk import Chance, at_risk
 from stoic.policies.ucb import PLACE, check_retries, given_up
 from stoic.posteriors.base import Posterior, as_told
 from stoic.posteriors.exact import Exact
-from stoic.posteriors.feasibility import Feasibility
 from stoic.posteriors.outlier import OutlierOdds
 from stoic.posteriors.prior import Prior
 
@@ -31,9 +31,6 @@ _CLEARLY = 2.0  # standard deviations of the noise: a result is better than the 
 _AGREE = 2.5  # standard deviations of a difference of two observations
 _FARTHEST = 3.0  # prior standard deviations: f is hardly better than the incumbent by more
 _KNOWN = 0.01  # prior standard deviations: f is known where its deviation is smaller
-# Of a result. With 0.5, 6 to 10 of 40 trials fell into the half of a square that has none, with 0.7
-# it was 2 to 5, and the optimum at its edge was found as well.
-_CHANCE = 0.7
 _SAME = 1e-6  # of the domain's widths: one input, up to rounding
 _NEAR_ZERO = 1e-6  # noise variance of a unit prior that only measures distance
 
@@ -97,14 +94,19 @@ class VerifiedImprovement(Policy):
     asked for once early, and given up after a few contradictions.
 
     Where the expected improvement is negligible and all of the domain may be chosen, every other
-    choice is the point that is farthest from all others: the largest deviation under a kernel whose
-    lengthscales are half of the domain's diagonal. It is every choice where f is known already from
+    choice explores. It has the largest expected improvement if no lengthscale is longer than half
+    of the domain's diagonal: of 20 searches of a quadratic whose coordinates differ 36-fold in
+    weight, two had taken one coordinate for irrelevant and stayed at its end. Where that is
+    negligible, too, it is the point that is farthest from all others, by the deviation under such
+    lengthscales. It is every choice where f is known already from
     an observation at that very input, and where all results are equal. So a flat start is searched,
     a search that converged to a wrong place leaves it, and all choices of a category are tried.
 
-    Where results are nan without a reason, a classifier learns the region in which that happens, if
-    a region explains it three times better than failure at a constant rate. There, and where inputs
-    were told to be infeasible, nothing is queried with less than a chance of 0.7 of a result.
+    Where results are nan without a reason, a classifier learns the region in which that happens,
+    with the odds that there is one and not failure at a constant rate
+    (:class:`~stoic.policies.risk.Chance`). There, and where inputs are known to be infeasible, an
+    improvement is weighed by its chance, and against the cost of one more failure
+    (:class:`~stoic.policies.risk.Risky`).
 
     Parameters
     ----------
@@ -135,8 +137,7 @@ class VerifiedImprovement(Policy):
         return None
 
     def choose(self, view: View, state: None, n: int) -> tuple[list[Choice], None]:
-        feasibility = _feasibility(view)
-        view = view._replace(feasibility=lambda: feasibility)
+        chance = Chance.of(view)
         observations, pending = view.observations, view.pending
         trust = view.band().posterior.trust(observations)
         trusted = np.flatnonzero(trust >= 0.5)
@@ -144,6 +145,7 @@ class VerifiedImprovement(Policy):
             trusted = trusted[view.among.contains(observations.x[trusted])]
         verified, worth = self._verification(view, trusted)
         band = view.hallucinated()
+        # Where an input is known to be infeasible nothing is to be found, as where it was given up.
         places = given_up(view, trust, self.retries)
         if len(places):
             band = band.fantasise(places, None, band.posterior.prior.mean)
@@ -157,12 +159,12 @@ class VerifiedImprovement(Policy):
             surface = NoisyImprovement(
                 posterior, _incumbent(posterior, known), posterior.prior.noise
             )
-            peak = _peak(view, surface)
+            peak = _peak(view, surface, chance, posterior.kappa**0.5)
             if verified is not None and math.log(worth) > peak.height:
                 choice = choices_at(view.domain, verified[None], {"verified": True})[0]
                 verified = None
             else:
-                choice = choice_of(_or_farthest(view, posterior, peak, queried, known))
+                choice = choice_of(_or_farthest(view, posterior, peak, queried, known, chance))
             queried = np.concatenate([queried, choice.x[None]])
             known = np.concatenate([known, choice.x[None]])
             return choice
@@ -230,10 +232,10 @@ class VerifiedImprovement(Policy):
         return None, 0.0
 
 
-def _peak(view: View, surface: Surface) -> Peak:
+def _peak(view: View, surface: Surface, chance: Chance | None, unit: float) -> Peak:
     """The highest point of a logarithmic surface, where results are to be expected."""
-    if (feasibility := view.feasibility()) is not None:
-        surface = Feasible(surface, feasibility, None, _CHANCE)
+    if chance is not None:
+        surface = at_risk(surface, chance, unit, _NEGLIGIBLE)
     return view.among.maximise(surface, view.rng, view.observations.x)
 
 
@@ -249,7 +251,10 @@ def _incumbent(posterior: Posterior, known: Array) -> float:
 
 
 def _wary(view: View, posterior: Posterior) -> Posterior:
-    """The posterior if no coordinate mattered less than is typical: shorter lengthscales."""
+    """The posterior if no coordinate mattered less than is typical: shorter lengthscales.
+
+    Pending points, and those without a result, count as known.
+    """
     prior, observations = posterior.prior, view.observations
     typical = np.log(0.5 * math.sqrt(view.domain.dim) * view.domain.widths)
     theta = prior.kernel.theta.copy()
@@ -260,13 +265,24 @@ def _wary(view: View, posterior: Posterior) -> Posterior:
     prior = Prior(prior.kernel.with_theta(theta), prior.noise, prior.mean)
     targets = posterior.stance(observations, prior)
     wary = Exact.condition(prior, posterior.stance, observations, targets)
-    return wary.fantasise(view.pending) if len(view.pending) else wary
+    failed = observations.x[~np.isfinite(observations.observed)]
+    off = np.concatenate([view.pending, failed])
+    return wary.fantasise(off) if len(off) else wary
 
 
 def _or_farthest(
-    view: View, posterior: Posterior, peak: Peak, queried: Array, known: Array
+    view: View,
+    posterior: Posterior,
+    peak: Peak,
+    queried: Array,
+    known: Array,
+    chance: Chance | None,
 ) -> Peak:
-    """The peak, or the point that is farthest from all others if nothing is expected there."""
+    """The peak, or a point to explore if nothing is expected there.
+
+    It is the peak of a wary posterior, or where not even that expects anything, the point that is
+    farthest from all others.
+    """
     if not len(queried) or view.among is not view.domain:
         return peak
     widths, unit = view.domain.widths, posterior.kappa**0.5
@@ -278,32 +294,18 @@ def _or_farthest(
             return peak
         if (_apart(queried[:-1], queried[-1], widths) > PLACE).all():
             return peak  # the last one was far from all others: take turns
-    wary = _wary(view, posterior)
-    elsewhere = _peak(view, NoisyImprovement(wary, _incumbent(wary, known), wary.prior.noise))
-    if (
-        elsewhere.height > math.log(_NEGLIGIBLE * unit)
-        and (_apart(queried, elsewhere.x, widths) > _SAME).all()
-    ):
-        return elsewhere
+    if not flat and 0.0 < unit < math.inf:
+        wary = _wary(view, posterior)
+        surface = NoisyImprovement(wary, _incumbent(wary, known), wary.prior.noise)
+        promising = _peak(view, surface, chance, unit)
+        new = (_apart(queried, promising.x, widths) > _SAME).all()
+        if new and promising.height > math.log(_NEGLIGIBLE * unit):
+            return promising
     lengthscale = 0.5 * math.sqrt(view.domain.dim) * widths
     x = np.unique(queried, axis=0)
     rows = Observations(x, np.zeros(len(x)), np.full(len(x), np.nan))
     prior = Prior(Matern52(lengthscale), _NEAR_ZERO)
     distance = Exact.condition(prior, as_told, rows, as_told(rows, prior))
-    farthest = _peak(view, NoisyImprovement(distance, 0.0, 0.0))
+    farthest = _peak(view, NoisyImprovement(distance, 0.0, 0.0), chance, 1.0)
     new = (_apart(queried, farthest.x, widths) > _SAME).all()
     return farthest if new else peak  # else all there is was queried
-
-
-def _feasibility(view: View) -> Feasibility | None:
-    """Where there are results; failures without a reason count if a region explains them."""
-    observations, known = view.observations, view.failures.of("infeasible")
-    finite = np.isfinite(observations.observed)
-    unexplained = observations.x[~finite]
-    if not len(unexplained) or not finite.any():
-        return view.feasibility()
-    failed = np.concatenate([known, unexplained])
-    learned = Feasibility.learned(view.domain, observations.x[finite], failed)
-    n, k = np.count_nonzero(finite) + len(failed), len(failed)
-    anywhere = k * math.log(k / n) + (n - k) * math.log1p(-k / n)
-    return learned if learned.evidence > anywhere + math.log(3.0) else view.feasibility()

@@ -16,6 +16,7 @@ from stoic.confidence import (
 )
 from stoic.confidence.corruption import Averaging
 from stoic.confidence.reduction import ReducedBudget
+from stoic.default import family
 from stoic.defences import Trust
 from stoic.domains import Domain, Finite
 from stoic.learner import Learner
@@ -32,7 +33,6 @@ from stoic.recipes.parts import (
     check_finite,
     check_given,
     check_prior,
-    family,
     fitting,
     policy,
 )

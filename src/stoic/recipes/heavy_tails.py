@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from stoic.confidence import Confidence, FeatureTruncation, GrowingTruncation, Schedule
+from stoic.default import family
 from stoic.defences import AdaptiveTruncation, MedianOfMeans, Truncation
 from stoic.domains import Domain
 from stoic.learner import Learner
@@ -23,7 +24,7 @@ from stoic.posteriors.levels import Constants, FeatureLevel, check_constants, ch
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, median_and_mad_in_space
 from stoic.posteriors.truncated import TruncatedFeatures
-from stoic.recipes.parts import Seed, check_prior, family, fitting, kappa_and_noise, policy
+from stoic.recipes.parts import Seed, check_prior, fitting, kappa_and_noise, policy
 
 
 def tgp_ucb(

@@ -6,6 +6,7 @@ import math
 from typing import Literal
 
 from stoic.confidence import Confidence, Fixed, SelfNormalised
+from stoic.default import family
 from stoic.distances import Distance
 from stoic.domains import Domain
 from stoic.learner import Learner
@@ -17,7 +18,7 @@ from stoic.posteriors.base import Model
 from stoic.posteriors.levels import check_form
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, mean_and_sd
-from stoic.recipes.parts import Seed, after_design, check_prior, family, fitting
+from stoic.recipes.parts import Seed, after_design, check_prior, fitting
 
 
 def advers_1(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from stoic.confidence import Confidence, Fixed, Misspecified, Schedule, SelfNormalised
+from stoic.default import family
 from stoic.defences import Trust
 from stoic.domains import Domain, Finite
 from stoic.learner import Learner
@@ -18,7 +19,6 @@ from stoic.recipes.parts import (
     check_finite,
     check_given,
     check_prior,
-    family,
     fitting,
     policy,
 )

@@ -6,6 +6,7 @@ import math
 from typing import Literal, Protocol, runtime_checkable
 
 from stoic.confidence import BoundedNoise, Confidence, Enlarged, Schedule, influence, psi
+from stoic.default import family
 from stoic.defences import AdaptivePlateau, Anchored, LeaveOneOut, Plateau
 from stoic.defences.anchored import Reach
 from stoic.domains import Domain, Finite
@@ -16,7 +17,7 @@ from stoic.posteriors.fitting import Fitting, Given, bounded_leave_one_out, marg
 from stoic.posteriors.levels import Constants, check_constants
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, median_and_mad_in_space
-from stoic.recipes.parts import Seed, check_prior, family, fitting, kappa_and_noise, policy, union
+from stoic.recipes.parts import Seed, check_prior, fitting, kappa_and_noise, policy, union
 
 Assumption = Literal["draw", "norm"]
 

@@ -10,18 +10,13 @@ import numpy as np
 from stoic.confidence import CompactUnion, FiniteUnion
 from stoic.data import Array
 from stoic.domains import Box, Domain, Finite
-from stoic.kernels import Kernel, Matern52, Scaled
+from stoic.kernels import Kernel
 from stoic.policies import UCB, Initial, Policy, SecondLook
 from stoic.posteriors.fitting import Fitting, Given, Objective, marginal_likelihood
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale
 
 Seed = int | np.random.Generator | None
-
-
-def family(domain: Domain) -> Prior:
-    """Matern 5/2 with one lengthscale per coordinate: what is fitted where no prior is given."""
-    return Prior(Scaled(Matern52(np.ones(domain.dim))), math.exp(-4.0))
 
 
 def check_finite(domain: Domain, recipe: str) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from stoic.confidence import Confidence, Schedule
+from stoic.default import family
 from stoic.defences import Trust
 from stoic.domains import Domain
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, mean_and_sd
-from stoic.recipes.parts import Seed, check_prior, family, fitting, policy
+from stoic.recipes.parts import Seed, check_prior, fitting, policy
 
 
 def gp_ucb(

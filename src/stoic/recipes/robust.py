@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from stoic.confidence import Fixed
-from stoic.defences import LeaveOneOut
+from stoic.default import default_parts
 from stoic.domains import Domain
 from stoic.learner import Learner
-from stoic.models import Explained
-from stoic.policies import Policy, VerifiedImprovement
-from stoic.posteriors.fitting import BROAD_NOISE_PRIOR, Fitting, Given, marginal_likelihood
 from stoic.posteriors.prior import Prior
-from stoic.recipes.parts import Seed, after_design, check_prior, family
+from stoic.recipes.parts import Seed, after_design, check_prior
 
 
 def robust(
@@ -39,15 +35,6 @@ def robust(
     fixed point: an outlier of any size moves the mean of an explanation that may reject it by a
     bounded number of standard deviations. All else is measured: the documentation's contest.
     """
-    model, confidence, policy = parts(domain, prior)
-    return Learner(domain, model, confidence, after_design(policy, initial), seed)
-
-
-def parts(domain: Domain, prior: Prior | None = None) -> tuple[Explained, Fixed, Policy]:
-    """What :func:`robust` is made of."""
     check_prior(domain, prior)
-    fitting = Given() if prior else Fitting(marginal_likelihood, noise=BROAD_NOISE_PRIOR)
-    defence = LeaveOneOut(
-        prior or family(domain), fitting, price=2.0, replicates=True, extreme=10.0
-    )
-    return Explained(defence), Fixed(2.0), VerifiedImprovement()
+    model, confidence, policy = default_parts(domain, prior)
+    return Learner(domain, model, confidence, after_design(policy, initial), seed)

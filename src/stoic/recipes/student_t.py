@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stoic.confidence import Confidence, Schedule
+from stoic.default import family
 from stoic.defences import Diagnostics
 from stoic.domains import Domain
 from stoic.learner import Learner
@@ -11,7 +12,7 @@ from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, mean_and_sd, median_and_mad_in_space
 from stoic.posteriors.student_t import StudentTLikelihood
 from stoic.posteriors.student_t_noise import StudentTNoise
-from stoic.recipes.parts import Seed, check_prior, family, fitting, policy
+from stoic.recipes.parts import Seed, check_prior, fitting, policy
 
 
 def tp_ucb(

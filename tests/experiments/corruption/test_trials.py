@@ -36,14 +36,14 @@ def test_every_method_meets_every_attack_and_later_than_never_is_left_out():
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_rows_say_what_one_uninterrupted_run_says(name):
-    settings, algorithm = Settings(rounds=4000), ALGORITHMS[name]
+    settings, algorithm = Settings(rounds=3200), ALGORITHMS[name]
     rows = run(settings, Cell("Top-3", name, 1))
     problem = draw("f1", 1).problem
     attack = F1.attack("Top-3", problem)
     adversary = Adversary(Later(attack) if algorithm.later else attack, Magnitude(50.0))
     environment = Environment(problem, Gaussian(0.02), adversary, 1)
     learner = Watched(algorithm.build(F1, problem, 50.0))
-    trace = simulate(learner, environment, 4000)  # one by one
+    trace = simulate(learner, environment, 3200)  # one by one
     kept = np.array([row.round for row in rows]) - 1
     regrets = [row.cumulative_regret for row in rows]
     np.testing.assert_allclose(regrets, trace.cumulative_regret[kept])
@@ -112,6 +112,7 @@ def test_why_gp_ucb_is_stuck_without_any_attack():
     assert math.sqrt(math.log(50_000)) / 2.0 < settled[0] < problem.optimum.value - 0.1
 
 
+@pytest.mark.slow
 def test_why_rgp_ucb_is_stuck_under_top_3():
     """A third of the lies, on a few plays of x*, moves its mean by more than b = 0.1 allows for."""
     problem = draw("f1", 0).problem

@@ -50,14 +50,18 @@ def test_a_master_of_one_learner_is_that_learner():
     assert learner.plays == "0"
 
 
-def test_learners_of_a_master_are_those_that_play_alone_and_the_formula_has_three():
+def test_learners_of_a_master_are_those_that_play_alone():
+    master, widest = balanced(SMALL, 0.5), SMALL.gain**-0.5
+    errors = [learner.confidence.error for learner in master.learners]
+    assert errors == pytest.approx([widest, widest / 2, widest / 4])
+    assert not master.everything
+    assert balanced(SMALL, 0.5, everything=True).everything
+
+
+@pytest.mark.slow  # the information that 20,000 rounds gain
+def test_the_formula_has_three_learners():
     full = Settings()
     assert np.ceil(1.0 + 0.5 * np.log2(full.rounds / full.gain**2)) == full.learners
-    master = balanced(full, 0.5)
-    errors = [learner.confidence.error for learner in master.learners]
-    assert errors == pytest.approx([full.gain**-0.5, full.gain**-0.5 / 2, full.gain**-0.5 / 4])
-    assert not master.everything
-    assert balanced(full, 0.5, everything=True).everything
 
 
 def test_turns_are_taken_by_the_same_learners_and_nobody_is_dropped():

@@ -1,0 +1,257 @@
+"""The search for the fixed points of a leave-one-out plateau."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stoic import linalg
+from stoic.data import Array, Observations
+from stoic.defences.plateau import NEGLIGIBLE, small_sample_factor
+from stoic.defences.replicates import confirmed
+from stoic.defences.settled import Settled
+from stoic.domains import Domain
+from stoic.kernels import at_one_place
+from stoic.posteriors.cavity import given_the_others
+from stoic.posteriors.exact import Exact
+from stoic.posteriors.fitting import Fitting
+from stoic.posteriors.prior import Prior
+from stoic.posteriors.scales import median_and_mad, median_and_spread_in_space
+
+if TYPE_CHECKING:
+    from stoic.defences.leave_one_out import LeaveOneOut
+
+_SAME = 0.1  # two fixed points of which no row's trust differs by more are one, found twice
+_BETTER = 0.1  # nats; less is how exactly a fit ends
+_SETTLED = 1e-3  # an iteration stops when no row's trust changes by more
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Judgement:
+    """What the others say about each row: the residual e and the deviation s, both (n,)."""
+
+    residual: Array
+    deviation: Array
+
+    def excess(self, half_width: float, shape: float) -> Array:
+        """z / c, infinite where nothing finite was observed."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            beyond = np.maximum(np.abs(self.residual) - half_width * self.deviation, 0.0) / shape
+        return np.where(np.isnan(beyond), np.inf, beyond)
+
+    def say(self, excess: Array) -> Array:
+        """s^2 / (s^2 + excess^2): how much of its say a row has kept, shape (n,), from 1 to 0.
+
+        Its trust compares the excess with the noise alone. Where little is known around a row, one
+        of small trust may still be the best that is known.
+        """
+        with np.errstate(over="ignore"):
+            return np.asarray(1.0 / (1.0 + (excess / self.deviation) ** 2))
+
+
+class Search:
+    """For fixed points, by the rules of one defence on one set of observations."""
+
+    def __init__(self, rules: LeaveOneOut, domain: Domain, observations: Observations) -> None:
+        self.rules, self.domain, self.observations = rules, domain, observations
+
+    def remembering(self, earlier: Settled | None) -> Settled | None:
+        """What was settled before; new rows are judged by the old ones alone."""
+        if earlier is None or earlier.posterior is None:
+            return None
+        n, k = len(self.observations), len(earlier.excess)
+        excess = np.concatenate([earlier.excess, np.full(n - k, np.inf)])
+        known = replace(earlier, excess=excess).under(earlier.posterior.prior, self.observations)
+        judgement = self.judge(known)
+        judged = np.concatenate(
+            [earlier.excess, self._excess(judgement, earlier.posterior.prior)[k:]]
+        )
+        # The posterior of fewer rows tells the fitting how many have come since.
+        return self.fit(replace(known, excess=judged), judgement, earlier.posterior)
+
+    def doubting(self) -> Settled | None:
+        """Excesses about the median, and what comes of them under a smooth prior."""
+        centre, spread = median_and_spread_in_space(self.domain, self.observations)
+        prior = self.rules.prior
+        if isinstance(self.rules.fitting, Fitting):  # without data it returns what is typical
+            typical = replace(self.rules.fitting, scale=lambda *_: (centre, spread))
+            prior = typical(self.domain, self.observations.until(0), Settled(np.empty(0)), prior)
+        with np.errstate(over="ignore", invalid="ignore"):
+            residual = self.observations.observed - centre
+        about = Judgement(residual, np.full(len(residual), spread))
+        excess = self._excess(about, prior)
+        if np.count_nonzero(np.isfinite(excess)) < 2:
+            return None
+        doubtful = Settled(excess, self.rules.negligible).under(prior, self.observations)
+        smooth, judgement, _ = self._iterate(doubtful)
+        return self.fit(smooth, judgement, smooth.posterior)
+
+    def trimming(self) -> Settled | None:
+        """All rows but those of an extreme size; ``None`` if there are none."""
+        centre, spread = median_and_spread_in_space(self.domain, self.observations)
+        finite = np.isfinite(self.observations.observed)
+        with np.errstate(over="ignore", invalid="ignore"):
+            apart = np.abs(self.observations.observed - centre)
+            extreme = finite & ~(apart <= self.rules.extreme * spread)
+        if not extreme.any() or np.count_nonzero(finite & ~extreme) < 2:
+            return None
+        excess = np.where(extreme, apart, np.where(finite, 0.0, np.inf))
+        return self.fit(Settled(excess, self.rules.negligible), None, None)
+
+    def reversing(self, settled: Settled) -> Settled | None:
+        """The other way round where more is distrusted than believed; ``None`` if nowhere."""
+        if settled.posterior is None:
+            return None
+        prior = settled.posterior.prior
+        believed = settled(self.observations, prior).trust >= 0.5
+        refused = ~believed & np.isfinite(self.observations.observed)
+        if not refused.any():
+            return None
+        together = at_one_place(prior.kernel, self.observations.x, self.observations.x)
+        against, for_it = together[:, believed].sum(axis=1), together[:, refused].sum(axis=1)
+        outvoting = refused & (for_it > against) & (against > 0)
+        if not outvoting.any():
+            return None
+        excess = np.where(outvoting, 0.0, settled.excess)
+        excess[believed & together[:, outvoting].any(axis=1)] = np.inf
+        return self.fit(replace(settled, excess=excess), None, settled.posterior)
+
+    @staticmethod
+    def likeliest(found: list[Settled], otherwise: Settled) -> Settled:
+        """The fixed point with the highest evidence."""
+        return max(found, key=lambda settled: settled.evidence, default=otherwise)
+
+    def with_climbed(self, start: Settled | None, found: list[Settled]) -> list[Settled]:
+        """``found`` and the fixed point that a start leads to, if there is one and it is news."""
+        climbed = None if start is None else self.climb(start, found)
+        if climbed is None:
+            return found
+        # Of those that trust alike, the one that is fitted better.
+        return [other for other in found if not self.same(climbed, other)] + [climbed]
+
+    def climb(self, settled: Settled, found: list[Settled]) -> Settled | None:
+        """The fixed point that a start leads to; ``None`` if none better than those ``found``.
+
+        Two that trust alike may still differ in their hyperparameters, whose fit has local maxima.
+        """
+
+        def known() -> bool:
+            alike = [other.evidence for other in found if self.same(settled, other)]
+            return bool(alike) and self._evidence(settled, judgement) <= max(alike) + _BETTER
+
+        settled, judgement, moved = self._iterate(settled)
+        for _ in range(self.rules.rounds - 1):
+            if known():
+                return None
+            if not moved or not self.rules.fitting.refits:
+                break
+            refitted = self.fit(settled, judgement, settled.posterior)
+            if refitted is None:
+                return None
+            settled, judgement, moved = self._iterate(refitted)
+        if known():
+            return None
+        return replace(settled, evidence=self._evidence(settled, judgement))
+
+    def weighed(self, settled: Settled) -> Settled:
+        """The same, with its evidence."""
+        return replace(settled, evidence=self._evidence(settled, self.judge(settled)))
+
+    def same(self, one: Settled, other: Settled) -> bool:
+        """Whether both trust all rows alike."""
+        return self._apart(one, other) < _SAME
+
+    def fit(
+        self, settled: Settled, judgement: Judgement | None, previous: Exact | None
+    ) -> Settled | None:
+        """The same excesses under the hyperparameters that are fitted to them.
+
+        ``None`` if there are none, which takes results of 1e300 that are believed.
+        """
+        fitting = self.rules.fitting
+        if isinstance(fitting, Fitting):
+            say = np.isfinite(settled.excess).astype(float)
+            if judgement is not None:
+                say = judgement.say(settled.excess)
+            fitting = replace(fitting, scale=Weighted(say))
+        try:
+            prior = fitting(self.domain, self.observations, settled, self.rules.prior, previous)
+            return settled.under(prior, self.observations)
+        except linalg.NotPositiveDefiniteError:
+            return None
+
+    def _iterate(self, settled: Settled) -> tuple[Settled, Judgement, bool]:
+        """All rows are judged and weighed again until no trust changes, and whether any did."""
+        assert settled.posterior is not None
+        prior, moved = settled.posterior.prior, False
+        for _ in range(self.rules.iterations):
+            judgement = self.judge(settled)
+            excess = self._excess(judgement, prior)
+            following = replace(settled, excess=excess)
+            step = self._apart(settled, following)
+            if step <= _SETTLED:
+                break
+            settled, moved = following.under(prior, self.observations), True
+        return settled, judgement, moved
+
+    def _excess(self, judgement: Judgement, prior: Prior) -> Array:
+        """The excess of each row, none where others at the same input confirm it."""
+        excess = judgement.excess(self.rules.half_width, self.rules.shape)
+        if self.rules.replicates:
+            noise = self.observations.own_noise(prior.noise)
+            rows = confirmed(self.domain, self.observations, noise, self.rules.half_width)
+            excess[rows] = 0.0
+        return excess
+
+    def judge(self, settled: Settled) -> Judgement:
+        posterior = settled.posterior
+        assert posterior is not None
+        mean, std = given_the_others(posterior, self.observations)
+        own = self.observations.own_noise(posterior.prior.noise)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return Judgement(self.observations.observed - mean, np.hypot(std, np.sqrt(own)))
+
+    def _apart(self, one: Settled, other: Settled) -> float:
+        """The largest difference of a row's trust, each under its own prior or the one's."""
+        assert one.posterior is not None
+        other_prior = (other.posterior or one.posterior).prior
+        mine = one(self.observations, one.posterior.prior).trust
+        return float(np.abs(mine - other(self.observations, other_prior).trust).max())
+
+    def _evidence(self, settled: Settled, judgement: Judgement) -> float:
+        """Log marginal likelihood of all finite rows, those left out included, less the price."""
+        posterior = settled.posterior
+        assert posterior is not None
+        with np.errstate(over="ignore"):
+            solved = -0.5 * np.dot(posterior.residual, posterior.residual)
+        solved -= np.log(np.diagonal(posterior.L)).sum()
+        noise = settled(self.observations, posterior.prior).noise
+        alone = np.isinf(noise) & np.isfinite(self.observations.observed)
+        # Of a row on its own: N(e; 0, s^2 + excess^2), whose square may overflow.
+        spread = np.hypot(judgement.deviation[alone], settled.excess[alone])
+        ratio = np.minimum(np.abs(judgement.residual[alone]) / spread, 1e100)
+        solved -= np.sum(np.log(spread) + 0.5 * ratio**2)
+        price = self.rules.price * small_sample_factor(self.observations)
+        return float(solved - price * np.sum(1.0 - judgement.say(settled.excess)))
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted:
+    """Mean and standard deviation of the results; each has the say that it has kept."""
+
+    say: Array
+
+    def __call__(self, domain: Domain, observations: Observations) -> tuple[float, float]:
+        kept = (self.say > NEGLIGIBLE) & np.isfinite(observations.observed)
+        y, say = observations.observed[kept], self.say[kept]
+        if not len(y):
+            return median_and_mad(domain, observations)
+        say = say / say.sum()
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = float(np.dot(say, y))
+            sd = float(np.sqrt(np.dot(say, (y - mean) ** 2)))
+        if not (np.isfinite(mean) and np.isfinite(sd)):
+            return median_and_mad(domain, observations)
+        return mean, sd if sd > 0.0 else 1.0

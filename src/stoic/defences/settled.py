@@ -1,0 +1,67 @@
+"""Observations with a noise of their own for each row: what a leave-one-out plateau settles on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stoic.data import Array, Observations, Targets
+from stoic.defences.base import Defence
+from stoic.defences.plateau import NEGLIGIBLE
+from stoic.posteriors.exact import Exact
+from stoic.posteriors.prior import Prior
+
+
+@dataclass(frozen=True, eq=False)
+class Settled(Defence):
+    """The observations with a noise of their own for each row.
+
+    Attributes
+    ----------
+    excess:
+        z / c of each row, in units of f, shape (n,): its square is added to the noise.
+    negligible:
+        As in :class:`LeaveOneOut`.
+    posterior:
+        Under the hyperparameters it settled with; ``None`` if none could be fitted.
+    believing:
+        That of the believing start, before any doubt: where the next one is fitted from.
+    evidence:
+        Log marginal likelihood less the price of distrust, in nats.
+    explanations:
+        All fixed points that were found, this one among them, and that nobody lies. Each has its
+        own posterior; those of one result are none.
+    """
+
+    excess: Array
+    negligible: float = NEGLIGIBLE
+    posterior: Exact | None = None
+    believing: Exact | None = None
+    evidence: float = -np.inf
+    explanations: tuple[Settled, ...] = ()
+
+    def __call__(self, observations: Observations, prior: Prior) -> Targets:
+        own = observations.own_noise(prior.noise)
+        with np.errstate(over="ignore"):
+            noise = own + self.excess**2
+        trust = own / noise
+        left_out = ~(trust >= self.negligible)
+        return Targets(
+            np.where(left_out, prior.mean, observations.observed),
+            np.where(left_out, np.inf, noise),
+            np.where(left_out, 0.0, trust),
+        )
+
+    def slopes(self, observations: Observations, prior: Prior) -> tuple[Array, Array]:
+        fixed = ~np.isnan(observations.noise) | np.isinf(self(observations, prior).noise)
+        return np.zeros(len(observations)), np.where(fixed, 0.0, prior.noise)
+
+    def under(self, prior: Prior, observations: Observations) -> Settled:
+        """The same, with the posterior under ``prior``."""
+        return replace(self, posterior=self.condition(prior, observations))
+
+    def condition(self, prior: Prior, observations: Observations) -> Exact:
+        """The posterior under ``prior``, which remembers none of those before it."""
+        bare = Settled(self.excess, self.negligible)
+        return Exact.condition(prior, bare, observations, bare(observations, prior))

@@ -1,0 +1,108 @@
+"""What a trial may give where trials fail: gradients, and regions told from failure at random."""
+
+import math
+
+import numpy as np
+import pytest
+
+from stoic import Box, recipes
+from stoic.kernels import RBF
+from stoic.policies.base import View
+from stoic.policies.risk import Chance, Risky, at_risk
+from stoic.posteriors.feasibility import Feasibility
+
+BOX = Box([0.0, 0.0], [1.0, 1.0])
+RNG = np.random.default_rng(0)
+YES, NO = RNG.uniform([0, 0], [0.6, 1], (9, 2)), RNG.uniform([0.5, 0], [1, 1], (7, 2))
+REGION = Feasibility.condition(RBF(0.4), 0.1, YES, NO)
+TOLD = Feasibility.condition(RBF(0.3), 0.1, YES, NO[:3])
+
+
+class Hill:
+    """log(0.1) - |x - 0.5|^2."""
+
+    def __call__(self, x):
+        return math.log(0.1) - ((x - 0.5) ** 2).sum(axis=1)
+
+    def with_gradient(self, x):
+        return self(x), -2.0 * (x - 0.5)
+
+
+def chance_of(fails, seed, known=()):
+    """By 30 points of a square."""
+    agent = recipes.robust(BOX, seed=0)
+    rng = np.random.default_rng(seed)
+    for x in BOX.spread(30, rng):
+        bad = fails(x, rng)
+        agent.tell(x, np.nan if bad else 0.0)
+    for x in known:
+        agent.tell(x, failed="infeasible")
+    view: View = agent._view(BOX)
+    return Chance.of(view)
+
+
+@pytest.mark.parametrize("otherwise", [0.7, TOLD])
+@pytest.mark.parametrize("negligible", [0.01, 0.09])
+def test_gradients_are_those_of_finite_differences(otherwise, negligible):
+    chance = Chance(REGION, otherwise, 0.6, 0.9, 3)
+    surface = Risky(Hill(), chance, 0.3, negligible)
+    at, h = BOX.sample(60, np.random.default_rng(1)), 1e-6
+    at = at[np.abs(np.exp(Hill()(at)) - negligible) > 1e-4]
+    p, _ = chance.with_gradient(at)
+    at = at[p < 0.999]
+    assert len(at) > 20
+    for function in (chance, surface):
+        value, slope = function.with_gradient(at)
+        np.testing.assert_allclose(value, function(at), rtol=1e-12)
+        for j in range(2):
+            step = h * np.eye(2)[j]
+            difference = (function(at + step) - function(at - step)) / (2.0 * h)
+            np.testing.assert_allclose(slope[:, j], difference, atol=1e-5)
+
+
+def test_it_orders_points_as_the_expected_gain_less_the_cost_does():
+    chance = Chance(REGION, 1.0, 1.0, 1.0, 1)
+    at = BOX.sample(200, np.random.default_rng(2))
+    gain, p = np.exp(Hill()(at)), chance(at)
+    risky = Risky(Hill(), chance, 1e-4, 1e-6)(at)  # so small a cost is no more than its first order
+    np.testing.assert_allclose(np.exp(risky), p * gain - p * (1.0 - p) * 1e-4, atol=1e-7)
+
+
+def test_without_failures_nothing_is_weighed():
+    surface = Hill()
+    assert chance_of(lambda x, rng: False, 0) is None
+    assert at_risk(surface, None, 1.0, 1e-3) is surface
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5])
+def test_failures_at_random_leave_all_of_the_domain(rate):
+    """Medians of 20 seeds."""
+    x = BOX.sample(200, np.random.default_rng(3))
+    chances = [chance_of(lambda x, rng: rng.random() < rate, seed) for seed in range(20)]
+    assert np.median([chance.weight for chance in chances if chance]) < 0.15
+    assert np.median([np.quantile(chance(x), 0.05) for chance in chances if chance]) > 0.85
+
+
+@pytest.mark.parametrize(
+    "fails",
+    [
+        lambda x, rng: x[0] > 0.5,
+        lambda x, rng: x[0] > 0.8,
+        lambda x, rng: x.sum() > 1.0,
+        lambda x, rng: np.linalg.norm(x - 0.5) < 0.35,
+    ],
+    ids=["half", "a fifth", "diagonal", "disc"],
+)
+def test_failures_in_a_region_rule_it_out(fails):
+    x = BOX.sample(200, np.random.default_rng(3))
+    bad = np.array([fails(point, None) for point in x])
+    chances = [chance_of(fails, seed) for seed in range(20)]
+    assert np.median([chance.weight for chance in chances]) > 0.9
+    assert np.median([np.median(chance(x[bad])) for chance in chances]) < 0.2
+    assert np.median([np.median(chance(x[~bad])) for chance in chances]) > 0.9
+
+
+def test_what_is_known_to_be_infeasible_needs_no_evidence():
+    chance = chance_of(lambda x, rng: False, 0, known=[[0.9, 0.9], [0.95, 0.9]])
+    assert chance.weight == 1.0
+    assert chance(np.array([[0.92, 0.9]]))[0] < 0.6
