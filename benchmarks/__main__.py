@@ -14,6 +14,7 @@ NAMES = (
     "outliers",
     "inputs",
     "ask",
+    "sampler",
     "acquisition",
 )
 
