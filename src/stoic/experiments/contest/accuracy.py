@@ -117,7 +117,7 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> matplotlib.figure.Figur
     from matplotlib.figure import Figure as Picture
 
     found = _accuracies(rows)
-    picture = Picture(figsize=(6.4, 0.55 * len(settings.methods) + 1.5), layout="constrained")
+    picture = Picture(figsize=(5.6, 0.55 * len(settings.methods) + 1.6), layout="constrained")
     axes = picture.subplots()
     for scene, suffix, marker, face, colour, offset, label in SERIES:
         there = [
@@ -142,9 +142,9 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> matplotlib.figure.Figur
         )
     lines(axes, [NAMES.get(name, name) for name in settings.methods])
     axes.tick_params(labelsize=11)
-    axes.set_xlim(right=100)
+    axes.set_xlim(0, 100)
     axes.set_xlabel("true accuracy of the recommended setting, %", fontsize=11)
-    picture.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=10)
+    picture.legend(loc="outside upper center", ncols=2, frameon=False, fontsize=11)
     return picture
 
 
