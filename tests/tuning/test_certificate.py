@@ -27,7 +27,7 @@ def bowl(heat, rate):
     return (heat - 60.0) ** 2 / 400.0 + np.log10(rate) ** 2
 
 
-@pytest.fixture(params=["minimize", "maximize"])
+@pytest.fixture(params=[pytest.param("minimize", marks=pytest.mark.slow), "maximize"])
 def study(request) -> optuna.Study:
     """30 results of a bowl, and a lucky one at its border."""
     sign = 1.0 if request.param == "minimize" else -1.0

@@ -47,6 +47,7 @@ def stored(directory: Path) -> dict[int, float]:
     return {t.number: t.value for t in trials if t.state == TrialState.COMPLETE}
 
 
+@pytest.mark.slow  # three processes, of many trials; CI runs it
 def test_a_full_disk_ends_in_one_sentence_and_nothing_told_is_lost(tmp_path):
     open_storage(f"sqlite:///{tmp_path}/stoic.db", create=True).remove_session()
     size = (tmp_path / "stoic.db").stat().st_size

@@ -100,6 +100,7 @@ SIZES = [
 ]
 
 
+@pytest.mark.slow  # two workers share a file in test_campaign.py, and a server below
 @pytest.mark.parametrize(("workers", "trials"), SIZES)
 def test_one_sqlite_file(tmp_path, workers, trials):
     storage = f"sqlite:///{tmp_path}/study.db"

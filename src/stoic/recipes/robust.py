@@ -18,8 +18,8 @@ def robust(
     explanations are kept with their odds (:class:`~stoic.models.Explained`). Results at one input
     that agree are always trusted. The search is greedy
     (:class:`~stoic.policies.verified.VerifiedImprovement`), and measures again, before it builds on
-    them, an incumbent that may be an outlier and a rejected result that would be the best
-    (:class:`~stoic.policies.second_look.SecondLook`).
+    them, an incumbent that may be an outlier and a rejected result that would be the best. What is
+    reported integrates the hyperparameters out (:attr:`~stoic.Learner.estimate`).
 
     It differs from :func:`~stoic.recipes.outliers.loo_gp_ucb` in the acquisition, in an outlier
     penalty of 2 nats instead of 3, and in a broad prior of the noise, each chosen by measurement.
