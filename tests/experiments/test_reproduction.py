@@ -36,7 +36,10 @@ TINY = {
     "contest/quick": {"trials": 1, "rounds": 2},
 }
 # Hundreds of studies at least: contest/ has tests of parts of them.
-LARGE = [f"contest/{name}" for name in ("development", "ordinary", "narrow", "tables", "final")]
+LARGE = [
+    f"contest/{name}"
+    for name in ("development", "accuracy", "ordinary", "narrow", "tables", "final")
+]
 
 
 def test_the_catalogue_is_complete_and_described():

@@ -6,7 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stoic.experiments.contest import FIGURES, comparison, development, narrow, ordinary, scores
+from stoic.experiments.contest import (
+    FIGURES,
+    accuracy,
+    comparison,
+    development,
+    narrow,
+    ordinary,
+    scores,
+)
 from stoic.experiments.contest.cases import CASES
 from stoic.experiments.contest.contenders import PEERS
 from stoic.experiments.contest.scores import Estimate
@@ -199,6 +207,35 @@ def test_claims_about_narrow_truths_can_fail():
     assert all(claim.measured for claim in found)
 
 
+ACCURACY = replace(accuracy.FIGURE.settings, trials=3, methods=("default", "TPE", "random"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "holds"),
+    [(0.95, 0.95, [True, True, True]), (0.6, 0.9, [False, False, False]), (0.75, 0.96, [1, 0, 1])],
+)
+def test_claims_about_the_accuracy_can_fail(wrong, right, holds):
+    def numbers(scene, method, seed):
+        accuracy = {"TPE": 0.7, "random": 0.5}.get(method, 0.9) if scene == "wrong" else 0.95
+        if method == "default":
+            accuracy = {"wrong": wrong, "right": right}[scene]
+        return {"truth": accuracy + 0.001 * seed, "tried": 0.03, "outlier": seed == 0}
+
+    rows = rows_of(accuracy.FIGURE, ACCURACY, numbers)
+    found = accuracy.claims(ACCURACY, rows)
+    assert [claim.holds for claim in found] == holds
+    assert all("best peer" in claim.claim and "TPE" in claim.claim for claim in found)
+    assert found[0].measured["gain"] == pytest.approx(wrong - 0.7)
+    assert found[1].measured["best tried"] == pytest.approx(0.97)
+    line = accuracy.table(ACCURACY, rows).rows[1]
+    assert line == ("TPE", "70.1 [70.0, 70.2]", "95.1 [95.0, 95.2]", *2 * ("33.3 [6.1, 79.2]",))
+    summary = {
+        "settings": {"methods": ["default", "TPE"]},
+        "claims": [{"claim": claim.claim, "measured": claim.measured} for claim in found],
+    }
+    assert accuracy.markdown(summary).endswith("| Optuna TPE | 70.1 % | 95.1 % | 33 % |\n")
+
+
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
 def test_pictures_and_tables_are_made_of_any_rows(figure):
     settings = replace(figure.settings, trials=2)
@@ -222,10 +259,11 @@ def test_pictures_and_tables_are_made_of_any_rows(figure):
     ("figure", "settings", "skip"),
     [
         (development.FIGURE, replace(TWO, trials=1, games={"nan": ("branin",)}), ()),
+        (accuracy.FIGURE, replace(ACCURACY, trials=1, rounds=3), ()),
         (ordinary.FIGURE, replace(ORDINARY, trials=1, conditions=("10 %", "20 %, longer")), ()),
         (narrow.FIGURE, replace(NARROW, trials=1, rounds=3), ("levy20", "bowl40")),
     ],
-    ids=["development", "ordinary", "narrow"],
+    ids=["development", "accuracy", "ordinary", "narrow"],
 )
 def test_a_figure_runs(figure, settings, skip):
     cells = [cell for cell in figure.cells(settings) if cell.panel.split(" / ")[0] not in skip]

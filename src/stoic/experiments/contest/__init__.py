@@ -1,14 +1,15 @@
 """Ours: the default against other optimizers, with ordinary outliers and without."""
 
-from stoic.experiments.contest import development, final, narrow, ordinary, tables
+from stoic.experiments.contest import accuracy, development, final, narrow, ordinary, tables
 
 FIGURES = (
     development.QUICK,
     development.FIGURE,
+    accuracy.FIGURE,
     ordinary.FIGURE,
     narrow.FIGURE,
     tables.FIGURE,
     final.FIGURE,
 )
 
-__all__ = ["FIGURES", "development", "final", "narrow", "ordinary", "tables"]
+__all__ = ["FIGURES", "accuracy", "development", "final", "narrow", "ordinary", "tables"]

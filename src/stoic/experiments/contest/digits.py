@@ -1,0 +1,131 @@
+"""A classifier of handwritten digits as a ground truth: what a user tunes, and how well it does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any, ClassVar
+
+import numpy as np
+from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
+
+from stoic.experiments.contest.scenes import Draws, Ground, Scene
+from stoic.refusal import Refusal
+
+IMAGES = 300  # of scikit-learn's 1797: a fit takes milliseconds, and 0.97 is hard to reach
+FOLDS = 3
+LEAKED, CRASHED = 1.0, 0.0
+
+
+def leaked(ground: Ground, y: float, t: int, draws: Draws) -> float:
+    """A perfect accuracy: the classifier was scored on images that it was trained on."""
+    return LEAKED
+
+
+def crashed(ground: Ground, y: float, t: int, draws: Draws) -> float:
+    """A crash that is reported as an accuracy of zero."""
+    return CRASHED
+
+
+# Of one key: both scenes have the same splits of the images in the same trials.
+SCENES: dict[str, Scene] = {
+    "wrong": Scene(
+        "digits",
+        "10 % of the results 1.0, 5 % crashes reported as 0",
+        outliers=((0.1, leaked), (0.05, crashed)),
+    ),
+    "right": Scene("digits", "no wrong results", honest=True),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Digits:
+    """A support vector machine on principal components of images, three parameters.
+
+    A result is the accuracy on a third of the images, with a split of its own for each trial, so
+    results are noisy. The truth is the accuracy of three-fold cross-validation on fixed folds.
+    """
+
+    name: ClassVar[str] = "digits"
+    dim: ClassVar[int] = 3
+    sign: ClassVar[float] = 1.0
+    best: ClassVar[float] = 1.0
+    span: ClassVar[float] = 1.0
+
+    @property
+    def space(self) -> dict[str, BaseDistribution]:
+        return {
+            "C": FloatDistribution(1e-2, 1e4, log=True),
+            "gamma": FloatDistribution(1e-4, 10.0, log=True),
+            "components": IntDistribution(2, 64, log=True),
+        }
+
+    def truth(self, params: Mapping[str, Any]) -> float:
+        return _cross_validated(*self._of(params))
+
+    def run(self, params: Mapping[str, Any], t: int, draws: Draws) -> float:
+        return _held_out(*self._of(params), int(draws.size[t] * 2**31))
+
+    def elsewhere(self, t: int, draws: Draws) -> float:
+        u, v, w = draws.point[t].tolist()
+        params = {"C": 10 ** (6 * u - 2), "gamma": 10 ** (5 * v - 4)}
+        return self.run(params | {"components": round(2 ** (1 + 5 * w))}, t, draws)
+
+    def score(self, params: Mapping[str, Any]) -> float:
+        """The true error: 0 is a classifier that is always right."""
+        return 1.0 - self.truth(params)
+
+    @staticmethod
+    def _of(params: Mapping[str, Any]) -> tuple[float, float, int]:
+        return float(params["C"]), float(params["gamma"]), int(params["components"])
+
+
+@cache
+def _cross_validated(C: float, gamma: float, components: int) -> float:
+    """The accuracy on all images, each predicted by the fold that did not see it."""
+    order = np.random.default_rng(0).permutation(IMAGES)
+    folds = np.array_split(order, FOLDS)
+    return (
+        math.fsum(
+            _accuracy(C, gamma, components, np.concatenate([*folds[:k], *folds[k + 1 :]]), folds[k])
+            for k in range(FOLDS)
+        )
+        / FOLDS
+    )
+
+
+@cache
+def _held_out(C: float, gamma: float, components: int, seed: int) -> float:
+    """The accuracy on a random third of the images."""
+    order = np.random.default_rng(seed).permutation(IMAGES)
+    held_out = IMAGES // FOLDS
+    return _accuracy(C, gamma, components, order[held_out:], order[:held_out])
+
+
+def _accuracy(C: float, gamma: float, components: int, train: Any, test: Any) -> float:
+    parts, images, digits = _library()
+    reduced = parts[0](min(components, len(train)), svd_solver="full").fit(images[train])
+    machine = parts[1](C=C, gamma=gamma).fit(reduced.transform(images[train]), digits[train])
+    return float(machine.score(reduced.transform(images[test]), digits[test]))
+
+
+@cache
+def _library() -> tuple[tuple[Any, Any], Any, Any]:
+    """The transformation and the classifier, and the images in [0, 1] with their digits."""
+    try:
+        datasets = import_module("sklearn.datasets")
+        parts = (
+            import_module("sklearn.decomposition").PCA,
+            import_module("sklearn.svm").SVC,
+        )
+    except ImportError as error:
+        raise Refusal(
+            "The accuracy of a classifier needs scikit-learn, which is not installed: "
+            "pip install 'stoic[contest]'."
+        ) from error
+    images, digits = datasets.load_digits(return_X_y=True)
+    chosen = np.random.default_rng(0).permutation(len(images))[:IMAGES]
+    return parts, images[chosen] / 16.0, digits[chosen]
