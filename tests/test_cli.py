@@ -257,6 +257,7 @@ HEAT = ["-p", "heat=float(0, 100)", "-p", "n=int(1, 9)", "--value", "json:loss"]
 AIM = ["--threshold", "0.4", "--tolerance", "heat=2"]
 
 
+@pytest.mark.slow
 def test_tolerances_from_the_command_line_to_the_certificate(stoic, caplog, unexplained):
     Path("oven.py").write_text(OVEN)
     oven = ["--", sys.executable, "-S", "oven.py", "{heat}", "{n}"]
@@ -460,7 +461,8 @@ def test_another_command_for_the_same_study_is_pointed_out(stoic):
     assert other.err.startswith("note: the storage says that earlier trials ran another command: ")
 
 
-def test_a_read_only_database_can_be_shown(stoic):
+def test_a_read_only_database_can_be_shown(stoic, monkeypatch):
+    monkeypatch.setattr("stoic.integrations.turns._LONGEST", 0.1)  # whoever cannot say its turn
     stoic("tune", *X, "-n", "2", *SQUARE)
     url = "sqlite:///file:stoic.db?mode=ro&uri=true"
     for command in ("show", "trials", "best-trial"):

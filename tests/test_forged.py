@@ -259,6 +259,7 @@ def test_values_that_no_study_has(study, capsys, monkeypatch):
 
 
 def test_a_queue_that_makes_no_sense(study, capsys, monkeypatch):
+    monkeypatch.setattr("stoic.integrations.turns._LONGEST", 0.1)  # nobody else is there
     for queued in ({"x": "abc"}, [1], EVIL, {"n": HUGE}, {"x": None}):
         attributes = {"fixed_params": queued}
         waiting = create_trial(state=TrialState.WAITING, system_attrs=attributes)

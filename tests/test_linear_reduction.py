@@ -60,7 +60,7 @@ def reduction(budget, **settings):
     return linear_reduction(LINE, PRIOR, budget=budget, **known)
 
 
-@pytest.mark.parametrize("campaigns", [5, pytest.param(15, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("campaigns", [3, pytest.param(15, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("attack", [nothing, hide_the_best, praise_the_rest])
 @pytest.mark.parametrize("constants", ["theory", "tight"])
 def test_it_keeps_the_best_arm(attack, constants, campaigns):

@@ -190,6 +190,7 @@ def test_where_it_is_where_moves_lead_and_units_do_not_matter():
         assert scaled.value == pytest.approx(value, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_largest_domain_fits_in_memory():
     points = np.random.default_rng(3).uniform(size=(10_000, 2))
     f = np.sin(9.0 * points[:, 0]) + points[:, 1]

@@ -68,7 +68,10 @@ def said(directory: Path, blocks: list[tuple[str, int, str]]) -> str:
     return printed
 
 
-@pytest.mark.parametrize("place", PLACES)
+# That of the command line takes as long as all others.
+@pytest.mark.parametrize(
+    "place", [pytest.param(p, marks=[pytest.mark.slow][: p == "Command line"]) for p in PLACES]
+)
 def test_a_script_survives_a_crash_and_a_lie(place, tmp_path):
     if place in NEEDS:
         pytest.importorskip(NEEDS[place])

@@ -91,8 +91,8 @@ def lost_in_the_half(seeds):
 
 def test_of_a_half_that_always_crashes_few_trials_are_lost():
     """A study lost 3.5 of 50 in the mean of 20 seeds, 6 at the most, and 7 to 9 before."""
-    lost = lost_in_the_half(range(2))
-    assert sum(lost) <= 14
+    lost = lost_in_the_half(range(1))
+    assert sum(lost) <= 8
 
 
 @pytest.mark.slow
@@ -123,11 +123,11 @@ def test_what_is_infeasible_is_avoided_and_never_recommended(kind):
     In 20 seeds 2 to 8 of 40 trials failed, and the values were .0625 to .085.
     """
     lost, values = 0, []
-    for seed in range(3):
+    for seed in range(2):
         study = played(limited, seed, 40, best=(0.85, 0.0), kind=kind)
         lost += len(crashed(study))
         values.append(value(study))
         assert explain(study).recommended.params["x"] <= 0.6
-    assert lost <= 33  # of 120
+    assert lost <= 24  # of 80
     assert min(values) < 0.1  # 0.0625 at the border
-    assert np.median(values) < 0.2
+    assert max(values) < 0.3

@@ -127,6 +127,7 @@ def test_the_same_seed_gives_the_same_trials():
     assert runs[0] != runs[2]
 
 
+@pytest.mark.slow
 def test_a_region_where_everything_crashes_is_not_asked_for_ever():
     def crashing(trial):
         x = trial.suggest_float("x", -5.0, 5.0)
@@ -207,6 +208,7 @@ def test_a_transient_failure_is_asked_again_but_not_for_ever():
     assert math.isnan(three.learner.observations.observed[-1])
 
 
+@pytest.mark.slow
 def test_infinite_results_in_a_region_do_not_stop_the_search():
     def diverging(trial):
         x = trial.suggest_float("x", -5.0, 5.0)
