@@ -105,10 +105,12 @@ def test_infinite_results_are_results():
 
 
 def test_doubt_is_read_from_the_explanation(monkeypatch):
+    [row] = play(world(), Cell("const / branin", "default", 0), 4)
+    assert row.undecided is False
     real = studies.explain
 
     class Doubting:
-        undecided = True
+        undecided = "why"
 
         def __init__(self, explanation):
             self.explanation = explanation

@@ -128,7 +128,7 @@ def _explained(world: World, cell: Cell, study: Study, trials: Sequence[FrozenTr
         lower=lower,
         upper=upper,
         covered=lower <= outcome.truth <= upper,
-        undecided=getattr(explanation, "undecided", None),
+        undecided=explanation.undecided is not None,
         caught=caught,
         rejected=len(rejected) - caught,
     )
