@@ -305,7 +305,7 @@ class Learner:
         """
         if not self._n:
             raise ValueError("Nothing was told yet, so there is nothing to recommend: ask, tell.")
-        band = self.band() if width is None else Band(self.estimate, width)
+        band = self.band() if width is None else Band(self._reported(), width)
         part = self._part(among, context)
         # A stream of its own: recommending must not change what is asked next.
         view = self._view(part)._replace(rng=np.random.default_rng(0))
@@ -347,13 +347,7 @@ class Learner:
         Choices are made by :attr:`posterior`, which is quicker; what is recommended, and how sure
         that is, comes from here.
         """
-        if not isinstance(self.model, Integrating):
-            return self._posterior().copy()
-        if self._estimate is None or self._estimate.n != self._n:
-            self._estimate = self.model.integrated(
-                self.domain, self.observations, self._posterior()
-            )
-        return self._estimate
+        return self._reported().copy()
 
     @property
     def failures(self) -> Failures:
@@ -450,6 +444,15 @@ class Learner:
             posterior = self.model(self.domain, self.observations, posterior)
             self._latest = posterior
         return posterior
+
+    def _reported(self) -> Posterior:
+        """The posterior with hyperparameters integrated out, if the model does that."""
+        posterior = self._posterior()
+        if not isinstance(self.model, Integrating):
+            return posterior
+        if self._estimate is None or self._estimate.n != self._n:
+            self._estimate = self.model.integrated(self.domain, self.observations, posterior)
+        return self._estimate
 
     def _part(self, among: object, context: Mapping[int, float] | None) -> Domain | Among:
         part = self.domain if among is None else self._among(among)

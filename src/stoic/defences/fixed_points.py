@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,6 +58,10 @@ class Search:
     def __init__(self, rules: LeaveOneOut, domain: Domain, observations: Observations) -> None:
         self.rules, self.domain, self.observations = rules, domain, observations
 
+    @cached_property
+    def _centre_and_spread(self) -> tuple[float, float]:
+        return median_and_spread_in_space(self.domain, self.observations)
+
     def remembering(self, earlier: Settled | None) -> Settled | None:
         """What was settled before; new rows are judged by the old ones alone."""
         if earlier is None or earlier.posterior is None:
@@ -73,7 +78,7 @@ class Search:
 
     def doubting(self) -> Settled | None:
         """Excesses about the median, and what comes of them under a smooth prior."""
-        centre, spread = median_and_spread_in_space(self.domain, self.observations)
+        centre, spread = self._centre_and_spread
         prior = self.rules.prior
         if isinstance(self.rules.fitting, Fitting):  # without data it returns what is typical
             typical = replace(self.rules.fitting, scale=lambda *_: (centre, spread))
@@ -90,7 +95,7 @@ class Search:
 
     def trimming(self) -> Settled | None:
         """All rows but those of an extreme size; ``None`` if there are none."""
-        centre, spread = median_and_spread_in_space(self.domain, self.observations)
+        centre, spread = self._centre_and_spread
         finite = np.isfinite(self.observations.observed)
         with np.errstate(over="ignore", invalid="ignore"):
             apart = np.abs(self.observations.observed - centre)

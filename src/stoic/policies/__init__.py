@@ -10,7 +10,7 @@ from stoic.policies.satisficing import Satisficing
 from stoic.policies.second_look import SecondLook
 from stoic.policies.stable import StableOpt
 from stoic.policies.ucb import UCB, UpperBound
-from stoic.policies.verified import NoisyImprovement, VerifiedImprovement
+from stoic.policies.verified import VerifiedImprovement
 
 POLICIES = (
     UCB,
@@ -33,7 +33,6 @@ __all__ = [
     "Initial",
     "LogImprovement",
     "NearOptimal",
-    "NoisyImprovement",
     "Plan",
     "Policy",
     "RareSwitching",

@@ -46,6 +46,11 @@ def log_improvement(z: Array) -> tuple[Array, Array, Array]:
 class LogImprovement(NamedTuple):
     """The surface log E max(f - incumbent, 0) = log s + log h((mean - incumbent) / s).
 
+    With ``noise`` it is the improvement of the posterior mean by one noisy observation, which moves
+    the mean by N(0, s^2), s = std^2 / sqrt(std^2 + noise). So it is expected improvement with the
+    factor std / sqrt(std^2 + noise) on the deviation; augmented expected improvement [Huang2006]_
+    has a factor of the same kind on the improvement.
+
     Attributes
     ----------
     posterior:
@@ -54,14 +59,22 @@ class LogImprovement(NamedTuple):
         What is to be improved on, in units of f.
     factor:
         s is the posterior standard deviation times this.
+    noise:
+        Variance of the noise of the next observation; 0 for the improvement by f itself.
     """
 
     posterior: Posterior
     incumbent: float
     factor: float = 1.0
+    noise: float = 0.0
 
-    def height(self, mean: Array, std: Array) -> tuple[Array, Array, Array]:
+    def _height(self, mean: Array, std: Array) -> tuple[Array, Array, Array]:
         """The height and its derivatives in mean and std, all (m,)."""
+        share = None
+        if self.noise:
+            spread = np.hypot(std, np.sqrt(self.noise))
+            share = np.divide(std, spread, out=np.ones_like(std), where=spread > 0.0)
+            std = std * share
         least = max(_LEAST * self.posterior.kappa**0.5, _TINY)
         s = self.factor * np.maximum(std, least)
         with np.errstate(over="ignore"):
@@ -71,17 +84,19 @@ class LogImprovement(NamedTuple):
         # d/ds (log s + log h(z)) = (1 - z Phi / h) / s = phi / (h s)
         by_mean = np.where(free, by_cdf / s, 0.0)
         by_std = np.where(free & (std > least), by_pdf * (self.factor / s), 0.0)
+        if share is not None:
+            by_std = by_std * share * (2.0 - share**2)  # d(std share) / dstd
         return np.log(s) + value, by_mean, by_std
 
     def on(self, points: Finite) -> Array:
-        return self.height(*self.posterior.on(points))[0]
+        return self._height(*self.posterior.on(points))[0]
 
     def __call__(self, x: Array) -> Array:
-        return self.height(*self.posterior.predict(x))[0]
+        return self._height(*self.posterior.predict(x))[0]
 
     def with_gradient(self, x: Array) -> tuple[Array, Array]:
         mean, std, mean_slope, std_slope = self.posterior.predict_with_gradient(x)
-        height, by_mean, by_std = self.height(mean, std)
+        height, by_mean, by_std = self._height(mean, std)
         return height, by_mean[:, None] * mean_slope + by_std[:, None] * std_slope
 
 

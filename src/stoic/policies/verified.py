@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -12,7 +11,7 @@ from scipy.special import expit
 
 from stoic.data import Array, Choice, Integers, Observations
 from stoic.defences.replicates import agreement
-from stoic.domains import Domain, Finite, Peak, Surface
+from stoic.domains import Domain, Peak, Surface
 from stoic.kernels import Matern52
 from stoic.policies.base import Band, Notes, Policy, View, choice_of, choices_at
 from stoic.policies.improvement import LogImprovement
@@ -33,48 +32,6 @@ _FARTHEST = 3.0  # prior standard deviations: f is hardly better than the incumb
 _KNOWN = 0.01  # prior standard deviations: f is known where its deviation is smaller
 _SAME = 1e-6  # of the domain's widths: one input, up to rounding
 _NEAR_ZERO = 1e-6  # noise variance of a unit prior that only measures distance
-
-
-class NoisyImprovement(NamedTuple):
-    """Log expected improvement of the posterior mean by one noisy observation.
-
-    An observation at x moves the mean there by N(0, s^2), s = std^2 / sqrt(std^2 + noise), which is
-    the deviation itself where there is no noise. So this is expected improvement with the factor
-    std / sqrt(std^2 + noise) on the deviation; augmented expected improvement [Huang2006]_ has a
-    factor of the same kind on the improvement.
-
-    Attributes
-    ----------
-    posterior:
-        Of f.
-    incumbent:
-        What is to be improved on, in units of f.
-    noise:
-        Variance of the noise of the next observation.
-    """
-
-    posterior: Posterior
-    incumbent: float
-    noise: float
-
-    def _height(self, mean: Array, std: Array) -> tuple[Array, Array, Array]:
-        """The height and its derivatives in mean and std, all (m,)."""
-        spread = np.hypot(std, math.sqrt(self.noise))
-        share = np.divide(std, spread, out=np.ones_like(std), where=spread > 0.0)
-        plain = LogImprovement(self.posterior, self.incumbent)
-        value, by_mean, by_s = plain.height(mean, std * share)
-        return value, by_mean, by_s * share * (2.0 - share**2)  # ds / dstd
-
-    def on(self, points: Finite) -> Array:
-        return self._height(*self.posterior.on(points))[0]
-
-    def __call__(self, x: Array) -> Array:
-        return self._height(*self.posterior.predict(x))[0]
-
-    def with_gradient(self, x: Array) -> tuple[Array, Array]:
-        mean, std, mean_slope, std_slope = self.posterior.predict_with_gradient(x)
-        height, by_mean, by_std = self._height(mean, std)
-        return height, by_mean[:, None] * mean_slope + by_std[:, None] * std_slope
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +113,7 @@ class VerifiedImprovement(Policy):
         def pick(band: Band) -> Choice:
             nonlocal verified, queried, known
             posterior = band.posterior
-            surface = NoisyImprovement(
-                posterior, _incumbent(posterior, known), posterior.prior.noise
-            )
+            surface = _improvement(posterior, known)
             peak = _peak(view, surface, chance, posterior.kappa**0.5)
             if verified is not None and math.log(worth) > peak.height:
                 choice = choices_at(view.domain, verified[None], {"verified": True})[0]
@@ -245,9 +200,13 @@ def _apart(points: Array, x: Array, widths: Array) -> Array:
     return distances
 
 
-def _incumbent(posterior: Posterior, known: Array) -> float:
-    """The best posterior mean of the points ``known`` (k, d); the prior's if there are none."""
-    return float(posterior.predict(known)[0].max()) if len(known) else posterior.prior.mean
+def _improvement(posterior: Posterior, known: Array) -> LogImprovement:
+    """Of the best posterior mean of the points ``known`` (k, d), by a noisy observation.
+
+    Of the prior mean if there are none.
+    """
+    incumbent = float(posterior.predict(known)[0].max()) if len(known) else posterior.prior.mean
+    return LogImprovement(posterior, incumbent, noise=posterior.prior.noise)
 
 
 def _wary(view: View, posterior: Posterior) -> Posterior:
@@ -296,8 +255,7 @@ def _or_farthest(
             return peak  # the last one was far from all others: take turns
     if not flat and 0.0 < unit < math.inf:
         wary = _wary(view, posterior)
-        surface = NoisyImprovement(wary, _incumbent(wary, known), wary.prior.noise)
-        promising = _peak(view, surface, chance, unit)
+        promising = _peak(view, _improvement(wary, known), chance, unit)
         new = (_apart(queried, promising.x, widths) > _SAME).all()
         if new and promising.height > math.log(_NEGLIGIBLE * unit):
             return promising
@@ -306,6 +264,6 @@ def _or_farthest(
     rows = Observations(x, np.zeros(len(x)), np.full(len(x), np.nan))
     prior = Prior(Matern52(lengthscale), _NEAR_ZERO)
     distance = Exact.condition(prior, as_told, rows, as_told(rows, prior))
-    farthest = _peak(view, NoisyImprovement(distance, 0.0, 0.0), chance, 1.0)
+    farthest = _peak(view, LogImprovement(distance, 0.0), chance, 1.0)
     new = (_apart(queried, farthest.x, widths) > _SAME).all()
     return farthest if new else peak  # else all there is was queried
