@@ -31,6 +31,34 @@ def test_a_third_of_the_results_contradicts_the_others(rejected, said):
     assert (undecided(results(rejected=rejected)) is not None) == said
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize(("apart", "said"), [(9.0, True), (-9.0, False)])
+def test_what_is_rejected_and_worse_than_what_is_recommended_decides_nothing(apart, said, sign):
+    best = sign * 3.0
+    rejected = [Result(best + sign * apart, best, 0.0)] * 10
+    assert (undecided([*results(20), *rejected], best, sign) is not None) == said
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+@pytest.mark.parametrize("better", [True, False])
+def test_it_is_known_in_both_directions_what_is_better(direction, better):
+    """Beside 24 results of a parabola, whose best is 1e5, there are 12 that are far off."""
+    sign = 1.0 if direction == "maximize" else -1.0
+    study = optuna.create_study(direction=direction)
+    space = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
+    for x in np.linspace(0.0, 1.0, 24):
+        value = 1e5 - sign * (x - 0.5) ** 2
+        study.add_trial(optuna.create_trial(params={"x": x}, distributions=space, value=value))
+    for i in range(12):
+        value = 1e5 + sign * (1000.0 + 300.0 * i) * (1.0 if better else -1.0)
+        params = {"x": float(np.linspace(0.02, 0.98, 12)[i])}
+        study.add_trial(optuna.create_trial(params=params, distributions=space, value=value))
+    thoughts = explain(study)
+    assert sum(row.trust < 0.5 for row in thoughts.rows) == 12
+    assert thoughts.recommended_mean == pytest.approx(1e5, abs=0.1)
+    assert (thoughts.undecided is not None) == better
+
+
 @pytest.mark.parametrize(("error", "said"), [(0.3, False), (3.0, True)])
 def test_results_that_do_not_predict_each_other(error, said):
     assert (undecided(results(error=error)) is not None) == said

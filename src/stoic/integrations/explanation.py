@@ -315,10 +315,7 @@ def explain(
         predict,
         left_out=campaign.left_out,
         untried=None if len(tried) else found | given,
-        # A result that is not trusted and worse than that: whether it is true decides nothing.
-        undecided=undecided(
-            [row for row in rows if row.trust >= 0.5 or sign * row.value > sign * float(mean[0])]
-        ),
+        undecided=undecided(rows, sign * float(mean[0]), sign),
         repeats=int((np.all(settings == x, axis=1) & (trusted >= 0.5)).sum()) if len(tried) else 0,
         **aside,
     )

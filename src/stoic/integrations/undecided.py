@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from stoic.integrations.explanation import Row
 
 _FEWEST = 10  # results; with fewer, nothing was learned from one trial about another yet
 _REJECTED = 1.0 / 3.0  # of the results: where half are outliers, nobody can say which half
@@ -15,21 +18,13 @@ _REJECTED = 1.0 / 3.0  # of the results: where half are outliers, nobody can say
 _PREDICTED = 1.0 / 3.0
 
 
-class Judged(Protocol):
-    """A result, what the others predict there, and how far it is trusted."""
+def undecided(rows: Sequence[Row], recommended: float = -np.inf, sign: float = 1.0) -> str | None:
+    """Why nothing should be recommended with confidence, in a sentence; ``None`` if all is well.
 
-    @property
-    def value(self) -> float: ...
-
-    @property
-    def expected(self) -> float: ...
-
-    @property
-    def trust(self) -> float: ...
-
-
-def undecided(rows: Sequence[Judged]) -> str | None:
-    """Why nothing should be recommended with confidence, in a sentence; ``None`` if all is well."""
+    Rejected results that are worse than what is ``recommended`` do not count: whether they are true
+    decides nothing. ``sign`` is 1 if more is better, else -1.
+    """
+    rows = [row for row in rows if row.trust >= 0.5 or sign * row.value > sign * recommended]
     finite = [row for row in rows if np.isfinite(row.value) and np.isfinite(row.expected)]
     trusted = [row for row in finite if row.trust >= 0.5]
     if len(finite) < _FEWEST or len(trusted) < 3:
