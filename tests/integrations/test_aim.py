@@ -512,7 +512,7 @@ def test_the_incumbent_is_asked_again_where_its_bound_is_the_highest():
 
     def noisy(trial):
         n = trial.suggest_int("n", 1, 5)
-        return (n - 4) ** 2 + rng.standard_normal()
+        return 2.0 * (n - 4) ** 2 + rng.standard_normal()
 
     study = optuna.create_study(sampler=StoicSampler(seed=0, n_startup_trials=5))
     study.optimize(noisy, n_trials=35)

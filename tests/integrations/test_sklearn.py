@@ -113,7 +113,7 @@ def test_nothing_depends_on_units():
     here = RobustGaussianProcessRegressor().fit(X, y)
     units, origin = np.array([1e-3, 50.0]), np.array([7.0, -2e3])
     there = RobustGaussianProcessRegressor().fit(X * units + origin, 1e4 * y - 3e5)
-    np.testing.assert_allclose(there.weights_, here.weights_, atol=1e-4)
+    np.testing.assert_allclose(there.weights_, here.weights_, atol=1e-3)
     got = there.predict(X * units + origin, return_std=True)
     mean, std = here.predict(X, return_std=True)
     np.testing.assert_allclose((got[0] + 3e5) / 1e4, mean, atol=1e-4)

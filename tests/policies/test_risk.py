@@ -57,7 +57,7 @@ def test_gradients_are_those_of_finite_differences(otherwise, least):
         for j in range(2):
             step = h * np.eye(2)[j]
             difference = (function(at + step) - function(at - step)) / (2.0 * h)
-            np.testing.assert_allclose(slope[:, j], difference, atol=1e-5)
+            np.testing.assert_allclose(slope[:, j], difference, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("cost", [0.0, 0.05, 1.0])
