@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol, Self
 
 import numpy as np
@@ -82,7 +82,7 @@ def at_one_place(kernel: Kernel, x: Array, z: Array) -> Booleans:
 
 def _lengthscale(value: float | Array) -> Array:
     scale = np.array(value, dtype=float)
-    if scale.ndim > 1 or not np.all(scale > 0.0) or not np.all(np.isfinite(scale)):
+    if scale.ndim > 1 or not (scale.size and scale.min() > 0.0 and scale.max() < np.inf):
         raise ValueError(
             f"A lengthscale is a positive number, or one per coordinate, got {value!r}."
         )
@@ -128,7 +128,7 @@ class Stationary(ABC):
         return _lengthscale_labels(self.lengthscale)
 
     def with_theta(self, theta: Array) -> Self:
-        return replace(self, lengthscale=np.exp(theta).reshape(self.lengthscale.shape))
+        return type(self)(np.exp(theta).reshape(self.lengthscale.shape))
 
     def __call__(self, x: Array, z: Array) -> Array:
         return self.profile(squared_distances(x / self.lengthscale, z / self.lengthscale))[0]
