@@ -23,14 +23,17 @@ check:           ## lint, format, types
 	ruff format --check .
 	mypy
 
-test:            ## the tests that take minutes
-	$(THREADS) $(PYTHON) -m pytest -n auto -m "not slow"
+test:            ## all tests but long ones
+	$(THREADS) $(PYTHON) -m pytest -n auto -m "not slow and not long"
+
+long:            ## the long ones: whole campaigns and programs
+	$(THREADS) $(PYTHON) -m pytest -n auto -m "long and not slow"
 
 test-all:        ## all tests: also figure-level claims, whole products, long campaigns
 	$(THREADS) $(PYTHON) -m pytest -n auto
 
 numerical:       ## the part of the tests that depends on rounding; MORE=further files
-	$(THREADS) $(PYTHON) -m pytest -n auto -m "not slow" $(NUMERICAL) $(MORE)
+	$(THREADS) $(PYTHON) -m pytest -n auto -m "not slow and not long" $(NUMERICAL) $(MORE)
 
 figures:         ## regenerate the pictures of the docs; DATA=directory of the real tables
 	$(THREADS) $(PYTHON) -m stoic.experiments --all --out docs/figures $(if $(DATA),--data $(DATA))

@@ -81,6 +81,7 @@ def play(learner, f, seed, rounds):
     return regret
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "wrong", [*(pytest.param(wrong, marks=pytest.mark.slow) for wrong in (0.0, 0.05)), 0.2]
 )

@@ -184,6 +184,7 @@ def pareto(f, rng):
     return f * 0.5 * (1.0 + rng.pareto(2.0))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rewards", [heavy, pareto])
 def test_clipping_keeps_consistent_learners_whatever_the_tails(rewards):
     outcomes = [consistent(seed, rewards, rounds=2000) for seed in range(4)]

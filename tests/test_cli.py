@@ -119,6 +119,7 @@ def test_when_everything_fails_the_reason_is_shown_and_the_code_is_1(stoic):
     assert "    no GPU" in failed.out
 
 
+@pytest.mark.long
 def test_lies_and_failures_are_told_apart(stoic, unexplained):
     code = (
         "import os, sys; n = int(os.environ['STOIC_TRIAL']); x = float(sys.argv[1]);"
@@ -141,6 +142,7 @@ def test_lies_and_failures_are_told_apart(stoic, unexplained):
     assert next(row for row in record["trials"] if row["number"] == 16)["value"] == "-inf"
 
 
+@pytest.mark.long
 def test_failures_of_every_kind(stoic, unexplained):
     """The exit code of a program and its own word, from the command line to the summary."""
     code = (
@@ -172,6 +174,7 @@ def test_failures_of_every_kind(stoic, unexplained):
     assert again.code == 2
 
 
+@pytest.mark.long
 def test_trust_says_which_results_are_distrusted_and_why(stoic, unexplained):
     code = (
         "import os, sys; n = int(os.environ['STOIC_TRIAL']); x = float(sys.argv[1]);"
@@ -315,6 +318,7 @@ def test_tolerances_from_the_command_line_to_the_certificate(stoic, caplog, unex
     )
 
 
+@pytest.mark.long
 def test_what_is_given_is_given_and_what_it_was_is_told(stoic, unexplained):
     Path("oven.py").write_text(OVEN)
     oven = ["--", sys.executable, "-S", "oven.py", "{heat}", "{n}"]
@@ -633,6 +637,7 @@ def phased(box):
 """
 
 
+@pytest.mark.long
 def test_a_recipe_is_recorded_and_looked_with(stoic):
     study = [*X, "--trials", "4", "--startup", "2", "--recipe", "gp_ucb"]
     assert stoic("tune", *study, *SQUARE).code == 0

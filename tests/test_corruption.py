@@ -112,6 +112,7 @@ def test_without_corruption_the_optimum_is_kept_as_often_as_promised(runs):
     assert np.mean([keeps_the_optimum(seed, Fixed(0.3)) for seed in range(runs // 2)]) < 0.9
 
 
+@pytest.mark.long
 def test_the_defence_pays_off_on_the_papers_function():
     """One draw; the whole is a figure."""
     problem, prior = f1(6), Prior(RBF(0.5), 1.0)

@@ -32,7 +32,14 @@ NEEDS = {"botorch.md": "botorch", "scikit-learn.md": "sklearn"}
 ALONE = [page for page in pages.PAGES if page.name != "start.md"]
 
 
-@pytest.mark.parametrize("page", ALONE, ids=lambda page: page.name)
+WHOLE = ("choosing.md", "tuning.md")  # campaigns
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, marks=[pytest.mark.long] if p.name in WHOLE else []) for p in ALONE],
+    ids=lambda page: page.name,
+)
 def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
     if page.name in NEEDS:
         pytest.importorskip(NEEDS[page.name])

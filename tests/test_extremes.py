@@ -44,7 +44,8 @@ def pairs():
     for recipe in (where_inputs_move, robust, *SEQUENTIAL):
         for name, results in RESULTS.items():
             first = recipe is robust or name in ("both signs", "every size", "infinities")
-            marks = () if first else pytest.mark.slow
+            marks = () if recipe is robust or name == "every size" else pytest.mark.long
+            marks = marks if first else pytest.mark.slow
             yield pytest.param(recipe, results, id=f"{recipe.__name__}-{name}", marks=marks)
 
 

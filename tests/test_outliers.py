@@ -43,6 +43,7 @@ SEARCHED = [(make, seed) for seed in (0, 1) for make in SMOOTH]
 FIRST = [(branin_tilted, 0)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("make", "seed"),
     [

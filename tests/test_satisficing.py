@@ -140,6 +140,7 @@ def on_the_grid():
     return points, problem.value(points)
 
 
+@pytest.mark.long
 def test_facts_about_the_polynomial():
     """To the digits printed in the project's specification of it."""
     points, f = on_the_grid()

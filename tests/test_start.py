@@ -68,9 +68,9 @@ def said(directory: Path, blocks: list[tuple[str, int, str]]) -> str:
     return printed
 
 
-# That of the command line takes as long as all others.
+# The first of them for each change.
 @pytest.mark.parametrize(
-    "place", [pytest.param(p, marks=[pytest.mark.slow][: p == "Command line"]) for p in PLACES]
+    "place", [pytest.param(p, marks=[] if p == "Optuna" else pytest.mark.long) for p in PLACES]
 )
 def test_a_script_survives_a_crash_and_a_lie(place, tmp_path):
     if place in NEEDS:

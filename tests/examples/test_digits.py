@@ -81,6 +81,7 @@ def test_one_run_in_ten_breaks_down_and_one_in_twenty_lies(train):
     assert train.fate(LIAR, "16") == "0.0"
 
 
+@pytest.mark.long
 def test_without_lies_the_program_prints_the_truth(train):
     command = [sys.executable, str(EXAMPLE / "train.py"), "--C", "1", "--gamma", "1e-3"]
     environment = {**os.environ, "STOIC_TRIAL": "18"}

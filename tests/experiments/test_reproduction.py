@@ -49,17 +49,14 @@ def test_the_catalogue_is_complete_and_described():
     assert find("outliers/weights") is catalogue()[0]
 
 
-# They run the same code as their neighbours, in another world, or have tests of their own beside
-# this one; CI runs them, too.
-ALIKE = [
-    "outliers/forrester-corrupted",
-    "outliers/sizes",
-    "outliers/tuning",
-    *(f"heavy-tails/figure-1{k}" for k in "bcde"),
-    *(f"inputs/figure-{k}" for k in (3, 4, 6, 7, 9, 10)),
-    "inputs/table-2",
-    "matrix",
-    "contest/quick",
+# One of each kind for each change; others run the same code in another world.
+FIRST = [
+    "outliers/weights",
+    "outliers/forrester-clean",
+    "corruption/figure-2",
+    "heavy-tails/figure-1a",
+    "inputs/figure-8",
+    "misspecification/regret-vs-eps",
 ]
 
 
@@ -71,7 +68,7 @@ def simulated(name):
         needed = ["gymnasium", "Box2D"]
     missing = [library for library in needed if importlib.util.find_spec(library) is None]
     marks = [pytest.mark.skip(f"{missing[0]} is not installed")] if missing else []
-    return pytest.param(name, marks=[*marks, *([pytest.mark.slow] if name in ALIKE else ())])
+    return pytest.param(name, marks=marks if name in FIRST else [*marks, pytest.mark.long])
 
 
 @pytest.fixture(autouse=True)

@@ -58,6 +58,7 @@ def searched(n_trials=40, sign=1.0, moves=0.0, seed=0, **aim):
     return study
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sign", "moves"),
     [
@@ -122,6 +123,7 @@ def test_the_curve_says_what_is_left_of_the_value():
     assert np.all(curve.pessimistic[~safe] > 0.4)
 
 
+@pytest.mark.long
 def test_the_best_worst_value_is_what_stable_is_after():
     study = searched(policy="stable", tolerance=HEAT)
     found = explain(study).certified
@@ -235,6 +237,7 @@ def test_tolerances_hold_at_once_and_every_one_in_its_own_unit():
         assert value <= 0.8
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "aim", [{"threshold": -0.5}, {"policy": "stable"}], ids=["satisficing", "stable"]
 )

@@ -116,6 +116,7 @@ def limited(x, y):
     return x > 0.6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [pytest.param(None, marks=pytest.mark.slow), "infeasible"])
 def test_what_is_infeasible_is_avoided_and_never_recommended(kind):
     """Failures without a kind teach the region, too; its border is where the best is.

@@ -165,6 +165,7 @@ def test_any_recipe_is_asked_for_what_is_given(recipe):
         assert fixed.items() <= known.model_optimum.items()
 
 
+@pytest.mark.long
 def test_tolerances_hold_for_what_is_given():
     aim = Aim(threshold=2.5, tolerance={"x": 0.5})
     study = study_of(drawn(80))

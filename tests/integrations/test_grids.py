@@ -82,7 +82,11 @@ def stand(learner):
 
 
 @pytest.mark.parametrize(
-    ("recipe", "space", "rounds"), [(phased, X, 28), (episodes, MIXED, 24)], ids=["rgp_pe", "us"]
+    ("recipe", "space", "rounds"),
+    [
+        pytest.param(phased, X, 28, id="rgp_pe", marks=pytest.mark.long),
+        pytest.param(episodes, MIXED, 24, id="us"),
+    ],
 )
 def test_three_samplers_after_one_another_are_one_learner(tmp_path, recipe, space, rounds):
     noise = 0.2 * np.random.default_rng(0).standard_normal(rounds)

@@ -80,6 +80,7 @@ def test_a_distrusted_trial_is_not_recommended_even_where_there_is_no_noise(seed
     assert 0.5 < thoughts.recommended_mean < 2.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2, 3))])
 def test_with_one_trial_in_ten_lying_the_optimum_is_found(seed):
     """Within 1 % of the range of the function."""

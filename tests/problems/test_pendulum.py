@@ -43,6 +43,7 @@ def test_the_linear_system_is_the_slope_of_a_step_at_rest():
     assert np.abs(np.linalg.eigvals(A)).max() > 1.05  # it falls by itself
 
 
+@pytest.mark.long
 def test_gains_are_the_best_there_are():
     """The Riccati recursion, iterated; and no other gain costs less on the linear system."""
     A, B = linearised()

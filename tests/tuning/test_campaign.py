@@ -241,6 +241,7 @@ def test_kill_nine_many_times_and_resume(tmp_path, kills):
     assert all(Worker.of(process, me).started == "" for _, process, _ in campaign.computed())
 
 
+@pytest.mark.long
 def test_two_workers_share_the_work(tmp_path):
     campaign = Campaign(tmp_path, pause=0.02)
     campaign.closed.touch()
@@ -312,6 +313,7 @@ def test_a_terminal_gets_a_live_table(tmp_path):
     assert "observed best  trial" in text
 
 
+@pytest.mark.long
 def test_a_value_that_cannot_be_stored_is_in_the_sentence(tmp_path):
     campaign = Campaign(tmp_path, pause=0)
     campaign.closed.touch()

@@ -98,6 +98,7 @@ def test_a_worker_is_known_again_after_the_clock_has_jumped(monkeypatch):
     assert again.alive
 
 
+@pytest.mark.long
 def test_a_program_that_prints_rubbish_has_its_value(tmp_path):
     rubbish = (
         "import os; every = bytes(range(256)); os.write(1, every * 40 + b'\\n'); "

@@ -75,6 +75,7 @@ def test_failures_and_lies_are_data():
     assert result.recommended.number not in (8, 10)
 
 
+@pytest.mark.long
 def test_an_objective_says_what_kind_of_failure_it_is():
     """And so only the border of what is infeasible is looked for, not what lies behind it."""
 
