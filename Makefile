@@ -10,7 +10,7 @@ NUMERICAL := tests/confidence tests/defences tests/domains tests/policies tests/
 	tests/test_models.py tests/test_recipes.py tests/test_satisficing.py \
 	tests/test_student_t_recipes.py
 
-.PHONY: help setup check test test-all numerical figures bench docs
+.PHONY: help setup check test long test-all numerical figures bench docs
 
 help:            ## what each command does
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/: *## */\t/' | expand -t 12
