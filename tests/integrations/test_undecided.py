@@ -7,7 +7,7 @@ import optuna
 import pytest
 
 from stoic.integrations.optuna import StoicSampler, explain
-from stoic.integrations.undecided import undecided
+from stoic.integrations.undecided import steep, undecided
 
 
 @dataclass(frozen=True)
@@ -86,3 +86,32 @@ def test_a_study_where_most_results_are_outliers_says_so(outliers, said):
     study = optuna.create_study(sampler=StoicSampler(seed=0))
     study.optimize(objective, n_trials=30)
     assert (explain(study).undecided is not None) == said
+
+
+def test_a_steep_slope_is_told_from_outliers():
+    """A plateau that ends at .8, where four results lie; one outlier among its own results."""
+    study = optuna.create_study()
+    space = {"x": optuna.distributions.FloatDistribution(0.0, 10.0)}
+    rng = np.random.default_rng(0)
+    results = {
+        x: 0.01 * (x - 4.0) ** 2 + 1e-3 * rng.standard_normal() for x in np.arange(0, 8, 0.4)
+    }
+    results |= {8.3: 60.0, 8.8: 75.0, 9.3: 84.0, 9.9: 90.0, 2.2: 50.0}
+    for x, value in results.items():
+        params = {"x": float(x)}
+        study.add_trial(optuna.create_trial(params=params, distributions=space, value=value))
+    thoughts = explain(study)
+    distrusted = [row.number for row in thoughts.rows if row.trust < 0.5]
+    assert distrusted == [20, 21, 22, 23, 24]
+    assert thoughts.steep == (20, 21, 22, 23)
+
+
+def test_outliers_at_random_places_are_on_no_slope():
+    rng = np.random.default_rng(0)
+    x, trust = rng.random((200, 2)), (rng.random(200) > 0.1).astype(float)
+    fallen = steep(x, np.where(trust == 1.0, 0.0, -1.0), np.zeros(200), trust)
+    assert fallen.sum() <= 0.25 * np.sum(trust == 0.0)
+    better = steep(x, np.where(trust == 1.0, 0.0, 1.0), np.zeros(200), trust)
+    assert not better.any()
+    assert not steep(x[:1], np.array([-1.0]), np.zeros(1), np.zeros(1)).any()
+    assert len(steep(x[:0], np.zeros(0), np.zeros(0), np.zeros(0))) == 0

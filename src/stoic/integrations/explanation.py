@@ -22,7 +22,7 @@ from stoic.integrations.certified import Certified, certified, sturdiest
 from stoic.integrations.executed import executed
 from stoic.integrations.recipe import Recipe, recipe_to_look_with
 from stoic.integrations.spaces import check_fixed, searched
-from stoic.integrations.undecided import undecided
+from stoic.integrations.undecided import steep, undecided
 from stoic.integrations.unmodelled import check_single_objective, unmodelled, violates
 from stoic.learner import Learner
 from stoic.policies.base import Band
@@ -137,6 +137,9 @@ class Explanation:
         what would settle it; None where they do not.
     repeats:
         How many trusted trials were run at the recommended setting. What rests on one may be luck.
+    steep:
+        Numbers of distrusted trials that are worse than expected beside others of this kind: rather
+        a place where the objective falls off faster than the model can than outliers.
     """
 
     observed_best: FrozenTrial | None
@@ -156,6 +159,7 @@ class Explanation:
     unmodelled: tuple[str, ...] = ()
     undecided: str | None = None
     repeats: int = 0
+    steep: tuple[int, ...] = ()
 
 
 def explain(
@@ -262,6 +266,8 @@ def explain(
             f"{_words({name: found[name] for name in given})}."
         )
     expected, sd = given_the_others(posterior, learner.observations)
+    seen = learner.observations
+    falling = steep(seen.x / learner.domain.widths, seen.observed, expected, trust)
     scaled = _scaled(learner)
     if not scaled:
         sd = np.full_like(sd, np.inf)
@@ -317,6 +323,7 @@ def explain(
         untried=None if len(tried) else found | given,
         undecided=undecided(rows, sign * float(mean[0]), sign),
         repeats=int((np.all(settings == x, axis=1) & (trusted >= 0.5)).sum()) if len(tried) else 0,
+        steep=tuple(row.number for row in rows if falling[number[row.number]]),
         **aside,
     )
     if aim is None or not scaled:

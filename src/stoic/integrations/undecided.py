@@ -1,4 +1,4 @@
-"""When the results of a study contradict each other too much to say what is best."""
+"""What the results of a study do not tell: what is best, or which of them are outliers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.spatial.distance import cdist
+
+from stoic.data import Array, Booleans
 
 if TYPE_CHECKING:
     from stoic.integrations.explanation import Row
@@ -40,3 +43,26 @@ def undecided(rows: Sequence[Row], recommended: float = -np.inf, sign: float = 1
     if np.isfinite(total) and total > 0.0 and left > (1.0 - _PREDICTED) * total:
         return f"the results of similar settings do not agree with each other: {settle}"
     return None
+
+
+def steep(x: Array, observed: Array, expected: Array, trust: Array) -> Booleans:
+    """Which results are rather on a steep slope than outliers, shape (n,).
+
+    They are distrusted, worse (less) than expected, and another one of this kind is as near as any
+    result that is trusted. Where the objective falls off faster than elsewhere, as at the border of
+    a plateau, a model with one lengthscale cannot follow; outliers have no neighbours of their
+    kind.
+
+    Parameters
+    ----------
+    x:
+        Settings in units of their ranges, shape (n, d).
+    observed, expected, trust:
+        Of each result, shape (n,).
+    """
+    poor = (trust < 0.5) & np.isfinite(observed) & (observed < expected)
+    apart = cdist(x, x)
+    np.fill_diagonal(apart, np.inf)
+    to_poor = np.where(poor, apart, np.inf).min(axis=1, initial=np.inf)
+    to_trusted = np.where(trust >= 0.5, apart, np.inf).min(axis=1, initial=np.inf)
+    return np.asarray(poor & (to_poor <= to_trusted) & np.isfinite(to_poor))

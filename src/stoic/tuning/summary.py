@@ -124,6 +124,9 @@ class Summary:
                 lines.append(f"storage says   its command was: {self.command}")
             lines.append(f"distrusted     {len(self.distrusted) or 'none'}")
             lines += _first([f"  trial {row.number}: {why(row)}" for row in self.distrusted])
+            if known.steep:
+                those = _some(list(known.steep))
+                lines.append(f"steep slope    rather than outliers, beside each other: trials {those}")
             lines += _executed_lines(known.rows)
             lines += left_out_lines(known)
             lines += infeasible_lines(known)
@@ -193,6 +196,7 @@ class Summary:
             "left_out": {} if known is None else left_out_record(known),
             "undecided": None if known is None else known.undecided,
             "repeats": 0 if known is None else known.repeats,
+            "steep": [] if known is None else list(known.steep),
             "infeasible": [] if known is None else list(known.infeasible),
             "unmodelled": list(self.unmodelled),
             "trials": [
