@@ -126,7 +126,9 @@ class Summary:
             lines += _first([f"  trial {row.number}: {why(row)}" for row in self.distrusted])
             if known.steep:
                 those = _some(list(known.steep))
-                lines.append(f"steep slope    rather than outliers, beside each other: trials {those}")
+                lines.append(
+                    f"steep slope    rather than outliers, beside each other: trials {those}"
+                )
             lines += _executed_lines(known.rows)
             lines += left_out_lines(known)
             lines += infeasible_lines(known)
