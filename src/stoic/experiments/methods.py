@@ -159,6 +159,10 @@ def _loo(domain: Domain, threat: Threat, seed: int) -> Player:
     return recipes.loo_gp_ucb(domain, seed=seed)
 
 
+def _robust(domain: Domain, threat: Threat, seed: int) -> Player:
+    return recipes.robust(domain, seed=seed)
+
+
 def _student(domain: Domain, threat: Threat, seed: int) -> Player:
     return recipes.tp_ucb(domain, seed=seed)
 
@@ -200,6 +204,7 @@ A2_PLAIN = Method("A2-RCGP-UCB, mean and sd, c = 1 sd", _a2_plain, PURPLE, "-.")
 FC_NOISE = Method("FC-RCGP-UCB, c = 1 noise sd", _fc_noise, GREEN, ":")
 A2_NOISE = Method("A2-RCGP-UCB, c = 1 noise sd", _a2_noise, PURPLE, ":")
 LOO = Method("leave-one-out GP-UCB", _loo, GREEN)  # our own
+ROBUST = Method("robust, the default", _robust, PURPLE)  # our own
 STUDENT = Method("Student-t process UCB", _student, ORANGE)
 DIAGNOSTICS = Method("Diagnostics GP-UCB", _diagnostics, SKY)
 A2_EI = Method("A2-RCGP, expected improvement", _a2_ei, VERMILION, ":")
@@ -219,6 +224,7 @@ METHODS: tuple[Method, ...] = (
     FC_NOISE,
     A2_NOISE,
     LOO,
+    ROBUST,
     STUDENT,
     DIAGNOSTICS,
     A2_EI,

@@ -54,6 +54,7 @@ from stoic.experiments.methods import (
     LOO,
     RANDOM,
     RELEVANCE,
+    ROBUST,
     STUDENT,
     installed,
 )
@@ -117,6 +118,7 @@ class Settings:
             A2_NOISE,
             A2_WIDE,
             LOO,
+            ROBUST,
             STUDENT,
             DIAGNOSTICS,
             RANDOM,
@@ -136,7 +138,7 @@ ROWS = (
     ),
     (
         "other models and defences",
-        (GP, A2, A2_WIDE, LOO, STUDENT, DIAGNOSTICS, RELEVANCE),
+        (GP, A2, A2_WIDE, LOO, ROBUST, STUDENT, DIAGNOSTICS, RELEVANCE),
     ),
 )
 
@@ -213,7 +215,9 @@ def claims(settings: Settings, rows: Sequence[Step]) -> tuple[Claim, ...]:
         said = f"Adversary of the {panel}"
         references = (GP, GP_LOO, STUDENT, RANDOM, DIAGNOSTICS, RELEVANCE)
         found += functions.less(by_run, panel, (A2, FC), references, said)
-        found += functions.less(by_run, panel, (LOO,), (GP, A2, DIAGNOSTICS, RELEVANCE), said)
+        found += functions.less(
+            by_run, panel, (LOO, ROBUST), (GP, A2, DIAGNOSTICS, RELEVANCE), said
+        )
     return tuple(found)
 
 

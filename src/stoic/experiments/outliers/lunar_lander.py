@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from stoic.experiments import regret
 from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
-from stoic.experiments.methods import A2, DIAGNOSTICS, FC, GP, GP_LOO, LOO, RANDOM, STUDENT
+from stoic.experiments.methods import A2, DIAGNOSTICS, FC, GP, GP_LOO, LOO, RANDOM, ROBUST, STUDENT
 from stoic.experiments.outliers import programs
 from stoic.experiments.outliers.programs import SWIFT, Play
 from stoic.problems.lunar_lander import LunarLander
@@ -71,7 +71,7 @@ class Settings:
     panels: tuple[str, ...] = (SWIFT,)
     checks: int = 10
     methods: tuple[str, ...] = tuple(
-        m.name for m in (GP, GP_LOO, FC, A2, LOO, STUDENT, DIAGNOSTICS, RANDOM)
+        m.name for m in (GP, GP_LOO, FC, A2, LOO, ROBUST, STUDENT, DIAGNOSTICS, RANDOM)
     )
 
 
@@ -110,7 +110,7 @@ def claims(settings: Settings, rows: Sequence[Play]) -> tuple[Claim, ...]:
     for panel in settings.panels:
         found += programs.less(by_run, panel, (A2, FC), GP)
         found += programs.significantly_more(by_run, panel, (STUDENT, DIAGNOSTICS), GP)
-        found += programs.less(by_run, panel, (LOO,), GP)
+        found += programs.less(by_run, panel, (LOO, ROBUST), GP)
         found += programs.less(by_run, panel, (A2, FC), GP_LOO)
         found += programs.less(by_run, panel, (GP, A2, FC), RANDOM)
     return tuple(found)

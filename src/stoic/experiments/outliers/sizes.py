@@ -34,7 +34,7 @@ from stoic.adversaries import ClairvoyantSetting
 from stoic.adversaries.frequency import APPENDIX
 from stoic.experiments import regret
 from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
-from stoic.experiments.methods import A2, FC, GP, Method, method
+from stoic.experiments.methods import A2, FC, GP, ROBUST, Method, method
 from stoic.experiments.outliers import functions
 from stoic.experiments.regret import Run, Step
 from stoic.problems import forrester
@@ -80,7 +80,7 @@ class Settings:
     sizes: tuple[float, ...] = (1e1, 1e3, 1e6, 1e12)
     large: float = 1e3
     adversary: ClairvoyantSetting = APPENDIX
-    methods: tuple[str, ...] = tuple(m.name for m in (GP, FC, A2))
+    methods: tuple[str, ...] = tuple(m.name for m in (GP, FC, A2, ROBUST))
 
 
 def panels(settings: Settings) -> dict[str, ClairvoyantSetting]:
@@ -145,8 +145,11 @@ def claims(settings: Settings, rows: Sequence[Step]) -> tuple[Claim, ...]:
     by_run = regret.runs(rows)
     return tuple(
         chain(
-            *(_steady(settings, by_run, one, signs) for one in (A2, FC) for signs in SIGNS),
-            *(functions.less(by_run, panel, (A2, FC), (GP,), panel) for panel in panels(settings)),
+            *(_steady(settings, by_run, one, signs) for one in (A2, FC, ROBUST) for signs in SIGNS),
+            *(
+                functions.less(by_run, panel, (A2, FC, ROBUST), (GP,), panel)
+                for panel in panels(settings)
+            ),
         )
     )
 

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 from stoic.experiments import regret
 from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
-from stoic.experiments.methods import A2, DIAGNOSTICS, FC, GP, GP_LOO, LOO, RANDOM, STUDENT
+from stoic.experiments.methods import A2, DIAGNOSTICS, FC, GP, GP_LOO, LOO, RANDOM, ROBUST, STUDENT
 from stoic.experiments.outliers import programs
 from stoic.experiments.outliers.programs import SWIFT, Play
 from stoic.problems.residual import files
@@ -78,7 +78,7 @@ class Settings:
     data: Path | None = None
     epochs: int = 4
     methods: tuple[str, ...] = tuple(
-        m.name for m in (GP, GP_LOO, FC, A2, LOO, STUDENT, DIAGNOSTICS, RANDOM)
+        m.name for m in (GP, GP_LOO, FC, A2, LOO, ROBUST, STUDENT, DIAGNOSTICS, RANDOM)
     )
 
 
@@ -118,10 +118,10 @@ def claims(settings: Settings, rows: Sequence[Play]) -> tuple[Claim, ...]:
     by_run = regret.runs(programs.steps(rows))
     found = []
     for panel in settings.panels:
-        found += programs.less(by_run, panel, (A2, FC, DIAGNOSTICS, LOO), GP)
+        found += programs.less(by_run, panel, (A2, FC, DIAGNOSTICS, LOO, ROBUST), GP)
         found += programs.less(by_run, panel, (A2, FC), GP_LOO)
         found += programs.less(by_run, panel, (A2, FC), RANDOM)
-        found += programs.less(by_run, panel, (A2, FC, LOO), DIAGNOSTICS)
+        found += programs.less(by_run, panel, (A2, FC, LOO, ROBUST), DIAGNOSTICS)
     return tuple(found)
 
 
