@@ -16,6 +16,7 @@ NAMES = (
     "ask",
     "sampler",
     "acquisition",
+    "same",
 )
 
 
