@@ -96,7 +96,7 @@ class Base(Protocol):
 
 
 class _Result(NamedTuple):
-    """One result, the choice it answers, and the learner that suggested it; ``None`` if nobody."""
+    """One result, the choice that it answers and the learner that suggested it, if any."""
 
     x: Array
     y: float | None
@@ -589,11 +589,11 @@ def _check_learners(learners: list[Base], bounds: list[Bound]) -> None:
                 f"Learner {i} was asked or told before: balance new learners, and tell what is "
                 "known to the one that balances them."
             )
-        promised = [bound(n) for n in (0, 1, 2, 1000)]
-        if not all(a <= b for a, b in zip([0.0, *promised], promised, strict=False)):
+        claimed = [bound(n) for n in (0, 1, 2, 1000)]
+        if not all(a <= b for a, b in zip([0.0, *claimed], claimed, strict=False)):
             raise ValueError(
                 f"A promise of regret is not negative and does not fall, but learner {i} promises "
-                f"{promised} after 0, 1, 2 and 1000 plays."
+                f"{claimed} after 0, 1, 2 and 1000 plays."
             )
 
 

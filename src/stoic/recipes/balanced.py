@@ -90,8 +90,8 @@ class WidthPromise:
         width = self.confidence(cast("Posterior", seen), plays + 1)
         kappa = seen.kappa
         total = math.sqrt(2.0 * kappa * self.gain * plays / math.log1p(kappa / seen.prior.noise))
-        promised = self.share * (2.0 * width * total + 2.0 * self.error * plays)
-        return min(promised + self.wasted * self.most, self.most * plays)
+        proved = self.share * (2.0 * width * total + 2.0 * self.error * plays)
+        return min(proved + self.wasted * self.most, self.most * plays)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ def contextual_ec_gp_ucb(
         for error in errors
     ]
     share = 1.0 if theory else _SHARE
-    promises = [
+    bounds = [
         WidthPromise(
             base.confidence,
             _before(base, prior),
@@ -219,7 +219,7 @@ def contextual_ec_gp_ucb(
     ]
     if c is None and not theory:
         c = _COMPARISON
-    return Balanced(bases, promises, span=span, c=c, delta=delta / 2.0, everything=everything)
+    return Balanced(bases, bounds, span=span, c=c, delta=delta / 2.0, everything=everything)
 
 
 def any_threat(
@@ -381,7 +381,7 @@ def any_threat(
         reach = _REACH * math.sqrt(sum(kappa_and_noise(domain, prior)))
         span, width = (prior.mean - reach, prior.mean + reach), 2.0 * reach
     share = 1.0 if theory else _SHARE
-    promises = [
+    bounds = [
         WidthPromise(
             base.confidence,
             _before(base, prior),
@@ -397,7 +397,7 @@ def any_threat(
         c = _COMPARISON
     return Balanced(
         bases,
-        promises,
+        bounds,
         span=span,
         lies=corruptions if theory else 0,
         budget=budget if theory else 0.0,
