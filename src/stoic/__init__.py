@@ -1,4 +1,4 @@
-"""Bayesian optimization that keeps working when its data lie.
+"""Bayesian optimization that is robust to outliers, corruption and failures.
 
     learner = model (prior x defence) x confidence x policy        over a domain
 

@@ -1,8 +1,8 @@
-"""A learner of learners: regret bound balancing with elimination [Pacchiano2020]_.
+"""Model selection among learners: regret bound balancing with elimination [Pacchiano2020]_.
 
-It plays whichever learner has promised the least regret so far, and drops one whose rewards show
-that it cannot have kept its promise. It need not know which of its learners is right about the
-world, only that one of them is.
+It plays the base learner whose putative regret bound is least so far, and eliminates one whose
+rewards contradict its bound. It need not know which base learner is well-specified (its bound
+holds), only that one of them is.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from stoic.rewards import Rewards, check_span
 
 
 class Base(Protocol):
-    """What is balanced: a :class:`~stoic.learner.Learner`, or another ``Balanced``."""
+    """A base learner: a :class:`~stoic.learner.Learner`, or another ``Balanced``."""
 
     @property
     def domain(self) -> Domain: ...
@@ -96,94 +96,94 @@ class Base(Protocol):
 
 
 class _Result(NamedTuple):
-    """One result, the question it answers and who asked; nobody for a result that was offered."""
+    """One result, the choice that it answers and the learner that suggested it, if any."""
 
     x: Array
     y: float | None
     noise: float | None
     question: Choice | None
-    asker: int | None
+    owner: int | None
 
 
 class Balanced:
     """Regret bound balancing with elimination, Algorithm 3 of [Bogunovic2021b]_.
 
-    ask / tell / recommend, as a :class:`~stoic.learner.Learner`. The notes of a choice say which
-    ``learner`` asked it, and its own ``question``.
+    ask / tell / recommend, as a :class:`~stoic.learner.Learner`. The notes of a choice name the
+    ``learner`` that suggested it, and that learner's own choice as ``question``.
 
     Parameters
     ----------
     learners:
-        The base learners, all on one domain and none of them told anything yet.
+        The base learners, all on one domain and without observations yet.
     bounds:
-        For each, its :class:`~stoic.promises.Promise` or another bound R(N) >= 0, not falling, on
-        the regret after N of its own plays. In units of the results, or of their scale where the
-        span is found in them.
+        For each, its :class:`~stoic.promises.Promise` or another putative bound R(N) >= 0, not
+        falling, on the regret after N of its own plays. In units of the results, or of their scale
+        where the span is estimated from them.
     span:
-        The range of rewards, (low, high). A :class:`~stoic.posteriors.scales.Scale` finds one in
-        the results instead, three scales on either side of their location; whenever there are a
-        quarter more results it is found anew, and all of them are scored anew.
+        The range of rewards, (low, high). A :class:`~stoic.posteriors.scales.Scale` estimates one
+        from the results instead, three scales on either side of their location; whenever there are
+        a quarter more results it is estimated anew, and all of them are scored anew.
     outside:
-        What becomes of a reward outside of the span: ``"clip"`` moves it to the nearer end, and nan
-        and failures to the lower one; ``"refuse"`` raises ``ValueError``. The learners are told
-        what was told, whatever the score.
+        Treatment of a reward outside of the span: ``"clip"`` moves it to the nearer end, and nan
+        and failures to the lower one; ``"refuse"`` raises ``ValueError``. The learners observe the
+        result as it was reported, whatever the score.
     lies, budget:
-        How many results may be anything, and how far all others may be moved altogether, in units
-        of the results. Each learner may have met all of them.
+        Number of results that may be corrupted arbitrarily, and total absolute corruption of all
+        others, in units of the results. Each learner may have observed all of them.
     c:
         ``None`` compares by :func:`~stoic.promises.deviation`. A number compares by
         c sqrt(ln(M ln N / delta) / N) as printed, ln N taken as 1 for N < e.
     unit:
-        What the comparison is a multiple of: the width of the ``"span"``, which the theorem needs,
-        or twice the standard deviation of all clipped rewards, their ``"spread"``, which is never
-        more, and much less where rewards vary little.
+        Unit of the comparison: the width of the ``"span"``, which the theorem needs, or twice the
+        standard deviation of all clipped rewards, their ``"spread"``, which is never more, and much
+        less where rewards vary little.
     delta, proxy:
         As in ``deviation``; ``proxy=0.25`` is enough where all points may always be chosen.
     everything:
-        Whether a learner is told all results, or only those of its own plays. The theorem needs the
-        latter. See below.
+        True if a learner observes all results, not only those of its own plays. The theorem needs
+        False. See below.
 
     Attributes
     ----------
     kept:
-        The learners that were not dropped, rising.
+        Numbers of the learners that were not eliminated, rising.
     plays:
-        N_i, how many results of its own questions each learner has, shape (M,).
+        N_i, the number of results of each learner's own suggestions, shape (M,).
 
     Guarantee
     ---------
-    Suppose action sets are drawn independently, all with the same law; rewards lie in the span;
-    ``everything=False``. Then, with probability 1 - delta, no learner that keeps its promise is
-    ever dropped. Let i be such a learner, and let one question be asked at a time. If another, j,
+    Suppose action sets are drawn independently, all with the same law; rewards are in the span;
+    ``everything=False``. Then, with probability 1 - delta, no well-specified learner is ever
+    eliminated. Let i be such a learner, and let choices be made one at a time. If another, j,
     is played n + 1 times, and i has N plays before the last of these, n, N >= 1, these n + 1 plays
     have a regret of at most
 
         R_j(n) + (n / N) R_i(N) + 2 n (s(N) + s(n)) + w,   R_j(n) <= R_i(N),
 
     s being the ``deviation`` times w, the width of the span: before its last play j was kept, and
-    promised the least; that play may drop it, and costs at most w. With the promises of EC-GP-UCB
-    this is [Bogunovic2021b]_, Proposition 1, up to the choice of c.
+    its putative bound was least; that play may eliminate it, and costs at most w. With the bounds
+    of EC-GP-UCB this is [Bogunovic2021b]_, Proposition 1, up to the choice of c.
 
-    Learners that keep their promise are also kept, and all have at most this regret measured in
-    clipped rewards,
+    Well-specified learners are also kept, and all have at most this regret measured in clipped
+    rewards,
 
     - with ``outside="clip"`` for rewards of *any* tails that are f plus noise Z, or f >= 0 times
       noise W >= 0 of mean 1, the same law everywhere: the mean of a clipped reward does not fall
-      with f, and rises by no more than f does, so what is promised of f is kept for it. In f the
+      with f, and rises by no more than f does, so a regret bound in f holds for it. In f the
       regret is at most 1 / p times as much if, at *every* level f between the least and the
       largest value of f, not only at those that it takes, P(f + Z in the span) >= p, or
       E[W; f W in the span] >= p: this is the slope of the clipped mean;
-    - with lies on at most ``lies`` results and others moved by at most ``budget`` in all, if s is
-      enlarged by (lies times the width of the span + budget) / N. A single lie, of any size, nan
-      included, moves a clipped mean by no more than width / N.
+    - with arbitrary corruption of at most ``lies`` results and others moved by at most ``budget``
+      in all, if s is enlarged by (lies times the width of the span + budget) / N. A single
+      corruption, of any size, nan included, moves a clipped mean by no more than width / N.
 
-    Heuristic: a span found in the results, ``unit="spread"``, and a ``c`` that is not large enough.
-    With ``everything=True`` a learner keeps a promise that follows from its own bands, at its own
-    choices (GP-UCB, self-normalised): other results narrow them. It need not keep one in which the
-    band grows with the number of results, as for an error of the model, eps sqrt(t), or with
-    corruption that it would not have met.
+    Heuristic: an estimated span, ``unit="spread"``, and a ``c`` that is not large enough.
+    With ``everything=True`` a putative bound still holds if it follows from the learner's own
+    bands, at its own choices (GP-UCB, self-normalised): other results narrow them. It may fail if
+    the band grows with the number of results, as for an error of the model, eps sqrt(t), or with
+    corruption of results that others suggested.
 
-    The last learner is never dropped, since the one with the best lower bound is always kept.
+    The last learner is never eliminated, since the one with the best lower bound is always kept.
 
     Raises
     ------
@@ -191,7 +191,7 @@ class Balanced:
         If there is no learner, numbers do not match, domains differ or a number is out of range.
     """
 
-    plans = False  # whoever is asked next depends on results
+    plans = False  # which learner suggests next depends on results
 
     def __init__(
         self,
@@ -220,16 +220,16 @@ class Balanced:
         self.kept = list(range(len(self.learners)))
         self._rewards = Rewards(len(self.learners), None if callable(span) else span)
         self._pending = Pending()
-        self._told: list[tuple[Array, float, float]] = []  # x, y, noise or nan
+        self._observed: list[tuple[Array, float, float]] = []  # x, y, noise or nan
         self._failures: list[tuple[Array, FailureKind]] = []
-        self._heard: list[list[int]] = [[] for _ in self.learners]  # which of these, in order
+        self._seen: list[list[int]] = [[] for _ in self.learners]  # rows of these, in order
 
     def __len__(self) -> int:
-        return len(self._told)
+        return len(self._observed)
 
     @property
     def plays(self) -> Integers:
-        """N_i, how many results of its own questions each learner has, shape (M,)."""
+        """N_i, the number of results of each learner's own suggestions, shape (M,)."""
         return self._rewards.plays
 
     @overload
@@ -260,34 +260,34 @@ class Balanced:
         context: Mapping[int, float] | None = None,
         pending: object | None = None,
     ) -> Choice | list[Choice]:
-        """Where to evaluate next, as :meth:`stoic.learner.Learner.ask`.
+        """Suggest points to evaluate, as :meth:`stoic.learner.Learner.ask`.
 
-        Each choice comes from the kept learner whose promise is least, eq. (23), once what it has
-        on its way counts as played; from the next one if that waits for results.
+        Each choice comes from the kept learner whose putative bound is least, eq. (23), once its
+        pending choices count as played; from the next one if that waits for results.
         """
         count = check_count(n)
-        if pending is not None:  # theirs to count, and those of this call to add
+        if pending is not None:  # the caller counts these; the choices of this call are added
             theirs = np.array(pending, dtype=float).reshape(-1, self.domain.dim)
         given: dict[str, Any] = {"among": among}
         if context is not None:
             given["context"] = context
-        asked = self.plays.tolist()
+        queried = self.plays.tolist()
         for question in self._pending:
-            asked[_asker(question)] += 1
+            queried[_owner(question)] += 1
         choices: list[Choice] = []
         for _ in range(count):
             if pending is not None:
                 given["pending"] = np.array([*theirs, *(choice.x for choice in choices)])
             try:
-                choice = self._next(asked, given)
-            except Exception:  # nobody gets these, so nobody is to wait for them
+                choice = self._next(queried, given)
+            except Exception:  # these are not returned, so they must not stay pending
                 for other in choices if pending is None else ():
-                    self._own(other).forget_pending(_question(other))
+                    self._learner_of(other).forget_pending(_question(other))
                 raise
             if choice is None:
                 break
             choices.append(choice)
-            asked[_asker(choice)] += 1
+            queried[_owner(choice)] += 1
         if pending is None:
             self._pending.add(choices)
         if n is not None:
@@ -299,16 +299,16 @@ class Balanced:
             )
         return choices[0]
 
-    def _next(self, asked: list[int], given: dict[str, Any]) -> Choice | None:
-        """The question of who promises least and does not wait for results."""
-        for i in sorted(self.kept, key=lambda i: self.bounds[i](asked[i])):
+    def _next(self, queried: list[int], given: dict[str, Any]) -> Choice | None:
+        """Choice of the learner with the least putative bound that does not wait for results."""
+        for i in sorted(self.kept, key=lambda i: self.bounds[i](queried[i])):
             if answer := self.learners[i].ask(1, **given):
                 notes = {**answer[0].notes, "learner": i, "question": answer[0]}
                 return replace(answer[0], notes=notes)
         return None
 
-    def _own(self, choice: Choice) -> Base:
-        return self.learners[_asker(choice)]
+    def _learner_of(self, choice: Choice) -> Base:
+        return self.learners[_owner(choice)]
 
     def tell(
         self,
@@ -319,10 +319,10 @@ class Balanced:
         failed: FailureKind | None = None,
         choice: Choice | Sequence[Choice] | None = None,
     ) -> None:
-        """What was executed and what came of it, as :meth:`stoic.learner.Learner.tell`.
+        """Add executed points and their results, as :meth:`stoic.learner.Learner.tell`.
 
-        A result is the reward of the learner that asked for it, and a play of it. One that answers
-        no question is told to all learners and is nobody's reward. A failure is a reward of the
+        A result is the reward of the learner that suggested the point, and a play of it. One that
+        answers no suggestion goes to all learners and is no reward. A failure is a reward of the
         lower end of the span, unless it is ``"transient"``: then it is no play.
 
         Raises
@@ -333,8 +333,8 @@ class Balanced:
         """
         for result in self._results(x, y, noise, failed, choice):
             self._pass_on(result, failed)
-            if result.asker is not None and failed != "transient":
-                self._score(result.asker, math.nan if result.y is None else result.y)
+            if result.owner is not None and failed != "transient":
+                self._score(result.owner, math.nan if result.y is None else result.y)
 
     def recommend(
         self,
@@ -344,22 +344,22 @@ class Balanced:
         among: object = None,
         context: Mapping[int, float] | None = None,
     ) -> Recommendation:
-        """What the leader recommends, see ``leader``; arguments as for a learner."""
-        if not self._told:
+        """Recommendation of the leader, see ``leader``; arguments as for a learner."""
+        if not self._observed:
             raise ValueError("Nothing was told yet, so there is nothing to recommend: ask, tell.")
         leader = self.learners[self.leader]
         return leader.recommend(width, settings=settings, among=among, context=context)
 
     @property
     def leader(self) -> int:
-        """Who recommends: the kept learner whose mean reward has the best lower bound.
+        """Number of the kept learner whose mean reward has the best lower bound; it recommends.
 
-        One that was told no result cannot recommend, so it is passed over while another was.
-        Where all are told ``everything`` they know the same, and differ in what they believe: then
-        it is the first, in the order they were given in, whose upper bound reaches that lower one.
+        One without observations cannot recommend, so it is passed over while another has some.
+        Where all observe ``everything`` they differ in their models only: then it is the first,
+        in the order they were given in, whose upper bound reaches that lower one.
         """
         everybody = range(len(self.learners))
-        able = [i for i in self.kept if self._heard[i]] or [i for i in everybody if self._heard[i]]
+        able = [i for i in self.kept if self._seen[i]] or [i for i in everybody if self._seen[i]]
         earned = {i: self._earned(i) for i in able or self.kept}
         best = max(earned, key=lambda i: earned[i][0])
         if not self.everything:
@@ -368,39 +368,39 @@ class Balanced:
 
     @property
     def posterior(self) -> Posterior:
-        """The leader's."""
+        """Posterior of the leader."""
         return self.learners[self.leader].posterior
 
     @property
     def estimate(self) -> Posterior:
-        """The leader's."""
+        """Reported posterior of the leader, see :attr:`stoic.learner.Learner.estimate`."""
         return self.learners[self.leader].estimate
 
     def band(self) -> Band:
-        """Where the leader believes f to be."""
+        """Confidence band of the leader."""
         return self.learners[self.leader].band()
 
     def active(self) -> Booleans:
-        """Which rows of a finite domain some kept learner has not ruled out, shape (N,)."""
+        """Mask of the rows of a finite domain that some kept learner keeps active, shape (N,)."""
         rows: Booleans = np.any([self.learners[i].active() for i in self.kept], axis=0)
         return rows
 
     @property
     def observations(self) -> Observations:
-        """All that was told so far, whoever asked for it."""
-        x = np.array([x for x, _, _ in self._told]).reshape(-1, self.domain.dim)
-        y, noise = (np.array([row[k] for row in self._told], dtype=float) for k in (1, 2))
+        """All observations so far, whichever learner suggested them."""
+        x = np.array([x for x, _, _ in self._observed]).reshape(-1, self.domain.dim)
+        y, noise = (np.array([row[k] for row in self._observed], dtype=float) for k in (1, 2))
         return Observations(x, as_results(y), noise, self.domain.locate(x) if len(x) else None)
 
     @property
     def failures(self) -> Failures:
-        """What was told to have failed, in order, whoever asked for it."""
+        """Reported failures, in order, whichever learner suggested them."""
         points = np.array([x for x, _ in self._failures]).reshape(-1, self.domain.dim)
         return Failures(points, tuple(kind for _, kind in self._failures))
 
     @property
     def rng(self) -> np.random.Generator:
-        """Of the first learner; setting it sets that of all. Balancing draws nothing at random."""
+        """Generator of the first learner; setting it sets that of all. Balancing draws nothing."""
         return self.learners[0].rng
 
     @rng.setter
@@ -410,11 +410,14 @@ class Balanced:
 
     @property
     def trust(self) -> Array:
-        """How far each observation is believed, shape (n,): by who was told it, the leader last."""
-        trust = np.ones(len(self._told))
+        """Trust weight of each observation, shape (n,): the leader's where it observed it.
+
+        Elsewhere that of the last learner that did.
+        """
+        trust = np.ones(len(self._observed))
         for i in (*range(len(self.learners)), self.leader):
-            if heard := self._heard[i]:
-                trust[heard] = self.learners[i].trust
+            if seen := self._seen[i]:
+                trust[seen] = self.learners[i].trust
         return trust
 
     @property
@@ -424,14 +427,14 @@ class Balanced:
 
     @property
     def pending(self) -> list[Choice]:
-        """Choices that were handed out and not told yet, oldest first."""
+        """Choices without a result yet, oldest first."""
         return list(self._pending)
 
     def forget_pending(self, *choices: Choice) -> None:
-        """Treat these choices, or all that were not told yet, as never to be told."""
+        """Forget these pending choices, or all: no result will come."""
         for choice in choices:
             if self._pending.answer(choice.x, choice) is not None:
-                self._own(choice).forget_pending(_question(choice))
+                self._learner_of(choice).forget_pending(_question(choice))
         if not choices:
             self._pending.clear()
             for learner in self.learners:
@@ -445,7 +448,7 @@ class Balanced:
         failed: str | None,
         choice: Choice | Sequence[Choice] | None,
     ) -> list[_Result]:
-        """What was told, row by row with its question, or an error and nothing changed."""
+        """Results row by row, each with the choice it answers; on an error nothing changes."""
         points = np.array(x, dtype=float)
         if points.ndim < 2:
             points = points.reshape(1, -1)
@@ -479,9 +482,9 @@ class Balanced:
             meant = None if answered is None else answered[row]
             question = self._pending.answer(points[row], meant)
             if question is None and meant is not None and "question" in meant.notes:
-                question = meant  # somebody else keeps account of what is on its way
-            asker = None if question is None else _asker(question)
-            rows.append(_Result(points[row], results[row], noises[row], question or meant, asker))
+                question = meant  # the caller keeps the account of pending points
+            owner = None if question is None else _owner(question)
+            rows.append(_Result(points[row], results[row], noises[row], question or meant, owner))
         return rows
 
     def _refuse(self, results: list[float | None]) -> None:
@@ -494,42 +497,42 @@ class Balanced:
                 )
 
     def _pass_on(self, result: _Result, failed: FailureKind | None) -> None:
-        """Tell the learners that are to hear of it."""
+        """Pass a result to the learners that shall observe it."""
         if failed is None:
             assert result.y is not None
-            told_noise = math.nan if result.noise is None else result.noise
-            self._told.append((result.x, result.y, told_noise))
+            reported_noise = math.nan if result.noise is None else result.noise
+            self._observed.append((result.x, result.y, reported_noise))
         else:
             self._failures.append((result.x, failed))
         for i, learner in enumerate(self.learners):
             choice = result.question
-            if i == result.asker:
+            if i == result.owner:
                 assert choice is not None
                 choice = _question(choice)
-            elif result.asker is not None and not (self.everything and i in self.kept):
+            elif result.owner is not None and not (self.everything and i in self.kept):
                 continue
-            # Told with a question that is not its own, a learner keeps its own open.
+            # With a choice that is not its own, a learner keeps its own choices pending.
             other = choice or Choice(result.x)
             learner.tell(result.x, result.y, result.noise, failed=failed, choice=other)
             if failed is None:
-                self._heard[i].append(len(self._told) - 1)
+                self._seen[i].append(len(self._observed) - 1)
 
-    def _score(self, asker: int, reward: float) -> None:
-        """Count a play, then drop who cannot have kept its promise."""
-        self._rewards.add(asker, reward)
+    def _score(self, owner: int, reward: float) -> None:
+        """Count a play, then eliminate learners whose rewards contradict their bound."""
+        self._rewards.add(owner, reward)
         if callable(self.span) and self._rewards.outgrown(len(self)):
             self._rewards.move(*self.span(self.domain, self.observations), len(self))
         if len(self.kept) > 1:
             self._drop()
 
     def _drop(self) -> None:
-        """Eq. (24), normalised by the plays: as printed it drops who has played less."""
+        """Eliminate by eq. (24), normalised by the plays: as printed it drops who played less."""
         intervals = {i: self._interval(i) for i in self.kept}
         floor = max(lower for lower, _ in intervals.values())
         self.kept = [i for i, (_, upper) in intervals.items() if upper >= floor]
 
     def _interval(self, i: int) -> tuple[float, float]:
-        """Bounds on the mean of the best reward that i's plays imply, if i keeps its promise."""
+        """Bounds on the mean of the best reward that i's plays imply, if i is well-specified."""
         lower, upper = self._earned(i)
         plays = int(self.plays[i])
         return lower, upper + self._rewards.scale * self.bounds[i](
@@ -553,14 +556,14 @@ class Balanced:
         return mean - slack, mean + slack
 
 
-def _asker(question: Choice) -> int:
-    asker = question.notes["learner"]
-    assert isinstance(asker, int)
-    return asker
+def _owner(question: Choice) -> int:
+    owner = question.notes["learner"]
+    assert isinstance(owner, int)
+    return owner
 
 
 def _question(choice: Choice) -> Choice:
-    """What the asker itself knows it as."""
+    """Choice as the learner that suggested it made it."""
     question = choice.notes["question"]
     assert isinstance(question, Choice)
     return question
@@ -586,11 +589,11 @@ def _check_learners(learners: list[Base], bounds: list[Bound]) -> None:
                 f"Learner {i} was asked or told before: balance new learners, and tell what is "
                 "known to the one that balances them."
             )
-        promised = [bound(n) for n in (0, 1, 2, 1000)]
-        if not all(a <= b for a, b in zip([0.0, *promised], promised, strict=False)):
+        claimed = [bound(n) for n in (0, 1, 2, 1000)]
+        if not all(a <= b for a, b in zip([0.0, *claimed], claimed, strict=False)):
             raise ValueError(
                 f"A promise of regret is not negative and does not fall, but learner {i} promises "
-                f"{promised} after 0, 1, 2 and 1000 plays."
+                f"{claimed} after 0, 1, 2 and 1000 plays."
             )
 
 

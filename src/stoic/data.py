@@ -1,7 +1,7 @@
-"""The nouns that cross the seams: what was told, what is conditioned on, what is chosen.
+"""Data types shared by all parts: observations, failures, targets, choices, recommendations.
 
 Three quantities are easily confused and never share a name here: ``value`` is f(x), which only the
-world knows; ``observed`` is what was told; ``targets`` are what a Gaussian process conditions on.
+simulation knows; ``observed`` is the reported result; a Gaussian process conditions on ``targets``.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Integers = NDArray[np.intp]
 Booleans = NDArray[np.bool_]
 
 LARGEST = 1e150  # size of a result that is computed with: its square is a number too
-VARIANCES = 1e-300, 1e300  # of noise, likewise
+VARIANCES = 1e-300, 1e300  # range of a noise variance that is computed with
 
 
 def as_results(y: object) -> Array:
-    """Results as a new array (n,), finite ones at most ``LARGEST`` in size.
+    """Results as a new array (n,), finite ones clipped to ``LARGEST`` in size.
 
     A posterior mean is a sum of multiples of results: beyond, it would be nan.
     """
@@ -32,18 +32,18 @@ def as_results(y: object) -> Array:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Observations:
-    """All that was told, raw and in order; a slice of it is again ``Observations``.
+    """Observations, raw and in order; a slice of them is again ``Observations``.
 
     Attributes
     ----------
     x:
         Executed inputs, shape (n, d), finite.
     observed:
-        What was told for each, shape (n,), see :func:`as_results`. nan and infinities are legal: a
+        Reported result of each, shape (n,), see :func:`as_results`. nan and infinities are legal: a
         crash, an outlier.
     noise:
-        Noise *variance* told with each observation, shape (n,); nan where none was told, and then
-        the prior's noise applies.
+        Noise *variance* reported with each observation, shape (n,); nan where there is none, and
+        then the prior's noise applies.
     arms:
         Row numbers in a finite domain, shape (n,); ``None`` on a continuous one.
     start:
@@ -60,27 +60,27 @@ class Observations:
         return len(self.observed)
 
     def only(self, rows: Integers | slice) -> Observations:
-        """These rows, as if nothing else had been told."""
+        """Subset of these rows, as if nothing else had been observed."""
         arms = None if self.arms is None else self.arms[rows]
         return Observations(self.x[rows], self.observed[rows], self.noise[rows], arms)
 
     def since(self, row: int) -> Observations:
-        """The observations from ``row`` on, which keep their numbers; views."""
+        """Observations from ``row`` on, which keep their numbers; views."""
         arms = None if self.arms is None else self.arms[row:]
         return Observations(
             self.x[row:], self.observed[row:], self.noise[row:], arms, self.start + row
         )
 
     def until(self, row: int) -> Observations:
-        """The observations before ``row``, as views."""
+        """Observations before ``row``, as views."""
         arms = None if self.arms is None else self.arms[:row]
         return Observations(self.x[:row], self.observed[:row], self.noise[:row], arms, self.start)
 
     def own_noise(self, noise: float) -> Array:
-        """Noise variance of each row, shape (n,): the one told, else ``noise``."""
+        """Noise variance of each row, shape (n,): the reported one, else ``noise``."""
         if len(self.noise) == 1:  # one row at a time is the hot path of a finite domain
-            told = self.noise.item()
-            return np.array((noise if told != told else told,))
+            reported = self.noise.item()
+            return np.array((noise if reported != reported else reported,))
         return np.where(np.isnan(self.noise), noise, self.noise)
 
 
@@ -90,18 +90,18 @@ FAILURES: tuple[FailureKind, ...] = get_args(FailureKind)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Failures:
-    """What gave no result at all, in order. It is not evidence about the size of f.
+    """Evaluations without a result, in order. They are no evidence about the size of f.
 
     Attributes
     ----------
     x:
         Inputs, shape (k, d).
     kinds:
-        Why, one each. ``"transient"``: for a reason that has nothing to do with the input (a
-        machine went down), so it says nothing and may be asked again. ``"infeasible"``: there is no
-        result at such inputs (parts collide, memory runs out), so a model of where this happens
-        keeps away from there. ``"bad"``: the setting failed because it is bad (a run diverged), so
-        f there is taken to be no better than at the worst input whose result is believed.
+        Reason of each. ``"transient"``: independent of the input (a machine went down), so the
+        input may be queried again. ``"infeasible"``: there is no result at such inputs (parts
+        collide, memory runs out), so a classifier of where this happens keeps away from there.
+        ``"bad"``: the setting failed because it is bad (a run diverged), so f there is taken to be
+        no better than at the worst input whose result is trusted.
     """
 
     x: Array
@@ -111,7 +111,7 @@ class Failures:
         return len(self.kinds)
 
     def of(self, kind: FailureKind) -> Array:
-        """The inputs that failed in this way, shape (k, d)."""
+        """Points with this kind of failure, shape (k, d)."""
         if not self.kinds:
             return self.x
         return self.x[[row for row, this in enumerate(self.kinds) if this == kind]]
@@ -119,7 +119,7 @@ class Failures:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Targets:
-    """What a Gaussian process is conditioned on instead of the raw observations.
+    """Pseudo-observations that a Gaussian process is conditioned on instead of the raw ones.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class Targets:
     noise:
         Noise variance of each row, shape (n,), positive; infinite rows are left out of the solve.
     trust:
-        Weight in [0, 1] of each row, shape (n,): 1 is an ordinary observation, 0 a discarded one.
+        Weight in [0, 1] of each row, shape (n,): 1 is an inlier, 0 a rejected observation.
     """
 
     values: Array
@@ -141,7 +141,7 @@ class Targets:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Choice:
-    """Where to evaluate next.
+    """A point to evaluate next.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class Choice:
     arm:
         Its row number in a finite domain; ``None`` on a continuous one.
     notes:
-        What the policy has to say about the choice, by name (a certificate, a reason).
+        The policy's remarks on the choice, by name (a certificate, a reason).
     """
 
     x: Array
@@ -160,7 +160,7 @@ class Choice:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Outcome:
-    """What the world did with a chosen point.
+    """Simulated evaluation of a chosen point.
 
     Attributes
     ----------
@@ -169,9 +169,9 @@ class Outcome:
     value:
         f(x), noiseless; for computing regret, never for the learner.
     observed:
-        What the learner is told; nan and infinities included.
+        The result that the learner observes; nan and infinities included.
     corrupted:
-        Whether an adversary changed ``observed``.
+        True if an adversary changed ``observed``.
     """
 
     x: Array
@@ -182,21 +182,21 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Recommendation:
-    """The estimated best, which is not the luckiest observation.
+    """Estimated optimum, which need not be the highest observation.
 
     Attributes
     ----------
     x:
-        Of the points tried, shape (d,): the one whose lower confidence bound is best, or what the
-        policy settles on.
+        Of the points tried, shape (d,): the one whose lower confidence bound is best, or the one
+        that the policy recommends.
     mean, lower, upper:
         Posterior mean and confidence bounds of f at ``x``.
     model_x:
-        Where the posterior mean is largest over the whole domain, tried or not, shape (d,).
+        Maximiser of the posterior mean over the whole domain, tried or not, shape (d,).
     model_mean:
         The posterior mean at ``model_x``.
     notes:
-        What the policy says about it, as in a :class:`Choice`: a certificate, if it has one.
+        The policy's remarks on it, as in a :class:`Choice`: a certificate, if it has one.
     """
 
     x: Array

@@ -1,4 +1,4 @@
-"""What a learner is made of if nobody says anything else."""
+"""Default model, confidence and policy of a learner."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stoic.posteriors.prior import Prior
 
 
 def family(domain: Domain) -> Prior:
-    """Matern 5/2 with one lengthscale per coordinate: what is fitted where no prior is given."""
+    """Matern 5/2 kernel with one lengthscale per coordinate, fitted where no prior is given."""
     return Prior(Scaled(Matern52(np.ones(domain.dim))), math.exp(-4.0))
 
 

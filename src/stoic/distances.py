@@ -1,4 +1,4 @@
-"""How far an input may have moved: distances between points, and the nearest of many.
+"""Distances between inputs, in which moves are measured, and nearest neighbours.
 
 Notation: ``x`` is (n, d), ``z`` is (m, d); a distance is infinite where no move leads from one to
 the other.
@@ -20,7 +20,7 @@ from stoic.data import Array, Integers
 from stoic.kernels import Kernel, kernel_metric
 
 _MINKOWSKI = {"cityblock": 1.0, "euclidean": 2.0, "chebyshev": math.inf}
-# These scale by the variance of whatever rows come together, so parts disagree with the whole.
+# These scale by the variance of all rows of a call, so blocks would disagree with the whole.
 _OF_ALL_ROWS = ("mahalanobis", "seuclidean")
 _BLOCK = 1 << 19  # distances computed at once: 4 MB, which stay in the cache
 _SMALL = 1 << 14  # below this many distances a tree does not pay
@@ -30,7 +30,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Distance:
-    """A distance between inputs.
+    """Distance between inputs, in units of a tolerance per coordinate.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ class Distance:
     Raises
     ------
     ValueError
-        If the metric is not known or depends on which rows come together, or if a tolerance is
-        negative or not finite, or none is positive.
+        If the metric is not known or depends on all rows of a call, or if a tolerance is negative
+        or not finite, or none is positive.
     """
 
     metric: str | Callable[[Array, Array], Array] = "euclidean"
@@ -84,12 +84,12 @@ class Distance:
 
     @staticmethod
     def of_kernel(kernel: Kernel, tolerance: ArrayLike = 1.0) -> Distance:
-        """sqrt(k(x, x) - 2 k(x, z) + k(z, z)), in which f is ||f||_k-Lipschitz."""
+        """Kernel metric sqrt(k(x, x) - 2 k(x, z) + k(z, z)), in which f is ||f||_k-Lipschitz."""
         return Distance(partial(kernel_metric, kernel), tolerance)
 
     @property
     def indexed(self) -> bool:
-        """Whether the nearest of many points is found by a tree, without all distances."""
+        """True if a tree finds the nearest of many points, without all distances."""
         return isinstance(self.metric, str) and self.metric in _MINKOWSKI
 
     def __call__(self, x: Array, z: Array) -> Array:
@@ -130,11 +130,11 @@ class Distance:
         return least
 
     def ball(self, x: Array, z: Array, radius: float) -> Integers:
-        """The rows of ``z`` that lie within ``radius`` of the point ``x`` (d,)."""
+        """Numbers of the rows of ``z`` within ``radius`` of the point ``x`` (d,)."""
         return np.flatnonzero(self(x[None], z)[0] <= reach(radius))
 
     def coordinates(self, d: int) -> tuple[Integers, Integers, Array]:
-        """Which of d coordinates move and which do not, and the units of those that move."""
+        """Split d coordinates into moving and fixed ones; units of the moving ones."""
         tolerance = np.asarray(self.tolerance)
         if tolerance.ndim and len(tolerance) != d:
             raise ValueError(
@@ -147,24 +147,24 @@ class Distance:
 
 
 def reach(radius: float) -> float:
-    """``radius`` and a little, so that what is exactly that far away counts as within."""
+    """``radius`` and a little, so that points exactly that far away count as within."""
     return radius * (1.0 + _ROUNDING)
 
 
 def blocks(rows: int, columns: int) -> Iterator[slice]:
-    """Slices of the rows, so that a block of all columns is a few megabytes."""
+    """Slice the rows, so that a block of all columns is a few megabytes."""
     step = max(_BLOCK // max(columns, 1), 1)
     return (slice(first, first + step) for first in range(0, rows, step))
 
 
 def _nearest(u: Array, v: Array, order: float, within: float) -> Array:
-    # The tree returns what is strictly closer than its bound.
+    # The tree returns points strictly closer than its bound.
     bound = math.nextafter(within, math.inf)
     return np.asarray(cKDTree(v).query(u, p=order, distance_upper_bound=bound)[0])
 
 
 def _groups(labels: Integers) -> dict[int, Integers]:
-    """The rows that have each label."""
+    """Rows of each label."""
     order = np.argsort(labels, kind="stable")
     found, starts = np.unique(labels[order], return_index=True)
     return dict(zip(found.tolist(), np.split(order, starts[1:]), strict=True))

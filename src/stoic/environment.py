@@ -1,4 +1,4 @@
-"""The world: a problem, its noise, its adversaries. One of the two places where state lives."""
+"""Simulation environment: a problem, its noise, its adversaries. State is here and in `Learner`."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from stoic.domains import Finite, as_points
 from stoic.policies.base import Band
 from stoic.problems.base import Problem
 
-_BLOCK = 1024  # draws taken at once: amortises the call, and costs nothing where rounds are few
+_BLOCK = 1024  # draws at once: amortises the call, and costs nothing where rounds are few
 
 
 class Environment:
-    """Answers queries: f(x), plus the round's noise, plus what an adversary makes of it.
+    """Environment that answers queries: f(x) plus the round's noise plus corruption.
 
-    The point that is executed may be another one than the point that was chosen. Initial design,
-    its noise, the noise of the rounds, the adversary and the perturbation have separate streams
-    spawned from ``seed``. The noise of round t is the t-th draw of its stream whatever was asked
-    before, so methods run with the same seed are compared on the same draws.
+    The executed point may differ from the chosen one. Initial design, its noise, the noise of the
+    rounds, the adversary and the perturbation have separate streams spawned from ``seed``. The
+    noise of round t is the t-th draw of its stream whatever was queried before, so methods run with
+    the same seed are compared on the same draws.
 
     Attributes
     ----------
     problem:
-        What is optimised; its domain decides which points may be asked.
+        The objective; its domain decides which points may be queried.
     noise:
         Drawn once per round.
     adversary:
         Attack and budget. The budget is enforced here, for every attack.
     perturbation:
-        What becomes of a chosen point before it is executed.
+        The move of a chosen point before it is executed.
     round:
-        How many rounds were played.
+        Number of rounds played.
     spent:
-        What the adversary has spent.
+        The budget that the adversary has spent.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Environment:
             ``learner.active``, for adversaries that know what the learner has ruled out; by default
             nothing is.
         band:
-            ``learner.band``, for perturbations that know what the learner believes.
+            ``learner.band``, for perturbations that know the learner's confidence band.
 
         Raises
         ------
@@ -119,21 +119,21 @@ class Environment:
         )
         if same(wanted, observed):
             return Outcome(executed, value, observed)
-        told = budget.allow(wanted, observed, self.round, self.spent)
-        if same(told, observed):
+        reported = budget.allow(wanted, observed, self.round, self.spent)
+        if same(reported, observed):
             return Outcome(executed, value, observed)
-        self.spent.record(observed, told)
-        return Outcome(executed, value, told, corrupted=True)
+        self.spent.record(observed, reported)
+        return Outcome(executed, value, reported, corrupted=True)
 
     def initial(self, design: int | Array) -> list[Outcome]:
-        """Clean outcomes, with noise but no adversary, that do not count as rounds.
+        """Evaluate an initial design, with noise but no adversary; it does not count as rounds.
 
         Parameters
         ----------
         design:
-            Points of the domain, shape (n, d), or how many to spread over it (scrambled Sobol
+            Points of the domain, shape (n, d), or the number of points to draw (scrambled Sobol
             points of a box, rows without repetition of a finite domain). Every method run with
-            the same seed meets the same points and the same noise.
+            the same seed has the same points and the same noise.
         """
         if isinstance(design, int):
             points = self.problem.domain.spread(design, self._design)
@@ -147,7 +147,7 @@ class Environment:
         return outcomes
 
     def _moved(self, x: Array, band: Callable[[], Band] | None) -> Array:
-        """Where the perturbation takes a point of the domain."""
+        """Point to which the perturbation moves a point of the domain."""
         perturbation = self.perturbation
         if band is None and perturbation.needs_band:
             raise ValueError(
@@ -161,7 +161,7 @@ class Environment:
         return perturbation.move(seen)
 
     def _evaluate(self, x: Array) -> tuple[Array, float, int | None]:
-        """The executed point (d,), a copy or a read-only row, f there, and its row number."""
+        """Evaluate f: the executed point (d,), a copy or a read-only row, f, and its row number."""
         known = self._known.get(x.tobytes())
         if known is not None:  # the rows of a finite domain: the hot path
             return known

@@ -1,11 +1,11 @@
-"""Kernels: formulas k(x, z), with gradients in their hyperparameters and in x.
+"""Covariance functions k(x, z), with gradients in their hyperparameters and in x.
 
 Notation: ``x`` is (n, d), ``z`` is (m, d), ``K`` is k(x, z) of shape (n, m), ``theta`` the vector
 of *logarithms* of the hyperparameters, ``l`` a lengthscale, one number or one per coordinate.
 
-Gradients are given as contractions, which is all that a fit or a search needs and costs one matrix
-product instead of one matrix per hyperparameter: ``wrt_theta(x)`` returns K and the linear map
-A -> sum_ij A_ij dK_ij/dtheta; ``wrt_x(x, z)`` returns K and W -> sum_j W_ij dk(x_i, z_j)/dx_i.
+Gradients are vector-Jacobian products, which is all that a fit or a search needs and costs one
+matrix product instead of one matrix per hyperparameter: ``wrt_theta(x)`` returns K and the linear
+map A -> sum_ij A_ij dK_ij/dtheta; ``wrt_x(x, z)`` returns K and W -> sum_j W_ij dk(x_i, z_j)/dx_i.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from stoic.linalg import squared_distances
 Pull = Callable[[Array], Array]
 Label = tuple[str, int | None]
 
-_ALIKE = 0.9  # prior correlation of two values of f at one place
+_ALIKE = 0.9  # least prior correlation of two values of f that count as replicates
 
 
 class Kernel(Protocol):
@@ -34,8 +34,8 @@ class Kernel(Protocol):
     theta:
         Logarithms of the hyperparameters, shape (p,).
     labels:
-        What each entry of ``theta`` is: its kind (``"lengthscale"``, ``"variance"``, ``"offset"``)
-        and the coordinate it belongs to (``None`` for all of them).
+        Label of each entry of ``theta``: its kind (``"lengthscale"``, ``"variance"``,
+        ``"offset"``) and the coordinate it belongs to (``None`` for all of them).
     """
 
     @property
@@ -45,7 +45,7 @@ class Kernel(Protocol):
     def labels(self) -> tuple[Label, ...]: ...
 
     def with_theta(self, theta: Array) -> Kernel:
-        """The same formula with other hyperparameters, given as logarithms."""
+        """Copy of the kernel with other hyperparameters, given as logarithms."""
 
     def __call__(self, x: Array, z: Array) -> Array:
         """k(x, z), shape (n, m)."""
@@ -60,20 +60,20 @@ class Kernel(Protocol):
         """k(x, z) and the map from weights (n, m) to the gradient in the rows of x (n, d)."""
 
     def diagonal_wrt_x(self, x: Array) -> Array:
-        """The gradient of k(x_i, x_i) in x_i, shape (n, d)."""
+        """Gradient of k(x_i, x_i) in x_i, shape (n, d)."""
 
 
 def kernel_metric(kernel: Kernel, x: Array, z: Array) -> Array:
-    """sqrt(k(x, x) - 2 k(x, z) + k(z, z)), shape (n, m): the distance of features."""
+    """Kernel metric sqrt(k(x, x) - 2 k(x, z) + k(z, z)), shape (n, m): distance of features."""
     squares = np.add.outer(kernel.diagonal(x), kernel.diagonal(z)) - 2.0 * kernel(x, z)
     return np.sqrt(np.maximum(squares, 0.0))
 
 
 def at_one_place(kernel: Kernel, x: Array, z: Array) -> Booleans:
-    """Which values of f can be held against each other, shape (n, m).
+    """Mask of the pairs of points that count as replicates of each other, shape (n, m).
 
-    Those with a prior correlation of at least 0.9. A point where f has no variance is at one place
-    with others of that kind alone.
+    Their values of f have a prior correlation of at least 0.9. A point where f has no variance is a
+    replicate of others of that kind alone.
     """
     sd, its = np.sqrt(kernel.diagonal(x)), np.sqrt(kernel.diagonal(z))
     correlated = kernel(x, z) >= _ALIKE * np.outer(sd, its)
@@ -96,13 +96,13 @@ def _lengthscale_labels(scale: Array) -> tuple[Label, ...]:
 
 
 def _collected(scale: Array, per_coordinate: Array) -> Array:
-    """A gradient in d log lengthscales, summed if they are one."""
+    """Gradient in d log lengthscales, summed if there is only one."""
     return per_coordinate if scale.ndim else per_coordinate.sum(keepdims=True)
 
 
 @dataclass(frozen=True, eq=False)
 class Stationary(ABC):
-    """A function of the scaled distance r^2 = sum_k (x_k - z_k)^2 / l_k^2, with k(x, x) = 1.
+    """Stationary kernel: a function of r^2 = sum_k (x_k - z_k)^2 / l_k^2, with k(x, x) = 1.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class Stationary(ABC):
 
 
 class RBF(Stationary):
-    """exp(-r^2 / 2), the squared exponential."""
+    """Squared exponential kernel exp(-r^2 / 2)."""
 
     def profile(self, squares: Array) -> tuple[Array, Array]:
         K = np.exp(-0.5 * squares)
@@ -174,7 +174,7 @@ class RBF(Stationary):
 
 
 class Matern12(Stationary):
-    """exp(-r); its gradient at r = 0, where it has none, is taken as 0."""
+    """Matern 1/2 kernel exp(-r); its gradient at r = 0, where it has none, is taken as 0."""
 
     def profile(self, squares: Array) -> tuple[Array, Array]:
         r = np.sqrt(squares)
@@ -183,7 +183,7 @@ class Matern12(Stationary):
 
 
 class Matern32(Stationary):
-    """(1 + sqrt(3) r) exp(-sqrt(3) r)."""
+    """Matern 3/2 kernel (1 + sqrt(3) r) exp(-sqrt(3) r)."""
 
     def profile(self, squares: Array) -> tuple[Array, Array]:
         r = np.sqrt(3.0 * squares)
@@ -192,7 +192,7 @@ class Matern32(Stationary):
 
 
 class Matern52(Stationary):
-    """(1 + sqrt(5) r + 5 r^2 / 3) exp(-sqrt(5) r)."""
+    """Matern 5/2 kernel (1 + sqrt(5) r + 5 r^2 / 3) exp(-sqrt(5) r)."""
 
     def profile(self, squares: Array) -> tuple[Array, Array]:
         r = np.sqrt(5.0 * squares)
@@ -203,7 +203,7 @@ class Matern52(Stationary):
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """sum_k x_k z_k / l_k^2.
+    """Linear kernel sum_k x_k z_k / l_k^2.
 
     Parameters
     ----------
@@ -253,14 +253,14 @@ class Linear:
 
 @dataclass(frozen=True, eq=False)
 class Polynomial:
-    """(offset + linear(x, z))^degree.
+    """Polynomial kernel (offset + linear(x, z))^degree.
 
     Parameters
     ----------
     degree:
         A positive integer.
     offset:
-        Positive; it is what gives the lower-degree monomials their weight.
+        Positive; the weight of the lower-degree monomials.
     linear:
         The inner product, with its lengthscales.
     """
@@ -318,7 +318,7 @@ class Polynomial:
 
 @dataclass(frozen=True, eq=False)
 class Precomputed:
-    """A given covariance matrix; the inputs are row numbers, shape (n, 1).
+    """Precomputed covariance matrix; the inputs are row numbers, shape (n, 1).
 
     Parameters
     ----------
@@ -374,7 +374,7 @@ class Precomputed:
 
 @dataclass(frozen=True, eq=False)
 class Scaled:
-    """variance * kernel(x, z).
+    """Scaled kernel variance * kernel(x, z).
 
     Parameters
     ----------
@@ -423,7 +423,7 @@ class Scaled:
 
 @dataclass(frozen=True, eq=False)
 class Pair(ABC):
-    """Two kernels combined pointwise; ``theta`` is the first's, then the second's."""
+    """Pointwise combination of two kernels; ``theta`` is the first's, then the second's."""
 
     first: Kernel
     second: Kernel
@@ -442,7 +442,7 @@ class Pair(ABC):
 
 
 class Sum(Pair):
-    """first(x, z) + second(x, z)."""
+    """Sum of two kernels, first(x, z) + second(x, z)."""
 
     def __call__(self, x: Array, z: Array) -> Array:
         return self.first(x, z) + self.second(x, z)
@@ -465,7 +465,7 @@ class Sum(Pair):
 
 
 class Product(Pair):
-    """first(x, z) * second(x, z)."""
+    """Product of two kernels, first(x, z) * second(x, z)."""
 
     def __call__(self, x: Array, z: Array) -> Array:
         return self.first(x, z) * self.second(x, z)

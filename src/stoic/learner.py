@@ -1,7 +1,6 @@
-"""The learner: a model, a confidence and a policy over a domain, with a memory.
+"""The optimizer: a model, a confidence and a policy over a domain, with its observations.
 
-It is the only mutable object on this side of the world. ``tell`` only appends; all thinking is in
-``ask``.
+It is the only mutable object on the optimizer's side. ``tell`` only appends; ``ask`` computes.
 """
 
 from __future__ import annotations
@@ -37,19 +36,19 @@ _ROOM = 64  # rows of memory at the start; doubled when it is full
 
 
 class Learner:
-    """ask / tell / recommend.
+    """Bayesian optimizer with the interface ask / tell / recommend.
 
     Parameters
     ----------
     domain:
-        Where inputs live, in the user's own units.
+        The search space, in the user's own units.
     model:
         From observations to a posterior, usually ``GaussianProcess(prior, defence, fitting)``.
     confidence:
-        From the posterior to the width of the band.
+        From the posterior to the width beta^(1/2) of the confidence band.
     policy:
-        From the band to the next choice. Each of the three is by default that of
-        :func:`~stoic.recipes.robust`.
+        From the band to the next choice: acquisition and its maximisation. Each of the three is by
+        default that of :func:`~stoic.recipes.robust`.
     seed:
         Seed, or generator, of the learner's own randomness (designs, starting points).
 
@@ -89,7 +88,7 @@ class Learner:
         self._state = policy.start(domain)
         self._pending = Pending()
         self._latest: Posterior | None = None
-        self._estimate: Posterior | None = None  # a cache, until the next tell
+        self._estimate: Posterior | None = None  # a cache, valid until the next tell
         self._nowhere = np.empty((0, domain.dim))
         self._none_failed = Failures(self._nowhere, ())
         self._n = 0
@@ -97,7 +96,7 @@ class Learner:
         self._observed = np.empty(_ROOM)
         self._noise = np.empty(_ROOM)
         self._arms = np.empty(_ROOM, dtype=np.intp) if domain.finite else None
-        self._told: Observations | None = None  # a cache, until the next tell
+        self._observations: Observations | None = None  # a cache, valid until the next tell
         self._failures: list[tuple[Array, FailureKind]] = []
         self._classifier: tuple[int, Feasibility] | None = None  # a cache, with n
 
@@ -106,14 +105,14 @@ class Learner:
 
     @property
     def observations(self) -> Observations:
-        """All that was told so far, as views: not to be written to."""
-        told = self._told
-        if told is None:
+        """All observations so far, as views: not to be written to."""
+        observations = self._observations
+        if observations is None:
             n = self._n
             arms = None if self._arms is None else self._arms[:n]
-            told = Observations(self._x[:n], self._observed[:n], self._noise[:n], arms)
-            self._told = told
-        return told
+            observations = Observations(self._x[:n], self._observed[:n], self._noise[:n], arms)
+            self._observations = observations
+        return observations
 
     @overload
     def ask(
@@ -143,25 +142,26 @@ class Learner:
         context: Mapping[int, float] | None = None,
         pending: object | None = None,
     ) -> Choice | list[Choice]:
-        """Where to evaluate next: one choice, or a list of ``n`` to be evaluated in parallel.
+        """Suggest where to evaluate next: one choice, or a list of ``n`` to evaluate in parallel.
 
-        Choices that were handed out and not told yet are taken into account, so asking twice gives
-        two different questions. A policy that plans in batches may return fewer than ``n``, and an
-        empty list while it waits for results that are on their way.
+        Pending choices are taken into account, so two calls in a row suggest different points. A
+        policy that plans in batches may return fewer than ``n``, and an empty list while it waits
+        for pending results.
 
         Parameters
         ----------
         n:
-            How many choices; ``None`` returns a single one, not a list.
+            Number of choices; ``None`` returns a single one, not a list.
         among:
-            The part of the domain that may be chosen this time: row numbers or a mask of a finite
+            The feasible subset of the domain for this call: row numbers or a mask of a finite
             domain, or a smaller ``Box``.
         context:
-            What is given this time: coordinate number -> value. Only points with these values may
-            be chosen; what is told may differ, as when the context turns out to be another.
+            Fixed coordinates for this call: coordinate number -> value. Only points with these
+            values may be chosen; executed points may differ, as when the context turns out to be
+            another.
         pending:
-            Points on their way that somebody else keeps account of, shape (k, d). Then the learner
-            does not: it neither remembers these choices nor counts its own.
+            Pending points that the caller keeps account of, shape (k, d). Then the learner does
+            not: it neither remembers these choices nor counts its own.
 
         Raises
         ------
@@ -169,9 +169,9 @@ class Learner:
             If ``n`` is not positive, ``among`` is not part of the domain, or no point has the
             ``context``.
         NothingLeft
-            Which is a ``ValueError``: if the policy's plan has nothing left to play there.
+            A ``ValueError``: if the policy's plan has nothing left to play there.
         Waiting
-            If one choice is asked for and the policy waits for pending results.
+            If one choice is requested and the policy waits for pending results.
         """
         count = check_count(n)
         view = self._view(self._part(among, context))
@@ -199,25 +199,26 @@ class Learner:
         failed: FailureKind | None = None,
         choice: Choice | Sequence[Choice] | None = None,
     ) -> None:
-        """What was executed and what came of it: one result, or several in order.
+        """Add executed inputs and their results: one, or several in order.
 
         Parameters
         ----------
         x:
             The *executed* input, shape (d,), or several, shape (n, d). Any point of the domain,
-            whatever was asked.
+            whatever was suggested.
         y:
             The result, or results, shape (n,). nan and infinities are data. A finite result beyond
             1e150 in size counts as that, so that its square is a number.
         noise:
             Noise *variance* of this result, if it is known: one number, or one per result.
         failed:
-            Instead of a result, why there is none: ``"transient"``, ``"infeasible"`` or ``"bad"``,
-            see :class:`~stoic.data.Failures`. Where the reason is not known, tell nan as a result.
+            Instead of a result, the kind of failure: ``"transient"``, ``"infeasible"`` or
+            ``"bad"``, see :class:`~stoic.data.Failures`. Where it is not known, give nan as a
+            result.
         choice:
-            Which choice this answers, one per result: exactly that is no longer pending, and
+            The choice that this answers, one per result: exactly that is no longer pending, and
             nothing changes if it was not. By default the oldest choice of the same point, or the
-            oldest of all if nobody chose this point.
+            oldest of all if this point was never suggested.
 
         Raises
         ------
@@ -250,7 +251,7 @@ class Learner:
                 self._pending.answer(point, None if answered is None else answered[row])
 
     def _remember(self, points: Array, arms: Integers | None, y: object, noise: object) -> None:
-        """Append results, or nothing if one of them is not right."""
+        """Append results, or nothing if one of them is not valid."""
         k = len(points)
         observed = as_results(y)
         if len(observed) != k:
@@ -273,7 +274,7 @@ class Learner:
         if self._arms is not None and arms is not None:
             self._arms[first:last] = arms
         self._n = last
-        self._told = None
+        self._observations = None
 
     def recommend(
         self,
@@ -283,36 +284,36 @@ class Learner:
         among: object = None,
         context: Mapping[int, float] | None = None,
     ) -> Recommendation:
-        """The estimated best: never simply the luckiest observation.
+        """Recommend the estimated optimum, by model and not by the highest observation.
 
         Parameters
         ----------
         width:
-            How pessimistic the lower bound is, in posterior standard deviations. ``None`` takes the
+            Width of the lower bound, in posterior standard deviations. ``None`` takes the
             confidence's own width, under which the bound has whatever guarantee that has; those
             widths are made for exploring and are wide.
         settings:
-            Points to settle on one of instead of those that were told, shape (k, d): what was
-            asked, where something else was executed.
+            Candidates instead of the executed points, shape (k, d): the suggested points, where
+            something else was executed.
         among, context:
-            As in :meth:`ask`: the best of a part of the domain. Where nothing was tried in it, the
-            point of the best lower bound.
+            As in :meth:`ask`: the best of a subset of the domain. Where nothing was tried in it,
+            the point of the best lower bound.
 
         Raises
         ------
         ValueError
-            If nothing was told yet, or as :meth:`ask` does.
+            If there are no observations yet, or as :meth:`ask` does.
         """
         if not self._n:
             raise ValueError("Nothing was told yet, so there is nothing to recommend: ask, tell.")
         band = self.band() if width is None else Band(self._reported(), width)
         part = self._part(among, context)
-        # A stream of its own: recommending must not change what is asked next.
+        # A stream of its own: a recommendation must not change the next suggestion.
         view = self._view(part)._replace(rng=np.random.default_rng(0))
-        # A point of which nothing is known but a lie or a crash is not recommended.
+        # A point whose observations are all rejected is not recommended.
         if settings is None:
-            believed = self.trust > 0.0
-            x = self.observations.x[believed if believed.any() else slice(None)]
+            trusted = self.trust > 0.0
+            x = self.observations.x[trusted if trusted.any() else slice(None)]
         else:
             x = np.array(settings, dtype=float).reshape(-1, self.domain.dim)
             self.domain.locate(x)
@@ -337,21 +338,21 @@ class Learner:
 
     @property
     def posterior(self) -> Posterior:
-        """What is believed about f given everything that was told; later tells do not change it."""
+        """Posterior over f given all observations; later ones do not change it."""
         return self._posterior().copy()
 
     @property
     def estimate(self) -> Posterior:
-        """What is reported about f: the posterior, hyperparameters integrated if the model does.
+        """Posterior for reports: hyperparameters integrated out, if the model does that.
 
-        Choices are made by :attr:`posterior`, which is quicker; what is recommended, and how sure
-        that is, comes from here.
+        Choices are made by :attr:`posterior`, which is quicker; recommendations and their bounds
+        come from here.
         """
         return self._reported().copy()
 
     @property
     def failures(self) -> Failures:
-        """What was told to have failed, in order."""
+        """Reported failures, in order."""
         if not self._failures:
             return self._none_failed
         points, kinds = zip(*self._failures, strict=True)
@@ -359,13 +360,13 @@ class Learner:
 
     @property
     def trust(self) -> Array:
-        """How far each observation is believed, shape (n,), from 0 (not at all) to 1."""
+        """Trust weight of each observation, shape (n,), from 0 (rejected) to 1 (inlier)."""
         return self._posterior().trust(self.observations)
 
     def active(self) -> Booleans:
-        """Which rows of a finite domain may still be the best, shape (N,).
+        """Mask of the rows of a finite domain that may still be optimal, shape (N,).
 
-        What a policy that eliminates has not eliminated; for any other, the rows whose upper
+        The rows that an elimination policy keeps; for any other policy, those whose upper
         confidence bound reaches the best lower bound.
 
         Raises
@@ -378,24 +379,24 @@ class Learner:
         return self.policy.active(self._view(self.domain), self._state)
 
     def band(self) -> Band:
-        """Where f is believed to be, with the confidence's own width, up to the next tell.
+        """Confidence band of f, with the confidence's own width, valid until the next tell.
 
-        Given everything that was told; by a phased policy given its last complete epoch.
+        Given all observations; by a phased policy given its last complete epoch.
         """
         return self.policy.band(self._view(self.domain), self._state)
 
     @property
     def plans(self) -> bool:
-        """Whether the policy plans what is played, its first points included."""
+        """True if the policy plans its plays in advance, the first points included."""
         return self.policy.plans
 
     @property
     def pending(self) -> list[Choice]:
-        """Choices that were handed out and not told yet, oldest first."""
+        """Choices without a result yet, oldest first."""
         return list(self._pending)
 
     def forget_pending(self, *choices: Choice) -> None:
-        """Treat these choices, or all that were not told yet, as never to be told."""
+        """Forget these pending choices, or all: no result will come."""
         for choice in choices:
             self._pending.answer(choice.x, choice)
         if not choices:
@@ -408,12 +409,12 @@ class Learner:
             self.observations,
             self.rng,
             self._given,
-            self._points_on_their_way,
+            self._pending_points,
             self.failures,
             self._feasibility,
         )
 
-    def _points_on_their_way(self) -> Array:
+    def _pending_points(self) -> Array:
         if not self._pending:
             return self._nowhere
         return np.array([choice.x for choice in self._pending])
@@ -426,19 +427,19 @@ class Learner:
         return Band(posterior, self.confidence(posterior, t or n + 1))
 
     def _feasibility(self) -> Feasibility | None:
-        """Where there are results; a result that is not a number says nothing about it."""
+        """Classifier of inputs that give results; a nan result says nothing about that."""
         if not self._failures or not len(self.failures.of("infeasible")):
             return None
         if self._classifier is None or self._classifier[0] != self._n:
-            told = self.observations
-            feasible = told.x[np.isfinite(told.observed)]
+            observations = self.observations
+            feasible = observations.x[np.isfinite(observations.observed)]
             infeasible = self.failures.of("infeasible")
             learned = Feasibility.learned(self.domain, feasible, infeasible)
             self._classifier = (self._n, learned)
         return self._classifier[1]
 
     def _posterior(self) -> Posterior:
-        """Given all that was told; kept up to date, where other windows are computed afresh."""
+        """Posterior given all observations; updated, where other windows are computed afresh."""
         posterior = self._latest
         if posterior is None or posterior.n != self._n:
             posterior = self.model(self.domain, self.observations, posterior)
@@ -446,7 +447,7 @@ class Learner:
         return posterior
 
     def _reported(self) -> Posterior:
-        """The posterior with hyperparameters integrated out, if the model does that."""
+        """Posterior with hyperparameters integrated out, if the model does that."""
         posterior = self._posterior()
         if not isinstance(self.model, Integrating):
             return posterior

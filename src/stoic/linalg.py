@@ -1,6 +1,6 @@
 """Positive definite systems: Cholesky factors, their extensions, distances.
 
-The only home of jitter and of the error that is raised when it does not help.
+Jitter, and the error that is raised when it does not help, are nowhere else.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _JITTERS = (0.0, 1e-10, 1e-8, 1e-6)
 
 
 class NotPositiveDefiniteError(np.linalg.LinAlgError):
-    """A covariance matrix could not be factorised, even with jitter."""
+    """Error of a covariance matrix that could not be factorised, even with jitter."""
 
 
 def cholesky(A: Array, unit: float | None = None) -> Array:
@@ -78,7 +78,7 @@ def extend_cholesky(L: Array, B: Array, C: Array) -> Array:
     W = solve_lower(L, B)
     extended[:n, :n] = L
     extended[n:, :n] = W.T
-    # What is left of a row that says what others said is rounding, which gives no unit.
+    # The Schur complement of a duplicate row is rounding, which gives no unit for jitter.
     extended[n:, n:] = cholesky(C - W.T @ W, float(np.mean(np.diagonal(C))))
     return extended
 
@@ -100,7 +100,7 @@ def squared_distances(x: Array, z: Array) -> Array:
     centre = z.mean(axis=0)
     x, z = x - centre, z - centre
     from_x, from_z = np.einsum("ij,ij->i", x, x), np.einsum("ij,ij->i", z, z)
-    # Equal rows were off by up to 5 units of rounding, in 9 to 400 dimensions.
+    # Allowance for rounding: equal rows were off by up to 5 units of it, in 9 to 400 dimensions.
     from_x -= 8.0 * np.finfo(float).eps * (from_x.max() + from_z.max())
     squares: Array = x @ z.T
     squares *= -2.0

@@ -1,4 +1,4 @@
-"""Models: from observations to a posterior. A process is a prior behind a defence."""
+"""Models: from observations to a posterior, by a process prior and a defence against outliers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from stoic.posteriors.student_t import StudentT, check_freedom
 
 @dataclass(frozen=True, eq=False)
 class GaussianProcess:
-    """A Gaussian process that is conditioned on what a defence makes of the observations.
+    """Gaussian process, conditioned on the targets that a defence computes from the observations.
 
     On a finite domain the posterior lives on its arms, elsewhere on the rows. While the prior is
     given and the defence does not revise, a new observation is one rank-one update; otherwise the
@@ -34,7 +34,7 @@ class GaussianProcess:
     prior:
         The prior; if ``fitting`` refits, the family it is chosen from.
     defence:
-        What stands between the observations and the posterior.
+        The map from observations to targets and trust weights.
     fitting:
         :class:`~stoic.posteriors.fitting.Fitting`, or ``Given()`` for fixed hyperparameters.
     """
@@ -47,25 +47,25 @@ class GaussianProcess:
         self, domain: Domain, observations: Observations, previous: Posterior | None = None
     ) -> Posterior:
         earlier = None if previous is None else previous.stance
-        stance = self.defence.settle(domain, observations, earlier)
+        fitted = self.defence.settle(domain, observations, earlier)
         if previous is not None and not self.defence.revises and not self.fitting.refits:
             assert isinstance(previous, Arms | Exact)
             tail = observations.since(previous.n)
-            return previous.extend(stance, tail, stance(tail, self.prior))
-        prior = self.fitting(domain, observations, stance, self.prior, previous)
-        targets = stance(observations, prior)
+            return previous.extend(fitted, tail, fitted(tail, self.prior))
+        prior = self.fitting(domain, observations, fitted, self.prior, previous)
+        targets = fitted(observations, prior)
         if observations.arms is not None:
             assert isinstance(domain, Finite)
-            return Arms.condition(prior, stance, domain, observations, targets)
-        return Exact.condition(prior, stance, observations, targets)
+            return Arms.condition(prior, fitted, domain, observations, targets)
+        return Exact.condition(prior, fitted, observations, targets)
 
 
 @dataclass(frozen=True, eq=False)
 class StudentTProcess:
-    """A Student-t process [Shah2014]_, conditioned as :class:`GaussianProcess` is.
+    """Student-t process [Shah2014]_, conditioned as :class:`GaussianProcess` is.
 
     Its mean is the Gaussian process's. Its deviation is too, times a factor that grows with the
-    misfit of the results: it widens where the results are unlikely, and keeps believing them.
+    misfit of the results: it widens where the results are unlikely, and rejects none of them.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class StudentTProcess:
 
     Guarantee
     ---------
-    The exact posterior, if results and f are jointly Student-t. Nothing against lies: one result
+    The exact posterior, if results and f are jointly Student-t. None against outliers: one result
     of size c moves the mean by a multiple of c, and the deviation with it.
     """
 
@@ -102,8 +102,8 @@ class StudentTProcess:
 
 
 _DRAWS, _FEWEST = 24, 4  # of the hyperparameters: of all explanations, and of each
-# Of deviations: an objective is no draw from a stationary process, and the best place that a study
-# found is where that shows. Over four functions, 1 % and 5 % noise, with and without outliers,
+# Factor of deviations: an objective is no draw from a stationary process, above all at the optimum
+# that a study found. Over four functions, 1 % and 5 % noise, with and without outliers,
 # two deviations of the mixture cover the truth in .84 to .91 of 32 studies each, two of 1.3 times
 # that in .91 to 1, in .96 of all 128.
 _WIDENING = 1.3
@@ -111,13 +111,13 @@ _WIDENING = 1.3
 
 @dataclass(frozen=True, eq=False)
 class Explained:
-    """A Gaussian process under the likeliest explanation, as uncertain as the others make it.
+    """Mixture of Gaussian processes over competing outlier hypotheses ("explanations").
 
-    A result that contradicts the others lies, or they do not know its neighbourhood; often both
-    fit. To act on the likelier explanation alone is to be sure of it. Here each has the probability
-    exp(evidence), up to a constant, and where they contradict each other the deviation says so, see
-    :class:`~stoic.posteriors.disputed.Disputed`: a policy that looks where it is uncertain then
-    asks what decides between them.
+    A result that contradicts the others is an outlier, or they do not determine f near it; often
+    both fit the data. To act on the likelier explanation alone ignores that. Here each has the
+    probability exp(evidence), up to a constant, and where they differ the deviation grows, see
+    :class:`~stoic.posteriors.disputed.Disputed`: a policy that explores uncertainty then queries a
+    point that decides between them.
 
     Parameters
     ----------
@@ -135,20 +135,20 @@ class Explained:
 
     @property
     def prior(self) -> Prior:
-        """That of the defence."""
+        """Prior of the defence."""
         return self.defence.prior
 
     @property
     def fitting(self) -> Fitting | Given:
-        """That of the defence."""
+        """Hyperparameter fit of the defence."""
         return self.defence.fitting
 
     def __call__(
         self, domain: Domain, observations: Observations, previous: Posterior | None = None
     ) -> Posterior:
         earlier = None if previous is None else previous.stance
-        settled = self.defence.settle(domain, observations, earlier)
-        found = [e for e in settled.explanations if e.evidence > -np.inf] or [settled]
+        judged = self.defence.settle(domain, observations, earlier)
+        found = [e for e in judged.explanations if e.evidence > -np.inf] or [judged]
         found.sort(key=lambda explanation: explanation.evidence, reverse=True)
         odds = np.exp([e.evidence - found[0].evidence for e in found[1:]])
         weights = np.append(1.0, odds[odds >= self.defence.negligible])
@@ -156,15 +156,15 @@ class Explained:
             explanation.posterior or explanation.condition(self.prior, observations)
             for explanation in found[: len(weights)]
         )
-        stance = replace(found[0], believing=settled.believing)
+        fitted = replace(found[0], believing=judged.believing)
         if len(parts) == 1:
-            return replace(parts[0], stance=stance)
-        return Disputed(parts, weights / weights.sum(), stance)
+            return replace(parts[0], stance=fitted)
+        return Disputed(parts, weights / weights.sum(), fitted)
 
     def integrated(
         self, domain: Domain, observations: Observations, posterior: Posterior
     ) -> Posterior:
-        """What is reported: the hyperparameters of each explanation are integrated out.
+        """Integrate out the hyperparameters of each explanation, for reports.
 
         They are drawn from their posterior, always from the same stream.
         """
@@ -178,8 +178,8 @@ class Explained:
             priors = self.defence.hyperparameters(domain, observations, explanation, draws, rng)
             if len(priors) == 1 == len(explanations):
                 return posterior
-            settled = explanation.stance
-            assert isinstance(settled, Settled)
-            parts += [settled.condition(prior, observations) for prior in priors]
+            fitted = explanation.stance
+            assert isinstance(fitted, Settled)
+            parts += [fitted.condition(prior, observations) for prior in priors]
             weights += [weight / len(priors)] * len(priors)
         return Averaged(tuple(parts), np.array(weights), posterior.stance, _WIDENING)

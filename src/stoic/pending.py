@@ -1,4 +1,4 @@
-"""Questions without an answer yet: what was handed out and not told."""
+"""Pending choices: suggested, and without a result yet."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from stoic.data import Array, Choice
 
 
 class Waiting(RuntimeError):  # noqa: N818  (a state of affairs, not a mistake)
-    """There is nothing to hand out until results that are on their way have been told."""
+    """No point can be suggested before the pending results are observed."""
 
 
 class NothingLeft(ValueError):  # noqa: N818  (likewise)
-    """A plan has nothing left to hand out in the part of the domain that may be chosen."""
+    """A plan has no point left to suggest in the feasible subset of the domain."""
 
 
 def check_count(n: int | None) -> int:
-    """How many choices are asked for: one for ``None``; refuses what is not a count."""
+    """Return the number of requested choices: one for ``None``; refuse anything but a count."""
     if n is not None and (not isinstance(n, int | np.integer) or n < 1):
         raise ValueError(f"Ask for at least one choice, a whole number of them, got n={n!r}.")
     return 1 if n is None else n
 
 
 class Pending:
-    """Choices that were handed out and not told yet, oldest first.
+    """Choices that were suggested and have no result yet, oldest first.
 
-    Adding, answering and counting take constant time, however many are on their way: a whole epoch
-    of a phased policy may be. Two choices of the same point are two questions; a choice is itself,
-    not its point.
+    Adding, answering and counting take constant time, however many are pending: a whole epoch of a
+    phased policy may be. Two choices of the same point are two entries; a choice is identified by
+    itself, not by its point.
     """
 
     __slots__ = ("_at", "_choices", "_unfiled")
@@ -40,7 +40,7 @@ class Pending:
         # deleted before it.
         self._choices: OrderedDict[int, Choice] = OrderedDict()
         self._at: dict[bytes, OrderedDict[int, None]] = {}
-        self._unfiled: list[Choice] = []  # not in ``_at`` yet: a lone question never needs to be
+        self._unfiled: list[Choice] = []  # not in ``_at`` yet: a lone choice never needs to be
 
     def __len__(self) -> int:
         return len(self._choices)
@@ -49,16 +49,16 @@ class Pending:
         return iter(self._choices.values())
 
     def add(self, choices: Iterable[Choice]) -> None:
-        """These were handed out."""
+        """Append choices that were suggested."""
         for choice in choices:
             self._choices[id(choice)] = choice
             self._unfiled.append(choice)
 
     def answer(self, x: Array, choice: Choice | None = None) -> Choice | None:
-        """Take off what a result at ``x`` (d,) answers, and return it; ``None`` if nothing.
+        """Remove the choice that a result at ``x`` (d,) answers, and return it; ``None`` if none.
 
-        Without a ``choice`` that is the oldest choice of the same point, or, if nobody chose this
-        point, the oldest of all: something was executed a little elsewhere.
+        Without a ``choice`` that is the oldest choice of the same point, or, if this point was
+        never suggested, the oldest of all: something was executed a little elsewhere.
         """
         if choice is None and len(self._choices) == 1:
             _, only = self._choices.popitem()
@@ -82,7 +82,7 @@ class Pending:
         return answered
 
     def clear(self) -> None:
-        """None of them will ever be told."""
+        """Forget all of them: no result will come."""
         self._choices.clear()
         if self._at:
             self._at.clear()

@@ -1,14 +1,14 @@
-"""Texts of others, such as a storage or a program, as a terminal or a page may show them."""
+"""Escaping of text from a storage or a program, before a terminal or a page shows it."""
 
 from __future__ import annotations
 
 
 def printable(text: object) -> str:
-    r"""The text in one line, with whatever is no letter, sign or space escaped as in Python.
+    r"""Escape all unprintable characters as in Python, so that the text is one line.
 
-    A terminal obeys escape sequences, a newline forges a line, marks of direction turn what is read
-    around, and half of a surrogate pair cannot be written at all: ``\x1b``, ``\n``, ``\u202e`` and
-    ``\ud800`` say what is there.
+    A terminal obeys escape sequences, a newline forges a line, marks of direction reverse the text,
+    and half of a surrogate pair cannot be written at all: they become ``\x1b``, ``\n``, ``\u202e``
+    and ``\ud800``.
     """
     return "".join(
         each if each.isprintable() else each.encode("unicode_escape").decode("ascii")

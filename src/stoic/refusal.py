@@ -1,11 +1,11 @@
-"""The one error that a user's request can end in."""
+"""The error that a refused request of the user raises."""
 
 from __future__ import annotations
 
 
 class Refusal(ValueError):  # noqa: N818  (what it is, not what went wrong)
-    """A request that cannot be carried out; its message is one sentence for the user.
+    """Error of a request that cannot be carried out; its message is one sentence for the user.
 
-    The message says what came, what is needed and what to do. The command line prints it alone
+    The message says what was given, what is needed and what to do. The command line prints it alone
     and exits with code 2; a caller from Python sees an ordinary `ValueError`.
     """

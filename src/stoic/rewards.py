@@ -1,4 +1,4 @@
-"""What several learners have earned, in one span of rewards, so that it can be compared."""
+"""Rewards of several learners, clipped to one span so that their means can be compared."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ import numpy as np
 
 from stoic.data import Array, Integers
 
-_REACH = 3.0  # a range found in the results: so many scales on either side of their location
+_REACH = 3.0  # scales on either side of the location: the span that is estimated from results
 _LARGEST, _FINEST = 1e300, 1e-9  # location and scale; the scale relative to the location
-_RENEWAL = 1.25  # and it is found anew once there are so many times as many results
+_RENEWAL = 1.25  # the span is estimated anew once there are so many times as many results
 
 
 class Rewards:
-    """Rewards clipped to a span, and who earned them; all are kept, for the span may move.
+    """Rewards clipped to a span, with the learner of each; all are kept, for the span may move.
 
     Parameters
     ----------
     learners:
         M.
     span:
-        (low, high), or ``None`` for one that is yet to be found in results.
+        (low, high), or ``None`` for one that is yet to be estimated from results.
 
     Attributes
     ----------
     low, high:
-        The span in force; (0, 1) until one is found.
+        The span in force; (0, 1) until one is estimated.
     scale:
-        The scale that it was found with, 1 for a given one.
+        The scale that it was estimated with, 1 for a given one.
     found_in:
-        How many results it was found in.
+        Number of results that it was estimated from.
     plays:
-        How many rewards each learner has, shape (M,).
+        Number of rewards of each learner, shape (M,).
     """
 
     def __init__(self, learners: int, span: tuple[float, float] | None) -> None:
@@ -41,11 +41,11 @@ class Rewards:
         self.plays: Integers = np.zeros(learners, dtype=np.intp)
         self._sums = [0.0] * learners  # of shares
         self._square = 0.0  # of all shares
-        self._all: list[tuple[int, float]] = []  # as told, with who earned it
+        self._all: list[tuple[int, float]] = []  # learner and unclipped reward
 
     @property
     def width(self) -> float:
-        """high - low."""
+        """Width high - low of the span."""
         return self.high - self.low
 
     @property
@@ -56,28 +56,28 @@ class Rewards:
         return np.asarray(self.low + self.width * shares)
 
     def mean(self, learner: int) -> float:
-        """That of one, who has a reward."""
+        """Mean clipped reward of one learner, which has at least one."""
         return self.low + self.width * (self._sums[learner] / int(self.plays[learner]))
 
     @property
     def spread(self) -> float:
-        """Twice the standard deviation of all clipped rewards, of which there is one."""
+        """Twice the standard deviation of all clipped rewards, of which there is at least one."""
         count = len(self._all)
         variance = self._square / count - (sum(self._sums) / count) ** 2
         return 2.0 * self.width * math.sqrt(max(variance, 0.0))
 
     def add(self, learner: int, reward: float) -> None:
-        """One more, nan for a failure."""
+        """Add a reward, nan for a failure."""
         self._all.append((learner, reward))
         self.plays[learner] += 1
         self._count(learner, reward)
 
     def outgrown(self, results: int) -> bool:
-        """Whether so many results are a quarter more than the span was found in."""
+        """Return True if so many results are a quarter more than the span was estimated from."""
         return results >= _RENEWAL * self.found_in
 
     def move(self, location: float, scale: float, results: int) -> None:
-        """Take the span about a location that so many results have, and count all rewards anew."""
+        """Centre the span at the location of so many results, and count all rewards anew."""
         self.found_in = results
         if math.isnan(location) or math.isnan(scale):  # nothing but nan so far
             return
@@ -98,7 +98,7 @@ class Rewards:
 
 
 def check_span(span: object) -> None:
-    """Refuse what is not a range of rewards."""
+    """Refuse anything but a range of rewards."""
     if not isinstance(span, tuple) or len(span) != 2 or not 0.0 < span[1] - span[0] < math.inf:
         raise ValueError(
             f"A span is (low, high) with low < high and a finite difference, or a Scale: got "

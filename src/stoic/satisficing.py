@@ -1,9 +1,8 @@
-"""How far an input may be moved until f falls short: fragility, critical radius, worst value.
+"""Robustness of f to moves of its input: fragility, critical radius, worst value.
 
-All of it for a function that is known on a list of points: the truth about a problem, or a
-confidence bound in its place. [Saday2025]_ calls the upper bound optimistic, since with it every
-point looks as robust as it can be, and the lower bound pessimistic: what that promises is kept as
-often as the band holds.
+All of it for a function that is known on a list of points: f itself, or a confidence bound in its
+place. [Saday2025]_ calls the upper bound optimistic, since with it every point looks as robust as
+it can be, and the lower bound pessimistic: its values hold with the probability of the band.
 
 Notation: ``f`` is (N,), ``points`` (N, d), tau the ``threshold``; ``rows`` are the points that may
 be chosen, (k,), by default all; moves may lead to any point. kappa is a fragility, eps a radius.
@@ -25,12 +24,12 @@ from stoic.distances import Distance, blocks, reach
 EUCLIDEAN = Distance()
 
 _BATCH = 8  # rows solved exactly in one step of the search
-_LISTED = 1 << 19  # neighbours that are kept as lists: beyond, a search is as fast
+_LISTED = 1 << 19  # neighbours kept as lists: beyond, a search is as fast
 _TIE = 1e-12  # relative: on a grid, equal distances differ in the last digit
 
 
 class Spot(NamedTuple):
-    """A point and what it is worth: its ``row``, and its fragility, radius or worst value."""
+    """A point: its ``row``, and its fragility, radius or worst value."""
 
     row: int
     value: float
@@ -45,7 +44,7 @@ def fragility(
     *,
     p: float = 1.0,
 ) -> Array:
-    """kappa_tau,p of each row, shape (k,): eqs. (3) and (10) of [Saday2025]_.
+    """Fragility kappa_tau,p of each row, shape (k,): eqs. (3) and (10) of [Saday2025]_.
 
     The least slope for which f(x') >= tau - (kappa d(x, x'))^p at all x'; infinite where
     f(x) < tau. With p = 1 it is max over x' != x of (tau - f(x')) / d(x, x'), eq. (3), which is
@@ -70,7 +69,7 @@ def critical_radius(
     distance: Distance = EUCLIDEAN,
     rows: Integers | None = None,
 ) -> Array:
-    """eps_tau of each row, shape (k,): how far the nearest x' is with f(x') < tau.
+    """Critical radius eps_tau of each row, shape (k,): distance to the nearest f(x') < tau.
 
     f >= tau wherever it is *closer*. Minus infinity where f(x) < tau; where no x' in reach is below
     tau, the largest distance in the domain. Eq. (4) of [Saday2025]_ is the largest distance of the
@@ -91,7 +90,7 @@ def worst_value(
     distance: Distance = EUCLIDEAN,
     rows: Integers | None = None,
 ) -> Array:
-    """min of f over the ball of this radius about each row, shape (k,): the inside of RO."""
+    """Minimum of f over the ball of this radius about each row, shape (k,): inner problem of RO."""
     check_radius(radius)
     chosen = np.arange(len(points)) if rows is None else rows
     worst = f[chosen].astype(float)
@@ -104,10 +103,10 @@ def worst_value(
 def guaranteed(
     f: Array, points: Array, row: int, distance: Distance = EUCLIDEAN
 ) -> tuple[Array, Array]:
-    """What is left of f(x) when x is moved: sizes of a move, increasing, and the worst value.
+    """Worst value of f by the size of a move of x: sizes, increasing, and worst values.
 
     Both (m,); the worst value stays the same up to the next size. With a lower bound in the place
-    of f, it is guaranteed as often as the band holds (Figure 5, left, of [Saday2025]_).
+    of f, it holds with the probability of the band (Figure 5, left, of [Saday2025]_).
     """
     far = distance(points[[row]], points)[0]
     far[row] = 0.0
@@ -119,7 +118,7 @@ def guaranteed(
 
 
 def diameter(points: Array, distance: Distance = EUCLIDEAN) -> float:
-    """The largest finite distance between two points."""
+    """Largest finite distance between two points."""
     largest = 0.0
     for part in blocks(len(points), len(points)):
         distances = distance(points[part], points)
@@ -138,9 +137,9 @@ def least_fragile(
 ) -> Spot:
     """RS-1 (``p`` = 1) or RS-G: the row of least :func:`fragility`, ties to the lowest.
 
-    Found with few distances. A row that is solved exactly names the point that limits it, and that
-    point bounds the fragility of all other rows from below. Rows whose bound exceeds the best are
-    never looked at; those that are left are solved in the order of their bounds.
+    A branch and bound with few distances. The point that limits an exactly solved row bounds the
+    fragility of all other rows from below. Rows whose bound exceeds the best are never solved; the
+    others are solved in the order of their bounds.
     """
     chosen = np.arange(len(points)) if rows is None else rows
     gap = _gaps(f, threshold, p)
@@ -204,8 +203,8 @@ def highest_worst(
 ) -> Spot:
     """RO: the row of largest :func:`worst_value`, ties to the lowest.
 
-    A row is worth at least v unless a point with f < v is within the radius, so v is bisected: only
-    the rows that are left, and the points between the two values, are looked at again.
+    The worst value of a row is at least v unless a point with f < v is within the radius, so v is
+    bisected: only the remaining rows, and the points between the two values, are compared again.
     """
     check_radius(radius)
     alive = np.arange(len(points)) if rows is None else rows
@@ -229,14 +228,14 @@ def highest_worst(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Balls:
-    """Which points lie within a radius of each, as lists: for worst values asked for many times.
+    """Lists of the points within a radius of each point, for repeated worst values.
 
     Attributes
     ----------
     members:
         The row numbers in all balls, one ball after another, shape (m,).
     starts:
-        Where the ball of each row begins, shape (N,).
+        Index in ``members`` at which the ball of each row begins, shape (N,).
     """
 
     members: Integers
@@ -244,12 +243,12 @@ class Balls:
 
     @staticmethod
     def of(points: Array, radius: float, distance: Distance = EUCLIDEAN) -> Balls | None:
-        """The balls about all points; None if the lists would be long."""
+        """Compute the balls about all points; None if the lists would be long."""
         check_radius(radius)
         members, sizes, m = [], [], 0
         for part in blocks(len(points), len(points)):
             inside = distance(points[part], points) <= reach(radius)
-            np.fill_diagonal(inside[:, part], True)  # whatever rounding says of a kernel metric
+            np.fill_diagonal(inside[:, part], True)  # d(x, x) > 0 by rounding in a kernel metric
             members.append(np.nonzero(inside)[1])
             sizes.append(np.count_nonzero(inside, axis=1))
             m += len(members[-1])
@@ -259,17 +258,17 @@ class Balls:
         return Balls(np.concatenate(members), np.r_[0, ends[:-1]])
 
     def worst(self, f: Array) -> Array:
-        """min of f over each ball, shape (N,): :func:`worst_value` of all rows."""
+        """Minimum of f over each ball, shape (N,): :func:`worst_value` of all rows."""
         return np.asarray(np.minimum.reduceat(f[self.members], self.starts))
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What holds about a point when it is moved, as numbers.
+    """Robustness certificate of a point: lower bounds on f when it is moved.
 
-    If f is at least the bound that it was made from: f >= ``value`` at all points closer than
+    If f is at least the bound that it was computed from: f >= ``value`` at all points closer than
     ``radius`` (or just as far, if ``closed``), and f >= ``value`` - (``fragility`` d)^``p`` at
-    distance d, on the points that were looked at. As often as the band holds
+    distance d, on the given points. It holds with the probability of the band
     (Corollaries 3.3 and 3.5 of [Saday2025]_).
 
     Attributes
@@ -277,12 +276,12 @@ class Certificate:
     value:
         The threshold, or the worst value.
     radius:
-        Minus infinity if nothing is promised, not even at the point itself; infinite if ``value``
-        is exceeded wherever it can be moved.
+        Minus infinity if nothing holds, not even at the point itself; infinite if f >= ``value``
+        wherever it can be moved.
     fragility, p:
         Infinite, or at most 0, likewise.
     closed:
-        Whether the points at distance ``radius`` are included.
+        True if the points at distance ``radius`` are included.
     """
 
     value: float
@@ -293,20 +292,20 @@ class Certificate:
 
     @staticmethod
     def of(notes: Mapping[str, Any]) -> Certificate:
-        """The certificate whose numbers are among the notes of a choice."""
+        """Certificate with the numbers from the notes of a choice."""
         return Certificate(**{each.name: notes[each.name] for each in fields(Certificate)})
 
     def __str__(self) -> str:
         return self.sentence()
 
     def sentence(self, probability: float | None = None) -> str:
-        """The promise in words, numbers rounded to the safe side.
+        """Certificate in words, numbers rounded to the safe side.
 
         Parameters
         ----------
         probability:
-            With which the band holds, in all rounds: 1 - delta of the width. ``None`` if nothing is
-            known about it.
+            Probability that the band holds in all rounds: 1 - delta of the width. ``None`` if it is
+            not known.
         """
         surely = (
             "If f lies in the band"
@@ -337,7 +336,7 @@ def certify(
     *,
     p: float = 1.0,
 ) -> Certificate:
-    """What a lower bound on f (N,) promises about one row: pessimistic radius and fragility."""
+    """Certify one row by a lower bound on f (N,): pessimistic radius and fragility."""
     rows = np.array([row])
     radius = float(_radius(lower, threshold, points, distance, rows)[0])
     kappa = float(fragility(lower, threshold, points, distance, rows, p=p)[0])
@@ -345,7 +344,7 @@ def certify(
 
 
 def lenient_regret(value: Array, threshold: float) -> Array:
-    """sum of (tau - f(x_t))^+ so far, shape (T,), for f at the executed points: eq. (6)."""
+    """Lenient regret, the running sum of (tau - f(x_t))^+ at the executed points, (T,): eq. (6)."""
     return np.cumsum(np.maximum(threshold - value, 0.0))
 
 
@@ -357,7 +356,9 @@ def satisficing_regret(
     *,
     p: float = 1.0,
 ) -> Array:
-    """sum of (tau - (kappa eps_t)^p - f(x_t))^+ so far, shape (T,): eq. (6) of [Saday2025]_.
+    """Robust satisficing regret, shape (T,): eq. (6) of [Saday2025]_.
+
+    The running sum of (tau - (kappa eps_t)^p - f(x_t))^+.
 
     Parameters
     ----------
@@ -369,7 +370,7 @@ def satisficing_regret(
         The true least fragility of any point, see :func:`least_fragile`; for ``p`` > 1 the
         p-fragility (section 4). A negative one counts as 0: no move makes it fall short of tau.
     radius:
-        eps_t, how far inputs may have been moved: one number, or one per round.
+        eps_t, the largest possible move of the input: one number, or one per round.
     """
     slack = (max(kappa, 0.0) * np.asarray(radius, dtype=float)) ** p
     return np.cumsum(np.maximum(threshold - slack - value, 0.0))
@@ -390,7 +391,7 @@ def check_radius(radius: float) -> None:
 def _radius(
     f: Array, threshold: float, points: Array, distance: Distance, chosen: Integers
 ) -> Array:
-    """The critical radius of each row, infinite where nothing below tau is in reach."""
+    """Critical radius of each row, infinite where nothing below tau is in reach."""
     radius = np.full(len(chosen), -np.inf)
     fine = f[chosen] >= threshold
     radius[fine] = distance.nearest(points[chosen[fine]], points[f < threshold])
@@ -398,7 +399,7 @@ def _radius(
 
 
 def _gaps(f: Array, threshold: float, p: float) -> Array:
-    """(tau - f)^(1/p), minus infinity at points that do not count."""
+    """Gap (tau - f)^(1/p), minus infinity at points that do not limit the fragility."""
     check_power(p)
     gap = threshold - np.asarray(f, dtype=float)
     if p == 1.0:
@@ -408,9 +409,10 @@ def _gaps(f: Array, threshold: float, p: float) -> Array:
 
 
 def _limits(gap: Array, distances: Array) -> tuple[Array, Integers]:
-    """The largest slope gap (m,) / distances (n, m) of each row, and where; overwrites distances.
+    """Largest slope gap (m,) / distances (n, m) of each row, and its column.
 
     A move that is impossible limits nothing, nor does one of length 0, unless it goes below tau.
+    Overwrites ``distances``.
     """
     if not len(gap):
         return np.full(len(distances), -np.inf), np.empty(0, dtype=np.intp)
@@ -425,5 +427,5 @@ def _limits(gap: Array, distances: Array) -> tuple[Array, Integers]:
 
 
 def rounded(x: float, rounding: str, digits: int) -> str:
-    """A number with few digits, rounded to the safe side."""
+    """Round a number to few digits, to the safe side."""
     return f"{float(Context(prec=digits, rounding=rounding).create_decimal(repr(float(x)))):g}"

@@ -1,4 +1,4 @@
-"""Let a learner play against an environment, and keep the score."""
+"""Run a learner against an environment, and record its regret."""
 
 from __future__ import annotations
 
@@ -13,51 +13,51 @@ from stoic.policies.base import Band
 
 
 class Player(Protocol):
-    """What a simulation needs of a learner."""
+    """Interface of a learner that a simulation needs."""
 
     def ask(self, n: int) -> list[Choice]:
-        """Where to evaluate next: at most ``n`` choices, and at least one."""
+        """Suggest at most ``n`` points to evaluate, and at least one."""
 
     def tell(self, x: Array, y: Array) -> None:
-        """What came out, shape (k,), at the executed ``x`` (k, d)."""
+        """Observe results ``y``, shape (k,), at the executed ``x`` (k, d)."""
 
     def active(self) -> Booleans:
-        """Which rows of a finite domain it has not ruled out, shape (N,)."""
+        """Mask of the rows of a finite domain that are not ruled out, shape (N,)."""
 
     def recommend(self) -> Recommendation:
-        """The estimated best."""
+        """Recommend the estimated optimum."""
 
 
 @runtime_checkable
 class Believer(Protocol):
-    """What some perturbations need of a learner besides."""
+    """Interface of a learner that some perturbations need in addition."""
 
     def band(self) -> Band:
-        """Where it believes f to be."""
+        """Confidence band of f."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """What happened, clean initial points first, then the rounds; n rows in all.
+    """History of a run, clean initial points first, then the rounds; n rows in all.
 
     Attributes
     ----------
     chosen:
-        What the learner asked for, shape (n, d).
+        The points that the learner suggested, shape (n, d).
     executed:
-        What was evaluated, shape (n, d).
+        The points that were evaluated, shape (n, d).
     value:
         f at the executed points, noiseless, shape (n,).
     observed:
-        What the learner was told, shape (n,); nan and infinities included.
+        The results that the learner observed, shape (n,); nan and infinities included.
     corrupted:
-        Whether an adversary changed the observation, shape (n,).
+        True where an adversary changed the observation, shape (n,).
     initial:
-        How many rows were the clean design, told before round 1.
+        Number of rows of the clean design, observed before round 1.
     best:
         The true maximum of f over the domain.
     recommended:
-        f at the point recommended at the end; nan where no recommendation was asked for.
+        f at the point recommended at the end; nan without a recommendation.
     """
 
     chosen: Array
@@ -84,12 +84,12 @@ class Trace:
 
     @property
     def simple_regret(self) -> Array:
-        """Regret of the truly best point so far, shape (n,); no learner knows which it is."""
+        """Regret of the truly best point so far, shape (n,), which no learner knows."""
         return self.best - np.maximum.accumulate(self.value)
 
     @property
     def inference_regret(self) -> float:
-        """Regret of the point recommended at the end; nan where none was asked for."""
+        """Regret of the point recommended at the end; nan if there is none."""
         return self.best - self.recommended
 
 
@@ -102,23 +102,23 @@ def run(
     batch: int = 1,
     recommend: bool = False,
 ) -> Trace:
-    """Tell a clean design, then play ``rounds`` rounds of ask, step, tell.
+    """Evaluate a clean design, then play ``rounds`` rounds of ask, step, tell.
 
     Parameters
     ----------
     learner:
-        Anything with ``ask``, ``tell`` and ``recommend``; it is told executed points only.
+        Anything with ``ask``, ``tell`` and ``recommend``; it observes executed points only.
     environment:
-        The world; it may have been played before, and goes on from where it was.
+        The environment; it may have been played before, and goes on from where it was.
     rounds:
         T, at least 0.
     initial:
-        The clean design: points of shape (k, d), or how many the environment should draw.
+        The clean design: points of shape (k, d), or the number that the environment shall draw.
     batch:
-        How many rounds are asked for at once and told together. More than one is as good, and
+        Number of rounds that are suggested and observed together. More than one is as good, and
         faster, for a learner that plans in epochs; any other then learns later.
     recommend:
-        Whether to ask for a recommendation at the end.
+        True for a recommendation at the end.
     """
     if rounds < 0:
         raise ValueError(f"A number of rounds is at least 0, got {rounds}.")

@@ -1,6 +1,6 @@
-"""The contract as code: what every kernel, posterior, defence, width, policy and attack promises.
+"""Conformance checks: the contracts of kernels, posteriors, defences, widths, policies, attacks.
 
-Whoever adds a part checks it with one call, which is silent or says which promise is broken:
+A new part is checked with one call, which is silent or names the requirement that is violated:
 
     from stoic import testing
 
@@ -34,7 +34,7 @@ from stoic.policies import Band, Policy, View
 from stoic.posteriors import Posterior, Prior
 from stoic.problems import Problem
 
-# Results that a crash, an overflow or an enemy produces; none of them is an error.
+# Results that a crash, an overflow or an adversary produces; none of them is an error.
 ABSURD = (math.nan, math.inf, -math.inf, 1e300, -1e300, 1e6)
 
 
@@ -59,7 +59,7 @@ def example_domains() -> tuple[Domain, ...]:
 
 
 def example_prior(domain: Domain) -> Prior:
-    """A prior that suits ``example_observations``."""
+    """Prior that suits ``example_observations``."""
     return Prior(Scaled(Matern52(0.3 * domain.widths), 2.0), 0.05, 1.0)
 
 
@@ -93,7 +93,7 @@ def check_kernel(kernel: Kernel, x: Array, *, differentiable: bool = True) -> No
     x:
         Inputs to check it at, shape (n, d), n >= 3; some of them may be equal.
     differentiable:
-        Whether it has a gradient in x. Otherwise asking for one must raise ``ValueError``.
+        True if it has a gradient in x. Otherwise computing one must raise ``ValueError``.
     """
     theta, n = kernel.theta, len(x)
     rng = np.random.default_rng(0)
@@ -144,7 +144,7 @@ def check_kernel(kernel: Kernel, x: Array, *, differentiable: bool = True) -> No
 
 
 def check_posterior(posterior: Posterior, domain: Domain, observations: Observations) -> None:
-    """Check what a posterior that was conditioned on ``observations`` shows to the rest."""
+    """Check the interface of a posterior that was conditioned on ``observations``."""
     rng = np.random.default_rng(0)
     x = domain.sample(6, rng)
     with _unaltered(x, observations), _no_warnings():
@@ -189,7 +189,7 @@ def check_posterior(posterior: Posterior, domain: Domain, observations: Observat
             up, down = posterior.predict(x + step), posterior.predict(x - step)
             for of, slope in enumerate(slopes):
                 _require(slope.shape == x.shape, "gradients have shape (m, d)")
-                # Where next to nothing is uncertain a root has no slope worth the name.
+                # Where the variance is nearly 0 its root has no accurate numeric slope.
                 flat = std > 1e-2 * scale
                 numeric = (up[of] - down[of]) / (2e-5 * width)
                 _close(
@@ -202,10 +202,10 @@ def check_posterior(posterior: Posterior, domain: Domain, observations: Observat
 
 
 def check_defence(defence: Defence, domains: Sequence[Domain] | None = None) -> None:
-    """Check that ``defence`` gives legal targets, whatever it is told, and declares the truth.
+    """Check that ``defence`` gives legal targets for any observations, and declares the truth.
 
     On every domain, for results with and without absurd ones among them: values are finite, noise
-    is positive or infinite, trust lies in [0, 1] and is 0 where the noise is infinite; nothing is
+    is positive or infinite, trust is in [0, 1] and is 0 where the noise is infinite; nothing is
     altered, and nothing warns or raises. ``slopes`` are the derivatives in log(prior.noise). If
     ``revises`` is false, no target of an earlier row changes when rows are appended, and the
     targets of a tail are the tail of the targets.
@@ -243,12 +243,11 @@ def check_confidence(
 
 
 def check_policy(policy: Policy, domains: Sequence[Domain] | None = None) -> None:
-    """Check that ``policy`` chooses in the domain, deterministically, whatever it was told.
+    """Check that ``policy`` chooses in the domain, deterministically, for any observations.
 
-    What it remembers must be in the state: the policy itself may not change. It may hand out fewer
-    choices than asked for; none only if it ``plans``, and while something is pending. If it
-    declares ``needs_finite``, a learner on a ``Box`` is refused with a sentence that says what to
-    do.
+    Its memory must be in the state: the policy itself may not change. It may suggest fewer choices
+    than requested; none only if it ``plans``, and while something is pending. If it declares
+    ``needs_finite``, a learner on a ``Box`` is refused with a sentence that says what to do.
     """
     before = _print(policy)
     for domain in domains if domains is not None else example_domains():
@@ -269,9 +268,9 @@ def check_policy(policy: Policy, domains: Sequence[Domain] | None = None) -> Non
 def check_adversary(adversary: Adversary, problem: Problem, rounds: int = 50) -> None:
     """Check that an attack is pure and that its budget binds.
 
-    An attack neither alters what it is shown nor remembers; with the same generator it wants the
-    same. A budget allows something between what was observed and what is wanted, and does not
-    spend. In ``rounds`` rounds the environment books every change, and no other.
+    An attack neither alters its arguments nor has memory; with the same generator it wants the
+    same result. A budget allows something between the observed and the wanted result, and does not
+    spend. In ``rounds`` rounds the environment counts every change, and no other.
     """
     attack, budget = adversary.attack, adversary.budget
     before = _print(adversary)
@@ -314,10 +313,12 @@ def check_adversary(adversary: Adversary, problem: Problem, rounds: int = 50) ->
     world, clean = Environment(problem, adversary=adversary), Environment(problem)
     changed = 0
     for x in problem.domain.sample(rounds, rng):
-        told, honest = world.step(x), clean.step(x)
-        _require(_same(told.value, honest.value), "an adversary does not change f")
-        changed += not _same(told.observed, honest.observed)
-        _require(told.corrupted == (not _same(told.observed, honest.observed)), "changes are noted")
+        corrupt, honest = world.step(x), clean.step(x)
+        _require(_same(corrupt.value, honest.value), "an adversary does not change f")
+        changed += not _same(corrupt.observed, honest.observed)
+        _require(
+            corrupt.corrupted == (not _same(corrupt.observed, honest.observed)), "changes are noted"
+        )
         _require(world.spent.count == changed, "the ledger counts every change")
     _require(_print(adversary) == before, "an adversary does not remember")
 
@@ -325,7 +326,7 @@ def check_adversary(adversary: Adversary, problem: Problem, rounds: int = 50) ->
 def check_learner(make: Callable[[], Learner], rounds: int = 6) -> None:
     """Check ask, tell, recommend, trust and posterior of the learners that ``make`` builds.
 
-    ``make`` must build equal learners, with a seed, that were not told anything yet.
+    ``make`` must build equal learners, with a seed, without observations.
     """
     first, second = make(), make()
     with _no_warnings():
@@ -339,7 +340,7 @@ def check_learner(make: Callable[[], Learner], rounds: int = 6) -> None:
         known = np.isfinite(observations.observed)
         _require(bool((trust[~known] == 0.0).all()), "what is not a number is not trusted")
         for learner in (first, second):  # not later: a recommendation may leave nothing pending
-            learner.forget_pending()  # what it may be waiting for
+            learner.forget_pending()  # it may be waiting for these
         recommended = first.recommend()
         tried = (observations.x == recommended.x).all(axis=1)
         _require(bool(tried.any()), "the recommended point was tried")
@@ -378,8 +379,8 @@ def _learner(domain: Domain, policy: Policy) -> Learner:
 
 
 def _campaign(learner: Learner, rounds: int) -> list[Array]:
-    """All points that a learner asked for while it was told sense and nonsense."""
-    domain, asked = learner.domain, []
+    """Run a learner on results with absurd ones among them; return all points it suggested."""
+    domain, queried = learner.domain, []
     rng = np.random.default_rng(11)
     for round_ in range(rounds):
         wanted = (1, 3)[round_ % 2]
@@ -390,7 +391,7 @@ def _campaign(learner: Learner, rounds: int) -> list[Array]:
                 choice.arm is None if arms is None else choice.arm == int(arms[0]),
                 "a choice names its row in a finite domain, and no other",
             )
-            asked.append(choice.x.copy())
+            queried.append(choice.x.copy())
         for k, choice in enumerate(choices):
             if round_ == 2 and k == 0:
                 continue  # this one stays pending
@@ -399,7 +400,7 @@ def _campaign(learner: Learner, rounds: int) -> list[Array]:
             absurd = (round_ + k) % 3 == 1
             y = ABSURD[round_ % len(ABSURD)] if absurd else float(np.sin(x.sum()))
             learner.tell(x, y, 0.05 if round_ == 5 else None)
-    return asked
+    return queried
 
 
 def _ask(learner: Learner, wanted: int) -> list[Choice]:
@@ -415,8 +416,8 @@ def _ask(learner: Learner, wanted: int) -> list[Choice]:
 def _check_targets(defence: Defence, domain: Domain, observations: Observations) -> None:
     prior, n = example_prior(domain), len(observations)
     with _unaltered(observations), _no_warnings():
-        settled = defence.settle(domain, observations)
-        targets, again = settled(observations, prior), settled(observations, prior)
+        fitted = defence.settle(domain, observations)
+        targets, again = fitted(observations, prior), fitted(observations, prior)
         for part in (targets.values, targets.noise, targets.trust):
             _require(part.shape == (n,), "values, noise and trust have shape (n,)")
         _require(bool(np.isfinite(targets.values).all()), "values are finite")
@@ -429,10 +430,10 @@ def _check_targets(defence: Defence, domain: Domain, observations: Observations)
         unknown = ~np.isfinite(observations.observed)
         _require(bool(left_out[unknown].all()), "what is not a number is left out")
         _same_targets(targets, again, "targets are the same when asked again")
-        slopes = settled.slopes(observations, prior)
+        slopes = fitted.slopes(observations, prior)
         step = 1e-5
         up, down = (
-            settled(observations, Prior(prior.kernel, prior.noise * math.exp(h), prior.mean))
+            fitted(observations, Prior(prior.kernel, prior.noise * math.exp(h), prior.mean))
             for h in (step, -step)
         )
     kept = np.isfinite(targets.noise) & np.isfinite(up.noise) & np.isfinite(down.noise)
@@ -449,13 +450,13 @@ def _check_targets(defence: Defence, domain: Domain, observations: Observations)
 
 def _check_that_it_does_not_revise(defence: Defence, domain: Domain) -> None:
     observations, prior = example_observations(domain, 21, 5), example_prior(domain)
-    settled, earlier = None, None
+    fitted, earlier = None, None
     whole = defence.settle(domain, observations)
     all_targets = whole(observations, prior)
     for n in (1, 2, 7, 8, 14, 21):
         head = observations.until(n)
-        settled = defence.settle(domain, head, settled)
-        targets = settled(head, prior)
+        fitted = defence.settle(domain, head, fitted)
+        targets = fitted(head, prior)
         promise = "with revises = False, appending rows changes no target of an earlier row"
         _same_targets(targets, _rows(all_targets, slice(0, n)), promise)
         if earlier is not None:
@@ -478,11 +479,11 @@ def _check_that_it_does_not_revise(defence: Defence, domain: Domain) -> None:
 
 
 def _check_purity(policy: Policy, domain: Domain) -> None:
-    told = example_observations(domain, 12, absurd=False)
+    data = example_observations(domain, 12, absurd=False)
     model = GaussianProcess(example_prior(domain), Trust())
 
     def given(observations: Observations | None = None, t: int | None = None) -> Band:
-        return Band(model(domain, told if observations is None else observations), 2.0)
+        return Band(model(domain, data if observations is None else observations), 2.0)
 
     failures = Failures(domain.sample(2, np.random.default_rng(4)), ("bad", "transient"))
     state = policy.start(domain)
@@ -492,8 +493,8 @@ def _check_purity(policy: Policy, domain: Domain) -> None:
             after, answers = state, []
             for _ in range(2):
                 rng = np.random.default_rng(n)
-                view = View(domain, domain, told, rng, given, pending.copy, failures, lambda: None)
-                with _unaltered(told, pending):
+                view = View(domain, domain, data, rng, given, pending.copy, failures, lambda: None)
+                with _unaltered(data, pending):
                     choices, after = policy.choose(view, copy.deepcopy(state), n)
                 _require(len(choices) <= n, "no more choices than asked for")
                 _require(bool(choices) or len(pending) > 0, "it waits only for what is pending")
@@ -551,7 +552,7 @@ def _differences(function: Callable[[Array], Array], at: Array) -> Iterator[Arra
 
 
 def _refuses(call: Callable[[], object], promise: str) -> str:
-    """The message of the ``ValueError`` that ``call`` must raise."""
+    """Message of the ``ValueError`` that ``call`` must raise."""
     try:
         call()
     except ValueError as refusal:
@@ -561,7 +562,7 @@ def _refuses(call: Callable[[], object], promise: str) -> str:
 
 
 def _print(thing: object) -> bytes:
-    """A fingerprint of all that a thing holds, or of what it says of itself."""
+    """Fingerprint of a thing: its pickle, or its repr where it has none."""
     try:
         return pickle.dumps(thing)
     except (pickle.PicklingError, AttributeError, TypeError):
@@ -570,7 +571,7 @@ def _print(thing: object) -> bytes:
 
 @contextmanager
 def _unaltered(*things: Array | Booleans | Observations) -> Iterator[None]:
-    """Check that what is handed in is the same afterwards, to the last bit."""
+    """Check that arguments are the same afterwards, to the last bit."""
     before = [_print(thing) for thing in things]
     yield
     _require(before == [_print(thing) for thing in things], "what is handed in is not altered")

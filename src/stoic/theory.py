@@ -1,4 +1,4 @@
-"""Regret bounds under a corruption budget: what each method promises, before it is run.
+"""Regret bounds under a corruption budget, as orders and with constants.
 
 `table` is Table 1 of [Bogunovic2022]_ with the reduction of its Appendix E and a tighter bound
 for RGP-PE, as orders: constants and logarithms that do not depend on the dimension are left out.
@@ -61,7 +61,7 @@ KERNELS = ("linear", "se", "matern")
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """T^rounds (ln T)^logs d^dim C^budget, a term of a bound."""
+    """Term T^rounds (ln T)^logs d^dim C^budget of a bound."""
 
     rounds: float = 0.0
     logs: float = 0.0
@@ -83,7 +83,7 @@ class Power:
         return self * other**-1.0
 
     def value(self, rounds: int, dim: int, budget: float = 1.0) -> float:
-        """Its value, possibly infinite: a large T, or no C where it is divided by."""
+        """Value of the term, possibly infinite: for a large T, or C = 0 with a negative power."""
         if budget == 0.0 and self.budget != 0.0:
             return 0.0 if self.budget > 0.0 else math.inf
         logarithm = (
@@ -115,16 +115,16 @@ T, C = Power(rounds=1.0), Power(budget=1.0)
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A bound on the regret, the sum of two terms.
+    """Bound on the regret, the sum of two terms.
 
     Attributes
     ----------
     method, source:
-        What is bounded, and where the bound comes from.
+        The method, and the source of the bound.
     clean:
-        Without corruption.
+        The term without corruption.
     corrupted:
-        What corruption adds.
+        The term that corruption adds.
     """
 
     method: str
@@ -136,22 +136,22 @@ class Bound:
         return f"{self.clean} + {self.corrupted}"
 
     def value(self, rounds: int, dim: int, budget: float) -> float:
-        """The order as a number; constants left out."""
+        """Order as a number; constants left out."""
         terms = (self.clean, self.corrupted)
         return sum(term.value(rounds, dim, budget) for term in terms)
 
     def exponent(self, growth: float = 0.0) -> float:
-        """The power of T when C = T^growth, logarithms left out."""
+        """Power of T when C = T^growth, logarithms left out."""
         return max(term.rounds + growth * term.budget for term in (self.clean, self.corrupted))
 
     @property
     def sublinear(self) -> bool:
-        """Whether it grows more slowly than T while C does not grow."""
+        """True if it grows more slowly than T while C does not grow."""
         return self.exponent() < 1.0
 
     @property
     def tolerance(self) -> float:
-        """The least g for which C = T^g makes it linear; nan if it is linear without C growing."""
+        """Least g for which C = T^g makes it linear; nan if it is linear without C growing."""
         if not self.sublinear:
             return math.nan
         terms = [term for term in (self.clean, self.corrupted) if term.budget > 0.0]
@@ -159,9 +159,9 @@ class Bound:
 
     @property
     def free(self) -> Power:
-        """The C at which corruption costs as much as all else: below, it costs a constant factor.
+        """The C at which both terms are equal: below, corruption costs a constant factor.
 
-        Section 3.4: a learner that assumes this C needs not know the true one as long as it is
+        Section 3.4: a learner that assumes this C need not know the true one as long as it is
         less, and its regret is of order ``clean``.
         """
         slope = Power(self.corrupted.rounds, self.corrupted.logs, self.corrupted.dim)
@@ -171,7 +171,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A kernel as far as its rates go.
+    """Kernel family: all of a kernel that the rates depend on.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ class Family:
 
     @property
     def gamma(self) -> Power:
-        """The order of gamma_T (section 3.3)."""
+        """Order of the information gain gamma_T (section 3.3)."""
         if self.kernel == "linear":
             return Power(dim=1.0)
         if self.nu is None:
@@ -217,7 +217,7 @@ class Family:
 
     @property
     def lower(self) -> Bound:
-        """What no method can beat: Table 1."""
+        """Lower bound for all methods: Table 1."""
         d = float(self.dim)
         if self.kernel == "linear":
             clean, corrupted = T**0.5 * Power(dim=0.5), C * Power(dim=1.0)
@@ -249,7 +249,7 @@ def _reduced(D: Power) -> tuple[Power, Power]:
 
 
 def table(family: Family, rounds: int, budget: float | None) -> list[Bound]:
-    """All bounds for a kernel; of the two reductions the one that is less at this T and C.
+    """Table of all bounds for a kernel; of the two reductions the smaller one at this T and C.
 
     [Bogunovic2022]_ is RGP-PE, [Bogunovic2020]_ RGP-UCB, [Bogunovic2021]_ the linear bandit that
     Appendix E reduces to. The bounds are those of a finite domain, (13): on a continuous one the
@@ -278,7 +278,7 @@ def table(family: Family, rounds: int, budget: float | None) -> list[Bound]:
 
 
 def records(family: Family, rounds: int, budget: float | None, norm: float = 1.0) -> list[Record]:
-    """`table` as rows of plain values, for printing.
+    """Rows of `table` as plain values, for printing.
 
     ``order`` is the clean term alone if the budget is not known: it holds as long as the true C is
     at most ``free``. ``trivial`` says that the number is not below B T, which any learner attains
@@ -319,24 +319,24 @@ def check_budget(budget: float | None) -> None:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Plan:
-    """What follows for RGP-PE from gamma_T on a finite domain; all for the same prior.
+    """Parameters and bounds of RGP-PE that follow from gamma_T on a finite domain, for one prior.
 
     Attributes
     ----------
     prior, arms, rounds, eta:
-        What it is for; lambda is the prior's noise variance.
+        The setting; lambda is the prior's noise variance.
     kappa:
         Largest prior variance. The text has 1; its 2 lambda + 1 is 2 lambda + kappa here.
     gamma:
-        Both sides of gamma_T. All that follows takes the upper one, which is the safe one.
+        Bounds on gamma_T from both sides. All others use the upper one, which is the safe one.
     psi:
         Truncation parameter ln(eta) / (2 gamma_T) of Theorem 3, at most 1.
     unknown_budget:
-        sqrt(T) / gamma_T: the C to assume if it is not known (section 3.4).
+        The C to assume if it is not known, sqrt(T) / gamma_T (section 3.4).
     tight_unknown_budget:
         sqrt(T / gamma_T), with the tight width.
     distinct:
-        No epoch plays more distinct arms.
+        Largest number of distinct arms that an epoch plays.
     """
 
     prior: Prior
@@ -364,7 +364,7 @@ class Plan:
         return min(1 + switches, self.arms)
 
     def orders(self, budget: float) -> dict[str, float]:
-        """The bounds of `table` with this gamma_T instead of its order; constants left out."""
+        """Bounds of `table` with this gamma_T instead of its order; constants left out."""
         gamma, rounds = self.gamma.upper, self.rounds
         return {
             "RGP-UCB": math.sqrt(rounds) * gamma + budget * math.sqrt(rounds * gamma),
@@ -381,7 +381,7 @@ class Plan:
         delta: float = 0.1,
         tight: bool = True,
     ) -> float:
-        """Theorem 3 with its constants and the widths of Corollary 5: the proof up to (101).
+        """Regret bound of Theorem 3 with constants, by Corollary 5 and the proof up to (101).
 
         Parameters
         ----------
@@ -394,8 +394,8 @@ class Plan:
         delta:
             Failure probability.
         tight:
-            Whether the width is C / sqrt(lambda l_h psi), or with C sqrt(u_h / lambda) / (l_h psi)
-            the one that (50) proves.
+            True for the width C / sqrt(lambda l_h psi), False for the one that (50) proves, with
+            C sqrt(u_h / lambda) / (l_h psi).
         """
         noise, eta, psi = self.prior.noise, self.eta, self.psi
         sd = math.sqrt(noise) if noise_sd is None else noise_sd
@@ -413,7 +413,7 @@ class Plan:
 
 
 def plan(prior: Prior, domain: Finite, rounds: int, *, eta: float = 2.0) -> Plan:
-    """gamma_T of a domain and what RGP-PE [Bogunovic2022]_ does with it.
+    """Compute gamma_T of a domain and the parameters of RGP-PE [Bogunovic2022]_ from it.
 
     Raises
     ------

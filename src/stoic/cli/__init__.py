@@ -1,4 +1,4 @@
-"""The command line: parse, call, print. Everything heavy is imported inside its command."""
+"""Command line: parse, call, print. Heavy modules are imported inside the commands."""
 
 from stoic.cli import tuning, looking, trials, figures  # noqa: I001 - in the order of the help
 from stoic.cli.app import app, main

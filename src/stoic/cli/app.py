@@ -1,4 +1,4 @@
-"""The command ``stoic``: what all of its commands share, and how it ends."""
+"""The command ``stoic``: shared options and exit codes."""
 
 from __future__ import annotations
 
@@ -131,9 +131,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 def main() -> None:
-    """Run the command line; a request that is refused is one sentence and exit code 2."""
+    """Run the command line; a refused request ends with one sentence and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal may have no such letter
+        if isinstance(stream, io.TextIOWrapper):  # the encoding may lack a letter
             stream.reconfigure(errors="backslashreplace")
     try:
         app()
@@ -147,7 +147,7 @@ def main() -> None:
 
 
 def _hung_up() -> bool:
-    """Whether the terminal was closed; then what is still to be written goes nowhere."""
+    """Return True if the terminal was closed; then discard all further output."""
     nowhere, closed = os.open(os.devnull, os.O_WRONLY), False
     for stream in (1, 2):
         if stat.S_ISCHR(os.fstat(stream).st_mode) and not os.isatty(stream):

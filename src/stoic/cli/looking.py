@@ -1,4 +1,4 @@
-"""Commands that look at a study."""
+"""Commands that analyse a study."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def trust(
     study = look_at_one(what, study_name, storage, storage_class)
     with in_one_sentence("Could not read the study"):
         judged = Trust.of(study, look_with(study, recipe))
-    if plot is not None:  # first: the table may go to a pipe that is closed early
+    if plot is not None:  # before the table, which may go to a pipe that is closed early
         judged.plot(plot)
         note(f"Wrote {plot}.")
     if json:

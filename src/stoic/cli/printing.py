@@ -1,4 +1,4 @@
-"""What commands print."""
+"""Output of commands: notes, tables, JSON."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from stoic.refusal import Refusal
 
 
 def note(text: str) -> None:
-    """Say something beside what was asked for."""
+    """Print a note to standard error, beside the output."""
     print(printable(text), file=sys.stderr)
 
 
 def check_format(form: str) -> None:
-    """Refuse a format of records that there is not."""
+    """Refuse an unknown format of records."""
     from stoic.tuning.records import FORMATS
 
     if form not in FORMATS:
@@ -24,7 +24,7 @@ def check_format(form: str) -> None:
 
 
 def print_table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    """A table that fits the terminal; elsewhere plain columns, nothing cut."""
+    """Print a table that fits the terminal; elsewhere plain columns, nothing cut."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -46,14 +46,14 @@ def print_table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
 
 
 def to_json(record: dict[str, Any]) -> str:
-    """One object, strictly JSON."""
+    """Format one record as strict JSON."""
     import json
 
     return json.dumps(_sayable(record), indent=2, default=str, allow_nan=False)
 
 
 def _sayable(value: Any) -> Any:
-    """nan and infinities, which JSON cannot say, as text: what float() reads."""
+    """Replace nan and infinities, which JSON does not have, by text that float() reads."""
     if isinstance(value, dict):
         return {key: _sayable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Which study a command is about, and opening it."""
+"""Selection of the study of a command, and opening it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def parse(what: list[str], param: list[str], settings: Settings) -> Request:
-    """What to tune, from a study file or from the command line."""
+    """Parse the request to tune, from a study file or from the command line."""
     from stoic.tuning.request import from_file, from_options
 
     if len(what) == 1 and what[0].endswith(".toml"):
@@ -30,21 +30,21 @@ def parse(what: list[str], param: list[str], settings: Settings) -> Request:
 
 
 def settings(**said: Any) -> Settings:
-    """What the command line says."""
+    """Build settings from the options of the command line."""
     from stoic.tuning.request import Settings
 
     return Settings(**said)
 
 
 def written(recipe: str | None) -> Written | None:
-    """The recipe that the command line says, if it says one."""
+    """Parse the recipe of the command line, if there is one."""
     from stoic.integrations.recipe import Written
 
     return None if recipe is None else Written.parse(recipe)
 
 
 def look_with(study: Study, recipe: str | None) -> Recipe:
-    """The recipe to look at a study with: the one that is said, else its own."""
+    """Recipe to analyse a study with: that of the command line, else the study's own."""
     from stoic.integrations.recipe import recipe_to_look_with
 
     if (said := written(recipe)) is not None:
@@ -56,7 +56,7 @@ def look_with(study: Study, recipe: str | None) -> Recipe:
 
 
 def given(study: Study, fix: list[str] | None) -> dict[str, Any]:
-    """The values of parameters that the command line gives."""
+    """Parse the fixed parameters of the command line."""
     from stoic.tuning.space import parse_fixed
     from stoic.tuning.stored import known_space
 
@@ -64,7 +64,7 @@ def given(study: Study, fix: list[str] | None) -> dict[str, Any]:
 
 
 def open_store(storage: str | None, kind: str | None, *, create: bool) -> BaseStorage:
-    """The storage of a URL, of the variable OPTUNA_STORAGE, or the default one."""
+    """Open the storage of a URL, of the variable OPTUNA_STORAGE, or the default one."""
     from stoic.tuning.storage import open_storage, storage_url
 
     return open_storage(storage_url(storage), create=create, kind=kind)
@@ -73,7 +73,7 @@ def open_store(storage: str | None, kind: str | None, *, create: bool) -> BaseSt
 def load(
     storage: str | None, kind: str | None, name: str | None, sampler: BaseSampler | None = None
 ) -> Study:
-    """A study to ask or to tell."""
+    """Load a study to ask or to tell."""
     quiet()
     from stoic.tuning.study import load_study
 
@@ -81,7 +81,7 @@ def load(
 
 
 def look_at(storage: str | None, kind: str | None, name: str | None) -> Study:
-    """A study that is only read."""
+    """Load a study that is only read."""
     quiet()
     from stoic.tuning.storage import open_storage, storage_url
     from stoic.tuning.study import load_study
@@ -91,7 +91,7 @@ def look_at(storage: str | None, kind: str | None, name: str | None) -> Study:
 
 
 def look_at_one(what: str | None, name: str | None, storage: str | None, kind: str | None) -> Study:
-    """The study of a study file, or of a name, to be read."""
+    """Load the study of a study file, or of a name, to be read."""
     if what is not None and what.endswith(".toml"):
         from stoic.tuning.request import from_file
 
@@ -101,14 +101,14 @@ def look_at_one(what: str | None, name: str | None, storage: str | None, kind: s
 
 
 def quiet() -> None:
-    """Optuna reports every trial and every experimental part; here that is said otherwise."""
+    """Silence Optuna's reports of trials and experimental parts; print other messages as notes."""
     import warnings
 
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-    # What is said repeats names and values from the storage.
+    # Messages repeat names and values from the storage, so they are escaped.
     warnings.showwarning = lambda message, *_, **__: note(f"note: {message}")
     optuna.logging.disable_default_handler()
     optuna.logging.enable_propagation()
@@ -118,7 +118,7 @@ def quiet() -> None:
 
 
 class _Notes(logging.Handler):
-    """What is logged, as it may be shown."""
+    """Handler that prints log records as escaped notes."""
 
     def emit(self, record: logging.LogRecord) -> None:
         note(record.getMessage())

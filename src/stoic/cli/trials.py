@@ -1,4 +1,4 @@
-"""Commands that Optuna has too: studies and trials one by one."""
+"""Commands for single studies and trials, as Optuna has them."""
 
 from __future__ import annotations
 
@@ -154,10 +154,10 @@ def tell(
         raise Refusal(f"standard-error must be a number above 0, got {standard_error:g}.")
     study = load(storage, storage_class, study_name)
     with in_one_sentence(f"Could not tell trial {trial_number}"):
-        told = tell_number(
+        ended = tell_number(
             study, trial_number, values, state, skip_if_finished, kind, executed or [], noise
         )
-    print(f"trial {told.number} is {told.state.name.lower()}")
+    print(f"trial {ended.number} is {ended.state.name.lower()}")
 
 
 @app.command()

@@ -158,7 +158,7 @@ def tune(
     from stoic.tuning.storage import in_one_sentence, patiently
     from stoic.tuning.summary import Summary
 
-    # Small matrices: a second thread only waits, above all when several workers share the machine.
+    # Matrices are small: a second thread only waits, above all with several workers on the machine.
     threadpool_limits(limits=1, user_api="blas")
     study, method = open_request(request, storage_class, patience)
     for said in patiently(lambda: notes(study, request, method), "Could not read the study"):

@@ -1,10 +1,10 @@
-"""The papers' methods, each a sentence in the grammar of the library; one file a family.
+"""Recipes: the methods of the papers, each composed of a model, a confidence and a policy.
 
 Every recipe takes a domain first and builds a :class:`~stoic.learner.Learner`, or a
 :class:`~stoic.balancing.Balanced` of several. With a ``prior`` its
-hyperparameters are used as they are; without one they are fitted before every question, in units of
-the domain's widths and of the results' scale. ``initial`` points of a design come first. A place
-whose results are not believed is asked again as long as its bound is the highest, or ``retries``
+hyperparameters are used as they are; without one they are fitted before every choice, in units of
+the domain's widths and of the results' scale. ``initial`` points of a design come first. A point
+whose results are rejected is queried again as long as its bound is the highest, or ``retries``
 times (:class:`~stoic.policies.ucb.UCB`).
 
 Phased recipes need a finite domain and a prior, and plan their own first points.
@@ -24,7 +24,7 @@ from stoic.recipes.plain import gp_ucb
 from stoic.recipes.robust import robust
 from stoic.recipes.student_t import diagnostics_gp_ucb, tp_ucb
 
-# What the conformance tests and the tables of the documentation run through.
+# The conformance tests and the tables of the documentation iterate over these.
 SEQUENTIAL: tuple[Callable[..., Learner], ...] = (
     gp_ucb,
     fc_rcgp_ucb,
@@ -38,10 +38,10 @@ SEQUENTIAL: tuple[Callable[..., Learner], ...] = (
     mom_gp_ucb,
     ec_gp_ucb,
 )
-# Against moves of the input: they compare places by how far inputs may move, on any domain.
+# Against perturbed inputs, on any domain.
 MOVED: tuple[Callable[..., Learner], ...] = (advers_1, advers_2, advers_g, stable_opt)
 PHASED: tuple[Callable[..., Learner], ...] = (rgp_pe, linear_reduction, phased_gp_us)
-# Learners of learners.
+# Model selection among learners.
 BALANCED: tuple[Callable[..., Balanced], ...] = (contextual_ec_gp_ucb, any_threat)
 RECIPES = (robust, *SEQUENTIAL, *MOVED, *PHASED, *BALANCED)
 

@@ -1,9 +1,8 @@
-"""Recipes that need not be told what is wrong: learners that promise, and a master that compares.
+"""Recipes against an unknown threat: model selection among learners by regret bound balancing.
 
-Regret bound balancing [Pacchiano2020]_, [Bogunovic2021b]_. What a learner promises follows from its
-own width, as in the proof of its theorem: while f lies in its band a play costs at most
-2 width std, and N plays have std that add up to sqrt(2 kappa gamma_T N / ln(1 + kappa / noise)) at
-most.
+[Pacchiano2020]_, [Bogunovic2021b]_. The putative bound of a learner follows from its own width, as
+in the proof of its theorem: while f is in its band a play costs at most 2 width std, and N plays
+have std that add up to sqrt(2 kappa gamma_T N / ln(1 + kappa / noise)) at most.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ from stoic.recipes.parts import Seed, check_given, check_prior, kappa_and_noise
 from stoic.recipes.plain import gp_ucb
 from stoic.rewards import check_span
 
-_WEIGHT = 0.1  # of an enlargement in practice, as in the recipes
-_SHARE = 0.1  # of what a proof promises, in practice
+_WEIGHT = 0.1  # factor of an enlargement in practice, as in the recipes
+_SHARE = 0.1  # factor of a proved bound, in practice
 _COMPARISON = 0.5  # c, in practice
 _REACH = 3.0  # half a range of results, in their deviations
-_PLACES = 256  # of a continuous domain, for its gamma_T
+_PLACES = 256  # points of a continuous domain, for its gamma_T
 
 
 class Foreseen(NamedTuple):
-    """A posterior as far as widths look at it, after n plays that told as much as T could."""
+    """Posterior as far as widths need it, after n plays with the information gain of T."""
 
     prior: Prior
     stance: Stance
@@ -51,10 +50,10 @@ class Foreseen(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WidthPromise:
-    """What a width promises: a bound on the regret after N plays.
+    """Putative bound on the regret after N plays, from a width.
 
     share (2 width sqrt(2 kappa gamma_T N / ln(1 + kappa / noise)) + 2 error N), at most ``most`` a
-    play, with the width that there is after N plays. For EC-GP-UCB, whose width is beta + error
+    play, with the width after N plays. For EC-GP-UCB, whose width is beta + error
     sqrt(N / noise), it is eq. (22) of [Bogunovic2021b]_ with constants.
 
     Parameters
@@ -62,18 +61,18 @@ class WidthPromise:
     confidence:
         The width.
     before:
-        What it sees before the first play.
+        The posterior before the first play, as the width needs it.
     gain:
         An upper bound on gamma_T.
     most:
-        No play can cost more.
+        Largest regret of one play.
     error:
-        By how much f may lie outside of the band, on either side.
+        Largest distance of f from the band, on either side.
     share:
-        1 in theory; what is proved is far more than what is lost.
+        1 in theory; less in practice, where the regret is far below the proved bound.
     wasted:
-        How many plays may teach nothing, as the results that a defence rejects do: they do not
-        shrink the std. Each may cost ``most``.
+        Number of plays that may not shrink the std, as the results that a defence rejects. Each
+        may cost ``most``.
     """
 
     confidence: Confidence
@@ -91,17 +90,16 @@ class WidthPromise:
         width = self.confidence(cast("Posterior", seen), plays + 1)
         kappa = seen.kappa
         total = math.sqrt(2.0 * kappa * self.gain * plays / math.log1p(kappa / seen.prior.noise))
-        promised = self.share * (2.0 * width * total + 2.0 * self.error * plays)
-        return min(promised + self.wasted * self.most, self.most * plays)
+        proved = self.share * (2.0 * width * total + 2.0 * self.error * plays)
+        return min(proved + self.wasted * self.most, self.most * plays)
 
 
 @dataclass(frozen=True, slots=True)
 class Widened:
-    """base (1 + (n / horizon)^power), n the results so far: twice the base at the horizon.
+    """Width base (1 + (n / horizon)^power), n the results so far: twice the base at the horizon.
 
-    What a budget of corruption (power 0) and an error of the model (power 1/2) make of a width, if
-    they are as large as doubles it in the end. It has no unit, so it can be had before the scale of
-    results is known.
+    The enlargement by a corruption budget (power 0) and by an error of the model (power 1/2) whose
+    size doubles the width in the end. It has no unit, so it does not need the scale of the results.
 
     Parameters
     ----------
@@ -110,7 +108,7 @@ class Widened:
     horizon:
         T.
     power:
-        How the enlargement grows.
+        Growth exponent of the enlargement.
 
     Guarantee
     ---------
@@ -157,8 +155,9 @@ def contextual_ec_gp_ucb(
     span:
         The range of the rewards.
     constants:
-        Of :func:`~stoic.recipes.ec_gp_ucb`. In ``"practice"`` promises are a tenth of what widths
-        say, in ``"theory"`` all of it, and each learner has delta / (2 M) of delta.
+        Of :func:`~stoic.recipes.ec_gp_ucb`. In ``"practice"`` putative bounds are a tenth of those
+        that the widths imply, in ``"theory"`` all of them, and each learner has delta / (2 M) of
+        delta.
     confidence:
         beta_t, the width without enlargement, instead of the default.
     norm, noise_sd, delta:
@@ -207,7 +206,7 @@ def contextual_ec_gp_ucb(
         for error in errors
     ]
     share = 1.0 if theory else _SHARE
-    promises = [
+    bounds = [
         WidthPromise(
             base.confidence,
             _before(base, prior),
@@ -220,7 +219,7 @@ def contextual_ec_gp_ucb(
     ]
     if c is None and not theory:
         c = _COMPARISON
-    return Balanced(bases, promises, span=span, c=c, delta=delta / 2.0, everything=everything)
+    return Balanced(bases, bounds, span=span, c=c, delta=delta / 2.0, everything=everything)
 
 
 def any_threat(
@@ -243,40 +242,41 @@ def any_threat(
     scale: Scale = median_and_mad_in_space,
     seed: Seed = None,
 ) -> Balanced:
-    """Balances five defences, for who does not know which lie to expect: our own.
+    """Regret bound balancing of five defences, against an unknown threat: our own.
 
-    A2-RCGP-UCB (a few outliers), TGP-UCB (heavy tails), GP-UCB (no lie), RGP-UCB (a budget of
-    corruption) and EC-GP-UCB (a wrong model). Who promises least regret is asked; who cannot have
-    kept its promise is dropped. The first of these that has not earned less than another
-    recommends, so A2-RCGP-UCB as long as nothing speaks against it.
+    A2-RCGP-UCB (a few outliers), TGP-UCB (heavy tails), GP-UCB (no threat), RGP-UCB (a corruption
+    budget) and EC-GP-UCB (a misspecified model). The learner with the least putative regret bound
+    suggests; a learner whose rewards contradict its bound is eliminated. The first of these whose
+    mean reward is not below another's recommends, so A2-RCGP-UCB unless the rewards contradict it.
 
-    The rewards that they are compared by may be lies as well. So each is clipped to a range that
-    lies do not move: three prior standard deviations of a result on either side of the prior mean,
-    or without a prior three of ``scale`` on either side of its location. Then a lie of any size,
-    nan and infinities included, moves the mean reward of a learner by no more than the range over
-    its plays.
+    The rewards that are compared may be corrupted as well. So each is clipped to a robust range:
+    three prior standard deviations of a result on either side of the prior mean, or without a prior
+    three of ``scale`` on either side of its location. Then an outlier of any size, nan and
+    infinities included, moves the mean reward of a learner by no more than the range over its
+    plays.
 
     Parameters
     ----------
     domain, prior, seed:
-        As in every recipe. Without a prior each learner fits its own. On a ``Box`` promises are
-        made with the gamma_T of 256 of its points, which is less than gamma_T.
+        As in every recipe. Without a prior each learner fits its own. On a ``Box`` putative bounds
+        use the gamma_T of 256 of its points, which is less than gamma_T.
     horizon:
         T.
     corruptions, budget, error:
         T_c, C and eps that the learners are to withstand, C and eps in units of the results. By
         default as much as makes their width twice that of GP-UCB after T rounds: C and eps; T_c is
-        T^(1/3). Without a prior C and eps cannot be given, since promises are made before the scale
-        of the results is known; the widths are doubled as they would be with these defaults, which
-        depends on no unit. Results in another unit give the same choices, unless two tie within
-        what a search for hyperparameters leaves open, about half a percent of a bound's range.
+        T^(1/3). Without a prior C and eps cannot be given, since bounds are computed before the
+        scale of the results is known; the widths are doubled as they would be with these defaults,
+        which depends on no unit. Results in another unit give the same choices, unless two tie
+        within the accuracy of a fit of hyperparameters, about half a percent of a bound's range.
     moment, alpha:
         Of :func:`~stoic.recipes.tgp_ucb`.
     constants:
-        ``"practice"``: all have the width of GP-UCB, enlarged as their recipes do; promises are a
-        tenth of what the widths say; comparisons are by ``c`` = 1/2 of the rewards' spread and do
-        not count lies; all are told everything. ``"theory"``: that of all recipes, with delta / 10
-        each; full promises; the comparison allows for T_c lies and C; each is told what it played.
+        ``"practice"``: all have the width of GP-UCB, enlarged as their recipes do; putative bounds
+        are a tenth of those that the widths imply; comparisons are by ``c`` = 1/2 of the rewards'
+        spread and do not count corruptions; all learners observe everything. ``"theory"``: that of
+        all recipes, with delta / 10 each; full bounds; the comparison allows for T_c corruptions
+        and C; each observes its own plays.
     confidence:
         The width of GP-UCB, instead of the default. In theory also that of A2-RCGP-UCB.
     norm, noise_sd, delta:
@@ -289,12 +289,12 @@ def any_threat(
     Guarantee
     ---------
     Proved, on a finite domain, for a given prior with ``constants="theory"``, ``c=None`` and
-    ``everything=False``: if at most T_c results are lies, whatever their size, and all others are f
+    ``everything=False``: if at most T_c results are corrupted, by any size, and all others are f
     plus noise of any law that is the same everywhere, moved by at most C in all, then with
-    probability 1 - delta / 2 no learner that keeps its promise is dropped, and the regret is that
-    of :class:`~stoic.balancing.Balanced`. Each learner keeps its promise with probability 1 - delta
-    / 10 in the world that its theorem is about. The proofs' constants are large: for horizons of a
-    few thousand rounds all promises exceed what can be lost, and the learners are played in turn.
+    probability 1 - delta / 2 no well-specified learner is eliminated, and the regret is that of
+    :class:`~stoic.balancing.Balanced`. Each learner is well-specified with probability 1 - delta
+    / 10 under the assumptions of its theorem. The proofs' constants are large: for horizons of a
+    few thousand rounds all bounds exceed the largest possible regret, and the learners take turns.
 
     Heuristic: everything else. In practice, on a ``Box`` and without a prior nothing is proved but
     that rewards are compared by clipped means.
@@ -381,7 +381,7 @@ def any_threat(
         reach = _REACH * math.sqrt(sum(kappa_and_noise(domain, prior)))
         span, width = (prior.mean - reach, prior.mean + reach), 2.0 * reach
     share = 1.0 if theory else _SHARE
-    promises = [
+    bounds = [
         WidthPromise(
             base.confidence,
             _before(base, prior),
@@ -397,7 +397,7 @@ def any_threat(
         c = _COMPARISON
     return Balanced(
         bases,
-        promises,
+        bounds,
         span=span,
         lies=corruptions if theory else 0,
         budget=budget if theory else 0.0,
@@ -410,14 +410,14 @@ def any_threat(
 
 
 def _before(learner: Learner, prior: Prior | None) -> Foreseen:
-    """What the width of a learner sees before it is told anything."""
+    """Posterior of a learner without observations, as its width needs it."""
     posterior = learner.model(learner.domain, learner.observations)
     kappa, _ = kappa_and_noise(learner.domain, prior)
     return Foreseen(posterior.prior, posterior.stance, kappa, 0, 0.0)
 
 
 def _gain(domain: Domain, prior: Prior | None, horizon: int) -> float:
-    """An upper bound on gamma_T on a finite domain, and elsewhere an estimate of it."""
+    """Upper bound on gamma_T on a finite domain, and elsewhere an estimate of it."""
     if prior is None:
         return 2.0 * domain.dim * math.log(1.0 + horizon)  # no lengthscale is known
     if isinstance(domain, Finite):

@@ -1,4 +1,4 @@
-"""Recipes against corruption of a bounded total [Bogunovic2020]_, [Bogunovic2022]_."""
+"""Recipes against corruption with a budget [Bogunovic2020]_, [Bogunovic2022]_."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from stoic.theory import plan
 
 
 def square_root_of_log(scale: float = 0.5) -> Schedule:
-    """scale sqrt(ln t), the slowly growing beta_t that [Bogunovic2022]_ ran."""
+    """Schedule scale sqrt(ln t), the slowly growing beta_t that [Bogunovic2022]_ ran."""
     return Schedule(scale / math.sqrt(2.0), offset=0.0, least=0.0)
 
 
@@ -59,7 +59,7 @@ def rgp_ucb(
     retries: int | None = None,
     seed: Seed = None,
 ) -> Learner:
-    """RGP-UCB [Bogunovic2020]_: GP-UCB with a width that allows for a budget of corruption.
+    """RGP-UCB [Bogunovic2020]_: GP-UCB with a width enlarged by a corruption budget.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def rgp_ucb(
     norm, noise_sd, delta:
         B, R and the failure probability of the theory.
     scale:
-        How results are standardised where hyperparameters are fitted.
+        Standardisation of the results where hyperparameters are fitted.
 
     Guarantee
     ---------
@@ -109,7 +109,7 @@ def rgp_pe(
 ) -> Learner:
     """RGP-PE, robust phased elimination: Algorithm 1 of [Bogunovic2022]_.
 
-    ``ask(n)`` hands out the plays of an epoch in batches of any size, see
+    ``ask(n)`` suggests the plays of an epoch in batches of any size, see
     :class:`~stoic.policies.elimination.Elimination`. Stop after T plays, in the middle of an epoch
     if need be.
 
@@ -119,7 +119,7 @@ def rgp_pe(
         Finite.
     prior:
         Its kernel is at most 1 on the diagonal in the theory. Hyperparameters are not fitted: the
-        plan of an epoch may not depend on results, and a noise told with a result is not used.
+        plan of an epoch may not depend on results. A noise reported with a result is not used.
     budget:
         C, the sum of all absolute corruptions, in units of f. ``"unknown"``: the largest C that
         costs no more than a constant factor (section 3.4), sqrt(T) / gamma_T, or sqrt(T / gamma_T)
@@ -134,12 +134,12 @@ def rgp_pe(
     growth, share:
         eta and psi; a share of 0 does not truncate.
     horizon:
-        T, which an upper bound on gamma_T is computed for where it is needed: seconds for a
+        T of the upper bound on gamma_T, which is computed where it is needed: seconds for a
         thousand arms.
     norm, noise_sd, delta:
         B >= ||f - prior mean||_k, R and the failure probability of Corollary 5.
     seed:
-        Of nothing: it draws nothing at random.
+        Not used: it draws nothing at random.
 
     Guarantee
     ---------
@@ -187,7 +187,7 @@ def linear_reduction(
     delta: float = 0.1,
     seed: Seed = None,
 ) -> Learner:
-    """Appendix E of [Bogunovic2022]_: a linear bandit in a Newton basis, by robust elimination.
+    """Robust phased elimination of a linear bandit in a Newton basis: App. E of [Bogunovic2022]_.
 
     Phased elimination as in :func:`rgp_pe`, with least squares on features that span the kernel's
     space up to ``error``, and epochs played by a near-optimal design of the arms that are left.
@@ -203,8 +203,8 @@ def linear_reduction(
     constants:
         The form of :class:`~stoic.confidence.reduction.ReducedBudget`.
     error:
-        Delta, in units of f: how far the basis may miss f. ``None`` takes norm sqrt(kappa / T),
-        kappa being the largest prior variance.
+        Delta, in units of f: the largest approximation error of the basis. ``None`` takes
+        norm sqrt(kappa / T), kappa being the largest prior variance.
     share:
         alpha, the least share of an arm in an epoch; ``None`` takes 1 / m_0.
     horizon:
@@ -213,12 +213,12 @@ def linear_reduction(
         B >= ||f - prior mean||_k, the sub-Gaussian constant of the noise (``None`` takes the
         prior's), and the failure probability.
     seed:
-        Of nothing: it draws nothing at random.
+        Not used: it draws nothing at random.
 
     Guarantee
     ---------
     If the norm, the noise and the corruptions are as assumed and all results are finite, a
-    maximiser is never dropped with probability 1 - delta (:class:`ReducedBudget`), and with D
+    maximiser is never eliminated with probability 1 - delta (:class:`ReducedBudget`), and with D
     functions in the basis the regret is O*(Delta T sqrt(D) + sqrt(D T ln(|X|/delta)) + C D^1.5),
     eq. (115); with ``"tight"`` constants the last term is C D. For Delta = B / sqrt(T) this is
 
@@ -252,7 +252,7 @@ def linear_reduction(
         dim=len(basis.arms),
         support=design.support,
         share=design.least,
-        error=norm * basis.error,  # what was reached, which is less
+        error=norm * basis.error,  # the error that the basis reached, which is less
         budget=budget,
         arms=len(domain),
         noise_sd=math.sqrt(prior.noise) if noise_sd is None else noise_sd,

@@ -1,9 +1,9 @@
 """Recipes for noise with heavy tails [Chowdhury2019]_.
 
 Of a result y only E|y - mean|^(1 + alpha) <= v is known, with the prior mean, 0 < alpha <= 1 and v
-the ``moment``. Without a moment the one that the prior expects of a result is used: v = (kappa +
-noise)^((1 + alpha) / 2), which bounds that of any result with this variance. Without a prior the
-moment is in units of the results' scale, and everything is fitted through the truncation.
+the ``moment``. By default v = (kappa + noise)^((1 + alpha) / 2), from the prior's variance of a
+result, which bounds the moment of any result with this variance. Without a prior the moment is in
+units of the results' scale, and hyperparameters are fitted to truncated results.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ def tgp_ucb(
     retries: int | None = None,
     seed: Seed = None,
 ) -> Learner:
-    """TGP-UCB, Algorithm 1 of [Chowdhury2019]_: each result is truncated once, when it comes.
+    """TGP-UCB, Algorithm 1 of [Chowdhury2019]_: each result is truncated once, on arrival.
 
     Parameters
     ----------
     domain, prior, initial, retries, seed:
         As in every recipe. The noise of the prior is lambda of the paper, which has 1.
     constants:
-        Of the width: ``"practice"`` is what the authors ran. The level is the same.
+        Of the width: ``"practice"`` as the authors ran it. The level is the same.
     moment, alpha:
         v and alpha.
     norm:
@@ -59,7 +59,7 @@ def tgp_ucb(
     confidence:
         Another width instead. Without a prior the default is ``Schedule()``.
     scale:
-        How results are standardised while hyperparameters are fitted.
+        Standardisation of the results while hyperparameters are fitted.
 
     Guarantee
     ---------
@@ -164,22 +164,22 @@ def mom_gp_ucb(
     retries: int | None = None,
     seed: Seed = None,
 ) -> Learner:
-    """GP-UCB on the median of means of the results at each place.
+    """GP-UCB on the median of means of the results at each point.
 
-    The closing remark of [Chowdhury2019]_, tried in its plainest form: per place and not per
-    feature. It needs replays, so it is for finite domains, and no moment.
+    The closing remark of [Chowdhury2019]_ in its plainest form: per point and not per feature. It
+    needs replicates, so it is for finite domains, and no moment.
 
     Parameters
     ----------
     domain, prior, confidence, scale, initial, retries, seed:
         As in :func:`tgp_ucb`; ``confidence`` is ``Schedule()`` by default.
     delta:
-        Decides the number of blocks, 8 ln(1 / delta).
+        Failure probability; the number of blocks is 8 ln(1 / delta).
 
     Guarantee
     ---------
-    At one place: that of :class:`~stoic.defences.median_of_means.MedianOfMeans`. None for the band
-    and none for the regret; places that were visited three times or less have no defence.
+    At one point: that of :class:`~stoic.defences.median_of_means.MedianOfMeans`. None for the band
+    and none for the regret; points that were queried three times or less have no defence.
     """
     check_prior(domain, prior)
     model = GaussianProcess(

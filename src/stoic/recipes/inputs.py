@@ -1,4 +1,4 @@
-"""Recipes for inputs that are moved before they are executed [Saday2025]_, [Bogunovic2018]_."""
+"""Recipes for perturbed inputs, which are moved before execution [Saday2025]_, [Bogunovic2018]_."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def advers_1(
     candidates: int = 1024,
     seed: Seed = None,
 ) -> Learner:
-    """AdveRS-1 [Saday2025]_: the least loss below a threshold per unit of a move, Algorithm 1.
+    """AdveRS-1 [Saday2025]_: least loss below a threshold per unit of a move, Algorithm 1.
 
     Parameters
     ----------
@@ -56,10 +56,10 @@ def advers_1(
     norm, noise_sd, delta:
         B, R and the failure probability of the theory.
     model:
-        What is believed of the results, instead of a Gaussian process that trusts them all:
-        ``a2_rcgp_ucb(domain).model`` where some of them lie. It has a prior of its own.
+        A model instead of a Gaussian process that trusts all results:
+        ``a2_rcgp_ucb(domain).model`` where some of them are outliers. It has a prior of its own.
     scale:
-        How results are standardised where hyperparameters are fitted.
+        Standardisation of the results where hyperparameters are fitted.
     initial, seed:
         As in every recipe.
 
@@ -101,7 +101,7 @@ def advers_2(
     candidates: int = 1024,
     seed: Seed = None,
 ) -> Learner:
-    """AdveRS-2 [Saday2025]_: the point that can be moved farthest above a threshold, Algorithm 2.
+    """AdveRS-2 [Saday2025]_: largest radius of moves above a threshold, Algorithm 2.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def advers_g(
     Parameters
     ----------
     p:
-        How a loss may grow with a move, (kappa d)^p: 1 is AdveRS-1, infinity AdveRS-2.
+        Power of the loss that a move d may cause, (kappa d)^p: 1 is AdveRS-1, infinity AdveRS-2.
     domain, prior, threshold, margin, distance, constants, confidence, norm, noise_sd, delta, model:
         As in :func:`advers_1`.
     scale, initial, candidates, seed:
@@ -181,14 +181,14 @@ def stable_opt(
     candidates: int = 1024,
     seed: Seed = None,
 ) -> Learner:
-    """StableOpt [Bogunovic2018]_: the best worst value within a known radius.
+    """StableOpt [Bogunovic2018]_: maximin of f over moves within a known radius.
 
     Parameters
     ----------
     radius:
-        By how much inputs are assumed to be moved, in units of the distance.
+        Largest assumed move of an input, in units of the distance.
     probe:
-        Whether the learner moves inputs itself, see :class:`~stoic.policies.stable.StableOpt`.
+        True if the learner moves inputs itself, see :class:`~stoic.policies.stable.StableOpt`.
     domain, prior, distance, constants, confidence, norm, noise_sd, delta, model, scale, initial:
         As in :func:`advers_1`.
     candidates, seed:

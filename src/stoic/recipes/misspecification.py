@@ -1,4 +1,4 @@
-"""Recipes for a model that is wrong by at most eps everywhere [Bogunovic2021b]_."""
+"""Recipes for a misspecified model, wrong by at most eps everywhere [Bogunovic2021b]_."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def ec_gp_ucb(
     retries: int | None = None,
     seed: Seed = None,
 ) -> Learner:
-    """EC-GP-UCB: GP-UCB with a width that allows for an error of the model.
+    """EC-GP-UCB: GP-UCB with a width enlarged for misspecification.
 
     Algorithm 1 of [Bogunovic2021b]_. With ``error=0`` it is GP-UCB with the same width, where no
-    noise is told with a result.
+    noise is reported with a result.
 
     Parameters
     ----------
     domain, prior, initial, retries, seed:
         As in every recipe. Without a prior, fitted as in :func:`~stoic.recipes.gp_ucb`.
     error:
-        eps, in units of the results: how far f may be, anywhere, from a function of norm B.
+        eps, in units of the results: the largest distance of f from a function of norm B.
     constants:
         ``"practice"``: the schedule of :func:`~stoic.recipes.gp_ucb`, enlarged by a tenth of eps
         sqrt(t - 1) / sqrt(noise). ``"theory"``: eq. (13), which is ``SelfNormalised(norm)``, and
@@ -59,14 +59,14 @@ def ec_gp_ucb(
     norm, noise_sd, delta:
         B, sigma and the failure probability of the theory.
     scale:
-        How results are standardised where hyperparameters are fitted.
+        Standardisation of the results where hyperparameters are fitted.
 
     Guarantee
     ---------
     With a given prior and ``constants="theory"``: regret O(B sqrt(gamma_T T) + sqrt((ln(1 / delta)
     + gamma_T) gamma_T T) + eps T sqrt(gamma_T)) with probability 1 - delta, if a function of norm
     at most B is within eps of f everywhere ([Bogunovic2021b]_, Theorem 1). No method avoids a
-    regret of order eps T. A noise that is told with a result is not used, since Lemma 2 needs at
+    regret of order eps T. A noise reported with a result is not used, since Lemma 2 needs at
     least the prior's. In practice mode and with fitted hyperparameters: none. The paper has no
     experiments, so the constants of practice are ours.
     """
@@ -92,9 +92,9 @@ def phased_gp_us(
 ) -> Learner:
     """Phased GP Uncertainty Sampling: Algorithm 2 of [Bogunovic2021b]_.
 
-    It need not know how wrong the model is. Episodes of 1, 2, 4, ... plays start from the prior
-    and go where the standard deviation is largest; then what cannot be the best is dropped, as if
-    the model were right. An episode does not depend on its results, so ``ask(n)`` hands it out in
+    It need not know the error of the model. Episodes of 1, 2, 4, ... plays start from the prior
+    and query the largest standard deviation; then points that cannot be the best are eliminated, as
+    if the model were right. An episode does not depend on its results, so ``ask(n)`` suggests it in
     batches of any size. Stop after T plays, in the middle of an episode if need be.
 
     Parameters
@@ -111,15 +111,15 @@ def phased_gp_us(
     norm, noise_sd, delta:
         B, sigma and the failure probability of the theory.
     seed:
-        Of nothing: it draws nothing at random.
+        Not used: it draws nothing at random.
 
     Guarantee
     ---------
     With ``"theory"`` constants: the regret of :func:`ec_gp_ucb` up to logarithms of T, with
     probability 1 - delta, for whatever eps is true ([Bogunovic2021b]_, Theorem 2). Eq. (13) holds
     for one episode with probability 1 - delta; the text takes it for all of them, here episode e
-    has 6 delta / (pi e)^2 of delta. The best point may be dropped where eps is not 0: what is kept
-    is near-optimal. In practice mode: none.
+    has 6 delta / (pi e)^2 of delta. The best point may be eliminated where eps is not 0: the points
+    that are kept are near-optimal. In practice mode: none.
 
     Raises
     ------

@@ -24,10 +24,10 @@ Assumption = Literal["draw", "norm"]
 
 @runtime_checkable
 class Foreseen(Protocol):
-    """A width that is known in advance."""
+    """Width that is known in advance."""
 
     def at(self, t: int) -> float:
-        """The width in round ``t``, whatever the posterior."""
+        """Width in round ``t``, independent of the posterior."""
 
 
 def fc_rcgp_ucb(
@@ -71,7 +71,7 @@ def fc_rcgp_ucb(
         T_c, T, delta and sqrt(B_f) of the theory; |f - mean| <= norm sqrt(kappa).
         ``"distrusted"`` estimates T_c by the number of results outside the plateau.
     assumption, gain:
-        What the theory assumes of f. ``"draw"`` from the prior, with Gaussian noise (cases 1 and
+        Assumption of the theory on f. ``"draw"`` from the prior, with Gaussian noise (cases 1 and
         2): the base width is ``FiniteUnion(N, delta / 3)``, on a ``Box`` ``CompactUnion`` with
         a = b = 1 and the longest side (give a ``confidence`` for other constants), and
         N_T(delta / 3) = sigma sqrt(2 ln(3 T / delta)). Of bounded ``"norm"``, with noise within
@@ -79,8 +79,8 @@ def fc_rcgp_ucb(
         information gain gamma_T, and N_T = sigma. On a finite domain with a given prior ``gain`` is
         an upper bound on gamma_T unless it is given.
     scale:
-        How results are standardised. The default gives each neighbourhood one vote; the paper's
-        ``mean_and_sd`` is wrecked by one outlier.
+        Standardisation of the results. The default weights observations by inverse local density;
+        the paper's ``mean_and_sd`` has breakdown point 0.
 
     Guarantee
     ---------
@@ -143,26 +143,28 @@ def a2_rcgp_ucb(
 ) -> Learner:
     """Anchor-adapt RCGP-UCB, Algorithm 2 of [Ezzerg2026]_.
 
-    An anchor model with a fixed centre gives the centre of the acting model's plateau. Both have
-    their own hyperparameters. Parameters are those of :func:`fc_rcgp_ucb`, and:
+    An anchor model with a fixed centre gives the centre of the acting model's plateau. Each has
+    its own hyperparameters. Parameters are those of :func:`fc_rcgp_ucb`, and:
 
     Parameters
     ----------
     anchor_half_width, anchor_shape, half_width, shape:
         L_A and c_A of the anchor, L_R and c_R of the acting model; c_A is c_R by default. An anchor
-        that forgets more slowly (a larger c_A) comes to believe results that agree with each other
-        however far they are from the centre. ``half_width="anchor"``, with the theory's constants:
+        whose weights decay more slowly (a larger c_A) comes to trust results that agree with each
+        other however far they are from the centre. ``half_width="anchor"``, with the theory's
+        constants:
         the adaptive L_R,t(x) = sqrt(beta_A,t) Psi(T_c) std_A(x) + N_T(delta / 3) of appendix D.5.1,
-        which is at most the constant of Algorithm 2 and can do with an estimated T_c. The constant
-        cannot: with ``corruptions="distrusted"`` it and Delta, below, are those for T_c = 0.
+        which is at most the constant of Algorithm 2 and allows an estimated T_c. The constant does
+        not: with ``corruptions="distrusted"`` it and Delta, below, are those for T_c = 0.
     prequential:
-        Weigh each observation once, by the anchor as it stood before it.
+        Weight each observation once, by the anchor before it was observed.
     small_sample:
-        Whether the acting plateau is wider while observations are few, as the anchor's is.
+        True if the acting plateau is wider while observations are few, as the anchor's is.
     place:
-        Results less than this share of the domain's widths apart confirm each other; 0 for never.
+        Results less than this share of the domain's widths apart are replicates, which confirm each
+        other; 0 for never.
     retries:
-        How often a place whose results are not believed is asked again, see
+        Number of new queries at a point whose results are rejected, see
         :class:`~stoic.policies.ucb.UCB`.
 
     Guarantee
@@ -172,9 +174,9 @@ def a2_rcgp_ucb(
     each observation on the acting model is bounded, given the centre.
 
     Lemma D.25 bounds the distance Delta between a row's centre and the clean posterior mean as if
-    both rested on the same rows. They do not: the centre stays what the anchor said before the row
-    (or without the newest row). What holds whenever both bands do is
-    Delta <= (sqrt(beta_A,T) Psi(T_c) + sqrt(beta'_T)) sqrt(kappa), through f, and this is used.
+    both used the same rows. They do not: the centre is the anchor's prediction before the row (or
+    without the newest row). The bound Delta <= (sqrt(beta_A,T) Psi(T_c) + sqrt(beta'_T))
+    sqrt(kappa) holds, through f, whenever both bands do, and is used instead.
     """
     _check(constants, unit, corruptions, horizon, delta)
     check_prior(domain, prior)
@@ -247,33 +249,34 @@ def loo_gp_ucb(
 ) -> Learner:
     """GP-UCB behind :class:`~stoic.defences.leave_one_out.LeaveOneOut`: our own.
 
-    Each result is judged by all the others; no centre, range or number of lies is assumed. Where
-    that leaves several explanations of the results, the likeliest gives the mean and all of them
-    the deviation, see :class:`~stoic.models.Explained`: the search asks again what is disputed.
+    Each result is tested against the leave-one-out prediction; no centre, range or number of
+    outliers is assumed. Where that leaves several outlier hypotheses, the likeliest gives the mean
+    and all of them the deviation, see :class:`~stoic.models.Explained`: so the search queries again
+    where they differ.
 
     Parameters
     ----------
     domain, prior, initial, retries, seed:
         As in every recipe.
     half_width, shape, price:
-        k, c and the price of distrust, see there. A lower price disbelieves sooner: it costs clean
-        campaigns a second look at what surprises, and saves corrupted ones many.
+        k, c and the outlier penalty in nats, see there. A lower penalty rejects sooner: it costs
+        clean campaigns a re-evaluation of surprising results, and saves corrupted ones many.
     second_look:
-        How often a result that would be the best and is not believed is asked for again, see
+        Rate at which a rejected result that would be the best is evaluated again, see
         :class:`~stoic.policies.second_look.SecondLook`; ``None`` for never.
     confidence:
         The width, instead of the default.
 
     Guarantee
     ---------
-    None for the regret. Under an explanation in which a result may lie, it moves the posterior mean
-    by at most (k + sqrt(k^2 + c^2)) / 2 of the standard deviations that there would be without it,
-    with the other rows' noises and the hyperparameters held. That nobody lies is an explanation
-    too, without a bound: it gives the mean while its evidence is the highest, and as one result
-    grows it loses. While nothing is outside, and no doubt is left open, it is
-    :func:`~stoic.recipes.plain.gp_ucb`. Where nothing lies it may ask twice what surprises, such as
-    a deep trough at an edge. A result that would be the best is not given up through fewer than
-    t^(1/3) lies beside it, see there.
+    None for the regret. Under a hypothesis in which a result may be an outlier, it moves the
+    posterior mean by at most (k + sqrt(k^2 + c^2)) / 2 of the standard deviations without it, with
+    the other rows' noises and the hyperparameters fixed. The hypothesis of no outliers has no such
+    bound: it gives the mean while its evidence is the highest, and loses evidence as one result
+    grows. While no result is outside and one hypothesis is left, it is
+    :func:`~stoic.recipes.plain.gp_ucb`. Without outliers it may query surprising results twice,
+    such as a deep trough at an edge. A result that would be the best is not given up through fewer
+    than t^(1/3) corruptions beside it, see there.
     """
     check_prior(domain, prior)
     chosen = prior or family(domain)
@@ -285,7 +288,7 @@ def loo_gp_ucb(
 
 
 def noise_bound(horizon: int, delta: float, noise: float, *, bounded: bool = False) -> float:
-    """N_T(delta) of appendix D.2 of [Ezzerg2026]_: the noise of T rounds is within it.
+    """Noise bound N_T(delta) of appendix D.2 of [Ezzerg2026]_, for all T rounds.
 
     sigma sqrt(2 ln(T / delta)) for Gaussian noise, sigma for noise that is bounded by sigma.
     """
@@ -299,7 +302,7 @@ def _check(
     horizon: int,
     delta: float,
 ) -> None:
-    """Refuse what would silently mean something else."""
+    """Refuse arguments that would silently mean something else."""
     check_constants(constants, horizon, delta)
     if unit not in ("scale", "noise"):
         raise ValueError(f"unit is 'scale' or 'noise', got {unit!r}.")
@@ -312,7 +315,7 @@ def _check(
 def _fixed_plateau(
     prior: Prior, kappa: float, half_width: float, shape: float, unit: str
 ) -> Plateau:
-    """A plateau about the prior mean, its numbers given in prior standard deviations."""
+    """Plateau about the prior mean, from numbers in prior standard deviations."""
     sd = math.sqrt(kappa)
     if unit == "noise":
         return Plateau(half_width * sd, shape, prior.mean, "noise")
@@ -320,7 +323,7 @@ def _fixed_plateau(
 
 
 def _prior_scale(prior: Prior, kappa: float) -> Scale:
-    """The location and scale that a given prior says, whatever the results."""
+    """Location and scale of a given prior, whatever the results."""
     return lambda domain, observations: (prior.mean, math.sqrt(kappa))
 
 
@@ -333,7 +336,7 @@ def _base(
     norm: float,
     gain: float | None,
 ) -> Confidence:
-    """sqrt(beta'_t(delta / 3)) of appendix D.2, in its three cases."""
+    """Width sqrt(beta'_t(delta / 3)) of appendix D.2, in its three cases."""
     if assumption == "draw":
         return union(domain, delta)
     if assumption != "norm":
@@ -349,7 +352,7 @@ def _base(
 
 
 def _last(base: Confidence, horizon: int) -> float:
-    """The base width in the last round."""
+    """Width without enlargement in the last round."""
     if not isinstance(base, Foreseen):
         raise ValueError(
             "The theory's half-width is made of the width of the last round, which "
@@ -365,7 +368,7 @@ def _enlarged(
     norm: float,
     deviation: float | None = None,
 ) -> Confidence:
-    """The base width, or what T_c corruptions make of it."""
+    """Enlarge the base width for T_c corruptions, if there are any."""
     if corruptions == 0:
         return base
     return Enlarged(base, corruptions, norm, deviation=deviation)

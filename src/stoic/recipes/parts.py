@@ -1,4 +1,4 @@
-"""What recipes are made of: the family that is fitted, checks, policies, constants of a prior."""
+"""Parts shared by recipes: checks, fits of hyperparameters, policies, constants of a prior."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ Seed = int | np.random.Generator | None
 
 
 def check_finite(domain: Domain, recipe: str) -> None:
-    """Refuse a continuous domain where only a list of points will do."""
+    """Refuse a continuous domain where a recipe needs a list of points."""
     if not isinstance(domain, Finite):
         raise ValueError(f"{recipe} needs a finite domain, got {domain!r}: use Box(...).grid(50).")
 
 
 def check_given(prior: Prior | None, recipe: str) -> None:
-    """Refuse to go without a prior where hyperparameters cannot be fitted."""
+    """Refuse a missing prior where hyperparameters cannot be fitted."""
     if prior is None:
         raise ValueError(f"{recipe} needs a prior: it plans before it sees results.")
 
 
 def check_prior(domain: Domain, prior: Prior | None) -> None:
-    """Refuse a kernel that is made for another number of coordinates."""
+    """Refuse a kernel for another number of coordinates."""
     if prior is None:
         return
     point = domain.spread(1, np.random.default_rng(0))
@@ -48,17 +48,17 @@ def check_prior(domain: Domain, prior: Prior | None) -> None:
 def fitting(
     prior: Prior | None, scale: Scale, objective: Objective = marginal_likelihood
 ) -> Fitting | Given:
-    """A given prior as it stands; otherwise hyperparameters fitted to standardised results."""
+    """Fix the hyperparameters of a given prior; otherwise fit them to standardised results."""
     return Given() if prior else Fitting(objective, scale)
 
 
 def after_design(then: Policy, initial: int) -> Policy:
-    """A policy after ``initial`` points of a design, if there are any."""
+    """Prepend ``initial`` points of a design to a policy, if there are any."""
     return Initial(then, initial) if initial else then
 
 
 def policy(initial: int, retries: int | None = None, second_look: float | None = None) -> Policy:
-    """The upper confidence bound, with second looks at a rate, after ``initial`` design points."""
+    """UCB policy, with re-evaluation at a rate, after ``initial`` design points."""
     bound = UCB(retries)
     return after_design(bound if second_look is None else SecondLook(bound, second_look), initial)
 
@@ -66,7 +66,7 @@ def policy(initial: int, retries: int | None = None, second_look: float | None =
 def kappa_and_noise(domain: Domain, prior: Prior | None) -> tuple[float, float]:
     """Largest prior variance, and noise; in units of the results' scale if there is no prior.
 
-    On a ``Box`` it is found by a search, which no kernel here deceives.
+    On a ``Box`` a search finds it, for all kernels of :mod:`stoic.kernels`.
     """
     if prior is None:
         return 1.0, math.exp(-4.0)
@@ -81,7 +81,7 @@ def kappa_and_noise(domain: Domain, prior: Prior | None) -> tuple[float, float]:
 
 
 class _Variance(NamedTuple):
-    """The surface k(x, x)."""
+    """Prior variance k(x, x) as a surface to maximise."""
 
     kernel: Kernel
 
@@ -96,7 +96,7 @@ class _Variance(NamedTuple):
 
 
 def union(domain: Domain, delta: float) -> FiniteUnion | CompactUnion:
-    """The Bayesian width of the theory, with a third of the failure probability."""
+    """Bayesian width of the theory, with a third of the failure probability."""
     if isinstance(domain, Finite):
         return FiniteUnion(len(domain), delta / 3.0)
     return CompactUnion(domain.dim, extent=float(domain.widths.max()), delta=delta / 3.0)

@@ -1,4 +1,4 @@
-"""The baseline."""
+"""Recipe of the baseline, GP-UCB."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def gp_ucb(
     retries: int | None = None,
     seed: Seed = None,
 ) -> Learner:
-    """GP-UCB [Srinivas2010]_: the baseline that believes everything.
+    """GP-UCB [Srinivas2010]_: the baseline, without a defence.
 
     Without a prior, hyperparameters maximise the marginal likelihood of results that are
     standardised by ``scale``, by default plainly, as is common practice.
@@ -32,7 +32,7 @@ def gp_ucb(
     ---------
     With a given prior that f is drawn from and ``FiniteUnion`` or ``CompactUnion``, or an f of
     bounded norm and ``SelfNormalised``: regret O(sqrt(T beta_T gamma_T)), with probability
-    1 - delta. None with fitted hyperparameters or the default schedule, and none against lies.
+    1 - delta. None with fitted hyperparameters or the default schedule, and none against outliers.
     """
     check_prior(domain, prior)
     model = GaussianProcess(prior or family(domain), Trust(), fitting(prior, scale))

@@ -12,14 +12,14 @@ from stoic.recipes.parts import Seed, after_design, check_prior
 def robust(
     domain: Domain, prior: Prior | None = None, *, initial: int = 0, seed: Seed = None
 ) -> Learner:
-    """Expected improvement on a leave-one-out mixture, with verification: the default.
+    """Default method: expected improvement on a leave-one-out mixture, with verification.
 
-    Each result is judged by all others (:class:`~stoic.defences.LeaveOneOut`), and competing
-    explanations are kept with their odds (:class:`~stoic.models.Explained`). Results at one input
-    that agree are always trusted. The search is greedy
-    (:class:`~stoic.policies.verified.VerifiedImprovement`), and measures again, before it builds on
-    them, an incumbent that may be an outlier and a rejected result that would be the best. What is
-    reported integrates the hyperparameters out (:attr:`~stoic.Learner.estimate`).
+    Each result is tested against the prediction from all others
+    (:class:`~stoic.defences.LeaveOneOut`), and competing outlier hypotheses are kept with their
+    odds (:class:`~stoic.models.Explained`). Replicates that agree are always trusted. The search
+    (:class:`~stoic.policies.verified.VerifiedImprovement`) is greedy, and evaluates again an
+    incumbent that may be an outlier and a rejected result that would be the best, before it builds
+    on them. Reports integrate the hyperparameters out (:attr:`~stoic.Learner.estimate`).
 
     It differs from :func:`~stoic.recipes.outliers.loo_gp_ucb` in the acquisition, in an outlier
     penalty of 2 nats instead of 3, and in a broad prior of the noise, each chosen by measurement.
@@ -31,8 +31,8 @@ def robust(
 
     Guarantee
     ---------
-    No theorem about the regret. For the model what :class:`~stoic.defences.LeaveOneOut` says of a
-    fixed point: an outlier of any size moves the mean of an explanation that may reject it by a
+    No theorem about the regret. For the model that of :class:`~stoic.defences.LeaveOneOut` for a
+    fixed point: an outlier of any size moves the mean of a hypothesis that may reject it by a
     bounded number of standard deviations. All else is measured: the documentation's contest.
     """
     check_prior(domain, prior)

@@ -1,4 +1,4 @@
-"""Recipes that meet outliers with Student's t: the baselines of [Ezzerg2026]_."""
+"""Recipes against outliers by Student's t: the baselines of [Ezzerg2026]_."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def tp_ucb(
     confidence:
         The width, which multiplies the deviation of the process.
     scale:
-        How results are standardised, by default plainly, as is common practice.
+        Standardisation of the results, by default plainly, as is common practice.
 
     Guarantee
     ---------
-    None for the regret: [Shah2014]_ gives the exact posterior, no bound. None against lies: one
+    None for the regret: [Shah2014]_ gives the exact posterior, no bound. None against outliers: one
     result of size c moves the posterior mean by a multiple of c.
     """
     check_prior(domain, prior)
@@ -65,10 +65,11 @@ def diagnostics_gp_ucb(
     retries: int | None = None,
     seed: Seed = None,
 ) -> Learner:
-    """GP-UCB on what passes a test for outliers [MartinezCantin2018]_, as [Ezzerg2026]_ ran it.
+    """GP-UCB after a test for outliers [MartinezCantin2018]_, as [Ezzerg2026]_ ran it.
 
-    Before every question a Gaussian process with Student-t noise looks at all results, those in its
-    tails are left out, and an ordinary process with hyperparameters of its own is given the rest.
+    Before every choice a Gaussian process with Student-t noise is fitted to all results, those in
+    its tails are left out, and an ordinary process with hyperparameters of its own is conditioned
+    on the rest.
 
     Parameters
     ----------
@@ -79,13 +80,13 @@ def diagnostics_gp_ucb(
     confidence:
         The width, instead of the default.
     scale:
-        How results are standardised. Everything that was told counts there, so that it is a robust
-        scale by default.
+        Standardisation of the results. All observations count there, so that it is a robust scale
+        by default.
 
     Guarantee
     ---------
-    None. A result that is left out has no influence, however large it is; what is honest and
-    surprising is left out as well.
+    None. A result that is left out has no influence, however large it is; surprising inliers are
+    left out as well.
     """
     check_prior(domain, prior)
     chosen = prior or family(domain)
