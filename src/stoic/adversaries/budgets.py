@@ -64,7 +64,7 @@ class Unlimited:
         return wanted
 
     def exhausted(self, spent: Ledger) -> bool:
-        """Never."""
+        """Return false: the budget has no end."""
         return False
 
 
@@ -98,7 +98,7 @@ class Frequency:
         return wanted if spent.count < available else observed
 
     def exhausted(self, spent: Ledger) -> bool:
-        """Once ``count`` observations were replaced."""
+        """Return true once ``count`` observations were replaced."""
         return spent.count >= self.count
 
 
@@ -133,7 +133,7 @@ class Magnitude:
         return allowed if abs(allowed - observed) <= left else math.nextafter(allowed, observed)
 
     def exhausted(self, spent: Ledger) -> bool:
-        """Once the total is spent."""
+        """Return true once the total is spent."""
         return spent.magnitude + spent.rest >= self.total
 
 

@@ -24,7 +24,7 @@ class Clipping(Attack):
     Attributes
     ----------
     inside:
-        Whether a point (d,) is in the region that is to look best.
+        Returns true for a point (d,) in the region that is to look best.
     best:
         max of f over the region.
     margin:
@@ -49,7 +49,7 @@ class Subtraction(Attack):
     Attributes
     ----------
     inside:
-        Whether a point (d,) is in the region that is to look best.
+        Returns true for a point (d,) in the region that is to look best.
     depth:
         h_max. The attack can mislead if it is larger than max f less the region's maximum.
     """

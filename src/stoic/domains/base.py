@@ -97,7 +97,7 @@ def check_columns(values: Mapping[int, float], dim: int) -> None:
 
 
 def check_widths(widths: Array) -> Array:
-    """Return the widths (d,) if squares of them and of their inverses do not overflow."""
+    """Return the widths (d,) if squares of them and of their inverses are finite."""
     low, high = _WIDTHS
     fitting = (widths >= low) & (widths <= high)
     if not fitting.all():

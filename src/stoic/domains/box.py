@@ -300,7 +300,7 @@ class Box:
         return peaks
 
     def _walk(self, surface: Surface, peaks: Array) -> Array:
-        """Improve the best peak one lattice block at a time, with climbs in between."""
+        """Improve the best peak one lattice block at a time, with gradient ascents in between."""
         best = peaks[[int(np.argmax(surface(peaks)))]]
         height = float(surface(best)[0])
         for _ in range(10):

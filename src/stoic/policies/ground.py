@@ -213,7 +213,7 @@ def moves_of(domain: Domain, chosen: Array, distance: Distance, far: float) -> A
 
 
 def _with_centres(view: View, here: Ground, centres: Array, others: Array) -> Ground:
-    """Add ``centres`` (k, d), which may be chosen, and ``others`` (m, d), as moves of them."""
+    """Add ``centres`` (k, d), which may be chosen, and ``others`` (m, d), their moves."""
     n = len(here.points)
     points = np.concatenate([here.points, centres, others])
     first = n + np.arange(len(centres))

@@ -103,7 +103,7 @@ def in_doubt(view: View, rate: float) -> Array:
         return nothing
 
     def near(x: Array) -> Booleans:
-        """Return which rows (k,) have which of ``x`` (m, d) near them, shape (k, m)."""
+        """Match the rows (k,) to the points of ``x`` (m, d) in their neighbourhood, (k, m)."""
         return at_one_place(posterior.prior.kernel, observations.x[rows], x)
 
     bound = math.cbrt(len(observations)) + 1e-9  # of a cube it may come out just below
