@@ -1,4 +1,4 @@
-"""Who lies, how often; who moves inputs; and the noise when nobody does."""
+"""Adversaries that corrupt observations or move inputs, and models of the noise."""
 
 from stoic.adversaries.base import Adversary, Attack, NoAttack, Round
 from stoic.adversaries.budgets import Budget, Frequency, Ledger, Magnitude, Unlimited, cube_root
@@ -23,7 +23,7 @@ from stoic.adversaries.noise import (
     estimated_moment,
 )
 
-# What the conformance tests run through every check; an attack or a noise is added here.
+# The conformance tests run every check on these: add a new attack or noise here.
 ATTACKS: tuple[type[Attack], ...] = (
     NoAttack,
     Clairvoyant,

@@ -1,7 +1,7 @@
-"""An adversary is an attack, which says what should be told, and a budget, which says how often.
+"""An adversary is an attack, which corrupts an observation, and a budget, which limits how often.
 
-Attacks are pure: they neither count nor remember. What has been spent is counted in one place, the
-environment, and every wish of every attack passes through ``Budget.allow`` there.
+Attacks are pure: they neither count nor remember. The environment alone counts what is spent, and
+applies ``Budget.allow`` to the value that an attack wants.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from stoic.data import Array, Booleans
 
 
 class Round(NamedTuple):
-    """What an attack sees before a result is told.
+    """Input of an attack: one evaluation, before the learner observes its result.
 
     Attributes
     ----------
@@ -30,16 +30,15 @@ class Round(NamedTuple):
     value:
         f(x), noiseless: an adversary may be clairvoyant.
     observed:
-        What would be told without the adversary.
+        The observation without the adversary.
     t:
-        The number of the round, from 1. Clean initial points are not rounds.
+        Number of the round, from 1. Clean initial points are not rounds.
     rng:
-        The adversary's own stream, separate from the noise.
+        The adversary's random generator, separate from the noise.
     spent:
-        What the adversary has spent before; not to be altered.
+        Ledger of the corruptions so far; not to be altered.
     active:
-        Which rows of a finite domain the learner has not ruled out, shape (N,); computed when it is
-        asked for.
+        Rows of a finite domain that the learner has not ruled out, shape (N,); computed on demand.
     """
 
     x: Array
@@ -53,12 +52,12 @@ class Round(NamedTuple):
 
 
 class Attack(ABC):
-    """What an adversary would like to be told instead of the truth.
+    """Rule by which an adversary corrupts observations.
 
     Attributes
     ----------
     needs_finite:
-        Whether it works on finite domains only. The environment then refuses a ``Box``.
+        True if it works on finite domains only. The environment then refuses a ``Box``.
     """
 
     __slots__ = ()
@@ -66,12 +65,12 @@ class Attack(ABC):
 
     @abstractmethod
     def rewrite(self, seen: Round) -> float:
-        """The value to tell; ``seen.observed`` itself where the attack leaves the round alone."""
+        """Corrupt an observation; ``seen.observed`` itself where the attack leaves it alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoAttack(Attack):
-    """The neutral attack: what is observed is told."""
+    """Neutral attack: the observation is unchanged."""
 
     def rewrite(self, seen: Round) -> float:
         """``seen.observed``."""
@@ -87,5 +86,5 @@ class Adversary:
 
 
 def same(told: float, observed: float) -> bool:
-    """Whether two told values are the same; nan is the same as nan."""
+    """Compare two observed values; nan equals nan."""
     return told == observed or (math.isnan(told) and math.isnan(observed))

@@ -1,4 +1,4 @@
-"""What bounds an adversary. Spending is recorded in a ``Ledger`` that the environment keeps."""
+"""Corruption budgets. The environment records the spending in a ``Ledger``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol
 
 @dataclass(slots=True)
 class Ledger:
-    """What an adversary has spent so far.
+    """Record of the corruptions so far.
 
     Attributes
     ----------
@@ -19,7 +19,7 @@ class Ledger:
     magnitude:
         Sum of the absolute changes; infinite once a value was replaced by nan or an infinity.
     rest:
-        What rounding has left out of that sum.
+        Rounding error of that sum.
     """
 
     count: int = 0
@@ -27,7 +27,7 @@ class Ledger:
     rest: float = field(default=0.0, compare=False)
 
     def record(self, observed: float, told: float) -> None:
-        """Book one change of ``observed`` into ``told``."""
+        """Record one change of ``observed`` into ``told``."""
         change = abs(told - observed)
         self.count += 1
         if not math.isfinite(change):
@@ -35,36 +35,36 @@ class Ledger:
             return
         change += self.rest
         total = self.magnitude + change
-        if math.isfinite(total):  # the smaller of the two loses digits: they are kept for next time
+        if math.isfinite(total):  # the smaller summand loses digits: keep them for next time
             large, small = max(self.magnitude, change), min(self.magnitude, change)
             self.rest = small - (total - large)
         self.magnitude = total
 
 
 class Budget(Protocol):
-    """The bound on what an adversary may do."""
+    """Bound on the corruptions of an adversary."""
 
     def allow(self, wanted: float, observed: float, t: int, spent: Ledger) -> float:
-        """What may be told in this round, where the attack wants ``wanted``.
+        """Limit the corruption of a round in which the attack wants ``wanted``.
 
         Between ``observed`` (nothing is left) and ``wanted`` (enough is left), both included.
-        It is asked only where ``wanted`` differs from ``observed``; it must not change ``spent``.
+        It is called only where ``wanted`` differs from ``observed``; it must not change ``spent``.
         """
 
     def exhausted(self, spent: Ledger) -> bool:
-        """Whether nothing is left and nothing ever will be: then no attack is asked any more."""
+        """Return true if nothing is left for ever: then no attack is called any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unlimited:
-    """The neutral budget: everything is allowed."""
+    """Neutral budget: everything is allowed."""
 
     def allow(self, wanted: float, observed: float, t: int, spent: Ledger) -> float:
         """``wanted``."""
         return wanted
 
     def exhausted(self, spent: Ledger) -> bool:
-        """Never."""
+        """Return false: the budget has no end."""
         return False
 
 
@@ -77,8 +77,8 @@ class Frequency:
     count:
         T_c, at least 0.
     releases:
-        Rounds, in rising order, at each of which one more replacement becomes available; what is
-        not used stays available. Empty: all of them are available from the first round.
+        Rounds, in increasing order, at each of which one more replacement becomes available;
+        unused ones stay available. Empty: all of them are available from the first round.
     """
 
     count: int
@@ -98,7 +98,7 @@ class Frequency:
         return wanted if spent.count < available else observed
 
     def exhausted(self, spent: Ledger) -> bool:
-        """Once ``count`` observations were replaced."""
+        """Return true once ``count`` observations were replaced."""
         return spent.count >= self.count
 
 
@@ -122,18 +122,18 @@ class Magnitude:
             raise ValueError(f"A total corruption is finite and at least 0, got {self.total!r}.")
 
     def allow(self, wanted: float, observed: float, t: int, spent: Ledger) -> float:
-        """``wanted``, or what lies in its direction as far as the rest of the total reaches."""
+        """``wanted``, or as far in its direction as the rest of the total reaches."""
         left = self.total - spent.magnitude - spent.rest
         if left <= 0.0 or math.isnan(wanted) or not math.isfinite(observed):
             return observed
         if abs(wanted - observed) <= left:
             return wanted
-        told = observed + math.copysign(left, wanted - observed)
-        # Rounding may have overshot by one step of the numbers' own grid.
-        return told if abs(told - observed) <= left else math.nextafter(told, observed)
+        allowed = observed + math.copysign(left, wanted - observed)
+        # Rounding may have overshot by one floating-point step.
+        return allowed if abs(allowed - observed) <= left else math.nextafter(allowed, observed)
 
     def exhausted(self, spent: Ledger) -> bool:
-        """Once the total is spent."""
+        """Return true once the total is spent."""
         return spent.magnitude + spent.rest >= self.total
 
 
@@ -148,5 +148,5 @@ def cube_root(rounds: int) -> int:
 
 
 def cubic_releases(count: int) -> tuple[int, ...]:
-    """Rounds 1, 8, 27, 64, ...: at round t, floor(t^(1/3)) corruptions have been released."""
+    """Compute rounds 1, 8, 27, ...: by round t, floor(t^(1/3)) corruptions are released."""
     return tuple(k**3 for k in range(1, count + 1))

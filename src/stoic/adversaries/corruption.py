@@ -1,6 +1,6 @@
 """Attacks bounded in their total size [Bogunovic2022]_ (section 4).
 
-Each plays another function f~ instead of f: its corruption in a round is f~(x) - f(x). All of them
+Each replaces f by another function f~: its corruption in a round is f~(x) - f(x). All of them
 know f, and none of them knows the budget: put them under :class:`~stoic.adversaries.Magnitude`.
 """
 
@@ -24,11 +24,11 @@ class Clipping(Attack):
     Attributes
     ----------
     inside:
-        Whether a point (d,) is in the region that is to look best.
+        Returns true for a point (d,) in the region that is to look best.
     best:
         max of f over the region.
     margin:
-        Delta, by how much the rest is to look worse, in units of f.
+        Delta, the margin by which the rest is to look worse, in units of f.
     """
 
     inside: Region
@@ -36,7 +36,7 @@ class Clipping(Attack):
     margin: float = 0.5
 
     def rewrite(self, seen: Round) -> float:
-        """Outside of the region what is told of min(f, best - margin)."""
+        """Observe min(f, best - margin) instead, outside of the region."""
         if self.inside(seen.x):
             return seen.observed
         return seen.observed + min(0.0, self.best - self.margin - seen.value)
@@ -44,12 +44,12 @@ class Clipping(Attack):
 
 @dataclass(frozen=True, slots=True)
 class Subtraction(Attack):
-    """Outside of a region everything is told worse by the same: f~ = f - depth ("AggSub").
+    """Outside of a region every observation is lowered by a constant: f~ = f - depth ("AggSub").
 
     Attributes
     ----------
     inside:
-        Whether a point (d,) is in the region that is to look best.
+        Returns true for a point (d,) in the region that is to look best.
     depth:
         h_max. The attack can mislead if it is larger than max f less the region's maximum.
     """
@@ -64,18 +64,18 @@ class Subtraction(Attack):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TopK(Attack):
-    """The k best of the arms that the learner has not ruled out are told as ``low``.
+    """Of the arms that the learner has not ruled out, the k best are lowered to ``low``.
 
-    What is lower anyway is left alone, and ties go to the lower row.
+    Lower values are left alone, and ties go to the lower row.
 
     Attributes
     ----------
     values:
         f on all arms, shape (N,).
     k:
-        How many arms.
+        Number of arms.
     low:
-        What f looks like there.
+        Apparent value of f there.
     """
 
     needs_finite = True
@@ -88,7 +88,7 @@ class TopK(Attack):
             raise ValueError(f"Top-K needs K >= 1, got {self.k!r}.")
 
     def rewrite(self, seen: Round) -> float:
-        """What is told of min(f, low), where x is one of the k best."""
+        """Observe min(f, low) instead, where x is one of the k best."""
         arm, active = seen.arm, seen.active()
         assert arm is not None
         rivals = self.values[active]
@@ -101,10 +101,10 @@ class TopK(Attack):
 
 @dataclass(frozen=True, slots=True)
 class Flip(Attack):
-    """Good is told as bad: f~ = -f."""
+    """Reversed sign: f~ = -f."""
 
     def rewrite(self, seen: Round) -> float:
-        """What is told of -f."""
+        """Observe -f instead."""
         return seen.observed - 2.0 * seen.value
 
 
@@ -113,18 +113,18 @@ class Later(Attack):
     """Any attack, started only once the learner has ruled out an arm.
 
     For a phased learner that is an elimination; for any other an arm whose upper bound is below the
-    best lower bound. Once it has struck, it goes on whatever the learner then thinks.
+    best lower bound. Once it has corrupted an observation, it goes on in every case.
 
     Attributes
     ----------
     attack:
-        What starts then.
+        The attack that starts then.
     """
 
     needs_finite = True
     attack: Attack
 
     def rewrite(self, seen: Round) -> float:
-        """``observed`` before, what ``attack`` wants after."""
+        """``observed`` before, the value of ``attack`` after."""
         started = seen.spent.count > 0 or not seen.active().all()
         return self.attack.rewrite(seen) if started else seen.observed

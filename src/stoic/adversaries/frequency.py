@@ -18,7 +18,7 @@ from stoic.problems.base import Optimum
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clairvoyant(Attack):
-    """Spoils queries near the optimum and praises those far from it [Ezzerg2026]_ (section 5.3).
+    """Low values near the optimum and high values far from it [Ezzerg2026]_ (section 5.3).
 
     It is greedy: it wants to replace *every* such query, so it spends as early as its budget
     allows.
@@ -28,10 +28,10 @@ class Clairvoyant(Attack):
     optimum:
         x*, shape (d,), which this adversary knows.
     near, far:
-        Euclidean distances to x*: strictly less than ``near`` is told ``low``, strictly more than
-        ``far`` is told ``high``, anything between is left alone.
+        Euclidean distances to x*: strictly less than ``near`` gives ``low``, strictly more than
+        ``far`` gives ``high``, anything between is left alone.
     low, high:
-        The told values, in the units of f.
+        The corrupted values, in the units of f.
     """
 
     optimum: Array
@@ -56,24 +56,24 @@ class Clairvoyant(Attack):
 
 @dataclass(frozen=True, slots=True)
 class Replace(Attack):
-    """Replaces the observations of given rounds by given values, whatever was asked.
+    """Replace the observations of given rounds by given values, for any query.
 
     Attributes
     ----------
     values:
-        The told value by round number (from 1); any float, nan and infinities included.
+        The corrupted value by round number (from 1); any float, nan and infinities included.
     """
 
     values: Mapping[int, float]
 
     def rewrite(self, seen: Round) -> float:
-        """The value given for this round, else ``observed``."""
+        """Look up the value for this round, else ``observed``."""
         return self.values.get(seen.t, seen.observed)
 
 
 @dataclass(frozen=True, slots=True)
 class Always(Attack):
-    """Replaces every result by the same value, whatever was asked [Ezzerg2026]_ (section 5.4).
+    """Replace every result by the same value, for any query [Ezzerg2026]_ (section 5.4).
 
     A crash that is reported as a number, or a reward that is spuriously low (section 5.5). It wants
     *every* round, so it spends as early as its budget allows.
@@ -81,7 +81,7 @@ class Always(Attack):
     Attributes
     ----------
     told:
-        What is told instead, in the units of f; any float, nan and infinities included.
+        The value instead, in the units of f; any float, nan and infinities included.
     """
 
     told: float
@@ -100,9 +100,9 @@ class ClairvoyantSetting:
     near, far:
         Distances to the optimum, in units of x.
     low, high:
-        The told values, in units of f.
+        The corrupted values, in units of f.
     scheduled:
-        Whether the corruptions are released one by one, at rounds 1, 8, 27, 64, ..., instead of
+        True if the corruptions are released one by one, at rounds 1, 8, 27, 64, ..., instead of
         all being available from the first round.
     """
 
@@ -113,7 +113,7 @@ class ClairvoyantSetting:
     scheduled: bool = False
 
     def against(self, optimum: Optimum, rounds: int, count: int | None = None) -> Adversary:
-        """The adversary, with floor(T^(1/3)) corruptions unless a ``count`` is given."""
+        """Make the adversary, with floor(T^(1/3)) corruptions unless a ``count`` is given."""
         corruptions = cube_root(rounds) if count is None else count
         releases = cubic_releases(corruptions) if self.scheduled else ()
         attack = Clairvoyant(optimum.x, self.near, self.far, self.low, self.high)
@@ -125,7 +125,7 @@ class ClairvoyantSetting:
 TEXT = ClairvoyantSetting(near=0.2, far=0.5, low=-10.0, high=25.0)
 APPENDIX = ClairvoyantSetting(near=0.1, far=0.4, low=-10.0, high=25.0)
 # The code differs in the values and in the schedule. Distances of its own are not known to us; the
-# appendix's are used, as the harder of the two: more queries can be lied about.
+# appendix's are used, as the harder of the two: more queries can be corrupted.
 CODE = ClairvoyantSetting(near=0.1, far=0.4, low=-20.0, high=20.0, scheduled=True)
 
 SETTINGS: Mapping[str, ClairvoyantSetting] = {"text": TEXT, "appendix": APPENDIX, "code": CODE}

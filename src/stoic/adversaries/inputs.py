@@ -1,4 +1,4 @@
-"""Who moves inputs: what is executed is not what was chosen [Bogunovic2018]_, [Saday2025]_."""
+"""Input perturbations between choice and execution [Bogunovic2018]_, [Saday2025]_."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from stoic.domains import Box, Domain, Finite
 from stoic.policies.base import Band
 from stoic.satisficing import check_radius
 
-_TRIES = 1 << 16  # draws for a point of a ball that lies in the box
+_TRIES = 1 << 16  # draws for a point of a ball that is in the box
 
 
 class Move(NamedTuple):
-    """What is known before an input is executed.
+    """Input of a perturbation: a choice before its execution.
 
     Attributes
     ----------
     x:
         The chosen point, shape (d,); not to be altered.
     domain:
-        Where the executed one must lie.
+        The domain, which must contain the executed point.
     t:
-        The number of the round, from 1.
+        Number of the round, from 1.
     rng:
-        A stream of its own.
+        A random generator of its own.
     values:
-        f on all rows of a finite domain, shape (N,), noiseless; computed when it is asked for.
+        f on all rows of a finite domain, shape (N,), noiseless; computed on demand.
     band:
-        Where the learner believes f to be; likewise.
+        The learner's confidence band of f; likewise.
     """
 
     x: Array
@@ -47,14 +47,14 @@ class Move(NamedTuple):
 
 
 class Perturbation(ABC):
-    """What becomes of an input between choice and execution.
+    """Change of an input between choice and execution.
 
     Attributes
     ----------
     needs_finite:
-        Whether it works on finite domains only. The environment then refuses a ``Box``.
+        True if it works on finite domains only. The environment then refuses a ``Box``.
     needs_band:
-        Whether it looks at the learner's band, which must then be given.
+        True if it uses the learner's band, which must then be given.
     """
 
     __slots__ = ()
@@ -63,12 +63,12 @@ class Perturbation(ABC):
 
     @abstractmethod
     def move(self, seen: Move) -> Array:
-        """The point that is executed, shape (d,), in the domain."""
+        """Return the executed point, shape (d,), in the domain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stay(Perturbation):
-    """The neutral perturbation: what is chosen is executed."""
+    """Neutral perturbation: the chosen point is executed."""
 
     def move(self, seen: Move) -> Array:
         """``seen.x``."""
@@ -77,14 +77,14 @@ class Stay(Perturbation):
 
 @dataclass(frozen=True, slots=True)
 class RandomMove(Perturbation):
-    """Anywhere in the ball, uniformly: *random* of [Saday2025]_.
+    """Uniform move in the ball: *random* of [Saday2025]_.
 
     Parameters
     ----------
     radius:
         eps.
     distance:
-        In which it is a ball. On a ``Box``, one whose metric is a name.
+        Distance of the ball. On a ``Box``, one whose metric is a name.
     """
 
     radius: float
@@ -101,7 +101,7 @@ class RandomMove(Perturbation):
         return self._in_the_box(seen)
 
     def _in_the_box(self, seen: Move) -> Array:
-        """Uniform in the cube around the ball and the box, until it falls in both."""
+        """Sample the ball by rejection, from the cube around it, cut to the box."""
         box, unit = seen.domain, np.broadcast_to(self.distance.tolerance, seen.x.shape)
         if not isinstance(box, Box) or not self.distance.indexed:
             raise ValueError(
@@ -123,14 +123,14 @@ class RandomMove(Perturbation):
 
 @dataclass(frozen=True, slots=True)
 class LowestBound(Perturbation):
-    """To where the learner's lower confidence bound is least: *LCB* of [Saday2025]_.
+    """Move to the least lower confidence bound of the learner: *LCB* of [Saday2025]_.
 
     Parameters
     ----------
     radius:
         eps.
     distance:
-        In which the ball is one.
+        Distance of the ball.
     """
 
     radius: float
@@ -150,14 +150,14 @@ class LowestBound(Perturbation):
 
 @dataclass(frozen=True, slots=True)
 class WorstCase(Perturbation):
-    """To where f is least: the adversary knows f.
+    """Move to the least f: the adversary knows f.
 
     Parameters
     ----------
     radius:
         eps.
     distance:
-        In which the ball is one.
+        Distance of the ball.
     """
 
     radius: float
@@ -202,7 +202,7 @@ class GaussianMove(Perturbation):
         moved = seen.x + sd * seen.rng.standard_normal(seen.x.shape)
         if isinstance(seen.domain, Finite):
             points = seen.domain.points
-            # Coordinates that are not moved are equal, and those of no other row need be.
+            # Coordinates with sd 0 must be equal, so the input's own row is always possible.
             return np.asarray(points[self.distance(moved[None], points)[0].argmin()])
         assert isinstance(seen.domain, Box)
         return np.asarray(seen.domain.snap(moved[None])[0])

@@ -1,7 +1,7 @@
-"""Noise: what stands between f(x) and the observation when nobody lies.
+"""Noise models: the distribution of an uncorrupted observation given f(x).
 
 ``moment(a, bound)`` of a noise is v in the assumption of [Chowdhury2019]_: E|y|^(1+a) <= v wherever
-|f(x)| <= bound. What a learner *assumes* about v is its own affair.
+|f(x)| <= bound. A learner has its own assumption about v.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from stoic.data import Array
 
 
 class Noise(Protocol):
-    """A distribution, drawn ahead of the rounds so that every method meets the same draws."""
+    """Distribution of the noise, drawn before the rounds: every method has the same draws."""
 
     def draw(self, rng: np.random.Generator, rounds: int) -> Array:
         """One independent draw for each round, shape (rounds,).
 
-        It may not depend on what is asked: round t has the same draw for every method.
+        It may not depend on the queries: round t has the same draw for every method.
         """
 
     def apply(self, value: float, draw: float, arm: int | None = None) -> float:
-        """The observation of f(x) = ``value`` in a round with this draw.
+        """Observe f(x) = ``value`` in a round with this draw.
 
         ``arm`` is the row of x on a finite domain, None elsewhere: a reward may come from records
         of that row.
@@ -35,7 +35,7 @@ class Noise(Protocol):
     def moment(self, a: float, bound: float) -> float:
         """v with E|y|^(1+a) <= v wherever |f(x)| <= ``bound``; infinite if there is none.
 
-        ``a`` lies in (0, 1].
+        ``a`` is in (0, 1].
         """
 
 
@@ -56,7 +56,7 @@ class Gaussian:
             raise ValueError(f"A standard deviation is finite and at least 0, got {self.sd}.")
 
     def draw(self, rng: np.random.Generator, rounds: int) -> Array:
-        """Normal draws, shape (rounds,)."""
+        """Draw from N(0, sd^2), shape (rounds,)."""
         return rng.normal(0.0, self.sd, rounds)
 
     def apply(self, value: float, draw: float, arm: int | None = None) -> float:
@@ -194,7 +194,7 @@ class Pareto:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Empirical:
-    """Rewards from records: the arm's entry of a random row of a table.
+    """Rewards from recorded data: the arm's entry of a random row of a table.
 
     f is then the mean of each column. All arms are read from the same row in the same round, so
     methods are compared on the same days.
@@ -223,7 +223,7 @@ class Empirical:
         return rng.integers(len(self.rewards), size=rounds).astype(np.float64)
 
     def apply(self, value: float, draw: float, arm: int | None = None) -> float:
-        """The entry of ``arm`` in row ``draw``, whatever f is said to be."""
+        """Return the entry of ``arm`` in row ``draw``; ``value`` plays no part."""
         if arm is None or arm >= self.rewards.shape[1]:
             raise ValueError(
                 f"Empirical rewards are known for arms 0 to {self.rewards.shape[1] - 1}, got "
@@ -233,21 +233,21 @@ class Empirical:
         return float(self.rewards[int(draw), arm])
 
     def moment(self, a: float, bound: float) -> float:
-        """The largest mean of |entry|^(1+a) of an arm, exactly; ``bound`` plays no part.
+        """Return the largest mean of |entry|^(1+a) of an arm; exact, ``bound`` plays no part.
 
-        Above the mean over *all* entries, which [Chowdhury2019]_, section 6, sets v to: the
-        assumption is one about every arm, and the best arms have the largest moments.
+        It is above the mean over *all* entries, the v of [Chowdhury2019]_, section 6: the
+        assumption is about every arm, and the best arms have the largest moments.
         """
         p = _order(a, bound)
         return float(np.max(np.mean(np.abs(self.rewards) ** p, axis=0)))
 
 
 def estimated_moment(samples: Array, a: float) -> tuple[float, float]:
-    """The mean of |y|^(1+a) over a pilot sample, and its standard error.
+    """Estimate v by the mean of |y|^(1+a) over a pilot sample, with its standard error.
 
-    The mean is unbiased, but the error is trustworthy only if E|y|^(2+2a) is finite. It is not
-    under Student's t with 3 degrees of freedom and a = 1: rare results that most samples have not
-    seen make up much of the moment, so most estimates are too low, and say too little about it.
+    The mean is unbiased, but the error is valid only if E|y|^(2+2a) is finite. It is not
+    under Student's t with 3 degrees of freedom and a = 1: rare results that most samples do not
+    contain make up much of the moment, so most estimates are too low, and so are their errors.
     Take a smaller a then, or allow for several errors. A v that is too large costs regret; one that
     is too small costs the guarantee.
 
@@ -280,7 +280,7 @@ def estimated_moment(samples: Array, a: float) -> tuple[float, float]:
 
 
 def _order(a: float, bound: float) -> float:
-    """1 + a, once both are legal."""
+    """Return 1 + a after checking both."""
     if not (0.0 < a <= 1.0 and 0.0 <= bound < math.inf):
         raise ValueError(
             f"A moment of order 1 + a needs a in (0, 1] and a finite bound >= 0, got a={a} and "
@@ -290,7 +290,7 @@ def _order(a: float, bound: float) -> float:
 
 
 def _symmetric(p: float, bound: float, scale: float, absolute: float) -> float:
-    """A bound on E|f + scale * z|^p, 1 <= p <= 2, for a symmetric z with E|z|^p = ``absolute``.
+    """Bound E|f + scale * z|^p, 1 <= p <= 2, for a symmetric z with E|z|^p = ``absolute``.
 
     |u + w|^p + |u - w|^p <= 2 |u|^p + 2 |w|^p; with equality for p = 2.
     """

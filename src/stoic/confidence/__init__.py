@@ -1,4 +1,4 @@
-"""How wide the band is, in posterior standard deviations."""
+"""Confidence widths: beta^(1/2), in posterior standard deviations."""
 
 from stoic.confidence.base import Confidence
 from stoic.confidence.bayesian import CompactUnion, FiniteUnion

@@ -1,4 +1,4 @@
-"""The seam of a confidence width."""
+"""Interface of a confidence width."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stoic.posteriors.base import Posterior
 
 
 class Confidence(Protocol):
-    """``Posterior, t -> width``: the number that multiplies the posterior standard deviation."""
+    """``Posterior, t -> width``: the multiplier beta_t^(1/2) of the posterior std."""
 
     def __call__(self, posterior: Posterior, t: int) -> float:
-        """The width in round ``t`` (from 1), after t - 1 observations; positive."""
+        """Width in round ``t`` (from 1), after t - 1 observations; positive."""

@@ -15,7 +15,7 @@ def check_delta(delta: float) -> None:
 
 
 def share_of(delta: float, t: int) -> float:
-    """6 delta / (pi t)^2: what round or epoch t may spend of delta, so that all add up to it."""
+    """6 delta / (pi t)^2: share of delta for round or epoch t; the shares add up to delta."""
     return 6.0 * delta / (math.pi * t) ** 2
 
 
@@ -25,7 +25,7 @@ class FiniteUnion:
 
     Guarantee
     ---------
-    If f is a draw from the prior and the noise is Gaussian with the prior's variance, f lies in the
+    If f is a draw from the prior and the noise is Gaussian with the prior's variance, f is in the
     band on all arms in all rounds with probability 1 - delta.
     """
 
@@ -36,7 +36,7 @@ class FiniteUnion:
         check_delta(self.delta)
 
     def at(self, t: int) -> float:
-        """The width in round ``t``, whatever the posterior."""
+        """Width in round ``t``, for any posterior."""
         return math.sqrt(2.0 * math.log(self.arms * t**2 * math.pi**2 / (6.0 * self.delta)))
 
     def __call__(self, posterior: Posterior, t: int) -> float:
@@ -77,7 +77,7 @@ class CompactUnion:
         check_delta(self.delta)
 
     def at(self, t: int) -> float:
-        """The width in round ``t``, whatever the posterior."""
+        """Width in round ``t``, for any posterior."""
         d = self.dim
         root = math.sqrt(max(math.log(4.0 * d * self.a / self.delta), 0.0))
         cells = max(t**2 * d * self.b * self.extent * root, 1.0)

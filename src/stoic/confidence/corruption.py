@@ -1,4 +1,4 @@
-"""Widths under corruptions whose absolute values add up to at most C, and widths of epochs."""
+"""Widths under a corruption budget C (sum of absolute changes), and widths of epochs."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Budgeted:
     Guarantee
     ---------
     With ``weight`` 1, the prior's noise for every result (``Trust(told_noise=False)``) and at most
-    C of corruption in all, f lies in the band whenever it lies in the band of the base width around
-    the mean of the clean results. With less, nothing.
+    C of corruption in all, f is in the band whenever it is in the band of the base width around
+    the mean of the clean results. Otherwise none.
     """
 
     base: Confidence
@@ -52,7 +52,7 @@ Averaging = Literal["theory", "tight", "practice"]
 
 @dataclass(frozen=True, slots=True)
 class Averaged:
-    """The width of an epoch of RGP-PE, which plays every arm of it many times [Bogunovic2022]_.
+    """Width of an epoch of RGP-PE, which plays each of its arms many times [Bogunovic2022]_.
 
     With u results, at least u_min of every arm that was played:
 
@@ -69,14 +69,14 @@ class Averaged:
     budget:
         C, in units of f.
     form:
-        Which of the three.
+        One of the three.
     weight:
         b of ``"practice"``.
 
     Guarantee
     ---------
     ``"theory"`` and ``"tight"``: with the prior's noise for every result and at most C of
-    corruption in the epoch, f lies in the band whenever it lies in the band of the base width
+    corruption in the epoch, f is in the band whenever it is in the band of the base width
     around the mean of the clean results.
     ``"practice"``: none.
 
@@ -122,8 +122,8 @@ class Averaged:
 class NonAdaptive:
     """B + R / sqrt(noise) sqrt(2 ln(2 N / delta_t)), delta_t = 6 delta / (pi t)^2: Corollary 5.
 
-    For epochs whose points are chosen before any of their results is seen [Vakili2021]_; t = h + 1
-    counts them [Bogunovic2022]_.
+    For epochs whose points are chosen before any of their results is observed [Vakili2021]_;
+    t = h + 1 counts them [Bogunovic2022]_.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class NonAdaptive:
 
     Guarantee
     ---------
-    If ||f||_k <= B and the noise is R-sub-Gaussian, f lies in the band at the end of all epochs, on
+    If ||f||_k <= B and the noise is R-sub-Gaussian, f is in the band at the end of all epochs, on
     all points, with probability 1 - delta. The factor 2 in the logarithm is not in the text: its
     source bounds each side with probability 1 - delta.
     """
@@ -172,7 +172,7 @@ def _check_budget(budget: float, weight: float) -> None:
 
 
 def _fewest_plays(posterior: Posterior) -> float:
-    """u_min: rows at the place that has least of them, 1 where that is not known."""
+    """Smallest number of observations of a played arm, u_min; 1 if it is not known."""
     if not isinstance(posterior, Arms):
         return 1.0
     counts = posterior.counts

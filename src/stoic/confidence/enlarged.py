@@ -1,4 +1,4 @@
-"""Widths enlarged by what an adversary may have done to the posterior."""
+"""Widths enlarged by the largest effect of corruptions on the posterior."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stoic.confidence.base import Confidence
 from stoic.defences.plateau import Plateau
 from stoic.posteriors.base import Posterior
 
-# Where a scale of 1e300 makes the bound infinite, the largest deviation decides all the same.
+# A finite cap: where a scale of 1e300 makes the bound infinite, the largest std still decides.
 _WIDEST = 1e100
 
 
@@ -55,25 +55,25 @@ class Enlarged:
     base:
         sqrt(beta'_t), the width without corruptions.
     corruptions:
-        T_c, an assumed bound on how many observations are corrupted, of which no more can be among
-        the first n than n; ``"distrusted"`` takes the number outside the plateau.
+        T_c, an assumed bound on the number of corrupted observations, capped at the number of
+        observations; ``"distrusted"`` takes the number outside the plateau.
     norm:
         sqrt(B_f): |f| <= norm sqrt(kappa).
     variance:
-        Whether to multiply by Psi(T_c); the paper's "ideal" rates leave it out.
+        If true, multiply by Psi(T_c); the paper's "ideal" rates leave it out.
     deviation:
         Delta, a bound on |g - mu| between the centre and the posterior mean of the clean rows, in
         prior standard deviations sqrt(kappa). ``None`` takes norm + base, which bounds it in this
-        round for a centre at the prior mean (Lemma D.1); Algorithms 1 and 2 take what bounds it in
+        round for a centre at the prior mean (Lemma D.1); Algorithms 1 and 2 take a bound for
         all T rounds, norm + the base of round T.
 
     Guarantee
     ---------
     If all clean residuals are inside the plateau, at most T_c observations are corrupted and the
-    base width holds for the clean rows, f lies in the band (Lemmas D.5, D.7, D.11). With T_c = 0,
+    base width holds for the clean rows, f is in the band (Lemmas D.5, D.7, D.11). With T_c = 0,
     or before the first observation, it is the base width. A counted T_c is not a bound, so
-    ``"distrusted"`` has no guarantee. The noise is the prior's: a row that was told with less of it
-    may be corrupted to greater effect.
+    ``"distrusted"`` has no guarantee. The noise is the prior's: corruption of a row with a
+    smaller noise of its own may have a greater effect.
 
     Raises
     ------
@@ -91,10 +91,10 @@ class Enlarged:
         base = self.base(posterior, t)
         if self.corruptions == 0:
             return base
-        stance = posterior.stance
-        if not isinstance(stance, _HasPlateau):
+        defence = posterior.stance
+        if not isinstance(defence, _HasPlateau):
             raise ValueError(
-                f"Enlarged needs a defence with a plateau, got {type(stance).__name__}: use "
+                f"Enlarged needs a defence with a plateau, got {type(defence).__name__}: use "
                 "Plateau, AdaptivePlateau or Anchored, or corruptions=0."
             )
         count = self.corruptions
@@ -102,10 +102,10 @@ class Enlarged:
         if corruptions == 0:
             return base
         noise, kappa = posterior.prior.noise, posterior.kappa
-        shape = float(np.min(stance.plateau.shape))
-        if stance.plateau.unit == "noise":
+        shape = float(np.min(defence.plateau.shape))
+        if defence.plateau.unit == "noise":
             shape *= math.sqrt(noise)
-        half_width = float(np.max(stance.plateau.half_width))
+        half_width = float(np.max(defence.plateau.half_width))
         deviation = self.norm + base if self.deviation is None else self.deviation
         C_w = influence(half_width, shape, noise, deviation * math.sqrt(kappa))
         factor = psi(corruptions, kappa, noise) if self.variance else 1.0

@@ -1,4 +1,4 @@
-"""Widths that are just a schedule."""
+"""Widths that depend on the round alone."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """max(least, scale sqrt(2 ln(t + offset))): what [Ezzerg2026]_ ran.
+    """max(least, scale sqrt(2 ln(t + offset))): the schedule that [Ezzerg2026]_ ran.
 
     Guarantee
     ---------
-    None: it grows as the theory's widths do, with constants chosen by experience.
+    None: it grows as the theory's widths do, with heuristic constants.
     """
 
     scale: float = 1.7

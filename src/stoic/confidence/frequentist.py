@@ -1,4 +1,4 @@
-"""Widths for a fixed f of bounded norm in the kernel's Hilbert space."""
+"""Widths for a fixed f of bounded RKHS norm."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stoic.posteriors.base import Posterior
 
 
 def check_noise_sd(noise_sd: float | None) -> None:
-    """Refuse a constant of the noise that is not one; ``None`` is the prior's."""
+    """Refuse a standard deviation that is not positive and finite; ``None`` is the prior's."""
     if noise_sd is not None and not 0.0 < noise_sd < math.inf:
         raise ValueError(f"A standard deviation of the noise is positive, got {noise_sd!r}.")
 
@@ -20,7 +20,7 @@ class SelfNormalised:
     """B + R / sqrt(noise) sqrt(ln det(I + K / noise) + 2 ln(1 / delta)) [AbbasiYadkori2013]_.
 
     ``noise`` is the prior's noise variance, here a regulariser; the log-determinant is twice the
-    information gain of the observations, which the posterior carries along.
+    information gain of the observations, an attribute of the posterior.
 
     Parameters
     ----------
@@ -31,13 +31,13 @@ class SelfNormalised:
     delta:
         Failure probability.
     restarts:
-        Whether every t starts afresh: epoch t spends delta_t = 6 delta / (pi t)^2 of delta
-        (Corollary 7 of [Bogunovic2022]_, with the information of the points that were played, which
-        is at most the maximum that it has).
+        If true, every t starts afresh: epoch t spends delta_t = 6 delta / (pi t)^2 of delta
+        (Corollary 7 of [Bogunovic2022]_, with the information gain of the points that were played,
+        which is at most the maximum in the text).
 
     Guarantee
     ---------
-    If ||f||_k <= B and the noise is R-sub-Gaussian, f lies in the band everywhere in all rounds
+    If ||f||_k <= B and the noise is R-sub-Gaussian, f is in the band everywhere in all rounds
     with probability 1 - delta ([AbbasiYadkori2013]_, Theorem 3.11; [Chowdhury2017]_, Theorem 2),
     however the points were chosen. It needs the true kernel; fitted hyperparameters void it.
     """
@@ -73,15 +73,15 @@ class BoundedNoise:
     delta:
         Failure probability.
     gain:
-        gamma_T, the maximum information gain of all rounds together, such as
-        :func:`stoic.posteriors.information_bounds` encloses. ``None`` takes the information gain of
-        the observations so far.
+        gamma_T, the maximum information gain of all rounds together, for which
+        :func:`stoic.posteriors.information_bounds` gives bounds. ``None`` takes the information
+        gain of the observations so far.
 
     Guarantee
     ---------
     If ||f||_k^2 <= B_f and the noise is bounded by the prior's standard deviation, the regret bound
     of Theorem 3 holds with probability 1 - delta, with the *maximum* information gain, ``gain``.
-    The one of the points chosen is what is observable; behind a defence that raises the noise of
+    Only the gain of the chosen points is observable; behind a defence that raises the noise of
     rows it may be less than that of the clean rows. :class:`SelfNormalised` is much tighter.
     """
 
@@ -95,12 +95,12 @@ class BoundedNoise:
             raise ValueError(f"A maximum information gain is a number >= 0, got {self.gain!r}.")
 
     def at(self, t: int) -> float:
-        """The width in round ``t``, whatever the posterior.
+        """Width in round ``t``, for any posterior.
 
         Raises
         ------
         ValueError
-            Without a ``gain``: what will be observed is not known in advance.
+            Without a ``gain``: future observations are not known in advance.
         """
         if self.gain is None:
             raise ValueError("BoundedNoise is not known in advance without gain=, gamma_T.")

@@ -1,7 +1,7 @@
 """Widths for noise with heavy tails [Chowdhury2019]_.
 
 v bounds the (1 + alpha)-th moment of a result about the prior mean, B the norm of f. A width in
-round t rests on t - 1 results, so what the paper calls beta_(t+1) is the width in round t + 1.
+round t rests on t - 1 results, so the paper's beta_(t+1) is the width in round t + 1.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _check_norm(norm: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class GrowingTruncation:
-    """The width of TGP-UCB, for results truncated at b_t = v^(1/(1+alpha)) t^(1/(2(1+alpha))).
+    """Width of TGP-UCB, for results truncated at b_t = v^(1/(1+alpha)) t^(1/(2(1+alpha))).
 
     Theory: B + 3 / sqrt(noise) b_(t-1) sqrt(ln det(I + K / noise) + 2 ln(1 / delta)). Practice, as
     the authors ran it: B sqrt(noise) + b_t sqrt(ln t); they had noise = 1, where the first terms
@@ -46,7 +46,7 @@ class GrowingTruncation:
 
     Guarantee
     ---------
-    Theory, behind :class:`~stoic.defences.truncation.Truncation` with the same moment: f lies in
+    Theory, behind :class:`~stoic.defences.truncation.Truncation` with the same moment: f is in
     the band everywhere in all rounds with probability 1 - delta (Theorem 1 of [Chowdhury2019]_),
     for delta <= 3/4. The truncated noise is b_t-sub-Gaussian, and the bias of the truncation is at
     most sqrt(1 + alpha) b_t / sqrt(noise); the factor 3 covers both once 2 ln(1 / delta) >= 1/2.
@@ -76,7 +76,7 @@ class GrowingTruncation:
 
 @dataclass(frozen=True, slots=True)
 class FeatureTruncation:
-    """The width of ATA-GP-UCB, for results truncated in each of m features.
+    """Width of ATA-GP-UCB, for results truncated in each of m features.
 
     With b = v^(1/(1+alpha)) L^(alpha/(1+alpha)) s^((1-alpha)/(2(1+alpha))), L as in
     :class:`~stoic.posteriors.levels.FeatureLevel`:
@@ -90,7 +90,7 @@ class FeatureTruncation:
     norm, moment, alpha:
         As in :class:`GrowingTruncation`.
     level:
-        The level that the features are truncated at, which knows T and delta.
+        Truncation level of the features, a function of T and delta.
     features:
         m; ``None`` takes the number of features of a posterior that has them.
     distortion:
@@ -98,7 +98,7 @@ class FeatureTruncation:
 
     Guarantee
     ---------
-    Theory: f lies in the band with probability 1 - delta in all T rounds, up to O(B sqrt(error)
+    Theory: f is in the band with probability 1 - delta in all T rounds, up to O(B sqrt(error)
     t^2) for quadrature features with an error of the kernel of ``error`` (Lemma 1 of
     [Chowdhury2019]_; ``error`` is an attribute of the embedding), and without that term for
     Nystroem features that distort variances by at most (1 + eps) / (1 - eps) (Theorem 4). For that

@@ -1,4 +1,4 @@
-"""A width for an f that is not in the kernel's space, but within eps of a function that is."""
+"""Width for a misspecified f: within eps of a function in the kernel's RKHS."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Misspecified:
     ---------
     With ``weight`` 1 and at least the prior's noise for every result: whenever the base width holds
     for that function around the mean of its own results, it holds around the mean of the results of
-    f, enlarged like this (Lemma 2), and f is in the band widened by eps on either side. With less,
-    nothing.
+    f, enlarged like this (Lemma 2), and f is in the band widened by eps on either side. Otherwise
+    none.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""The width of the linear reduction under a corruption budget."""
+"""Width of the linear reduction under a corruption budget."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stoic.posteriors.base import Posterior
 
 @dataclass(frozen=True, slots=True)
 class ReducedBudget:
-    """Half of the right-hand side of (109) of [Bogunovic2022]_, plus what the basis leaves out.
+    """Half of the right-hand side of (109) of [Bogunovic2022]_, plus the basis error.
 
     For :class:`~stoic.posteriors.least_squares.LeastSquares`, whose deviation is 1, so this is in
     units of f. In epoch t = h + 1, of m = m_0 2^h plays before rounding up,
@@ -25,11 +25,11 @@ class ReducedBudget:
     dim:
         D, features of the basis.
     support:
-        m_0, the most arms that a design is on.
+        m_0, the largest number of arms of a design.
     share:
         alpha: every arm of an epoch is played at least alpha m times.
     error:
-        Delta: what the basis misses f by, at most.
+        Delta, the largest approximation error of the basis.
     budget:
         C.
     arms:
@@ -47,9 +47,9 @@ class ReducedBudget:
     ---------
     If |f - <theta, x~>| <= Delta, an epoch is played by a design with leverages up to 2 D on at
     most m_0 arms, each at least alpha m times, the noise is sigma-sub-Gaussian and the corruptions
-    of the epoch add up to at most C, then f lies in the band in all epochs, on all arms in the span
+    of the epoch add up to at most C, then f is in the band in all epochs, on all arms in the span
     of those played, with probability 1 - delta: (112). The text leaves out the first Delta; its
-    rule keeps the best arm of the linear model, and with Delta the best arm of f is kept too.
+    rule keeps the best arm of the linear model, and with Delta also the best arm of f.
     """
 
     dim: int
@@ -80,7 +80,7 @@ class ReducedBudget:
             )
 
     def __call__(self, posterior: Posterior, t: int) -> float:
-        # Beyond 1,000 epochs nothing is left to be told from anything.
+        # Capped at 1,000 epochs, so that 2^t is finite: the terms in m are negligible by then.
         m = self.support * 2.0 ** min(t - 1, 1000)
         delta = share_of(self.delta, t) / (2.0 * self.arms)
         spread = math.sqrt(self.dim * (1.0 + self.share * self.support))

@@ -1,7 +1,7 @@
-"""Where to look: finite sets and boxes, their points, and the search for a maximum on them.
+"""Search spaces: finite sets and boxes, and the maximisation of acquisition functions on them.
 
-Domains own maximisation. A surface says how high it is; ``Finite`` compares all its rows, ``Box``
-climbs from many starts at once with analytic gradients. Points are always in the user's own units.
+Domains own maximisation. A ``Surface`` is a function to maximise; ``Finite`` compares all its rows,
+``Box`` ascends analytic gradients from many starts at once. Points are in the user's own units.
 """
 
 from stoic.domains.base import Domain, Peak, Random, Surface, as_points

@@ -1,4 +1,4 @@
-"""What a domain and a surface over it show to the rest of the library."""
+"""Interfaces of a domain and of an acquisition function on it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _WIDTHS = 1e-100, 1e100  # of a coordinate
 
 
 class Surface(Protocol):
-    """A function to maximise over a domain."""
+    """Acquisition function: a function to maximise over a domain."""
 
     def on(self, points: Finite) -> Array:
-        """Its values on all rows of a finite domain, shape (N,)."""
+        """Values on all rows of a finite domain, shape (N,)."""
 
     def __call__(self, x: Array) -> Array:
-        """Its values at ``x`` (m, d), shape (m,)."""
+        """Values at ``x`` (m, d), shape (m,)."""
 
     def with_gradient(self, x: Array) -> tuple[Array, Array]:
-        """Its values at ``x`` (m, d), shape (m,), and gradients, shape (m, d)."""
+        """Values at ``x`` (m, d), shape (m,), and gradients, shape (m, d)."""
 
 
 class Peak(NamedTuple):
@@ -48,7 +48,7 @@ class Domain(Protocol):
     dim:
         Number of coordinates d.
     finite:
-        Whether it is a list of points.
+        True if it is a list of points.
     widths:
         Extent in each coordinate, shape (d,), positive: the natural unit of lengthscales.
     """
@@ -63,22 +63,22 @@ class Domain(Protocol):
     def widths(self) -> Array: ...
 
     def locate(self, x: Array) -> Integers | None:
-        """Check that ``x`` (n, d) lies in the domain; row numbers (n,) if it is finite.
+        """Check that ``x`` (n, d) is in the domain; row numbers (n,) if it is finite.
 
         Raises ``ValueError`` for nan, infinities, a wrong dimension, a point outside.
         """
 
     def having(self, values: Mapping[int, float]) -> Box | Among:
-        """The part where these coordinates have these values: the context of a round.
+        """Fix these coordinates at these values: the context of a round.
 
         Raises ``ValueError`` if there is no such point.
         """
 
     def contains(self, x: Array) -> Booleans:
-        """Which of these points of the whole domain, (n, d), belong to this part of it, (n,)."""
+        """Membership of points (n, d) of the whole domain in this part of it, shape (n,)."""
 
     def maximise(self, surface: Surface, rng: Random, near: Array) -> Peak:
-        """The highest point of ``surface``; ``near`` (k, d) are points worth starting from."""
+        """Maximise ``surface``; ``near`` (k, d) are promising starting points."""
 
     def sample(self, n: int, rng: Random) -> Array:
         """``n`` points drawn uniformly, shape (n, d)."""
@@ -88,7 +88,7 @@ class Domain(Protocol):
 
 
 def check_columns(values: Mapping[int, float], dim: int) -> None:
-    """Refuse coordinates that are not there, and values that are not finite."""
+    """Refuse coordinate numbers that do not exist, and values that are not finite."""
     for k, value in values.items():
         if not (isinstance(k, int | np.integer) and 0 <= k < dim):
             raise ValueError(f"The coordinates are numbered 0 to {dim - 1}, got {k!r}.")
@@ -97,7 +97,7 @@ def check_columns(values: Mapping[int, float], dim: int) -> None:
 
 
 def check_widths(widths: Array) -> Array:
-    """The widths of coordinates (d,), if squares of them and of their inverses are numbers."""
+    """Return the widths (d,) if squares of them and of their inverses are finite."""
     low, high = _WIDTHS
     fitting = (widths >= low) & (widths <= high)
     if not fitting.all():

@@ -1,4 +1,4 @@
-"""Boxes, some coordinates of which may take a few values only."""
+"""Boxes, with continuous and discrete coordinates."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Lattice:
     values: Array
 
     def nearest(self, x: Array) -> Array:
-        """The row of ``values`` closest to each row of ``x`` (n, d), shape (n, c)."""
+        """Round each row of ``x`` (n, d) to the closest row of ``values``, shape (n, c)."""
         offered = x[:, self.columns]
         if len(self.columns) == 1 and len(self.values) > 1:  # sorted: bisect
             grid = self.values[:, 0]
@@ -44,7 +44,7 @@ class Lattice:
         return np.asarray(self.values[nearest])
 
     def thinned(self, n: int) -> Array:
-        """At most ``n`` of the values of one coordinate, evenly spread; all of several together."""
+        """At most ``n`` evenly spread values if it has one coordinate; else all values."""
         if len(self.columns) > 1 or len(self.values) <= n:
             return self.values
         even = np.linspace(self.values[0, 0], self.values[-1, 0], n)
@@ -54,7 +54,7 @@ class Lattice:
 
 @lru_cache(maxsize=64)
 def _sobol(dim: int, n: int) -> Array:
-    """The first ``n`` (a power of two) scrambled Sobol points of [0, 1)^dim, always the same."""
+    """Draw the first ``n`` (a power of two) scrambled Sobol points of [0, 1)^dim, with seed 0."""
     points = qmc.Sobol(dim, rng=np.random.default_rng(0)).random(n)
     points.flags.writeable = False
     return points
@@ -75,9 +75,9 @@ class Box:
     lattices:
         Blocks of coordinates that take a few values only.
     candidates:
-        How many quasi-random points are compared, a power of two.
+        Number of quasi-random points that are compared, a power of two.
     climbs:
-        How many of them are climbed from.
+        Number of them that start a gradient ascent.
 
     Raises
     ------
@@ -120,7 +120,7 @@ class Box:
 
     def locate(self, x: Array) -> None:
         points = as_points(x, self.dim)
-        # A point that was rounded on its way to the outside and back is not outside.
+        # Another program may have rounded a point of the box: tolerate it.
         slack = 1e-9 * self.widths
         outside = (points < self.lower - slack) | (points > self.upper + slack)
         if outside.any():
@@ -154,12 +154,12 @@ class Box:
         return Finite(points)
 
     def on_lattices_of(self, whole: Domain) -> Box:
-        """The box with those lattices of ``whole`` that it does not fix itself.
+        """Add the lattices of ``whole``, except on coordinates with a lattice of their own.
 
         Raises
         ------
         ValueError
-            If no value of a lattice lies in the box.
+            If no value of a lattice is in the box.
         """
         mine = {int(column) for lattice in self.lattices for column in lattice.columns}
         kept = []
@@ -180,7 +180,7 @@ class Box:
         return Box(self.lower, self.upper, lattices, self.candidates, self.climbs)
 
     def having(self, values: Mapping[int, float]) -> Box:
-        """The points with these values, which a lattice must offer, up to rounding."""
+        """Fix coordinates at these values, which a lattice must contain, up to rounding."""
         check_columns(values, self.dim)
         lattices, free = [], dict(values)
         for lattice in self.lattices:
@@ -215,7 +215,7 @@ class Box:
         return inside
 
     def snap(self, x: Array) -> Array:
-        """The nearest points of the domain, shape (n, d): inside the box and on every lattice."""
+        """Project to the nearest points of the domain, (n, d): in the box, on every lattice."""
         points = np.clip(x, self.lower, self.upper)
         for lattice in self.lattices:
             points[:, lattice.columns] = lattice.nearest(points)
@@ -225,8 +225,8 @@ class Box:
         return self.snap(rng.uniform(self.lower, self.upper, size=(n, self.dim)))
 
     def spread(self, n: int, rng: Random) -> Array:
-        """The first ``n`` points of a scrambled Sobol sequence."""
-        # Sobol sequences are balanced at powers of two only, and say so at any other length.
+        """Return the first ``n`` points of a scrambled Sobol sequence."""
+        # Sobol sequences are balanced at powers of two only; SciPy warns at any other length.
         points = qmc.Sobol(self.dim, rng=rng).random_base2(max(n - 1, 0).bit_length())[:n]
         return self.snap(self.lower + self.widths * points)
 
@@ -240,7 +240,7 @@ class Box:
         return Peak(peaks[best], None, float(heights[best]))
 
     def _starts(self, surface: Surface, rng: Random, near: Array) -> Array:
-        """The most promising candidates, no two of them close together, shape (<= climbs, d)."""
+        """Choose the highest candidates, no two of them close together, shape (<= climbs, d)."""
         # A random rotation (modulo 1) of fixed Sobol points: evenly spread, new in every call.
         unit = (_sobol(self.dim, self.candidates) + rng.random(self.dim)) % 1.0
         pools = [self.lower + self.widths * unit]
@@ -263,7 +263,7 @@ class Box:
         return candidates[starts]
 
     def _climb(self, surface: Surface, starts: Array) -> Array:
-        """All starts uphill together: one L-BFGS-B on the sum, then the best alone to the end."""
+        """Ascend from all starts: one L-BFGS-B on the sum, then the best alone to convergence."""
         free = np.ones(self.dim, dtype=bool)
         for lattice in self.lattices:
             free[lattice.columns] = False
@@ -291,8 +291,8 @@ class Box:
             x[:, free] = self.lower[free] + self.widths[free] * result.x.reshape(len(points), -1)
             return np.clip(x, self.lower, self.upper)
 
-        # Enough to tell the hills apart: in 4 of 350 searches another one was 0.1 higher, and 30
-        # steps to the last digit cost half as much again.
+        # Enough to rank the local maxima: in 4 of 350 searches another one was 0.1 higher, and
+        # 30 steps to the last digit cost half as much again.
         peaks = ascend(starts, 20, 1e-6)
         heights = surface(peaks)
         best = int(np.argmax(heights))
@@ -300,14 +300,14 @@ class Box:
         return peaks
 
     def _walk(self, surface: Surface, peaks: Array) -> Array:
-        """Improve the best peak one lattice block at a time, with climbs in between."""
+        """Improve the best peak one lattice block at a time, with gradient ascents in between."""
         best = peaks[[int(np.argmax(surface(peaks)))]]
         height = float(surface(best)[0])
         for _ in range(10):
             before = height
             for lattice in self.lattices:
                 values = lattice.values
-                if len(values) > 64:  # the nearest ones, and a sweep over all
+                if len(values) > 64:  # the nearest ones, and an even subset of all
                     here = int(np.argmin(np.abs(values - best[:, lattice.columns]).sum(axis=1)))
                     rows = np.r_[
                         max(here - 16, 0) : min(here + 17, len(values)),

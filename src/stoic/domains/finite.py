@@ -85,9 +85,9 @@ class Finite:
         return np.array(arms, dtype=np.intp)
 
     def nearest(self, x: Array) -> Integers:
-        """The row that is nearest to each of ``x`` (n, d), shape (n,).
+        """Find the row nearest to each of ``x`` (n, d), shape (n,).
 
-        In units of the widths, by the coordinate that differs the most.
+        By the Chebyshev distance in units of the widths.
         """
         points, block = as_points(x, self.dim) / self.widths, max(_BLOCK // len(self), 1)
         rows = [
@@ -97,7 +97,7 @@ class Finite:
         return np.concatenate(rows or [np.empty(0, dtype=np.intp)])
 
     def having(self, values: Mapping[int, float]) -> Among:
-        """The rows with these values, up to rounding."""
+        """Select the rows with these values, up to rounding."""
         return Among(self, self._numbers).having(values)
 
     def contains(self, x: Array) -> Booleans:
@@ -112,7 +112,7 @@ class Finite:
         return self.points[rng.integers(len(self), size=n)]
 
     def spread(self, n: int, rng: Random) -> Array:
-        """As ``sample``, but without repetition while there are enough points."""
+        """``n`` random points, without repetition while there are enough."""
         rounds = max(-(-n // len(self)), 1)
         rows = [rng.permutation(len(self)) for _ in range(rounds)]
         return self.points[np.concatenate(rows)[:n]]
@@ -120,7 +120,7 @@ class Finite:
 
 @dataclass(frozen=True, eq=False)
 class Among:
-    """Some rows of a finite domain: the actions of this round, or those with its context.
+    """Subset of a finite domain: the actions of this round, or those with its context.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class Among:
         object.__setattr__(self, "arms", np.unique(arms).astype(np.intp))
 
     def having(self, values: Mapping[int, float]) -> Among:
-        """Those of its rows with these values, up to rounding."""
+        """Select those of its rows with these values, up to rounding."""
         check_columns(values, self.whole.dim)
         arms = self.arms
         for k, value in values.items():

@@ -1,4 +1,4 @@
-"""Where to look next."""
+"""Policies: acquisition rules that choose the next inputs to evaluate."""
 
 from stoic.policies.base import Band, Policy, View
 from stoic.policies.designs import Design, Plan, RareSwitching

@@ -1,4 +1,4 @@
-"""The seam of a policy: from a band over the domain to what to evaluate next."""
+"""Interface of a policy: from a confidence band of f to the next inputs to evaluate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stoic.posteriors.feasibility import Feasibility
 
 
 class Band(NamedTuple):
-    """Where f is believed to be: mean +- width * std."""
+    """Confidence band of f: mean +- width * std."""
 
     posterior: Posterior
     width: float
@@ -33,33 +33,34 @@ class Band(NamedTuple):
         return mean - reach, mean + reach
 
     def fantasise(self, x: Array, arms: Integers | None, at_most: float = math.inf) -> Band:
-        """The band once points ``x`` (k, d) are on their way: narrower there, the same centre."""
+        """Band with points ``x`` (k, d) pending: a smaller std there, the same mean."""
         return Band(self.posterior.fantasise(x, arms, at_most), self.width)
 
 
 class Given(Protocol):
-    """From observations to a band."""
+    """Map from observations to a confidence band."""
 
     def __call__(self, observations: Observations | None = None, t: int | None = None) -> Band:
-        """The band given these observations alone; by default given all that was told.
+        """Band given these observations alone; by default given all observations.
 
-        ``t`` is the round that the width is told, for a policy that counts in epochs; by default
+        ``t`` is the round that the width is computed for, if a policy counts in epochs; by default
         one more than the number of observations.
         """
 
 
 Notes = Mapping[str, object]
 
-_SURE = 0.8  # a chance of a result that counts as certain
-_LEAST = 1e-300  # a chance whose logarithm is still a number
+_SURE = 0.8  # a probability of a result that counts as certain
+_LEAST = 1e-300  # a probability whose logarithm is still a number
 
 
 class Feasible(NamedTuple):
-    """A surface where some inputs may give no result: there it counts as no higher than a floor.
+    """Acquisition function weighted by the probability of feasibility, down to a floor.
 
     floor + Q (height - floor), or height + ln Q for the logarithm of a gain, where Q is
-    min(P / 0.8, 1): if every percent of P counted, inputs far from what failed would win over
-    better ones nearer to it, since a percent of height - floor is much.
+    min(P / 0.8, 1) and P the probability of a result: if every percent of P counted, inputs far
+    from the failures would win over better ones nearer to them, since a percent of height - floor
+    is much.
     """
 
     surface: Surface
@@ -92,29 +93,29 @@ class Feasible(NamedTuple):
 
 
 class View(NamedTuple):
-    """What a policy sees when it is asked.
+    """Input of a policy: the data, the part of the domain that is allowed, and the model.
 
     Attributes
     ----------
     domain:
-        All inputs there are.
+        All inputs.
     among:
-        The part of it that may be chosen this time; usually ``domain`` itself.
+        The part of the domain that may be chosen this time; usually ``domain`` itself.
     observations:
-        All that was told.
+        All observations so far.
     rng:
-        The learner's own stream.
+        The learner's random generator.
     given:
-        The band given any of the observations, computed when it is asked for.
+        The band given any subset of the observations, computed on demand.
     on_their_way:
-        Behind ``pending``.
+        The pending points, computed on demand; see ``pending``.
     failures:
-        What gave no result.
+        Inputs that failed, without an observation.
     feasibility:
-        Where there are results at all; ``None`` as long as nothing was found infeasible.
+        Probability of a result; ``None`` as long as no input was reported infeasible.
     counted:
-        Whether what is on its way is what this policy handed out, so that it may count on its own;
-        otherwise somebody else keeps account of it, for others too.
+        True if the pending points are this policy's own suggestions, so that it may count them
+        itself; false if the caller keeps account of them, for others too.
     """
 
     domain: Domain
@@ -129,17 +130,17 @@ class View(NamedTuple):
 
     @property
     def pending(self) -> Array:
-        """Points handed out and not told yet, shape (k, d)."""
+        """Pending points: suggested and not yet observed, shape (k, d)."""
         return self.on_their_way()
 
     def band(self) -> Band:
-        """The band given everything that was told."""
+        """Band given all observations."""
         return self.given()
 
     def hallucinated(self) -> Band:
-        """The band given everything that was told, narrower where points are on their way.
+        """Band given all observations, with a smaller std at pending points (hallucinated).
 
-        Where a setting failed because it is bad, it is as low as anywhere.
+        At an input that failed as ``"bad"`` the mean is at most the floor.
         """
         pending, band = self.pending, self.band()
         if len(pending):
@@ -148,15 +149,15 @@ class View(NamedTuple):
         return band.fantasise(bad, None, self.floor()) if len(bad) else band
 
     def floor(self) -> float:
-        """The lowest posterior mean at an input whose result is believed; the prior's if none."""
+        """Lowest posterior mean at a trusted observation; the prior mean if there is none."""
         posterior, x = self.band().posterior, self.observations.x
-        believed = posterior.trust(self.observations) >= 0.5
-        if not believed.any():
+        trusted = posterior.trust(self.observations) >= 0.5
+        if not trusted.any():
             return posterior.prior.mean
-        return float(posterior.predict(x[believed])[0].min())
+        return float(posterior.predict(x[trusted])[0].min())
 
     def one_by_one(self, band: Band, n: int, pick: Callable[[Band], Choice]) -> list[Choice]:
-        """``n`` choices by ``pick``, each from a band that is narrower at those before it."""
+        """Pick ``n`` choices greedily, each from the band with those before it pending."""
         choices = [pick(band)]
         while len(choices) < n:
             last = choices[-1]
@@ -165,10 +166,10 @@ class View(NamedTuple):
         return choices
 
     def maximise(self, surface: Surface, logarithmic: bool = False) -> Peak:
-        """The highest point of ``surface`` among those that may be chosen.
+        """Maximise the acquisition function ``surface`` over the points that may be chosen.
 
-        Its height is in units of f, or the logarithm of a gain: that decides how a point counts
-        that may give no result.
+        Its values are in units of f, or ``logarithmic``, of a gain: that decides how it is weighted
+        by the probability of a result.
         """
         feasibility = self.feasibility()
         if feasibility is not None:
@@ -177,15 +178,15 @@ class View(NamedTuple):
 
 
 class Policy(ABC):
-    """Where to look next. Frozen: what it must remember is a state that the learner keeps for it.
+    """Rule that chooses the next inputs. Frozen: the learner keeps its state.
 
     Attributes
     ----------
     needs_finite:
-        Whether it works on finite domains only. The learner then refuses a ``Box``.
+        True if it works on finite domains only. The learner then refuses a ``Box``.
     plans:
-        Whether it plans what is played, its first points included: a design before it would only be
-        in its way, and it may have to wait for results.
+        True if it plans all of its plays, the first ones included: it needs no initial design, and
+        may have to wait for results.
     """
 
     needs_finite: bool = False
@@ -193,32 +194,32 @@ class Policy(ABC):
 
     @abstractmethod
     def start(self, domain: Domain) -> Any:
-        """The state before the first question."""
+        """Return the state before the first query."""
 
     @abstractmethod
     def choose(self, view: View, state: Any, n: int) -> tuple[list[Choice], Any]:
-        """At most ``n`` choices, and the state after handing them out.
+        """At most ``n`` choices, and the state after them.
 
-        None at all means: wait until something pending is told. It must not be the answer while
-        nothing is pending.
+        An empty list means: wait for a pending result. It must not be returned while nothing is
+        pending.
         """
 
     def settle(self, view: View, state: Any, band: Band, tried: Array) -> tuple[int, Notes]:
-        """Which of the points ``tried`` (k, d) to settle on, and what to say about it.
+        """Row of the point to recommend among ``tried`` (k, d), and notes about it.
 
-        The one whose lower bound is best, unless the policy is after something else.
+        By default the point of the largest lower bound.
         """
         lower, _ = band.bounds(tried)
         return int(np.argmax(lower)), {}
 
     def band(self, view: View, state: Any) -> Band:
-        """The band with the width that the confidence says, as its guarantee has it."""
+        """Band with the width of the confidence, for which its guarantee holds."""
         return view.band()
 
     def active(self, view: View, state: Any) -> Booleans:
-        """Which rows of a finite domain may still be the best, shape (N,).
+        """Potential maximisers: rows of a finite domain that may still be optimal, shape (N,).
 
-        Those whose upper bound reaches the best lower bound, unless the policy eliminates.
+        By default the rows whose upper bound reaches the best lower bound.
         """
         assert isinstance(view.domain, Finite)
         lower, upper = view.band().on(view.domain)
@@ -227,12 +228,12 @@ class Policy(ABC):
 
 
 def choice_of(peak: Peak, **notes: object) -> Choice:
-    """The choice that a peak stands for."""
+    """Convert a peak to a choice."""
     return Choice(peak.x, peak.arm, notes) if notes else Choice(peak.x, peak.arm)
 
 
 def choices_at(domain: Domain, points: Array, notes: Notes | None = None) -> list[Choice]:
-    """The choices of points (k, d) of a domain, with the same notes."""
+    """Choices at points (k, d) of a domain, with the same notes."""
     arms = domain.locate(points)
     return [
         Choice(x.copy(), None if arms is None else int(arms[i]), notes or {})

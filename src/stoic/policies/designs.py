@@ -1,4 +1,4 @@
-"""What an epoch plays, decided before any of its results is seen."""
+"""Experimental designs: the plays of an epoch, fixed before any of its results."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _TIE = 1e-9
 
 
 class Plan(NamedTuple):
-    """The plays of an epoch.
+    """Plays of an epoch.
 
     Attributes
     ----------
     arms:
         Distinct rows of the domain, in the order of play, shape (U,).
     plays:
-        How often each is played, at least once, shape (U,).
+        Number of plays of each, at least 1, shape (U,).
     """
 
     arms: Integers
@@ -35,10 +35,10 @@ class Plan(NamedTuple):
 
 
 class Design(Protocol):
-    """From what is known before an epoch to what it plays."""
+    """Map from the prior and the active arms before an epoch to its plan."""
 
     def __call__(self, prior: Prior, domain: Finite, active: Booleans, epoch: int) -> Plan:
-        """The plan of epoch number ``epoch`` (from 0) among the ``active`` rows, shape (N,)."""
+        """Plan epoch number ``epoch`` (from 0) over the ``active`` rows, shape (N,)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class RareSwitching:
     """Uncertainty sampling that switches rarely: lines 2 to 12 of Algorithm 1 of [Bogunovic2022]_.
 
     Epoch h selects l = ``first`` 2^h points, each where the standard deviation given the epoch's
-    points before it was largest when it was last looked up. It is looked up again once
+    points before it was largest when last recomputed. It is recomputed once
     det(I + K / noise) has grown by more than ``growth`` since. Every selected arm is then played as
     often as it was selected, and at least ceil(l ``share``) times.
 
@@ -94,7 +94,7 @@ class RareSwitching:
         return Plan(np.array(list(selected), dtype=np.intp), plays)
 
     def _run(self, ratio: float, left: int) -> int:
-        """The first k <= ``left`` with 1 + k ``ratio`` > growth, else ``left``."""
+        """Return the first k <= ``left`` with 1 + k ``ratio`` > growth, else ``left``."""
         if 1.0 + left * ratio <= self.growth:
             return left
         k = int((self.growth - 1.0) / ratio) + 1  # but for rounding

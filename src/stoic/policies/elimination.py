@@ -1,4 +1,4 @@
-"""Phased elimination: whole epochs planned ahead, then what cannot be the best is dropped."""
+"""Phased elimination: plan and play whole epochs, then drop the arms that cannot be optimal."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from stoic.policies.designs import Design, Plan, RareSwitching
 
 @dataclass(frozen=True, eq=False)
 class Epoch:
-    """What an epoch plays, and among what.
+    """Plan of one epoch and the arms that it is among.
 
     Attributes
     ----------
     number:
-        h, from 0; -1 before the first question.
+        h, from 0; -1 before the first query.
     first:
         Row of the first observation after the epoch before it.
     active:
-        Arms that may still be the best, shape (N,).
+        Arms that may still be optimal, shape (N,).
     plan:
-        What is played.
+        The arms to play, and how often.
     owed:
-        The same as counts of all arms, shape (N,).
+        The plan as counts of all arms, shape (N,).
     band:
-        What was believed when the epoch before it was complete; ``None`` if there was none.
+        Confidence band at the end of the epoch before it; ``None`` if there was none.
     notes:
-        What is said about each of its choices.
+        Notes that each of its choices carries.
     """
 
     number: int
@@ -54,18 +54,18 @@ class Epoch:
 
 
 class Progress(NamedTuple):
-    """The state: an epoch, and how far it has come.
+    """State of the policy: an epoch, and the plays of it so far.
 
     Attributes
     ----------
     epoch:
-        What is played.
+        The epoch that is played.
     out:
-        How many plays of each arm are on their way, as far as this learner handed them out, (N,).
+        Number of pending plays of each arm that this learner suggested, shape (N,).
     told:
-        How often each arm was told in this epoch, shape (N,).
+        Number of observations of each arm in this epoch, shape (N,).
     seen:
-        How many observations ``told`` accounts for.
+        Number of observations that ``told`` accounts for.
     """
 
     epoch: Epoch
@@ -76,34 +76,34 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True)
 class Elimination(Policy):
-    """Plan an epoch, play it, drop the arms that cannot be the best, plan the next.
+    """Plan an epoch, play it, drop the arms that cannot be optimal, plan the next.
 
     Algorithm 1 of [Bogunovic2022]_ with :class:`~stoic.policies.designs.RareSwitching`. Only the
     results of an epoch count when it ends: an arm stays if its upper bound reaches the best lower
-    bound in the band given those alone. The width is told h + 1 as the round.
+    bound in the band given those alone. The width is computed for round h + 1.
 
-    The whole plan is known when the epoch starts, so it is handed out in batches of any size and
-    may run in parallel. Results may arrive in any order. Once all of it is handed out there is
-    nothing more to ask until the last result is told.
+    The whole plan is known when the epoch starts, so the policy suggests it in batches of any size,
+    which may run in parallel. Results may arrive in any order. Once all plays are suggested, the
+    policy waits until the last result is observed.
 
-    What is counted depends on the observations alone: the first results of each arm, in the order
-    in which they were told, as many as the plan has plays of it. A result that nobody asked for
+    The count depends on the observations alone: the first results of each arm, in the order of
+    observation, as many as the plan has plays of it. A result that the policy did not suggest
     therefore counts where it is one of the plan's plays, so that a play less is needed, and not
     otherwise: the confidence needs a design that does not depend on results, and the truncation
-    needs every arm of the epoch played often. A learner that is told a stored history finds itself
+    needs every arm of the epoch played often. A learner that is given a stored history resumes
     in the middle of the same epoch.
 
-    A result that is not a number counts as a play and says nothing, so an arm that never gives one
+    A result that is not a number counts as a play without information, so an arm that has no other
     is never dropped. Tell it as ``failed="infeasible"`` or ``"bad"``: then it is dropped at once.
 
     Parameters
     ----------
     design:
-        How an epoch is planned.
+        The design of an epoch.
 
     Guarantee
     ---------
-    As long as f lies in the band at the end of every epoch, a maximiser is never dropped, and all
+    As long as f is in the band at the end of every epoch, a maximiser is never dropped, and all
     arms that are left after epoch h are within 4 width_h max std_h of the maximum. The regret is
     that of the design and the width, see :func:`stoic.recipes.rgp_pe`.
 
@@ -132,7 +132,7 @@ class Elimination(Policy):
             out = np.bincount(_domain(view).locate(view.pending), minlength=len(out))
         left = np.maximum(missing - out, 0)[arms]
         if view.counted and not left.any() and not len(view.pending):
-            out, left = np.zeros_like(out), missing[arms]  # those on their way will never come
+            out, left = np.zeros_like(out), missing[arms]  # the pending ones will never come
         if isinstance(view.among, Among):
             left = _allowed(epoch, left, view.among)
         before = np.cumsum(left) - left
@@ -142,15 +142,15 @@ class Elimination(Policy):
         return choices, state._replace(out=out + np.bincount(chosen, minlength=len(out)))
 
     def active(self, view: View, state: Progress) -> Booleans:
-        """What the last complete epoch left, without what is known to give no result."""
+        """Active arms after the last complete epoch, less those known to be infeasible or bad."""
         epoch = self._caught_up(view, state).epoch
         return epoch.active & ~_hopeless(view, epoch)
 
     def band(self, view: View, state: Progress) -> Band:
-        """What was believed at the end of the last complete epoch; before it, what the prior says.
+        """Confidence band at the end of the last complete epoch; before it, the prior's.
 
-        Its width is that of the epoch, and holds as that does; a band of all results together would
-        rest on points that were chosen after seeing results.
+        Its width is that of the epoch, and so is its guarantee; a band of all results together
+        would rest on points that were chosen after seeing results.
         """
         band = self._caught_up(view, state).epoch.band
         return view.given(view.observations.only(slice(0)), 1) if band is None else band
@@ -161,27 +161,27 @@ class Elimination(Policy):
         return Progress(epoch, nothing, nothing, epoch.first)
 
     def _caught_up(self, view: View, state: Progress) -> Progress:
-        """The state with all that was told accounted for: the first epoch that is not complete."""
+        """Advance the state over all observations: to the first epoch that is not complete."""
         assert view.observations.arms is not None
         while True:
             epoch, arms = state.epoch, view.observations.arms[state.seen :]
             if len(arms):
                 new = np.bincount(arms, minlength=len(state.told))
-                out, told = np.maximum(state.out - new, 0), state.told + new
-                state = Progress(epoch, out, told, len(view.observations))
+                out, observed = np.maximum(state.out - new, 0), state.told + new
+                state = Progress(epoch, out, observed, len(view.observations))
             if _missing(view, epoch, state.told).any():
                 return state
             state = self._begun(self._next(view, epoch))
 
     def _next(self, view: View, epoch: Epoch) -> Epoch:
-        """The epoch after one that is complete."""
+        """Epoch after one that is complete."""
         domain, number, active, first, band = _domain(view), epoch.number + 1, epoch.active, 0, None
         if number:
             rows = _counted(view, epoch)
             band = view.given(view.observations.only(rows), number)
             lower, upper = band.on(domain)
             active = active & ~_hopeless(view, epoch)
-            # Written so that a bound that is not a number drops nothing.
+            # A comparison with a bound that is nan is false: in this form it drops nothing.
             active = active & ~(upper < np.max(lower[active & ~np.isnan(lower)], initial=-np.inf))
             first = int(rows.max(initial=epoch.first - 1)) + 1
         prior = view.given(view.observations.only(slice(0))).posterior.prior
@@ -189,7 +189,7 @@ class Elimination(Policy):
 
 
 def _hopeless(view: View, epoch: Epoch) -> Booleans:
-    """Active arms that were told to give no result, unless there is no other, shape (N,)."""
+    """Arms known to be infeasible or bad; none if no other active arm is left, shape (N,)."""
     hopeless = np.zeros(len(epoch.active), dtype=np.bool_)
     if len(view.failures):
         for kind in ("infeasible", "bad"):
@@ -199,28 +199,28 @@ def _hopeless(view: View, epoch: Epoch) -> Booleans:
     return hopeless
 
 
-def _missing(view: View, epoch: Epoch, told: Integers) -> Integers:
-    """How many results of each arm the epoch still needs, shape (N,)."""
-    missing: Integers = np.maximum(epoch.owed - told, 0)
+def _missing(view: View, epoch: Epoch, observed: Integers) -> Integers:
+    """Count the results of each arm that the epoch still needs, shape (N,)."""
+    missing: Integers = np.maximum(epoch.owed - observed, 0)
     if len(view.failures):
         missing[_hopeless(view, epoch)] = 0
     return missing
 
 
 def _counted(view: View, epoch: Epoch) -> Integers:
-    """Rows that count in an epoch: of each arm the first ones, as many as it owes; in order."""
+    """Rows that count in an epoch: of each arm the first ones, up to its plays; increasing."""
     assert view.observations.arms is not None
     arms = view.observations.arms[epoch.first :]
     order = np.argsort(arms, kind="stable")
     grouped = arms[order]
-    # The how-manieth of its arm each result is: its position less the first one of the arm.
+    # The rank of each result within its arm: its position less the first position of the arm.
     rank = np.arange(len(arms)) - np.searchsorted(grouped, grouped)
     rows: Integers = np.sort(order[rank < epoch.owed[grouped]]) + epoch.first
     return rows
 
 
 def _allowed(epoch: Epoch, left: Integers, among: Among) -> Integers:
-    """What is left of the plan (U,), where it may be chosen this time."""
+    """Remaining plays of the plan (U,), restricted to the arms that may be chosen."""
     allowed: Integers = np.where(np.isin(epoch.plan.arms, among.arms), left, 0)
     if left.any() and not allowed.any():
         raise NothingLeft(

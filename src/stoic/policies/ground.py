@@ -1,4 +1,4 @@
-"""Points between which inputs are moved: rows of a finite domain, or candidates of a box."""
+"""Candidate points for moved inputs: rows of a finite domain, or a sample of a box."""
 
 from __future__ import annotations
 
@@ -16,32 +16,31 @@ from stoic.domains import Among, Box, Domain, Finite
 from stoic.policies.base import Band, View
 from stoic.policies.ucb import PLACE, UpperBound, given_up
 
-_DENSE = 4.0  # candidates in a ball of one unit, with which balls tell candidates apart
-_CLOSER = (2.0, 0.5)  # units, within which better points are looked for about the best one
-_CORNERED = 6  # coordinates of which all corners are moves
-_MOVES = 32  # within a ball, and as many in smaller ones
+_DENSE = 4.0  # candidates in a ball of one unit, enough to rank candidates by their balls
+_CLOSER = (2.0, 0.5)  # units: radii of the local search about the best point
+_CORNERED = 6  # up to this many moving coordinates, all corners are moves
+_MOVES = 32  # quasi-random moves in a ball, and as many in each smaller one
 _SIZES = (1.0, 0.5, 0.25)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Ground:
-    """Points with a bound on each, and which of them may be chosen.
+    """Candidate points and moves of them, and which of them may be chosen.
 
-    On a box it consists of quasi-random candidates, the same in every round, and of the points that
-    were told. Where some coordinates never move, it has all combinations of what they may be and
-    of where the others may be moved to. What is found out about it is exact, and says nothing about
-    the points in between.
+    On a box it consists of quasi-random candidates, the same in every round, and of the observed
+    points. Where some coordinates never move, it has all combinations of their values and of the
+    values of those that move. Results on it are exact, and do not extend to the points in between.
 
     Attributes
     ----------
     points:
         Shape (N, d).
     rows:
-        Which of them may be chosen, shape (k,), increasing.
+        Rows that may be chosen, shape (k,), increasing.
     domain:
-        Where they come from.
+        The domain of the points.
     centres:
-        Which of those are compared by their moves, shape (c,), increasing: ``rows`` if None.
+        Those of ``rows`` that are compared by their moves, (c,), increasing; all if None.
     """
 
     points: Array
@@ -51,7 +50,7 @@ class Ground:
 
     @property
     def compared(self) -> Integers:
-        """The rows of all points that are compared by their moves."""
+        """Rows of the points that are compared by their moves."""
         return self.rows if self.centres is None else self.centres
 
     def bounds(self, band: Band) -> tuple[Array, Array]:
@@ -59,7 +58,7 @@ class Ground:
         return band.on(self.domain) if isinstance(self.domain, Finite) else band.bounds(self.points)
 
     def usable(self, upper: Array, view: View) -> Array:
-        """An upper bound (N,) lowered to the floor where there may be no result at all."""
+        """Upper bound (N,) weighted by the probability of feasibility, down to the floor."""
         feasibility = view.feasibility()
         if feasibility is None:
             return upper
@@ -69,17 +68,17 @@ class Ground:
         return np.asarray(floor + p * (upper - floor))
 
     def place(self, row: int, points: Array) -> int:
-        """Which of ``points`` (k, d) is this row."""
+        """Position of this row among ``points`` (k, d)."""
         return int(np.flatnonzero((points == self.points[row]).all(axis=1))[0])
 
     def choice(self, row: int, notes: dict[str, object]) -> Choice:
-        """The choice of a point."""
+        """Make a choice of a row."""
         arm = row if isinstance(self.domain, Finite) else None
         return Choice(self.points[row].copy(), arm, notes)
 
 
 def candidates(domain: Domain, n: int, distance: Distance) -> Array:
-    """All points of a finite domain, or about ``n`` that cover a box: the same in every call.
+    """All points of a finite domain, or about ``n`` that cover a box; deterministic.
 
     Raises
     ------
@@ -103,24 +102,24 @@ def candidates(domain: Domain, n: int, distance: Distance) -> Array:
 
 
 def ground(view: View, known: Array, distance: Distance) -> Ground:
-    """What a view is about, given the ``candidates`` of its domain."""
+    """Make the ground of a view from the ``candidates`` of its domain."""
     domain, among = view.domain, view.among
     if isinstance(domain, Finite):
         arms = among.arms if isinstance(among, Among) else np.arange(len(known))
         return Ground(known, arms, domain)
-    told = view.observations.x
+    observed = view.observations.x
     if among is domain:
-        return Ground(np.concatenate([known, told]), np.arange(len(known)), domain)
+        return Ground(np.concatenate([known, observed]), np.arange(len(known)), domain)
     assert not isinstance(among, Among)
     first = candidates(among, len(known), distance)
-    points = np.concatenate([first, _combinations(first, known, distance), told])
+    points = np.concatenate([first, _combinations(first, known, distance), observed])
     return Ground(points, np.arange(len(first)), domain)
 
 
 def ground_of(
     view: View, known: Array, distance: Distance, chosen: Array, far: float = 0.0
 ) -> Ground:
-    """The points ``chosen`` (k, d), and all that they may be moved to, also by at most ``far``."""
+    """Make a ground of ``chosen`` (k, d) and all their moves, also those of at most ``far``."""
     domain = view.domain
     if isinstance(domain, Finite):
         return Ground(known, np.sort(domain.locate(chosen)), domain)
@@ -132,7 +131,7 @@ def ground_of(
 
 
 def with_peak(view: View, here: Ground, band: Band) -> Ground:
-    """The same, and on a box the point of the highest upper bound, which is climbed to."""
+    """Add, on a box, the maximiser of the upper bound."""
     if isinstance(view.domain, Finite):
         return here
     return _with_centres(view, here, view.maximise(UpperBound(band)).x[None], here.points[:0])
@@ -147,23 +146,23 @@ def with_moves(
     far: float,
     best: Callable[[Array, Array, Ground], int],
 ) -> Ground:
-    """The same, and on a box the ``few`` most promising points with moves of their own.
+    """Add, on a box, the ``few`` most promising points with moves of their own.
 
     Where several coordinates move, candidates are so far apart that no move leads from one to
-    another. All of them would seem to lose nothing by being moved. So those with moves of their own
-    are the only ones compared then: the points of the highest upper bounds and of the best told
-    ones, the peak of the bound, and twice some near the ``best`` of them so far.
+    another. All of them would seem to lose nothing by being moved. So only those with moves of
+    their own are compared then: the points of the highest upper bounds, the best observed points,
+    the maximiser of the bound, and twice some near the ``best`` of them so far.
 
     Parameters
     ----------
     view, here, band, distance:
-        What is asked, the candidates, and by which bounds.
+        The view, the candidates, the band for their bounds, and the distance of moves.
     few:
-        How many of each kind; with 0 the ground stays as it is.
+        Number of each kind; with 0 the ground stays as it is.
     far:
-        How long moves are, in units of the distance.
+        Length of the moves, in units of the distance.
     best:
-        From lower and upper bounds (N,) and a ground to the row to choose.
+        Map from lower and upper bounds (N,) and a ground to the row to choose.
     """
     if not few or isinstance(view.domain, Finite):
         return here
@@ -174,14 +173,14 @@ def with_moves(
     here = with_peak(view, here, band)
     lower, upper = here.bounds(band)
     upper = here.usable(upper, view)
-    told = view.observations.x
-    told = told[view.among.contains(told)] if len(told) else told
-    low, high = band.bounds(told) if len(told) else (np.empty(0), np.empty(0))
+    observed = view.observations.x
+    observed = observed[view.among.contains(observed)] if len(observed) else observed
+    low, high = band.bounds(observed) if len(observed) else (np.empty(0), np.empty(0))
     seeds = np.unique(np.concatenate([
         here.points[here.rows[np.argsort(-upper[here.rows], kind="stable")[:few]]],
         here.points[[best(lower, upper, here)]],
-        told[np.argsort(-low, kind="stable")[:few]],
-        told[np.argsort(-high, kind="stable")[:few]],
+        observed[np.argsort(-low, kind="stable")[:few]],
+        observed[np.argsort(-high, kind="stable")[:few]],
     ]), axis=0)  # fmt: skip
     here = replace(here, centres=here.rows if dense else here.rows[:0])
     here = _with_centres(view, here, seeds, moves_of(view.domain, seeds, distance, far))
@@ -198,7 +197,7 @@ def with_moves(
 
 
 def moves_of(domain: Domain, chosen: Array, distance: Distance, far: float) -> Array:
-    """Where points (k, d) of a box may be moved to by at most ``far``, corners included, (m, d)."""
+    """Move points (k, d) of a box by at most ``far``, corners included, shape (m, d)."""
     assert isinstance(domain, Box)
     moving, _, unit = distance.coordinates(domain.dim)
     k = len(moving)
@@ -214,7 +213,7 @@ def moves_of(domain: Domain, chosen: Array, distance: Distance, far: float) -> A
 
 
 def _with_centres(view: View, here: Ground, centres: Array, others: Array) -> Ground:
-    """The same with more ``centres`` (k, d), which may be chosen, and ``others`` (m, d)."""
+    """Add ``centres`` (k, d), which may be chosen, and ``others`` (m, d), their moves."""
     n = len(here.points)
     points = np.concatenate([here.points, centres, others])
     first = n + np.arange(len(centres))
@@ -226,10 +225,10 @@ def _with_centres(view: View, here: Ground, centres: Array, others: Array) -> Gr
 def without_given_up(
     view: View, here: Ground, band: Band, retries: int | None
 ) -> tuple[Ground, Band]:
-    """What may still be chosen once places have used up their ``retries``, and what f is there.
+    """Drop places that used up their ``retries``, and hallucinate the prior mean there.
 
-    As in :class:`~stoic.policies.ucb.UCB`, f is ordinary there. And they are not chosen again: with
-    an ordinary f they may be as good as any others here, and what is asked would never end.
+    The band treats them as :class:`~stoic.policies.ucb.UCB` does. And they are not chosen again: at
+    the prior mean they may be as good as any others here, and the queries there would never end.
     """
     if retries is None:
         return here, band
@@ -247,12 +246,12 @@ def without_given_up(
 
 
 def _spread(domain: Domain, n: int) -> Array:
-    # A category has few values, so points may coincide.
+    # A category has few values, so points may coincide: keep distinct ones.
     return np.unique(domain.spread(n, np.random.default_rng(0)), axis=0)
 
 
 def _combinations(stay: Array, move: Array, distance: Distance) -> Array:
-    """What never moves as in the rows of ``stay``, what does as in the rows of ``move``."""
+    """All combinations of fixed coordinates of ``stay`` and moving coordinates of ``move``."""
     moving, fixed, _ = distance.coordinates(stay.shape[1])
     kept, moved = (
         np.unique(rows[:, columns], axis=0) for rows, columns in ((stay, fixed), (move, moving))

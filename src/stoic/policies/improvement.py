@@ -1,4 +1,4 @@
-"""Expected improvement, by its logarithm, over the best mean that is believed."""
+"""Log expected improvement over the best trusted posterior mean."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from stoic.posteriors.base import Posterior
 _FAR = 50.0  # beyond, a series; within, at most 2500 units of rounding are lost to cancellation
 _LIMIT = 1e50  # of |z|, where products with it are numbers and a slope has no meaning
 _ROOT_2_PI = float(np.sqrt(2.0 * np.pi))
-_LEAST = 1e-10  # prior standard deviations: what is known better counts as known that well
-_TINY = float(np.finfo(float).tiny ** 0.5)  # or as known this well, where the prior is sure of f
+_LEAST = 1e-10  # prior standard deviations: floor of the posterior standard deviation
+_TINY = float(np.finfo(float).tiny ** 0.5)  # the same floor where the prior variance is nearly 0
 
 
 def log_improvement(z: Array) -> tuple[Array, Array, Array]:
@@ -44,7 +44,9 @@ def log_improvement(z: Array) -> tuple[Array, Array, Array]:
 
 
 class LogImprovement(NamedTuple):
-    """The surface log E max(f - incumbent, 0) = log s + log h((mean - incumbent) / s).
+    """Log expected improvement over an incumbent, log E max(f - incumbent, 0).
+
+    It is log s + log h((mean - incumbent) / s), where s is the posterior std times ``factor``.
 
     With ``noise`` it is the improvement of the posterior mean by one noisy observation, which moves
     the mean by N(0, s^2), s = std^2 / sqrt(std^2 + noise). So it is expected improvement with the
@@ -54,9 +56,9 @@ class LogImprovement(NamedTuple):
     Attributes
     ----------
     posterior:
-        What is believed of f.
+        Posterior over f.
     incumbent:
-        What is to be improved on, in units of f.
+        The value to improve on, in units of f.
     factor:
         s is the posterior standard deviation times this.
     noise:
@@ -69,7 +71,7 @@ class LogImprovement(NamedTuple):
     noise: float = 0.0
 
     def _height(self, mean: Array, std: Array) -> tuple[Array, Array, Array]:
-        """The height and its derivatives in mean and std, all (m,)."""
+        """Log expected improvement and its derivatives in mean and std, all (m,)."""
         share = None
         if self.noise:
             spread = np.hypot(std, np.sqrt(self.noise))
@@ -102,28 +104,28 @@ class LogImprovement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExpectedImprovement(Policy):
-    """argmax of E max(f - incumbent, 0), compared by its logarithm.
+    """Maximise the expected improvement E max(f - incumbent, 0), computed as its logarithm.
 
-    The incumbent is the best posterior mean among the points with a result that is believed at all
-    (trust above 0), never an observed maximum: one lucky or forged result would hold the incumbent
-    up for ever, and nothing else would promise an improvement. What is on its way counts as tried,
-    with its mean for a result. Before any result is believed, the incumbent is the prior mean. If
-    only a part of the domain may be chosen, such as the inputs with a given context, what was tried
-    elsewhere is no incumbent; it is the best mean of that part if nothing was tried there.
+    The incumbent is the best posterior mean among the observed inputs with a positive trust, never
+    an observed maximum: one lucky or corrupted result would hold the incumbent up for ever, and no
+    other point would have a large expected improvement. Pending points count as observed at their
+    posterior mean. Before any trusted result, the incumbent is the prior mean. If only a part of
+    the domain may be chosen, such as the inputs with a given context, points elsewhere are no
+    incumbents; the incumbent is the best posterior mean of that part if no point of it was tried.
 
     Parameters
     ----------
     widened:
-        Whether the standard deviation is multiplied by the width of the band. Without, the width
+        If true, the standard deviation is multiplied by the width of the band. Otherwise the width
         plays no part, and the search is much greedier than by the upper bound.
     retries:
-        How often a place is asked again although its results were not believed, as in
+        Number of times that a place with rejected results is queried again, as in
         :class:`~stoic.policies.ucb.UCB`.
 
     Notes
     -----
-    A batch hallucinates: at points that were handed out and not told yet, the standard deviation
-    shrinks as if they had been observed, and the mean is held.
+    A batch hallucinates: at pending points the standard deviation shrinks as if they had been
+    observed, and the mean is held.
 
     Guarantee
     ---------
@@ -131,8 +133,8 @@ class ExpectedImprovement(Policy):
     [Bull2011]_; with noise, for a deviation that is multiplied by a factor that grows and the best
     posterior mean of the whole domain as the incumbent [Wang2014]_. ``widened`` is near to the
     latter: its factor is that of the confidence, and its incumbent was tried. Without it, the
-    search may settle on a point that is not the best, and on the Forrester function it does.
-    Against lies it is as good as the posterior mean behind the defence.
+    search may converge to a point that is not optimal, and on the Forrester function it does.
+    Against outliers it is as good as the posterior mean behind the defence.
     """
 
     widened: bool = False
@@ -165,33 +167,33 @@ class ExpectedImprovement(Policy):
 
 
 class _Tried:
-    """Where something was told and believed, or is on its way, of what may be chosen."""
+    """Incumbent candidates: trusted or pending points of the part that may be chosen."""
 
-    def __init__(self, view: View, posterior: Posterior, believed: Booleans) -> None:
-        domain, told, pending = view.domain, view.observations, view.pending
+    def __init__(self, view: View, posterior: Posterior, trusted: Booleans) -> None:
+        domain, observations, pending = view.domain, view.observations, view.pending
         self.domain = domain
         self.otherwise = posterior.prior.mean
         whole = view.among is domain
-        tried = np.concatenate([told.x[believed], pending])
+        tried = np.concatenate([observations.x[trusted], pending])
         inside = slice(None) if whole else view.among.contains(tried)
-        if isinstance(domain, Finite):  # by row numbers: looking points up takes a loop
-            assert told.arms is not None
-            self.arms = np.append(told.arms[believed], domain.locate(pending))[inside]
+        if isinstance(domain, Finite):  # row numbers: the lookup of points takes a loop
+            assert observations.arms is not None
+            self.arms = np.append(observations.arms[trusted], domain.locate(pending))[inside]
         else:
             self.x = tried[inside]
         if not whole and len(tried) and not len(tried[inside]):
-            peak = view.among.maximise(UpperBound(Band(posterior, 0.0)), view.rng, told.x)
+            peak = view.among.maximise(UpperBound(Band(posterior, 0.0)), view.rng, observations.x)
             self.otherwise = peak.height
 
     def add(self, choice: Choice) -> None:
-        """One more is on its way."""
+        """Add a pending choice."""
         if isinstance(self.domain, Finite):
             self.arms = np.append(self.arms, self.domain.locate(choice.x[None]))
         else:
             self.x = np.concatenate([self.x, choice.x[None]])
 
     def best_mean(self, posterior: Posterior) -> float:
-        """The largest posterior mean there."""
+        """Return the largest posterior mean at the candidates."""
         if isinstance(self.domain, Finite):
             means = posterior.on(self.domain)[0][self.arms]
         else:

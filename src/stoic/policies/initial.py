@@ -1,4 +1,4 @@
-"""A design before the first decision."""
+"""Initial space-filling design."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stoic.policies.base import Band, Notes, Policy, View, choices_at
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Design:
-    """Points of the design still to be handed out, and the state of the policy that follows."""
+    """Remaining points of the design, and the state of the policy that follows."""
 
     left: Array
     then: Any
@@ -24,8 +24,8 @@ class Design:
 class Initial(Policy):
     """``n`` points that cover the domain (scrambled Sobol on a box), then another policy.
 
-    Results that were told from elsewhere count: the design ends once ``n`` were told or are on
-    their way. A question about a part of the domain goes to ``then`` at once.
+    Observations from elsewhere count: the design ends once ``n`` are observed or pending. A query
+    for a part of the domain goes to ``then`` at once.
 
     Guarantee
     ---------

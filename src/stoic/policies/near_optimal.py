@@ -1,4 +1,4 @@
-"""Where to measure so that a linear model is known best: near-optimal designs."""
+"""Near-optimal (G-optimal) experimental designs for a linear model."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def support_bound(dim: int) -> int:
 
 
 def near_optimal_design(features: Array, factor: float = 2.0) -> Weighting:
-    """A design with max ||x||^2_{Gamma^-1} <= factor * rank, on few rows: eq. (107).
+    """Compute a design with max ||x||^2_{Gamma^-1} <= factor * rank, on few rows: eq. (107).
 
     Starts from equal shares of ``rank`` rows, each the farthest from the span of those before it,
     and moves weight to the row with the largest leverage until none is above factor * rank
@@ -60,7 +60,7 @@ def near_optimal_design(features: Array, factor: float = 2.0) -> Weighting:
     features:
         Shape (n, D), n >= 1, not all zero.
     factor:
-        Above 1; 1 would be the best there is (Kiefer and Wolfowitz).
+        Above 1; 1 would be optimal (Kiefer and Wolfowitz).
 
     Guarantee
     ---------
@@ -81,13 +81,13 @@ def near_optimal_design(features: Array, factor: float = 2.0) -> Weighting:
     largest = float(np.abs(features).max(initial=0.0))
     if not largest > 0.0:
         raise ValueError("A design needs at least one row of features that is not zero.")
-    # Columns of R are the rows of the features in coordinates of their span.
+    # Columns of R are the rows of the features, in coordinates of their span.
     _, R, order = qr(features.T / largest, mode="economic", pivoting=True)
     scale = np.abs(np.diagonal(R))
     rank = int(np.count_nonzero(scale > scale[0] * max(features.shape) * np.finfo(float).eps))
     X: Array = np.empty((len(features), rank))
     X[order] = R[:rank].T
-    # In the basis of the first rows every design has a Gramian near the identity at the start.
+    # In the basis of the first rows the Gramian is near the identity at the start.
     X = np.asarray(np.linalg.solve(R[:rank, :rank], X.T).T)
     shares = np.zeros(len(features))
     shares[order[:rank]] = 1.0 / rank
@@ -115,7 +115,7 @@ class NearOptimal:
     Parameters
     ----------
     basis:
-        The features, of the domain it is called for.
+        The features, on the domain of the learner.
     share:
         alpha in (0, 1), the truncation; ``None`` takes 1 / m_0, so that an epoch has at most
         3 m plays.
@@ -135,12 +135,12 @@ class NearOptimal:
 
     @property
     def support(self) -> int:
-        """m_0."""
+        """Largest number of arms of a design, m_0."""
         return support_bound(self.basis.features.shape[1])
 
     @property
     def least(self) -> float:
-        """alpha."""
+        """Least share of an arm, alpha."""
         return 1.0 / self.support if self.share is None else self.share
 
     def __call__(self, prior: Prior, domain: Finite, active: Booleans, epoch: int) -> Plan:

@@ -1,4 +1,4 @@
-"""What a trial may give where trials fail: its gain, or a failure that costs something. Ours."""
+"""Acquisition under unknown constraints: expected gain less the cost of a failure. Ours."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from stoic.domains import Finite, Surface
 from stoic.policies.base import View
 from stoic.posteriors.feasibility import Feasibility
 
-_PRIOR = -math.log(3.0)  # log odds that failures without a kind are those of a region
-# Of a failure, for each before it, in prior standard deviations. Of a half that always crashes 7 to
-# 13 of 50 trials are lost without a cost, 3 to 6 with 0.03, 2 to 4 with 0.05, and 1 to 3 with more;
-# where the optimum is at the border of the region it is approached in ever smaller steps then: in
-# 40 trials to 1e-4 with 0.05, to 1e-3 with 3, and to 3e-3 with 20.
+_PRIOR = -math.log(3.0)  # prior log odds that failures without a kind are confined to a region
+# Cost of a failure, for each before it, in prior standard deviations. If half of the domain always
+# crashes, 7 to 13 of 50 trials are lost without a cost, 3 to 6 with 0.03, 2 to 4 with 0.05, and 1
+# to 3 with more; an optimum at the border of the region is then approached in ever smaller steps:
+# in 40 trials to 1e-4 with 0.05, to 1e-3 with 3, and to 3e-3 with 20.
 _COST = 0.05
-_LEAST = 1e-6  # chance
+_LEAST = 1e-6  # probability of a result
 _NOTHING = 1e-100  # utility, in prior standard deviations
 
 
 class Chance(NamedTuple):
-    """P(result at x), in units of the largest one where there was a result.
+    """Probability of a result at x, relative to its largest value at an observed input.
 
-    Failures without a kind are those of a region, which a classifier learns, or they happen
+    Failures without a kind are confined to a region, which a classifier learns, or they happen
     everywhere at one rate: P is w P(result | region) + (1 - w) P(result | rate), where w is the
-    posterior probability of the region. At the same rate everywhere it is 1.
+    posterior probability of the region. If the rate is the same everywhere, P is 1.
 
     Attributes
     ----------
     region:
         P(result | region).
     otherwise:
-        P(result | rate), or by those that are known to be infeasible alone.
+        P(result | rate), or the classifier of the inputs reported infeasible alone.
     weight:
         w.
     most:
-        The largest P where there was a result.
+        The largest P at an observed input.
     failures:
-        How many there were.
+        Number of failures.
     """
 
     region: Feasibility
@@ -52,18 +52,18 @@ class Chance(NamedTuple):
 
     @classmethod
     def of(cls, view: View) -> Self | None:
-        """``None`` where nothing failed."""
+        """Estimate it from the failures of a view; ``None`` if there are none."""
         observations, known = view.observations, view.failures.of("infeasible")
         finite = np.isfinite(observations.observed)
-        told, unexplained = view.feasibility(), observations.x[~finite]
+        reported, unexplained = view.feasibility(), observations.x[~finite]
         count = len(known) + len(unexplained)
         if len(unexplained) and finite.any():
             failed = np.concatenate([known, unexplained])
             region = Feasibility.learned(view.domain, observations.x[finite], failed)
             weight = float(expit(region.evidence + _PRIOR))
-            chance = cls(region, told or region.share, weight, 1.0, count)
-        elif told is not None:
-            chance = cls(told, 1.0, 1.0, 1.0, count)
+            chance = cls(region, reported or region.share, weight, 1.0, count)
+        elif reported is not None:
+            chance = cls(reported, 1.0, 1.0, 1.0, count)
         else:
             return None
         most = float(chance(observations.x[finite]).max(initial=_LEAST))
@@ -91,10 +91,10 @@ class Chance(NamedTuple):
 
 
 class Risky(NamedTuple):
-    """The utility of a trial that may fail, P gain - (1 - P) cost, on a logarithmic scale.
+    """Expected utility of a trial that may fail, P gain - (1 - P) cost, on a logarithmic scale.
 
-    That is ln u above e, and 2 ln e - ln(2 e - u) below, where u is the utility and e is next to
-    nothing: it orders points as u does, and both gains and losses may differ by any factor.
+    That is ln u above e, and 2 ln e - ln(2 e - u) below, where u is the utility and e is tiny: it
+    orders points as u does, and both gains and losses may differ by any factor.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Risky(NamedTuple):
     chance:
         P.
     cost:
-        Of a failure, in units of the gain.
+        Cost of a failure, in units of the gain.
     least:
         e, in the same units.
     """
@@ -126,7 +126,7 @@ class Risky(NamedTuple):
         return value, by_height[:, None] * slope + by_p[:, None] * p_slope
 
     def _scaled(self, height: Array, p: Array) -> tuple[Array, Array, Array]:
-        """The utility on its scale, and derivatives in the log gain and in P, all (m,)."""
+        """Compute the scaled utility and its derivatives in the log gain and in P, all (m,)."""
         gain = np.exp(height)
         utility = p * gain - (1.0 - p) * self.cost
         above = utility >= self.least
@@ -137,9 +137,9 @@ class Risky(NamedTuple):
 
 
 def at_risk(surface: Surface, chance: Chance | None, unit: float) -> Surface:
-    """The logarithm of a gain in units of f, whose prior deviation is ``unit``, at its risk."""
+    """Weigh ``surface``, a log gain in units of f, by the risk; ``unit`` is the prior std of f."""
     if chance is None:
         return surface
-    # As many of the failures so far, and of those to come, are a region's, which can be avoided.
+    # Only failures of a region can be avoided: the share w of those so far, and of those to come.
     avoidable = chance.failures * chance.weight**2
     return Risky(surface, chance, _COST * avoidable * unit, _NOTHING * unit)

@@ -1,4 +1,4 @@
-"""Robust satisficing: the point that may be moved farthest before f may fall short [Saday2025]_."""
+"""Robust satisficing: f >= tau under the largest move of the input [Saday2025]_."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from stoic.satisficing import Certificate, Spot, certify, check_power, least_fra
 
 log = logging.getLogger(__name__)
 
-_FAR = 4.0  # units: how long the moves are that refined points have
+_FAR = 4.0  # units: length of the moves of refined points
 
 
 class Progress(NamedTuple):
-    """The state: the points between which inputs move, and whether it was said that tau is far."""
+    """State of the policy: candidates, and ``said``, true once tau was logged as unreachable."""
 
     points: Array
     said: bool
@@ -39,7 +39,7 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True)
 class Satisficing(Policy):
-    """AdveRS-1, -2 and -G of [Saday2025]_: f >= tau, however the input is moved, or nearly so.
+    """Robust satisficing: AdveRS-1, -2 and -G of [Saday2025]_, f >= tau under input moves.
 
     The upper bound takes the place of f: the point of least optimistic fragility (``p`` = 1,
     AdveRS-1, Algorithm 1; 1 < ``p``, AdveRS-G, section 4), or of largest optimistic critical radius
@@ -52,49 +52,51 @@ class Satisficing(Policy):
         less ``margin``, new in every round, which f reaches wherever the band holds (the remark
         under Assumption 2.2).
     p:
-        How quickly f may fall short of tau with the distance: (kappa d)^p.
+        Power of the allowed shortfall of f below tau at distance d: (kappa d)^p.
     distance:
-        How far one input is from another, and which coordinates move at all.
+        Distance between inputs; it also defines which coordinates move at all.
     margin:
         Of an adaptive threshold, in units of f, at least 0. Without one hardly any point but the
         best known is known to reach tau.
     candidates:
-        How many quasi-random points are compared on a ``Box``.
+        Number of quasi-random points that are compared on a ``Box``.
     probe:
-        Whether the learner itself moves the input, to where f may fall short the most of what the
-        upper bound promises, among the points that may be chosen; the note ``centre`` then says
-        from where. A centre whose certificate is better than that of any point told is chosen
-        itself, once, so that it can be settled on. Without, the world moves the input. Where it
-        does not, the moves of a choice are never tried, and its certificate stays poor.
+        If true, the learner itself moves the input, to where f may fall short the most of the
+        optimistic certificate, among the points that may be chosen; the note ``centre`` then holds
+        the start. A centre whose certificate is better than that of any observed point
+        is chosen itself, once, so that it can be recommended. Otherwise the environment moves the
+        input. Where it does not, the moves of a choice are never tried, and its certificate stays
+        poor.
     retries:
-        How often a place is asked again although its results were not believed, as in
+        Number of times that a place with rejected results is queried again, as in
         :class:`~stoic.policies.ucb.UCB`; after that it is not chosen.
     quiet:
-        Whether the log does not say that tau is out of reach, since somebody else does.
+        If true, a tau out of reach is not logged, since the caller reports it.
     refined:
-        How many of the most promising points of a ``Box`` get moves of their own, corners included.
-        With 0, only candidates are compared, which are far apart where several coordinates move.
+        Number of the most promising points of a ``Box`` that get moves of their own, corners
+        included. With 0, only candidates are compared, which are far apart where several
+        coordinates move.
 
     Notes
     -----
     Where not even the upper bound reaches tau, the point of the largest upper bound is chosen; on a
-    ``Box`` it is climbed to, as by :class:`~stoic.policies.ucb.UCB`. The
-    note ``reachable`` is then false, and the log says so the first time.
+    ``Box`` by gradient ascent, as by :class:`~stoic.policies.ucb.UCB`. The
+    note ``reachable`` is then false, and the policy logs it the first time.
 
     Every choice carries, as notes: ``threshold``; ``reachable``; ``optimistic``, the fragility or
     radius that it was chosen for; and the numbers of a
-    :class:`~stoic.satisficing.Certificate` from the lower bound, of which
-    :meth:`~stoic.satisficing.Certificate.of` makes a sentence.
+    :class:`~stoic.satisficing.Certificate` from the lower bound, which
+    :meth:`~stoic.satisficing.Certificate.of` formats as a sentence.
 
     A recommendation carries the threshold and the certificate.
 
     A batch hallucinates as :class:`~stoic.policies.ucb.UCB` does. Certificates come from the band
-    without what is on its way. Where there may be no result at all, the upper bound is lowered as
-    in any other policy; certificates speak of f where it has a value.
+    without pending points. Where an input may be infeasible, the upper bound is lowered as in any
+    other policy; certificates are about f where it has a value.
 
     Guarantee
     ---------
-    If f lies in the band in all rounds, tau <= max f, k(x, x) <= 1 and noise <= 1: the robust
+    If f is in the band in all rounds, tau <= max f, k(x, x) <= 1 and noise <= 1: the robust
     satisficing regret of ``p`` is at most 4 width_T sqrt(T gamma_T) (Theorem 3.6 and Corollary 4.2
     for finite p, in any metric: the proofs do not use which). The lenient regret is at most that
     plus B sum eps_t for AdveRS-1 with the kernel metric (Theorem 3.6), and at most that for
@@ -107,7 +109,7 @@ class Satisficing(Policy):
     infinite: within the largest critical radius): ours. It holds since the shortfall at the probe,
     the largest there is, is at most 2 width_t std_t of it.
 
-    On a ``Box`` all of it holds for the candidates and the points that were told, and not for the
+    On a ``Box`` all of it holds for the candidates and the observed points, and not for the
     points in between. An adaptive tau has certificates, and no regret to bound.
     """
 
@@ -169,22 +171,22 @@ class Satisficing(Policy):
             )
             said = True
 
-        told = self._best_told(view, state, tau) if self.probe else None
+        best_observed = self._best_observed(view, state, tau) if self.probe else None
 
         def pick(band: Band) -> Choice:
             least, upper = here.bounds(band)
             spot = self._spot(here.usable(upper, view), tau, here)
-            promised = certify(lower, tau, here.points, spot.row, self.distance, p=self.p)
+            certificate = certify(lower, tau, here.points, spot.row, self.distance, p=self.p)
             notes = {
                 "threshold": tau,
                 "reachable": reachable,
                 "optimistic": spot.value,
-                **asdict(promised),
+                **asdict(certificate),
             }
             if not self.probe:
                 return here.choice(spot.row, notes)
             row = spot.row
-            if told is None or not self._better(promised, told):
+            if best_observed is None or not self._better(certificate, best_observed):
                 row = self._weakest(least, tau, spot, here)
             return here.choice(row, {**notes, "centre": here.points[spot.row].tolist()})
 
@@ -194,19 +196,19 @@ class Satisficing(Policy):
     def settle(
         self, view: View, state: Progress, band: Band, tried: Array
     ) -> tuple[int, dict[str, object]]:
-        """The point whose certificate is best: largest radius, or least fragility.
+        """Recommend the point of the best certificate: largest radius, or least fragility.
 
-        Where no lower bound reaches tau, the point of the best lower bound; its certificate then
-        promises nothing.
+        Where no lower bound reaches tau, the point of the best lower bound; its certificate is then
+        void.
         """
-        row, promised = self._settled(view, state, band, tried)
-        return row, {"threshold": promised.value, **asdict(promised)}
+        row, certificate = self._recommended(view, state, band, tried)
+        return row, {"threshold": certificate.value, **asdict(certificate)}
 
-    def _settled(
+    def _recommended(
         self, view: View, state: Progress, band: Band, tried: Array, tau: float | None = None
     ) -> tuple[int, Certificate]:
-        """Which of ``tried`` (k, d) has the best certificate, and that; tau as of these if None."""
-        # Moves are looked at only where there is something to promise: that is the cost.
+        """Best certificate of the points ``tried`` (k, d), and its row; tau as of these if None."""
+        # Only points that reach tau can have a certificate, and the moves are the cost.
         own, _ = band.bounds(tried)
         hopeful = np.flatnonzero(own >= (self._threshold(own) if tau is None else tau))
         chosen = tried[hopeful if len(hopeful) else [int(np.argmax(own))]]
@@ -215,20 +217,20 @@ class Satisficing(Policy):
         far = _FAR if self.refined else 0.0
         here = ground_of(view, state.points, self.distance, chosen, far)
         lower, _ = here.bounds(band)
-        if tau is None:  # again: the last digit depends on what else is predicted
+        if tau is None:  # again: rounding depends on the other points of the same prediction
             tau = self._threshold(lower[here.rows])
         spot = self._spot(lower, tau, here)
-        promised = certify(lower, tau, here.points, spot.row, self.distance, p=self.p)
-        return here.place(spot.row, tried), promised
+        certificate = certify(lower, tau, here.points, spot.row, self.distance, p=self.p)
+        return here.place(spot.row, tried), certificate
 
-    def _best_told(self, view: View, state: Progress, tau: float) -> Certificate | None:
-        """The best certificate for tau of a point that was told and may be chosen."""
-        told = np.unique(view.observations.x, axis=0)
-        if view.among is not view.domain and len(told):
-            told = told[view.among.contains(told)]
-        if not len(told):
+    def _best_observed(self, view: View, state: Progress, tau: float) -> Certificate | None:
+        """Return the best certificate for tau of an observed point that may be chosen."""
+        observed = np.unique(view.observations.x, axis=0)
+        if view.among is not view.domain and len(observed):
+            observed = observed[view.among.contains(observed)]
+        if not len(observed):
             return None
-        return self._settled(view, state, view.band(), told, tau)[1]
+        return self._recommended(view, state, view.band(), observed, tau)[1]
 
     def _better(self, one: Certificate, other: Certificate) -> bool:
         if self.p == math.inf:
@@ -244,10 +246,10 @@ class Satisficing(Policy):
         return self._spot(upper, self._threshold(lower[here.rows]), here).row
 
     def _spot(self, upper: Array, tau: float, here: Ground) -> Spot:
-        """The point to choose, and the optimistic fragility or radius."""
+        """Return the point to choose, and its optimistic fragility or radius."""
         points, rows = here.points, here.compared
         two = self.p == math.inf
-        if not np.any(upper[rows] >= tau):  # out of reach, if only for what is on its way
+        if not np.any(upper[rows] >= tau):  # out of reach, if only because of pending points
             rows = here.rows
             return Spot(int(rows[np.argmax(upper[rows])]), -math.inf if two else math.inf)
         if two:
@@ -255,7 +257,7 @@ class Satisficing(Policy):
         return least_fragile(upper, tau, points, self.distance, rows, p=self.p)
 
     def _weakest(self, lower: Array, tau: float, spot: Spot, here: Ground) -> int:
-        """Where a move from the spot may fall short the most; the spot itself if none may."""
+        """Return the row where f may fall short the most; the spot itself if it cannot."""
         if spot.value == (-math.inf if self.p == math.inf else math.inf):
             return spot.row  # tau is out of reach
         far = self.distance(here.points[[spot.row]], here.points[here.rows])[0]
@@ -273,7 +275,7 @@ class Satisficing(Policy):
 
 
 def check_candidates(n: int, refined: int) -> None:
-    """Refuse a set of candidates that is empty, or less than none of them refined."""
+    """Refuse an empty set of candidates, or a negative number of refined ones."""
     if refined < 0:
         raise ValueError(f"How many points are refined is a count >= 0, got {refined!r}.")
     if n < 1:

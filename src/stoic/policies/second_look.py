@@ -1,4 +1,4 @@
-"""What is not believed, and would be the best, is asked again. Ours."""
+"""Re-evaluate a rejected observation that would be the new optimum. Ours."""
 
 from __future__ import annotations
 
@@ -18,34 +18,35 @@ _CLEARLY = 2.0  # standard deviations of the noise
 
 @dataclass(frozen=True, eq=False)
 class SecondLook(Policy):
-    """Asks a place again while few results there contradict the one that is not believed.
+    """Re-query a rejected observation while few trusted ones near it contradict it.
 
-    A defence takes the likeliest explanation, and a few lies that agree are likelier than one
-    honest result that contradicts them. If that one is near the maximum the bound is low there, no
-    policy goes back, and the search settles on another summit for ever. But whoever lies does not
-    lie for ever: if at most t^(1/3) of t results are lies, as the papers suppose, asking often
-    enough decides. So a result whose trust is below 1/2, and which is clearly higher than the best
-    mean at a believed result, is asked again while at most ``rate`` t^(1/3) believed results are at
-    its place, the points whose value has a prior correlation of at least 0.9 with its own; the
-    highest first. A result that confirms it is not believed at once either and contradicts nothing,
-    so it is asked on until it is, or more than t^(1/3) others were refused or failed there: what
-    always is absurd is not asked for ever. All other choices are those of ``then``.
+    A defence takes the likeliest explanation, and a few corruptions that agree are likelier than
+    one clean result that contradicts them. If that one is near the maximum, the bound is low there,
+    no policy goes back, and the search stays at another local maximum. But corruptions are limited:
+    if at most t^(1/3) of t results are corrupted, as the papers assume, enough repeats decide.
+    So a result whose trust is below 1/2, and which is clearly higher than the best posterior mean
+    at a trusted result, is queried again while at most ``rate`` t^(1/3) trusted results are in its
+    neighbourhood, the points whose value has a prior correlation of at least 0.9 with its own; the
+    highest first. A result that confirms it is rejected at first too, and contradicts nothing. So
+    the policy repeats the query until the result is trusted, or more than t^(1/3) others were
+    rejected or failed there: a region of absurd results does not take queries for ever. All other
+    choices are those of ``then``.
 
     Parameters
     ----------
     then:
         The policy.
     rate:
-        1 asks as often as it takes to be certain under t^(1/3) lies, all of which may have been
-        told in one place. With 0 one contradiction is enough.
+        1 repeats as often as it takes to be certain under t^(1/3) corruptions, all of which may be
+        in one neighbourhood. With 0 one contradiction is enough.
 
     Guarantee
     ---------
-    With ``rate`` 1, if at most t^(1/3) of the first t results lie and f is near constant in each
-    place: a result is given up only when an honest one contradicts it, or another honest one was
-    refused or failed there. A false result takes at most 2 t^(1/3) + 2 questions, so t^(1/3) of
-    them take O(t^(2/3)): that much is added to the regret of ``then``, and nothing where all is
-    believed. Nothing is said of a lie that is too low and believed: it is not looked at again.
+    With ``rate`` 1, if at most t^(1/3) of the first t results are corrupted and f is near constant
+    in each neighbourhood: a result is given up only when a clean one contradicts it, or another
+    clean one was rejected or failed there. A corruption takes at most 2 t^(1/3) + 2 queries, so
+    t^(1/3) of them take O(t^(2/3)): that much is added to the regret of ``then``, and nothing where
+    all is trusted. A corruption that is too low and trusted is not covered: it is not re-queried.
     """
 
     then: Policy
@@ -84,33 +85,33 @@ class SecondLook(Policy):
 
 
 def in_doubt(view: View, rate: float) -> Array:
-    """The places that deserve a second look, the highest result first, shape (k, d)."""
-    told = view.observations
-    nothing = told.x[:0]
+    """Rejected inputs to evaluate again, the highest result first, shape (k, d)."""
+    observations = view.observations
+    nothing = observations.x[:0]
     posterior = view.band().posterior
-    believed = posterior.trust(told) >= 0.5
-    refused = ~believed & np.isfinite(told.observed)
-    if not refused.any() or not believed.any():
+    trusted = posterior.trust(observations) >= 0.5
+    rejected = ~trusted & np.isfinite(observations.observed)
+    if not rejected.any() or not trusted.any():
         return nothing
-    best = posterior.predict(told.x[believed])[0].max()
-    clearly = _CLEARLY * np.sqrt(told.own_noise(posterior.prior.noise))
-    rows = np.flatnonzero(refused & (told.observed > best + clearly))
-    rows = rows[np.argsort(-told.observed[rows], kind="stable")]
+    best = posterior.predict(observations.x[trusted])[0].max()
+    clearly = _CLEARLY * np.sqrt(observations.own_noise(posterior.prior.noise))
+    rows = np.flatnonzero(rejected & (observations.observed > best + clearly))
+    rows = rows[np.argsort(-observations.observed[rows], kind="stable")]
     if len(rows):
-        rows = rows[view.among.contains(told.x[rows])]
+        rows = rows[view.among.contains(observations.x[rows])]
     if not len(rows):
         return nothing
 
-    def there(x: Array) -> Booleans:
-        """Which points ``x`` (m, d) are at which of the places (k, d), shape (k, m)."""
-        return at_one_place(posterior.prior.kernel, told.x[rows], x)
+    def near(x: Array) -> Booleans:
+        """Match the rows (k,) to the points of ``x`` (m, d) in their neighbourhood, (k, m)."""
+        return at_one_place(posterior.prior.kernel, observations.x[rows], x)
 
-    lies = math.cbrt(len(told)) + 1e-9  # that of a cube may come out just below
-    doubtful = there(told.x[believed]).sum(axis=1) <= rate * lies
-    others = there(np.concatenate([told.x[~believed], view.failures.x])).sum(axis=1) - 1
-    doubtful &= others <= lies
-    doubtful &= ~there(view.pending).any(axis=1)
-    # Of several refused results at one place the highest stands for all.
-    same = there(told.x[rows]) & doubtful
+    bound = math.cbrt(len(observations)) + 1e-9  # of a cube it may come out just below
+    doubtful = near(observations.x[trusted]).sum(axis=1) <= rate * bound
+    others = near(np.concatenate([observations.x[~trusted], view.failures.x])).sum(axis=1) - 1
+    doubtful &= others <= bound
+    doubtful &= ~near(view.pending).any(axis=1)
+    # Of several rejected results in one neighbourhood, query the highest only.
+    same = near(observations.x[rows]) & doubtful
     first = same.argmax(axis=1) == np.arange(len(rows))
-    return np.asarray(told.x[rows[doubtful & first]])
+    return np.asarray(observations.x[rows[doubtful & first]])

@@ -1,4 +1,4 @@
-"""Robust optimization: the best worst value in a ball of known radius [Bogunovic2018]_."""
+"""Robust optimization: maximise the worst value in a ball of known radius [Bogunovic2018]_."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from stoic.satisficing import Balls, Certificate, Spot, check_radius, highest_wo
 
 
 class Ready(NamedTuple):
-    """The state: the points between which inputs move, and their balls where these are small."""
+    """State of the policy: candidates, and the balls about them where these are small."""
 
     points: Array
     balls: Balls | None
@@ -33,44 +33,43 @@ class Ready(NamedTuple):
 
 @dataclass(frozen=True)
 class StableOpt(Policy):
-    """argmax over x of the least upper bound within ``radius`` of x: StableOpt [Bogunovic2018]_.
+    """Maximise the least upper bound within ``radius`` of x: StableOpt [Bogunovic2018]_.
 
     Parameters
     ----------
     radius:
         r, by how much inputs are assumed to be moved.
     distance:
-        How far one input is from another, and which coordinates move at all.
+        Distance between inputs; it also defines which coordinates move at all.
     probe:
-        Whether the learner itself moves the input, to where the lower bound is least within the
+        If true, the learner itself moves the input, to where the lower bound is least within the
         ball, as Algorithm 1 of [Bogunovic2018]_ does, among the points that may be chosen. The note
-        ``centre`` then says what is stable, which is what to settle on. Without, the world moves
-        it.
+        ``centre`` then holds the stable point, which is the one to recommend. Otherwise the
+        environment moves it.
     candidates:
-        How many quasi-random points are compared on a ``Box``.
+        Number of quasi-random points that are compared on a ``Box``.
     retries:
-        How often a place is asked again although its results were not believed, as in
+        Number of times that a place with rejected results is queried again, as in
         :class:`~stoic.policies.ucb.UCB`; after that it is not chosen.
     refined:
-        How many of the most promising points of a ``Box`` get moves of their own, corners included.
-        With 0, balls hold candidates only, hardly any where several coordinates move.
+        Number of the most promising points of a ``Box`` that get moves of their own, corners
+        included. With 0, balls hold candidates only, hardly any where several coordinates move.
 
     Notes
     -----
     Every choice carries, as notes: ``optimistic``, the least upper bound in the ball; and the
     numbers of a :class:`~stoic.satisficing.Certificate`: the least lower bound in the ball, which
-    is what f is at least. So does a recommendation. A batch hallucinates as
-    :class:`~stoic.policies.ucb.UCB` does; certificates come from the band without what is on its
-    way.
+    bounds f from below. So does a recommendation. A batch hallucinates as
+    :class:`~stoic.policies.ucb.UCB` does; certificates come from the band without pending points.
 
     Guarantee
     ---------
-    With ``probe``, and if f lies in the band in all rounds: the worst value of the choice with the
+    With ``probe``, and if f is in the band in all rounds: the worst value of the choice with the
     best certificate is within eps of the best there is after T rounds, T / (width_T^2 gamma_T) of
     the order of 1 / eps^2 (Theorem 1 of [Bogunovic2018]_). Without, the same holds if it is always
     moved to where the lower bound is least. A wrong radius voids it: the regret is then linear in T
     in general. Certificates hold in all rounds. On a ``Box`` all of it holds for the candidates and
-    the points that were told, and not for the points in between.
+    the observed points, and not for the points in between.
     """
 
     radius: float
@@ -106,7 +105,7 @@ class StableOpt(Policy):
             lower, upper = here.bounds(band)
             upper = here.usable(upper, view)
             row, optimistic = self._spot(upper, here, state.balls)
-            notes = {"optimistic": optimistic, **self._promised(here, certain, row)}
+            notes = {"optimistic": optimistic, **self._certificate(here, certain, row)}
             if not self.probe:
                 return here.choice(row, notes)
             ball = np.intersect1d(distance.ball(points[row], points, r), here.rows)
@@ -119,23 +118,23 @@ class StableOpt(Policy):
     def settle(
         self, view: View, state: Ready, band: Band, tried: Array
     ) -> tuple[int, dict[str, object]]:
-        """The point whose least lower bound in the ball is best, with its certificate."""
+        """Recommend the point of the best least lower bound in the ball, with its certificate."""
         far = self.radius if self.refined else 0.0
         here = ground_of(view, state.points, self.distance, tried, far)
         lower, _ = here.bounds(band)
         row, _ = self._spot(lower, here, state.balls)
-        return here.place(row, tried), self._promised(here, lower, row)
+        return here.place(row, tried), self._certificate(here, lower, row)
 
     def _spot(self, f: Array, here: Ground, balls: Balls | None) -> Spot:
-        """The row of the best worst value of f (N,)."""
+        """Return the row of the best worst value of f (N,)."""
         if balls is None:
             return highest_worst(f, self.radius, here.points, self.distance, here.compared)
         worst = balls.worst(f)[here.rows]
         best = int(worst.argmax())
         return Spot(int(here.rows[best]), float(worst[best]))
 
-    def _promised(self, here: Ground, lower: Array, row: int) -> dict[str, object]:
-        """The numbers of the certificate of one row."""
+    def _certificate(self, here: Ground, lower: Array, row: int) -> dict[str, object]:
+        """Compute the numbers of the certificate of one row."""
         rows = np.array([row])
         worst = float(worst_value(lower, self.radius, here.points, self.distance, rows)[0])
         return asdict(Certificate(worst, self.radius, np.inf, closed=True))

@@ -1,4 +1,4 @@
-"""The upper confidence bound [Srinivas2010]_."""
+"""Upper confidence bound [Srinivas2010]_."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stoic.policies.base import Band, Policy, View, choice_of
 
 
 class UpperBound(NamedTuple):
-    """The surface mean + width * std."""
+    """Upper confidence bound, mean + width * std."""
 
     band: Band
 
@@ -37,29 +37,29 @@ PLACE = 0.01  # of the domain's widths, in every coordinate: inputs that count a
 
 @dataclass(frozen=True, slots=True)
 class UCB(Policy):
-    """argmax of mean + width * std.
+    """Maximise the upper confidence bound, mean + width * std.
 
     Parameters
     ----------
     retries:
-        How often a place is asked again although its results were not believed (trust below 1/2).
-        ``None``: as long as it has the highest bound, which is the papers' rule, and which keeps
-        asking for ever where results are always absurd (a region in which every run diverges). With
-        a number, a place that has used up its retries, and gave no result that is believed, counts
-        as one where f is ordinary: observed at the prior mean, or the posterior mean if that is
-        lower. A place is a cube of 1 % of the domain's widths about a result that was not believed,
-        but only a tenth of that vouches for it: the edge of a region of crashes is sharp.
+        Number of times that a place with rejected results (trust below 1/2) is queried again.
+        ``None``: as long as it has the highest bound, which is the papers' rule, and which queries
+        it for ever where results are always absurd (a region in which every run diverges). With a
+        number, a place that has used up its retries without a trusted result is treated as observed
+        at the prior mean, or the posterior mean if that is lower. A place is a cube of 1 % of the
+        domain's widths about a rejected result. A trusted result clears it only within a tenth of
+        that: the edge of a region of crashes is sharp.
 
     Notes
     -----
-    A batch hallucinates, as GP-BUCB does [Desautels2014]_: at points that were handed out and not
-    told yet, the standard deviation shrinks as if they had been observed, and the mean is held.
+    A batch hallucinates, as GP-BUCB does [Desautels2014]_: at pending points the standard deviation
+    shrinks as if they had been observed, and the mean is held.
 
     Guarantee
     ---------
-    If f lies in the band in all rounds, the regret of round t is at most 2 width_t std_t(x_t), so
+    If f is in the band in all rounds, the regret of round t is at most 2 width_t std_t(x_t), so
     the sum over T rounds is O(width_T sqrt(T gamma_T)) [Srinivas2010]_. On a ``Box`` this supposes
-    that the global maximum of the bound was found, which no local search can promise.
+    that the global maximum of the bound was found, which no local search can guarantee.
     """
 
     retries: int | None = None
@@ -87,14 +87,14 @@ def check_retries(retries: int | None) -> None:
 
 
 def given_up(view: View, trust: Array, retries: int) -> Array:
-    """Places that used up their ``retries`` and were never believed, one row each, shape (k, d)."""
-    believed = trust >= 0.5
+    """Places that used up their ``retries`` without a trusted result, a row each, (k, d)."""
+    trusted = trust >= 0.5
     x = view.observations.x / view.domain.widths
-    lies = x[~believed]
-    if not len(lies):
-        return lies
-    near = cdist(lies, lies, "chebyshev") <= PLACE
+    rejected = x[~trusted]
+    if not len(rejected):
+        return rejected
+    near = cdist(rejected, rejected, "chebyshev") <= PLACE
     visits, first = near.sum(axis=1), near.argmax(axis=1)
-    never = cdist(lies, x[believed], "chebyshev").min(axis=1, initial=np.inf) > 0.1 * PLACE
-    chosen = (visits > retries) & (first == np.arange(len(lies))) & never
-    return np.asarray(view.observations.x[~believed][chosen])
+    never = cdist(rejected, x[trusted], "chebyshev").min(axis=1, initial=np.inf) > 0.1 * PLACE
+    chosen = (visits > retries) & (first == np.arange(len(rejected))) & never
+    return np.asarray(view.observations.x[~trusted][chosen])

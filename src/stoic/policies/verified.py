@@ -1,4 +1,4 @@
-"""Expected improvement that measures a doubtful incumbent again before it is built upon. Ours."""
+"""Expected improvement that re-evaluates a doubtful incumbent. Ours."""
 
 from __future__ import annotations
 
@@ -22,63 +22,62 @@ from stoic.posteriors.exact import Exact
 from stoic.posteriors.outlier import OutlierOdds
 from stoic.posteriors.prior import Prior
 
-# Expected improvements, in prior standard deviations, that are next to nothing: with 1e-3 instead
-# of none, 18 of 20 searches of a quadratic whose coordinates differ 36-fold in weight got within
-# 0.01, and the precision that clean searches reach is the same.
+# Expected improvements, in prior standard deviations, that are negligible: with 1e-3 instead of 0,
+# 18 of 20 searches of a quadratic whose coordinates differ 36-fold in weight got within 0.01, and
+# the precision that clean searches reach is the same.
 _NEGLIGIBLE = 1e-3
-_CLEARLY = 2.0  # standard deviations of the noise: a result is better than the incumbent
+_CLEARLY = 2.0  # standard deviations of the noise by which a result exceeds the incumbent
 _AGREE = 2.5  # standard deviations of a difference of two observations
-_FARTHEST = 3.0  # prior standard deviations: f is hardly better than the incumbent by more
-_KNOWN = 0.01  # prior standard deviations: f is known where its deviation is smaller
+_FARTHEST = 3.0  # prior standard deviations: cap on the gain over the incumbent
+_KNOWN = 0.01  # prior standard deviations: f is known where its posterior std is smaller
 _SAME = 1e-6  # of the domain's widths: one input, up to rounding
 _NEAR_ZERO = 1e-6  # noise variance of a unit prior that only measures distance
 
 
 @dataclass(frozen=True, slots=True)
 class VerifiedImprovement(Policy):
-    """Expected improvement over the best trusted mean, or a second look at that incumbent.
+    """Expected improvement over the best trusted mean, or a re-evaluation of that incumbent.
 
     The incumbent is the best posterior mean at a trusted observation or a pending point. If the
     observation there is an outlier, with probability p of ``odds``, f there is what the others
-    predict, and another point is the best: to measure it again is worth p times that difference,
-    as an improvement elsewhere is worth its expectation. The larger of the two is chosen. A repeat
+    predict, and another point is the best: a repeat is worth p times that difference, as an
+    improvement elsewhere is worth its expectation. The policy takes the larger of the two. A repeat
     that agrees takes p to nearly 0, so an incumbent is verified once.
 
-    A rejected observation that would be the new optimum is measured again by the same rule. That
+    A rejected observation that would be the new optimum is re-evaluated by the same rule. That
     the model is wrong there, and not the observation, has the odds surprise / share^v, where share
     is that of outliers and v the number of observations at that input that agree with it, itself
     among them, less those that do not; the gain counts up to 3 prior standard deviations. So it is
-    asked for once early, and given up after a few contradictions.
+    queried once early, and given up after a few contradictions.
 
     Where the expected improvement is negligible and all of the domain may be chosen, every other
-    choice explores. It has the largest expected improvement if no lengthscale is longer than half
+    choice explores. It maximises the expected improvement with no lengthscale longer than half
     of the domain's diagonal: of 20 searches of a quadratic whose coordinates differ 36-fold in
     weight, two had taken one coordinate for irrelevant and stayed at its end. Where that is
-    negligible, too, it is the point that is farthest from all others, by the deviation under such
-    lengthscales. It is every choice where f is known already from
-    an observation at that very input, and where all results are equal. So a flat start is searched,
-    a search that converged to a wrong place leaves it, and all choices of a category are tried.
+    negligible, too, it is the point farthest from all others, by the posterior standard deviation
+    under such lengthscales. Every choice explores where f is known already from an observation at
+    that very input, and where all results are equal. So the policy searches a flat start, leaves a
+    point where it converged wrongly, and tries all choices of a category.
 
     Where results are nan without a reason, a classifier learns the region in which that happens,
     with the odds that there is one and not failure at a constant rate
     (:class:`~stoic.policies.risk.Chance`). There, and where inputs are known to be infeasible, an
-    improvement is weighed by its chance, and against the cost of one more failure
+    improvement is weighted by its probability, less the cost of one more failure
     (:class:`~stoic.policies.risk.Risky`).
 
     Parameters
     ----------
     odds:
-        Of an outlier.
+        Model of the probability that an observation is an outlier.
     surprise:
-        The share of honest observations that a smooth model rejects: 1 % over six functions without
-        noise.
+        Share of inliers that a smooth model rejects: 1 % over six functions without noise.
     retries:
-        How often a place without a trusted result is queried again, see
+        Number of times that a place without a trusted result is queried again, see
         :class:`~stoic.policies.ucb.UCB`.
 
     Guarantee
     ---------
-    None for the regret. All that was measured of it is in the contest of the documentation.
+    None for the regret. Its measurements are in the contest of the documentation.
     """
 
     odds: OutlierOdds = field(default_factory=OutlierOdds)
@@ -102,7 +101,7 @@ class VerifiedImprovement(Policy):
             trusted = trusted[view.among.contains(observations.x[trusted])]
         verified, worth = self._verification(view, trusted)
         band = view.hallucinated()
-        # Where an input is known to be infeasible nothing is to be found, as where it was given up.
+        # Expect no improvement at an input that was given up, as at an infeasible one.
         places = given_up(view, trust, self.retries)
         if len(places):
             band = band.fantasise(places, None, band.posterior.prior.mean)
@@ -127,17 +126,17 @@ class VerifiedImprovement(Policy):
         return view.one_by_one(band, n, pick), None
 
     def settle(self, view: View, state: None, band: Band, tried: Array) -> tuple[int, Notes]:
-        """The point of the best lower bound whose observation is rather no outlier than one.
+        """Recommend the point of the best lower bound whose P(outlier) is below 1/2.
 
-        The notes say P(outlier) of that observation, ``outlier``, the mean of f there if it is one,
-        ``otherwise``, and ``repeats``: how many observations at that input are trusted.
+        The notes hold P(outlier) of that observation, ``outlier``, the mean of f there if it is
+        one, ``otherwise``, and the number of trusted observations at that input, ``repeats``.
         """
         observations, posterior = view.observations, view.band().posterior
         if not len(observations):
             return Policy.settle(self, view, state, band, tried)
         p, otherwise = self.odds.given_the_others(view.domain, observations, posterior)
         here = cdist(tried, observations.x) == 0.0
-        doubt = np.where(here, p, np.inf)  # of several observations the most certain one counts
+        doubt = np.where(here, p, np.inf)  # of several observations the least P(outlier) counts
         row, seen = doubt.argmin(axis=1), here.any(axis=1)
         p, otherwise = np.where(seen, p[row], 0.0), otherwise[row]
         lower, _ = band.bounds(tried)
@@ -152,8 +151,8 @@ class VerifiedImprovement(Policy):
         }
 
     def _verification(self, view: View, trusted: Integers) -> tuple[Array | None, float]:
-        """The input (d,) that is worth most to measure again, and how much; ``None`` if none is."""
-        if len(trusted) < 3:  # of two that contradict each other nobody knows which is wrong
+        """Return the input (d,) that is most worth a repeat, and its worth; ``None`` if none is."""
+        if len(trusted) < 3:  # of two that contradict each other either may be wrong
             return None, 0.0
         observations, widths = view.observations, view.domain.widths
         posterior = view.band().posterior
@@ -188,31 +187,31 @@ class VerifiedImprovement(Policy):
 
 
 def _peak(view: View, surface: Surface, chance: Chance | None, unit: float) -> Peak:
-    """The highest point of a logarithmic surface, where results are to be expected."""
+    """Maximise a log acquisition ``surface``, at the risk of failure."""
     if chance is not None:
         surface = at_risk(surface, chance, unit)
     return view.among.maximise(surface, view.rng, view.observations.x)
 
 
 def _apart(points: Array, x: Array, widths: Array) -> Array:
-    """Distances of points (k, d) from ``x`` (d,) in the widest coordinate, shape (k,)."""
+    """Chebyshev distances of points (k, d) from ``x`` (d,), in widths, shape (k,)."""
     distances: Array = (np.abs(points - x) / widths).max(axis=1, initial=0.0)
     return distances
 
 
 def _improvement(posterior: Posterior, known: Array) -> LogImprovement:
-    """Of the best posterior mean of the points ``known`` (k, d), by a noisy observation.
+    """Log expected improvement over the best posterior mean of ``known`` (k, d), with noise.
 
-    Of the prior mean if there are none.
+    Over the prior mean if there are no such points.
     """
     incumbent = float(posterior.predict(known)[0].max()) if len(known) else posterior.prior.mean
     return LogImprovement(posterior, incumbent, noise=posterior.prior.noise)
 
 
 def _wary(view: View, posterior: Posterior) -> Posterior:
-    """The posterior if no coordinate mattered less than is typical: shorter lengthscales.
+    """Recompute the posterior with lengthscales capped at a typical one.
 
-    Pending points, and those without a result, count as known.
+    It hallucinates pending points, and those without a result.
     """
     prior, observations = posterior.prior, view.observations
     typical = np.log(0.5 * math.sqrt(view.domain.dim) * view.domain.widths)
@@ -237,10 +236,10 @@ def _or_farthest(
     known: Array,
     chance: Chance | None,
 ) -> Peak:
-    """The peak, or a point to explore if nothing is expected there.
+    """Return the peak, or a point to explore if the expected improvement there is negligible.
 
-    It is the peak of a wary posterior, or where not even that expects anything, the point that is
-    farthest from all others.
+    That is the peak under capped lengthscales, or where its improvement is negligible, too, the
+    point that is farthest from all others.
     """
     if not len(queried) or view.among is not view.domain:
         return peak
@@ -252,7 +251,7 @@ def _or_farthest(
         if not 0.0 < unit < math.inf or peak.height > math.log(_NEGLIGIBLE * unit):
             return peak
         if (_apart(queried[:-1], queried[-1], widths) > PLACE).all():
-            return peak  # the last one was far from all others: take turns
+            return peak  # the last query explored: alternate
     if not flat and 0.0 < unit < math.inf:
         wary = _wary(view, posterior)
         promising = _peak(view, _improvement(wary, known), chance, unit)
@@ -266,4 +265,4 @@ def _or_farthest(
     distance = Exact.condition(prior, as_told, rows, as_told(rows, prior))
     farthest = _peak(view, LogImprovement(distance, 0.0), chance, 1.0)
     new = (_apart(queried, farthest.x, widths) > _SAME).all()
-    return farthest if new else peak  # else all there is was queried
+    return farthest if new else peak  # not new: all points were queried
