@@ -89,8 +89,8 @@ class Search:
         excess = self._excess(about, prior)
         if np.count_nonzero(np.isfinite(excess)) < 2:
             return None
-        doubtful = Settled(excess, self.rules.negligible).under(prior, self.observations)
-        smooth, judgement, _ = self._iterate(doubtful)
+        sceptical = Settled(excess, self.rules.negligible).under(prior, self.observations)
+        smooth, judgement, _ = self._iterate(sceptical)
         return self.fit(smooth, judgement, smooth.posterior)
 
     def trimming(self) -> Settled | None:
@@ -177,10 +177,10 @@ class Search:
         """
         fitting = self.rules.fitting
         if isinstance(fitting, Fitting):
-            say = np.isfinite(settled.excess).astype(float)
+            weights = np.isfinite(settled.excess).astype(float)
             if judgement is not None:
-                say = judgement.say(settled.excess)
-            fitting = replace(fitting, scale=Weighted(say))
+                weights = judgement.say(settled.excess)
+            fitting = replace(fitting, scale=Weighted(weights))
         try:
             prior = fitting(self.domain, self.observations, settled, self.rules.prior, previous)
             return settled.under(prior, self.observations)
@@ -250,13 +250,13 @@ class Weighted:
 
     def __call__(self, domain: Domain, observations: Observations) -> tuple[float, float]:
         kept = (self.say > NEGLIGIBLE) & np.isfinite(observations.observed)
-        y, say = observations.observed[kept], self.say[kept]
+        y, weights = observations.observed[kept], self.say[kept]
         if not len(y):
             return median_and_mad(domain, observations)
-        say = say / say.sum()
+        weights = weights / weights.sum()
         with np.errstate(over="ignore", invalid="ignore"):
-            mean = float(np.dot(say, y))
-            sd = float(np.sqrt(np.dot(say, (y - mean) ** 2)))
+            mean = float(np.dot(weights, y))
+            sd = float(np.sqrt(np.dot(weights, (y - mean) ** 2)))
         if not (np.isfinite(mean) and np.isfinite(sd)):
             return median_and_mad(domain, observations)
         return mean, sd if sd > 0.0 else 1.0

@@ -76,7 +76,7 @@ class Plateau(Defence):
 
     @property
     def plateau(self) -> Plateau:
-        """This plateau, for confidence widths that depend on it."""
+        """Self, for confidence widths that depend on the plateau."""
         return self
 
     def _excess(self, observations: Observations) -> Array:
