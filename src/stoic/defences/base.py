@@ -15,9 +15,9 @@ from stoic.posteriors.prior import Prior
 class Defence(ABC):
     """Map from observations and a prior to targets, in two steps.
 
-    First :meth:`settle` fits the defence: it computes once everything that it learns from the data
-    whatever the hyperparameters of the defended model (a centre, a half-width, an anchor). Then, as
-    often as a hyperparameter fit needs, it turns the observations into targets under a given prior.
+    First :meth:`settle` computes once everything that it learns from the data whatever the
+    hyperparameters of the model it defends (a centre, a half-width, an anchor). Then, as often as a
+    fit needs, the fitted defence turns the observations into targets under a given prior.
 
     Attributes
     ----------

@@ -73,7 +73,7 @@ class Search:
         judged = np.concatenate(
             [earlier.excess, self._excess(judgement, earlier.posterior.prior)[k:]]
         )
-        # From the posterior of fewer rows the fitting knows how many are new.
+        # The previous posterior shows the fitting how many rows are new.
         return self.fit(replace(known, excess=judged), judgement, earlier.posterior)
 
     def doubting(self) -> Settled | None:

@@ -150,7 +150,7 @@ class AdaptivePlateau(Defence):
     unit:
         ``"scale"``: s; ``"noise"``: the standard deviation of the noise.
     scale:
-        ``median_and_mad``, or ``mean_and_sd``, which one outlier wrecks.
+        ``median_and_mad``, or ``mean_and_sd``, which one outlier breaks down.
     negligible:
         As in :class:`Plateau`.
 

@@ -16,7 +16,7 @@ from stoic.posteriors.prior import Prior
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Exact:
-    """Exact posterior of f given ``values = f(x) + N(0, noise)`` [Rasmussen2006]_, (2.23)-(2.24).
+    """Exact posterior given ``values = f(x) + N(0, noise)`` [Rasmussen2006]_, eqs. (2.23)-(2.24).
 
     Rows with infinite noise carry no information and are left out of the solve. Build one with
     :meth:`condition`; extend it by later rows with :meth:`extend`.

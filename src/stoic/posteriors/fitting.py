@@ -185,7 +185,7 @@ class Fitting:
     The prior that is fitted gives the family: its kernel is used in units of the domain's widths
     (lengthscales) and of the observations' scale (variance, noise), and its mean is replaced by
     their location. A warm start costs a few iterations. Whenever the observations have grown by a
-    tenth, the search also climbs from the best canonical start, lest a bad optimum is kept.
+    tenth, the search also climbs from the best canonical start, lest a bad optimum be kept.
 
     Parameters
     ----------

@@ -157,7 +157,7 @@ class Places:
     def _merge(self, slot: int, new: Array) -> None:
         """Merge many more results into a place."""
         n, values, sums = self._sizes[slot], self._sorted[slot], self._sums[slot]
-        # The sums before a z are at most n |z|, so their difference knows its sign.
+        # The sums before a z are at most n |z|, so their difference has its sign.
         old = np.copysign(values[1 : n + 1], np.diff(sums[: n + 1]))
         z = np.concatenate([old, new])
         z = z[np.argsort(np.abs(z), kind="stable")]

@@ -31,7 +31,7 @@ COLUMNS = ("fasting_glucose_mg_dl", "carbohydrate_g", "insulin_u", "glucose_150m
 def insulin(
     path: str | Path | None = None, *, fasting: float = 100.0, patient: str = PATIENT
 ) -> Tabulated:
-    """Tabulate all combinations of meals and doses of at most 15 units.
+    """Tabulate f on all combinations of meals and doses of at most 15 units.
 
     Parameters
     ----------

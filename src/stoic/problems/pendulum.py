@@ -97,7 +97,7 @@ def costs(x: Array, start: tuple[float, ...] = START, steps: int = STEPS) -> Arr
 
 
 def pendulum(side: int = 8) -> Tabulated:
-    """Benchmark of controllers on a grid of ``side``^4 of them: 4,096 in [Saday2025]_.
+    """Tabulate the performance of ``side``^4 controllers on a grid: 4,096 in [Saday2025]_.
 
     f is minus the cost, standardised over the grid and clipped to [-2, 2]. Cost, start and the
     length of the simulation are not in the paper. It says 2,000 seconds; here it is 2,000 steps, 40

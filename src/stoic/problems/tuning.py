@@ -91,7 +91,7 @@ class CifarTuning:
     batch:
         Images in a step.
     device:
-        As torch knows it; ``"auto"`` is a GPU if there is one.
+        A device of torch; ``"auto"`` is a GPU if there is one.
     """
 
     data: Path

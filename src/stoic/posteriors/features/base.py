@@ -2,7 +2,7 @@
 
 Notation: m features, of which those of the points that matter span r <= m dimensions. ``basis`` is
 (m, r) with orthonormal columns, and phi(x) = basis c(x) with coordinates c(x) of length r: linear
-algebra is done in r dimensions, and the m features are there for those that need them.
+algebra is done in r dimensions, and ``basis`` leads back to the m features.
 """
 
 from __future__ import annotations

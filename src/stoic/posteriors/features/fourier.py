@@ -23,10 +23,10 @@ class Fourier:
     """phi(x) = sqrt(w_j) (cos w_j'x, sin w_j'x) at the nodes of a Gauss-Hermite quadrature.
 
     k(x, z) is the mean of cos(w'(x - z)) over frequencies w ~ N(0, diag(1 / l^2)); the quadrature
-    with M nodes per coordinate replaces the mean by a sum over M^d nodes. Nodes come in pairs w, -w
-    with equal features, so one of each pair is used, with twice the weight: M^d features instead of
+    with M nodes per coordinate replaces the mean by a sum over M^d nodes. Nodes come in equivalent
+    pairs w, -w, so one of each pair is used, with twice the weight: M^d features instead of
     2 M^d, and the same kernel. Inputs are counted from the lower corner of the domain, as if it
-    were [0, r_1] x ... x [0, r_d]: a kernel that depends on x - z is the same, and it decides, as
+    were [0, r_1] x ... x [0, r_d]: a kernel that depends on x - z is unchanged, and it decides, as
     on the paper's [0, 1]^d, which part of a feature is called cosine.
 
     The error of the kernel depends on r / l and M alone. On [0, 1] with l = 0.2 it is 4.2e-3 for 16
