@@ -1,4 +1,4 @@
-"""From what was told to what is conditioned on."""
+"""Defences: from observations to the targets of a model."""
 
 from stoic.defences.anchored import Anchored
 from stoic.defences.base import Defence

@@ -17,14 +17,14 @@ from stoic.posteriors.scales import Scale, median_and_mad
 
 
 class Width(Protocol):
-    """As in :class:`stoic.confidence.base.Confidence`: a multiple of the posterior deviation."""
+    """Multiple of the posterior deviation, as in :class:`stoic.confidence.base.Confidence`."""
 
     def __call__(self, posterior: Posterior, t: int) -> float: ...
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Reach:
-    """L_R,t(x) = width_t std_A(x) + slack: the adaptive half-width of appendix D.5.1.
+    """Adaptive half-width L_R,t(x) = width_t std_A(x) + slack of appendix D.5.1.
 
     It is narrow where the anchor is certain. Its largest value is the constant of Algorithm 2.
 
@@ -33,7 +33,7 @@ class Reach:
     width:
         From the anchor's posterior to sqrt(beta_A) Psi(T_c): a width that allows for corruptions.
     slack:
-        N_T, what the noise adds, in units of the defence's ``scale``.
+        N_T, the contribution of the noise, in units of the defence's ``scale``.
     """
 
     width: Width
@@ -46,13 +46,13 @@ class Reach:
 
 @dataclass(frozen=True, eq=False)
 class Anchored(Defence):
-    """A plateau about the posterior mean of an anchor model, which has a fixed centre itself.
+    """Plateau about the posterior mean of an anchor model, which has a fixed centre itself.
 
-    By default the anchor is conditioned on everything but the newest observation (on everything
-    while there is only one), with its own scale and its own hyperparameters, and evaluated at all
-    rows, as the authors run it; so earlier weights change (``revises``). The prequential form
-    weighs each row once, by the anchor as it stood before that row, which is Algorithm 2 read
-    literally; the first row is weighed by the anchor's prior, so give it one.
+    By default the anchor is conditioned on all observations but the newest (on all while there is
+    only one), with its own scale and its own hyperparameters, and evaluated at all rows, as the
+    authors run it; so earlier weights change (``revises``). The prequential form weighs each row
+    once, by the anchor given the rows before it, which is Algorithm 2 read literally; the first
+    row is weighed by the anchor's prior, so give it one.
 
     Parameters
     ----------
@@ -65,15 +65,15 @@ class Anchored(Defence):
     unit:
         ``"scale"`` or ``"noise"``.
     scale:
-        What one unit is: a robust scale of the observations by default, or a fixed one.
+        The unit: a robust scale of the observations by default, or a fixed one.
     place:
         Results less than this share of the domain's widths apart confirm each other, see
         :func:`~stoic.defences.plateau.confirmed`; 0, or the prequential form: never.
     small_sample:
-        Whether the half-width is multiplied by
+        If true, multiply the half-width by
         :func:`~stoic.defences.plateau.small_sample_factor`.
     prequential:
-        Weigh each row once.
+        If true, weigh each row once.
     negligible:
         As in :class:`~stoic.defences.plateau.Plateau`.
 
@@ -109,7 +109,7 @@ class Anchored(Defence):
         earlier = previous if isinstance(previous, Settled) else None
         if self.prequential:
             return self._one_by_one(domain, observations, earlier)
-        # A result is not judged by an anchor that has seen none, nor only crashes.
+        # Without a finite earlier observation, condition the anchor on all, the newest included.
         n = len(observations)
         seen = np.isfinite(observations.observed[: max(n - 1, 0)]).any()
         known = observations.until(n - 1) if seen else observations
@@ -143,7 +143,7 @@ class Anchored(Defence):
         return small_sample_factor(known) if self.small_sample else 1.0
 
     def _half_width(self, anchor: Posterior, std: Array, scale: float) -> float | Array:
-        """L_R in units of f where the anchor has the deviation ``std`` (m,)."""
+        """L_R in units of f where the standard deviation of the anchor is ``std`` (m,)."""
         if isinstance(self.half_width, Reach):
             width = self.half_width.width(anchor, anchor.n + 1)
             return width * std + self.half_width.slack * scale
@@ -167,7 +167,7 @@ class Anchored(Defence):
 
 @dataclass(frozen=True, eq=False)
 class Settled(Defence):
-    """A plateau together with the anchor that centred it."""
+    """Fitted defence: a plateau, and the anchor posterior that centred it."""
 
     plateau: Plateau
     anchor: Posterior
@@ -176,7 +176,7 @@ class Settled(Defence):
         return self.plateau(observations, prior)
 
     def followed_by(self, later: Settled) -> Settled:
-        """The same for the first rows, ``later`` for those that came since."""
+        """Keep this plateau for the first rows, and use ``later`` for those after them."""
         mine, its = self.plateau, later.plateau
         half_width = np.append(mine.half_width, its.half_width)
         shape, centre = np.append(mine.shape, its.shape), np.append(mine.centre, its.centre)

@@ -1,4 +1,4 @@
-"""Discard what a robust model would not have expected [MartinezCantin2018]_."""
+"""Outlier rejection by a Gaussian process with Student-t noise [MartinezCantin2018]_."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from stoic.posteriors.student_t_noise import StudentTNoise, tail_probability
 
 @dataclass(frozen=True, eq=False)
 class Diagnostics(Defence):
-    """Leave out the results in the tails of a Gaussian process with Student-t noise.
+    """Reject the observations in the tails of a Gaussian process with Student-t noise.
 
-    The judge is fitted to everything. A result is left out if the judge gives results there that
-    are as far from the mean, or farther, a probability below ``level``. If that would be more than
-    half of the finite results, all of those are kept.
+    The judge is fitted to all observations. One is left out if its tail probability under the
+    judge's predictive distribution is below ``level``. If that would be more than half of the
+    finite observations, all of those are kept.
 
     Parameters
     ----------
     judge:
         The model with Student-t noise, with hyperparameters of its own.
     level:
-        Of the two-sided tail test, in (0, 1).
+        Significance level of the two-sided tail test, in (0, 1).
 
     Guarantee
     ---------
-    None; [Ezzerg2026]_ knows of no bound either. Up to about ``level`` of what is honest is left
-    out, and everything is believed once more than half looks wrong.
+    None; [Ezzerg2026]_ knows of no bound either. Up to about ``level`` of the inliers are left out,
+    and all finite observations are trusted once more than half fail the test.
     """
 
     judge: StudentTNoise
@@ -55,7 +55,7 @@ class Diagnostics(Defence):
         return Diagnosed(kept, judge)
 
     def probabilities(self, judge: Posterior, observations: Observations) -> Array:
-        """The tail probability of each result under the judge (n,); 0 for what is not finite."""
+        """Return the tail probability of each observation under the judge (n,); 0 if not finite."""
         if not len(observations):
             return np.empty(0)
         mean, std = judge.predict(observations.x)
@@ -71,7 +71,7 @@ class Diagnostics(Defence):
 
 @dataclass(frozen=True, eq=False)
 class Diagnosed(Defence):
-    """Which results are kept, shape (n,), and the judge's posterior that decided."""
+    """Fitted defence: a mask of the kept observations, shape (n,), and the judge's posterior."""
 
     kept: Booleans
     judge: Posterior

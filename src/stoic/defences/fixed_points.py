@@ -1,4 +1,4 @@
-"""The search for the fixed points of a leave-one-out plateau."""
+"""Search for the fixed points of a leave-one-out plateau."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ from stoic.posteriors.scales import median_and_mad, median_and_spread_in_space
 if TYPE_CHECKING:
     from stoic.defences.leave_one_out import LeaveOneOut
 
-_SAME = 0.1  # two fixed points of which no row's trust differs by more are one, found twice
-_BETTER = 0.1  # nats; less is how exactly a fit ends
-_SETTLED = 1e-3  # an iteration stops when no row's trust changes by more
+_SAME = 0.1  # two fixed points are the same if no row's trust differs by more
+_BETTER = 0.1  # nats; smaller differences are the tolerance of a fit
+_CONVERGED = 1e-3  # an iteration stops when no row's trust changes by more
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Judgement:
-    """What the others say about each row: the residual e and the deviation s, both (n,)."""
+    """Leave-one-out residual e and standard deviation s of each row, both (n,)."""
 
     residual: Array
     deviation: Array
 
     def excess(self, half_width: float, shape: float) -> Array:
-        """z / c, infinite where nothing finite was observed."""
+        """Excess z / c of each row, infinite where nothing finite was observed."""
         with np.errstate(over="ignore", invalid="ignore"):
             beyond = np.maximum(np.abs(self.residual) - half_width * self.deviation, 0.0) / shape
         return np.where(np.isnan(beyond), np.inf, beyond)
 
     def say(self, excess: Array) -> Array:
-        """s^2 / (s^2 + excess^2): how much of its say a row has kept, shape (n,), from 1 to 0.
+        """Predictive weight s^2 / (s^2 + excess^2) of each row, shape (n,), from 1 to 0.
 
-        Its trust compares the excess with the noise alone. Where little is known around a row, one
-        of small trust may still be the best that is known.
+        Trust compares the excess with the noise alone. Where little is known around a row, one of
+        small trust may still be the best that is known.
         """
         with np.errstate(over="ignore"):
             return np.asarray(1.0 / (1.0 + (excess / self.deviation) ** 2))
 
 
 class Search:
-    """For fixed points, by the rules of one defence on one set of observations."""
+    """Search for fixed points, by the rules of one defence on one set of observations."""
 
     def __init__(self, rules: LeaveOneOut, domain: Domain, observations: Observations) -> None:
         self.rules, self.domain, self.observations = rules, domain, observations
@@ -63,7 +63,7 @@ class Search:
         return median_and_spread_in_space(self.domain, self.observations)
 
     def remembering(self, earlier: Settled | None) -> Settled | None:
-        """What was settled before; new rows are judged by the old ones alone."""
+        """Start from the previous fixed point; new rows are judged by the old ones alone."""
         if earlier is None or earlier.posterior is None:
             return None
         n, k = len(self.observations), len(earlier.excess)
@@ -73,14 +73,14 @@ class Search:
         judged = np.concatenate(
             [earlier.excess, self._excess(judgement, earlier.posterior.prior)[k:]]
         )
-        # The posterior of fewer rows tells the fitting how many have come since.
+        # The previous posterior shows the fitting how many rows are new.
         return self.fit(replace(known, excess=judged), judgement, earlier.posterior)
 
     def doubting(self) -> Settled | None:
-        """Excesses about the median, and what comes of them under a smooth prior."""
+        """Start from excesses about the median, iterated under a smooth prior."""
         centre, spread = self._centre_and_spread
         prior = self.rules.prior
-        if isinstance(self.rules.fitting, Fitting):  # without data it returns what is typical
+        if isinstance(self.rules.fitting, Fitting):  # without data: typical hyperparameters
             typical = replace(self.rules.fitting, scale=lambda *_: (centre, spread))
             prior = typical(self.domain, self.observations.until(0), Settled(np.empty(0)), prior)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -89,12 +89,12 @@ class Search:
         excess = self._excess(about, prior)
         if np.count_nonzero(np.isfinite(excess)) < 2:
             return None
-        doubtful = Settled(excess, self.rules.negligible).under(prior, self.observations)
-        smooth, judgement, _ = self._iterate(doubtful)
+        sceptical = Settled(excess, self.rules.negligible).under(prior, self.observations)
+        smooth, judgement, _ = self._iterate(sceptical)
         return self.fit(smooth, judgement, smooth.posterior)
 
     def trimming(self) -> Settled | None:
-        """All rows but those of an extreme size; ``None`` if there are none."""
+        """Start from trust in all rows but those of extreme size; ``None`` if there are none."""
         centre, spread = self._centre_and_spread
         finite = np.isfinite(self.observations.observed)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -106,40 +106,40 @@ class Search:
         return self.fit(Settled(excess, self.rules.negligible), None, None)
 
     def reversing(self, settled: Settled) -> Settled | None:
-        """The other way round where more is distrusted than believed; ``None`` if nowhere."""
+        """Swap trust where more at a place are distrusted than trusted; ``None`` if nowhere."""
         if settled.posterior is None:
             return None
         prior = settled.posterior.prior
-        believed = settled(self.observations, prior).trust >= 0.5
-        refused = ~believed & np.isfinite(self.observations.observed)
-        if not refused.any():
+        trusted = settled(self.observations, prior).trust >= 0.5
+        rejected = ~trusted & np.isfinite(self.observations.observed)
+        if not rejected.any():
             return None
         together = at_one_place(prior.kernel, self.observations.x, self.observations.x)
-        against, for_it = together[:, believed].sum(axis=1), together[:, refused].sum(axis=1)
-        outvoting = refused & (for_it > against) & (against > 0)
-        if not outvoting.any():
+        against, for_it = together[:, trusted].sum(axis=1), together[:, rejected].sum(axis=1)
+        majority = rejected & (for_it > against) & (against > 0)
+        if not majority.any():
             return None
-        excess = np.where(outvoting, 0.0, settled.excess)
-        excess[believed & together[:, outvoting].any(axis=1)] = np.inf
+        excess = np.where(majority, 0.0, settled.excess)
+        excess[trusted & together[:, majority].any(axis=1)] = np.inf
         return self.fit(replace(settled, excess=excess), None, settled.posterior)
 
     @staticmethod
     def likeliest(found: list[Settled], otherwise: Settled) -> Settled:
-        """The fixed point with the highest evidence."""
+        """Return the fixed point with the highest evidence."""
         return max(found, key=lambda settled: settled.evidence, default=otherwise)
 
     def with_climbed(self, start: Settled | None, found: list[Settled]) -> list[Settled]:
-        """``found`` and the fixed point that a start leads to, if there is one and it is news."""
+        """Return ``found`` and the fixed point that a start leads to, if that is a new one."""
         climbed = None if start is None else self.climb(start, found)
         if climbed is None:
             return found
-        # Of those that trust alike, the one that is fitted better.
+        # Of fixed points with the same trust, keep the one that is fitted better.
         return [other for other in found if not self.same(climbed, other)] + [climbed]
 
     def climb(self, settled: Settled, found: list[Settled]) -> Settled | None:
-        """The fixed point that a start leads to; ``None`` if none better than those ``found``.
+        """Return the fixed point that a start leads to; ``None`` if no better than ``found``.
 
-        Two that trust alike may still differ in their hyperparameters, whose fit has local maxima.
+        Two with the same trust may differ in their hyperparameters, whose fit has local maxima.
         """
 
         def known() -> bool:
@@ -161,26 +161,26 @@ class Search:
         return replace(settled, evidence=self._evidence(settled, judgement))
 
     def weighed(self, settled: Settled) -> Settled:
-        """The same, with its evidence."""
+        """Return the fixed point with its evidence."""
         return replace(settled, evidence=self._evidence(settled, self.judge(settled)))
 
     def same(self, one: Settled, other: Settled) -> bool:
-        """Whether both trust all rows alike."""
+        """Return True if both trust all rows alike."""
         return self._apart(one, other) < _SAME
 
     def fit(
         self, settled: Settled, judgement: Judgement | None, previous: Exact | None
     ) -> Settled | None:
-        """The same excesses under the hyperparameters that are fitted to them.
+        """Fit the hyperparameters to given excesses.
 
-        ``None`` if there are none, which takes results of 1e300 that are believed.
+        ``None`` if a covariance has no factor, which takes trusted observations of 1e300.
         """
         fitting = self.rules.fitting
         if isinstance(fitting, Fitting):
-            say = np.isfinite(settled.excess).astype(float)
+            weights = np.isfinite(settled.excess).astype(float)
             if judgement is not None:
-                say = judgement.say(settled.excess)
-            fitting = replace(fitting, scale=Weighted(say))
+                weights = judgement.say(settled.excess)
+            fitting = replace(fitting, scale=Weighted(weights))
         try:
             prior = fitting(self.domain, self.observations, settled, self.rules.prior, previous)
             return settled.under(prior, self.observations)
@@ -188,7 +188,7 @@ class Search:
             return None
 
     def _iterate(self, settled: Settled) -> tuple[Settled, Judgement, bool]:
-        """All rows are judged and weighed again until no trust changes, and whether any did."""
+        """Update the excesses of all rows until no trust changes; the last is True if any did."""
         assert settled.posterior is not None
         prior, moved = settled.posterior.prior, False
         for _ in range(self.rules.iterations):
@@ -196,13 +196,13 @@ class Search:
             excess = self._excess(judgement, prior)
             following = replace(settled, excess=excess)
             step = self._apart(settled, following)
-            if step <= _SETTLED:
+            if step <= _CONVERGED:
                 break
             settled, moved = following.under(prior, self.observations), True
         return settled, judgement, moved
 
     def _excess(self, judgement: Judgement, prior: Prior) -> Array:
-        """The excess of each row, none where others at the same input confirm it."""
+        """Return the excess of each row, 0 where others at the same input confirm it."""
         excess = judgement.excess(self.rules.half_width, self.rules.shape)
         if self.rules.replicates:
             noise = self.observations.own_noise(prior.noise)
@@ -219,14 +219,14 @@ class Search:
             return Judgement(self.observations.observed - mean, np.hypot(std, np.sqrt(own)))
 
     def _apart(self, one: Settled, other: Settled) -> float:
-        """The largest difference of a row's trust, each under its own prior or the one's."""
+        """Largest difference of a row's trust, each under its own prior or that of ``one``."""
         assert one.posterior is not None
         other_prior = (other.posterior or one.posterior).prior
         mine = one(self.observations, one.posterior.prior).trust
         return float(np.abs(mine - other(self.observations, other_prior).trust).max())
 
     def _evidence(self, settled: Settled, judgement: Judgement) -> float:
-        """Log marginal likelihood of all finite rows, those left out included, less the price."""
+        """Log marginal likelihood of all finite rows, those left out included, less the penalty."""
         posterior = settled.posterior
         assert posterior is not None
         with np.errstate(over="ignore"):
@@ -234,7 +234,7 @@ class Search:
         solved -= np.log(np.diagonal(posterior.L)).sum()
         noise = settled(self.observations, posterior.prior).noise
         alone = np.isinf(noise) & np.isfinite(self.observations.observed)
-        # Of a row on its own: N(e; 0, s^2 + excess^2), whose square may overflow.
+        # A row that is left out adds N(e; 0, s^2 + excess^2), whose square may overflow.
         spread = np.hypot(judgement.deviation[alone], settled.excess[alone])
         ratio = np.minimum(np.abs(judgement.residual[alone]) / spread, 1e100)
         solved -= np.sum(np.log(spread) + 0.5 * ratio**2)
@@ -244,19 +244,19 @@ class Search:
 
 @dataclass(frozen=True, eq=False)
 class Weighted:
-    """Mean and standard deviation of the results; each has the say that it has kept."""
+    """Mean and standard deviation of the observations, by their predictive weights."""
 
     say: Array
 
     def __call__(self, domain: Domain, observations: Observations) -> tuple[float, float]:
         kept = (self.say > NEGLIGIBLE) & np.isfinite(observations.observed)
-        y, say = observations.observed[kept], self.say[kept]
+        y, weights = observations.observed[kept], self.say[kept]
         if not len(y):
             return median_and_mad(domain, observations)
-        say = say / say.sum()
+        weights = weights / weights.sum()
         with np.errstate(over="ignore", invalid="ignore"):
-            mean = float(np.dot(say, y))
-            sd = float(np.sqrt(np.dot(say, (y - mean) ** 2)))
+            mean = float(np.dot(weights, y))
+            sd = float(np.sqrt(np.dot(weights, (y - mean) ** 2)))
         if not (np.isfinite(mean) and np.isfinite(sd)):
             return median_and_mad(domain, observations)
         return mean, sd if sd > 0.0 else 1.0

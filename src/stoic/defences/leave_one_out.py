@@ -1,13 +1,13 @@
-"""Each result is judged by all the others: a plateau about the leave-one-out mean. Ours.
+"""Plateau about the leave-one-out mean: each observation is weighed given all others. Ours.
 
-Notation: given the other rows, each with the row noise in force, f(x_i) ~ N(mu_i, v_i), so that a
-result there is expected at mu_i, give or take s_i = sqrt(v_i + sigma_i^2). With e = y_i - mu_i, a
+Notation: given the other rows, each with the row noise in force, f(x_i) ~ N(mu_i, v_i), so that an
+observation there has mean mu_i and deviation s_i = sqrt(v_i + sigma_i^2). With e = y_i - mu_i, a
 half-width k and a shape c, the row's *excess* is z / c, z = max(|e| - k s_i, 0), and its noise
 variance sigma_i^2 + z^2 / c^2, which is sigma_i^2 J_i of a plateau-IMQ weight with shape c sigma_i
 [Altamirano2024]_, [Ezzerg2026]_. Values are kept: without the shift of a generalised posterior the
 model is an ordinary Gaussian process with a noise per row, whose marginal likelihood is one.
 
-All excesses depend on each other, through mu and v: what is looked for is a fixed point.
+All excesses depend on each other, through mu and v: the fit searches for a fixed point.
 """
 
 from __future__ import annotations
@@ -32,55 +32,55 @@ from stoic.posteriors.sampling import sample_hyperparameters
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOut(Defence):
-    """A plateau about the mean given all other rows, iterated to a fixed point.
+    """Plateau about the mean given all other rows, iterated to a fixed point.
 
-    Settling alternates: excesses for given hyperparameters, by at most ``iterations`` steps of
+    Fitting alternates: excesses for given hyperparameters, by at most ``iterations`` steps of
     simultaneous updates; then hyperparameters for given excesses, by ``fitting``, in units of the
-    mean and standard deviation of what is believed; at most ``rounds`` times. Lies that agree
-    vouch for each other, so there are many fixed points. These starts are climbed from:
+    weighted mean and standard deviation; at most ``rounds`` times. Outliers that agree support
+    each other, so there are many fixed points. The search climbs from these starts:
 
-    - *believing*: every finite result is trusted, hyperparameters are fitted to all of them. It
-      finds the plain Gaussian process if that leaves nothing outside;
-    - *doubting*: excesses about the median in units of a robust spread, under the fitting's typical
-      prior, whose lengthscale is long: where a believer explains three lies that agree by a short
-      lengthscale, a smooth prior asks the whole neighbourhood;
-    - *remembering*: what was settled before, with the new rows judged by the old ones;
-    - *reversing*: the best of these the other way round wherever, among results at one place, more
-      are distrusted than believed. What is settled once holds out against ever more evidence.
+    - *trusting*: every finite observation is trusted, hyperparameters are fitted to all of them.
+      It finds the plain Gaussian process if that leaves no row outside of the plateau;
+    - *sceptical*: excesses about the median in units of a robust spread, under the fitting's
+      typical prior, whose lengthscale is long: where the trusting start explains three outliers
+      that agree by a short lengthscale, a smooth prior weighs the whole neighbourhood;
+    - *warm*: the previous fixed point, with the new rows judged by the old ones;
+    - *reversed*: the best of these with trust swapped wherever, among observations at one place,
+      more are distrusted than trusted. A fixed point, once found, resists ever more evidence.
 
     The fixed point with the highest evidence is taken; :class:`~stoic.models.Explained` keeps the
-    others, and that nobody lies, for as long as they are likely. Evidence is the log marginal
-    likelihood under its row noise, less a price for each row that lost its say, which plays the
-    part of log odds against a lie. Hyperparameters that are fitted to few rows are too sure of
-    themselves, and a first glimpse of a summit looks like a lie: so the price is multiplied by
-    :func:`~stoic.defences.plateau.small_sample_factor`, 3.8 for 8 results and 1.3 for 30. On its
-    own a residual e makes a row noise of e^2 - s^2 likeliest, which an excess with c = 1 tends to
-    as e grows. So it is the likelihood that relevance pursuit [Ament2024]_ climbs one row and one
-    fit at a time; here all rows move at once.
+    others, and the one without outliers, for as long as they are likely. Evidence is the log
+    marginal likelihood under its row noise, less a penalty (``price``) for each row that lost its
+    weight, which acts as log odds against an outlier. Hyperparameters that are fitted to few rows
+    are overconfident, and the first observation of a peak looks like an outlier: so the penalty is
+    multiplied by :func:`~stoic.defences.plateau.small_sample_factor`, 3.8 for 8 observations and
+    1.3 for 30. For a residual e on its own, a row noise of e^2 - s^2 is likeliest, which an excess
+    with c = 1 tends to as e grows. So it is the likelihood that relevance pursuit [Ament2024]_
+    climbs one row and one fit at a time; here all rows move at once.
 
     Parameters
     ----------
     prior:
-        The prior; if ``fitting`` refits, the family that is fitted while settling.
+        The prior; if ``fitting`` refits, the family that is fitted with the defence.
     fitting:
-        How hyperparameters are found between two judgements; ``Given()`` keeps those of the prior.
-        Its ``scale`` is not used. :class:`~stoic.models.Explained` takes over what it found.
+        Fit of the hyperparameters between two updates; ``Given()`` keeps those of the prior. Its
+        ``scale`` is not used. :class:`~stoic.models.Explained` takes over its result.
     half_width:
         k > 0, in leave-one-out standard deviations.
     shape:
         c > 0: an excess of z adds the variance z^2 / c^2.
     price:
-        Evidence, in nats, that it takes to distrust one row altogether among many; at least 0.
+        Outlier penalty: evidence, in nats, to distrust one row altogether among many; at least 0.
     iterations, rounds:
         Bounds on the steps of an iteration, and on the alternations.
     negligible:
         Rows whose trust falls below this are left out of the solve.
     replicates:
-        Whether observations that are :func:`~stoic.defences.replicates.confirmed` at their own
-        input are always trusted, even where a smooth function contradicts them.
+        If true, always trust observations that are :func:`~stoic.defences.replicates.confirmed` at
+        their own input, even where a smooth function contradicts them.
     extreme:
         Robust spreads from the median beyond which a further start trusts no row, and all others:
-        where a huge outlier lies on a summit, the other starts reject the summit with it.
+        where a huge outlier is at a peak, the other starts reject the peak with it.
 
     Guarantee
     ---------
@@ -91,18 +91,18 @@ class LeaveOneOut(Defence):
     s (k s + z) / (s^2 + z^2 / c^2) over z >= 0 is this number: 2.6 for k = 2.5 and c = 1. It
     vanishes as 1 / |e| beyond; a row of 1e300, infinity or nan is left out.
 
-    While nothing is outside of the plateau of the believing start, and no other fixed point has
+    While no row is outside of the plateau of the trusting start, and no other fixed point has
     more evidence, the targets are the observations, bit for bit, and the hyperparameters those of a
     plain Gaussian process in units of mean and standard deviation.
 
     Not proved: that the fixed point is unique (it is not), that the best one is found, that the
     simultaneous updates converge. They may cycle; then the last step is taken, and the bound holds
     for the mean that the step before it had computed. Several rows may move each other's noise, so
-    there is no bound for lies together: those that agree where little else was measured are
-    believed. So is one of moderate size that nobody can contradict, such as a low result at the
-    edge where the maximum is; a search that believes it may never come back. Under hyperparameters
-    other than those it settled with the bound is in units of the old standard deviations. Regret:
-    nothing is known.
+    there is no bound for several outliers: those that agree where little else was observed are
+    trusted. So is one of moderate size that no other row contradicts, such as a low observation at
+    the edge where the maximum is; a search that trusts it may never come back. Under
+    hyperparameters other than the fitted ones the bound is in units of the old standard deviations.
+    Regret: nothing is known.
     """
 
     prior: Prior
@@ -138,7 +138,7 @@ class LeaveOneOut(Defence):
         search = Search(self, domain, observations)
         earlier = previous if isinstance(previous, Settled) else None
         believing = search.fit(trusting, None, None if earlier is None else earlier.believing)
-        if np.count_nonzero(finite) < 2:  # nobody to ask
+        if np.count_nonzero(finite) < 2:  # no other row to compare with
             return trusting if believing is None else believing
         found: list[Settled] = []
         for start in (search.remembering(earlier), believing, search.doubting(), search.trimming()):
@@ -160,9 +160,9 @@ class LeaveOneOut(Defence):
         draws: int,
         rng: np.random.Generator,
     ) -> list[Prior]:
-        """Draws from the posterior of the hyperparameters under the explanation of ``posterior``.
+        """Draw hyperparameters from their posterior under the fixed point of ``posterior``.
 
-        Only that one if they are given, or if there are not two results to fit them to.
+        Only its own prior if they are given, or with fewer than two observations to fit them to.
         """
         settled, fitting = posterior.stance, self.fitting
         assert isinstance(settled, Settled)

@@ -1,4 +1,4 @@
-"""The median of means of the results at one place [Bubeck2013]_."""
+"""Median of means of the observations at one place [Bubeck2013]_."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from stoic.posteriors.prior import Prior
 
 @dataclass(frozen=True, slots=True)
 class MedianOfMeans(Defence):
-    """All results at one place count as the median of the means of consecutive blocks of them.
+    """Replace all observations at one place by the median of the means of blocks of them.
 
-    k finite results at a place are cut into min(blocks, k // 2) blocks, at least one, of lengths
-    that differ by one at most, in the order of their arrival.
+    k finite observations at a place are cut into min(blocks, k // 2) consecutive blocks, at least
+    one, of lengths that differ by one at most, in the order of their arrival.
 
     Parameters
     ----------
     blocks:
-        How many blocks a place has once it was visited twice as often.
+        Number of blocks at a place with at least twice as many observations.
 
     Guarantee
     ---------
-    At one place with a fixed number k >= 2 blocks of independent results and
+    At one place with a fixed number k >= 2 blocks of independent observations and
     E|y - f|^(1 + alpha) <= v, the target is further from f than
     (12 v)^(1 / (1 + alpha)) (2 blocks / k)^(alpha / (1 + alpha)) with probability at most
     exp(-blocks / 8): Lemma 2 of [Bubeck2013]_. Nothing is proved for the posterior, nor for a
-    number of visits that depends on the results: [Chowdhury2019]_ names such an estimator as an
-    open problem. A place that was visited up to three times has the plain mean, so without replays
-    it defends against nothing.
+    number of visits that depends on the observations: [Chowdhury2019]_ names such an estimator as
+    an open problem. A place that was visited up to three times has the plain mean, so without
+    replicates it defends against nothing.
     """
 
     blocks: int = 20
@@ -44,7 +44,7 @@ class MedianOfMeans(Defence):
 
     @staticmethod
     def for_confidence(delta: float) -> MedianOfMeans:
-        """As many blocks as a failure probability ``delta`` takes: 19 for 0.1."""
+        """Choose the number of blocks for a failure probability ``delta``: 19 for 0.1."""
         if not 0.0 < delta < 1.0:
             raise ValueError(f"A failure probability lies between 0 and 1, got {delta!r}.")
         return MedianOfMeans(math.ceil(8.0 * math.log(1.0 / delta)))
@@ -60,7 +60,7 @@ class MedianOfMeans(Defence):
 
 
 def _places(observations: Observations) -> Integers:
-    """A number >= 0 for each row (n,), the same for rows at the same place."""
+    """Return a number >= 0 for each row (n,), the same for rows at the same place."""
     if observations.arms is not None:
         return observations.arms
     inverse: Integers = np.unique(observations.x, axis=0, return_inverse=True)[1]
@@ -68,7 +68,7 @@ def _places(observations: Observations) -> Integers:
 
 
 def _medians_of_means(y: Array, places: Integers, blocks: int) -> Array:
-    """The median of means at each place (largest place + 1,); nan where there is no result."""
+    """Return the median of means at each place (largest place + 1,); nan where it has none."""
     visits = np.bincount(places)
     seen = np.flatnonzero(visits)
     k = visits[seen]
@@ -79,7 +79,7 @@ def _medians_of_means(y: Array, places: Integers, blocks: int) -> Array:
     # Block j of c begins with result ceil(j k / c) of the k at its place.
     begin = (np.cumsum(k) - k)[owner] - number * k[owner] // -count[owner]
     length = np.diff(begin, append=len(y))
-    # Shares of the mean are summed: results of 1e308 overflow nothing.
+    # Shares of the mean are summed: observations of 1e308 do not overflow.
     shares = y[_order(places)] / np.repeat(length, length)
     means = np.add.reduceat(shares, begin)
     sorted_means = means[np.lexsort((means, owner))]

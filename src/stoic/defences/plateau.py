@@ -76,7 +76,7 @@ class Plateau(Defence):
 
     @property
     def plateau(self) -> Plateau:
-        """Itself: what a width that depends on the plateau looks at."""
+        """Self, for confidence widths that depend on the plateau."""
         return self
 
     def _excess(self, observations: Observations) -> Array:
@@ -123,7 +123,7 @@ class Plateau(Defence):
 
 
 def _of_rows(number: float | Array, observations: Observations) -> float | Array:
-    """``number``, or its entries for these rows."""
+    """Return ``number``, or its entries for these rows."""
     if isinstance(number, np.ndarray):
         return number[observations.start : observations.start + len(observations)]
     return number
@@ -131,7 +131,7 @@ def _of_rows(number: float | Array, observations: Observations) -> float | Array
 
 @dataclass(frozen=True, eq=False)
 class AdaptivePlateau(Defence):
-    """A plateau whose centre, half-width and shape are read off the data, robustly.
+    """Plateau whose centre, half-width and shape are robust statistics of the observations.
 
     The centre is the location of the observations and the unit of the half-width their scale s; by
     default the median and 1.4826 median |y - median|.
@@ -141,7 +141,7 @@ class AdaptivePlateau(Defence):
     half_width:
         L in units of s, or ``"quantile"``: the 95 % quantile of |y - centre|, at least 0.1 s.
     small_sample:
-        Whether a numerical half-width is multiplied by :func:`small_sample_factor`.
+        If true, multiply a numerical half-width by :func:`small_sample_factor`.
     place:
         Results less than this share of the domain's widths apart confirm each other, see
         :func:`confirmed`; 0 for never.
@@ -150,14 +150,14 @@ class AdaptivePlateau(Defence):
     unit:
         ``"scale"``: s; ``"noise"``: the standard deviation of the noise.
     scale:
-        ``median_and_mad``, or ``mean_and_sd``, which one outlier wrecks.
+        ``median_and_mad``, or ``mean_and_sd``, which one outlier breaks down.
     negligible:
         As in :class:`Plateau`.
 
     Guarantee
     ---------
-    That of :class:`Plateau` for the numbers it settled to, as long as less than half of the votes
-    lie (the breakdown point of the median; with a scale in space, a crowd shares one vote). The
+    That of :class:`Plateau` for the fitted numbers, as long as outliers have less than half of the
+    weight (the breakdown point of the median; with a scale in space, neighbours share theirs). The
     theorems of [Ezzerg2026]_ assume numbers that are given in advance.
     """
 
@@ -197,32 +197,32 @@ class AdaptivePlateau(Defence):
 def confirmed(
     domain: Domain, observations: Observations, centre: float | Array, place: float
 ) -> float | Array:
-    """``centre``, or what other results at the same place say, whichever is closer; per row (n,).
+    """Return ``centre`` or the median of others at the same place, whichever is closer, (n,).
 
-    Results at the same place are those less than ``place`` widths of the domain apart in every
-    coordinate; what they say is their median. A lie is believed then only if it is told twice.
+    Observations at the same place are at most ``place`` widths of the domain apart in every
+    coordinate. An outlier is trusted then only if another one repeats it.
     """
     if place == 0.0:
         return centre
     u, observed = observations.x / domain.widths, observations.observed
     near = (cdist(u, u, "chebyshev") <= place) & np.isfinite(observed)
     np.fill_diagonal(near, False)
-    witnessed = near.any(axis=1)
-    others = np.where(near[witnessed], observed, np.nan)
+    repeated = near.any(axis=1)
+    others = np.where(near[repeated], observed, np.nan)
     chosen = np.broadcast_to(np.asarray(centre, dtype=float), observed.shape).copy()
     with np.errstate(invalid="ignore", over="ignore"):
-        said, told = np.nanmedian(others, axis=1), observed[witnessed]
-        closer = np.abs(told - said) < np.abs(told - chosen[witnessed])
-    chosen[witnessed] = np.where(closer, said, chosen[witnessed])
+        median, y = np.nanmedian(others, axis=1), observed[repeated]
+        closer = np.abs(y - median) < np.abs(y - chosen[repeated])
+    chosen[repeated] = np.where(closer, median, chosen[repeated])
     return chosen
 
 
 def small_sample_factor(observations: Observations) -> float:
-    """How much wider a plateau must be while the scale it is measured in is uncertain itself.
+    """Factor by which a plateau must be wider while its own unit, the scale, is uncertain.
 
     The quantile of Student's t with 0.37 (n - 1) degrees of freedom beyond which there is as much
     probability as beyond 3 standard deviations of a normal distribution, over 3; 0.37 is the
-    efficiency of the median absolute deviation. 79 for 3 results or fewer, 3.8 for 8, 1.3 for 30.
+    efficiency of the median absolute deviation. 79 for n <= 3, 3.8 for 8, 1.3 for 30.
     """
     n = int(np.count_nonzero(np.isfinite(observations.observed)))
     freedom = max(0.37 * (n - 1), 1.0)

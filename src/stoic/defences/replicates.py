@@ -12,7 +12,7 @@ _SAME = 1e-6  # of the domain's widths, in every coordinate: one input, up to ro
 
 
 def agreement(domain: Domain, observations: Observations, noise: Array, half_width: float) -> Array:
-    """How many others at the same input agree with each row, less those that do not, shape (n,).
+    """Count others at the same input that agree with each row, less those that do not, (n,).
 
     Two agree if they differ by at most ``half_width`` standard deviations of a difference, where
     ``noise`` has the variance of each, shape (n,).
@@ -32,11 +32,11 @@ def agreement(domain: Domain, observations: Observations, noise: Array, half_wid
 def confirmed(
     domain: Domain, observations: Observations, noise: Array, half_width: float
 ) -> Booleans:
-    """Which rows at least two more at the same input agree with than contradict, shape (n,).
+    """Mask of rows that at least two more replicates agree with than contradict, shape (n,).
 
     Independent outliers of a fixed size, such as those of a stuck sensor, agree with each other.
-    That three of three are such has the probability 1e-3 where one in ten is, and less if their
-    size varies, whatever a model of f says.
+    Three of three are outliers with probability 1e-3 where one in ten is, and less if their size
+    varies, whatever the model of f.
     """
     agrees = agreement(domain, observations, noise, half_width) >= 2.0
     return np.asarray(agrees & np.isfinite(observations.observed))

@@ -1,4 +1,4 @@
-"""Observations with a noise of their own for each row: what a leave-one-out plateau settles on."""
+"""Fitted leave-one-out plateau: the observations with a noise of their own for each row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stoic.posteriors.prior import Prior
 
 @dataclass(frozen=True, eq=False)
 class Settled(Defence):
-    """The observations with a noise of their own for each row.
+    """Fitted defence: the observations with a noise of their own for each row.
 
     Attributes
     ----------
@@ -24,14 +24,14 @@ class Settled(Defence):
     negligible:
         As in :class:`LeaveOneOut`.
     posterior:
-        Under the hyperparameters it settled with; ``None`` if none could be fitted.
+        Under the hyperparameters it was fitted with; ``None`` if none could be fitted.
     believing:
-        That of the believing start, before any doubt: where the next one is fitted from.
+        Posterior of the trusting start, all finite rows trusted: warm start of the next fit.
     evidence:
-        Log marginal likelihood less the price of distrust, in nats.
+        Log marginal likelihood less the outlier penalty, in nats.
     explanations:
-        All fixed points that were found, this one among them, and that nobody lies. Each has its
-        own posterior; those of one result are none.
+        All fixed points that were found, this one among them, and the one without outliers. Each
+        has its own posterior; empty for fewer than two finite observations.
     """
 
     excess: Array
@@ -58,10 +58,10 @@ class Settled(Defence):
         return np.zeros(len(observations)), np.where(fixed, 0.0, prior.noise)
 
     def under(self, prior: Prior, observations: Observations) -> Settled:
-        """The same, with the posterior under ``prior``."""
+        """Replace the posterior by the one under ``prior``."""
         return replace(self, posterior=self.condition(prior, observations))
 
     def condition(self, prior: Prior, observations: Observations) -> Exact:
-        """The posterior under ``prior``, which remembers none of those before it."""
+        """Return the posterior under ``prior``, without references to those before it."""
         bare = Settled(self.excess, self.negligible)
         return Exact.condition(prior, bare, observations, bare(observations, prior))

@@ -20,15 +20,15 @@ _KEPT.flags.writeable = _CUT.flags.writeable = False
 
 @dataclass(frozen=True, slots=True)
 class Truncation(Defence):
-    """A result further than b_t from the prior mean counts as one at the prior mean.
+    """Replace observations further than b_t from the prior mean by the prior mean.
 
-    b_t = scale v^(1 / (1 + alpha)) t^(1 / (2 (1 + alpha))) where t is the number of the result: it
-    is decided on arrival, for ever. The play itself still counts, so the deviation shrinks there.
+    b_t = scale v^(1 / (1 + alpha)) t^(1 / (2 (1 + alpha))) where t is the number of the row: it is
+    decided on arrival, for ever. The row itself still counts, so the deviation shrinks there.
 
     Parameters
     ----------
     moment:
-        v, a bound on E|(y - mean) / scale|^(1 + alpha) whatever came before.
+        v, a bound on E|(y - mean) / scale|^(1 + alpha) given all that came before.
     alpha:
         In (0, 1]; 1 is a finite variance.
     scale:
@@ -39,7 +39,7 @@ class Truncation(Defence):
     With :class:`~stoic.confidence.heavy_tails.GrowingTruncation` the band of TGP-UCB: Theorem 1 of
     [Chowdhury2019]_, regret O(T^((2 + alpha) / (2 (1 + alpha)))) up to gamma_T and logarithms. The
     lower bound is T^(1 / (1 + alpha)): :class:`~stoic.posteriors.truncated.TruncatedFeatures`
-    attains it. The theorem sees no result that is not finite; as everywhere in this library, such
+    attains it. The theorem has only finite observations; as everywhere in this library, such
     a row is left out of the solve instead of counting as a play.
 
     Raises
@@ -91,20 +91,20 @@ class Truncation(Defence):
 
 @dataclass(frozen=True)
 class AdaptiveTruncation(Defence):
-    """A truncation whose unit is read off the data: for hyperparameters that are fitted too.
+    """Truncation in units of a scale of the data, for hyperparameters that are fitted too.
 
     Parameters
     ----------
     moment, alpha:
-        As in :class:`Truncation`, in units of the scale of the results.
+        As in :class:`Truncation`, in units of the scale of the observations.
     scale_of:
-        Location and scale of the results. The scale is the unit of the moment; what is cut counts
-        as the mean of the prior in force, which a fit with the same scale puts at the location.
+        Their location and scale. The scale is the unit of the moment; a truncated observation
+        counts as the prior mean in force, which a fit with the same scale puts at the location.
 
     Guarantee
     ---------
-    None: Theorem 1 of [Chowdhury2019]_ assumes that the moment and the prior are known. No result
-    moves the posterior by more than b_t does.
+    None: Theorem 1 of [Chowdhury2019]_ assumes that the moment and the prior are known. No
+    observation moves the posterior by more than b_t does.
     """
 
     moment: float = 2.0

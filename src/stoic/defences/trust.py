@@ -1,4 +1,4 @@
-"""The neutral element: believe what was told."""
+"""Identity defence: trust every finite observation."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from stoic.posteriors.prior import Prior
 
 @dataclass(frozen=True, slots=True)
 class Trust(Defence):
-    """Targets are the observations; results that are not finite are left out.
+    """Use the observations as targets, and leave out those that are not finite.
 
     Parameters
     ----------
     told_noise:
-        Whether a noise variance that was told with a result is used. Whoever tells lies can tell
-        that they are precise, so what bounds the harm of lies needs the prior's noise for all.
+        If true, use a noise variance that was reported with an observation. An adversary can report
+        that corruptions are precise, so a bound on their influence needs the prior's noise for all.
 
     Guarantee
     ---------
-    None against lies: one observation of size c moves the posterior mean by a multiple of c
-    ([Ezzerg2026]_, appendix H). It is the ordinary Gaussian process, and what the zero cost of the
-    other defences is measured against.
+    None against outliers: one of size c moves the posterior mean by a multiple of c
+    ([Ezzerg2026]_, appendix H). It is the ordinary Gaussian process, the baseline for
+    the zero cost of the other defences.
     """
 
     told_noise: bool = True

@@ -1,4 +1,4 @@
-"""What is believed about f: exact posteriors, hyperparameter fitting, information gain."""
+"""Posteriors over f: exact inference, hyperparameter fitting, information gain."""
 
 from stoic.posteriors.arms import Arms
 from stoic.posteriors.base import Model, Posterior, Stance, as_told

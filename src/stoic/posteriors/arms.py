@@ -1,4 +1,4 @@
-"""The posterior on a finite domain, updated one observation at a time.
+"""Exact posterior on a finite domain, updated one observation at a time.
 
 Notation: N arms, U of them played so far. The state is the posterior mean and variance on all arms
 and the posterior covariance ``C`` of the played arms with all arms, shape (U, N). An observation of
@@ -29,12 +29,12 @@ _DRIFT = 1e-14  # of the prior variance: rounding that calls for a new row to be
 
 
 def _blocks(columns: int) -> list[slice]:
-    """The columns in blocks, so that what is computed on the way takes little memory."""
+    """Split the columns into blocks, so that intermediate arrays take little memory."""
     return [slice(first, first + 1024) for first in range(0, columns, 1024)]
 
 
 class Arms:
-    """The exact posterior on all rows of a finite domain.
+    """Exact posterior on all rows of a finite domain.
 
     Unlike the other posteriors it is updated in place, by :meth:`observe`; :meth:`copy` before
     keeping one.
@@ -91,7 +91,7 @@ class Arms:
     def condition(
         prior: Prior, stance: Stance, domain: Finite, observations: Observations, targets: Targets
     ) -> Arms:
-        """The posterior given all rows: those of one arm together, in O(U^2 (U + N))."""
+        """Condition on all rows, those of one arm together, in O(U^2 (U + N))."""
         self = Arms(prior, stance, domain)
         self._add(observations, targets)
         self.distrusted = int(np.count_nonzero(targets.trust < 1.0))
@@ -221,8 +221,8 @@ class Arms:
         precision = np.array(self._precision)
         # k_a: - k_aU A^-1 K_U:, and A^-1 K_U: = P C since C = P^-1 A^-1 K_U:
         row: Array = prior - (prior[self._played] * precision) @ self._C[:U]
-        # The other rows know these numbers without the factor P, which is what spoils the digits
-        # once an arm was measured a million times better than it was known before.
+        # The other rows have these numbers without the factor P, which costs digits once an arm was
+        # measured a million times better than it was known before.
         known = self._C[:U, arm]
         if np.abs(row[self._played] - known).max() > _DRIFT * prior[arm]:
             played, root = points[self._played], np.sqrt(precision)
@@ -231,7 +231,7 @@ class Arms:
             weights = root * linalg.cholesky_solve(L, root * prior[self._played])
             for part in _blocks(len(points)):
                 row[part] = prior[part] - weights @ self.prior.kernel(played, points[part])
-            # All of C has suffered: solve it afresh soon, though at most once in U rows.
+            # All of C has lost digits: solve it afresh soon, though at most once in U rows.
             self._refresh = min(self._refresh, self.n + U)
         row[self._played] = known
         return row
@@ -248,7 +248,7 @@ class Arms:
         return float(self.prior.kernel.diagonal(self.domain.points).max())
 
     def copy(self) -> Arms:
-        """An independent copy, in O(N U)."""
+        """Return an independent copy, in O(N U)."""
         other = Arms.__new__(Arms)
         for name in Arms.__slots__:
             value = getattr(self, name)

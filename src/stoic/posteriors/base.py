@@ -1,4 +1,4 @@
-"""What every posterior and every model shows to the rest of the library."""
+"""Protocols of posteriors, models and fitted defences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stoic.posteriors.prior import Prior
 
 
 class Stance(Protocol):
-    """A defence whose numbers are settled: from observations and a prior to targets."""
+    """Fitted defence: a map from observations and a prior to targets."""
 
     def __call__(self, observations: Observations, prior: Prior) -> Targets: ...
 
@@ -23,7 +23,7 @@ _ONE.flags.writeable = False
 
 
 def as_told(observations: Observations, prior: Prior) -> Targets:
-    """The neutral stance: believe every finite result, leave out what is not a number."""
+    """Trust every finite observation, and leave out all others: no defence."""
     values = observations.observed
     noise = observations.own_noise(prior.noise)
     if len(values) == 1 and math.isfinite(values.item()):
@@ -36,21 +36,21 @@ def as_told(observations: Observations, prior: Prior) -> Targets:
 
 
 class Posterior(Protocol):
-    """A belief about f, ready when constructed.
+    """Posterior over f, ready when constructed.
 
     Attributes
     ----------
     prior:
         The prior it came from, with the hyperparameters in force.
     stance:
-        The settled defence it was conditioned through; ``as_told`` for a model without one.
+        The fitted defence it was conditioned through; ``as_told`` for a model without one.
     n:
-        How many observations it accounts for, those left out of the solve included.
+        Number of observations, those left out of the solve included.
     information:
         Information gain 0.5 log det(I + D^-1/2 K D^-1/2) of the observations about f, in nats;
         D holds the noise variances of the rows.
     distrusted:
-        How many observations have a trust below 1.
+        Number of observations with a trust below 1.
     kappa:
         Largest prior variance k(x, x): over the arms, or over the rows on a continuous domain
         (the same everywhere for a stationary kernel).
@@ -75,10 +75,10 @@ class Posterior(Protocol):
     def kappa(self) -> float: ...
 
     def copy(self) -> Posterior:
-        """A posterior that will not be updated in place."""
+        """Return a posterior that will not be updated in place."""
 
     def trust(self, observations: Observations) -> Array:
-        """How far each of the observations it accounts for is believed, shape (n,), in [0, 1]."""
+        """Weight of each of the observations it accounts for, shape (n,), in [0, 1]."""
 
     def predict(self, x: Array) -> tuple[Array, Array]:
         """Mean and standard deviation of f at ``x`` (m, d), both (m,)."""
@@ -90,7 +90,7 @@ class Posterior(Protocol):
         """Mean and standard deviation on all rows of a finite domain, both (N,)."""
 
     def fantasise(self, x: Array, arms: Integers | None, at_most: float = math.inf) -> Posterior:
-        """The posterior if f were also observed at ``x`` (k, d), with the mean as the result.
+        """Condition on fantasies at ``x`` (k, d): observations that equal the mean.
 
         The mean is held, the standard deviation shrinks: the hallucination of GP-BUCB
         [Desautels2014]_. With ``at_most``, a mean above it is lowered to it.
@@ -98,9 +98,9 @@ class Posterior(Protocol):
 
 
 class Model(Protocol):
-    """From observations to a posterior.
+    """Map from observations to a posterior.
 
-    ``previous`` is what the model returned for fewer observations of the same campaign. It is a
+    ``previous`` is what the model returned for fewer observations of the same run. It is a
     hint: it may save work (a rank-one update, a warm start), it does not change the meaning of the
     result, and it is consumed: it must not be used afterwards.
     """
@@ -112,9 +112,9 @@ class Model(Protocol):
 
 @runtime_checkable
 class Integrating(Protocol):
-    """A model that can also integrate its hyperparameters out."""
+    """Model that can also marginalise over its hyperparameters."""
 
     def integrated(
         self, domain: Domain, observations: Observations, posterior: Posterior
     ) -> Posterior:
-        """The average over hyperparameters; ``posterior`` is under the best of them."""
+        """Marginalise over hyperparameters; ``posterior`` is under the best of them."""

@@ -1,4 +1,4 @@
-"""The posterior without one of its rows, for all rows at once."""
+"""Leave-one-out (cavity) posteriors of all rows at once."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ from stoic.posteriors.base import Posterior
 from stoic.posteriors.disputed import Disputed
 from stoic.posteriors.exact import Exact
 
-_FARTHEST = 1e307  # what the others say is within this of the posterior mean
-_SHARP = 1e-7  # of the prior variance: so little noise is hardly ever fitted, but it may be told
+_FARTHEST = 1e307  # largest distance of a leave-one-out mean from the posterior mean
+_SHARP = 1e-7  # of the prior variance: so little noise is hardly ever fitted, but may be given
 
 
 def given_the_others(posterior: Posterior, observations: Observations) -> tuple[Array, Array]:
-    """Mean and standard deviation of f at each observation, given all others, both (n,).
+    """Leave-one-out mean and standard deviation of f at each observation, both (n,).
 
-    The posterior at row i, N(m, s), is that of the others times N(f; y_i, v_i), so the others say
-    N(m', s') with 1 / s' = 1 / s - 1 / v_i and m' / s' = m / s - y_i / v_i. It equals eqs. (5.12)
+    The posterior at row i, N(m, s), is that of the others, N(m', s'), times N(f; y_i, v_i): so
+    1 / s' = 1 / s - 1 / v_i and m' / s' = m / s - y_i / v_i. It equals eqs. (5.12)
     of [Rasmussen2006]_, without an inverse and on any domain. For results with so little noise
     that 1 / s - 1 / v_i would be rounding those equations are used, if the posterior is ``Exact``.
     Both are finite for results up to 1e307, also where the posterior has no digits left to
-    subtract. Of several posteriors that are ``Disputed``, each has its own answer, and these are
-    taken together as their predictions are.
+    subtract. For ``Disputed``, the answers of its parts are combined as their predictions are.
     """
     if isinstance(posterior, Disputed):
         return posterior.together(
@@ -37,11 +36,11 @@ def given_the_others(posterior: Posterior, observations: Observations) -> tuple[
     share = np.maximum(1.0 - variance / targets.noise, 1e-12)
     finite = np.isfinite(targets.noise)
     pull = np.where(finite, variance / targets.noise, 0.0) / share
-    # A pull of up to 1e12 on a result of 1e300 is none that a float can hold.
+    # A pull of up to 1e12 on a result of 1e300 overflows.
     most = _FARTHEST / np.maximum(pull, 1.0)
     mean = mean + pull * np.clip(mean - targets.values, -most, most)
     std = np.sqrt(variance / share)
-    # A stance may know more rows than the posterior does: those that came since.
+    # A fitted defence may have more rows than the posterior does: those that came since.
     if not isinstance(posterior, Exact) or len(posterior.x) != np.count_nonzero(finite):
         return mean, std
     sharp = targets.noise < _SHARP * posterior.kappa

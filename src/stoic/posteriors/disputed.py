@@ -1,4 +1,4 @@
-"""What is believed while several explanations of the results are open."""
+"""Mixture of posteriors over competing outlier hypotheses."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from stoic.posteriors.prior import Prior
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Disputed:
-    """The likeliest of several posteriors, as uncertain as all of them together make it.
+    """Mixture of posteriors: the mean of the likeliest, with the uncertainty of all of them.
 
     One of them is right, the k-th with probability w_k [Hoeting1999]_. With means m_k and
     deviations s_k the mean is m_0, that of the likeliest, and the variance
     sum_k w_k (s_k^2 + (m_k - m_0)^2), the expected square of its error. An average of the means
-    would be half a lie wherever two explanations are about as likely.
+    would be off under both of two hypotheses that are about as likely.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Disputed:
     Notes
     -----
     All but mean and deviation is that of the likeliest. A fantasy narrows each part and leaves
-    their dispute, which results alone decide.
+    their differences, which only observations resolve.
     """
 
     parts: tuple[Posterior, ...]
@@ -79,14 +79,14 @@ class Disputed:
         return self.together([part.on(points) for part in self.parts])
 
     def together(self, predicted: list[tuple[Array, Array]]) -> tuple[Array, Array]:
-        """Mean and standard deviation of them all, from those of each part, all (m,)."""
+        """Mean and standard deviation of the mixture, from those of each part, all (m,)."""
         means, stds = (np.array(of) for of in zip(*predicted, strict=True))
         mean = self._centre(means)
         unit, apart, stds = _in_units(means - mean, stds)
         return mean, unit * np.sqrt(self.weights @ (stds**2 + apart**2))
 
     def _centre(self, of: Array) -> Array:
-        """The mean, or its slopes, from those of each part (k, ...)."""
+        """Return the mean, or its slopes, from those of each part (k, ...)."""
         likeliest: Array = of[0]
         return likeliest
 
@@ -111,7 +111,7 @@ class Disputed:
 
 @dataclass(frozen=True, eq=False)
 class Averaged(Disputed):
-    """A mixture of posteriors that differ in their hyperparameters.
+    """Mixture of posteriors that differ in their hyperparameters.
 
     The mean is sum_k w_k m_k, and the deviation that of the mixture, times ``widening``.
     """
@@ -132,7 +132,7 @@ class Averaged(Disputed):
 
 
 def _in_units(apart: Array, stds: Array) -> tuple[Array, Array, Array]:
-    """A unit for each point (m,), and both (k, m) in it: squares of 1e300 are no numbers.
+    """Return a unit for each point (m,), and both (k, m) in it: squares of 1e300 overflow.
 
     It is a power of two, so that nothing else is rounded.
     """

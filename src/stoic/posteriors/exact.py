@@ -1,4 +1,4 @@
-"""The exact posterior at any points, with a noise variance per row."""
+"""Exact Gaussian process posterior at any points, with a noise variance per row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stoic.posteriors.prior import Prior
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Exact:
-    """f given ``targets.values = f(x) + N(0, targets.noise)`` [Rasmussen2006]_, eqs. (2.23)-(2.24).
+    """Exact posterior given ``values = f(x) + N(0, noise)`` [Rasmussen2006]_, eqs. (2.23)-(2.24).
 
     Rows with infinite noise carry no information and are left out of the solve. Build one with
     :meth:`condition`; extend it by later rows with :meth:`extend`.
@@ -49,7 +49,7 @@ class Exact:
     def condition(
         prior: Prior, stance: Stance, observations: Observations, targets: Targets
     ) -> Exact:
-        """The posterior given all rows, in O(n^3).
+        """Condition on all rows, in O(n^3).
 
         Raises
         ------
@@ -67,7 +67,7 @@ class Exact:
         )  # fmt: skip
 
     def extend(self, stance: Stance, observations: Observations, targets: Targets) -> Exact:
-        """The posterior given these further rows too, in O(n^2) a row."""
+        """Condition on these further rows too, in O(n^2) a row."""
         kept = np.isfinite(targets.noise)
         added, noise = observations.x[kept], targets.noise[kept]
         L, residual = self.L, targets.values[kept] - self.prior.mean

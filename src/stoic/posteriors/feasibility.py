@@ -1,4 +1,4 @@
-"""Where there is a result at all: a Gaussian process classifier.
+"""Probability of feasibility: a Gaussian process classifier of failures.
 
 A latent g ~ GP(m, k) is regressed on labels, 1 where there was a result and -1 where there was
 none, with noise: P(feasible at x) is the probability that a noisy g(x) is positive. Kernel and
@@ -25,15 +25,15 @@ _NOISES = (0.01, 0.1, 1.0)  # variances; that of g is 1
 # Lengthscale and noise where one coordinate decides alone: 20 labels of half of five dimensions
 # are 10 nats likelier with it, and 3 without.
 _ALONE = (0.4, 0.01)
-# Share of labels that are what they are at the rate of all, wherever they are: so much is a pair of
-# labels that differ worth where the border is between them.
+# Share of labels that have the overall rate, wherever they are: it bounds how much a pair of labels
+# that differ counts where the border is between them.
 _ANYWAY = 0.05
-_ALL = 1e4  # lengthscale of a coordinate that does not matter
+_ALL = 1e4  # lengthscale of an irrelevant coordinate
 
 
 @dataclass(frozen=True, eq=False)
 class Feasibility:
-    """The probability that an input gives a result.
+    """Probability of feasibility: that an evaluation at an input does not fail.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Feasibility:
     share:
         Of feasible inputs seen so far, with one of each kind added: P far from all of them.
     mean:
-        The one that expects it.
+        The prior mean of g that gives this share.
     x:
         All labelled inputs, shape (n, d).
     weights:
@@ -65,9 +65,9 @@ class Feasibility:
 
     @staticmethod
     def learned(domain: Domain, feasible: Array, infeasible: Array) -> Feasibility:
-        """From inputs with a result (k, d) and without (l, d); the likeliest of 15 + d models.
+        """Fit to inputs with a result (k, d) and without (l, d): the likeliest of 15 + d models.
 
-        Its ``evidence`` is that of all of them together: half of the prior is for kernels of one
+        Its ``evidence`` is that of all models together: half of the prior is for kernels of one
         lengthscale, half for those of one coordinate. Costs O((k + l)^3) for each, about 0.1 ms at
         30 inputs.
         """
@@ -91,7 +91,7 @@ class Feasibility:
 
     @staticmethod
     def condition(kernel: Kernel, noise: float, feasible: Array, infeasible: Array) -> Feasibility:
-        """Given the kernel of g and the noise of the labels."""
+        """Condition on the labels, given the kernel of g and their noise."""
         k, l = len(feasible), len(infeasible)  # noqa: E741
         x = np.concatenate([feasible, infeasible])
         y = np.repeat([1.0, -1.0], [k, l])
@@ -102,14 +102,14 @@ class Feasibility:
         L = linalg.cholesky(K)
         weights = linalg.cholesky_solve(L, y - mean)
         precision = np.diagonal(linalg.cholesky_inverse(L))
-        # eqs. (5.12), (6.48): of each label by all others
+        # eqs. (5.12), (6.48): leave-one-out, of each label
         z = (1.0 - y * weights / precision) * np.sqrt(precision)
         anyway = np.where(y > 0.0, share, 1.0 - share)
         evidence = np.log(_ANYWAY + (1.0 - _ANYWAY) * ndtr(z) / anyway).sum()
         return Feasibility(kernel, noise, share, mean, x, weights, L, float(evidence))
 
     def _spread(self, variance: Array) -> Array:
-        """Standard deviations of a label where g has such variances."""
+        """Return the standard deviations of a label where g has such variances."""
         deviations: Array = np.sqrt(np.maximum(variance, 0.0) + self.noise)
         return deviations
 

@@ -1,6 +1,6 @@
-"""Hyperparameters: weighted leave-one-out, plain leave-one-out, marginal likelihood.
+"""Hyperparameter fitting: weighted and plain leave-one-out, marginal likelihood.
 
-Notation: y is what was observed, z the targets' values less the prior mean, D the targets' noise,
+Notation: y are the observations, z the targets' values less the prior mean, D the targets' noise,
 A = K + diag(D), B = A^-1, a = B z, theta the logarithms of the kernel's hyperparameters and of the
 noise. An objective returns the derivatives of its value in A (n, n), z and the rows' own noise;
 the chain to theta goes through the kernel's contraction and the defence's slopes.
@@ -25,17 +25,17 @@ from stoic.posteriors.scales import Scale, median_and_mad
 
 
 class Conditioning(Protocol):
-    """A settled defence, with the derivatives of its targets in log(prior.noise)."""
+    """Fitted defence, with the derivatives of its targets in log(prior.noise)."""
 
     def __call__(self, observations: Observations, prior: Prior) -> Targets: ...
 
     def slopes(self, observations: Observations, prior: Prior) -> tuple[Array, Array]:
-        """Derivatives of the targets' values and noise, both (n,)."""
+        """Return the derivatives of the targets' values and noise, both (n,)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows in a solve: what an objective needs, all of shape (k,)."""
+    """Rows in a solve: the inputs of an objective, all of shape (k,)."""
 
     observed: Array
     values: Array
@@ -117,7 +117,7 @@ def leave_one_out(L: Array, rows: Rows) -> Sensitivity:
 
 
 def marginal_likelihood(L: Array, rows: Rows) -> Sensitivity:
-    """log N(z; 0, A): eq. (5.8) of [Rasmussen2006]_.
+    """Log marginal likelihood log N(z; 0, A): eq. (5.8) of [Rasmussen2006]_.
 
     Under a reweighting defence this is the likelihood of pseudo-observations, which [Ezzerg2026]_
     calls ill-posed: use it with defences that keep the values.
@@ -140,7 +140,7 @@ OBJECTIVES = (
 
 @dataclass(frozen=True, slots=True)
 class LogNormal:
-    """A log-normal prior on a hyperparameter, and the range it is searched in.
+    """Log-normal prior on a hyperparameter, and its search range.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def lengthscale_prior(dim: int) -> LogNormal:
 
 # In units of the standardised results: of their variance, and of the number 1.
 NOISE_PRIOR = LogNormal(-4.0, 1.0, 1e-6, 1e1)
-# The same without the certainty that there is noise: over six functions in 50 trials, 1.7 times
+# A broader one, less certain that there is noise: over six functions in 50 trials, 1.7 times
 # nearer to the optimum without noise, 2.8 times where results are 1e6 too bad, 1.4 times with 5 %.
 BROAD_NOISE_PRIOR = LogNormal(-5.0, 2.0, 1e-8, 1e1)
 VARIANCE_PRIOR = LogNormal(0.0, 1.0, 5e-2, 1e3)
@@ -180,19 +180,19 @@ _SCALES = (1e-70, 1e70)  # beyond, squares of variances would underflow or overf
 
 @dataclass(frozen=True, eq=False)
 class Fitting:
-    """Maximise an objective plus log-priors over the hyperparameters, by L-BFGS-B.
+    """MAP fit of the hyperparameters: maximise an objective plus log-priors by L-BFGS-B.
 
     The prior that is fitted gives the family: its kernel is used in units of the domain's widths
-    (lengthscales) and of the results' scale (variance, noise), and its mean is replaced by their
-    location. A warm start costs a few iterations. Whenever the observations have grown by a tenth,
-    the best canonical start is climbed from too, so that a bad optimum is not kept for ever.
+    (lengthscales) and of the observations' scale (variance, noise), and its mean is replaced by
+    their location. A warm start costs a few iterations. Whenever the observations have grown by a
+    tenth, the search also climbs from the best canonical start, lest a bad optimum be kept.
 
     Parameters
     ----------
     objective:
         One of ``OBJECTIVES``.
     scale:
-        Location and scale of the results: ``median_and_mad`` or ``mean_and_sd``.
+        Location and scale of the observations: ``median_and_mad`` or ``mean_and_sd``.
     amplitude:
         Prior of the kernel's variance; ``None`` keeps it at one squared scale.
     iterations:
@@ -214,7 +214,7 @@ class Fitting:
         family: Prior,
         previous: Posterior | None = None,
     ) -> Prior:
-        """The fitted prior.
+        """Return the fitted prior.
 
         ``previous`` is the posterior under the one fitted to fewer observations, where the search
         starts.
@@ -236,12 +236,12 @@ class Fitting:
 
 
 def _decade(n: int) -> int:
-    """A number that changes whenever ``n`` has grown by a tenth."""
+    """Return a number that changes whenever ``n`` has grown by a tenth."""
     return int(np.log(n) / np.log(1.1))
 
 
 class Problem:
-    """Minus the objective and log-priors, in coordinates u: theta less the units' logarithms."""
+    """Negative objective and log-priors, in coordinates u: theta less the units' logarithms."""
 
     def __init__(
         self,
@@ -296,17 +296,17 @@ class Problem:
         conditioning: Conditioning,
         family: Prior,
     ) -> Problem:
-        """For a family of priors, in units of the results' scale."""
+        """Set up the fit of a family of priors, in units of the observations' scale."""
         location, scale = fitting.scale(domain, observations)
         scale = float(np.clip(scale, *_SCALES))
         kernel = family.kernel if isinstance(family.kernel, Scaled) else Scaled(family.kernel)
         return cls(fitting, domain, observations, conditioning, kernel, location, scale)
 
     def hold_weights(self, u: Array) -> None:
-        """Weigh the rows as they are trusted at ``u``, wherever the search goes from there.
+        """Hold the weights of the rows at their trust under ``u`` during the search.
 
-        A trust that depends on the noise would otherwise reward a noise that distrusts what fits
-        badly.
+        A trust that depends on the noise would otherwise reward a noise that downweights large
+        residuals.
         """
         trust = self.conditioning(self.observations, self.prior(u)).trust
         self.weights = np.sqrt(trust) if trust.any() else np.ones_like(trust)
@@ -322,20 +322,20 @@ class Problem:
         return [self.typical, wiggly, noisy]
 
     def coordinates(self, prior: Prior) -> Array:
-        """Where ``prior`` lies, moved into the bounds."""
+        """Return the coordinates of ``prior``, clipped to the bounds."""
         theta = np.append(prior.kernel.theta, np.log(prior.noise))
         u = np.clip(theta - self.units, self.bounds[:, 0], self.bounds[:, 1])
         return np.where(self.free, u, self.typical)
 
     def prior(self, u: Array) -> Prior:
-        """The prior at ``u``, in the units of the results and of the domain."""
+        """Return the prior at ``u``, in the units of the observations and of the domain."""
         theta = u + self.units
         kernel = self.kernel.with_theta(theta[:-1])
         return Prior(kernel, max(float(np.exp(theta[-1])), 1e-300), self.location)
 
     def __call__(self, u: Array) -> tuple[float, Array]:
         prior = self.prior(u)
-        # Results of 1e300 square to infinity: such a place is then as bad as can be, not an error.
+        # Observations of 1e300 square to infinity: the objective is then infinite, not an error.
         with np.errstate(over="ignore", invalid="ignore"):
             try:
                 value, gradient = self._fit_to_data(prior)
@@ -350,7 +350,7 @@ class Problem:
         return -value, np.where(self.free, -gradient, 0.0)
 
     def _fit_to_data(self, prior: Prior) -> tuple[float, Array]:
-        """The objective and its gradient in theta, the noise last; 0 where no row is believed."""
+        """Return the objective and its gradient in theta, noise last; 0 if no row is trusted."""
         targets = self.conditioning(self.observations, prior)
         kept = np.isfinite(targets.noise)
         if not self.weights[kept].any():
@@ -369,17 +369,17 @@ class Problem:
         sensitivity = self.fitting.objective(linalg.cholesky(A), rows)
         by_noise = np.diagonal(sensitivity.A) + sensitivity.noise
         d_values, d_noise = self.conditioning.slopes(self.observations, prior)
-        told = ~np.isnan(self.observations.noise[kept])
+        given = ~np.isnan(self.observations.noise[kept])
         gradient = np.append(
             pull(sensitivity.A),
             np.dot(by_noise, d_noise[kept])
             + np.dot(sensitivity.values, d_values[kept])
-            + np.dot(sensitivity.own_noise, np.where(told, 0.0, rows.own_noise)),
+            + np.dot(sensitivity.own_noise, np.where(given, 0.0, rows.own_noise)),
         )
         return sensitivity.value, gradient
 
     def descend(self, start: Array, iterations: int) -> tuple[Array, float]:
-        # Where a step changes no slope, its inverse Hessian, which nobody asks for, has a 1 / 0.
+        # Where a step changes no slope, scipy's inverse Hessian, which is not used, has a 1 / 0.
         with np.errstate(divide="ignore"):
             result = optimize.minimize(
                 self,
@@ -394,7 +394,7 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """The neutral element: hyperparameters are what the prior says."""
+    """Fixed hyperparameters: those of the prior."""
 
     refits: bool = field(default=False, init=False)
 

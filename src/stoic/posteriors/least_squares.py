@@ -1,4 +1,4 @@
-"""A linear model in given features, estimated by least squares: a model without a prior."""
+"""Linear model in given features, fitted by least squares: a model without a prior."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from stoic.posteriors.prior import Prior
 class LeastSquares:
     """f(x) = prior mean + <theta, x~> on the points of a Newton basis, eq. (108).
 
-    Results that are not finite are left out; a noise variance told with a result is not used, since
-    the widths for this model weigh all results alike.
+    Observations that are not finite are left out; their own noise variances are not used, since the
+    confidence widths for this model weigh all of them alike.
 
     Parameters
     ----------
@@ -50,10 +50,10 @@ class LeastSquares:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Fit:
-    """A least squares estimate as a posterior: its deviation is 1 everywhere.
+    """Least squares estimate as a posterior: its standard deviation is 1 everywhere.
 
     Least squares has no prior, so no deviation either that would not be infinite away from the
-    plays. Its band is as wide everywhere on what may still be the best, eq. (109): the deviation
+    plays. Its band is equally wide on all arms that may still be optimal, eq. (109): the deviation
     is 1, in units of f, and the width of the band is all of (109).
 
     Averaging the plays of each arm and weighting the averages by their number, as (108) has it, is
@@ -83,7 +83,7 @@ class Fit:
 
     @staticmethod
     def to(prior: Prior, basis: NewtonBasis, observations: Observations) -> Fit:
-        """The estimate from all rows, in O(n + U D^2) for U arms played."""
+        """Fit to all rows, in O(n + U D^2) for U arms played."""
         assert observations.arms is not None
         N = len(basis.domain)
         finite = np.isfinite(observations.observed)
@@ -132,12 +132,12 @@ class Fit:
         return self.mean, np.ones(len(self.mean))
 
     def predict(self, x: Array) -> tuple[Array, Array]:
-        """The estimate at rows of the domain, given as points (m, d), and ones."""
+        """Return the estimate at rows of the domain, given as points (m, d), and ones."""
         return self.mean[self.basis.domain.locate(x)], np.ones(len(x))
 
     def predict_with_gradient(self, x: Array) -> tuple[Array, Array, Array, Array]:
         raise ValueError("Least squares on a finite domain has no gradient in x: use a Box.")
 
     def fantasise(self, x: Array, arms: Integers | None, at_most: float = math.inf) -> Fit:
-        """Results equal to the estimate change only their number; ``at_most`` is not used."""
+        """Add fantasies equal to the estimate: only ``n`` changes; ``at_most`` is not used."""
         return replace(self, n=self.n + len(x))

@@ -1,7 +1,7 @@
-"""Truncation levels b_t for results of which only the (1 + alpha)-th moment is bounded.
+"""Truncation levels b_t for observations with a bounded (1 + alpha)-th moment.
 
-Notation: v bounds E|y|^(1 + alpha) of a result about the prior mean, 0 < alpha <= 1; t counts the
-results so far; m counts features.
+Notation: v bounds E|y|^(1 + alpha) of an observation about the prior mean, 0 < alpha <= 1; t
+counts the observations so far; m counts features.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ def check_moment(moment: float, alpha: float) -> None:
 
 
 def check_form(constants: str) -> None:
-    """Refuse a slip in what selects the constants."""
+    """Refuse an unknown choice of the constants."""
     if constants not in ("practice", "theory"):
         raise ValueError(f"constants is 'practice' or 'theory', got {constants!r}.")
 
 
 def check_constants(constants: str, horizon: int, delta: float) -> None:
-    """Refuse a slip in what selects the constants, or in the numbers they need."""
+    """Refuse an unknown choice of the constants, or numbers for which they are undefined."""
     check_form(constants)
     if horizon < 1 or not 0.0 < delta < 1.0:
         raise ValueError(
@@ -68,7 +68,7 @@ class FeatureLevel:
     constants:
         ``"practice"`` is what the authors ran.
     drawn:
-        Whether the features are drawn from the data, as Nystroem's are.
+        True if the features are drawn from the data, as Nystroem's are.
     """
 
     horizon: int

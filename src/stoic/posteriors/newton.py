@@ -1,4 +1,4 @@
-"""The Newton basis: a few functions that span nearly all of a kernel's space on a finite domain."""
+"""Newton basis: a few functions that span nearly all of an RKHS on a finite domain."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _ROUNDING = float(np.finfo(float).eps)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NewtonBasis:
-    """Algorithm 2 of [Bogunovic2022]_, which is from [Takemori2021]_.
+    """Newton basis of an RKHS: Algorithm 2 of [Bogunovic2022]_, from [Takemori2021]_.
 
     N_1, ..., N_D are the Gram-Schmidt orthonormalisation of k(., s_1), ..., k(., s_D) in the
-    kernel's space; each s_i is the point that the ones before it know least of. On the domain this
+    RKHS; each s_i maximises the power function of the ones before it. On the domain this
     is the Cholesky factorisation of the kernel matrix with complete pivoting, stopped early.
 
     Attributes
@@ -53,7 +53,7 @@ class NewtonBasis:
 
     @property
     def error(self) -> float:
-        """sqrt(max P_D^2): what a function of norm 1 is missed by, at most."""
+        """Largest projection error of a function of norm 1, sqrt(max P_D^2)."""
         return math.sqrt(self.peaks[-1])
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""The probability that an observation is an outlier: not explained by f plus noise."""
+"""Probability that an observation is an outlier: not explained by f plus noise."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from stoic.posteriors.scales import median_and_spread_in_space
 
 @dataclass(frozen=True, slots=True)
 class OutlierOdds:
-    """A Beta prior of the share of outliers, and a density of their size.
+    """Beta prior of the share of outliers, and a density of their size.
 
     An outlier has the density 1 / (2 s (1 + z) (1 + ln(1 + z))^2) at z = |y - centre| / s, with
     centre and scale s of :func:`~stoic.posteriors.scales.median_and_spread_in_space`. It is broad
-    over the range of the results, and its tail is slow: a size of 1e6 scales is e^17 times less
-    likely than one of 1.
+    over the range of the observations, and its tail is slow: a size of 1e6 scales is e^17 times
+    less likely than one of 1.
 
     Parameters
     ----------
     outliers, inliers:
-        Parameters of the Beta prior, both positive: by default one outlier in 20 observations, and
-        no more certain of it than 20 observations make.
+        Parameters of the Beta prior, both positive: by default one outlier in 20 observations, as
+        certain as 20 observations make it.
 
     Raises
     ------
@@ -66,7 +66,7 @@ class OutlierOdds:
         return np.asarray(together - np.log1p(others))
 
     def share(self, observations: Observations, posterior: Posterior) -> float:
-        """The posterior mean of the share of outliers, by the rows with a trust below 1/2."""
+        """Return the posterior mean share of outliers, by the rows with a trust below 1/2."""
         finite = np.isfinite(observations.observed)
         rejected = np.count_nonzero(finite & (posterior.trust(observations) < 0.5))
         seen = self.outliers + self.inliers + np.count_nonzero(finite)
@@ -75,10 +75,10 @@ class OutlierOdds:
     def given_the_others(
         self, domain: Domain, observations: Observations, posterior: Posterior
     ) -> tuple[Array, Array]:
-        """P(outlier) of each observation, and the posterior mean there, given all others.
+        """Leave-one-out P(outlier) of each observation, and the posterior mean there.
 
         Both have shape (n,); the probability is 1 where nothing finite was observed. The share of
-        outliers is learned from the rows with a trust below 1/2. Hyperparameters count as known.
+        outliers is learned from the rows with a trust below 1/2. Hyperparameters are held fixed.
         """
         y = observations.observed
         finite = np.isfinite(y)
@@ -90,9 +90,9 @@ class OutlierOdds:
         with np.errstate(over="ignore", invalid="ignore"):
             variance = std**2 + noise
             as_inlier = -0.5 * (np.log(2.0 * np.pi * variance) + (y - mean) ** 2 / variance)
-            doubt: Array = expit(
+            probability: Array = expit(
                 np.log((self.outliers + others) / (self.inliers + rest))
                 + self.log_density(domain, observations, rejected, noise)
                 - as_inlier
             )
-        return np.where(finite & ~np.isnan(doubt), doubt, 1.0), mean
+        return np.where(finite & ~np.isnan(probability), probability, 1.0), mean

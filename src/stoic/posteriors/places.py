@@ -1,4 +1,4 @@
-"""What was told, place by place: sorted by size, so that any truncation of it is a look-up."""
+"""Observations grouped by place and sorted by size: any truncated sum is a look-up."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FARTHEST = 1e300  # as a threshold: above all that is finite, below the sentine
 
 
 class Places:
-    """The distinct places that results came from, numbered in the order of their first visit.
+    """Distinct inputs of the observations, numbered in the order of their first visit.
 
     A result y with noise variance v counts as z = (noise / v) (y - mean): with the prior's own
     noise as z = y - mean. At each place |z| is kept sorted, with the sums of z from the smallest
@@ -26,13 +26,13 @@ class Places:
     Attributes
     ----------
     n:
-        How many results were added.
+        Number of results that were added.
     plays:
-        Results at each place, whatever they are, shape (U,).
+        Number of results at each place, finite or not, shape (U,).
     weights:
         Sums of noise / v over them, shape (U,).
     points:
-        Where the places are, shape (U, d).
+        Coordinates of the places, shape (U, d).
     """
 
     __slots__ = (
@@ -79,7 +79,7 @@ class Places:
 
     @property
     def finite(self) -> int:
-        """How many results are numbers."""
+        """Number of finite results."""
         return sum(self._sizes)
 
     @property
@@ -88,12 +88,12 @@ class Places:
         return self._arms[: len(self)]
 
     def numbers(self, observations: Observations) -> Integers:
-        """The place of each row, shape (n,), all of them known."""
+        """Look up the place of each row, shape (n,), all of them known."""
         known = self._numbers
         return np.array([known[key] for key in _keys(observations)], dtype=np.intp)
 
     def strengths(self, observations: Observations) -> tuple[Array, Array]:
-        """z, infinite where it is no number, and the weight noise / v of each row, both (n,)."""
+        """z, infinite where it is not finite, and the weight noise / v of each row, both (n,)."""
         noise = self._prior.noise
         weights = noise / observations.own_noise(noise)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -141,7 +141,7 @@ class Places:
         return slot
 
     def _insert(self, slot: int, z: float) -> None:
-        """One more result at a place: a binary search, and moving what is larger."""
+        """Insert one more result at a place: a binary search, and moving larger ones."""
         n, values, sums = self._sizes[slot], self._sorted[slot], self._sums[slot]
         if n + 3 > len(values):
             values, sums = np.resize(values, 2 * len(values)), np.resize(sums, 2 * len(sums))
@@ -155,9 +155,9 @@ class Places:
         self._forget(slot)
 
     def _merge(self, slot: int, new: Array) -> None:
-        """Many more results at a place."""
+        """Merge many more results into a place."""
         n, values, sums = self._sizes[slot], self._sorted[slot], self._sums[slot]
-        # The sums before a z are at most n |z|, so their difference knows its sign.
+        # The sums before a z are at most n |z|, so their difference has its sign.
         old = np.copysign(values[1 : n + 1], np.diff(sums[: n + 1]))
         z = np.concatenate([old, new])
         z = z[np.argsort(np.abs(z), kind="stable")]
@@ -169,10 +169,10 @@ class Places:
 
     def _forget(self, slot: int) -> None:
         if slot < self._cache.shape[1]:
-            self._cache[1, slot] = -np.inf  # no threshold lies below it
+            self._cache[1, slot] = -np.inf  # no threshold is below it
 
     def below(self, thresholds: Array) -> tuple[Array, Array]:
-        """Sums and counts of the z with |z| <= ``thresholds`` (U, m) at each place, both (U, m).
+        """Return sums and counts of the z with |z| <= ``thresholds`` at each place, all (U, m).
 
         A threshold that moved past no result has the sum it had: only the others are searched for,
         in O(log n) each.
@@ -197,13 +197,13 @@ class Places:
 
 
 def thresholds(level: float, u: Array) -> Array:
-    """level / |u|, elementwise: what |z| may be at most for |u z| <= level; finite."""
+    """Largest |z| for |u z| <= level, that is level / |u|, elementwise; finite."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.asarray(np.fmin(level / np.abs(u), _FARTHEST))
 
 
 def _keys(observations: Observations) -> Sequence[int | bytes]:
-    """What tells places apart: the row number in a finite domain, else the coordinates."""
+    """Return a key of each place: the row number in a finite domain, else the coordinates."""
     if observations.arms is not None:
         arms: list[int] = observations.arms.tolist()
         return arms

@@ -18,7 +18,7 @@ class Prior:
     kernel:
         Covariance of f, in squared units of f.
     noise:
-        Noise *variance* of an observation that was told without one; positive.
+        Noise *variance* of an observation that has none of its own; positive.
     mean:
         Constant prior mean, in units of f.
 

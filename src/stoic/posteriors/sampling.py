@@ -1,4 +1,4 @@
-"""Draws of the hyperparameters from their posterior: elliptical slice sampling."""
+"""Elliptical slice sampling of the hyperparameters from their posterior."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stoic.posteriors.prior import Prior
 # An independent draw takes 2 to 12 steps in up to 6 dimensions, of 2 likelihoods each.
 _BURN_IN = 20  # steps, from the mode
 _EVERY = 4  # steps between two draws that are kept
-_WIDER = 1.3  # an approximation that is narrower than the density holds a chain where it fails
+_WIDER = 1.3  # a chain sticks where the approximation is narrower than the density
 _STEP = 0.05  # prior deviations, for differences of the gradient
 _NARROW = 1e-9  # radians: a bracket in which there is nothing but its centre
 
@@ -32,23 +32,23 @@ def sample_hyperparameters(
     draws: int,
     rng: np.random.Generator,
 ) -> list[Prior]:
-    """Priors with hyperparameters drawn from their posterior, given how the rows are judged.
+    """Draw hyperparameters from their posterior, given the fitted defence.
 
     The density is that of ``fitting``, its log-normal priors times the marginal likelihood of the
-    targets; row noise that the stance adds is held. Ellipses are those of a normal approximation at
-    its mode [Nishihara2014]_: variance and lengthscales go together.
+    targets; row noise that the defence adds is held. Ellipses are those of a normal approximation
+    at its mode [Nishihara2014]_: variance and lengthscales go together.
 
     Parameters
     ----------
     fitting:
         Priors of the hyperparameters and the units they are in.
     stance:
-        From observations to targets: what noise it adds to a row under ``start``.
+        Fitted defence: its noise of a row under ``start`` is held.
     start:
-        Where the search for the mode starts: the best hyperparameters.
+        Start of the search for the mode: the best hyperparameters.
     draws:
-        How many. Each costs about ten factorisations of an n x n matrix, the mode and the curvature
-        there a hundred and some for each hyperparameter.
+        Number of draws. Each costs about ten factorisations of an n x n matrix, the mode and the
+        curvature there a hundred and some for each hyperparameter.
     """
     density = LogDensity(Problem.of(fitting, domain, observations, stance, start), stance, start)
     mode, root = normal_approximation(density, density.start)
@@ -63,7 +63,7 @@ def sample_hyperparameters(
 
 
 class LogDensity:
-    """The log posterior density of the free hyperparameters, in deviations of their priors."""
+    """Log posterior density of the free hyperparameters, in deviations of their priors."""
 
     def __init__(self, problem: Problem, stance: Conditioning, start: Prior) -> None:
         observations, targets = problem.observations, stance(problem.observations, start)
@@ -86,7 +86,7 @@ class LogDensity:
         return self._problem.prior(u)
 
     def __call__(self, v: Array) -> float:
-        """0 likelihood outside of the bounds, and where a covariance has no factor."""
+        """Log density; -inf outside of the bounds, and where a covariance has no factor."""
         if ((v < self.bounds[:, 0]) | (v > self.bounds[:, 1])).any():
             return -math.inf
         prior = self.prior(v)
@@ -98,7 +98,7 @@ class LogDensity:
             return self._of(L, linalg.solve_lower(L, self._values), v)
 
     def with_gradient(self, v: Array) -> tuple[float, Array]:
-        """The density is defined, and smooth, outside of the bounds as well."""
+        """Log density and gradient, defined and smooth outside of the bounds as well."""
         prior = self.prior(v)
         with np.errstate(over="ignore", invalid="ignore"):
             K, pull = prior.kernel.wrt_theta(self._x)
@@ -127,9 +127,9 @@ class LogDensity:
 
 
 def normal_approximation(density: LogDensity, start: Array) -> tuple[Array, Array]:
-    """The mode of the density in its bounds, and a root R of the covariance R R' there.
+    """Laplace approximation: the mode in the bounds, and a root R of the covariance R R' there.
 
-    No direction is wider than the prior, in whose deviations all is.
+    In units of the prior's deviations; no direction is wider than the prior.
     """
 
     def descent(v: Array) -> tuple[float, Array]:
@@ -154,9 +154,9 @@ def normal_approximation(density: LogDensity, start: Array) -> tuple[Array, Arra
 def elliptical_slices(
     log_weight: Callable[[Array], float], start: Array, rng: np.random.Generator
 ) -> Iterator[Array]:
-    """A Markov chain in the density N(w; 0, I) exp(log_weight(w)).
+    """Elliptical slice sampling [Murray2010]_ of the density N(w; 0, I) exp(log_weight(w)).
 
-    Elliptical slice sampling [Murray2010]_, which has nothing to be tuned: a step draws an ellipse
+    It is a Markov chain and has no tuning parameters: a step draws an ellipse
     through w and a standard normal draw, and shrinks a bracket on it until the weight is above a
     random level below that of w. It does not move where the weight is 0.
     """

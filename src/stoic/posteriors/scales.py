@@ -1,4 +1,4 @@
-"""Location and scale of results: the plain way, and those that survive outliers."""
+"""Location and scale of observations: plain and robust estimators."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from stoic.linalg import squared_distances
 
 
 class Scale(Protocol):
-    """From observations, any of them nan or infinite, to a location and a positive scale."""
+    """Estimator of location and positive scale; any observation may be nan or infinite."""
 
     def __call__(self, domain: Domain, observations: Observations) -> tuple[float, float]: ...
 
 
 def mean_and_sd(domain: Domain, observations: Observations) -> tuple[float, float]:
-    """Mean and standard deviation of the finite results: one outlier moves both at will."""
+    """Mean and standard deviation of finite observations: one outlier moves both at will."""
     observed = observations.observed
     finite = observed[np.isfinite(observed)]
     if not len(finite):
@@ -32,78 +32,82 @@ def mean_and_sd(domain: Domain, observations: Observations) -> tuple[float, floa
 
 
 def median_and_mad(domain: Domain, observations: Observations) -> tuple[float, float]:
-    """Median, and 1.4826 times the median absolute deviation from it: one result, one vote."""
-    centre, deviations, votes = _centred(observations.observed, np.ones(len(observations)))
-    return centre, _spread(deviations, votes, 0.5)
+    """Median, and 1.4826 times the median absolute deviation, with equal weights."""
+    centre, deviations, weights = _centred(observations.observed, np.ones(len(observations)))
+    return centre, _spread(deviations, weights, 0.5)
 
 
 def median_and_mad_in_space(domain: Domain, observations: Observations) -> tuple[float, float]:
-    """As ``median_and_mad``, but one neighbourhood, one vote.
+    """Median and MAD of observations weighted by inverse local density.
 
     A search that works evaluates the same good region again and again, so the plain median tends to
     the maximum and the plain deviation to the noise, and everything learned elsewhere would look
-    like an outlier. Here each result votes with the weight
+    like an outlier. Here each observation has the weight
     1 / sum_j exp(-|u_i - u_j|^2 / (2 h^2)), with u in widths of the domain and h = 0.1 sqrt(d).
     """
-    centre, deviations, votes = _centred(observations.observed, _votes(domain, observations))
-    return centre, _spread(deviations, votes, 0.5)
+    centre, deviations, weights = _centred(
+        observations.observed, _inverse_density(domain, observations)
+    )
+    return centre, _spread(deviations, weights, 0.5)
 
 
 def median_and_spread_in_space(domain: Domain, observations: Observations) -> tuple[float, float]:
     """As ``median_and_mad_in_space``, with the 80 % quantile of the deviations as the scale.
 
     Where most settings do equally badly the median deviation is noise, and every good setting would
-    look like an outlier. A broader quantile believes them, and lies of moderate size with them. It
-    is at most 30 times the scale by the median deviation, so that it has a bound as long as less
-    than half of the votes lie.
+    look like an outlier. A broader quantile covers them, and outliers of moderate size with them.
+    It is at most 30 times the scale by the median deviation, so that it has a bound as long as
+    outliers have less than half of the weight.
     """
-    centre, deviations, votes = _centred(observations.observed, _votes(domain, observations))
-    broad = _spread(deviations, votes, 0.8)
-    if len(votes) and _quantile(deviations, votes, 0.5) > 0.0:
-        return centre, min(broad, 30.0 * _spread(deviations, votes, 0.5))
+    centre, deviations, weights = _centred(
+        observations.observed, _inverse_density(domain, observations)
+    )
+    broad = _spread(deviations, weights, 0.8)
+    if len(weights) and _quantile(deviations, weights, 0.5) > 0.0:
+        return centre, min(broad, 30.0 * _spread(deviations, weights, 0.5))
     return centre, broad
 
 
-def _votes(domain: Domain, observations: Observations) -> Array:
-    """The vote of each result, shape (n,): shared with the results that crowd around it."""
+def _inverse_density(domain: Domain, observations: Observations) -> Array:
+    """Inverse local density at each observation, shape (n,)."""
     u = observations.x / domain.widths
     h = 0.1 * np.sqrt(domain.dim)
     return np.asarray(1.0 / np.exp(squared_distances(u, u) / (-2.0 * h**2)).sum(axis=1))
 
 
-def _centred(observed: Array, votes: Array) -> tuple[float, Array, Array]:
-    """Weighted median of what is known, absolute deviations from it, and their votes.
+def _centred(observed: Array, weights: Array) -> tuple[float, Array, Array]:
+    """Weighted median without nan, absolute deviations from it, and their weights.
 
-    nan has no vote; infinities have one.
+    Infinities have a weight, too.
     """
     known = ~np.isnan(observed)
-    observed, votes = observed[known], votes[known]
+    observed, weights = observed[known], weights[known]
     if not np.isfinite(observed).any():
         return 0.0, np.empty(0), np.empty(0)
-    centre = _quantile(observed, votes, 0.5)
+    centre = _quantile(observed, weights, 0.5)
     with np.errstate(over="ignore", invalid="ignore"):
-        return centre, np.abs(observed - centre), votes
+        return centre, np.abs(observed - centre), weights
 
 
-def _spread(deviations: Array, votes: Array, share: float) -> float:
-    """The deviation that ``share`` of the votes stay below, over that of a normal distribution.
+def _spread(deviations: Array, weights: Array, share: float) -> float:
+    """Return the weighted ``share`` quantile of the deviations, over that of a normal distribution.
 
     Where so many agree exactly that it is 0, the median of the others' deviations decides, and 1 if
     there are none.
     """
-    if not len(votes):
+    if not len(weights):
         return 1.0
-    spread = _quantile(deviations, votes, share) / float(special.ndtri(0.5 + 0.5 * share))
+    spread = _quantile(deviations, weights, share) / float(special.ndtri(0.5 + 0.5 * share))
     if not spread > 0.0:
         others = (deviations > 0.0) & np.isfinite(deviations)
-        spread = _quantile(deviations[others], votes[others], 0.5) if others.any() else 1.0
+        spread = _quantile(deviations[others], weights[others], 0.5) if others.any() else 1.0
     return min(max(spread, 1e-300), 1e300)  # where multiples of it are numbers too
 
 
-def _quantile(values: Array, votes: Array, share: float) -> float:
-    """The weighted quantile, halfway where the votes tie; finite if any value is."""
+def _quantile(values: Array, weights: Array, share: float) -> float:
+    """Return the weighted quantile, the midpoint at ties; finite if any value is."""
     order = np.argsort(values, kind="stable")
-    values, total = values[order], np.cumsum(votes[order])
+    values, total = values[order], np.cumsum(weights[order])
     mark = share * total[-1]
     low = int(np.searchsorted(total, mark * (1.0 - 1e-12)))
     high = int(np.searchsorted(total, mark * (1.0 + 1e-12)))
@@ -113,5 +117,5 @@ def _quantile(values: Array, votes: Array, share: float) -> float:
         return float(0.5 * finite[0] + 0.5 * finite[1])
     if len(finite) == 1:
         return float(finite[0])
-    finite = values[np.isfinite(values)]  # so many votes are infinite
+    finite = values[np.isfinite(values)]  # so much of the weight is at infinities
     return float(finite[-1] if pair[0] > 0.0 else finite[0])

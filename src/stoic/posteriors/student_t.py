@@ -1,8 +1,8 @@
 """The Student-t process: a Gaussian process whose scale is learned from the misfit [Shah2014]_.
 
-Results are jointly Student-t with nu > 2 degrees of freedom, the prior mean, and the covariance
+Observations are jointly Student-t with nu > 2 degrees of freedom, the prior mean, and covariance
 A = K + diag(D), so that every marginal has the covariance that it has under a Gaussian process.
-Given n results, z of them less the mean and beta = z' A^-1 z, f is Student-t with nu + n degrees of
+Given n of them, z of them less the mean and beta = z' A^-1 z, f is Student-t with nu + n degrees of
 freedom, the Gaussian process's mean, and its covariance times
 
     (nu - 2 + beta) / (nu - 2 + n),
@@ -38,7 +38,7 @@ def check_freedom(freedom: float, least: float) -> None:
 
 
 def misfit(gaussian: Arms | Exact, observations: Observations) -> tuple[float, int]:
-    """The root of beta, and the number of rows in the solve."""
+    """Return the root of beta, and the number of rows in the solve."""
     if isinstance(gaussian, Exact):
         return float(blas.dnrm2(gaussian.residual)) if len(gaussian.x) else 0.0, len(gaussian.x)
     assert observations.arms is not None
@@ -56,14 +56,14 @@ def misfit(gaussian: Arms | Exact, observations: Observations) -> tuple[float, i
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StudentT:
-    """What a Student-t process believes: a Gaussian posterior, and a factor on its deviation.
+    """Posterior of a Student-t process: a Gaussian one, and a factor on its deviation.
 
     Attributes
     ----------
     gaussian:
         The posterior of the Gaussian process with the same covariance.
     freedom:
-        nu + n, of f given the results.
+        nu + n, of f given the observations.
     factor:
         sqrt((nu - 2 + beta) / (nu - 2 + n)), at most 1e150.
 
@@ -80,7 +80,7 @@ class StudentT:
 
     @staticmethod
     def around(gaussian: Arms | Exact, observations: Observations, freedom: float) -> StudentT:
-        """The Student-t posterior over ``gaussian``, which was conditioned on ``observations``."""
+        """Make the Student-t posterior of ``gaussian``, conditioned on ``observations``."""
         root, n = misfit(gaussian, observations)
         # sqrt(nu - 2 + beta), where beta itself may overflow
         factor = math.hypot(math.sqrt(freedom - 2.0), root) / math.sqrt(freedom - 2.0 + n)
@@ -142,7 +142,7 @@ class StudentT:
 
 @dataclass(frozen=True, slots=True)
 class StudentTLikelihood:
-    """The log density of the results under a Student-t process, eq. (3) of [Shah2014]_.
+    """Log marginal likelihood of a Student-t process, eq. (3) of [Shah2014]_.
 
     -n/2 ln((nu - 2) pi) - ln|A| / 2 + ln Gamma((nu + n)/2) - ln Gamma(nu/2)
     - (nu + n)/2 ln(1 + beta / (nu - 2)), an objective of

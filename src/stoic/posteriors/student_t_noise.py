@@ -1,6 +1,6 @@
-"""Noise with Student-t tails, by a variational bound: rows that fit badly count less.
+"""Student-t noise by variational inference: rows with large residuals count less.
 
-Notation: nu degrees of freedom, D the noise variances that the prior and the results tell (n,),
+Notation: nu degrees of freedom, D the noise variances of the rows (n,),
 r = y - f. The noise of a row is sqrt(D) times a Student-t variable, that is normal with variance
 D / tau, tau ~ Gamma(nu/2, nu/2). With independent q(f) and q(tau), q(f) is the posterior of a
 Gaussian process whose row noise is D t, and
@@ -41,7 +41,7 @@ _QUANTILES = 512
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Multiplied:
-    """The stance that multiplies each row's noise by ``factors`` (n,); infinite ones are out."""
+    """Fitted defence that multiplies row noise by ``factors`` (n,); infinite ones are out."""
 
     factors: Array
 
@@ -56,9 +56,9 @@ class Multiplied:
         )
 
     def slopes(self, observations: Observations, prior: Prior) -> tuple[Array, Array]:
-        """With the factors held fixed."""
-        told = ~np.isnan(observations.noise)
-        return np.zeros(len(told)), np.where(told, 0.0, self(observations, prior).noise)
+        """Return the derivatives with the factors held fixed."""
+        given = ~np.isnan(observations.noise)
+        return np.zeros(len(given)), np.where(given, 0.0, self(observations, prior).noise)
 
 
 def updated(t: Array, K: Array, z: Array, D: Array, freedom: float) -> Array:
@@ -75,14 +75,14 @@ def updated(t: Array, K: Array, z: Array, D: Array, freedom: float) -> Array:
 
 
 def _multipliers(error: Array, variance: Array, D: Array, freedom: float) -> Array:
-    """(nu + (error^2 + variance) / D) / (nu + 1); infinite for what is hopeless or no number."""
+    """(nu + (error^2 + variance) / D) / (nu + 1); infinite where that is nan or huge."""
     with np.errstate(over="ignore", invalid="ignore"):
         t = (freedom + (error**2 + variance) / D) / (freedom + 1.0)
     return np.where(t <= _LEFT_OUT, t, np.inf)  # not for nan
 
 
 def settled(observations: Observations, prior: Prior, freedom: float) -> Array:
-    """The multipliers (n,) at the fixed point that the search reaches from f at the prior mean."""
+    """Iterate the multipliers (n,) to a fixed point, from f at the prior mean."""
     finite = np.isfinite(observations.observed)
     z = np.where(finite, observations.observed, np.nan) - prior.mean
     D = observations.own_noise(prior.noise)
@@ -100,13 +100,13 @@ def settled(observations: Observations, prior: Prior, freedom: float) -> Array:
 
 
 def bound(observations: Observations, prior: Prior, freedom: float, t: Array) -> float:
-    """The lower bound on log p(y) at the multipliers ``t`` (n,), with its constants."""
+    """Return the lower bound on log p(y) at the multipliers ``t`` (n,), with its constants."""
     z, D = observations.observed - prior.mean, observations.own_noise(prior.noise)
     A = prior.kernel(observations.x, observations.x) + np.diag(D * t)
     L = linalg.cholesky(A)
     w = linalg.solve_lower(L, z)
     gaussian = -0.5 * w @ w - np.log(np.diagonal(L)).sum() - 0.5 * len(z) * np.log(2.0 * np.pi)
-    # What E[log tau] and the divergence of q(tau) from its prior leave over.
+    # The rest of E[log tau] and of the divergence of q(tau) from its prior.
     a, a0 = 0.5 * (freedom + 1.0), 0.5 * freedom
     constant = special.gammaln(a) - special.gammaln(a0) + a0 * np.log(a0) - a * np.log(a) + a
     return float(gaussian - a0 * np.sum(np.log(t) + 1.0 / t) + len(z) * constant)
@@ -114,7 +114,7 @@ def bound(observations: Observations, prior: Prior, freedom: float, t: Array) ->
 
 @dataclass(frozen=True, eq=False)
 class StudentTNoise:
-    """A Gaussian process observed with Student-t noise: a model with a posterior on rows or arms.
+    """Gaussian process model with Student-t noise, whose posterior is on rows or on arms.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class StudentTNoise:
     -----
     [Ezzerg2026]_ found a variational approximation more stable than the Laplace approximation of
     [MartinezCantin2018]_, whose Hessian need not be definite. This one is conjugate, so that it
-    takes nothing but Gaussian posteriors. It costs O(n^3) an update, some tens of them a fit.
+    takes only Gaussian posteriors. It costs O(n^3) an update, some tens of them a fit.
 
     Guarantee
     ---------
@@ -177,7 +177,7 @@ class StudentTNoise:
         return prior, t
 
     def _at_first(self, fitting: Fitting, domain: Domain, observations: Observations) -> Array:
-        """Multipliers before anything is fitted: as if f were constant at the results' location."""
+        """Return initial multipliers, as if f were constant at the location of the observations."""
         location, scale = fitting.scale(domain, observations)
         D = np.full(len(observations), min(max(scale, 1e-70), 1e70) ** 2)
         error = np.where(np.isfinite(observations.observed), observations.observed, np.nan)

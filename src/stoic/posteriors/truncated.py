@@ -31,14 +31,14 @@ from stoic.posteriors.levels import FeatureLevel
 from stoic.posteriors.places import Places, thresholds
 from stoic.posteriors.prior import Prior
 
-_ROWS = 4096  # that trust looks at together
+_ROWS = 4096  # per block, when trust is computed
 
 
 class Moments(Protocol):
-    """What is known of the results: E|(y - mean) / scale|^(1 + alpha) <= moment.
+    """Moment bound on the observations: E|(y - mean) / scale|^(1 + alpha) <= moment.
 
-    :class:`~stoic.defences.truncation.Truncation` says so, and what it makes of the results is what
-    hyperparameters are fitted to.
+    :class:`~stoic.defences.truncation.Truncation` is one; hyperparameters are fitted to its
+    targets.
     """
 
     @property
@@ -53,11 +53,11 @@ class Moments(Protocol):
     def __call__(self, observations: Observations, prior: Prior) -> Targets: ...
 
     def slopes(self, observations: Observations, prior: Prior) -> tuple[Array, Array]:
-        """Derivatives of the targets' values and noise in log(prior.noise), both (n,)."""
+        """Return derivatives of the targets' values and noise in log(prior.noise), both (n,)."""
 
 
 class Truncating(Protocol):
-    """A defence that settles to ``Moments``."""
+    """Defence whose fitted form has ``Moments``."""
 
     @property
     def revises(self) -> bool: ...
@@ -65,23 +65,23 @@ class Truncating(Protocol):
     def settle(
         self, domain: Domain, observations: Observations, previous: Stance | None = None
     ) -> Moments:
-        """The moments, fixed by the observations or known before."""
+        """Return the moments, fitted to the observations or known before."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Truncated:
-    """A belief in a feature space; see the head of this file.
+    """Posterior in a feature space; see the head of this file.
 
     Attributes
     ----------
     stance:
-        The truncation whose moments the level is made of.
+        Fitted truncation, whose moments set the level.
     embedding:
         From points to coordinates in r dimensions.
     places:
         The results, place by place; later models add to it.
     theta:
-        Of the mean, in the same r dimensions, shape (r,).
+        Weights of the mean, in the same r dimensions, shape (r,).
     A:
         V in these dimensions, shape (r, r).
     root:
@@ -114,7 +114,7 @@ class Truncated:
         places: Places,
         level: FeatureLevel,
     ) -> Truncated:
-        """The belief given all that is in ``places``."""
+        """Condition on all observations in ``places``."""
         noise, n, m = prior.noise, places.n, embedding.features
         b = stance.scale * level(n, max(m, 1), stance.moment, stance.alpha)
         arms = embedding.of(domain)
@@ -150,7 +150,7 @@ class Truncated:
         return self
 
     def trust(self, observations: Observations) -> Array:
-        """1 less the share of u^2 in the features that leave a result out; 0 if it is no number."""
+        """1 less the share of u^2 in the features that leave a row out; 0 if it is not finite."""
         z = np.abs(self.places.strengths(observations)[0])
         trust, at = np.zeros(len(z)), self.places.numbers(observations)
         for first in range(0, len(z), _ROWS):
@@ -165,7 +165,7 @@ class Truncated:
         lost = np.divide(
             (shares * out).sum(axis=1), total, out=np.zeros_like(total), where=total > 0.0
         )
-        # Left out of a feature that is next to nothing is left out all the same.
+        # Left out of a feature with next to no share, a row still has a trust below 1.
         below = np.minimum(1.0 - lost, 1.0 - 2.0**-53)
         return np.where(out.any(axis=1), np.maximum(below, 0.0), 1.0)
 
@@ -173,12 +173,12 @@ class Truncated:
         C = self.embedding.of(points)
         if C is None:
             return self.predict(points.points)
-        return self._believed(points.points, C)
+        return self._mean_and_std(points.points, C)
 
     def predict(self, x: Array) -> tuple[Array, Array]:
-        return self._believed(x, self.embedding.coordinates(x))
+        return self._mean_and_std(x, self.embedding.coordinates(x))
 
-    def _believed(self, x: Array, C: Array) -> tuple[Array, Array]:
+    def _mean_and_std(self, x: Array, C: Array) -> tuple[Array, Array]:
         W = C @ self.root
         variance = self.prior.noise * np.einsum("nr,nr->n", W, W)
         if not self.embedding.complete:
@@ -188,8 +188,8 @@ class Truncated:
 
     def predict_with_gradient(self, x: Array) -> tuple[Array, Array, Array, Array]:
         C, pull = self.embedding.coordinates_wrt_x(x)
-        mean, std = self._believed(x, C)
-        # d variance = 2 weights'dc, and the slope of k(x, x) where features are not everything
+        mean, std = self._mean_and_std(x, C)
+        # d variance = 2 weights'dc, and the slope of k(x, x) where features are not complete
         weights = self.prior.noise * (C @ self.root) @ self.root.T
         slope = np.zeros_like(x)
         if not self.embedding.complete:
@@ -219,7 +219,7 @@ class Truncated:
 
 @dataclass(frozen=True, eq=False)
 class TruncatedFeatures:
-    """Ridge regression on features, with the results truncated in each of them at b_t.
+    """Ridge regression on features, with observations truncated in each of them at b_t.
 
     Parameters
     ----------
@@ -232,16 +232,16 @@ class TruncatedFeatures:
     level:
         b_t, from t, m and the moments; with ``drawn`` for features that are drawn from the data.
     defence:
-        A truncation, which says the moment of the results. It truncates nothing itself: it is what
-        hyperparameters are fitted through.
+        A truncation, which gives the moment of the observations. Only hyperparameters are fitted
+        through it: it truncates nothing itself.
     fitting:
         ``Given()`` for fixed hyperparameters.
 
     Notes
     -----
-    Results are counted from the prior mean. One that was told with a noise variance v of its own
-    counts with the weight noise / v, which the papers do not have. One that is not finite counts
-    for V, as a play, and in no sum.
+    Observations are counted from the prior mean. One with a noise variance v of its own has the
+    weight noise / v, which the papers do not have. One that is not finite counts for V, as a play,
+    and in no sum.
 
     Guarantee
     ---------

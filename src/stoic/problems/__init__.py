@@ -1,4 +1,4 @@
-"""What is optimised: noiseless functions with their true maxima."""
+"""Test problems: noiseless functions with their true maxima."""
 
 from stoic.problems.base import Optimum, Problem
 from stoic.problems.draws import KernelSum, f1, gaussian_draw, kernel_sum

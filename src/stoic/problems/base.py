@@ -1,4 +1,4 @@
-"""A problem is a function to maximise, where it may be asked, and the truth about its maximum."""
+"""Protocol of a problem: a function to maximise, its domain and its true maximum."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stoic.domains import Domain
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Optimum:
-    """The maximum of a problem over its domain, known to the world and never to a learner.
+    """Maximum of a problem over its domain, never known to a learner.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Optimum:
 
 @runtime_checkable
 class Problem(Protocol):
-    """A noiseless function on a domain. Noise and attacks are added outside, by the environment."""
+    """Noiseless function on a domain. The environment adds noise and attacks."""
 
     @property
     def name(self) -> str:
@@ -35,7 +35,7 @@ class Problem(Protocol):
 
     @property
     def domain(self) -> Domain:
-        """Where the function may be asked."""
+        """Domain of the function."""
 
     @property
     def optimum(self) -> Optimum:

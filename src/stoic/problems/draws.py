@@ -1,7 +1,7 @@
-"""Functions drawn at random: from a Gaussian process, and from the space of a kernel.
+"""Functions drawn at random: from a Gaussian process, and from an RKHS.
 
 A draw from a Gaussian process is what Bayesian bounds assume. It has, almost surely, no finite norm
-in the kernel's own space; a finite sum of kernels has one, and the frequentist bounds assume that.
+in the kernel's RKHS; a finite sum of kernels has one, and the frequentist bounds assume that.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def gaussian_draw(
 
 
 def f1(seed: int) -> Tabulated:
-    """The synthetic function of [Bogunovic2022]_, section 4: a draw on 10 x 10 points.
+    """Draw the synthetic function of [Bogunovic2022]_, section 4, on 10 x 10 points.
 
     From GP(0, k), k the squared exponential of lengthscale 0.5, on a grid of [-5, 5]^2. The draw
     of the paper is not published, so a study takes several seeds.
@@ -66,14 +66,14 @@ def f1(seed: int) -> Tabulated:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelSum:
-    """f = sum_i w_i k(., s_i), an element of the kernel's space with a known norm.
+    """f = sum_i w_i k(., s_i), an element of the kernel's RKHS with a known norm.
 
     Parameters
     ----------
     name:
         A short name for tables.
     domain:
-        Where the maximum is taken.
+        The points over which the maximum is taken.
     kernel:
         k.
     centres:
@@ -86,7 +86,7 @@ class KernelSum:
     optimum:
         The best row of the domain, exactly (ties: the lowest).
     norm:
-        The norm of f in the space of k, (w' K w)^(1/2) with K = k(s, s).
+        The RKHS norm of f, (w' K w)^(1/2) with K = k(s, s).
     """
 
     name: str
@@ -134,18 +134,18 @@ def kernel_sum(
     normalise: bool = False,
     name: str = "kernel-sum",
 ) -> KernelSum:
-    """A random element of the kernel's space, as [Chowdhury2019]_, section 6, draws them.
+    """Draw a random element of the kernel's RKHS, as [Chowdhury2019]_, section 6.
 
     Parameters
     ----------
     domain:
         The centres are ``terms`` uniform rows of it, with repetition.
     kernel:
-        Its space is the one drawn from.
+        The kernel of the RKHS.
     seed:
         Fixes the draw; the same seed has the same centres for every range of coefficients.
     terms:
-        How many kernels are summed, at least 1.
+        Number of kernels in the sum, at least 1.
     coefficients:
         The range of the uniform coefficients; from 0 on, f is positive.
     normalise:

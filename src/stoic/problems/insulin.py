@@ -1,4 +1,4 @@
-"""A dose of insulin before a meal that may turn out larger or smaller than announced.
+"""Dose of insulin before a meal that may turn out larger or smaller than announced.
 
 A point is (dose in units, carbohydrates of the meal in grams); the first is chosen, the second is
 given. f is minus the distance of the blood glucose 150 minutes after the meal from 112.5 mg/dl
@@ -31,7 +31,7 @@ COLUMNS = ("fasting_glucose_mg_dl", "carbohydrate_g", "insulin_u", "glucose_150m
 def insulin(
     path: str | Path | None = None, *, fasting: float = 100.0, patient: str = PATIENT
 ) -> Tabulated:
-    """The dose for a meal, on all combinations of doses of at most 15 units and meals.
+    """Tabulate f on all combinations of meals and doses of at most 15 units.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def insulin(
     fasting:
         The rows of the table with this glucose before the meal, in mg/dl.
     patient:
-        Who is simulated, from his own fasting glucose; the paper does not say.
+        Name of the simulated patient, with his own fasting glucose; the paper gives none.
 
     Raises
     ------
@@ -66,14 +66,14 @@ def insulin(
 
 
 def glucose_after(dose: float, carbohydrates: float, patient: str = PATIENT) -> float:
-    """Simulated glucose under the skin in mg/dl, 150 minutes after the first bite.
+    """Simulate glucose under the skin in mg/dl, 150 minutes after the first bite.
 
     Basal insulin goes on, the dose comes with the first bite, and 5 g are eaten per minute.
 
     Raises
     ------
     ValueError
-        If a number is negative or not finite, or nobody has this name.
+        If a number is negative or not finite, or no patient has this name.
     ImportError
         If simglucose is missing; it comes with the extra ``insulin``.
     """

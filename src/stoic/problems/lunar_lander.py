@@ -23,7 +23,7 @@ BOUND = 2.0
 
 
 def landing(x: Array, seed: int, steps: int = 1000) -> float:
-    """The return of one episode: the sum of its rewards.
+    """Simulate one episode, and return the sum of its rewards.
 
     The policy fires the engine k with the largest w_k' s + b_k (ties: the lowest). ``x`` (36,)
     holds the rows (w_k, b_k) one after another: [Ezzerg2026]_ gives the number of parameters, and
@@ -67,19 +67,19 @@ def landing(x: Array, seed: int, steps: int = 1000) -> float:
 
 @dataclass(frozen=True, eq=False)
 class LunarLander:
-    """The mean return of a linear policy over a few episodes, on [-2, 2]^36.
+    """Mean return of a linear policy over a few episodes, on [-2, 2]^36.
 
     f is the expected return. A soft landing returns more than 200. Of policies drawn at random half
     have results between -630 and -310 and one in thirty is below -1000, the value that the
-    adversary of [Ezzerg2026]_ tells: it is no outlier by its size. The standard deviation of a
+    adversary of [Ezzerg2026]_ reports: it is no outlier by its size. The standard deviation of a
     result at one policy is 30 to 200.
 
     Parameters
     ----------
     episodes:
-        How many a result is the mean of.
+        Number of episodes in the mean.
     steps:
-        The longest an episode lasts.
+        Maximum length of an episode.
     """
 
     episodes: int = 4
@@ -97,7 +97,7 @@ class LunarLander:
             )
 
     def run(self, x: Array, seed: int) -> float:
-        """The mean over episodes whose seeds are drawn from ``seed``."""
+        """Average over episodes whose seeds are drawn from ``seed``."""
         rng = np.random.default_rng(seed)
         starts = rng.integers(2**31, size=self.episodes).tolist()
         return float(np.mean([landing(x, start, self.steps) for start in starts]))

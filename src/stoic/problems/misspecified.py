@@ -1,4 +1,4 @@
-"""Functions that no function of a kernel's space equals, and one of that space that is near."""
+"""Misspecified functions: outside of an RKHS, with one of that RKHS that is near."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from stoic.problems.tabulated import Tabulated
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Approximated:
-    """A function f on N points, and g of the kernel's space that is within ``error`` of it.
+    """Function f on N points, and g of the kernel's RKHS that is within ``error`` of it.
 
     Parameters
     ----------
     truth:
-        f: what is observed, and what regret is about.
+        f, which is observed and defines the regret.
     near:
         g at each point, finite, shape (N,).
     norm:
@@ -103,7 +103,7 @@ def perturbed(near: KernelSum, error: float, perturbation: Perturbation) -> Appr
 
 @dataclass(frozen=True, slots=True)
 class Bump:
-    """The maximum of g is pushed down within half of ``reach``, its surroundings up to ``reach``.
+    """Push g down within half of ``reach`` of its maximum, and up from there to ``reach``.
 
     A smooth model averages the two, and looks for the best point in the middle.
     """
@@ -117,9 +117,9 @@ class Bump:
 
 @dataclass(frozen=True, slots=True)
 class Needle:
-    """The maximum of g alone is pushed up, all others within ``reach`` of it down.
+    """Push the maximum of g alone up, and all others within ``reach`` of it down.
 
-    A smooth model that knows the surroundings well thinks that it knows the best point, too.
+    A smooth model that is certain of the surroundings is also certain of the best point.
     """
 
     reach: float
@@ -133,7 +133,7 @@ class Needle:
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """Up or down at random, at each point on its own."""
+    """Independent random signs at each point."""
 
     seed: int
 
@@ -150,7 +150,7 @@ _CLOSE = 1e-9  # accuracy of the least error, relative to the largest |f|
 
 
 def nearest(truth: Tabulated, kernel: Kernel, norm: float) -> Approximated:
-    """The function of norm at most ``norm`` that is nearest to f, in the largest difference.
+    """Best approximation of f in the maximum norm, among functions of norm at most ``norm``.
 
     min ||f - g||_inf over ||g||_k <= B is convex. Given a level e, the function of least norm
     within e of f solves a least distance problem, which is one of non-negative least squares
@@ -164,7 +164,7 @@ def nearest(truth: Tabulated, kernel: Kernel, norm: float) -> Approximated:
     truth:
         f.
     kernel:
-        The space to approximate in.
+        The kernel of the RKHS to approximate in.
     norm:
         B > 0.
     """
@@ -194,8 +194,7 @@ def _least_norm(A: Array, f: Array, e: float) -> tuple[Array, Array]:
     """argmin |z| subject to |f - A z| <= e, and multipliers of the constraints, shape (N,).
 
     With the constraints written as G z >= h, the residual r of min |(G, h)' u - (0, 1)'| over
-    u >= 0 gives z = -r_1..n / r_(n+1). Where there is none, z is
-    huge.
+    u >= 0 gives z = -r_1..n / r_(n+1). Where there is none, z is huge.
     """
     G, h = np.concatenate([A, -A]), np.concatenate([f - e, -f - e])
     E = np.concatenate([G.T, h[None]])

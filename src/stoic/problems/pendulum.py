@@ -1,4 +1,4 @@
-"""A pole on a cart, balanced by an LQR controller whose weights are tuned: four parameters.
+"""Pole on a cart, balanced by an LQR controller whose weights are tuned: four parameters.
 
 The state is s = (cart position m, pole angle rad, cart velocity m/s, angular velocity rad/s); u is
 the force on the cart in newtons. The motion is that of gymnasium's CartPole [Towers2024]_, with any
@@ -27,7 +27,7 @@ BOX = Box(np.array([-3.0, -3.0, -3.0, 1.0]), np.array([2.0, 2.0, 2.0, 5.0]))
 
 
 def following(s: Array, u: Array) -> Array:
-    """The states (4, m) that follow ``s`` (4, m) after a step under the forces ``u`` (m,)."""
+    """Advance the states ``s`` (4, m) by a step under the forces ``u`` (m,)."""
     _, angle, _, spin = s
     sine, cosine = np.sin(angle), np.cos(angle)
     push = (u + POLE * HALF_LENGTH * spin**2 * sine) / TOTAL
@@ -42,7 +42,7 @@ def following(s: Array, u: Array) -> Array:
 
 
 def linearised() -> tuple[Array, Array]:
-    """A (4, 4) and B (4, 1): s' = A s + B u for the next step near the upright pole at rest."""
+    """Linearise a step near the upright pole at rest: s' = A s + B u, A (4, 4), B (4, 1)."""
     inertia = HALF_LENGTH * (4.0 / 3.0 - POLE / TOTAL)
     lever = POLE * HALF_LENGTH / TOTAL
     falls, pushed = GRAVITY / inertia, -1.0 / (TOTAL * inertia)  # rad/s^2 per rad and per newton
@@ -97,7 +97,7 @@ def costs(x: Array, start: tuple[float, ...] = START, steps: int = STEPS) -> Arr
 
 
 def pendulum(side: int = 8) -> Tabulated:
-    """How well each controller does, on a grid of ``side``^4 of them: 4,096 in [Saday2025]_.
+    """Tabulate the performance of ``side``^4 controllers on a grid: 4,096 in [Saday2025]_.
 
     f is minus the cost, standardised over the grid and clipped to [-2, 2]. Cost, start and the
     length of the simulation are not in the paper. It says 2,000 seconds; here it is 2,000 steps, 40

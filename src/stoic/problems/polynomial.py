@@ -1,4 +1,4 @@
-"""A polynomial whose peak is narrow and whose second hill is broad [Bogunovic2018]_."""
+"""Polynomial whose peak is narrow and whose second hill is broad [Bogunovic2018]_."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stoic.problems.synthetic import Synthetic
 
 
 def polynomial() -> Synthetic:
-    """The polynomial of degree 6 of [Bogunovic2018]_, on [-0.95, 3.2] x [-0.45, 4.4].
+    """Polynomial of degree 6 of [Bogunovic2018]_, on [-0.95, 3.2] x [-0.45, 4.4].
 
     From 20.8 at its peak, (2.82, 4.01), it falls to -22 within 0.5: the best place for an input
     that may be moved by so much is elsewhere, near (-0.2, 0.28), where it stays above -4.4.

@@ -1,4 +1,4 @@
-"""Programs whose results differ from run to run: f is their mean, which nobody may know."""
+"""Stochastic programs as problems: f is the mean of their results, and may be unknown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stoic.problems.base import Optimum
 
 
 class Program(Protocol):
-    """Something that is run at a point and ends in a number."""
+    """Stochastic program: a run at a point ends in a number."""
 
     @property
     def name(self) -> str:
@@ -22,31 +22,31 @@ class Program(Protocol):
 
     @property
     def domain(self) -> Domain:
-        """Where it may be run."""
+        """Domain of the program."""
 
     def run(self, x: Array, seed: int) -> float:
-        """The result at ``x`` (d,): the same for the same seed, another one for another."""
+        """Run at ``x`` (d,): the same result for the same seed, another one for another."""
 
 
 class Runs:
-    """A program as a problem of an environment: its noise is within, and each question is a run.
+    """Program as a problem of an environment: its noise is within, and each query is a run.
 
-    Unlike any other problem it is not a function: asked twice, it answers twice. The k-th run has
-    the k-th seed of a stream whatever was asked before, so methods that meet the same ``seed`` are
-    compared on the same draws. f is the mean of a result; since a point is chosen before its run,
-    a sum of results has the mean of the sum of f.
+    Unlike any other problem it is not a function: a repeated query is a new run. The k-th run has
+    the k-th seed of a stream whatever was queried before, so methods that meet the same ``seed``
+    are compared on the same draws. f is the mean of a result; since a point is chosen before its
+    run, a sum of results has the mean of the sum of f.
 
     Parameters
     ----------
     program:
-        What is run.
+        The program.
     seed:
         Of the stream of seeds.
 
     Attributes
     ----------
     optimum:
-        All nan: nobody knows it.
+        All nan: unknown.
     """
 
     def __init__(self, program: Program, seed: int) -> None:
@@ -56,18 +56,18 @@ class Runs:
         self._seeds = seeds(seed, 0)
 
     def value(self, x: Array) -> Array:
-        """A new result at each row of ``x`` (m, d), shape (m,)."""
+        """Run at each row of ``x`` (m, d), shape (m,)."""
         points = as_points(x, self.domain.dim)
         return np.array([self.program.run(point, next(self._seeds)) for point in points])
 
 
 def mean_of_runs(program: Program, x: Array, runs: int, seed: int) -> float:
-    """The mean result at ``x`` (d,) of runs that no ``Runs`` of this seed has made."""
+    """Average the results at ``x`` (d,) of runs that no ``Runs`` of this seed has made."""
     return float(np.mean([program.run(x, fresh) for fresh in islice(seeds(seed, 1), runs)]))
 
 
 def seeds(seed: int, stream: int) -> Iterator[int]:
-    """Seeds of runs, without end; each stream of the same seed is another one."""
+    """Generate seeds of runs, without end; each stream of the same seed is another one."""
     rng = np.random.default_rng(np.random.SeedSequence([seed, stream]))
     while True:
         yield int(rng.integers(2**31))

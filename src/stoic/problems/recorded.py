@@ -31,7 +31,7 @@ _SQUARED_LENGTHSCALE = 0.1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Records:
-    """A problem whose rewards were recorded, and the kernel that goes with it.
+    """Problem whose rewards were recorded, and the kernel that goes with it.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Records:
     kernel:
         The covariance of the arms.
     readings:
-        What was recorded, in its own units, a column for each arm, shape (rows, N). The largest
+        Recorded rewards in their own units, a column for each arm, shape (rows, N). The largest
         mean of a column must be positive.
     labels:
         The names of the arms.
@@ -89,7 +89,7 @@ class Records:
 
 
 def stocks(path: str | Path | None = None) -> Records:
-    """The most profitable stock, [Chowdhury2019]_, section 6.
+    """Load the search for the most profitable stock, [Chowdhury2019]_, section 6.
 
     Arms are tickers, f is the mean price over the days from 4 January 2016 to 10 April 2019 and a
     reward the price on a random one of them, both divided by the largest mean price; the kernel is
@@ -119,7 +119,7 @@ def stocks(path: str | Path | None = None) -> Records:
 
 
 def light_sensors(path: str | Path, inputs: Literal["rows", "positions"] = "rows") -> Records:
-    """The sensor with the most light, [Chowdhury2019]_, section 6.
+    """Load the search for the sensor with the most light, [Chowdhury2019]_, section 6.
 
     Arms are 41 sensors in an office, f is the mean of a sensor's test readings and a reward a
     random one of them, both divided by the largest mean.
@@ -166,7 +166,7 @@ def light_sensors(path: str | Path, inputs: Literal["rows", "positions"] = "rows
 
 
 def _correlation(readings: Array) -> Array:
-    """The covariance of the standardised columns, shape (N, N), symmetric to the last bit."""
+    """Return the covariance of standardised columns, shape (N, N), symmetric to the last bit."""
     constant = np.flatnonzero(np.ptp(readings, axis=0) == 0.0)
     if constant.size:
         raise ValueError(
@@ -201,7 +201,7 @@ def _prices(path: Path) -> tuple[tuple[str, ...], Array]:
 
 
 def _bundled_prices() -> tuple[tuple[str, ...], Array]:
-    """The same from skfolio's own file."""
+    """Load tickers and prices from skfolio's own file."""
     try:
         frame = import_module("skfolio.datasets").load_sp500_dataset()
     except ImportError as error:

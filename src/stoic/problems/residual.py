@@ -1,4 +1,4 @@
-"""A residual network for small images, trained by torch, and the files of CIFAR-10.
+"""Residual network for small images, trained by torch, and the files of CIFAR-10.
 
 The network is that of [He2016]_, section 4.2: 6 n + 2 layers, three stages of n blocks with 16, 32
 and 64 channels, a shortcut around every block that pads with zeros where the shape changes.
@@ -62,7 +62,7 @@ def load_images(path: str | Path) -> Images:
 
 
 def files(path: str | Path) -> tuple[list[Path], Path]:
-    """The files of CIFAR-10 to train on and to test by, in a directory or in the folder of theirs.
+    """Find the files of CIFAR-10 to train on and to test by, in a directory or in their folder.
 
     Raises
     ------
@@ -93,11 +93,11 @@ def train_and_score(
     batch: int = 128,
     device: str = "auto",
 ) -> float:
-    """The accuracy on the test images after training with this learning rate and weight decay.
+    """Train with this learning rate and weight decay, and return the accuracy on test images.
 
     Stochastic gradients with momentum 0.9, a constant rate, images flipped at random. A training
-    that diverges ends in a guess, not in an error. On a CPU the same seed is the same result; torch
-    does not promise that between its versions, nor on a GPU.
+    that diverges has the accuracy of a guess, and is no error. On a CPU the same seed is the same
+    result; torch does not guarantee that between its versions, nor on a GPU.
     """
     torch = _torch()
     if device == "auto":
@@ -142,7 +142,7 @@ def _moments(pixels: Bytes) -> tuple[list[float], list[float]]:
 
 
 class _PlainUnpickler(pickle.Unpickler):
-    """Reads arrays and plain containers, and nothing that could run."""
+    """Unpickler of arrays and plain containers, and nothing that could run."""
 
     def find_class(self, module: str, name: str) -> Any:
         if name == "_reconstruct" and module.endswith(".multiarray"):
@@ -180,7 +180,7 @@ def _contents(file: IO[bytes]) -> tuple[Any, Any]:
 
 
 def _network(blocks: int) -> Any:
-    """The residual network, 6 ``blocks`` + 2 layers."""
+    """Build the residual network, 6 ``blocks`` + 2 layers."""
     nn, block = _torch().nn, _block()
     layers = [nn.Conv2d(3, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16), nn.ReLU()]
     channels = 16
@@ -194,7 +194,7 @@ def _network(blocks: int) -> Any:
 
 @cache
 def _block() -> Any:
-    """The class of a residual block: torch's base class is there only once torch is."""
+    """Define the class of a residual block, whose base class needs torch."""
     torch = _torch()
     nn = torch.nn
 

@@ -1,4 +1,4 @@
-"""A robot hand that pushes an object over a table, simulated by Box2D.
+"""Robot hand that pushes an object over a table, simulated by Box2D.
 
 The task is the three-dimensional pushing of [Wang2017]_, as [Bogunovic2022]_, section 4, uses it.
 Lengths are in metres, times in seconds, forces in newtons, torques in newton metres.
@@ -35,7 +35,7 @@ _HAND_DRAG = {"maxForce": 2.0, "maxTorque": 2.0}
 
 
 def push(x: float, y: float, t: float) -> tuple[float, float]:
-    """Where the object, a disc at the origin, lies after a push from (x, y) of duration t.
+    """Return where the object, a disc at the origin, ends after a push from (x, y) of duration t.
 
     The hand is a bar that starts at (x, y), turned by arctan(y / x), and is driven at constant
     velocity towards the origin, in the direction it starts with, for int(10 t) steps of 0.01 s;

@@ -1,4 +1,4 @@
-"""Smooth test functions with stated maxima.
+"""Smooth test functions with known maxima.
 
 All are *maximised*: functions known from minimisation have their sign flipped. They live on
 different boxes, most of them neither the unit cube nor centred at the origin, and each has exactly
@@ -19,7 +19,7 @@ from stoic.problems.base import Optimum
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Synthetic:
-    """A formula on a domain, with its maximum.
+    """Formula on a domain, with its maximum.
 
     Attributes
     ----------
@@ -48,14 +48,14 @@ class Synthetic:
         return self.formula(rows)
 
     def on(self, points: Finite) -> Synthetic:
-        """The same function on a finite domain; the optimum is its best row (ties: the lowest)."""
+        """Restrict it to a finite domain; the optimum is its best row (ties: the lowest)."""
         values = self.value(points.points)
         best = int(np.argmax(values))
         optimum = Optimum(points.points[best], float(values[best]))
         return replace(self, domain=points, optimum=optimum)
 
     def on_grid(self, n: int) -> Synthetic:
-        """The same function on a grid, ``n`` points a side; ``ValueError`` unless on a ``Box``."""
+        """Restrict it to a grid, ``n`` points a side; ``ValueError`` unless on a ``Box``."""
         if not isinstance(self.domain, Box):
             raise ValueError(f"{self.name} is already on a finite domain; make a grid of its Box.")
         return self.on(self.domain.grid(n))
@@ -70,7 +70,7 @@ def forrester() -> Synthetic:
 
 
 def forrester_negative() -> Synthetic:
-    """The usual, minimised form of ``forrester``, as a maximisation of its negative.
+    """Negative of ``forrester``, whose usual form is minimised.
 
     The maximum is inside, with a wide plateau of second-best values and a deep well at x = 1.
     """
@@ -126,7 +126,7 @@ def hartmann3() -> Synthetic:
 
 
 def styblinski_tang3() -> Synthetic:
-    """The Styblinski-Tang function, negated, on [-5, 5]^3: eight peaks, one of them highest."""
+    """Styblinski-Tang function, negated, on [-5, 5]^3: eight peaks, one of them highest."""
     return _on_box(
         "styblinski-tang3",
         [-5.0] * 3,

@@ -1,4 +1,4 @@
-"""A function known by its values on a list of points."""
+"""Function given by its values on a list of points."""
 
 from __future__ import annotations
 

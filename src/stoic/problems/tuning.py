@@ -52,7 +52,7 @@ class DigitsTuning:
     name = "tuning-digits"
 
     def run(self, x: Array, seed: int) -> float:
-        """The accuracy of one training.
+        """Train once, and return the accuracy.
 
         The weight decay is that of the mean loss of a batch, as in other libraries; the ``alpha``
         of scikit-learn is divided by the size of the batch.
@@ -77,7 +77,7 @@ class DigitsTuning:
 
 @dataclass(frozen=True, eq=False)
 class CifarTuning:
-    """A residual network [He2016]_ on CIFAR-10, by stochastic gradients with momentum.
+    """Residual network [He2016]_ on CIFAR-10, by stochastic gradients with momentum.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class CifarTuning:
     batch:
         Images in a step.
     device:
-        As torch knows it; ``"auto"`` is a GPU if there is one.
+        A device of torch; ``"auto"`` is a GPU if there is one.
     """
 
     data: Path
@@ -103,7 +103,7 @@ class CifarTuning:
     name = "tuning-cifar"
 
     def run(self, x: Array, seed: int) -> float:
-        """The accuracy on the test images after one training."""
+        """Train once, and return the accuracy on the test images."""
         rate, decay = np.power(10.0, as_points(x, 2)[0]).tolist()
         return train_and_score(
             _cifar(self.data),
@@ -119,7 +119,7 @@ class CifarTuning:
 
 @dataclass(frozen=True, eq=False)
 class Interpolated:
-    """A function on a box, known on a grid and multilinear between: a problem with a maximum.
+    """Function on a box, known on a grid and multilinear between: a problem with a maximum.
 
     Parameters
     ----------
@@ -171,9 +171,9 @@ class Interpolated:
 
 @cache
 def digits_mean(nodes: tuple[int, int] = (25, 5), trainings: int = 20) -> Interpolated:
-    """The mean accuracy of ``DigitsTuning()``: over ``trainings`` seeds at every node of a grid.
+    """Average the accuracy of ``DigitsTuning()`` over ``trainings`` seeds at all nodes of a grid.
 
-    This is what regret is measured by. It has two errors. A mean has one of about 0.01 /
+    Regret is measured by it. It has two errors. A mean has one of about 0.01 /
     trainings^(1/2) where training succeeds, more where it fails, and the best of the means is a
     little too high for being the best. Between nodes, where accuracy rises from a guess to a
     success within a decade of learning rates, a line is off by about 0.01. Both are the same for
@@ -199,7 +199,7 @@ def _digits() -> tuple[Array, Any, Array, Any]:
 
 @cache
 def _multilayer_perceptron() -> tuple[Any, Any]:
-    """The classifier, and the warning that it has not converged."""
+    """Import the classifier, and the warning that it has not converged."""
     try:
         network = import_module("sklearn.neural_network").MLPClassifier
         return network, import_module("sklearn.exceptions").ConvergenceWarning

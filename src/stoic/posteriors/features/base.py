@@ -1,8 +1,8 @@
-"""The seam of an embedding.
+"""Protocols of feature maps.
 
 Notation: m features, of which those of the points that matter span r <= m dimensions. ``basis`` is
 (m, r) with orthonormal columns, and phi(x) = basis c(x) with coordinates c(x) of length r: linear
-algebra is done in r dimensions, and what needs the m features themselves finds them.
+algebra is done in r dimensions, and ``basis`` leads back to the m features.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from stoic.posteriors.prior import Prior
 
 
 class Embedding(Protocol):
-    """A feature map, ready to be used.
+    """Feature map, ready to be used.
 
     Attributes
     ----------
@@ -26,8 +26,8 @@ class Embedding(Protocol):
     basis:
         Orthonormal columns that span the features of all points that matter, shape (m, r).
     complete:
-        Whether the features stand for the kernel everywhere. If not, k(x, x) - |phi(x)|^2 is
-        variance that they do not know of, and must be added.
+        True if the features represent the kernel everywhere. If not, k(x, x) - |phi(x)|^2 is
+        missing variance, and must be added.
     """
 
     @property
@@ -50,7 +50,7 @@ class Embedding(Protocol):
 
 
 class Features(Protocol):
-    """A way to embed the kernel of a prior."""
+    """Approximation of the kernel of a prior by features."""
 
     def check(self, domain: Domain, prior: Prior) -> None:
         """Refuse, with a ``ValueError``, a kernel or a domain that it cannot embed."""
@@ -63,7 +63,7 @@ class Features(Protocol):
         places: Places,
         previous: Embedding | None,
     ) -> Embedding:
-        """The embedding given the observations, made at ``places``.
+        """Return the embedding given the observations, made at ``places``.
 
         ``previous`` is what it returned for fewer observations under the same prior: a hint, which
         is consumed.

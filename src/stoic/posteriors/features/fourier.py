@@ -23,10 +23,10 @@ class Fourier:
     """phi(x) = sqrt(w_j) (cos w_j'x, sin w_j'x) at the nodes of a Gauss-Hermite quadrature.
 
     k(x, z) is the mean of cos(w'(x - z)) over frequencies w ~ N(0, diag(1 / l^2)); the quadrature
-    with M nodes per coordinate replaces the mean by a sum over M^d nodes. Nodes come in pairs w, -w
-    which say the same, so one of each pair is used, with twice the weight: M^d features instead of
+    with M nodes per coordinate replaces the mean by a sum over M^d nodes. Nodes come in equivalent
+    pairs w, -w, so one of each pair is used, with twice the weight: M^d features instead of
     2 M^d, and the same kernel. Inputs are counted from the lower corner of the domain, as if it
-    were [0, r_1] x ... x [0, r_d]: a kernel that depends on x - z does not mind, and it decides, as
+    were [0, r_1] x ... x [0, r_d]: a kernel that depends on x - z is unchanged, and it decides, as
     on the paper's [0, 1]^d, which part of a feature is called cosine.
 
     The error of the kernel depends on r / l and M alone. On [0, 1] with l = 0.2 it is 4.2e-3 for 16
@@ -109,7 +109,7 @@ class Fourier:
 
 
 def _corner(domain: Domain) -> tuple[Array, Finite | None]:
-    """The lower corner of a domain (d,), and the domain itself if it is finite."""
+    """Return the lower corner of a domain (d,), and the domain itself if it is finite."""
     if isinstance(domain, Finite):
         return domain.points.min(axis=0), domain
     if isinstance(domain, Box):
@@ -208,7 +208,7 @@ class FourierEmbedding:
         object.__setattr__(self, "_arms", np.ascontiguousarray(left[:, kept] * size[kept]))
 
     def phi(self, x: Array) -> Array:
-        """The features, shape (n, m)."""
+        """Evaluate the features, shape (n, m)."""
         angles = (x - self.lower) @ self.frequencies.T
         both = np.hstack([self.amplitudes * np.cos(angles), self.amplitudes * np.sin(angles)])
         return self._without_idle(both)

@@ -33,7 +33,7 @@ class Nystroem:
     Notes
     -----
     - The papers draw with the variances of the features of the round before, because the exact ones
-      were too dear for them; here the exact ones are kept up to date at O(N U) a round on a finite
+      were too expensive; here the exact ones are kept up to date at O(N U) a round on a finite
       domain. So the dictionary depends on the observations alone, not on how often a model was
       called, and the accuracy is that of sampling by exact leverage scores.
     - The papers' dictionary may hold a place several times. Copies span nothing new and leave
@@ -48,15 +48,15 @@ class Nystroem:
     horizon, delta, constants:
         T, the failure probability, and which q.
     oversampling:
-        q itself, if it is to be another one.
+        q itself, if it is not the default.
     principal:
-        Whether features are those of the eigenvectors, phi(x) = S^(-1/2) Q'k_D(x) with K_D = Q S Q'
+        If true, features are of the eigenvectors, phi(x) = S^(-1/2) Q'k_D(x) with K_D = Q S Q'
         and r <= m positive eigenvalues, instead of the symmetric root. They give the same
         phi(x)'phi(z), so Theorem 4 of [Chowdhury2019]_ holds with r for m, and smooth kernels have
         far fewer eigenvalues than places: 18 for 100 arms in 5 lengthscales, which makes the width
         sqrt(m) less than half as large. The paper has the symmetric root.
     seed:
-        Of the draws. The one in a round depends on it and on the number of results alone.
+        Of the draws. The one in a round depends on it and on the number of observations alone.
 
     Guarantee
     ---------
@@ -83,7 +83,7 @@ class Nystroem:
 
     @property
     def q(self) -> float:
-        """How much likelier than its variance an entry is."""
+        """Oversampling factor of the inclusion probabilities."""
         if self.oversampling is not None:
             return self.oversampling
         eps = self.distortion
@@ -122,7 +122,7 @@ class Nystroem:
         return _embedding(domain, prior.kernel, points, slots, self.principal, belief, factor)
 
     def _drawn(self, places: Places, belief: Arms | Exact, noise: float, n: int) -> Integers:
-        """The places in the dictionary, by their numbers."""
+        """Draw the places of the dictionary, by their numbers."""
         if not len(places):
             return np.empty(0, dtype=np.intp)
         if isinstance(belief, Arms):
@@ -137,7 +137,7 @@ class Nystroem:
 def _without_results(
     domain: Domain, prior: Prior, observations: Observations, earlier: Arms | Exact | None
 ) -> Arms | Exact:
-    """The exact posterior of a process that was observed there, whatever came of it."""
+    """Condition on the inputs alone: every observation counts as the prior mean."""
 
     def targets(rows: Observations) -> Targets:
         k = len(rows)
@@ -235,7 +235,7 @@ class NystroemEmbedding:
     belief:
         The exact posterior that the next dictionary is drawn by.
     factor:
-        B of the next dictionary's features, see ``_factor``; None while nobody asked for it.
+        B of the next dictionary's features, see ``_factor``; None until it is needed.
     """
 
     kernel: Kernel
