@@ -206,8 +206,8 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
         if max_variance < _RESOLVED:
             warnings.warn(
                 f"Believed results vary by about {max_variance**0.5:.2g}, which is too little for "
-                "BoTorch to resolve: multiply all results by a constant. If they were standardised, "
-                "a lie has decided their scale: standardise later, or not at all.",
+                "BoTorch to resolve: multiply all results by a constant. If they were "
+                "standardised, a lie has decided their scale: standardise later, or not at all.",
                 InputDataWarning,
                 stacklevel=3,
             )
