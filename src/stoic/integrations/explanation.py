@@ -52,8 +52,8 @@ class Row:
     noise_sd:
         Standard deviation of the noise of this value: as reported, else as estimated.
     centre, half_width:
-        Of the plateau, within which a value is trusted entirely: its centre may rest on more, or
-        less, than all other trials. None if the method has no plateau.
+        Of the plateau, within which a value is trusted entirely: its centre may use more results,
+        or fewer, than all other trials. None if the method has no plateau.
     executed:
         All parameters as they were run, if the trial reports them.
     refused:
@@ -139,7 +139,7 @@ class Explanation:
         Number of trusted trials at the recommended setting. One alone may be luck.
     steep:
         Numbers of distrusted trials that are worse than expected beside others of this kind: rather
-        a slope that is steeper than the model can follow than outliers.
+        a slope too steep for the model than outliers.
     """
 
     observed_best: FrozenTrial | None
@@ -187,7 +187,7 @@ def explain(
     aim:
         The objective where inputs move; by default the one that is recorded with the study.
     fixed:
-        Name of a parameter -> its value this time: the best with that is meant. The model
+        Name of a parameter -> its value this time: only settings with it are compared. The model
         learns from all trials. A trial has the value if it was run with it; with an aim, if it was
         suggested with it.
     trials:

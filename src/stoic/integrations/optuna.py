@@ -259,7 +259,7 @@ class StoicSampler(BaseSampler):
                     record_aim(study, aim)
                 if self._written is not None:
                     record_recipe(study, self._written)
-                self._recorded.add(self._campaign.study)  # a later record goes first
+                self._recorded.add(self._campaign.study)  # a later record has priority
         return self._campaign
 
     def _log_left_out(self, campaign: Campaign) -> None:
@@ -282,9 +282,9 @@ class StoicSampler(BaseSampler):
                 log.warning("%s", sentence)
 
     def _log_out_of_reach(self, campaign: Campaign, choice: Choice) -> None:
-        """Log once for a study, in the user's units and direction, when it has been so for a while.
+        """Log once for a study that its threshold has been out of reach for a while.
 
-        A model of few observations is easily overconfident.
+        In the user's units and direction. A model of few observations is easily overconfident.
         """
         row = self._out_of_reach.get(campaign.study, 0)
         if row > _PATIENCE:
