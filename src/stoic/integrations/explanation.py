@@ -52,8 +52,8 @@ class Row:
     noise_sd:
         Standard deviation of the noise of this value: as reported, else as estimated.
     centre, half_width:
-        Of the plateau, within which a value is trusted entirely: its centre may use more results,
-        or fewer, than all other trials. None if the method has no plateau.
+        Of the plateau, within which a value is trusted entirely: its centre may rest on
+        more, or less, than all other trials. None if the method has no plateau.
     executed:
         All parameters as they were run, if the trial reports them.
     refused:
