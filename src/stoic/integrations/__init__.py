@@ -1,1 +1,1 @@
-"""stoic where people work. Nothing else in the package imports from here but the user's loop."""
+"""Adapters to Optuna, BoTorch and scikit-learn. Only the user's loop imports from here."""

@@ -1,4 +1,4 @@
-"""What a search is after where inputs move: tolerances, and a value that is good enough."""
+"""Robust objectives where inputs move: tolerances, and a value that is good enough."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _REFINED = 8
 
 @dataclass(frozen=True)
 class Aim:
-    """Values that stay good when inputs are moved.
+    """Robust objective: values that stay good when inputs are moved.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Aim:
         default the first if there is a threshold, else the second.
     threshold:
         In the user's units and direction: at most that when minimising, at least that when
-        maximising. ``"adaptive"``: the best value that is surely reached, less ``margin``.
+        maximising. ``"adaptive"``: the best pessimistic confidence bound, less ``margin``.
     margin:
         By how much worse than the best an adaptive threshold may be, at least 0.
     tolerance:
@@ -54,16 +54,16 @@ class Aim:
         How quickly a value may get worse than the threshold with the distance d, (kappa d)^p, see
         :class:`~stoic.policies.Satisficing`: infinite by default, which is AdveRS-2; 1 is AdveRS-1.
     probe:
-        Whether trials are run where a move of the chosen setting may hurt most, instead of at the
-        setting. By default as long as no trial says what was executed: where nothing moves inputs,
-        nobody else finds out what moves do. Certificates get better by it, and trials worse, since
-        half of them look for the border.
+        True to run trials where a move of the chosen setting may hurt most, instead of at the
+        setting. The default as long as no trial reports what was executed: where nothing moves
+        inputs, only probes show what moves do. They make certificates better, and trials worse,
+        since half of them look for the border.
 
     Raises
     ------
     Refusal
-        If these make no sense together. Whether the parameters exist is seen when the search space
-        is known: :meth:`distance`.
+        If these contradict each other. :meth:`distance` checks that the parameters exist, when the
+        search space is known.
     """
 
     policy: Literal["satisficing", "stable"] | None = None
@@ -99,18 +99,18 @@ class Aim:
                     "A value that is good enough is missing: give a threshold, or 'adaptive' and a "
                     "margin."
                 )
-        # What is wrong about a number is found where it is used.
+        # The constructors of policies check the numbers.
         try:
             self._policy(1.0, Distance(), False)
         except ValueError as error:
             raise Refusal(str(error)) from error
 
     @staticmethod
-    def of(**said: Any) -> Aim | None:
-        """The aim with these attributes; None if nothing was said."""
-        if all(value is None or value == {} for value in said.values()):
+    def of(**given: Any) -> Aim | None:
+        """Build the aim with these attributes; None if none was given."""
+        if all(value is None or value == {} for value in given.values()):
             return None
-        return Aim(**said)
+        return Aim(**given)
 
     @property
     def stable(self) -> bool:
@@ -125,7 +125,7 @@ class Aim:
                 )
 
     def distance(self, encoding: Encoding) -> Distance:
-        """How far points are from one another, in tolerances.
+        """Build the distance between points, in tolerances.
 
         Raises
         ------
@@ -137,10 +137,10 @@ class Aim:
         return Distance(_METRIC, encoding.tolerances(self.tolerance))
 
     def learner(self, base: Learner, encoding: Encoding, sign: float, probe: bool) -> Learner:
-        """A learner that believes what ``base`` does, and is after this.
+        """Build a learner with the model of ``base`` and a policy for this aim.
 
-        Bounds are as wide as those of certificates. With wider ones, made for exploring, probes
-        looked farther from the border, and certificates became smaller.
+        Confidence bounds are as wide as those of certificates. With wider ones, made for exploring,
+        probes looked farther from the border, and certificates became smaller.
 
         ``sign`` is -1 where the user minimises.
         """
@@ -162,24 +162,24 @@ class Aim:
             n,
             probe,
             _RETRIES,
-            quiet=True,  # it would speak in units of its own
+            quiet=True,  # its warning would be in the learner's units
             refined=_REFINED,
         )
 
     def record(self) -> dict[str, Any]:
-        """What was said, for JSON; an infinite ``p`` is what it is if nothing is said."""
-        said = {each.name: getattr(self, each.name) for each in fields(self)}
+        """Return the given attributes, for JSON; without an infinite ``p``, the default."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
         return {
             name: {each: _plain(size) for each, size in value.items()}
             if name == "tolerance"
             else _plain(value)
-            for name, value in said.items()
+            for name, value in given.items()
             if value is not None and value != math.inf
         }
 
 
 def said_over(said: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of an :class:`Aim`: what is said now, and what was said earlier and still fits.
+    """Arguments of an :class:`Aim`: those given now, and earlier ones that still fit.
 
     A threshold ends an earlier policy with its radius, and a number also an earlier margin. A
     radius, or the policy stable, ends an earlier threshold with its margin and power.
@@ -195,7 +195,7 @@ def said_over(said: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[str, 
 
 
 def stored_aim(study: Study) -> Aim | None:
-    """The aim that is recorded with a study; None if there is none, or none that makes sense."""
+    """Return the aim that is recorded with a study; None if there is none, or no valid one."""
     record = study.user_attrs.get(AIM)
     if not isinstance(record, dict) or not record.keys() <= {each.name for each in fields(Aim)}:
         return None

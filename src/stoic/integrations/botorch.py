@@ -1,9 +1,9 @@
-"""A robust Gaussian process as a BoTorch model: what it is trained on may be a lie.
+"""A robust Gaussian process as a BoTorch model: its training data may have outliers.
 
 A defence turns results into targets and a noise variance per row [Altamirano2024]_,
-[Ezzerg2026]_, and hyperparameters are fitted in stoic. What is left is an ordinary Gaussian process
-with fixed noise, which is what BoTorch gets: its posterior is differentiable, batched, and fit for
-any acquisition function.
+[Ezzerg2026]_, and hyperparameters are fitted in stoic. BoTorch gets the result, an ordinary
+Gaussian process with fixed noise: its posterior is differentiable, batched, and fit for any
+acquisition function.
 
 Needs the extra ``botorch``. Everything is maximised, as everywhere in BoTorch and stoic.
 """
@@ -48,13 +48,13 @@ except ImportError as error:
         "pip install 'stoic[botorch]'."
     ) from error
 
-_BELIEVED = 0.5  # a row of at least this trust may be the incumbent
-_RESOLVED = 1e-6  # a prior variance that GPyTorch's floor of 1e-10 is nothing beside
+_TRUSTED = 0.5  # a row of at least this trust may be the incumbent
+_RESOLVED = 1e-6  # a prior variance beside which GPyTorch's floor of 1e-10 is negligible
 
 
 @dataclass(frozen=True, eq=False)
 class _Told:
-    """What a model rests on, in the units of its transforms. Copies of a model share it."""
+    """Fitted state of a model, in the units of its transforms. Copies of a model share it."""
 
     observations: Observations
     posterior: Exact | Arms
@@ -65,7 +65,7 @@ class _Told:
         return self
 
     def with_rows(self, later: Observations) -> _Told:
-        """The same with further rows, all of them judged anew.
+        """Condition on further rows, with the defence refitted to all rows.
 
         The hyperparameters of a ``GaussianProcess`` are held.
         """
@@ -88,24 +88,24 @@ class _Told:
 
 
 class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
-    """A BoTorch model that judges what it is trained on; one outcome, maximised.
+    """Outlier-robust BoTorch model; one outcome, maximised.
 
     It is fitted when constructed: a defence and hyperparameters of stoic, then BoTorch's Gaussian
-    process with fixed noise on what the defence made of the results. There is nothing left to train
-    (``fit_gpytorch_mll`` returns at once), and rows that are not believed at all are not in
-    ``train_inputs``. nan and infinities are results like others.
+    process with fixed noise on the targets of the fitted defence. There is nothing left to train
+    (``fit_gpytorch_mll`` returns at once), and rows that the defence rejects entirely are not in
+    ``train_inputs``. nan and infinities are legal results.
 
     Parameters
     ----------
     train_X:
         Inputs, n x d, finite.
     train_Y:
-        What was told for each, n x 1.
+        Observed results, n x 1.
     train_Yvar:
         Noise variances, n x 1, where they are known; nan where not. The model's own noise by
         default.
     outcome_transform:
-        Applied before the defence. It learns from the rows that are believed before it is applied.
+        Applied before the defence. It learns from the trusted rows before it is applied.
         None by default, since stoic standardises robustly itself.
     input_transform:
         Learns from all rows.
@@ -121,9 +121,9 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
     Attributes
     ----------
     trust:
-        How far each row told is believed, shape n, from 1 to 0, in the order told.
+        Trust in each observed row, shape n, from 1 to 0, in the order given.
     inputs:
-        The inputs of all rows told, n x d, before the input transform.
+        Inputs of all observed rows, n x d, before the input transform.
 
     Raises
     ------
@@ -134,8 +134,8 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
     Notes
     -----
     Predictions agree with those of the posterior in stoic up to rounding. GPyTorch reports no
-    variance below 1e-10: give results in units in which that is nothing. A warning says if it is
-    not, which is so for results that were standardised with a huge lie among them.
+    variance below 1e-10: give results in units in which that is negligible. A warning says if it is
+    not, as for results that were standardised with a huge outlier among them.
     """
 
     def __init__(
@@ -163,21 +163,21 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
                 trust = chosen(domain, raw).trust(raw)
                 _learn(outcome_transform, train_X, train_Y, trust)
             rows = _rows(x, *_measured(train_X, train_Y, train_Yvar, outcome_transform))
-            told = _Told(rows, _exact(chosen(domain, rows)), domain, chosen)
-        self._assemble(told, train_X, outcome_transform, input_transform)
+            fit = _Told(rows, _exact(chosen(domain, rows)), domain, chosen)
+        self._assemble(fit, train_X, outcome_transform, input_transform)
 
     @classmethod
     def from_posterior(cls, posterior: Posterior, observations: Observations) -> Self:
-        """The same belief in BoTorch: ``from_posterior(learner.posterior, learner.observations)``.
+        """Convert a posterior: ``from_posterior(learner.posterior, learner.observations)``.
 
         Parameters
         ----------
         posterior:
             The exact posterior of a Gaussian process, on a finite domain or not; of a
             :class:`~stoic.posteriors.disputed.Disputed` one the likeliest part, without the
-            deviation that the dispute adds.
+            deviation that the mixture adds.
         observations:
-            What it was conditioned on.
+            The observations that it was conditioned on.
 
         Raises
         ------
@@ -190,30 +190,30 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
                 "given: give those it was conditioned on, at least one."
             )
         exact = _exact(posterior.copy())
-        told = _Told(observations, exact, box_around(observations.x), None)
+        fit = _Told(observations, exact, box_around(observations.x), None)
         self = cls.__new__(cls)
-        self._assemble(told, torch.tensor(observations.x), None, None)
+        self._assemble(fit, torch.tensor(observations.x), None, None)
         return self
 
-    def _assemble(self, told: _Told, X: Any, outcome_transform: Any, input_transform: Any) -> None:
-        """BoTorch's model of what the defence made of the rows told at ``X``."""
+    def _assemble(self, fit: _Told, X: Any, outcome_transform: Any, input_transform: Any) -> None:
+        """Construct BoTorch's model on the fitted targets of the rows at ``X``."""
         X = X.detach().clone()
-        prior = told.posterior.prior
-        targets = told.posterior.stance(told.observations, prior)
+        prior = fit.posterior.prior
+        targets = fit.posterior.stance(fit.observations, prior)
         kept = np.isfinite(targets.noise)
         values, noise = targets.values, targets.noise
-        kappa = float(prior.kernel.diagonal(told.observations.x).max())
-        if kappa < _RESOLVED:
+        max_variance = float(prior.kernel.diagonal(fit.observations.x).max())
+        if max_variance < _RESOLVED:
             warnings.warn(
-                f"Believed results vary by about {kappa**0.5:.2g}, which is too little for BoTorch "
-                "to resolve: multiply all results by a constant. If they were standardised, a lie "
-                "has decided their scale: standardise later, or not at all.",
+                f"Believed results vary by about {max_variance**0.5:.2g}, which is too little for "
+                "BoTorch to resolve: multiply all results by a constant. If they were "
+                "standardised, a lie has decided their scale: standardise later, or not at all.",
                 InputDataWarning,
                 stacklevel=3,
             )
-        if not kept.any():  # GPyTorch wants a row: one that says nothing
+        if not kept.any():  # GPyTorch needs a row: one of negligible weight
             kept[0] = True
-            nothing = 1e16 * (prior.noise + kappa)
+            nothing = 1e16 * (prior.noise + max_variance)
             values, noise = np.full(len(kept), prior.mean), np.full(len(kept), nothing)
         mean = ConstantMean().to(X)
         mean.initialize(constant=X.new_tensor(prior.mean))  # a float is rounded to 32 bits
@@ -230,8 +230,8 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
         if outcome_transform is not None:
             self.outcome_transform = outcome_transform
         self._subset_batch_dict: dict[str, int] = {}  # of its one output
-        self._told = told
-        self._imagines = False  # whether it rests on hypotheses, too
+        self._told = fit
+        self._imagines = False  # True if conditioned on hypotheses, too
         self.register_buffer("inputs", X, persistent=False)
         self.register_buffer("trust", X.new_tensor(targets.trust), persistent=False)
         self.requires_grad_(False)
@@ -250,7 +250,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
         return {**data, "recipe": recipe, "model": model, "bounds": bounds}
 
     def custom_fit(self, mll: Any, **options: Any) -> Any:
-        """What ``fit_gpytorch_mll`` calls: hyperparameters have been fitted already."""
+        """Return ``mll`` to ``fit_gpytorch_mll``: hyperparameters have been fitted already."""
         return mll.eval()
 
     def posterior(
@@ -260,7 +260,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
         observation_noise: Any = False,
         posterior_transform: Any = None,
     ) -> Any:
-        """As in BoTorch; ``observation_noise=True`` adds the noise of a believed result."""
+        """Posterior as in BoTorch; ``observation_noise=True`` adds a trusted result's noise."""
         if observation_noise is True:
             observation_noise = self._noise(X)
         # Beyond 800 rows GPyTorch would approximate.
@@ -270,7 +270,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
     def fantasize(
         self, X: Any, sampler: Any, observation_noise: Any = None, **options: Any
     ) -> RobustConjugateGP:
-        """As in BoTorch; the noise of a fantasy is by default that of a believed result."""
+        """Fantasize as in BoTorch; the default noise of a fantasy is that of a trusted result."""
         noise = self._noise(X) if observation_noise is None else observation_noise
         fantasies: RobustConjugateGP = super().fantasize(X, sampler, noise, **options)
         return fantasies
@@ -278,12 +278,12 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
     def condition_on_observations(
         self, X: Any, Y: Any, noise: Any = None, **options: Any
     ) -> RobustConjugateGP:
-        """The model with further rows; hyperparameters are held.
+        """Condition on further rows; hyperparameters are held.
 
-        *Results*, a table n' x d and n' x 1, are judged by the defence together with all rows
-        before, whose trust may change. To have hyperparameters fitted too, construct a new model.
+        The defence judges *results*, a table n' x d and n' x 1, together with all earlier rows,
+        whose trust may change. To have hyperparameters fitted too, construct a new model.
 
-        *Hypotheses* are believed, and the rest stays as it is: what BoTorch adds while it
+        *Hypotheses* are trusted, and the rest stays as it is: what BoTorch adds while it
         fantasises, whatever comes in batches, since there are no two versions of a result, and all
         that is added to hypotheses.
 
@@ -293,15 +293,15 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
             (batch x) n' x d and (batch x) n' x 1.
         noise:
             Noise variances in the units of the outcome transform, n' x 1; by default those of a
-            believed result.
+            trusted result.
 
         Raises
         ------
         ValueError
-            If results are told to a model that was made from a posterior.
+            If results are given to a model that was made from a posterior.
         """
         if fantasize_flag.on() or X.dim() > 2 or Y.dim() > 2 or self._imagines:
-            batch = self.train_inputs[0].shape[:-2]  # of hypotheses before
+            batch = self.train_inputs[0].shape[:-2]  # of earlier hypotheses
             X, Y = (
                 part if part.dim() > len(batch) + 1 else part.expand(*batch, *part.shape[-2:])
                 for part in (X, Y)
@@ -310,28 +310,29 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
             if self.prediction_strategy is None:  # which GPyTorch extends
                 self.posterior(self.inputs[:1])
             with settings.min_fixed_noise(0.0, 0.0, 0.0):
-                believing: RobustConjugateGP = super().condition_on_observations(
+                hypothetical: RobustConjugateGP = super().condition_on_observations(
                     X, Y, noise=noise, **options
                 )
-            believing._imagines = True
-            return believing
+            hypothetical._imagines = True
+            return hypothetical
         _check(X, Y, noise)
         transforms = [deepcopy(getattr(self, f"{kind}_transform", None)) for kind in _KINDS]
         outcome_transform, input_transform = transforms
         with torch.no_grad():
             x = _array(_placed(X, input_transform))
             values = _measured(X, Y, None, outcome_transform)[0]
-            told = self._told.with_rows(_rows(x, values, noise))
+            fit = self._told.with_rows(_rows(x, values, noise))
         conditioned = type(self).__new__(type(self))
-        conditioned._assemble(told, torch.cat([self.inputs, X]), *transforms)
+        conditioned._assemble(fit, torch.cat([self.inputs, X]), *transforms)
         return conditioned
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, **options: Any
     ) -> None:
-        """Nothing is taken from it: all hyperparameters are those of the rows told.
+        """Only check the state: all hyperparameters are those of the observed rows.
 
-        Where BoTorch and Ax carry them over to other rows, these have been fitted to those already.
+        Where BoTorch and Ax carry them over to other rows, this model has been fitted to those
+        already.
         To store a model, pickle it.
 
         Raises
@@ -348,26 +349,26 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
 
     @property
     def best_f(self) -> Any:
-        """The largest posterior mean at a row that is believed: a lie is not the best so far.
+        """Incumbent value: the largest posterior mean at a trusted row, never at an outlier.
 
         Where none has a trust of 0.5, at any row. In units of ``train_Y``; if BoTorch has no
         formula for the mean behind an outcome transform, the median.
         """
-        return self._heights().max(dim=-1).values
+        return self._trusted_means().max(dim=-1).values
 
     @property
     def incumbent(self) -> Any:
-        """The input of the row with that mean, shape d."""
-        return self.inputs[self._heights().argmax(dim=-1)]
+        """Input of the row with that mean, shape d."""
+        return self.inputs[self._trusted_means().argmax(dim=-1)]
 
-    def _heights(self) -> Any:
-        """Posterior means at the rows told; minus infinity where they are not believed."""
+    def _trusted_means(self) -> Any:
+        """Posterior means at the observed rows; minus infinity where they are not trusted."""
         input_transform, transform = (
             getattr(self, f"{kind}_transform", None) for kind in _KINDS[::-1]
         )
         self.eval()
         with torch.no_grad(), gpt_posterior_settings(), settings.max_cholesky_size(sys.maxsize):
-            # At the rows themselves: an input transform may perturb what is asked later.
+            # At the rows themselves: an input transform may perturb later queries.
             latent = GPyTorchPosterior(self(_placed(self.inputs, input_transform)))
             mean = latent.mean
             if transform is not None:
@@ -376,13 +377,13 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
                 except NotImplementedError:  # no formula for it
                     mean = transform.untransform(mean, X=self.inputs)[0]
         mean = mean.squeeze(-1)
-        believed = self.trust >= _BELIEVED
-        if not believed.any():
-            believed = torch.ones_like(believed)
-        return mean.masked_fill(~believed | mean.isnan(), -torch.inf)
+        trusted = self.trust >= _TRUSTED
+        if not trusted.any():
+            trusted = torch.ones_like(trusted)
+        return mean.masked_fill(~trusted | mean.isnan(), -torch.inf)
 
     def _noise(self, X: Any) -> Any:
-        """The noise variance of a believed result, as a tensor of shape 1 x 1."""
+        """Noise variance of a trusted result, as a tensor of shape 1 x 1."""
         return X.new_full((1, 1), self._told.posterior.prior.noise)
 
 
@@ -399,7 +400,7 @@ _KINDS = ("outcome", "input")
 
 
 def _check(X: Any, Y: Any, Yvar: Any) -> None:
-    """One table of inputs and results, and nothing else."""
+    """Refuse anything but one table of inputs and results."""
     if X.dim() != 2 or Y.shape != (*X.shape[:1], 1) or not len(X):
         raise ValueError(
             "RobustConjugateGP needs one table of results, n x d inputs with n x 1 results, got "
@@ -442,12 +443,12 @@ def _rows(x: Array, Y: Any, Yvar: Any) -> Observations:
 
 
 def _placed(X: Any, transform: Any) -> Any:
-    """Inputs as the model is trained on them."""
+    """Transform inputs as the model is trained on them."""
     return X if transform is None else transform.preprocess_transform(X)
 
 
 def _measured(X: Any, Y: Any, Yvar: Any, transform: Any) -> tuple[Any, Any]:
-    """Results and their noise in the units of an outcome transform that has learned."""
+    """Results and their noise in the units of a fitted outcome transform."""
     if transform is None:
         return Y, Yvar
     values, noise = transform.eval()(Y=Y, Yvar=Yvar, X=X)
@@ -455,14 +456,14 @@ def _measured(X: Any, Y: Any, Yvar: Any, transform: Any) -> tuple[Any, Any]:
 
 
 def _learn(transform: Any, X: Any, Y: Any, trust: Array) -> None:
-    """Let an outcome transform learn from the rows that are believed, and that it can transform."""
+    """Fit an outcome transform to the trusted rows that it can transform."""
     transform.to(Y)
-    believed = torch.as_tensor(trust >= _BELIEVED, device=Y.device)
-    if not believed.any():
-        believed = torch.isfinite(Y[:, 0])
-    for row in believed.nonzero():  # a logarithm before a mean would make all results nan
+    trusted = torch.as_tensor(trust >= _TRUSTED, device=Y.device)
+    if not trusted.any():
+        trusted = torch.isfinite(Y[:, 0])
+    for row in trusted.nonzero():  # a logarithm before a mean would make all results nan
         alone = deepcopy(transform).train()(Y=Y[row], X=X[row])[0]
-        believed[row] = bool(torch.isfinite(alone).all())
-    if not believed.any():  # no row tells anything: any number does
-        X, Y, believed = X[:1], torch.ones_like(Y[:1]), torch.ones_like(believed[:1])
-    transform.train()(Y=Y[believed], X=X[believed])
+        trusted[row] = bool(torch.isfinite(alone).all())
+    if not trusted.any():  # no row is usable: any number does
+        X, Y, trusted = X[:1], torch.ones_like(Y[:1]), torch.ones_like(trusted[:1])
+    transform.train()(Y=Y[trusted], X=X[trusted])

@@ -1,4 +1,4 @@
-"""A learner that is kept in step with an Optuna study.
+"""A learner that is synchronised with an Optuna study.
 
 Optuna minimises by default, the core maximises: the one sign flip is here.
 """
@@ -32,53 +32,53 @@ from stoic.posteriors.feasibility import Feasibility
 from stoic.recipes import robust
 from stoic.refusal import Refusal
 
-NOISE = "stoic:noise"  # user attribute: noise variance told with a trial's value
+NOISE = "stoic:noise"  # user attribute: noise variance of a trial's value
 FAILED = "stoic:failed"  # user attribute: why a trial has no value, one of stoic.data.FAILURES
 
-# So often a place may fail for no fault of its own. What takes its worker with it every time
-# looks transient each time, and would be asked for ever.
+# Transient failures that a place may have. A setting that kills its worker every time looks
+# transient each time, and would be queried for ever.
 _TRANSIENT = 2
 
-# Points of the sequence that are looked at for a trial of the design. Of its first ten, 5 crashed
-# where half of the domain does, and of those that are chosen 2.3 in two and 3.1 in five dimensions.
+# Candidates of the sequence for a trial of the design. Of its first ten points, 5 crashed where
+# half of the domain does, and of those that are chosen 2.3 in two and 3.1 in five dimensions.
 _LATER = 32
-_STRIDE = 1009  # prime, and more than a design has: no point is looked at for two trials
+_STRIDE = 1009  # prime, and more than a design has: no point is a candidate for two trials
 
 
 Identity = tuple[int, int, object]  # of a study
 
 
 def identity(study: Study, trials: Sequence[FrozenTrial]) -> Identity:
-    """What a study shares with no other, from its first trial on: storage, number and beginning.
+    """Return the unique key of a study, from its first trial on: storage, number and beginning.
 
-    A study that is deleted leaves its number to the next, and a storage in memory its place.
+    The next study may get the number of a deleted one, and the next storage in memory its address.
     """
     begun = trials[0].datetime_start if trials else None
     return id(storage_of(study)), study_id(study), begun
 
 
 class Campaign:
-    """A learner that is kept in step with the finished trials of one study.
+    """A learner that is synchronised with the finished trials of one study.
 
-    Results are told in the order of trials, as far as they have finished. Only a learner that plans
-    is told in the order in which trials ended, by the storage, and begun anew if one turns up that
-    ended before one that was told: so all workers, and who resumes, have the same plan.
+    The learner observes results in the order of trials, as far as they have finished. Only one that
+    plans observes them in the order in which trials ended, by the storage, and begins anew if one
+    turns up that ended before an observed one: so all workers, and a resumed study, have the same
+    plan.
 
-    A finished trial that was run at no point of the learner's domain cannot be told: it is left out
-    of the model.
+    A finished trial that was run at no point of the learner's domain is left out of the model.
 
     Parameters
     ----------
     study, search_space:
-        What is searched.
+        The study, and the parameters that are searched.
     recipe:
-        From a domain to a learner, which may have a grid of that domain for its own.
+        From a domain to a learner, whose own domain may be a grid of that.
     aim:
-        What is wanted where inputs move.
+        The objective where inputs move.
     probe:
-        Whether the learner moves them, see :class:`~stoic.integrations.aim.Aim`.
+        True if the learner moves them, see :class:`~stoic.integrations.aim.Aim`.
     trials:
-        Of the study, for whoever asks later whether it is the same one.
+        Of the study, to identify it later.
     """
 
     def __init__(
@@ -100,11 +100,11 @@ class Campaign:
         self.learner, self.points = made(
             self.recipe, self.encoding, self.aim, self.sign, self.probe
         )
-        self.asking: dict[int, Choice] = {}  # by trial: whose question its result answers
+        self.asking: dict[int, Choice] = {}  # by trial: the query that its result answers
         self.told: list[int] = []  # number of the trial behind each observation
         self.failed: list[int] = []  # and behind each failure
         self.left_out: dict[int, str] = {}  # number of a trial at no point -> where it was run
-        self._seen: set[int] = set()  # numbers of all trials that were looked at
+        self._seen: set[int] = set()  # numbers of all trials that were processed
         self._latest = _ended(None)
 
     def serves(
@@ -121,24 +121,24 @@ class Campaign:
         )
 
     def asked(self, trial: FrozenTrial) -> Array | None:
-        """The point of a trial's setting, shape (d,); None if there is none."""
-        return self._at(self._asked(trial))
+        """Return the point of a trial's setting, shape (d,); None if there is none."""
+        return self._at(self._suggested(trial))
 
     def run(self, trial: FrozenTrial) -> Array | None:
-        """The point where a trial was run, (d,), as far as that is known; None if there is none."""
+        """Return the point where a trial was run, (d,), as far as known; None if there is none."""
         return self._at(self._run(trial))
 
-    def _asked(self, trial: FrozenTrial) -> Mapping[str, Any] | None:
-        """The setting of a trial; None if it lacks a parameter or one is out of its range."""
+    def _suggested(self, trial: FrozenTrial) -> Mapping[str, Any] | None:
+        """Return a trial's setting; None if it lacks a parameter or one is out of its range."""
         params = trial.params
         if trial.state == TrialState.RUNNING:
             params = announced(trial, self.encoding.space)
         return params if self.encoding.contains(params) else None
 
     def _run(self, trial: FrozenTrial) -> Mapping[str, Any] | None:
-        if (asked := self._asked(trial)) is None:
+        if (suggested := self._suggested(trial)) is None:
             return None
-        return asked if (said := executed(trial)) is None else said.params
+        return suggested if (report := executed(trial)) is None else report.params
 
     def _at(self, params: Mapping[str, Any] | None) -> Array | None:
         if params is None:
@@ -147,7 +147,7 @@ class Campaign:
         return None if np.isnan(x).any() else x
 
     def follow(self, trials: Sequence[FrozenTrial]) -> None:
-        """Tell the learner what has finished since the last time."""
+        """Report to the learner the trials that have finished since the last call."""
         finished = [trial for trial in trials if trial.state.is_finished()]
         if self.learner.plans:
             finished.sort(key=_ended)
@@ -184,10 +184,11 @@ class Campaign:
         self.told.append(trial.number)
 
     def start(self, trials: Sequence[FrozenTrial], number: int, seed: int) -> dict[str, Any]:
-        """The parameters of a trial before the model decides: quasi-random ones, on the grid.
+        """Design a trial before the model decides: quasi-random parameters, on the grid.
 
         A point where failure is likelier than a result, and than elsewhere, gives way to a later
-        one of the sequence, which no other trial has: by what has finished and the number alone.
+        one of the sequence, which no other trial has. The finished trials and the number alone
+        determine it.
         """
         self.follow(trials)
         feasibility = self._feasibility()
@@ -206,7 +207,7 @@ class Campaign:
         return likeliest
 
     def _feasibility(self) -> Feasibility | None:
-        """Where trials give results, by those that did and did not; ``None`` if all did."""
+        """Model of where trials give results, from those with and without; ``None`` if all did."""
         observations = self.learner.observations
         finite = np.isfinite(observations.observed)
         failed = [self.learner.failures.of("infeasible"), observations.x[~finite]]
@@ -223,13 +224,12 @@ class Campaign:
         fixed: Mapping[str, Any],
         rng: np.random.Generator,
     ) -> Choice:
-        """The choice for a trial, given all others.
+        """Choose the point of a trial, given all others.
 
-        A learner that waits for others, any of which may have died without a word, is not waited
-        for: it is asked as if the trial that has been running for longest were none, then the next
-        one, so that what it is owed is run a second time. A plan that has nothing left for the
-        parameters that are ``fixed`` gets a trial that does not count, where the most may be hoped
-        for.
+        Pending trials may have died unnoticed. Where the learner waits for them, it is queried
+        without the one that has been running for longest, then without the next one, so that a
+        missing play is run a second time. A plan that has nothing left for the parameters that are
+        ``fixed`` gets a trial that does not count, where the upper confidence bound is best.
         """
         self.follow(trials)
         running = [
@@ -248,12 +248,12 @@ class Campaign:
                 break
             except (Waiting, NothingLeft):
                 continue
-        choice = choice or self._hopeful(among)
+        choice = choice or self._optimistic(among)
         self.asking[number] = choice
         return choice
 
-    def _hopeful(self, among: object) -> Choice:
-        """Of some rows that have not been ruled out, if any, the one whose upper bound is best."""
+    def _optimistic(self, among: object) -> Choice:
+        """Choose the row with the best upper bound, of those not eliminated if there are any."""
         domain = self.learner.domain
         assert isinstance(domain, Finite)
         rows = np.arange(len(domain)) if among is None else np.asarray(among)
@@ -264,7 +264,7 @@ class Campaign:
         return Choice(domain.points[row], row)
 
     def possible(self, x: Array) -> float:
-        """The best value that is possible at ``x`` (d,), by the bound that is better."""
+        """Return the best value possible at ``x`` (d,): the optimistic confidence bound."""
         _, upper = self.learner.band().bounds(x[None])
         return self.sign * float(upper[0])
 
@@ -272,7 +272,7 @@ class Campaign:
 def made(
     recipe: Recipe, encoding: Encoding, aim: Aim | None, sign: float = 1.0, probe: bool = False
 ) -> tuple[Learner | Balanced, Points]:
-    """What a recipe makes of a search space, after an aim if there is one.
+    """Build a recipe's learner on a search space, for an aim if there is one, and its points.
 
     Raises
     ------
@@ -300,18 +300,18 @@ def made(
 
 
 def _ended(trial: FrozenTrial | None) -> tuple[datetime.datetime, int]:
-    """When a trial ended, and its number; before all others if that is not known."""
+    """End of a trial, and its number; before all others if it is not known."""
     never = datetime.datetime.min
     return (never, -1) if trial is None else (trial.datetime_complete or never, trial.number)
 
 
 def moved(trials: Sequence[FrozenTrial]) -> bool:
-    """Whether any trial says what was executed."""
+    """Return True if any trial reports what was executed."""
     return any(EXECUTED in trial.user_attrs for trial in trials)
 
 
 def failure_kind(trial: FrozenTrial) -> FailureKind | None:
-    """Why a failed trial has no value; None if that is not known, or it did not fail."""
+    """Kind of a trial's failure; None if that is not known, or it did not fail."""
     kind = trial.user_attrs.get(FAILED)
     if trial.state != TrialState.FAIL:
         return None
@@ -319,6 +319,6 @@ def failure_kind(trial: FrozenTrial) -> FailureKind | None:
 
 
 def _noise(trial: FrozenTrial) -> float | None:
-    """The noise variance told with a trial; None if there is none, or none that could be one."""
+    """Noise variance reported with a trial; None if there is none, or none that could be one."""
     noise = finite(trial.user_attrs.get(NOISE))
     return noise if noise is not None and noise > 0.0 else None

@@ -1,4 +1,4 @@
-"""How far a setting may be moved until its value may be too bad, in the user's units."""
+"""Robustness certificates: how far a setting may be moved, in the user's units."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from stoic.learner import Learner
 from stoic.policies.base import Band
 from stoic.satisficing import Certificate, certify, guaranteed, rounded, worst_value
 
-_MOVES = 2048  # looked at all over the range, and as many again nearby, before the search
+_MOVES = 2048  # evaluated all over the range, and as many again nearby, before the search
 _NEARBY = 4.0  # tolerances
-_CORNERED = 16  # balls whose corners are looked at
+_CORNERED = 16  # balls whose corners are evaluated
 _FAR = 24  # balls searched all over the range, for the fragility
 _FINALISTS = 8  # settings whose moves are searched, where settings are compared
 _SIZES = 121  # of a curve
@@ -32,15 +32,15 @@ _FEWEST = 64  # of one setting
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """What is left of a value when the setting is moved: the worst within a distance.
+    """Worst value within a distance of the setting, as a function of the distance.
 
     Attributes
     ----------
     sizes:
         Distances in tolerances, shape (m,), from 0 on.
     pessimistic, expected, optimistic:
-        The worst value at most that far away, each (m,), by the bound that is worse, the posterior
-        mean, and the bound that is better.
+        The worst value at most that far away, each (m,), by the worse confidence bound, the
+        posterior mean, and the better confidence bound.
     """
 
     sizes: Array
@@ -51,25 +51,25 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Certified:
-    """What holds about a setting when it is moved, as often as the model's band does.
+    """Certificate of a setting when it is moved; it holds as often as the confidence band does.
 
     Attributes
     ----------
     aim:
-        What is wanted; its tolerances are the unit of distances.
+        The objective; its tolerances are the unit of distances.
     minimise:
-        Whether low values are good.
+        True if low values are good.
     params:
         The setting.
     certificate:
-        Its numbers, but for a ``value`` in the user's units: the threshold, or the worst value.
+        Its numbers, with the ``value`` in the user's units: the threshold, or the worst value.
     reached:
-        The best value that is possible anywhere, by the bound that is better, if that is worse than
-        the threshold; else None.
+        The best value that is possible anywhere, by the better confidence bound, if that is worse
+        than the threshold; else None.
     curve:
         Value against distance.
     encoding:
-        How distances are told in the parameters' own units.
+        Conversion of distances to the parameters' own units.
     """
 
     aim: Aim
@@ -82,9 +82,9 @@ class Certified:
 
     @property
     def within(self) -> dict[str, float]:
-        """How far each parameter that moves may do so: a difference, or a factor if log-scaled.
+        """Certified move of each moving parameter: a difference, or a factor if log-scaled.
 
-        Empty if nothing is promised, infinite if it may go anywhere.
+        Empty if nothing is certified, infinite if it may go anywhere.
         """
         radius = self.certificate.radius
         if radius == -math.inf:
@@ -92,9 +92,9 @@ class Certified:
         return {name: part.moved(radius, size) for name, part, size in self._moving()}
 
     def sentence(self) -> str:
-        """The promise in words, numbers rounded to the safe side."""
+        """State the certificate in words, numbers rounded to the safe side."""
         held = self.certificate
-        value = self._said(held.value)
+        value = self._rounded(held.value)
         surely = f"if the model is right within {WIDTH:g} standard deviations"
         if held.radius == -math.inf:
             return f"nothing: value {self._worse} {value} is possible even without any move"
@@ -103,19 +103,19 @@ class Certified:
             where = f"wherever {_and(names)} {'is' if len(names) == 1 else 'are'} in range"
             return f"value {self._better} {value} {where}, {surely}"
         near = _and([self._near(*move) for move in self._moving()])
-        said = f"value {self._better} {value} as long as {near}"
+        text = f"value {self._better} {value} as long as {near}"
         if 0.0 < held.fragility < math.inf and held.p < math.inf:
             sign = "+" if self.minimise else "-"
             loss = f"{rounded(held.fragility, ROUND_CEILING, 3)} d"
             loss = loss if held.p == 1.0 else f"({loss})^{held.p:g}"
-            said += f", and {self._better} {value} {sign} {loss} at a distance of d tolerances"
+            text += f", and {self._better} {value} {sign} {loss} at a distance of d tolerances"
         out = [name for name, part, size in self._moving() if self._sticks_out(name, part, size)]
         if out:
-            said += f", and {_and(out)} {'is' if len(out) == 1 else 'are'} in range"
-        return f"{said}, {surely}"
+            text += f", and {_and(out)} {'is' if len(out) == 1 else 'are'} in range"
+        return f"{text}, {surely}"
 
     def unreachable(self) -> str | None:
-        """That the threshold is out of reach, if it is."""
+        """State that the threshold is out of reach, if it is."""
         if self.reached is None:
             return None
         side = "below" if self.minimise else "above"
@@ -132,7 +132,7 @@ class Certified:
     def _worse(self) -> str:
         return ">" if self.minimise else "<"
 
-    def _said(self, value: float) -> str:
+    def _rounded(self, value: float) -> str:
         return rounded(value, ROUND_CEILING if self.minimise else ROUND_FLOOR, 6)
 
     def _moving(self) -> list[tuple[str, Coordinate, float]]:
@@ -147,7 +147,7 @@ class Certified:
         ]
 
     def _sticks_out(self, name: str, part: Coordinate, size: float) -> bool:
-        """Whether some of the moves would leave the parameter's range."""
+        """Return True if some of the moves would leave the parameter's range."""
         moved, here = part.moved(self.certificate.radius, size), self.params[name]
         d = part.distribution
         if d.log:
@@ -175,18 +175,18 @@ def certified(
     threshold: float | None,
     reached: float | None,
 ) -> Certified:
-    """What holds about a setting, from a search for its worst moves.
+    """Certify a setting by a search for its worst moves.
 
     It begins with moves all over the range and, more finely, nearby, and with the corners of balls;
-    from the worst of them it goes downhill (:mod:`stoic.integrations.surroundings`). What the
+    from the worst of them it descends (:mod:`stoic.integrations.surroundings`). What the
     search misses is not accounted for.
 
     Parameters
     ----------
     learner:
-        Whose posterior is asked; it maximises ``sign`` times the value.
+        Its posterior is used; it maximises ``sign`` times the value.
     encoding, aim, sign, params:
-        The space, what is wanted, -1 where the user minimises, and the setting.
+        The space, the objective, -1 where the user minimises, and the setting.
     threshold:
         Of a satisficing aim, in the learner's units; None for a stable one.
     reached:
@@ -228,24 +228,24 @@ def sturdiest(
     settings: Array,
     threshold: float | None,
 ) -> int:
-    """Which of the ``settings`` (k, d) has the best certificate.
+    """Return the index of the one of ``settings`` (k, d) that has the best certificate.
 
     A policy compares settings by moves that are the same for all of them, and coarse. Here each has
-    moves of its own, the more the fewer settings have anything to promise.
+    moves of its own, the more the fewer settings may have a certificate.
     """
     distance, band = aim.distance(encoding), Band(learner.posterior, WIDTH)
     own, _ = band.bounds(settings)
-    hopeful = np.argsort(-own, kind="stable")
+    eligible = np.argsort(-own, kind="stable")
     if threshold is not None:
-        hopeful = np.flatnonzero(own >= threshold)
-        if not len(hopeful):
+        eligible = np.flatnonzero(own >= threshold)
+        if not len(eligible):
             return int(np.argmax(own))
-    hopeful = hopeful[: _COMPARED // (2 * _FEWEST)]
-    n = 1 << int(math.log2(_COMPARED / (2 * len(hopeful))))  # balanced, if a power of two
+    eligible = eligible[: _COMPARED // (2 * _FEWEST)]
+    n = 1 << int(math.log2(_COMPARED / (2 * len(eligible))))  # balanced, if a power of two
     radius = 1.0 if aim.radius is None else aim.radius
     corners = np.array([radius]) if threshold is None else np.array([0.5, 1.0, 2.0, _NEARBY])
     moves = []
-    for x in settings[hopeful]:
+    for x in settings[eligible]:
         around = Surroundings.of(encoding.box, x, distance)
         moves.append((around, Searched.of(around, band, min(n, _MOVES), corners)))
 
@@ -257,7 +257,7 @@ def sturdiest(
             return certify(lower, threshold, points, 0, distance).radius
         return -certify(lower, threshold, points, 0, distance, p=aim.p).fragility
 
-    # Coarsely first; then the best few are searched, which leaves less to promise.
+    # Coarsely first; then the best few are searched, which shrinks their certificates.
     finalists = np.argsort([-worth(*each) for each in moves], kind="stable")[:_FINALISTS]
     exact = []
     for around, searched in (moves[i] for i in finalists):
@@ -266,20 +266,20 @@ def sturdiest(
         else:
             held, _, searched = searched.radius(around, band, threshold)
             exact.append(held if aim.p in (None, math.inf) else worth(around, searched))
-    return int(hopeful[finalists[np.argmax(exact)]])
+    return int(eligible[finalists[np.argmax(exact)]])
 
 
 def _worst(
     searched: Searched, around: Surroundings, band: Band, radius: float
 ) -> tuple[Searched, float]:
-    """The least lower bound within a radius, and what was looked at."""
+    """Find the least lower bound within a radius; return it after all points evaluated."""
     searched = searched.within(around, band, np.array([radius]))
     inside = around.far(searched.points) <= reach(radius)
     return searched, float(searched.lower[inside].min())
 
 
 def _at(sizes: Array, far: Array, worst: Array) -> Array:
-    """A step function, known at ``far`` (increasing, from 0 on), at other sizes."""
+    """Evaluate a step function, known at ``far`` (increasing, from 0 on), at other sizes."""
     return np.asarray(worst[np.searchsorted(far, sizes * (1.0 + 1e-9), side="right") - 1])
 
 

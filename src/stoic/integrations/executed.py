@@ -1,4 +1,4 @@
-"""What was run instead of what was asked, as a trial reports it."""
+"""Parameters that were executed instead of the suggested ones, as a trial reports them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EXECUTED = (
     "stoic:executed"  # user attribute: dict of the parameters that were run as something else
 )
 
-_ROUNDING = 1e-9  # of the range: a value that was rounded on its way is not outside
+_ROUNDING = 1e-9  # of the range: a value that was rounded in transit is not outside
 
 
 class OutsideError(Refusal):
@@ -33,9 +33,9 @@ class OutsideError(Refusal):
 
 
 class Executed(NamedTuple):
-    """What was run in a trial: all its ``params``, as far as the model has a place for them.
+    """Executed parameters of a trial: all its ``params``, each in its range.
 
-    And why parts of the report were ``refused``, or not taken as they are.
+    And why parts of the report were ``refused``, or changed.
     """
 
     params: dict[str, Any]
@@ -43,11 +43,11 @@ class Executed(NamedTuple):
 
 
 def executed(trial: FrozenTrial) -> Executed | None:
-    """What was run, where it is reported in the user attribute ``stoic:executed``; else None.
+    """Return what was run, if the user attribute ``stoic:executed`` reports it; else None.
 
-    What is not reported was run as it was asked. So was, for all that is known, what is reported as
-    something that cannot be. A value outside of the range has no place in the model: it is moved to
-    the nearest end, which is always nearer to it than what was asked.
+    A parameter that is not reported was run as suggested. So, for all that is known, was one with
+    an impossible value. A value outside of the range has no place in the model: it is moved to the
+    nearest end, which is always nearer to it than the suggested value.
     """
     report = trial.user_attrs.get(EXECUTED)
     if report is None:
@@ -68,7 +68,7 @@ def executed(trial: FrozenTrial) -> Executed | None:
 
 
 def check_executed(name: str, value: object, space: dict[str, BaseDistribution]) -> Any:
-    """The value, if the parameter can have been run as that; a number need not be on a step.
+    """Return the value, if the parameter can have had it; a number need not be on a step.
 
     Raises
     ------
@@ -101,15 +101,15 @@ def check_executed(name: str, value: object, space: dict[str, BaseDistribution])
 
 
 def noise_of(standard_error: object) -> float | None:
-    """The noise variance of a value with this standard error; None if it is no number above 0."""
-    said = finite(standard_error)
-    if said is None or said <= 0.0:
+    """Noise variance of a value with this standard error; None if it is no number above 0."""
+    error = finite(standard_error)
+    if error is None or error <= 0.0:
         return None
-    return said * said if 0.0 < said * said < math.inf else None
+    return error * error if 0.0 < error * error < math.inf else None
 
 
 def finite(value: object) -> float | None:
-    """A number as a float; None if it is none, or not finite."""
+    """Convert a number to a float; None if it is none, or not finite."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -120,7 +120,7 @@ def finite(value: object) -> float | None:
 
 
 def unknown(name: str, space: Iterable[str]) -> str:
-    """That there is no such parameter, and which may have been meant."""
+    """Word the error that there is no such parameter, and which may have been meant."""
     names = sorted(space)
     near = difflib.get_close_matches(name, names, n=1)
     meant = f"did you mean {near[0]!r}?" if near else f"there are {_list(names) or 'none'}."

@@ -1,4 +1,4 @@
-"""What is thought of a study, in the user's units and direction."""
+"""Estimated best of a study and trust in its trials, in the user's units and direction."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Row:
-    """What is thought of one complete trial, in the user's units.
+    """Leave-one-out diagnostics of one complete trial, in the user's units.
 
     Attributes
     ----------
     number:
         Of the trial.
     value:
-        What was told.
+        The observed value.
     expected, sd:
         Posterior mean and standard deviation of the objective there, given all other trials.
     trust:
         From 0 to 1; below 0.5 the trial is called distrusted.
     noise_sd:
-        Standard deviation of the noise of this value: as it was told, else as it is estimated.
+        Standard deviation of the noise of this value: as reported, else as estimated.
     centre, half_width:
-        Of the plateau, within which a value is believed entirely: whoever centred it may know more,
-        or less, than all other trials. None if the method has no plateau.
+        Of the plateau, within which a value is trusted entirely: its centre may rest on
+        more, or less, than all other trials. None if the method has no plateau.
     executed:
-        All parameters as they were run, if the trial says so.
+        All parameters as they were run, if the trial reports them.
     refused:
-        Why parts of what it says were not used.
+        Why parts of that report were not used.
     """
 
     number: int
@@ -73,7 +73,7 @@ class Row:
 
     @property
     def residual(self) -> float:
-        """How far the value is from what was expected, in standard deviations of such a value."""
+        """Leave-one-out residual, in standard deviations of the predicted value."""
         if self.value == self.expected:
             return 0.0
         spread = math.hypot(self.sd, self.noise_sd)
@@ -82,35 +82,35 @@ class Row:
 
 
 def _unknown(settings: Sequence[Mapping[str, Any]]) -> tuple[Array, Array]:
-    """Where nothing is learned from one trial about another."""
+    """Predict without a model: means of nan, infinite deviations."""
     return np.full(len(settings), np.nan), np.full(len(settings), np.inf)
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a study has come to, in the user's units and direction.
+    """Recommendation of a study and its evidence, in the user's units and direction.
 
     Attributes
     ----------
     observed_best:
-        The trial with the best value told; it may be a fluke.
+        The trial with the best observed value; it may be an outlier.
     recommended:
         The trial that was run where the pessimistic confidence bound is best, of the settings with
-        a result that is not distrusted if there are any: ask for its parameters again. With an
-        aim, the one whose parameters, as they were asked, have the best certificate. None if no
-        trial has a value, or none that is believed has the values that are given.
+        a result that is not distrusted if there are any: query its parameters again. With an aim,
+        the one whose parameters, as they were suggested, have the best certificate. None if no
+        trial has a value, or no trusted one has the values that are given.
     recommended_mean, recommended_std:
         Posterior mean and standard deviation of the objective there, or where ``untried`` is; with
         the default method hyperparameters are integrated out, as in ``predict``. The
         deviation is infinite where it is not known: where nothing is learned from other trials, and
         where hyperparameters are fitted and no two results differ, which leaves no scale to measure
-        it in. Then it is at most the standard error that was told with the trial.
+        it in. Then it is at most the standard error that was reported with the trial.
     model_optimum:
         The parameters, tried or not, where the posterior mean is best.
     model_optimum_mean:
         The posterior mean there.
     rows:
-        One for each complete trial that the model was told, in the order of trials.
+        One for each complete trial that the model observed, in the order of trials.
     predict:
         From a list of k settings, each with all parameters of ``model_optimum``, to the posterior
         mean and standard deviation of the objective there, both (k,); at the nearest point of a
@@ -120,13 +120,13 @@ class Explanation:
         is no aim, or no scale to measure deviations in.
     left_out:
         Number of a finished trial that was run at no point of the recipe's grid -> where it was
-        run. The model was not told of these.
+        run. The model did not observe these.
     fixed:
         Name of a parameter -> value, where only settings with these values were compared:
         ``observed_best``, ``recommended`` and ``model_optimum`` have them. ``rows`` has all trials.
     untried:
         Of all settings with the values that are given, the one where the pessimistic confidence
-        bound is best, if no trial that is believed has these values; else None.
+        bound is best, if no trusted trial has these values; else None.
     infeasible:
         Numbers of the complete trials that violate a constraint. None of them is
         ``observed_best``, ``recommended`` or in ``rows``.
@@ -134,12 +134,12 @@ class Explanation:
         What trials have and the model does not use, a sentence each.
     undecided:
         Why the results contradict each other too much to recommend anything with confidence, and
-        what would settle it; None where they do not.
+        which queries would resolve it; None where they do not.
     repeats:
-        How many trusted trials were run at the recommended setting. What rests on one may be luck.
+        Number of trusted trials at the recommended setting. One alone may be luck.
     steep:
         Numbers of distrusted trials that are worse than expected beside others of this kind: rather
-        a place where the objective falls off faster than the model can than outliers.
+        a slope too steep for the model than outliers.
     """
 
     observed_best: FrozenTrial | None
@@ -170,28 +170,28 @@ def explain(
     fixed: Mapping[str, Any] | None = None,
     trials: Sequence[FrozenTrial] | None = None,
 ) -> Explanation:
-    """What is believed about a study: the estimated best, and whom to trust.
+    """Estimate the best of a study, and the trust in each trial.
 
     Uses the parameters that all complete trials share. Where there are none, or no complete trial
     at a point of the recipe's grid, nothing can be learned from one trial about another: then every
-    value is taken at its word.
+    value is trusted.
 
     Parameters
     ----------
     study:
         With one objective.
     recipe:
-        Whose model is asked; by default the one that is recorded with the study by its name, else
+        Its model is used; by default the one that is recorded with the study by its name, else
         :func:`~stoic.recipes.robust`. A file that a storage names is not run: the log
         says so.
     aim:
-        What is wanted where inputs move; by default what is recorded with the study.
+        The objective where inputs move; by default the one that is recorded with the study.
     fixed:
-        Name of a parameter -> its value, as it is given this time: what is best with that. The
-        model learns from all trials. A trial has the value if it was run with it; with an aim, if
-        it was asked with it.
+        Name of a parameter -> its value this time: only settings with it are compared. The model
+        learns from all trials. A trial has the value if it was run with it; with an aim, if it was
+        suggested with it.
     trials:
-        All trials of the study at the moment that is meant; by default now.
+        All trials of the study at the time in question; by default now.
 
     Raises
     ------
@@ -224,7 +224,7 @@ def explain(
     finite = [t for t in feasible if np.isfinite(_value(t))]
     if not complete or not space:
         best = max(finite, key=lambda t: sign * _value(t), default=None)
-        return replace(_at_their_word(feasible, best), **aside)
+        return replace(_without_model(feasible, best), **aside)
 
     campaign = Campaign(study, space, recipe, aim)
     campaign.follow(trials)
@@ -238,12 +238,12 @@ def explain(
     place = campaign.run if aim is None else campaign.asked
     at = [t for t in complete if t.number in number and place(t) is not None]
     if not at:
-        unlearned = _at_their_word(feasible, best)
+        unlearned = _without_model(feasible, best)
         return replace(unlearned, left_out=campaign.left_out, **aside)
     posterior, estimate, trust = learner.posterior, learner.estimate, learner.trust
     settings = np.array([place(t) for t in at])
-    # A setting of which nothing is known but a lie is not recommended, whatever the mean is there:
-    # where there is next to no noise, it follows even what is hardly believed.
+    # A setting that has no result but outliers is not recommended, whatever the mean is there:
+    # where there is next to no noise, it follows even results of hardly any trust.
     trusted = np.array([trust[number[t.number]] for t in at])
     inside = np.array([has_given(t) for t in at])
     levels = [trusted >= 0.5, trusted > 0.0, trusted >= 0.0][: 2 if given else 3]
@@ -253,7 +253,7 @@ def explain(
             break
     part = campaign.points.having(given) if given else None
     if aim is not None and len(tried):
-        # The threshold is that of the surest one; how far each may be moved is compared below.
+        # The setting with the best lower bound sets the threshold; certificates are compared below.
         surest = int(np.argmax(Band(estimate, WIDTH).bounds(tried)[0]))
         recommendation = learner.recommend(settings=tried[[surest]], among=part)
     else:
@@ -302,13 +302,13 @@ def explain(
     if len(tried):
         here = int(np.argmin(np.abs(settings - x).max(axis=1)))
         x = settings[here]
-        # Of several trials at this very point, the most trusted one stands for it.
+        # Of several trials at this very point, the most trusted one represents it.
         same = [t for t, setting in zip(at, settings, strict=True) if np.array_equal(setting, x)]
         chosen = max(same, key=lambda t: (trust[number[t.number]], sign * _value(t)))
     mean, std = estimate.predict(x[None])
     if not scaled:
-        told = learner.observations.noise[[number[t.number] for t in at]]
-        here = told[np.all(settings == x, axis=1) & ~np.isnan(told)]
+        reported = learner.observations.noise[[number[t.number] for t in at]]
+        here = reported[np.all(settings == x, axis=1) & ~np.isnan(reported)]
         std = np.array([math.sqrt(here.min(initial=np.inf))])
     explanation = Explanation(
         best,
@@ -332,15 +332,15 @@ def explain(
 
 
 def _scaled(learner: Learner | Balanced) -> bool:
-    """Whether deviations have a scale: one that was given, or results that differ."""
+    """Return True if deviations have a scale: a given one, or results that differ."""
     leader = learner.learners[learner.leader] if isinstance(learner, Balanced) else learner
     fitting = getattr(getattr(leader, "model", None), "fitting", None)
     observed = learner.observations.observed
     return not isinstance(fitting, Fitting) or len(np.unique(observed[np.isfinite(observed)])) > 1
 
 
-def _at_their_word(complete: Sequence[FrozenTrial], best: FrozenTrial | None) -> Explanation:
-    """Where nothing is learned from one trial about another."""
+def _without_model(complete: Sequence[FrozenTrial], best: FrozenTrial | None) -> Explanation:
+    """Explain without a model: every value is trusted, its deviation infinite."""
     rows = tuple(Row(t.number, _value(t), _value(t), math.inf, 1.0, **_run(t)) for t in complete)
     value = _value(best) if best is not None else float("nan")
     return Explanation(best, best, value, math.inf, dict(best.params) if best else {}, value, rows)
@@ -353,7 +353,7 @@ def _with_certificates(
     notes: Mapping[str, object],
     part: object,
 ) -> Explanation:
-    """How far what is recommended may be moved, and how far the observed best.
+    """Add the certificates of the recommended setting and of the observed best.
 
     A threshold is out of reach if it is in the ``part`` of the domain that is compared.
     """
@@ -384,19 +384,19 @@ def _words(params: Mapping[str, Any]) -> str:
 
 
 def _run(trial: FrozenTrial) -> dict[str, Any]:
-    """What a row says about how a trial was run."""
+    """Arguments of a row on how a trial was run."""
     run = executed(trial)
     return {} if run is None else {"executed": run.params, "refused": run.refused}
 
 
-def _plateau(stance: Stance, rows: int) -> tuple[Array, Array] | None:
-    """Centre and half-width for each observation, both (n,), if the stance has a plateau."""
-    plateau = getattr(stance, "plateau", None)
+def _plateau(defence: Stance, rows: int) -> tuple[Array, Array] | None:
+    """Centre and half-width for each observation, both (n,), if the defence has a plateau."""
+    plateau = getattr(defence, "plateau", None)
     if not isinstance(plateau, Plateau):
         return None
     return np.broadcast_to(plateau.centre, rows), np.broadcast_to(plateau.half_width, rows)
 
 
 def _value(trial: FrozenTrial) -> float:
-    assert trial.value is not None  # only complete trials are asked
+    assert trial.value is not None  # all callers pass complete trials
     return trial.value

@@ -1,4 +1,4 @@
-"""stoic as an Optuna sampler, and what it thinks of a study.
+"""Optuna sampler of stoic, and the explanation of a study.
 
 The pure core knows arrays; everything about studies, trials and storage is in this folder.
 """
@@ -63,51 +63,51 @@ log = logging.getLogger(__name__)
 
 _CHOOSING = threading.Lock()  # of this process; a lock in a sampler could not be pickled
 
-_PATIENCE = 10  # trials in a row for which a threshold may be out of reach in silence
+_PATIENCE = 10  # trials in a row with a threshold out of reach before a warning
 
 
 class StoicSampler(BaseSampler):
-    """An Optuna sampler that survives results that lie.
+    """Optuna sampler that is robust to outliers, corruptions and failures.
 
     Trials are chosen by a :class:`~stoic.Learner` over the parameters that all trials share
     (Optuna's intersection search space); others are sampled independently. Results are
     standardised robustly, so that an outlier of any size, too good or too bad, changes its own
-    trust and little else. Running trials of any worker narrow the band where they are, as if they
-    had been observed, and workers choose in turn, so that several of them on one storage spread
-    out.
+    trust and little else. Pending trials of any worker narrow the confidence band where they are,
+    as if they had been observed, and workers choose in turn, so that several of them on one storage
+    spread out.
 
     A failed trial whose user attribute ``stoic:failed`` is ``"transient"``, ``"infeasible"`` or
     ``"bad"`` failed in that way, see :class:`stoic.data.Failures`; a third transient failure at one
     place counts as one without a kind. Failed trials without a kind, and pruned ones, are results
-    that are not a number: the point is asked once more, and avoided after that.
+    that are not a number: the point is queried once more, and avoided after that.
 
-    A trial that violates a constraint is told as infeasible, whatever its value is: such settings
+    A trial that violates a constraint counts as infeasible, whatever its value is: such settings
     are avoided, and not recommended. By how much it is violated is not modelled; nor are parameters
-    that not all trials share, and intermediate values of pruned trials. The log says so once.
+    that not all trials share, and intermediate values of pruned trials. A log message says so once.
 
     A trial whose user attribute ``stoic:executed`` is a dict of parameters was run with those
-    values instead of the ones that were asked; its result is told there. A value outside of a
-    parameter's range is told at the nearest end of it, and what makes no sense where it was asked:
-    the log says so. The user attribute ``stoic:noise`` is the noise variance of a trial's value.
+    values instead of the suggested ones; its result is an observation there. A value outside of a
+    parameter's range counts at the nearest end of it, and an impossible one as suggested: a log
+    message says so. The user attribute ``stoic:noise`` is the noise variance of a trial's value.
 
     Parameters of an enqueued trial, and of a ``PartialFixedSampler`` around this one, are given:
-    the others are chosen for them.
+    the sampler chooses the others for them.
 
     A recipe may make a grid of the search space and search that:
     ``lambda box: recipes.rgp_pe(box.grid(20), prior, budget=5.0)``. A trial that was run at no
-    point of it cannot be told to the model. It stays in the study, and the log says once that it is
-    left out: it was enqueued elsewhere, or begun before a trial was complete, when Optuna does not
-    know the search space yet (say ``search_space``). A given parameter with a value that is not on
-    the grid is taken for the nearest one that is, and the trial is left out, too.
+    point of it is no observation of the model. It stays in the study, and a log message says once
+    that it is left out: it was enqueued elsewhere, or begun before a trial was complete, when
+    Optuna does not know the search space yet (pass ``search_space``). A given parameter with a
+    value that is not on the grid is taken for the nearest one that is, and the trial is left out,
+    too.
 
-    Phased recipes plan what is played from the first trial on, so there are no startup trials. A
-    new sampler, and every worker, finds itself in the middle of the same epoch: what counts are the
-    first results of each point in the order in which trials ended, as many as the plan has of it.
-    Whoever comes when all plays of an epoch are on their way does not wait for them, since they may
-    never end: the one that has been on its way for longest is run once more. Of both results the
-    first counts, and the other one does not, unless the next epoch plays that point. If the epoch
-    has nothing left to play for parameters that are given, the trial is run where the most may be
-    hoped for, and counts as little.
+    Phased recipes plan all plays from the first trial on, so there are no startup trials. A new
+    sampler, and every worker, continues the same epoch: the first results of each point count, in
+    the order in which trials ended, as many as the plan has of it. A worker does not wait while all
+    plays of an epoch are pending, since they may never end: it runs the one that has been pending
+    for longest once more. Of both results the first counts, and the other one does not, unless the
+    next epoch plays that point. If the epoch has nothing left to play for parameters that are
+    given, the trial is run where the upper confidence bound is best, and does not count either.
 
     Parameters
     ----------
@@ -115,24 +115,24 @@ class StoicSampler(BaseSampler):
         Seed. In one process with one worker, the same seed and the same results give the same
         trials. A study that is resumed elsewhere fits its hyperparameters from a cold start.
     n_startup_trials:
-        That many trials, failed ones included, come from a scrambled Sobol sequence before the
-        model decides. Workers that share the seed share the sequence. A point is left out where the
+        Number of trials, failed ones included, from a scrambled Sobol sequence before the model
+        decides. Workers that share the seed share the sequence. A point is left out where the
         failures so far, without a kind or infeasible, make another one likelier than a result.
     recipe:
-        Another method than :func:`~stoic.recipes.robust`: a function from a domain, which is a
+        Method other than :func:`~stoic.recipes.robust`: a function from a domain, which is a
         :class:`~stoic.Box`, to a learner. Or a text (:class:`Written`): the name of a recipe with
         arguments as in ``"rgp_ucb(budget=5)"``, or ``"FILE.py:FUNCTION"``. A text is recorded with
         the study, where :func:`explain` and ``stoic show`` find it; a function is not.
     search_space:
-        The parameters that all trials have, for who knows them beforehand; by default those that
-        all complete trials had. With it the first trial is chosen like all others.
+        Parameters that all trials have, if known beforehand; by default those that all complete
+        trials had. With it the first trial is chosen like all others.
     independent_sampler:
         For parameters outside of the intersection search space; by default random, by the seed and
         the number of the trial.
     policy, threshold, margin, tolerance, radius, p, probe:
         For values that stay good when inputs are moved, see :class:`~stoic.integrations.aim.Aim`.
-        What the model believes is the recipe's; where to look next is then theirs. They are
-        recorded with the study, where :func:`explain` and ``stoic show`` find them.
+        The recipe keeps its model, and these choose the next query. They are recorded with the
+        study, where :func:`explain` and ``stoic show`` find them.
     constraints_func:
         From a trial to the values of its constraints, which are satisfied up to 0, as in the
         samplers of Optuna. From Optuna 5 on ``trial.set_constraint`` does the same.
@@ -140,7 +140,7 @@ class StoicSampler(BaseSampler):
     Raises
     ------
     ValueError
-        In a study with several objectives; if an aim or a recipe makes no sense, or, once the
+        In a study with several objectives; if an aim or a recipe is invalid, or, once the
         search space is known, does not fit it.
     """
 
@@ -185,7 +185,7 @@ class StoicSampler(BaseSampler):
             p=p,
             probe=probe,
         )
-        self._recorded: set[Identity] = set()  # studies that know the aim and the recipe
+        self._recorded: set[Identity] = set()  # studies with the aim and the recipe recorded
         self._said: set[tuple[Identity, int | str]] = set()  # trials left out, sentences
         self._out_of_reach: dict[Identity, int] = {}  # study -> trials in a row
 
@@ -200,7 +200,7 @@ class StoicSampler(BaseSampler):
         return searched(self._shared(study))
 
     def _shared(self, study: Study) -> Mapping[str, BaseDistribution]:
-        """The parameters that all trials have."""
+        """Return the parameters that all trials have."""
         return self._space or self._intersection.calculate(study)
 
     def sample_relative(
@@ -208,14 +208,14 @@ class StoicSampler(BaseSampler):
     ) -> dict[str, Any]:
         check_single_objective(study)
         if not search_space:
-            self._say_what_is_not_modelled(study, study.get_trials(deepcopy=False))
+            self._log_unmodelled(study, study.get_trials(deepcopy=False))
             announce(study, trial, {}, {})
             return {}
         space, given = self._with_given(study, trial, search_space)
         self._turns.wait(study, trial)
-        with _CHOOSING:  # or two threads would tell one learner the same results
+        with _CHOOSING:  # else two threads report the same results to one learner
             trials = study.get_trials(deepcopy=False)
-            self._say_what_is_not_modelled(study, trials)
+            self._log_unmodelled(study, trials)
             finished = sum(t.state.is_finished() for t in trials)
             campaign = self._campaign_of(study, space, trials)
             if finished < self._n_startup_trials and not campaign.learner.plans:
@@ -228,8 +228,8 @@ class StoicSampler(BaseSampler):
                 }
                 rng = np.random.default_rng([self._seed, trial.number])
                 choice = campaign.ask(trials, trial.number, fixed, rng)
-                self._say_what_is_left_out(campaign)
-                self._say_if_out_of_reach(campaign, choice)
+                self._log_left_out(campaign)
+                self._log_out_of_reach(campaign, choice)
                 params = campaign.encoding.decode(choice.x) | fixed  # not all are on a grid
             announce(study, trial, params, space)
             return {name: params[name] for name in search_space}
@@ -237,7 +237,7 @@ class StoicSampler(BaseSampler):
     def _with_given(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> tuple[dict[str, BaseDistribution], dict[str, Any]]:
-        """The search space with what samplers around this one have fixed, and its values."""
+        """Return the search space with what outer samplers have fixed, and the fixed values."""
         given = fixed_by(study.sampler)
         if not given:
             return search_space, {}
@@ -259,11 +259,11 @@ class StoicSampler(BaseSampler):
                     record_aim(study, aim)
                 if self._written is not None:
                     record_recipe(study, self._written)
-                self._recorded.add(self._campaign.study)  # what somebody says later counts
+                self._recorded.add(self._campaign.study)  # a later record has priority
         return self._campaign
 
-    def _say_what_is_left_out(self, campaign: Campaign) -> None:
-        """Once for a trial."""
+    def _log_left_out(self, campaign: Campaign) -> None:
+        """Log once for a trial that it is left out."""
         for number, where in campaign.left_out.items():
             if (campaign.study, number) not in self._said:
                 self._said.add((campaign.study, number))
@@ -274,17 +274,17 @@ class StoicSampler(BaseSampler):
                     printable(where),
                 )
 
-    def _say_what_is_not_modelled(self, study: Study, trials: Sequence[FrozenTrial]) -> None:
-        """Each sentence once for a study."""
+    def _log_unmodelled(self, study: Study, trials: Sequence[FrozenTrial]) -> None:
+        """Log each sentence once for a study."""
         for sentence in unmodelled(trials, self._shared(study)):
             if (key := (identity(study, trials), sentence)) not in self._said:
                 self._said.add(key)
                 log.warning("%s", sentence)
 
-    def _say_if_out_of_reach(self, campaign: Campaign, choice: Choice) -> None:
-        """Once for a study, in the user's units and direction, when it has been so for a while.
+    def _log_out_of_reach(self, campaign: Campaign, choice: Choice) -> None:
+        """Log once for a study that its threshold has been out of reach for a while.
 
-        A young model is easily sure of too much.
+        In the user's units and direction. A model of few observations is easily overconfident.
         """
         row = self._out_of_reach.get(campaign.study, 0)
         if row > _PATIENCE:
@@ -313,7 +313,7 @@ class StoicSampler(BaseSampler):
     ) -> Any:
         check_single_objective(study)
         sampler = self._independent
-        if sampler is None:  # of each trial alone: workers that share the seed are not alike
+        if sampler is None:  # seeded for each trial: workers that share the seed differ
             state = [self._seed, trial.number, zlib.crc32(param_name.encode())]
             sampler = RandomSampler(int(np.random.SeedSequence(state).generate_state(1)[0]))
             if isinstance(param_distribution, FloatDistribution) and not param_distribution.log:

@@ -1,7 +1,7 @@
-"""Names of Optuna that are not public, each behind one function; no other module uses any.
+"""Private names of Optuna, each behind one function; no other module uses any.
 
-All of them are in Optuna 4.5 and in 5.0. Keys of system attributes are part of it: they are how
-Optuna stores things, and what is stored stays.
+All of them are in Optuna 4.5 and in 5.0. Keys of system attributes are among them: Optuna stores
+things under these, and what is stored stays.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
-_FIXED = "fixed_params"  # system attribute of a trial: what `enqueue_trial` was given, since 1.2
+_FIXED = "fixed_params"  # system attribute of a trial: what ``enqueue_trial`` was given, since 1.2
 _CONSTRAINTS = "constraints"  # system attribute of a trial: a list, since 2.5
 
 
 def storage_of(study: Study) -> BaseStorage:
-    """Storage of a study; `Study._storage`, since 0.15.
+    """Storage of a study; ``Study._storage``, since 0.15.
 
     Attributes of a trial that is known by its number alone, and its state, are set there.
     """
@@ -30,20 +30,20 @@ def storage_of(study: Study) -> BaseStorage:
 
 
 def study_id(study: Study) -> int:
-    """Number of a study in its storage; `Study._study_id`, since 1.0."""
+    """Return the number of a study in its storage; ``Study._study_id``, since 1.0."""
     return study._study_id
 
 
 def trial_id(trial: Trial | FrozenTrial) -> int:
-    """Number of a trial in its storage, across studies; `_trial_id`, since 0.9."""
+    """Return the number of a trial in its storage, across studies; ``_trial_id``, since 0.9."""
     return trial._trial_id
 
 
 def begin_trial(study: Study, system_attrs: Mapping[str, Any]) -> Trial:
-    """Begin a trial, as `Study.ask` does, in one transaction with its attributes.
+    """Begin a trial, as ``Study.ask`` does, in one transaction with its attributes.
 
-    `Study._thread_local.cached_all_trials`, since 3.2, is what samplers know of the other trials:
-    `Study.ask` forgets it, too.
+    ``Study._thread_local.cached_all_trials``, since 3.2, is the samplers' cache of other trials:
+    ``Study.ask`` clears it, too.
     """
     study._thread_local.cached_all_trials = None
     template = create_trial(state=TrialState.RUNNING, system_attrs=dict(system_attrs))
@@ -51,18 +51,18 @@ def begin_trial(study: Study, system_attrs: Mapping[str, Any]) -> Trial:
 
 
 def fixed_attrs(fixed: Mapping[str, Any]) -> dict[str, Any]:
-    """System attributes that give a trial these parameters, as `enqueue_trial` does."""
+    """System attributes that give a trial these parameters, as ``enqueue_trial`` does."""
     return {_FIXED: dict(fixed)} if fixed else {}
 
 
 def fixed_params(trial: FrozenTrial) -> dict[str, Any]:
-    """Parameters that a trial was given by `enqueue_trial` or :func:`fixed_attrs`."""
+    """Parameters that a trial was given by ``enqueue_trial`` or :func:`fixed_attrs`."""
     queued = queued_params(trial)
     return dict(queued) if isinstance(queued, dict) else {}
 
 
 def queued_params(trial: FrozenTrial) -> object:
-    """What a storage has in the place of such parameters: a dict, unless somebody wrote another."""
+    """Return what a storage has for such parameters: a dict, but for another writer's values."""
     return trial.system_attrs.get(_FIXED, {})
 
 
@@ -72,9 +72,9 @@ def unfix(study: Study, trial: Trial) -> None:
 
 
 def fixed_by(sampler: BaseSampler) -> dict[str, Any]:
-    """Parameters that a `PartialFixedSampler`, or several of them around one another, fixes.
+    """Parameters that a ``PartialFixedSampler``, or several of them around one another, fixes.
 
-    `PartialFixedSampler._fixed_params` and `._base_sampler`, since 2.4.
+    ``PartialFixedSampler._fixed_params`` and ``._base_sampler``, since 2.4.
     """
     fixed: dict[str, Any] = {}
     while isinstance(sampler, PartialFixedSampler):
@@ -84,7 +84,7 @@ def fixed_by(sampler: BaseSampler) -> dict[str, Any]:
 
 
 def possible(distribution: BaseDistribution, value: Any) -> bool:
-    """Whether a parameter can have this value; `BaseDistribution._contains`, since 0.11."""
+    """Return True if a parameter can be this value; ``BaseDistribution._contains``, since 0.11."""
     try:
         return bool(distribution._contains(distribution.to_internal_repr(value)))
     except (ValueError, TypeError):  # not one of the choices, or not a number
@@ -93,9 +93,9 @@ def possible(distribution: BaseDistribution, value: Any) -> bool:
 
 @contextlib.contextmanager
 def stoppable(study: Study) -> Iterator[None]:
-    """Allow `Study.stop()` within, as in a callback of `Study.optimize`.
+    """Allow ``Study.stop()`` within, as in a callback of ``Study.optimize``.
 
-    `Study._thread_local.in_optimize_loop`, since 3.1.
+    ``Study._thread_local.in_optimize_loop``, since 3.1.
     """
     study._thread_local.in_optimize_loop = True
     try:
@@ -105,16 +105,16 @@ def stoppable(study: Study) -> Iterator[None]:
 
 
 def is_stopped(study: Study) -> bool:
-    """Whether `Study.stop()` was called; `Study._stop_flag`, since 1.5."""
+    """Return True if ``Study.stop()`` was called; ``Study._stop_flag``, since 1.5."""
     return study._stop_flag
 
 
 def constraints(trial: FrozenTrial) -> list[float]:
     """Values of a trial's constraints, which are satisfied up to 0; none if it has none.
 
-    Samplers store a list for their `constraints_func`; `Trial.set_constraint`, since 5.0, stores
-    each under a name of its own. Both are read here by any version. What is stored and no number,
-    such as the None of a `constraints_func` that raised, is nan.
+    Samplers store a list for their ``constraints_func``; ``Trial.set_constraint``, since 5.0,
+    stores each under a name of its own. Both are read here by any version. What is stored and no
+    number, such as the None of a ``constraints_func`` that raised, is nan.
     """
     found: list[object] = []
     for key, stored in trial.system_attrs.items():
@@ -131,8 +131,8 @@ def record_constraints(
 ) -> None:
     """Compute a trial's constraints and store them, before it ends in this state.
 
-    As all samplers of Optuna do, by `optuna.samplers._base._process_constraints_after_trial`, since
-    3.0: of trials that are complete or pruned; nan is an error, after which None is stored.
+    As all samplers of Optuna do, by ``optuna.samplers._base._process_constraints_after_trial``,
+    since 3.0: of trials that are complete or pruned; nan is an error, after which None is stored.
     """
     from optuna.samplers._base import _process_constraints_after_trial
 

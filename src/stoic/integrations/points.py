@@ -1,4 +1,4 @@
-"""Between settings of parameters and the points of a learner's domain."""
+"""Conversion between settings of parameters and points of a learner's domain."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _ROUNDING = 1e-9  # of the widths: what is apart by less is the same
 
 
 class Points:
-    """Where settings lie in the domain that a recipe made of the box of a search space.
+    """Points of settings in the domain that a recipe made of the box of a search space.
 
     Parameters
     ----------
     encoding:
         The search space, and the box that the recipe was given.
     domain:
-        What it made of that: the box itself, another one, or a grid.
+        The recipe's domain: the box itself, another one, or a grid.
 
     Raises
     ------
@@ -52,7 +52,7 @@ class Points:
             self._run = Finite(run)
 
     def of(self, settings: Array) -> Array:
-        """The points where encoded settings (n, d) are, up to rounding; nan where there is none."""
+        """Return the points of encoded settings (n, d), up to rounding; nan where there is none."""
         settings = settings.reshape(-1, self.domain.dim)
         if self._run is not None:
             rows = self._run.nearest(settings)
@@ -64,14 +64,14 @@ class Points:
         return np.where(far.any(axis=1, keepdims=True), np.nan, points)
 
     def nearest(self, settings: Array) -> Array:
-        """The points that are nearest to encoded settings (n, d), shape (n, d)."""
+        """Return the points that are nearest to encoded settings (n, d), shape (n, d)."""
         if self._run is not None:
             return np.asarray(self._grid.points[self._run.nearest(settings)])
         assert isinstance(self.domain, Box)
         return self.domain.snap(settings)
 
     def having(self, fixed: Mapping[str, Any]) -> Box | Integers:
-        """The part where parameters have these values: a box, or rows of a grid.
+        """Return the part where parameters have these values: a box, or rows of a grid.
 
         Where it has no such points, those with the nearest values.
         """

@@ -1,4 +1,4 @@
-"""Which method a study uses: a function from a domain to a learner, or a text that says which."""
+"""Method of a study: a function from a domain to a learner, or a text that names one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FORMS = "a name as in gp_ucb, one with arguments as in rgp_ucb(budget=5), or FIL
 
 _IN_A_FILE = re.compile(r"(?P<file>.+\.py):(?P<function>[^\W\d]\w*)")
 _LONGEST = 1000  # letters of a text
-_LARGEST = 100_000  # count that a text can say: with ten times as many, designs take minutes
+_LARGEST = 100_000  # count in a text: with ten times as many, designs take minutes
 _SEEDS = 1 << 64
 
 _WORDS: dict[Any, str] = {
@@ -48,9 +48,9 @@ _WORDS: dict[Any, str] = {
 def where_inputs_move(domain: Domain) -> Learner:
     """A2-RCGP-UCB with a broad scale: the default where inputs move.
 
-    A certificate is a bound between the settings that were run. A mixture of explanations gave one
-    to an outlier (15 above the truth in a test where this one is within 3), so the model of
-    :func:`~stoic.recipes.robust` is for what is recommended at settings that were run.
+    A certificate is a bound between the settings that were run. A mixture of outlier hypotheses
+    gave one to an outlier (15 above the truth in a test where this one is within 3), so the model
+    of :func:`~stoic.recipes.robust` is for recommendations at settings that were run.
     """
     return recipes.a2_rcgp_ucb(
         domain,
@@ -74,14 +74,14 @@ class Written:
 
     Either the name of one in :mod:`stoic.recipes` that needs nothing but the domain, or ``robust``,
     perhaps with arguments that are literals: ``rgp_ucb(budget=5)``. Or ``FILE.py:FUNCTION``, a
-    function from a domain to a learner, which may say what a text cannot: a prior, a grid.
+    function from a domain to a learner, which may have what a text cannot: a prior, a grid.
 
     Attributes
     ----------
     text:
-        What was written, without needless blanks.
+        The text as given, without needless blanks.
     directory:
-        Where a relative path of a file begins.
+        Base of a relative path of a file.
     """
 
     text: str
@@ -95,7 +95,7 @@ class Written:
         ------
         Refusal
             If it is none of the forms, if there is no recipe of that name, or if the recipe does
-            not have such arguments or needs what a text cannot say.
+            not have such arguments or needs what a text cannot express.
         """
         written = Written(text.strip(), directory)
         if len(text) > _LONGEST:
@@ -109,16 +109,16 @@ class Written:
             raise Refusal(f"Which function is missing in the recipe {text!r}: FILE.py:FUNCTION.")
         name, arguments = _call(text)
         _check(name, arguments)
-        said = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
-        return Written(f"{name}({said})" if said else name, directory)
+        literals = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
+        return Written(f"{name}({literals})" if literals else name, directory)
 
     @property
     def in_file(self) -> bool:
-        """Whether it is a function in a file."""
+        """True if the recipe is a function in a file."""
         return _IN_A_FILE.fullmatch(self.text) is not None
 
     def load(self) -> Recipe:
-        """The recipe; this runs the file, if it is in one.
+        """Return the recipe; this runs the file, if it is in one.
 
         Raises
         ------
@@ -149,7 +149,7 @@ class Written:
 
 
 def stored_recipe(study: Study) -> str | None:
-    """The text of the recipe that is recorded with a study; None if there is none."""
+    """Return the text of the recipe that is recorded with a study; None if there is none."""
     text = study.user_attrs.get(RECIPE)
     return text if isinstance(text, str) else None
 
@@ -161,7 +161,7 @@ def record_recipe(study: Study, written: Written) -> None:
 
 
 def recipe_to_look_with(study: Study) -> tuple[Recipe, str | None]:
-    """The recipe of a study, and if it is not the recorded one, why not.
+    """Return the recipe of a study, and if it is not the recorded one, why not.
 
     A file that is named in a storage is not run: whoever may write to a storage may not run
     programs here.
@@ -203,7 +203,7 @@ def _call(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def _check(name: str, arguments: dict[str, Any]) -> None:
-    """Refuse what is no recipe, or cannot be made from a domain and these arguments."""
+    """Refuse unknown recipes, and those that need more than a domain and these arguments."""
     if name not in _NAMED:
         raise Refusal(f"There is no recipe {name!r}: {_meant(name, _NAMED)}")
     recipe = _NAMED[name]
@@ -237,7 +237,7 @@ def _check(name: str, arguments: dict[str, Any]) -> None:
 
 
 def _check_size(name: str, key: str, value: object, real: bool) -> None:
-    """Refuse a number that nothing can be made of: a text may come from a storage."""
+    """Refuse a number that is out of range: a text may come from a storage."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return
     if finite(value) is None:
@@ -252,7 +252,7 @@ def _members(hint: Any) -> tuple[Any, ...]:
 
 
 def _words(hint: Any) -> list[str]:
-    """What a text can say for a type, in words."""
+    """Describe the values of a type that a text can express."""
     words = []
     for member in _members(hint):
         if get_origin(member) is Literal:
@@ -279,7 +279,7 @@ def _meant(name: str, there: Iterable[str]) -> str:
 
 
 def _function(path: Path, name: str) -> Callable[..., object]:
-    """A function of a file, which is run."""
+    """Return a function of a file, after running the file."""
     if not path.is_file():
         raise Refusal(f"There is no file {str(path)!r} with the recipe {name}.")
     module_name = f"stoic_recipe_{path.stem}"

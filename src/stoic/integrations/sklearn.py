@@ -1,4 +1,4 @@
-"""A robust Gaussian process as a scikit-learn regressor: some of its targets may be lies.
+"""A robust Gaussian process as a scikit-learn regressor: some of its targets may be outliers.
 
 Needs the extra ``sklearn``.
 """
@@ -28,7 +28,7 @@ except ImportError as error:
 
 
 class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Gaussian process regression that finds out which targets to believe.
+    """Gaussian process regression that is robust to outliers among the targets.
 
     Hyperparameters are fitted in units of the ranges of the inputs and of a robust scale of the
     targets, so neither needs to be standardised.
@@ -39,14 +39,14 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
         A function from a domain to a learner, whose model is taken. By default
         ``recipes.loo_gp_ucb``, which judges each row by all others. ``recipes.a2_rcgp_ucb``
         [Ezzerg2026]_ is for a search, and judges the last row as the newest; ``recipes.gp_ucb``
-        believes everything.
+        trusts every target.
     model:
         Instead of a recipe, a model such as ``GaussianProcess(prior, defence, fitting)``.
 
     Attributes
     ----------
     weights_:
-        How far each training row is believed, shape (n,), from 1 to 0.
+        Trust in each training row, shape (n,), from 1 to 0.
     kernel_, noise_, mean_:
         Kernel, noise variance and constant mean of the prior in force.
     posterior_:
@@ -65,7 +65,7 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
         self.model = model
 
     def fit(self, X: Any, y: Any, noise: Any = None) -> Self:
-        """Judge the targets and fit the hyperparameters.
+        """Fit the defence and the hyperparameters.
 
         Parameters
         ----------
@@ -108,21 +108,21 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
     def predict(
         self, X: Any, return_std: bool = False, return_cov: bool = False
     ) -> Array | tuple[Array, Array]:
-        """The posterior mean of the function, shape (m,), without the noise of a target.
+        """Predict the posterior mean of the function, shape (m,), without the noise of a target.
 
         Parameters
         ----------
         X:
             Inputs, shape (m, d).
         return_std:
-            Whether to return its standard deviation too, shape (m,).
+            True to return its standard deviation too, shape (m,).
         return_cov:
-            Whether to return its covariance instead, shape (m, m).
+            True to return its covariance instead, shape (m, m).
 
         Raises
         ------
         ValueError
-            If both are asked for, or a covariance of a model that is not a Gaussian process.
+            If both are requested, or a covariance of a model that is not a Gaussian process.
         """
         check_is_fitted(self)
         x = validate_data(self, X, reset=False, dtype=np.float64)
@@ -134,14 +134,14 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
         return (mean, std) if return_std else mean
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
-        """Functions drawn from the posterior, at the rows of X: shape (m, n_samples)."""
+        """Draw functions from the posterior, at the rows of X: shape (m, n_samples)."""
         mean, covariance = self.predict(X, return_cov=True)
         draws = check_random_state(random_state).multivariate_normal(mean, covariance, n_samples)
         return np.asarray(draws.T)
 
 
 def _covariance(posterior: Posterior, x: Array) -> Array:
-    """Of f at the rows of ``x``, about the posterior mean, shape (m, m)."""
+    """Covariance of f at the rows of ``x``, about the posterior mean, shape (m, m)."""
     if isinstance(posterior, Disputed):  # sum_k w_k (C_k + (m_k - m_0) (m_k - m_0)')
         means = np.array([part.predict(x)[0] for part in posterior.parts])
         apart = means - means[0]
@@ -155,17 +155,17 @@ def _covariance(posterior: Posterior, x: Array) -> Array:
             "return_std."
         )
     covariance = posterior.prior.kernel(x, x)
-    if len(posterior.x):  # else no target was believed
+    if len(posterior.x):  # else no target is trusted
         V = linalg.solve_lower(posterior.L, posterior.prior.kernel(posterior.x, x))
         covariance = covariance - V.T @ V
     return covariance
 
 
 def _noise(noise: Any, n: int) -> Array:
-    told = np.asarray(noise, dtype=float)
-    if told.shape != (n,) or not np.all(np.isnan(told) | ((told > 0.0) & np.isfinite(told))):
+    given = np.asarray(noise, dtype=float)
+    if given.shape != (n,) or not np.all(np.isnan(given) | ((given > 0.0) & np.isfinite(given))):
         raise ValueError(
             f"Noise is a positive variance for each of {n} targets, or nan where it is not known, "
-            f"got shape {told.shape}."
+            f"got shape {given.shape}."
         )
-    return told
+    return given

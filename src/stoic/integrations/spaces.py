@@ -1,4 +1,4 @@
-"""Between Optuna's parameters and points of a box."""
+"""Encoding of Optuna's parameters as points of a box, and back."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Coordinate:
 
     @property
     def _halvings(self) -> int:
-        """How often a float is halved, so that no width overflows and none underflows; exact."""
+        """Number of halvings of a float, so that no width overflows or underflows; exact."""
         d = self.distribution
         ints = isinstance(d, IntDistribution)  # these have exact differences
         return 0 if ints else math.frexp(max(abs(d.low), abs(d.high)))[1]
@@ -61,14 +61,14 @@ class Coordinate:
         return math.ldexp(value, -self._halvings)
 
     def _above(self, value: Any) -> float:
-        """How far a value is above the low end, halved."""
+        """Difference of a value from the low end, halved."""
         d = self.distribution
         if isinstance(d, IntDistribution):
             return float(value - d.low)
         return self._halved(value) - self._halved(d.low)
 
     def _offset(self, value: Any) -> float:
-        """The same, between logarithms if it is log-scaled."""
+        """Difference of a value from the low end, of logarithms if it is log-scaled."""
         d = self.distribution
         if not d.log:
             return self._above(value)
@@ -88,7 +88,7 @@ class Coordinate:
         return step if step > 1e-300 else None
 
     def _count(self) -> int | None:
-        """How many values are allowed; None if these are more than are told apart."""
+        """Count the values that are allowed; None if these are too many to distinguish."""
         if self._step is None:
             return None
         count = round(self._above(self.distribution.high) / self._step) + 1
@@ -109,7 +109,7 @@ class Coordinate:
         return np.array([self.encode(self._on_step(number)) for number in range(count)])
 
     def grid(self) -> Array | None:
-        """The values that are allowed, as coordinates, shape (k, 1); None if all are."""
+        """Return the values that are allowed, as coordinates, shape (k, 1); None if all are."""
         return self._grid
 
     def encode(self, value: Any) -> list[float]:
@@ -133,7 +133,7 @@ class Coordinate:
         return min(max(value, d.low), d.high)
 
     def tolerance(self, name: str, given: float) -> list[float]:
-        """How far the coordinate moves if the parameter moves by ``given``, or by that factor."""
+        """Move of the coordinate if the parameter moves by ``given``, or by that factor."""
         if not self.distribution.log:
             with np.errstate(over="ignore"):
                 return [float(np.ldexp(given, -self._halvings)) / self._width]
@@ -145,18 +145,18 @@ class Coordinate:
         return [float(np.log(given)) / self._width]
 
     def moved(self, tolerances: float, given: float) -> float:
-        """A distance in tolerances as one in the parameter's unit, or as a factor."""
+        """Convert a distance in tolerances to one in the parameter's unit, or to a factor."""
         return given**tolerances if self.distribution.log else given * tolerances
 
     def spread(self, u: float) -> list[float]:
-        """The coordinate at quantile ``u`` of the uniform distribution over the values."""
+        """Return the coordinate at quantile ``u`` of the uniform distribution over the values."""
         grid = self.grid()
         if grid is None or self.distribution.log:
             return [u]
         return [float(grid[min(int(u * len(grid)), len(grid) - 1), 0])]
 
     def quantile(self, u: float) -> Any:
-        """The value at quantile ``u`` of the uniform distribution over the values."""
+        """Return the value at quantile ``u`` of the uniform distribution over the values."""
         unit = np.zeros(self.column + 1)
         unit[self.column] = self.spread(u)[0]
         return self.decode(unit)
@@ -203,7 +203,7 @@ class Category:
 
 
 def searched(space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
-    """What there is to search: parameters with more than one value, in the order of their names."""
+    """Return the parameters with more than one value, in the order of their names."""
     return {name: d for name, d in sorted(space.items()) if not d.single()}
 
 
@@ -247,28 +247,28 @@ class Encoding:
         self.box = Box(np.zeros(column), np.ones(column), tuple(lattices))
 
     def encode(self, parameters: Mapping[str, Any]) -> Array:
-        """The point of some parameters, shape (d,)."""
+        """Encode parameters as a point, shape (d,)."""
         return np.array([
             u for name, part in self.parts.items() for u in part.encode(parameters[name])
         ])  # fmt: skip
 
     def decode(self, point: Array) -> dict[str, Any]:
-        """The parameters at a point (d,), rounded to what their distributions allow."""
+        """Decode a point (d,) to parameters, rounded to what their distributions allow."""
         return {name: part.decode(point) for name, part in self.parts.items()}
 
     def admits(self, name: str, value: Any) -> bool:
-        """Whether ``name`` is a parameter of the space and ``value`` in its range."""
+        """Return True if ``name`` is a parameter of the space and ``value`` in its range."""
         distribution = self.space.get(name)
         return distribution is not None and possible(distribution, value)
 
     def contains(self, parameters: Mapping[str, Any]) -> bool:
-        """Whether all parameters of the space are there, with values in their ranges."""
+        """Return True if all parameters of the space are there, with values in their ranges."""
         return all(
             name in parameters and self.admits(name, parameters[name]) for name in self.space
         )
 
     def agrees(self, parameters: Mapping[str, Any], fixed: Mapping[str, Any]) -> bool:
-        """Whether parameters have the values that are ``fixed``, up to rounding."""
+        """Return True if parameters have the values that are ``fixed``, up to rounding."""
         return all(
             np.allclose(
                 self.parts[name].encode(parameters[name]),
@@ -280,7 +280,7 @@ class Encoding:
         )
 
     def part_with(self, fixed: Mapping[str, Any]) -> Box:
-        """The points whose parameters ``fixed`` have these values."""
+        """Return the part of the box whose parameters ``fixed`` have these values."""
         return self.box.having(
             {
                 int(column): float(u)
@@ -292,7 +292,7 @@ class Encoding:
         )
 
     def tolerances(self, given: Mapping[str, float]) -> Array:
-        """How far each coordinate moves, shape (d,): 0 for parameters that are not ``given``.
+        """Tolerance of each coordinate, shape (d,): 0 for parameters that are not ``given``.
 
         Raises
         ------
@@ -311,12 +311,12 @@ class Encoding:
         return moves
 
     def scaled(self, name: str) -> bool:
-        """Whether a parameter is on a logarithmic scale."""
+        """Return True if a parameter is on a logarithmic scale."""
         part = self.parts[name]
         return isinstance(part, Coordinate) and part.distribution.log
 
     def sobol(self, number: int, seed: int) -> dict[str, Any]:
-        """The parameters of point ``number`` of a scrambled Sobol sequence, one axis each."""
+        """Decode point ``number`` of a scrambled Sobol sequence, one axis for each parameter."""
         sequence = qmc.Sobol(len(self.parts), rng=np.random.default_rng(seed))
         if number:
             sequence.fast_forward(number)
@@ -342,7 +342,7 @@ def check_fixed(
 ) -> None:
     """Refuse values that parameters cannot have, and parameters that are none of ``space``.
 
-    ``which`` says whose they are: those that it is true of.
+    ``which`` describes the parameters of ``space`` in the message.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Where a setting may be moved to, and how low a bound gets on the way: searched for, not sampled.
+"""Moves of a setting, and the minimum of a lower bound over them: searched for, not sampled.
 
 Tolerances hold at once, so a ball is a box. The worst place in it is often a corner, which
 quasi-random moves do not come near to in more than two or three dimensions.
@@ -18,12 +18,12 @@ from stoic.domains import Box
 from stoic.policies.base import Band
 
 _CORNERS = 1 << 13  # of all balls together: 16 balls have all of theirs in 9 dimensions
-_TOWARDS = 32  # of the lowest points, in whose direction corners are looked at where they are many
+_TOWARDS = 32  # of the lowest points, in whose direction corners are evaluated where they are many
 _STARTS = 2  # corners that the search in a ball begins from, and as many other points
 _ITERATIONS = 40
 _NEARBY = 4.0  # tolerances
 _PASSES = 3  # each finds a radius more exactly
-_RADII = 24  # looked at in a pass
+_RADII = 24  # evaluated in a pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Surroundings:
     x:
         The setting, shape (d,).
     moving, unit:
-        Which coordinates move, and their tolerances, both (k,).
+        Indices of the coordinates that move, and their tolerances, both (k,).
     """
 
     box: Box
@@ -47,7 +47,7 @@ class Surroundings:
 
     @staticmethod
     def of(box: Box, x: Array, distance: Distance) -> Surroundings:
-        """Those in which a move is as long as that of the coordinate that moves the most."""
+        """Build those in which a move is as long as that of the coordinate that moves the most."""
         moving, _, unit = distance.coordinates(box.dim)
         return Surroundings(box, x, moving, unit)
 
@@ -59,7 +59,7 @@ class Surroundings:
         return float((np.maximum(here - low, high - here) / self.unit).max())
 
     def far(self, points: Array) -> Array:
-        """How far points (m, d) are, in tolerances, shape (m,)."""
+        """Distances of points (m, d) from the setting, in tolerances, shape (m,)."""
         gaps = np.abs(points[:, self.moving] - self.x[self.moving]) / self.unit
         return np.asarray(gaps.max(axis=1))
 
@@ -81,14 +81,14 @@ class Surroundings:
         return low, high
 
     def at(self, moved: Array) -> Array:
-        """The points with these values (m, k) of what moves, as the domain has them, (m, d)."""
+        """Snap points with these values (m, k) of the moving coordinates to the domain, (m, d)."""
         points = np.tile(self.x, (len(moved), 1))
         points[:, self.moving] = moved
         points[:, self.moving] = self.box.snap(points)[:, self.moving]
         return points
 
     def sample(self, n: int) -> Array:
-        """The setting itself, and ``n`` moves all over the range and as many nearby, (1 + m, d)."""
+        """Return the setting, ``n`` moves all over the range and as many nearby, (1 + m, d)."""
         span = Box(self.box.lower[self.moving], self.box.upper[self.moving])
         far = span.spread(n, np.random.default_rng(0))
         share = (far - span.lower) / span.widths
@@ -103,7 +103,7 @@ class Surroundings:
         return self.at(np.where(sides, high[:, None], low[:, None]).reshape(-1, len(self.moving)))
 
     def sides(self, balls: int, band: Band, promising: Array) -> Booleans:
-        """Which corners to look at in so many balls, (n, k): all of them, if these are not many.
+        """Select the corners to evaluate in so many balls, (n, k): all of them, if these are few.
 
         Otherwise the one downhill from the setting, those in whose direction the ``promising``
         points (m, d) are, and others at random.
@@ -118,7 +118,7 @@ class Surroundings:
         return np.unique(np.concatenate([downhill, towards, others < 0.5]), axis=0)
 
     def lowest(self, band: Band, radii: Array, known: Array, lower: Array) -> Array:
-        """The lowest places of the band's lower bound in balls, as far as a search finds, (m, d).
+        """Search balls for minima of the lower confidence bound; return the points found, (m, d).
 
         All balls are searched at once, by L-BFGS-B from the worst few of their corners, and of the
         ``known`` points (m, d), where the bound is ``lower`` (m,). On a lattice the result goes to
@@ -174,7 +174,7 @@ class Searched:
 
     @staticmethod
     def of(around: Surroundings, band: Band, n: int, radii: Array) -> Searched:
-        """``n`` moves all over the range, as many nearby, and the corners of balls."""
+        """Evaluate ``n`` moves all over the range, as many nearby, and the corners of balls."""
         points = around.sample(n)
         lower = band.bounds(points)[0]
         promising = points[np.argsort(lower, kind="stable")[:_TOWARDS]]
@@ -183,7 +183,7 @@ class Searched:
         return Searched(points, np.r_[lower, band.bounds(corners)[0]])
 
     def within(self, around: Surroundings, band: Band, radii: Array) -> Searched:
-        """The same, and the lowest places of balls of these radii."""
+        """Add the minima that a search finds in balls of these radii."""
         more = around.lowest(band, radii, self.points, self.lower)
         return Searched(
             np.concatenate([self.points, more]), np.r_[self.lower, band.bounds(more)[0]]
@@ -192,10 +192,10 @@ class Searched:
     def radius(
         self, around: Surroundings, band: Band, threshold: float
     ) -> tuple[float, float, Searched]:
-        """How far the setting may be moved before the bound falls below the threshold.
+        """Largest move of the setting before the bound falls below the threshold.
 
         The largest radius for which a search of the ball found nothing below, the distance of the
-        nearest point below, and what was looked at. Both are infinite if nothing is below in the
+        nearest point below, and all points evaluated. Both are infinite if nothing is below in the
         whole range, and minus infinity if the setting itself is.
         """
         if self.lower[0] < threshold:
@@ -208,7 +208,7 @@ class Searched:
             fails = searched._nearest_below(around, threshold)
             if fails == np.inf:
                 return np.inf, np.inf, searched
-            # What was found at the edge of a ball may be a little outside of it, by rounding.
+            # A point found at the edge of a ball may be a little outside of it, by rounding.
             held = float(np.max(radii[radii < fails / reach(1.0)], initial=held))
         return held, fails, searched
 

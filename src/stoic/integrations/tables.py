@@ -1,4 +1,4 @@
-"""A table of inputs and results, as other libraries hold it: its box, rows and model."""
+"""Tables of inputs and results, as other libraries hold them: box, observations and model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Recipe = Callable[[Domain], Learner]
 
 
 def box_around(x: Array) -> Box:
-    """The smallest box that holds the rows of ``x`` (n, d).
+    """Build the smallest box that holds the rows of ``x`` (n, d).
 
     A coordinate that is the same in all rows has no width to measure a lengthscale in: it gets its
     own size, and at least 1.
@@ -28,11 +28,11 @@ def box_around(x: Array) -> Box:
 
 
 def observations_of(x: Array, y: Array, noise: Array | None = None) -> Observations:
-    """The rows as they were told; a noise variance is nan where none was."""
-    told = np.full(len(y), np.nan) if noise is None else noise
-    return Observations(x, as_results(y), told)
+    """Observations of the rows as given; a noise variance is nan where none was."""
+    variances = np.full(len(y), np.nan) if noise is None else noise
+    return Observations(x, as_results(y), variances)
 
 
 def model_of(recipe: Recipe, model: Model | None, domain: Domain) -> Model:
-    """``model``, or if there is none the model of a recipe on ``domain``."""
+    """Return ``model``, or if there is none the model of a recipe on ``domain``."""
     return recipe(domain).model if model is None else model

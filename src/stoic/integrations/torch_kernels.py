@@ -1,4 +1,4 @@
-"""Kernels as formulas in torch, differentiable in x: what GPyTorch evaluates."""
+"""Kernels as formulas in torch, differentiable in x, for GPyTorch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ except ImportError as error:
 
 @singledispatch
 def covariance(kernel: Kernel, x: Any, z: Any) -> Any:
-    """k(x, z) of shape (..., n, m) for tensors x (..., n, d) and z (..., m, d), differentiable.
+    """Covariance k(x, z), (..., n, m), of tensors x (..., n, d), z (..., m, d); differentiable.
 
     All kernels of :mod:`stoic.kernels` are known. For one of your own, register the same formula in
     torch: ``covariance.register(Mine, formula)``.
@@ -43,7 +43,7 @@ def _squares(kernel: kernels.Stationary, x: Any, z: Any) -> Any:
 
 
 def _root(squares: Any) -> Any:
-    """A square root whose gradient at 0 is 0."""
+    """Square root whose gradient at 0 is 0."""
     return squares.clamp_min(1e-36).sqrt()
 
 
@@ -102,7 +102,7 @@ def _(kernel: kernels.Product, x: Any, z: Any) -> Any:
 
 
 class Covariance(GPyTorchKernel):  # type: ignore[misc]
-    """A kernel of stoic with its hyperparameters, as GPyTorch evaluates it.
+    """GPyTorch kernel of a kernel of stoic with its hyperparameters.
 
     Parameters
     ----------

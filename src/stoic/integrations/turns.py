@@ -1,9 +1,9 @@
-"""Workers on one study choose in turn, so that each knows what the others have chosen.
+"""Turns of the workers on one study, so that each knows what the others have chosen.
 
 A trial is running from the moment its number exists, and has parameters only when they have been
-chosen, which takes a fit of the model. Two workers that choose at the same time would see nothing
-of each other, and find the same point. So the later number waits until the earlier ones have said
-what they will do, in an attribute of their trial.
+chosen, which takes a fit of the model. Two workers that choose at the same time would not see each
+other, and find the same point. So the later number waits until the earlier ones have announced
+their parameters, in an attribute of their trial.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from stoic.integrations.optuna_internals import storage_of, trial_id
 
 CHOSEN = "stoic:chosen"  # system attribute: parameter -> what Optuna stores for its value
 
-_LONGEST = 5.0  # seconds until whoever says nothing is held to be dead, or another sampler
+_LONGEST = 5.0  # seconds until a silent worker is taken for dead, or for another sampler
 
 
 class Turns:
-    """Who has been waited for in vain, and is not waited for again."""
+    """Order of choosing; trials that were waited for in vain are not waited for again."""
 
     def __init__(self) -> None:
         self._silent: set[int] = set()  # identities of trials
 
     def wait(self, study: Study, trial: FrozenTrial) -> None:
-        """Until the trials with a lower number have chosen, or have taken too long."""
+        """Wait until the trials with a lower number have chosen, or have taken too long."""
         until = time.monotonic() + _LONGEST
         while True:
             trials = study.get_trials(deepcopy=False)
@@ -47,21 +47,21 @@ class Turns:
 def announce(
     study: Study, trial: FrozenTrial, params: Mapping[str, Any], space: Mapping[str, Any]
 ) -> None:
-    """Say what a trial will do, before it has its parameters."""
+    """Store what a trial will run, before it has its parameters."""
     chosen = {name: space[name].to_internal_repr(value) for name, value in params.items()}
     storage_of(study).set_trial_system_attr(trial_id(trial), CHOSEN, chosen)
 
 
 def announced(trial: FrozenTrial, space: Mapping[str, BaseDistribution]) -> dict[str, Any]:
-    """The parameters of a trial, those included that it will have."""
+    """Return the parameters of a trial, announced ones included."""
     chosen = trial.system_attrs.get(CHOSEN)
-    said: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for name, value in chosen.items() if isinstance(chosen, dict) else ():
         # Another writer may have put anything there.
         with contextlib.suppress(ValueError, TypeError, LookupError, ArithmeticError):
             if name in space:
-                said[name] = space[name].to_external_repr(value)
-    return said | trial.params
+                found[name] = space[name].to_external_repr(value)
+    return found | trial.params
 
 
 def _chooses(trial: FrozenTrial) -> bool:

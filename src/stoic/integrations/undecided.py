@@ -1,4 +1,4 @@
-"""What the results of a study do not tell: what is best, or which of them are outliers."""
+"""Limits of the results of a study: an undecided best, outliers that may be a slope."""
 
 from __future__ import annotations
 
@@ -13,43 +13,43 @@ from stoic.data import Array, Booleans
 if TYPE_CHECKING:
     from stoic.integrations.explanation import Row
 
-_FEWEST = 10  # results; with fewer, nothing was learned from one trial about another yet
-_REJECTED = 1.0 / 3.0  # of the results: where half are outliers, nobody can say which half
-# Of the variance of the trusted results, predicted by leaving each of them out: over four functions
+_FEWEST = 10  # results; with fewer, the model has learned nothing from one trial about another
+_REJECTED = 1.0 / 3.0  # of the results: where half are outliers, which half cannot be identified
+# Of the variance of the trusted results, explained by leave-one-out means: over four functions
 # and 24 studies each at least 0.38 with 5 % noise, 0.56 with one outlier in ten and 0.85 without,
 # and at most 0.16 in nine of ten studies where six results in ten were outliers.
 _PREDICTED = 1.0 / 3.0
 
 
 def undecided(rows: Sequence[Row], recommended: float = -np.inf, sign: float = 1.0) -> str | None:
-    """Why nothing should be recommended with confidence, in a sentence; ``None`` if all is well.
+    """Reason to recommend nothing with confidence, in a sentence; ``None`` if there is none.
 
-    Rejected results that are worse than what is ``recommended`` do not count: whether they are true
-    decides nothing. ``sign`` is 1 if more is better, else -1.
+    Rejected results that are worse than what is ``recommended`` do not count: the recommendation
+    does not depend on them. ``sign`` is 1 if more is better, else -1.
     """
     rows = [row for row in rows if row.trust >= 0.5 or sign * row.value > sign * recommended]
     finite = [row for row in rows if np.isfinite(row.value) and np.isfinite(row.expected)]
     trusted = [row for row in finite if row.trust >= 0.5]
     if len(finite) < _FEWEST or len(trusted) < 3:
         return None
-    settle = "measure the recommended setting and the observed best again, a few times each."
+    advice = "measure the recommended setting and the observed best again, a few times each."
     rejected = len(finite) - len(trusted)
     if rejected >= _REJECTED * len(finite):
-        return f"{rejected} of {len(finite)} results contradict the others: {settle}"
+        return f"{rejected} of {len(finite)} results contradict the others: {advice}"
     with np.errstate(over="ignore", invalid="ignore"):
         values = np.array([row.value for row in trusted])
         error = values - np.array([row.expected for row in trusted])
         total, left = np.mean((values - values.mean()) ** 2), np.mean(error**2)
     if np.isfinite(total) and total > 0.0 and left > (1.0 - _PREDICTED) * total:
-        return f"the results of similar settings do not agree with each other: {settle}"
+        return f"the results of similar settings do not agree with each other: {advice}"
     return None
 
 
 def steep(x: Array, observed: Array, expected: Array, trust: Array) -> Booleans:
-    """Which results are rather on a steep slope than outliers, shape (n,).
+    """Flag the results that are rather on a steep slope than outliers, shape (n,).
 
     They are distrusted, worse (less) than expected, and another one of this kind is as near as any
-    result that is trusted. Where the objective falls off faster than elsewhere, as at the border of
+    trusted result. Where the objective falls off faster than elsewhere, as at the border of
     a plateau, a model with one lengthscale cannot follow; outliers have no neighbours of their
     kind.
 

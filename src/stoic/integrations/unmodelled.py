@@ -1,4 +1,4 @@
-"""What a study asks for that the model does not know: refused, or said in one sentence."""
+"""Features of a study that the model lacks: refused, or reported in one sentence."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def check_single_objective(study: Study) -> None:
 
 
 def violates(trial: FrozenTrial) -> bool:
-    """Whether a trial violates a constraint, or is not known to satisfy it (nan)."""
+    """Return True if a trial violates a constraint, or is not known to satisfy it (nan)."""
     return not all(value <= 0.0 for value in constraints(trial))
 
 
 def unmodelled(
     trials: Sequence[FrozenTrial], space: Mapping[str, BaseDistribution] | None = None
 ) -> tuple[str, ...]:
-    """Sentences on what trials have and the model does not use, each for one thing.
+    """Describe what trials have and the model does not use, a sentence for each thing.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ def unmodelled(
     space:
         The parameters that are modelled; by default those that all complete trials share.
     """
-    said = []
+    sentences = []
     if any(constraints(trial) for trial in trials):
-        said.append(
+        sentences.append(
             "A trial that violates a constraint is avoided as infeasible: by how much it violates "
             "it, and its value, are not modelled."
         )
@@ -49,13 +49,13 @@ def unmodelled(
     if space is None:
         space = intersection_search_space(list(complete))
     if names := {name for trial in complete for name in trial.distributions} - space.keys():
-        said.append(
+        sentences.append(
             f"Not all trials have {', '.join(sorted(names))} in the same range: what not all share "
             "is drawn at random, or by the independent sampler, and not modelled."
         )
     if any(trial.state == TrialState.PRUNED for trial in trials):
-        said.append(
+        sentences.append(
             "Intermediate values of pruned trials are not used: a pruned trial counts as a result "
             "that is not a number, and its point is asked once more."
         )
-    return tuple(said)
+    return tuple(sentences)
