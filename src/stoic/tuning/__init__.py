@@ -1,4 +1,4 @@
-"""The user's loop: a study in Optuna storage, and an external program or a function to tune."""
+"""Tuning loop: a study in Optuna storage, and an external program or a function to tune."""
 
 from stoic.tuning.failure import Failed
 from stoic.tuning.function import Measured, TuningResult, tune

@@ -1,4 +1,4 @@
-"""What is believed of each trial, kept in attributes of the study, where a dashboard shows it."""
+"""Trust of each trial, stored in attributes of the study, where a dashboard shows it."""
 
 from __future__ import annotations
 
@@ -10,48 +10,49 @@ from stoic.integrations.optuna import Explanation
 from stoic.printable import printable
 from stoic.tuning.storage import cause
 
-TRUST = "stoic:trust"  # of a study, and which trials: number of a trial -> how far it is believed
+TRUST = "stoic:trust"  # of a study, and which trials: number of a trial -> its trust
 
 log = logging.getLogger(__name__)
 
-# Of trials in one attribute, about 3 kB: MySQL holds 64 kB, and a whole attribute is written anew.
+# Trials in one attribute, about 3 kB: MySQL holds 64 kB, and each write replaces all of it.
 _TRIALS = 200
-_SLACK = 0.005  # what is written is at most so far from what is believed
+_SLACK = 0.005  # largest difference between stored and current trust
 
 
 class Believed:
-    """Keeps the trust of a study's trials up to date, in the storage.
+    """Writer of the trials' current trust to the storage.
 
-    Attributes `stoic:trust:0-199`, `stoic:trust:200-399`, ... of the study hold 200 trials each.
-    One of them is written if a trial in it is new, or is believed differently by more than 0.005.
+    Attributes ``stoic:trust:0-199``, ``stoic:trust:200-399``, ... of the study hold 200 trials
+    each. One of them is written if a trial in it is new, or if its trust has changed by more than
+    0.005.
 
-    All of it follows from the results, so a storage that does not take it costs nothing but the
-    record: the log says so once, and it is tried again after the next trial.
+    The results determine all of it, so a storage that refuses it costs nothing but the record: the
+    log says so once, and the next trial tries again.
     """
 
     def __init__(self, study: optuna.Study) -> None:
         self.study = study
-        self._said = False
+        self._warned = False
 
     def record(self, known: Explanation) -> None:
-        """What is believed now."""
+        """Store the trust that is new or has changed."""
         try:
             earlier = self.study.user_attrs
             for name, trust in _attributes(known).items():
                 if _differs(earlier.get(name), trust):
                     self.study.set_user_attr(name, trust)
-        except Exception as error:  # whatever it is: a dashboard is not worth a campaign
-            if not self._said:
+        except Exception as error:  # any error: a dashboard must not end a campaign
+            if not self._warned:
                 log.warning(
                     "Could not record in the study how far its trials are believed: %s. That is "
                     "for dashboards; results are not affected.",
                     printable(cause(error)),
                 )
-            self._said = True
+            self._warned = True
 
 
 def _attributes(known: Explanation) -> dict[str, dict[str, float]]:
-    """Name of an attribute -> number of a trial -> its trust."""
+    """Name of an attribute -> number of a trial -> trust."""
     found: dict[str, dict[str, float]] = {}
     for row in known.rows:
         first = row.number - row.number % _TRIALS
@@ -61,7 +62,7 @@ def _attributes(known: Explanation) -> dict[str, dict[str, float]]:
 
 
 def _differs(earlier: object, trust: dict[str, float]) -> bool:
-    """Whether what is recorded is not what is believed; it may have been by something else."""
+    """Return True if the stored trust is not the current one; others may have written it."""
     if not isinstance(earlier, dict) or earlier.keys() != trust.keys():
         return True
     return any(

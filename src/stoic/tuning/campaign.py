@@ -1,4 +1,4 @@
-"""The loop: claim a trial, evaluate it, tell the storage, explain what is known."""
+"""Optimization loop: claim a trial, evaluate it, store the result, explain the study."""
 
 from __future__ import annotations
 
@@ -41,39 +41,41 @@ Explain = Callable[[], Explanation | None]  # None before there is a value
 
 
 class Observer(Protocol):
-    """Is told what happens, in the order in which it happens."""
+    """Receiver of the events of a campaign, in their order."""
 
     def buried(self, numbers: list[int]) -> None:
-        """Trials of dead workers have been marked as failed."""
+        """Handle trials of dead workers, which have been marked as failed."""
 
     def begun(self, trial: Trial) -> None:
-        """A trial has its parameters and starts."""
+        """Handle the start of a trial, which has its parameters."""
 
     def ended(self, trial: FrozenTrial, result: Result, explain: Explain) -> None:
-        """A trial has been stored. Explaining costs a fit of the model: at most once a trial."""
+        """Handle the end of a stored trial; ``explain`` fits the model: call it at most once."""
 
 
 class Silent:
-    """An observer that does nothing."""
+    """Observer that does nothing."""
 
     def buried(self, numbers: list[int]) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def begun(self, trial: Trial) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def ended(self, trial: FrozenTrial, result: Result, explain: Explain) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class Stop:
-    """Turns SIGINT, SIGTERM and SIGHUP into a flag, so that nothing is torn in the middle.
+    """Signal handler that turns SIGINT, SIGTERM and SIGHUP into a flag, so that no step is torn.
 
     The loop looks at the flag between its steps and while a program runs. A second Ctrl-C is an
     ordinary KeyboardInterrupt. Outside the main thread no signal arrives and none is handled.
 
-    Fields:
-        signal: the first signal that came, None before.
+    Attributes
+    ----------
+    signal:
+        The first signal that came, None before.
     """
 
     def __init__(self) -> None:
@@ -118,12 +120,12 @@ def run(
     fixed: Mapping[str, Any] | None = None,
     recipe: Recipe | None = None,
 ) -> None:
-    """Work on a study until it has `trials` finished ones, together with whoever shares it.
+    """Run trials until a study has ``trials`` finished ones, together with its other workers.
 
-    Parameters in `fixed` have the values there. What is known is explained by `recipe`. Trials that
-    others run at the end are not waited for.
+    Parameters in ``fixed`` have the values there. ``recipe`` explains the study. The loop does not
+    wait for trials that other workers run at the end.
     """
-    believed = Believed(study)
+    recorder = Believed(study)
     while not stop:
         numbers = patiently(lambda: bury(study), "Could not mark the trials of dead workers")
         if numbers:
@@ -139,16 +141,16 @@ def run(
             observer.begun(trial)
             result = evaluate(trial)
         stored = finish(study, trial, result)
-        observer.ended(stored, result, lambda: _explained(study, recipe, believed))
+        observer.ended(stored, result, lambda: _explained(study, recipe, recorder))
 
 
 def _explained(
-    study: optuna.Study, recipe: Recipe | None, believed: Believed
+    study: optuna.Study, recipe: Recipe | None, recorder: Believed
 ) -> Explanation | None:
-    """What is known of a study, of which the trust is recorded where a dashboard shows it."""
+    """Explain a study, and record its trust where a dashboard shows it."""
     known = patiently(lambda: explanation(study, recipe), "Could not read the study")
     if known is not None:
-        believed.record(known)
+        recorder.record(known)
     return known
 
 
@@ -158,9 +160,10 @@ def explanation(
     fixed: Mapping[str, Any] | None = None,
     trials: Sequence[FrozenTrial] | None = None,
 ) -> Explanation | None:
-    """What is known of a study, by default by its own recipe; None before there is a value.
+    """Explain a study, by default by its own recipe; return None before there is a value.
 
-    For the values in `fixed` if there are any, and as far as `trials` go, by default those of now.
+    Recommendations have the values in ``fixed``, if any. ``trials`` are the data, by default those
+    stored now.
     """
     trials = study.get_trials(deepcopy=False) if trials is None else trials
     if any(trial.state == TrialState.COMPLETE for trial in trials):
@@ -171,12 +174,12 @@ def explanation(
 def open_request(
     request: Request, kind: str | None = None, patience: float = PATIENCE
 ) -> tuple[optuna.Study, Method]:
-    """The study of a request, created or taken up, and what it is searched with from now on.
+    """Create or load the study of a request; return it and the method of its search from now on.
 
-    Nothing is created if the request is refused.
+    A refused request creates nothing.
     """
     request.program.check()
-    if is_new(request.storage, kind):  # then it is not made for a request that will be refused
+    if is_new(request.storage, kind):  # a refused request must create no file
         Method.of(None, request.said, request.recipe).check(request.space)
     storage = open_storage(request.storage, create=True, kind=kind, patience=patience)
     earlier = find_study(storage, request.name)
@@ -206,18 +209,26 @@ def ask_for(
     fix: Sequence[str],
     recipe: Written | None = None,
 ) -> Trial:
-    """A new trial of a study, after what the study is after.
+    """Suggest a new trial, by the aim and the recipe of the study.
 
-    Args:
-        study: of which a trial is wanted.
-        space: its search space, None for the one that the study was begun with.
-        seed, startup: of the sampler.
-        fix: NAME=VALUE of the parameters that are given.
-        recipe: in place of the one that is recorded with the study.
+    Parameters
+    ----------
+    study:
+        To which the trial belongs.
+    space:
+        Its search space, None for the one that the study was begun with.
+    seed, startup:
+        Of the sampler.
+    fix:
+        NAME=VALUE of the fixed parameters.
+    recipe:
+        Overrides the one that is recorded with the study.
 
-    Raises:
-        Refusal: a given parameter that there is not, or that cannot have the value; a recipe that
-            cannot be used.
+    Raises
+    ------
+    Refusal
+        If a fixed parameter does not exist or cannot have the value, or if the recipe cannot be
+        used.
     """
     space = space or known_space(study) or {}
     fixed = parse_fixed(fix, space)
@@ -231,7 +242,7 @@ def ask_for(
 
 
 def notes(study: optuna.Study, request: Request, method: Method) -> list[str]:
-    """What is different from now on: the command that is run, and what the study is after."""
+    """List what changes from now on: the command, the aim, the recipe."""
     said, earlier = method.replaces(study), stored_command(study)
     if earlier not in (None, request.program.template.arguments):
         words = shlex.join(earlier)
@@ -244,8 +255,10 @@ def run_request(
 ) -> int | None:
     """Carry out a request by running its program.
 
-    Returns:
-        the number of the signal that stopped it, None if it came to its end.
+    Returns
+    -------
+    signal:
+        Number of the signal that stopped it, None if it came to its end.
     """
     worker = Worker.current()
     method.record(study)

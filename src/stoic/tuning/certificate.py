@@ -1,4 +1,4 @@
-"""How far the settings of a study may be moved: as a table, as records and as a picture."""
+"""Certificates of how far settings may be moved: as a table, as records and as a picture."""
 
 from __future__ import annotations
 
@@ -25,11 +25,14 @@ _SHOWN = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)  # tolerances
 
 @dataclass(frozen=True)
 class Certificates:
-    """What the recommended setting of a study promises when it is moved, and the observed best.
+    """Certificates under input perturbations: of the recommended setting and the observed best.
 
-    Fields:
-        name, direction: of the study.
-        explanation: of its values, with certificates.
+    Attributes
+    ----------
+    name, direction:
+        Of the study.
+    explanation:
+        Explanation of the study, with certificates.
     """
 
     name: str
@@ -42,13 +45,19 @@ class Certificates:
     ) -> Certificates:
         """Certify a study; costs one fit of the model.
 
-        Args:
-            study: whose settings are meant.
-            said: arguments of `stoic.integrations.aim.Aim`, which go before those of the study.
-            recipe: whose model is asked, by default that of the study.
+        Parameters
+        ----------
+        study:
+            Whose settings to certify.
+        said:
+            Arguments of ``stoic.integrations.aim.Aim``, which override those of the study.
+        recipe:
+            Whose model is used, by default that of the study.
 
-        Raises:
-            Refusal: there is no tolerance, or none that fits the study, or no trial has a value.
+        Raises
+        ------
+        Refusal
+            If there is no tolerance, or none that fits the study, or no trial has a value.
         """
         stored = stored_aim(study)
         aim = Aim.of(**said_over(said, {} if stored is None else stored.record()))
@@ -77,7 +86,7 @@ class Certificates:
 
     @property
     def both(self) -> dict[str, tuple[FrozenTrial, Certified]]:
-        """Recommended and observed best, the latter only if it is another trial."""
+        """Recommended and observed best trials, the latter only if it is another one."""
         known = self.explanation
         assert known.recommended is not None
         assert known.certified is not None
@@ -88,7 +97,7 @@ class Certificates:
         return found
 
     def text(self) -> str:
-        """For people: both settings with their certificates, and a table of what is left."""
+        """Format for people: both settings, their certificates, and a table of worst values."""
         lines = []
         for which, (trial, found) in self.both.items():
             lines.append(f"{which:<14} trial {trial.number}: told {trial.value:.6g}")
@@ -97,7 +106,7 @@ class Certificates:
         return "\n".join([*map(printable, lines), render(self.lines(), "table")])
 
     def lines(self) -> list[Record]:
-        """The worst value within some distances: guaranteed by the bound, and expected."""
+        """Worst values within some distances: by the confidence bound (2 sd), and by the mean."""
         rows = []
         curves = {which: found.curve for which, (_, found) in self.both.items()}
         for size in _SHOWN:
@@ -112,7 +121,7 @@ class Certificates:
         return rows
 
     def record(self) -> dict[str, Any]:
-        """For programs: a JSON object, with the curves."""
+        """Return a JSON object for programs, with the curves."""
         return {
             "study": self.name,
             "direction": self.direction,
@@ -134,10 +143,12 @@ class Certificates:
         }
 
     def plot(self, path: Path) -> None:
-        """Draw what is left of the values against the size of a move, into a file.
+        """Draw the worst values against the size of a move, into a file.
 
-        Raises:
-            Refusal: the file cannot be written.
+        Raises
+        ------
+        Refusal
+            If the file cannot be written.
         """
         from stoic.tuning.moves import draw
 

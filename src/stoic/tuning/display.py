@@ -1,4 +1,4 @@
-"""What is seen while a campaign runs: a live table on a terminal, plain lines in a pipe."""
+"""Progress of a running campaign: a live table on a terminal, plain lines in a pipe."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from stoic.tuning.summary import DISTRUSTED, deviation
 
 @contextmanager
 def display(console: Console, total: int) -> Iterator[Observer]:
-    """The observer that fits the console."""
+    """Yield the observer that fits the console."""
     if not console.is_terminal:
         yield Lines(console)
         return
@@ -32,20 +32,20 @@ def display(console: Console, total: int) -> Iterator[Observer]:
 
 
 class Lines:
-    """One line for each trial."""
+    """Observer that prints one line for each trial."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
 
     def buried(self, numbers: list[int]) -> None:
-        """Say whose trials were lost."""
+        """Print which trials were lost."""
         self._print(_buried(numbers))
 
     def begun(self, trial: Trial) -> None:
-        """Nothing yet."""
+        """Do nothing yet."""
 
     def ended(self, trial: FrozenTrial, result: Result, explain: Explain) -> None:
-        """Number, parameters, value, trust, and what is recommended so far."""
+        """Print number, parameters, value, trust, and the recommendation so far."""
         explanation = explain()
         words = [f"trial {trial.number}", *(f"{k}={_short(v)}" for k, v in trial.params.items())]
         if result.value is None:
@@ -69,7 +69,7 @@ class Lines:
 
 
 class LiveTable:
-    """The last trials in a table that is drawn anew after each."""
+    """Observer that redraws a table of the last trials after each."""
 
     def __init__(self, total: int, console: Console) -> None:
         self.total = total
@@ -84,17 +84,17 @@ class LiveTable:
         return Group(self._table(), _text(self._stand()), *notes)
 
     def buried(self, numbers: list[int]) -> None:
-        """Say whose trials were lost."""
+        """Note which trials were lost."""
         self.notes.append(_buried(numbers))
         self.live.update(self._draw(), refresh=True)
 
     def begun(self, trial: Trial) -> None:
-        """A row without a value."""
+        """Add a row without a value."""
         self.rows.append((trial.number, trial.params, "running", "cyan"))
         self.live.update(self._draw(), refresh=True)
 
     def ended(self, trial: FrozenTrial, result: Result, explain: Explain) -> None:
-        """The value, and the trust of every row as it is seen now."""
+        """Enter the value, and update the trust of every row."""
         self.rows = [row for row in self.rows if row[0] != trial.number]
         if result.value is None:
             self.rows.append((trial.number, trial.params, result.reason, "red"))
@@ -142,9 +142,9 @@ class LiveTable:
 
 
 def overtaken(trial: FrozenTrial, result: Result) -> bool:
-    """Whether somebody else ended the trial first, so that the storage holds another result."""
-    told = trial.value if trial.values is not None else None
-    return told != result.value
+    """Return True if somebody else ended the trial first, so that the storage differs."""
+    stored = trial.value if trial.values is not None else None
+    return stored != result.value
 
 
 def _trust(explanation: Explanation | None, number: int) -> float | None:
@@ -167,7 +167,7 @@ def _buried(numbers: list[int]) -> str:
 
 
 def _text(said: str, style: str = "") -> Text:
-    """As it is: neither markup nor a control character means anything."""
+    """Return the text with markup and control characters without effect."""
     return Text(printable(said), style=style)
 
 

@@ -1,4 +1,4 @@
-"""Why a trial has no value, if an objective or a program can tell."""
+"""Kinds of failure, as objectives and programs report them."""
 
 from __future__ import annotations
 
@@ -13,24 +13,28 @@ _KINDS = ", ".join(FAILURES)
 _ENDINGS = "exit 3, exit, signal SIGKILL, signal, timeout or nan"
 
 
-class Failed(Exception):  # noqa: N818 - what an objective says, not an error of ours
-    """Raised by an objective to say why there is no value.
+class Failed(Exception):  # noqa: N818 - an objective reports it, it is no error of ours
+    """Exception by which an objective reports why there is no value.
 
-    Args:
-        kind: "transient": for a reason that has nothing to do with the parameters, so they may be
-            tried again; "infeasible": there is no value at such parameters, so the region is
-            avoided; "bad": the run failed because the parameters are bad, so they count as low as
-            the worst ones.
-        message: the reason, for people.
+    Parameters
+    ----------
+    kind:
+        "transient": the cause has nothing to do with the parameters, so they may be tried again;
+        "infeasible": there is no value at such parameters, so the search avoids the region; "bad":
+        the run failed because the parameters are bad, so they count as low as the worst ones.
+    message:
+        The reason, for people.
 
-    Raises:
-        ValueError: another kind.
+    Raises
+    ------
+    ValueError
+        If the kind is another one.
     """
 
     def __init__(self, kind: FailureKind, message: str = "") -> None:
         if kind not in FAILURES:
             raise ValueError(f"Failed takes one of the kinds {_KINDS}, got {kind!r}.")
-        super().__init__(kind, message)  # both, or it could not be sent between processes
+        super().__init__(kind, message)  # both, or it could not be pickled
         self.kind: FailureKind = kind
         self.message = message
 
@@ -39,10 +43,12 @@ class Failed(Exception):  # noqa: N818 - what an objective says, not an error of
 
 
 def parse_kind(text: object, where: str) -> FailureKind:
-    """The kind of failure that `text` is.
+    """Return ``text`` if it is a kind of failure.
 
-    Raises:
-        Refusal: it is none; `where` says what asked for it.
+    Raises
+    ------
+    Refusal
+        If it is none; ``where`` names where it was given.
     """
     if text not in FAILURES:
         raise Refusal(f"{where} must be one of {_KINDS}, got {text!r}.")
@@ -50,14 +56,18 @@ def parse_kind(text: object, where: str) -> FailureKind:
 
 
 def parse_rules(table: Mapping[str, object]) -> dict[str, FailureKind]:
-    """What the endings of a program mean: ending in its shortest words -> kind.
+    """Parse rules for failures: ending of a program, in its shortest words -> kind.
 
-    Args:
-        table: "exit 3" (or "exit code 3"), "exit" for any other code but 0, "signal SIGKILL" (or
-            "signal KILL", "signal 9"), "signal" for any other, "timeout" or "nan" -> kind.
+    Parameters
+    ----------
+    table:
+        "exit 3" (or "exit code 3"), "exit" for any other code but 0, "signal SIGKILL" (or
+        "signal KILL", "signal 9"), "signal" for any other, "timeout" or "nan" -> kind.
 
-    Raises:
-        Refusal: an ending that there is not, twice the same, or a kind that there is not.
+    Raises
+    ------
+    Refusal
+        If an ending or a kind does not exist, or an ending is given twice.
     """
     rules: dict[str, FailureKind] = {}
     for written, kind in table.items():
@@ -69,7 +79,7 @@ def parse_rules(table: Mapping[str, object]) -> dict[str, FailureKind]:
 
 
 def parse_assignments(texts: Sequence[str]) -> dict[str, FailureKind]:
-    """The same from texts such as "exit 3=infeasible"."""
+    """Parse rules for failures from texts such as "exit 3=infeasible"."""
     table: dict[str, object] = {}
     for text in texts:
         ending, equals, kind = (part.strip() for part in text.partition("="))

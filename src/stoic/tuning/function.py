@@ -1,4 +1,4 @@
-"""Tune a Python function, without a command line and, if so wished, without a storage."""
+"""Tune a Python function, without a command line and, by default, without a storage."""
 
 from __future__ import annotations
 
@@ -34,13 +34,16 @@ from stoic.tuning.worker import Worker
 
 @dataclass(frozen=True)
 class Measured:
-    """What an objective returns to say more than a value.
+    """Observation of an objective that reports more than a value.
 
-    Fields:
-        value: as if it were returned alone.
-        executed: name of a parameter -> what was run instead of what was asked; the result is told
-            there.
-        standard_error: of the value, above 0, None if it is not known.
+    Attributes
+    ----------
+    value:
+        As if it were returned alone.
+    executed:
+        Name of a parameter -> what was run instead of what was suggested; the result counts there.
+    standard_error:
+        Of the value, above 0, None if unknown.
     """
 
     value: float
@@ -50,21 +53,35 @@ class Measured:
 
 @dataclass(frozen=True)
 class TuningResult:
-    """What a campaign found, in the user's units and direction.
+    """Result of a campaign, in the user's units and direction.
 
-    Fields:
-        x: the recommended parameters: of the tried ones, those that are surely good.
-        fun: the value estimated there; not what was told, which may be luck or a lie.
-        fun_std: standard deviation of that estimate.
-        x_iters: parameters of every finished trial, in the order of trials; n of them.
-        func_vals: (n,) values told, nan where a trial failed.
-        trust: (n,) in [0, 1], how much each value is believed; nan where a trial failed.
-        observed_best: the trial with the best finite value told.
-        recommended: the trial whose parameters are `x`.
-        failures: reason -> numbers of the trials that failed for it.
-        failure_kinds: number of a failed trial -> "transient", "infeasible" or "bad", if known.
-        explanation: everything else that is known, see `stoic.integrations.optuna.explain`.
-        study: the Optuna study, for plots and for more trials.
+    Attributes
+    ----------
+    x:
+        The recommended parameters: of the tried ones, the best by the pessimistic confidence bound
+        or the certificate.
+    fun:
+        Posterior mean there; not the observed value, which may be luck or an outlier.
+    fun_std:
+        Posterior standard deviation there.
+    x_iters:
+        Parameters of every finished trial, in the order of trials; n of them.
+    func_vals:
+        (n,) observed values, nan where a trial failed.
+    trust:
+        (n,) in [0, 1], how far each value is trusted; nan where a trial failed.
+    observed_best:
+        The trial with the best finite observed value.
+    recommended:
+        The trial whose parameters are ``x``.
+    failures:
+        Reason -> numbers of the trials that failed for it.
+    failure_kinds:
+        Number of a failed trial -> "transient", "infeasible" or "bad", if known.
+    explanation:
+        Everything else that is known, see ``stoic.integrations.optuna.explain``.
+    study:
+        The Optuna study, for plots and for more trials.
     """
 
     x: dict[str, Any]
@@ -82,7 +99,7 @@ class TuningResult:
 
     @property
     def params(self) -> dict[str, Any]:
-        """The recommended parameters, `x`."""
+        """Recommended parameters, ``x``."""
         return self.x
 
 
@@ -107,34 +124,47 @@ def tune(
     catch: tuple[type[Exception], ...] = (Exception,),
     callback: Callable[[optuna.Study, FrozenTrial], None] | None = None,
 ) -> TuningResult:
-    """Find the parameters where a function that may lie, fail and be noisy is best.
+    """Optimize a function that may be noisy, fail and return outliers.
 
-    Args:
-        objective: parameters -> value, or `stoic.Measured`, which also says what was executed and
-            how noisy the value is. nan, or an exception in `catch`, is a failed trial; so is
-            `stoic.Failed`, which says what kind of failure it is. An infinite value is told as it
-            is.
-        space: name -> an Optuna distribution, a list of choices, or a text such as
-            "float(1e-5, 1e-1, log)".
-        n_trials: how many finished trials the study shall have altogether.
-        direction: "minimize" or "maximize".
-        storage: URL or Optuna storage to keep the study in; None keeps it in memory.
-        study_name: with a storage, the study to create or to take up again.
-        seed: makes the choice of parameters repeatable.
-        n_startup_trials: trials from a quasi-random sequence before the model decides.
-        recipe: another method than A2-RCGP-UCB: a function from a domain to a learner, or a text
-            such as "rgp_ucb(budget=5)", see `stoic.integrations.recipe.Written`. A text is recorded
-            with the study; without a recipe the recorded one is used.
-        policy, threshold, margin, tolerance, radius, p, probe: for values that stay good when
-            parameters are moved, see `stoic.integrations.aim.Aim`; recorded with the study. What is
-            not said is what was recorded earlier, as far as it still fits.
-        catch: exceptions of the objective that fail a trial instead of ending the campaign.
-        callback: called with the study and each trial that has ended; `study.stop()` ends the
-            campaign.
+    Parameters
+    ----------
+    objective:
+        Parameters -> value, or ``stoic.Measured``, which also says what was executed and how noisy
+        the value is. nan, or an exception in ``catch``, is a failed trial; so is ``stoic.Failed``,
+        which reports the kind of failure. An infinite value is observed as it is.
+    space:
+        Name -> an Optuna distribution, a list of choices, or a text such as
+        "float(1e-5, 1e-1, log)".
+    n_trials:
+        Total number of finished trials.
+    direction:
+        "minimize" or "maximize".
+    storage:
+        URL or Optuna storage to keep the study in; None keeps it in memory.
+    study_name:
+        With a storage, the study to create or to continue.
+    seed:
+        Makes the suggested parameters repeatable.
+    n_startup_trials:
+        Trials from a quasi-random sequence before the model decides.
+    recipe:
+        Another method than A2-RCGP-UCB: a function from a domain to a learner, or a text such as
+        "rgp_ucb(budget=5)", see ``stoic.integrations.recipe.Written``. A text is recorded with the
+        study; without a recipe the recorded one is used.
+    policy, threshold, margin, tolerance, radius, p, probe:
+        For values that stay good when parameters are moved, see ``stoic.integrations.aim.Aim``;
+        recorded with the study. Those not given are as recorded earlier, as far as that still fits.
+    catch:
+        Exceptions of the objective that fail a trial instead of ending the campaign.
+    callback:
+        Called with the study and each trial that has ended; ``study.stop()`` ends the campaign.
 
-    Raises:
-        Refusal: a request that makes no sense, or a storage that cannot be opened.
-        RuntimeError: every trial failed, with the most frequent reason.
+    Raises
+    ------
+    Refusal
+        If the request makes no sense, or the storage cannot be opened.
+    RuntimeError
+        If no trial has a usable value; the message has the most frequent reason.
     """
     if n_trials < 1:
         raise Refusal(f"n_trials must be at least 1, got {n_trials}.")
@@ -150,9 +180,9 @@ def tune(
     }
     aim = {name: value for name, value in said.items() if value is not None}
     written = Written.parse(recipe) if isinstance(recipe, str) else recipe
-    if tolerance:  # else it may be that of a stored study
+    if tolerance:  # else a stored study may have one
         check_aim(Aim.of(**aim), parsed)
-    if isinstance(storage, str) and is_new(storage):  # not made for what will be refused
+    if isinstance(storage, str) and is_new(storage):  # a refused request must create no file
         Method.of(None, aim, written).check(parsed)
     if storage is None:
         opened: BaseStorage = optuna.storages.InMemoryStorage()
@@ -170,10 +200,10 @@ def tune(
     def evaluate(trial: Trial) -> Result:
         try:
             found = objective(dict(trial.params))
-            told = found if isinstance(found, Measured) else Measured(found)
-            value = float(told.value)
-            run_as = None if told.executed is None else _plain(told.executed)
-            noise = noise_of(None if told.standard_error is None else float(told.standard_error))
+            obs = found if isinstance(found, Measured) else Measured(found)
+            value = float(obs.value)
+            run_as = None if obs.executed is None else _plain(obs.executed)
+            noise = noise_of(None if obs.standard_error is None else float(obs.standard_error))
         except Failed as failed:
             reason = failed.message[:200] or "said that it failed"
             return Result(None, reason, "", 0.0, failed.kind)
@@ -197,7 +227,7 @@ def tune(
 
 
 class _Calling(Silent):
-    """Passes every ended trial on."""
+    """Observer that passes every ended trial to a callback."""
 
     def __init__(
         self, study: optuna.Study, callback: Callable[[optuna.Study, FrozenTrial], None]
@@ -206,7 +236,7 @@ class _Calling(Silent):
         self.callback = callback
 
     def ended(self, trial: FrozenTrial, result: Result, explain: Explain) -> None:
-        """Pass it on; as in Optuna it may call `study.stop()`."""
+        """Call back; as in Optuna, the callback may call ``study.stop()``."""
         with stoppable(self.study):
             self.callback(self.study, trial)
         if is_stopped(self.study):
@@ -214,11 +244,11 @@ class _Calling(Silent):
 
 
 class _Stopped(Exception):  # noqa: N818 - no error
-    """A callback has had enough."""
+    """Request of a callback to stop the campaign."""
 
 
 def _plain(executed: Mapping[str, Any]) -> dict[str, Any]:
-    """As a storage can hold it: numbers of other libraries as Python's, and the rest as text."""
+    """Convert for a storage: numbers of other libraries to Python's, and the rest to text."""
 
     def held(value: Any) -> Any:
         if math.prod(getattr(value, "shape", [0])) == 1:

@@ -1,4 +1,4 @@
-"""Marks in the environment of processes, so that a run stops what it started and nothing else."""
+"""Environment marks of processes, so that a run stops what it started and nothing else."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from pathlib import Path
 
 from stoic.tuning.worker import Worker
 
-RUN = "STOIC_RUN"  # variable of a program and all that it starts: the marks of the runs they are of
+RUN = "STOIC_RUN"  # variable of a program and its descendants: the marks of their runs
 
 _SWEEPS = 50  # for what is being forked meanwhile; what hangs in the kernel outlives them
 
 
 def new_mark() -> str:
-    """A mark that nobody can guess, for one run."""
+    """Return an unguessable mark for one run."""
     return secrets.token_hex(16)
 
 
 def seal(mark: str, worker: Worker) -> str:
-    """Digest of a mark and the worker whose run it is, for a storage that others read and write.
+    """Digest of a mark and the worker of its run, for a storage that others read and write.
 
-    It does not reveal the mark. Copied beside another worker it fits no process, so that nothing is
-    stopped but what a dead worker left.
+    It does not reveal the mark. Copied beside another worker it fits no process, so that only
+    what a dead worker left is stopped.
     """
     said = json.dumps([mark, worker.host, worker.boot, worker.pid, worker.started])
     return hashlib.sha256(said.encode()).hexdigest()
 
 
 def visible() -> bool:
-    """Whether this system shows the environment of processes."""
+    """Return True if this system shows the environment of processes."""
     try:
         return bool(Path("/proc/self/environ").read_bytes())
     except OSError:
@@ -46,8 +46,10 @@ def visible() -> bool:
 def kill_marked(ours: Callable[[str], bool]) -> None:
     """Kill the processes that began with such a mark in their environment, where that is visible.
 
-    Args:
-        ours: whether a mark is of a run that is to end; asked once for each mark.
+    Parameters
+    ----------
+    ours:
+        True for the mark of a run that is to end; called once for each mark.
     """
     known = functools.cache(ours)
     for _ in range(_SWEEPS):
@@ -60,7 +62,7 @@ def kill_marked(ours: Callable[[str], bool]) -> None:
 
 
 def _kill(pid: int, ours: Callable[[str], bool]) -> None:
-    """Kill one process, unless its number has become another's since it was found."""
+    """Kill one process, unless its number has been reused since it was found."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         try:
             handle = os.pidfd_open(pid)
@@ -85,7 +87,7 @@ def _processes() -> Iterator[int]:
 
 
 def _marks(pid: int) -> list[str]:
-    """Of which runs a process is; of none if it has ended, or is somebody else's."""
+    """Read the marks of the runs of a process; none if it has ended, or is another user's."""
     try:
         variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:

@@ -1,4 +1,4 @@
-"""What a study is searched with: what is said now, and what was said earlier."""
+"""Method of a search: what is given now, and what was recorded earlier."""
 
 from __future__ import annotations
 
@@ -22,12 +22,16 @@ from stoic.tuning.storage import patiently
 
 @dataclass(frozen=True)
 class Method:
-    """An aim and a recipe.
+    """Aim and recipe of a search.
 
-    Fields:
-        aim: what is wanted where inputs move; None if nothing is said of that.
-        recipe: from a domain to a learner.
-        written: its text; None if it is a function, or nobody said anything.
+    Attributes
+    ----------
+    aim:
+        Robust objective where inputs move; None if none is given.
+    recipe:
+        From a domain to a learner.
+    written:
+        Its text; None if it is a function, or the default.
     """
 
     aim: Aim | None = None
@@ -41,16 +45,22 @@ class Method:
         aim: Mapping[str, Any] | None = None,
         recipe: Written | Recipe | None = None,
     ) -> Method:
-        """What is said now over what is recorded with a study.
+        """Combine what is given now with what a study recorded; the former overrides.
 
-        Args:
-            study: that is taken up; None for a new one.
-            aim: arguments of `stoic.integrations.aim.Aim`, as far as they are said.
-            recipe: its text or itself; None if nothing is said.
+        Parameters
+        ----------
+        study:
+            The study that goes on; None for a new one.
+        aim:
+            Arguments of ``stoic.integrations.aim.Aim``, as far as they are given.
+        recipe:
+            Its text or itself; None if none is given.
 
-        Raises:
-            Refusal: the aim makes no sense together, the recipe cannot be loaded, or the one that
-                is recorded is in a file, which has to be said.
+        Raises
+        ------
+        Refusal
+            If the arguments of the aim make no sense together, the recipe cannot be loaded, or the
+            recorded one is in a file, which must be given.
         """
         earlier = None if study is None else stored_aim(study)
         said = said_over(aim or {}, {} if earlier is None else earlier.record())
@@ -62,14 +72,14 @@ class Method:
         return cls(together, recipe or robust)
 
     def check(self, space: Space) -> None:
-        """Refuse what cannot be used for these parameters."""
+        """Refuse a method that cannot be used for these parameters."""
         if free := searched(space):
             made(self.recipe, Encoding(free), self.aim)
 
     def sampler(
         self, study: optuna.Study | None, space: Space, seed: int | None, startup: int
     ) -> StoicSampler:
-        """A sampler of this kind for a study; None for a new one."""
+        """Make the sampler of a study, which is None for a new one."""
         met = {} if study is None else intersection_search_space(study.get_trials(deepcopy=False))
         return StoicSampler(
             seed=seed,
@@ -81,14 +91,14 @@ class Method:
         )
 
     def record(self, study: optuna.Study) -> None:
-        """Record it with a study, for other workers and for who looks at it."""
+        """Record the method with a study, for other workers and for readers."""
         if (aim := self.aim) is not None:
             patiently(lambda: record_aim(study, aim), "Could not record the tolerances")
         if (written := self.written) is not None:
             patiently(lambda: record_recipe(study, written), "Could not record the recipe")
 
     def replaces(self, study: optuna.Study) -> list[str]:
-        """What of a study's record is something else, a sentence for each."""
+        """List what differs from a study's record, a sentence for each."""
         notes = []
         earlier, text = stored_aim(study), stored_recipe(study)
         if self.aim is not None and earlier not in (None, self.aim):

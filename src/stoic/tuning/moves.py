@@ -1,4 +1,4 @@
-"""What is left of a value when its setting is moved: figure 5, left, of the satisficing paper."""
+"""Worst value against the size of a move: figure 5, left, of the satisficing paper."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ _STYLES = {"recommended": "-", "observed best": "--"}
 
 
 def draw(certificates: Certificates) -> Figure:
-    """The worst value within a distance, for the recommended setting and the observed best.
+    """Plot the worst value within a distance, for the recommended setting and the observed best.
 
-    A line for the guaranteed value [Saday2025]_, a thin one for the expected one, and between the
-    two bounds a shade. Where the guaranteed value crosses the threshold is a mark.
+    A line shows the pessimistic bound [Saday2025]_, 2 sd from the mean, a thin one the posterior
+    mean, and a shade the range between the two bounds. A mark shows where the pessimistic bound
+    crosses the threshold.
     """
     from matplotlib.figure import Figure
 
@@ -65,7 +66,7 @@ def draw(certificates: Certificates) -> Figure:
 
 
 def _mark(axes: Axes, found: Certified, colour: str, above: bool) -> None:
-    """How far it is certified: one setting's mark is said above it, the other's below."""
+    """Mark the certified distance; one setting has its label above the mark, the other below."""
     held = found.certificate
     if not math.isfinite(held.radius):
         return

@@ -21,7 +21,7 @@ from stoic.tuning.mark import RUN, kill_marked, new_mark
 from stoic.tuning.reading import Beside, NotANumberError, NoValueError, Reading
 from stoic.tuning.template import Template
 
-KEPT_OUTPUT = 1 << 18  # bytes of standard output the value is looked for in: the last ones
+KEPT_OUTPUT = 1 << 18  # last bytes of standard output, in which the value is searched
 KEPT_ERRORS = 1 << 12
 POLITE_SECONDS = 3.0  # between SIGTERM and SIGKILL
 DRAIN_SECONDS = 0.5  # for output still in the pipe when the program has ended
@@ -30,18 +30,25 @@ POLL_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one run.
+    """Outcome of one run.
 
-    Fields:
-        value: the number the program reported (possibly infinite, never nan), None if it failed.
-        failure: why there is no value, in a few words; None if there is one.
-        errors: the end of what the program wrote to standard error; if that is nothing, what it
-            wrote in the place of a number.
-        seconds: how long it ran.
-        kind: of the failure, see `stoic.data.Failures`; None if that is not known.
-        executed: name of a parameter -> what was run instead of what was asked, None if that is not
-            said.
-        noise: variance of the noise of the value, None if it is not known.
+    Attributes
+    ----------
+    value:
+        The number the program reported (possibly infinite, never nan), None if it failed.
+    failure:
+        Reason of the failure, in a few words; None if there is a value.
+    errors:
+        End of the program's standard error; if that is empty, what it wrote in the place of a
+        number.
+    seconds:
+        Duration of the run.
+    kind:
+        Kind of the failure, see ``stoic.data.Failures``; None if unknown.
+    executed:
+        Name of a parameter -> what was run instead of what was suggested, None if not reported.
+    noise:
+        Noise variance of the value, None if unknown.
     """
 
     value: float | None
@@ -54,21 +61,26 @@ class Result:
 
     @property
     def reason(self) -> str:
-        """Why there is no value, with the kind of the failure if that is known."""
+        """Reason of the failure, with its kind if that is known."""
         return f"{self.failure}" if self.kind is None else f"{self.failure} ({self.kind})"
 
 
 @dataclass(frozen=True)
 class Program:
-    """A command that is run once a trial, without a shell.
+    """Command that runs once a trial, without a shell.
 
-    Fields:
-        template: the command.
-        reading: where its value stands in its standard output.
-        directory: where it runs.
-        timeout: seconds after which it is stopped, None for never.
-        failures: how it may end -> what kind of failure that is, see
-            `stoic.tuning.failure.parse_rules`.
+    Attributes
+    ----------
+    template:
+        The command.
+    reading:
+        Rule that reads the value from standard output.
+    directory:
+        Working directory.
+    timeout:
+        Seconds after which the program is stopped, None for never.
+    failures:
+        Ending of the program -> kind of failure, see ``stoic.tuning.failure.parse_rules``.
     """
 
     template: Template
@@ -78,7 +90,7 @@ class Program:
     failures: Mapping[str, FailureKind] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Refuse a directory or a program that is not there."""
+        """Refuse a directory or a program that does not exist."""
         if not self.directory.is_dir():
             raise Refusal(f"There is no directory {str(self.directory)!r} to run the program in.")
         first = self.template.arguments[0]
@@ -99,31 +111,36 @@ class Program:
         stopped: Callable[[], bool] = lambda: False,
         started: Callable[[int], None] = lambda pid: None,
     ) -> Result:
-        """Run the command with `values` in its placeholders.
+        """Run the command with ``values`` in its placeholders.
 
-        The program gets a session of its own, so that it can be stopped with all it started.
-        Whatever is left of its process group when it ends, times out or is stopped is killed. So is
-        what has left the group for a session of its own, where the system shows the environment of
-        processes (Linux); `env -u STOIC_RUN` starts what shall stay.
+        The program gets a session of its own, so that it can be stopped with all it started. When
+        it ends, times out or is stopped, this method kills what is left of its process group and,
+        where the system shows the environment of processes (Linux), what has left the group for a
+        session of its own; ``env -u STOIC_RUN`` starts what shall stay.
 
-        Args:
-            values: name of a placeholder -> its value.
-            environment: variables added to our own; a `RUN` among them is the mark of this run.
-            stopped: asked about 20 times a second; true stops the program ("interrupted").
-            started: told the process id, which is also the id of the process group.
+        Parameters
+        ----------
+        values:
+            Name of a placeholder -> its value.
+        environment:
+            Variables added to our own; a ``RUN`` among them is the mark of this run.
+        stopped:
+            Called about 20 times a second; true stops the program ("interrupted").
+        started:
+            Called with the process id, which is also the id of the process group.
         """
         begun = time.monotonic()
-        told = Beside()
+        beside = Beside()
         added = dict(environment or {})
         mark = added.get(RUN) or new_mark()
-        added[RUN] = f"{os.environ.get(RUN, '')} {mark}".strip()  # a study may be tuned in a trial
+        added[RUN] = f"{os.environ.get(RUN, '')} {mark}".strip()  # a trial may itself tune a study
 
         def failed(
             reason: str, errors: str = "", kind: FailureKind | None = None, *endings: str
         ) -> Result:
             known = (self.failures[ending] for ending in endings if ending in self.failures)
             seconds = time.monotonic() - begun
-            return Result(None, reason, errors, seconds, kind or next(known, None), told.executed)
+            return Result(None, reason, errors, seconds, kind or next(known, None), beside.executed)
 
         try:
             process = subprocess.Popen(
@@ -148,8 +165,8 @@ class Program:
         if ending == "stopped":
             return failed("interrupted", said, "transient")
         printed, code = output.whole_lines(), process.returncode
-        told = Beside.find(printed)
-        word = told.failed  # goes before how it ended
+        beside = Beside.find(printed)
+        word = beside.failed  # overrides the ending
         if ending == "timeout":
             return failed(f"timeout after {self.timeout:g} s", said, word, "timeout")
         if code < 0:
@@ -169,11 +186,11 @@ class Program:
         except NoValueError as error:
             return failed(str(error), said or error.found)
         seconds = time.monotonic() - begun
-        return Result(value, None, said, seconds, None, told.executed, told.noise)
+        return Result(value, None, said, seconds, None, beside.executed, beside.noise)
 
 
 class _Tail:
-    """The last bytes of a stream, in at most twice the memory that is kept."""
+    """Last bytes of a stream, in at most twice the memory that is kept."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -190,7 +207,7 @@ class _Tail:
         return codecs.decode(bytes(self.kept[-self.size :]), "utf-8", "replace")
 
     def whole_lines(self) -> str:
-        """The text without a first line that may have lost its beginning: 0.5 of 10.5 is a lie."""
+        """Return the text without a first line that may be cut: 0.5 of 10.5 is a wrong value."""
         if not self.cut:
             return codecs.decode(bytes(self.kept), "utf-8", "replace")
         _, newline, rest = self.kept.partition(b"\n")

@@ -1,4 +1,4 @@
-"""Where the value of a trial stands in the output of a program."""
+"""Rules that read the value of a trial from the output of a program."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ _NUMBER = re.compile(
 
 
 class NoValueError(ValueError):
-    """The output holds no number where one was promised.
+    """Error for output that holds no number where the rule expects one.
 
-    Fields:
-        reason: why, which is the message: the same for all outputs of which it is true.
-        found: what stands there instead, in short; empty if nothing does.
+    Attributes
+    ----------
+    reason:
+        The message, the same for all outputs with this defect.
+    found:
+        Text that is there instead, in short; empty if there is none.
     """
 
     def __init__(self, reason: str, found: str = "") -> None:
@@ -34,16 +37,19 @@ class NoValueError(ValueError):
 
 
 class NotANumberError(NoValueError):
-    """There is one, and it is nan."""
+    """Error for a number that is nan."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read a number from text.
+    """Rule that reads a number from text.
 
-    Fields:
-        written: the rule as the user wrote it, one of `FORMS`.
-        find: text -> the number, possibly infinite, never nan; raises `NoValueError`.
+    Attributes
+    ----------
+    written:
+        The rule as the user wrote it, one of ``FORMS``.
+    find:
+        Text -> the number, possibly infinite, never nan; raises ``NoValueError``.
     """
 
     written: str
@@ -51,11 +57,13 @@ class Reading:
 
     @classmethod
     def parse(cls, written: str) -> Reading:
-        """Read a rule.
+        """Parse a rule.
 
-        Raises:
-            Refusal: not one of `FORMS`, a regular expression that does not compile or has no
-                group, an empty key.
+        Raises
+        ------
+        Refusal
+            If it is not one of ``FORMS``, if a regular expression does not compile or has no group,
+            or if a key is empty.
         """
         kind, _, rule = written.partition(":")
         if written == "last-line":
@@ -81,14 +89,18 @@ class Reading:
 
 @dataclass(frozen=True)
 class Beside:
-    """What a program told beside a value, as keys of its last line of JSON.
+    """Report of a program beside the value, as keys of its last line of JSON.
 
-    A key that holds anything else is not looked at.
+    A key that holds anything else is ignored.
 
-    Fields:
-        failed: the kind of failure, `"failed": KIND`; there is no value then.
-        executed: name of a parameter -> what was run, `"executed": {NAME: VALUE, ...}`.
-        noise: the noise variance of the value, from its `"standard_error"`, a number above 0.
+    Attributes
+    ----------
+    failed:
+        The kind of failure, ``"failed": KIND``; there is no value then.
+    executed:
+        Name of a parameter -> what was run, ``"executed": {NAME: VALUE, ...}``.
+    noise:
+        The noise variance of the value, from its ``"standard_error"``, a number above 0.
     """
 
     failed: FailureKind | None = None
@@ -97,7 +109,7 @@ class Beside:
 
     @classmethod
     def find(cls, text: str) -> Beside:
-        """What the text holds of it."""
+        """Parse the report in a text."""
         try:
             found = _last_json(text)
         except NoValueError:
@@ -160,16 +172,16 @@ def _from_json(keys: list[str], text: str) -> float:
             raise NoValueError(f"no value: the JSON has no key {'.'.join(keys[: depth + 1])}")
     if not isinstance(found, float):
         raise NoValueError(f"no value: {'.'.join(keys)} is no number", _brief(json.dumps(found)))
-    return _told(found)
+    return _not_nan(found)
 
 
 def _number(text: str, place: str) -> float:
     if not _NUMBER.fullmatch(text):
         raise NoValueError(f"no value: {place} is no number", _brief(text))
-    return _told(float(text))
+    return _not_nan(float(text))
 
 
-def _told(number: float) -> float:
+def _not_nan(number: float) -> float:
     if math.isnan(number):
         raise NotANumberError("the value is nan")
     return number

@@ -22,7 +22,7 @@ Record = dict[str, Any]  # a value may be a dict, for instance of parameters
 
 
 def trial_record(trial: FrozenTrial) -> Record:
-    """The columns that `optuna trials` shows, in its order."""
+    """Return the columns that ``optuna trials`` shows, in its order."""
     return {
         "number": trial.number,
         "value": trial.values[0] if trial.values else None,
@@ -41,13 +41,15 @@ def best_records(
     recipe: Recipe | None = None,
     fixed: Mapping[str, Any] | None = None,
 ) -> Record | list[Record]:
-    """The observed best trial, as `optuna best-trial` shows it, and the recommended one.
+    """Return the observed best trial, as ``optuna best-trial`` shows it, and the recommended one.
 
     For JSON and YAML the recommended one is a key of the observed one; else it is a second row.
-    Both have the values in `fixed`.
+    Both have the values in ``fixed``.
 
-    Raises:
-        Refusal: no trial has a finite value, or none with the values in `fixed` is believed.
+    Raises
+    ------
+    Refusal
+        If no trial has a finite value, or none with the values in ``fixed`` is trusted.
     """
     known = explanation(study, recipe, fixed)
     if known is not None and known.untried is not None:
@@ -70,12 +72,16 @@ def best_records(
 
 
 def render(records: Sequence[Record] | Record, form: str, flatten: bool = False) -> str:
-    """Records, or one, in one of the `FORMATS`.
+    """Format records, or one, in one of the ``FORMATS``.
 
-    Args:
-        records: what to print; for JSON and YAML one record stays one object.
-        form: one of the `FORMATS`.
-        flatten: whether a nested column such as params becomes params_lr, params_C, ...
+    Parameters
+    ----------
+    records:
+        What to print; for JSON and YAML one record stays one object.
+    form:
+        One of the ``FORMATS``.
+    flatten:
+        True to turn a nested column such as params into params_lr, params_C, ...
     """
     several = [records] if isinstance(records, Mapping) else list(records)
     if flatten:
@@ -114,7 +120,7 @@ def _table(columns: list[str], cells: list[list[str]], records: Sequence[Record]
 
 
 def _numeric(value: object) -> bool:
-    """Whether it is a number, or one that has been written out, or nothing."""
+    """Return True for a number, one that has been written out, or None."""
     if isinstance(value, str):
         try:
             float(value)

@@ -1,6 +1,6 @@
-"""A study as one page for a browser: what came of it, what was believed, and why.
+"""Report of a study as one page for a browser: results, their trust, and the reasons.
 
-Everything is in the file, scripts included, so that it works offline and can be sent to somebody.
+The file holds everything, scripts included: it works offline and can be sent to somebody.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from stoic.tuning.summary import (
 )
 from stoic.tuning.timeline import BELIEVED, DOUBTED, EXPECTED, limits
 
-_TRUST = (DOUBTED, "#c9c9c9", BELIEVED)  # at 0, 1/2 and 1; every colour vision tells them apart
+_TRUST = (DOUBTED, "#c9c9c9", BELIEVED)  # at 0, 1/2, 1; safe for every colour vision
 _BAND, _INK = "rgba(0, 114, 178, 0.18)", "#222222"
-_POINTS = 81  # of a slice
+_POINTS = 81  # points of a slice
 _ROOM = 12  # letters beside an axis of parallel coordinates
 _LAYOUT = {
     "template": "plotly_white",
@@ -47,12 +47,16 @@ _LAYOUT = {
 
 @dataclass(frozen=True)
 class Report:
-    """A study at one moment, ready to be drawn.
+    """Data of a study at one moment, ready to be drawn.
 
-    Fields:
-        summary: its numbers.
-        trials: all of them, by number.
-        space: name -> distribution of the parameters that the model knows.
+    Attributes
+    ----------
+    summary:
+        Numbers of the study.
+    trials:
+        All trials, by number.
+    space:
+        Name -> distribution of the parameters that the model uses.
     """
 
     summary: Summary
@@ -61,9 +65,9 @@ class Report:
 
     @classmethod
     def of(cls, study: optuna.Study, recipe: Recipe | None = None) -> Report:
-        """Judge a study, by default by its own recipe; costs one fit of the model."""
+        """Summarise a study, by default by its own recipe; costs one fit of the model."""
         summary = Summary.of(study, recipe)
-        # Afterwards: a trial that ends meanwhile must not be in the summary alone.
+        # Afterwards: every trial of the summary must be here, even one that ends meanwhile.
         trials = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
         known = summary.explanation
         space: Mapping[str, BaseDistribution] = {}
@@ -78,8 +82,10 @@ class Report:
     def write(self, path: Path) -> None:
         """Write the page.
 
-        Raises:
-            Refusal: plotly is missing, or the file cannot be written.
+        Raises
+        ------
+        Refusal
+            If plotly is missing, or the file cannot be written.
         """
         page = self.page()
         try:
@@ -88,7 +94,7 @@ class Report:
             raise Refusal(f"Cannot write {str(path)!r}: {error.strerror}.") from error
 
     def page(self) -> str:
-        """The text of the page."""
+        """Return the HTML of the page."""
         plotly = _plotly()
         known = self.summary.explanation
         sections = [_section("What came of it", self._cards())]
@@ -152,10 +158,10 @@ class Report:
             for row in self.summary.distrusted
         ]  # fmt: skip
         heads = ("trial", "told", "expected", "standard deviations off", "trust", "parameters")
-        told = _table(heads, rows) or "<p>Every value is believed.</p>"
+        table = _table(heads, rows) or "<p>Every value is believed.</p>"
         known = self.summary.explanation
         lines = [] if known is None else left_out_lines(known) + infeasible_lines(known)
-        return told + "".join(f"<p>{_escaped(line.strip())}</p>" for line in lines)
+        return table + "".join(f"<p>{_escaped(line.strip())}</p>" for line in lines)
 
     def _failed(self) -> str:
         rows = [
@@ -171,14 +177,14 @@ class Report:
 
 
 class _Drawings:
-    """The pictures of a report, each as a piece of HTML."""
+    """Figures of a report, each as a piece of HTML."""
 
     def __init__(self, report: Report, known: Explanation, plotly: Any) -> None:
         self.report, self.known = report, known
         self.go, self.io = plotly.graph_objects, plotly.io
         self.rows = sorted(known.rows, key=lambda row: row.number)
         self.low, self.high = limits(list(self.rows))
-        # What each value says something about, and where the recommended one was measured.
+        # Observations are at the executed parameters; so is an uncertified recommendation.
         trials = report.trials
         self.run = {row.number: row.executed or trials[row.number].params for row in self.rows}
         self.here: Mapping[str, Any] = {}
@@ -186,7 +192,7 @@ class _Drawings:
             self.here = self.run[best.number] if known.certified is None else best.params
 
     def history(self) -> str:
-        """Told values over the number of the trial; size and colour are trust."""
+        """Plot observed values over the number of the trial; size and colour are trust."""
         figure = self.go.Figure()
         figure.add_scatter(
             x=[row.number for row in self.rows], y=[row.expected for row in self.rows],
@@ -217,7 +223,7 @@ class _Drawings:
         return self._html(figure)
 
     def _results(self, figure: Any, rows: Sequence[Row], symbol: str, name: str) -> None:
-        """Values, those beyond the axis as triangles on its edge."""
+        """Add values, those beyond the axis as triangles on its edge."""
         figure.add_scatter(
             x=[row.number for row in rows],
             y=[self._inside(row.value) for row in rows],
@@ -235,7 +241,7 @@ class _Drawings:
         )
 
     def surprise(self) -> str:
-        """How far off each value was, in standard deviations, on a scale that holds any of them."""
+        """Plot leave-one-out residuals in standard deviations; asinh makes room for any of them."""
         figure = self.go.Figure()
         off = [float(np.arcsinh(np.clip(row.residual, -1e300, 1e300))) for row in self.rows]
         figure.add_bar(
@@ -266,7 +272,7 @@ class _Drawings:
         return self._html(figure)
 
     def slices(self) -> str:
-        """Mean and band along each parameter, through the recommended setting."""
+        """Plot posterior mean and band along each parameter, through the recommended setting."""
         parts = []
         for name, distribution in self.report.space.items():
             values = _along(distribution)
@@ -278,7 +284,7 @@ class _Drawings:
         self, name: str, distribution: BaseDistribution, values: Sequence[Any], mean: Any, std: Any
     ) -> str:
         figure = self.go.Figure()
-        told = [
+        observed = [
             (row, self.run[row.number][name]) for row in self.rows if name in self.run[row.number]
         ]
         category = isinstance(distribution, CategoricalDistribution)
@@ -299,13 +305,13 @@ class _Drawings:
                 x=x, y=mean.tolist(), mode="lines", line={"color": BELIEVED}, name="mean"
             )
         figure.add_scatter(
-            x=[shown[values.index(value)] if category else value for _, value in told],
-            y=[self._inside(row.value) for row, _ in told],
-            mode="markers", name="told", text=[self._hover(row) for row, _ in told],
+            x=[shown[values.index(value)] if category else value for _, value in observed],
+            y=[self._inside(row.value) for row, _ in observed],
+            mode="markers", name="told", text=[self._hover(row) for row, _ in observed],
             hoverinfo="text", cliponaxis=False,
             marker={
-                "symbol": [self._symbol(row.value, "circle") for row, _ in told],
-                "color": [_colour(row.trust) for row, _ in told],
+                "symbol": [self._symbol(row.value, "circle") for row, _ in observed],
+                "color": [_colour(row.trust) for row, _ in observed],
                 "size": 6, "opacity": 0.75,
             },
         )  # fmt: skip
@@ -326,7 +332,7 @@ class _Drawings:
         return f"<div>{self._html(figure)}</div>"
 
     def parallel(self) -> str:
-        """Every believed trial as a line through its parameters and its value."""
+        """Plot every trusted trial as a line through its parameters and its value."""
         names = list(self.report.space)
         rows = [
             row
@@ -356,7 +362,7 @@ class _Drawings:
         return f'<div style="min-width: {110 * len(axes)}px">{self._html(figure)}</div>'
 
     def _inside(self, value: float) -> float:
-        """Where on the axis a value is drawn."""
+        """Clip a value to the axis; nan goes to its lower edge."""
         if math.isnan(value):
             return self.low
         return min(max(value, self.low), self.high)
@@ -382,7 +388,7 @@ class _Drawings:
 
 
 def _colour(trust: float) -> str:
-    """Between the three colours of trust."""
+    """Interpolate the three colours of trust."""
     at = 2.0 * min(max(trust, 0.0), 1.0)
     low = min(int(at), 1)
     ends = (_TRUST[low], _TRUST[low + 1])
@@ -409,18 +415,18 @@ def _along(distribution: BaseDistribution) -> list[Any]:
 
 
 def _labels(choices: Sequence[Any]) -> list[str]:
-    """A text for each choice, as it is written where two of them look alike: '1' and 1."""
+    """Return a text for each choice, its ``repr`` where two of them look alike: '1' and 1."""
     texts = [str(choice) for choice in choices]
     return texts if len(set(texts)) == len(texts) else [repr(choice) for choice in choices]
 
 
 def _plain(text: str) -> str:
-    """A text for plotly, which takes some tags for markup and knows no &quot;."""
+    """Escape a text for plotly, which takes some tags for markup and knows no &quot;."""
     return html.escape(printable(text), quote=False)
 
 
 def _escaped(text: object) -> str:
-    """A text for the page."""
+    """Escape a text for the page."""
     return html.escape(printable(text))
 
 

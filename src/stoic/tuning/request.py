@@ -1,4 +1,4 @@
-"""What to tune, how and with what: a study file, or the options of the command line."""
+"""Requests to tune: from a study file, or from the options of the command line."""
 
 from __future__ import annotations
 
@@ -35,21 +35,34 @@ _PROGRAM = ("command", "value", "timeout", "directory")
 
 @dataclass(frozen=True)
 class Settings:
-    """What a study file and the command line may both say; None means not said.
+    """Settings of a study file or of the command line; None means not given.
 
-    Fields:
-        name: of the study.
-        direction: "minimize" or "maximize".
-        storage: URL.
-        trials: how many finished trials the study shall have altogether.
-        timeout: seconds a trial may take.
-        value: where the value stands, see `stoic.tuning.reading.FORMS`.
-        seed: of the sampler.
-        startup: trials from a quasi-random sequence before the model decides.
-        failures: how the program may end -> what kind of failure that is.
-        aim: what is wanted where inputs move: arguments of `stoic.integrations.aim.Aim`.
-        fixed: NAME=VALUE of parameters that have one value in this run.
-        recipe: the method.
+    Attributes
+    ----------
+    name:
+        Of the study.
+    direction:
+        "minimize" or "maximize".
+    storage:
+        URL.
+    trials:
+        Total number of finished trials.
+    timeout:
+        Seconds a trial may take.
+    value:
+        Rule that reads the value, see ``stoic.tuning.reading.FORMS``.
+    seed:
+        Of the sampler.
+    startup:
+        Trials from a quasi-random sequence before the model decides.
+    failures:
+        Ending of the program -> kind of failure.
+    aim:
+        Robust objective where inputs move: arguments of ``stoic.integrations.aim.Aim``.
+    fixed:
+        NAME=VALUE of the parameters that are fixed in this run.
+    recipe:
+        The method.
     """
 
     name: str | None = None
@@ -66,7 +79,7 @@ class Settings:
     recipe: Written | None = None
 
     def over(self, other: Settings) -> Settings:
-        """These, and where these say nothing the other's."""
+        """Return these settings; where they give none, those of ``other``."""
         said = {key: value for key, value in vars(self).items() if value is not None}
         failures = {**(other.failures or {}), **(self.failures or {})}
         aim = said_over(_said(self.aim or {}), other.aim or {})
@@ -75,15 +88,22 @@ class Settings:
 
 @dataclass(frozen=True)
 class Request:
-    """A campaign that makes sense; whether its program and storage exist is seen when it begins.
+    """Valid request of a campaign; its program and storage are checked when it begins.
 
-    Fields:
-        name, direction, storage, trials, seed, startup: see `Settings`.
-        space: name of a parameter -> its distribution.
-        program: what is run for a trial.
-        said: what is wanted where inputs move: arguments of `stoic.integrations.aim.Aim`.
-        recipe: the method; None if the request says nothing about it.
-        fixed: name of a parameter -> its value in this run.
+    Attributes
+    ----------
+    name, direction, storage, trials, seed, startup:
+        See ``Settings``.
+    space:
+        Name of a parameter -> its distribution.
+    program:
+        The program that a trial runs.
+    said:
+        Robust objective where inputs move: arguments of ``stoic.integrations.aim.Aim``.
+    recipe:
+        The method; None if the request gives none.
+    fixed:
+        Name of a parameter -> its value in this run.
     """
 
     name: str
@@ -100,7 +120,7 @@ class Request:
 
 
 def from_options(assignments: Sequence[str], command: Sequence[str], settings: Settings) -> Request:
-    """From `--param` texts and the command after `--`."""
+    """Make a request from ``--param`` texts and the command after ``--``."""
     names = [text.partition("=")[0].strip() for text in assignments]
     for name in names:
         if names.count(name) > 1:
@@ -112,7 +132,7 @@ def from_options(assignments: Sequence[str], command: Sequence[str], settings: S
 
 
 def from_file(path: Path, settings: Settings) -> Request:
-    """From a study file; what `settings` say goes before what the file says.
+    """Make a request from a study file; ``settings`` override the file.
 
     The program runs in the directory of the file unless the file names another one.
     """
@@ -189,7 +209,7 @@ def _request(
     reading = Reading.parse(settings.value or "last-line")
     program = Program(template, reading, directory, timeout, settings.failures or {})
     said = settings.aim or {}
-    if said.get("tolerance"):  # else it may be that of a stored study
+    if said.get("tolerance"):  # else a stored study may have one
         check_aim(Aim.of(**said), space)
     return Request(
         name=settings.name or name,
@@ -215,15 +235,21 @@ def check_aim(aim: Aim | None, space: Space) -> None:
 def aim_arguments(
     tolerance: Sequence[str], threshold: str | None, **said: object
 ) -> dict[str, object]:
-    """Arguments of `stoic.integrations.aim.Aim` from the command line, as far as they are said.
+    """Return the arguments of ``stoic.integrations.aim.Aim`` that the command line gives.
 
-    Args:
-        tolerance: NAME=VALUE, one for each parameter that moves.
-        threshold: a number, or adaptive.
-        said: the others, as they are.
+    Parameters
+    ----------
+    tolerance:
+        NAME=VALUE, one for each parameter that moves.
+    threshold:
+        A number, or adaptive.
+    said:
+        The other arguments, as they are.
 
-    Raises:
-        Refusal: what should be a number is none.
+    Raises
+    ------
+    Refusal
+        If a text should be a number and is none.
     """
     read = {
         name: _read(f"The tolerance of {name!r}", text)
@@ -237,7 +263,7 @@ def aim_arguments(
 
 
 def _aim(study: Mapping[str, Any], tolerance: Mapping[str, Any]) -> dict[str, object]:
-    """The same from a study file."""
+    """Return the arguments of ``stoic.integrations.aim.Aim`` that a study file gives."""
     threshold, probe = study.get("threshold"), study.get("probe")
     if not isinstance(threshold, str):
         threshold = _number(study, "threshold")
@@ -270,7 +296,7 @@ def _read(what: str, text: str) -> float:
 
 
 def check_direction(direction: str) -> Direction:
-    """Return `direction` if it is one."""
+    """Return ``direction`` if it is valid."""
     if direction not in _DIRECTIONS:
         raise Refusal(f"direction must be minimize or maximize, got {direction!r}.")
     return _DIRECTIONS[direction]

@@ -1,4 +1,4 @@
-"""Search spaces as people write them: `float(1e-5, 1e-1, log)`, `int(1, 10)`, `choice(a, b)`."""
+"""Search spaces from texts: ``float(1e-5, 1e-1, log)``, ``int(1, 10)``, ``choice(a, b)``."""
 
 from __future__ import annotations
 
@@ -29,14 +29,18 @@ _ITEM = re.compile(r"""\s*("[^"]*"|'[^']*'|[^,"']*)\s*(?:,|$)""")
 
 
 def parse_space(entries: Mapping[str, object]) -> Space:
-    """Read a whole search space.
+    """Parse a whole search space.
 
-    Args:
-        entries: name of a parameter -> its range. A range is a text in one of the `FORMS`, a list
-            of choices, or an Optuna distribution, which is taken as it is.
+    Parameters
+    ----------
+    entries:
+        Name of a parameter -> its range. A range is a text in one of the ``FORMS``, a list of
+        choices, or an Optuna distribution, which is used as it is.
 
-    Raises:
-        Refusal: no parameter at all, a name that is not one, or a range that is wrong.
+    Raises
+    ------
+    Refusal
+        If there is no parameter, a name is invalid, or a range is wrong.
     """
     if not entries:
         raise Refusal("There is nothing to tune: give at least one parameter.")
@@ -44,7 +48,7 @@ def parse_space(entries: Mapping[str, object]) -> Space:
 
 
 def parse_assignment(text: str) -> tuple[str, BaseDistribution]:
-    """Read one `NAME=RANGE` of the command line."""
+    """Parse one ``NAME=RANGE`` of the command line."""
     name, equals, written = text.partition("=")
     if not equals:
         raise Refusal(f"--param {text!r} is not NAME=RANGE, with RANGE one of {FORMS}.")
@@ -53,10 +57,12 @@ def parse_assignment(text: str) -> tuple[str, BaseDistribution]:
 
 
 def parse_named(texts: Sequence[str]) -> dict[str, str]:
-    """Read several `NAME=VALUE` of the command line.
+    """Parse several ``NAME=VALUE`` of the command line.
 
-    Raises:
-        Refusal: a text that is not one, or a name that is given twice.
+    Raises
+    ------
+    Refusal
+        If a text is not one, or a name is given twice.
     """
     found: dict[str, str] = {}
     for text in texts:
@@ -70,7 +76,7 @@ def parse_named(texts: Sequence[str]) -> dict[str, str]:
 
 
 def parse_as(distribution: BaseDistribution | None, text: str) -> Any:
-    """A value that was written by hand, as the parameter's own type if it can be read as one."""
+    """Parse a value as the parameter's own type, if it can be read as one."""
     if isinstance(distribution, CategoricalDistribution):
         return next((choice for choice in distribution.choices if str(choice) == text), text)
     for read in (float,) if isinstance(distribution, FloatDistribution) else (int, float):
@@ -82,10 +88,12 @@ def parse_as(distribution: BaseDistribution | None, text: str) -> Any:
 
 
 def parse_fixed(texts: Sequence[str], space: Space) -> dict[str, Any]:
-    """Read the `NAME=VALUE` that fix parameters.
+    """Parse the ``NAME=VALUE`` that fix parameters.
 
-    Raises:
-        Refusal: a parameter that there is not, or a value that it cannot have.
+    Raises
+    ------
+    Refusal
+        If a parameter does not exist, or cannot have the value.
     """
     fixed = {name: parse_as(space.get(name), text) for name, text in parse_named(texts).items()}
     check_fixed(fixed, space, "the study has")
@@ -93,7 +101,7 @@ def parse_fixed(texts: Sequence[str], space: Space) -> dict[str, Any]:
 
 
 def parse_json(text: str) -> Space:
-    """Read a search space from a JSON object; a range may also be Optuna's JSON for it."""
+    """Parse a search space from a JSON object; a range may also be Optuna's JSON for it."""
     try:
         entries = json.loads(text)
     except ValueError as error:
@@ -116,7 +124,7 @@ def parse_json(text: str) -> Space:
 
 
 def check_name(name: str) -> str:
-    """Return `name` if a parameter can be called that."""
+    """Return ``name`` if it is valid for a parameter."""
     if not _NAME.fullmatch(name):
         raise Refusal(
             f"{name!r} cannot name a parameter: use letters, digits, '_', '.' and '-', "
@@ -126,7 +134,7 @@ def check_name(name: str) -> str:
 
 
 def parse_range(name: str, entry: object) -> BaseDistribution:
-    """Read the range of the parameter `name`; see `parse_space`."""
+    """Parse the range of the parameter ``name``; see ``parse_space``."""
     if isinstance(entry, BaseDistribution):
         return entry
     if isinstance(entry, list | tuple):
@@ -224,7 +232,7 @@ def _float(name: str, entry: str, text: str) -> float:
 
 
 def _constant(text: str) -> str | int | float:
-    """A choice: a number only if it would be written back exactly so, else the text."""
+    """Parse a choice: a number only if it would be written back exactly so, else the text."""
     if text[:1] in ("'", '"'):
         return text[1:-1]
     for read in (int, float):

@@ -29,7 +29,7 @@ Answer = TypeVar("Answer")
 
 
 def storage_url(given: str | None) -> str:
-    """The storage asked for: given, or the variable OPTUNA_STORAGE, or `DEFAULT_URL`."""
+    """Return the given storage, else the variable OPTUNA_STORAGE, else ``DEFAULT_URL``."""
     return given or os.environ.get("OPTUNA_STORAGE") or DEFAULT_URL
 
 
@@ -43,16 +43,24 @@ def open_storage(
 ) -> BaseStorage:
     """Open a storage.
 
-    Args:
-        url: of a database, of Redis, or the path of an existing journal file.
-        create: whether a SQLite file that is not there may be made.
-        kind: class of storage where the URL does not tell: RDBStorage, JournalFileBackend or
-            JournalRedisBackend.
-        patience: seconds to wait for a SQLite file that another process has locked.
-        only_read: whether nothing will be written, so that a read-only SQLite file will do.
+    Parameters
+    ----------
+    url:
+        URL of a database or of Redis, or the path of an existing journal file.
+    create:
+        True if a file that does not exist may be created.
+    kind:
+        Class of storage where the URL does not determine it: RDBStorage, JournalFileBackend or
+        JournalRedisBackend.
+    patience:
+        Seconds to wait for a SQLite file that another process has locked.
+    only_read:
+        True if nothing will be written, so that a read-only SQLite file will do.
 
-    Raises:
-        Refusal: it cannot be opened, with the reason.
+    Raises
+    ------
+    Refusal
+        If it cannot be opened; the message has the reason.
     """
     if kind not in (None, "RDBStorage", "JournalFileBackend", "JournalRedisBackend"):
         raise Refusal(
@@ -83,24 +91,24 @@ def open_storage(
 
 
 def is_new(url: str, kind: str | None = None) -> bool:
-    """Whether a storage is a file that is not there yet, so that no study can be in it."""
+    """Return True if a storage is a file that does not exist yet, so that it holds no study."""
     if kind == "JournalFileBackend":
         return not os.path.exists(url)
     try:
         file = _file(make_url(url))
-    except ArgumentError:  # which is said when it is opened
+    except ArgumentError:  # open_storage reports it
         return False
     return kind != "JournalRedisBackend" and file is not None and not file.exists()
 
 
 def _file(url: URL) -> Path | None:
-    """The file of a SQLite database; None if it is in memory, elsewhere, or given as a URI."""
+    """Return the file of a SQLite database; None if in memory, elsewhere, or given as a URI."""
     name = url.database if url.get_backend_name() == "sqlite" else None
     return None if not name or name == ":memory:" or name.startswith("file:") else Path(name)
 
 
 def _is_journal(path: str) -> bool:
-    """Whether a file is empty or begins with an entry of Optuna's journal."""
+    """Return True if a file is empty or begins with an entry of Optuna's journal."""
     with open(path, "rb") as file:
         first = file.readline(1 << 16)
     try:
@@ -112,7 +120,7 @@ def _is_journal(path: str) -> bool:
 def _open_database(url: str, create: bool, patience: float, only_read: bool) -> BaseStorage:
     parsed = make_url(url)
     if parsed.get_backend_name() != "sqlite":
-        # A connection that a restart of the server has broken is replaced before it is used.
+        # Before its use, SQLAlchemy replaces a connection that a restart of the server has broken.
         return get_storage(_tables_made(url, {"pool_pre_ping": True}))
     file = parsed.database
     on_disk = bool(file) and file != ":memory:"
@@ -131,20 +139,20 @@ def _open_database(url: str, create: bool, patience: float, only_read: bool) -> 
 
 
 def _tables_made(url: str, engine: dict[str, object], attempts: int = 5) -> RDBStorage:
-    """A database with Optuna's tables.
+    """Open a database, with Optuna's tables.
 
-    Two processes that start at once may both find a table missing and both create it; the second is
-    told that it exists, and finds it when it looks again. A server that answered and then broke the
-    connection may be restarting, so it is waited for. One that never answered is a wrong address.
+    Two processes that start at once may both find a table missing and both create it; the second
+    gets the error that it exists, and finds it when it tries again. If a server answered and then
+    broke the connection, it may be restarting: wait. One that never answered is a wrong address.
     """
     until, answered = time.monotonic() + OUTAGE, False
     while True:
         try:
             return RDBStorage(url, engine_kwargs=engine)
         except (SQLAlchemyError, StorageInternalError) as error:
-            told = cause(error).lower()
+            reason = cause(error).lower()
             answered = answered or _is_lost(error)
-            if "already exists" in told or "unique" in told:
+            if "already exists" in reason or "unique" in reason:
                 attempts -= 1
                 again = attempts > 0
             else:
@@ -176,12 +184,14 @@ def _begin_immediately(engine: Engine) -> None:
 def patiently(
     action: Callable[[], Answer], what: str, attempts: int = 3, patience: float = OUTAGE
 ) -> Answer:
-    """Do something in the storage; each attempt waits as long as the storage was opened to wait.
+    """Retry an action on the storage; each attempt waits as long as the storage was opened to wait.
 
-    A server that does not answer may be restarting: it is asked again for `patience` seconds.
+    A server that does not answer may be restarting: the action is retried for ``patience`` seconds.
 
-    Raises:
-        Refusal: it failed every time, with `what` was to be done and why it could not.
+    Raises
+    ------
+    Refusal
+        If every attempt failed; the message has ``what`` and the reason.
     """
     until, pause = time.monotonic() + patience, 0.05
     while True:
@@ -198,7 +208,7 @@ def patiently(
 
 
 def _is_down(error: BaseException | None) -> bool:
-    """Whether it is the connection to a server that failed, not what was asked of it."""
+    """Return True if the connection to a server failed, not the query."""
     while error is not None:
         if isinstance(error, DBAPIError):
             module = type(error.orig).__module__
@@ -208,7 +218,7 @@ def _is_down(error: BaseException | None) -> bool:
 
 
 def _is_lost(error: BaseException | None) -> bool:
-    """Whether a connection was there, and broke."""
+    """Return True if an established connection broke."""
     while error is not None:
         if isinstance(error, DBAPIError) and error.connection_invalidated:
             return True
@@ -218,7 +228,7 @@ def _is_lost(error: BaseException | None) -> bool:
 
 @contextlib.contextmanager
 def in_one_sentence(what: str) -> Iterator[None]:
-    """Turn trouble with a storage into a refusal that begins with `what`."""
+    """Turn an error of a storage into a refusal that begins with ``what``."""
     try:
         yield
     except TROUBLE as error:
@@ -226,8 +236,8 @@ def in_one_sentence(what: str) -> Iterator[None]:
 
 
 def cause(error: BaseException) -> str:
-    """The first words of the innermost reason, in one line."""
+    """Return the first line of the innermost error's message."""
     while error.__cause__ is not None:
         error = error.__cause__
-    told = str(getattr(error, "orig", None) or error).strip() or type(error).__name__
-    return told.splitlines()[0].rstrip(".")
+    text = str(getattr(error, "orig", None) or error).strip() or type(error).__name__
+    return text.splitlines()[0].rstrip(".")

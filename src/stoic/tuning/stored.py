@@ -1,4 +1,4 @@
-"""What a storage holds, read as data: whatever makes no sense there is refused in one sentence."""
+"""Contents of a storage, read as data: refuse in one sentence what makes no sense there."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ COMMAND = "stoic:command"  # of a study: the program's arguments, with placehold
 
 @contextlib.contextmanager
 def as_data(what: str) -> Iterator[None]:
-    """Turn whatever parsing stored things raises into a refusal that begins with `what`.
+    """Turn whatever parsing stored data raises into a refusal that begins with ``what``.
 
-    Only around that: Optuna raises nearly anything there, and an error of ours must be seen.
+    Use it only around that: Optuna raises nearly anything there, and our errors must be seen.
     """
     try:
         yield
@@ -36,10 +36,12 @@ def as_data(what: str) -> Iterator[None]:
 
 
 def check_stored(study: optuna.Study) -> None:
-    """Refuse a study that something else has written to, so that it cannot be read.
+    """Refuse a study that cannot be read because other software has written to it.
 
-    Raises:
-        Refusal: with the trial or the record.
+    Raises
+    ------
+    Refusal
+        If a trial or a record cannot be read; the message names it.
     """
     what = f"Cannot read the study {study.study_name!r}, in which something else has written"
     with as_data(what):
@@ -54,13 +56,13 @@ def check_stored(study: optuna.Study) -> None:
 
 
 def _sound(trial: FrozenTrial) -> bool:
-    """Whether it has one number if it is complete, and at most one if it is not."""
+    """Return True if a complete trial has one value, or any other at most one."""
     count = len(trial.values or ())
     return count == 1 if trial.state == TrialState.COMPLETE else count <= 1
 
 
 def known_space(study: optuna.Study) -> Space | None:
-    """The search space a study was begun with; None if it has neither record nor trials."""
+    """Return the search space a study was begun with; None if it has neither record nor trials."""
     record = study.user_attrs.get(SPACE)
     if isinstance(record, dict):
         with as_data(f"Cannot read the search space of the study {study.study_name!r}"):
@@ -72,7 +74,7 @@ def known_space(study: optuna.Study) -> Space | None:
 
 
 def stored_command(study: optuna.Study) -> tuple[str, ...] | None:
-    """The arguments of the program that a study was begun with; None if it does not say."""
+    """Return the arguments of the program that a study was begun with; None if not recorded."""
     record = study.user_attrs.get(COMMAND)
     if isinstance(record, list) and all(isinstance(argument, str) for argument in record):
         return tuple(record)

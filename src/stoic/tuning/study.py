@@ -1,4 +1,4 @@
-"""A study that several workers share, any of which may be killed at any instant."""
+"""Studies that several workers share, any of which may be killed at any instant."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ from stoic.tuning.storage import TROUBLE, cause, patiently
 from stoic.tuning.stored import COMMAND, SPACE, as_data, check_stored, known_space
 from stoic.tuning.worker import Worker
 
-WORKER = "stoic:worker"  # of a trial: who runs it
+WORKER = "stoic:worker"  # of a trial: the worker that runs it
 PROGRAM = "stoic:program"  # of a trial: the process it runs, for people
 SEAL = "stoic:run"  # of a trial: digest of the mark of what it runs
 FAILURE = "failure"  # of a trial: why it has no value
-ERRORS = "stderr"  # of a trial: the end of what its program said
+ERRORS = "stderr"  # of a trial: the end of its program's standard error
 
 log = logging.getLogger(__name__)
 
@@ -58,10 +58,12 @@ def open_study(
     sampler: BaseSampler,
     command: tuple[str, ...] | None = None,
 ) -> optuna.Study:
-    """Create a study, or take up the one of that name.
+    """Create a study, or load the one of that name.
 
-    Raises:
-        Refusal: there is one with another direction or another search space, or the storage fails.
+    Raises
+    ------
+    Refusal
+        If it exists with another direction or another search space, or the storage fails.
     """
 
     def opened() -> optuna.Study:
@@ -96,7 +98,7 @@ def open_study(
 
 
 def find_study(storage: BaseStorage, name: str) -> optuna.Study | None:
-    """The study of that name, None if there is none."""
+    """Load the study of that name, None if there is none."""
 
     def load() -> optuna.Study | None:
         try:
@@ -115,10 +117,12 @@ def find_study(storage: BaseStorage, name: str) -> optuna.Study | None:
 def load_study(
     storage: BaseStorage, name: str | None, sampler: BaseSampler | None = None
 ) -> optuna.Study:
-    """The study of that name, or the only one there is if there is no name.
+    """Load the study of that name, or without a name the only one there is.
 
-    Raises:
-        Refusal: there is no such study, or it has more than one objective.
+    Raises
+    ------
+    Refusal
+        If there is no such study, or it has more than one objective.
     """
     with as_data("Cannot read the storage"):
         study = _load(storage, name, sampler)
@@ -167,12 +171,12 @@ def claim(
     me: Worker,
     fixed: Mapping[str, Any] | None = None,
 ) -> Trial | None:
-    """Take the next trial of a study that shall have `trials` of them; None if all are taken.
+    """Claim the next trial of a study that shall have ``trials`` of them; None if all are taken.
 
-    Parameters in `fixed` have the values there; one that is waiting in the queue has its own.
+    Parameters in ``fixed`` have the values there; one that is waiting in the queue has its own.
 
-    The numbers 0 to `trials` - 1 are given out, each once, by the storage. The trial carries the
-    name of its worker from the moment it exists, so that a death can be told from a long run.
+    The storage gives out the numbers 0 to ``trials`` - 1, each once. The trial carries the name of
+    its worker from the moment it exists, which distinguishes a death from a long run.
     """
     storage = storage_of(study)
     stand = study.get_trials(deepcopy=False)
@@ -180,13 +184,13 @@ def claim(
     if len(taken) >= trials:
         return None
     if len(taken) < len(stand):
-        trial = study.ask()  # the user, or a worker that took one too many, has queued one
+        trial = study.ask()  # queued by the user, or by a worker that took one too many
         storage.set_trial_system_attr(trial_id(trial), WORKER, me.record())
     else:
         trial = begin_trial(study, {WORKER: me.record()} | fixed_attrs(fixed or {}))
     if trial.number >= trials:  # another worker was quicker: back into the queue, for a longer run
         storage.set_trial_system_attr(trial_id(trial), WORKER, None)
-        if fixed:  # in this run only
+        if fixed:  # which holds for this run only
             unfix(study, trial)
         storage.set_trial_state_values(trial_id(trial), state=TrialState.WAITING)
         return None
@@ -195,10 +199,12 @@ def claim(
 
 
 def choose(trial: Trial, space: Space) -> None:
-    """Give a trial its parameters, those that it was queued with if it was.
+    """Suggest the parameters of a trial; a queued one keeps those it was queued with.
 
-    Raises:
-        Refusal: a value that was queued can be none of its parameter's.
+    Raises
+    ------
+    Refusal
+        If a queued value is invalid for its parameter.
     """
     with as_data(f"Cannot begin trial {trial.number} with what is stored for it"):
         for name, d in space.items():
@@ -213,23 +219,25 @@ def choose(trial: Trial, space: Space) -> None:
 
 
 def record_run(trial: Trial, mark: str, me: Worker) -> None:
-    """Note, before it starts, by what a run can be known, so that it ends should its worker die."""
+    """Record the seal of a run before it starts, so that others can end it if its worker dies."""
     with contextlib.suppress(UpdateFinishedTrialError):  # somebody else ended it, just now
         trial.storage.set_trial_system_attr(trial_id(trial), SEAL, seal(mark, me))
 
 
 def record_program(trial: Trial, pid: int, me: Worker) -> None:
-    """Note the process that a trial runs, for whoever has to stop it by hand."""
+    """Record the process that a trial runs, for whoever has to stop it by hand."""
     with contextlib.suppress(UpdateFinishedTrialError):
         record = Worker.of(pid, me).record()
         trial.storage.set_trial_system_attr(trial_id(trial), PROGRAM, record)
 
 
 def finish(study: optuna.Study, trial: Trial, result: Result) -> FrozenTrial:
-    """Tell the storage how a trial ended; a value goes in first of all.
+    """Store how a trial ended: its value and what belongs to it, or its failure.
 
-    Raises:
-        Refusal: the storage failed; the sentence holds the value, so that it is not lost.
+    Raises
+    ------
+    Refusal
+        If the storage failed; the message holds the value, so that it is not lost.
     """
     if result.value is not None:
         value = result.value
@@ -256,7 +264,7 @@ def finish(study: optuna.Study, trial: Trial, result: Result) -> FrozenTrial:
 
 
 def _note_beside(trial: Trial, result: Result) -> None:
-    """What goes with a value has to be there when it is told."""
+    """Store executed parameters and noise, which must be there before the value."""
     if result.executed is not None:
         trial.set_user_attr(EXECUTED, dict(result.executed))
     if result.noise is not None:
@@ -273,20 +281,30 @@ def tell_number(
     executed: Sequence[str] = (),
     noise: float | None = None,
 ) -> FrozenTrial:
-    """End the trial with this number; nan fails it, and so does a kind of failure.
+    """Finish the trial with this number; nan fails it, and so does a kind of failure.
 
-    Args:
-        number: of the trial.
-        value: its value, None for a trial that has none.
-        state: "complete", "pruned" or "fail"; None for complete, or fail if the value is nan.
-        skip: whether a trial that has ended already is left as it is.
-        kind: why it failed, None if it did not, or that is not known.
-        executed: NAME=VALUE of the parameters that were run as something else.
-        noise: variance of the noise of the value, None if it is not known.
+    Parameters
+    ----------
+    number:
+        Of the trial.
+    value:
+        Its value, None for a trial that has none.
+    state:
+        "complete", "pruned" or "fail"; None for complete, or fail if the value is nan.
+    skip:
+        True to leave a trial that has ended already as it is.
+    kind:
+        Kind of failure, None if it did not fail, or if unknown.
+    executed:
+        NAME=VALUE of the parameters that were run as something else.
+    noise:
+        Noise variance of the value, None if unknown.
 
-    Raises:
-        Refusal: there is no such trial, it has ended, value and state do not fit together, or a
-            parameter cannot have been run as that.
+    Raises
+    ------
+    Refusal
+        If there is no such trial, it has ended, value and state do not fit together, or a parameter
+        cannot have been run as that.
     """
     no_number = value is not None and math.isnan(value)
     if state is None:
@@ -319,7 +337,7 @@ def _parse_executed(study: optuna.Study, number: int, texts: Sequence[str]) -> d
 
 
 def _note(study: optuna.Study, number: int, attribute: str, value: object) -> None:
-    """On a running trial; whatever else it is, telling it will say so."""
+    """Set an attribute of a running trial; for any other, ``study.tell`` reports the error."""
     for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
         if trial.number == number:
             with contextlib.suppress(UpdateFinishedTrialError):
@@ -329,11 +347,13 @@ def _note(study: optuna.Study, number: int, attribute: str, value: object) -> No
 def bury(study: optuna.Study) -> list[int]:
     """Mark the running trials of dead workers as failed, and stop what they left running.
 
-    The parameters have done nothing wrong: the failure is transient. A trial of a living worker,
-    of another machine, or of nobody we know is left alone.
+    The parameters are not the cause: the failure is transient. Trials of living workers, of other
+    machines and of unknown workers stay as they are.
 
-    Returns:
-        their numbers.
+    Returns
+    -------
+    numbers:
+        Of these trials.
     """
     storage = storage_of(study)
     lost = [
@@ -355,9 +375,9 @@ def bury(study: optuna.Study) -> list[int]:
 
 
 def _kill_left(lost: Sequence[tuple[FrozenTrial, Worker]]) -> None:
-    """Kill what dead workers left running, as far as it can be told from all else.
+    """Kill what dead workers left running, as far as it can be identified.
 
-    Whoever writes to the storage writes these records, so no number of a process is taken from it.
+    Whoever writes to the storage can write these records, so no process id is taken from it.
     """
     ran = [(trial, worker) for trial, worker in lost if SEAL in trial.system_attrs]
     if not ran:
@@ -377,7 +397,7 @@ def _kill_left(lost: Sequence[tuple[FrozenTrial, Worker]]) -> None:
 
 
 def holder(trial: FrozenTrial) -> tuple[str, bool | None]:
-    """Who runs a trial, in words, and whether that is alive; None if it cannot be told."""
+    """Return the worker of a trial, in words, and whether it is alive; None if unknown."""
     worker = Worker.from_record(trial.system_attrs.get(WORKER))
     if worker is None:
         return "somebody who left no name", None
@@ -385,7 +405,7 @@ def holder(trial: FrozenTrial) -> tuple[str, bool | None]:
 
 
 def failures(trials: list[FrozenTrial]) -> Mapping[str, list[int]]:
-    """Reason -> numbers of the trials that failed for it, the most frequent first."""
+    """Return reason -> numbers of the trials that failed for it, the most frequent first."""
     reasons: dict[str, list[int]] = {}
     for trial in trials:
         if trial.state == TrialState.FAIL:
@@ -395,11 +415,11 @@ def failures(trials: list[FrozenTrial]) -> Mapping[str, list[int]]:
 
 
 def failure_kinds(trials: list[FrozenTrial]) -> Mapping[int, FailureKind]:
-    """Number -> kind of failure, for the failed trials of which it is known."""
+    """Return number -> kind of failure, for the failed trials of which it is known."""
     kinds = {trial.number: failure_kind(trial) for trial in trials}
     return {number: kind for number, kind in kinds.items() if kind is not None}
 
 
 def failed_numbers(trials: list[FrozenTrial]) -> list[int]:
-    """Of the failed trials, in order."""
+    """Return the numbers of the failed trials, in order."""
     return [trial.number for trial in trials if trial.state == TrialState.FAIL]

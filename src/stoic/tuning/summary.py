@@ -1,4 +1,4 @@
-"""What a study has come to: observed best, recommended, what was distrusted and why."""
+"""Summary of a study: observed best, recommended, distrusted and failed trials, and why."""
 
 from __future__ import annotations
 
@@ -27,24 +27,34 @@ from stoic.tuning.study import (
 )
 from stoic.tuning.template import Template, fixed_values
 
-DISTRUSTED = 0.5  # trust below this
+DISTRUSTED = 0.5  # a trial with less trust is distrusted
 _SHOWN = 20  # entries of a list
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A study at one moment.
+    """Summary of a study at one moment.
 
-    Fields:
-        name, direction: of the study.
-        counts: state in lower case -> number of trials in it, states without a trial left out.
-        explanation: of its values; None before there is any.
-        failures: reason -> numbers of the trials that failed for it.
-        kinds: number of a failed trial -> what kind of failure it was, if known.
-        said: reason -> last line that the last such trial wrote to standard error, if any.
-        running: number of a running trial -> who runs it, and whether that is alive.
-        command: what the storage says that ran the recommended trial, None if it does not say.
-        unmodelled: sentences on what the model does not use.
+    Attributes
+    ----------
+    name, direction:
+        Of the study.
+    counts:
+        State in lower case -> number of trials in it, states without a trial left out.
+    explanation:
+        Explanation of its values; None before there is any.
+    failures:
+        Reason -> numbers of the trials that failed for it.
+    kinds:
+        Number of a failed trial -> kind of failure, if known.
+    said:
+        Reason -> last line of standard error of the last such trial, if any.
+    running:
+        Number of a running trial -> its worker, and whether that is alive.
+    command:
+        Command of the recommended trial, as the storage says; None if it does not.
+    unmodelled:
+        Sentences on what the model does not use.
     """
 
     name: str
@@ -67,13 +77,19 @@ class Summary:
     ) -> Summary:
         """Summarise a study, by default by its own recipe; costs one fit of the model.
 
-        Args:
-            study: which may go on meanwhile: it is read once.
-            recipe: whose model is asked.
-            fixed: values that are given, for which the best settings are wanted.
+        Parameters
+        ----------
+        study:
+            May go on meanwhile: it is read once.
+        recipe:
+            Whose model is used.
+        fixed:
+            Values of parameters that the best settings must have.
 
-        Raises:
-            Refusal: a given value that a trial cannot have had.
+        Raises
+        ------
+        Refusal
+            If a trial cannot have had one of these values.
         """
         trials = study.get_trials(deepcopy=False)
         states = [trial.state.name.lower() for trial in trials]
@@ -99,13 +115,13 @@ class Summary:
 
     @property
     def distrusted(self) -> list[Row]:
-        """Values with a trust below `DISTRUSTED`, in the order of trials."""
+        """Rows with a trust below ``DISTRUSTED``, in the order of trials."""
         if self.explanation is None:
             return []
         return [row for row in self.explanation.rows if row.trust < DISTRUSTED]
 
     def text(self) -> str:
-        """For people, several lines."""
+        """Format the summary for people, in several lines."""
         counts = ", ".join(f"{count} {state}" for state, count in self.counts.items())
         lines = [
             f"study {self.name} ({self.direction}): {sum(self.counts.values())} trials"
@@ -147,7 +163,7 @@ class Summary:
         return "\n".join(map(printable, lines))
 
     def _failed_for(self, reason: str) -> list[list[str]]:
-        """Lines for each kind of failure with this reason, and what the program said last."""
+        """Format each kind of failure with this reason, and the last line of standard error."""
         by_kind: dict[FailureKind | None, list[int]] = {}
         for failed in self.failures[reason]:
             by_kind.setdefault(self.kinds.get(failed), []).append(failed)
@@ -162,7 +178,7 @@ class Summary:
         ]
 
     def record(self) -> dict[str, Any]:
-        """For programs: a JSON object; an infinite number is the text "inf" or "-inf"."""
+        """Return a JSON object for programs; an infinite number is the text "inf" or "-inf"."""
         known = self.explanation
         recommended = None
         if known is not None and known.recommended is not None:
@@ -186,7 +202,7 @@ class Summary:
             "direction": self.direction,
             "fixed": {} if known is None else dict(known.fixed),
             "counts": dict(self.counts),
-            "observed_best": None if known is None else _told(known.observed_best),
+            "observed_best": None if known is None else _observed(known.observed_best),
             "recommended": recommended,
             "certificate": None
             if known is None or known.certified is None
@@ -226,7 +242,7 @@ class Summary:
 
 
 def certificate_lines(found: Certified) -> list[str]:
-    """How far the recommended setting may be moved, for people."""
+    """Format for people how far the recommended setting may be moved."""
     lines = []
     if (said := found.unreachable()) is not None:
         lines.append(f"threshold      {said}")
@@ -234,7 +250,7 @@ def certificate_lines(found: Certified) -> list[str]:
 
 
 def certificate_record(found: Certified) -> dict[str, Any]:
-    """The same for programs; `within` is empty if nothing is promised."""
+    """Return the certificate for programs; ``within`` is empty if nothing is certified."""
     held = found.certificate
     return {
         "aim": found.aim.record(),
@@ -252,7 +268,7 @@ def certificate_record(found: Certified) -> dict[str, Any]:
 
 
 def _executed_lines(rows: Sequence[Row]) -> list[str]:
-    """How many trials say what was run, and what of that could not be used."""
+    """Count the trials that report what was run, and list the reports that were refused."""
     said = [row for row in rows if row.executed is not None]
     if not said:
         return []
@@ -265,7 +281,7 @@ def _executed_lines(rows: Sequence[Row]) -> list[str]:
 
 
 def left_out_lines(known: Explanation) -> list[str]:
-    """Which trials the model was not told of, if there are any."""
+    """List the trials outside of the recipe's grid, which the model does not use, if any."""
     if not known.left_out:
         return []
     return [
@@ -275,18 +291,18 @@ def left_out_lines(known: Explanation) -> list[str]:
 
 
 def infeasible_lines(known: Explanation) -> list[str]:
-    """Which complete trials violate a constraint, if there are any."""
+    """List the complete trials that violate a constraint, if there are any."""
     numbers = list(known.infeasible)
     return [f"infeasible     {len(numbers)} violate a constraint: {_some(numbers)}"] * bool(numbers)
 
 
 def left_out_record(known: Explanation) -> dict[str, str]:
-    """The same for programs: number of a trial -> where it was run."""
+    """Return the same for programs: number of a trial -> where it was run."""
     return {str(number): where for number, where in known.left_out.items()}
 
 
 def why(row: Row) -> str:
-    """What was told, what was expected, and how much that is believed."""
+    """Format the observed value, its leave-one-out prediction and its trust."""
     return (
         f"told {row.value:.6g}, expected {row.expected:.6g} +- {deviation(row.sd)}, "
         f"trust {row.trust:.2f}"
@@ -294,19 +310,19 @@ def why(row: Row) -> str:
 
 
 def deviation(sd: float, digits: int = 2) -> str:
-    """A standard deviation for people, to so many digits."""
+    """Format a standard deviation for people, to so many digits."""
     return f"{sd:.{digits}g}" if math.isfinite(sd) else "unknown"
 
 
 def number(value: float | None) -> float | str | None:
-    """A number that JSON can hold."""
+    """Return a number that JSON can hold."""
     if value is None or math.isfinite(value):
         return value
     return str(value)
 
 
 def setting(params: Mapping[str, Any]) -> str:
-    """Parameters in one line, in full precision."""
+    """Format parameters in one line, in full precision."""
     return "  ".join(f"{name}={value}" for name, value in params.items())
 
 
@@ -352,11 +368,11 @@ def _command(study: optuna.Study, recommended: FrozenTrial | None) -> str | None
     try:
         values = fixed_values(recommended.number) | recommended.params
         return shlex.join(Template(arguments).fill(values))
-    except (KeyError, ValueError):  # recorded by something else
+    except (KeyError, ValueError):  # recorded by other software
         return None
 
 
-def _told(trial: FrozenTrial | None) -> dict[str, Any] | None:
+def _observed(trial: FrozenTrial | None) -> dict[str, Any] | None:
     if trial is None:
         return None
     return {"number": trial.number, "params": trial.params, "value": number(trial.value)}

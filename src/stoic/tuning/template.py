@@ -1,4 +1,4 @@
-"""A command with `{name}` where a parameter goes."""
+"""Commands with ``{name}`` where a parameter goes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ RESERVED = {
 
 @dataclass(frozen=True)
 class Template:
-    """The arguments of a program, with placeholders.
+    """Arguments of a program, with placeholders.
 
-    `{name}` stands for the value of a parameter, anywhere inside an argument and as often as
-    wanted; `{{` and `}}` stand for braces. `{python}` and `{trial}` are always there (`RESERVED`).
-    No shell is involved: an argument stays one argument whatever its value contains.
+    ``{name}`` stands for the value of a parameter, anywhere inside an argument and as often as
+    wanted; ``{{`` and ``}}`` stand for braces. ``{python}`` and ``{trial}`` are always there
+    (``RESERVED``). No shell is involved: an argument stays one argument, whatever the value.
 
-    Fields:
-        arguments: the program and its arguments, as written.
+    Attributes
+    ----------
+    arguments:
+        The program and its arguments, as written.
     """
 
     arguments: tuple[str, ...]
@@ -39,7 +41,7 @@ class Template:
 
     @classmethod
     def parse(cls, command: str | Sequence[str]) -> Template:
-        """From a list of arguments, or one text that is split as a POSIX shell would split it."""
+        """Parse a list of arguments, or one text that is split as a POSIX shell would split it."""
         if not isinstance(command, str):
             return cls(tuple(command))
         try:
@@ -55,7 +57,7 @@ class Template:
         }
 
     def check(self, parameters: Iterable[str]) -> None:
-        """Refuse a parameter that is not used and a placeholder that is not a parameter."""
+        """Refuse a parameter that is not used, and a placeholder that is not a parameter."""
         names = set(parameters)
         for name in sorted(names & RESERVED.keys()):
             raise Refusal(f"{name!r} cannot name a parameter: {{{name}}} is {RESERVED[name]}.")
@@ -70,7 +72,7 @@ class Template:
             )
 
     def fill(self, values: Mapping[str, Any]) -> list[str]:
-        """The arguments with every placeholder replaced by `str` of its value."""
+        """Return the arguments with every placeholder replaced by ``str`` of its value."""
         return [
             "".join(
                 text + ("" if name is None else str(values[name]))
@@ -89,7 +91,7 @@ class Template:
 
 
 def fixed_values(trial: int) -> dict[str, Any]:
-    """The values of the `RESERVED` placeholders."""
+    """Return the values of the ``RESERVED`` placeholders."""
     return {"python": sys.executable, "trial": trial}
 
 

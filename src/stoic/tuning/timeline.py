@@ -1,4 +1,4 @@
-"""The results of a study over time, with what was expected of each and how far it is believed."""
+"""Plot of a study's observed values over time, with their predictions and their trust."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
     from stoic.tuning.trust import Trust
 
-# Blue and vermilion are told apart by every kind of colour vision; so are size and shape.
+# Every kind of colour vision distinguishes blue and vermilion, and sizes and shapes.
 BELIEVED, DOUBTED, EXPECTED = "#0072B2", "#D55E00", "#8a8a8a"
 _MARKS = {"transient": "2", "infeasible": "x", "bad": "v", None: "|"}
-_MARGIN = 0.35  # of the range of what is believed, above and below it
+_MARGIN = 0.35  # of the range of trusted values, above and below it
 _LARGEST = 1e300  # number that can be drawn
 _FIRST, _DEEPEST = 8.0, 120.0  # points from the edge where a label may begin
 
 
 def draw(trust: Trust) -> Figure:
-    """Told values over the number of the trial, coloured by trust, and what was expected.
+    """Plot observed values over the number of the trial, coloured by trust, and their predictions.
 
-    The axis shows what is believed and what was expected. A value beyond its edge is an arrow
-    there, with the value beside it: a lie of 1e6 leaves the rest as it is.
+    The axis shows trusted values and leave-one-out predictions. A value beyond its edge is an arrow
+    there, with the value beside it: an outlier of 1e6 leaves the rest as it is.
     """
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure
@@ -92,7 +92,7 @@ def draw(trust: Trust) -> Figure:
 
 
 def limits(rows: list[Row]) -> tuple[float, float]:
-    """Of the axis: what is believed and what was expected, with room for what is not far off."""
+    """Return the axis limits: trusted values and predictions, with room for what is near them."""
     values = [row.value for row in rows if row.trust >= DISTRUSTED]
     values += [row.expected + side * row.sd for row in rows for side in (-1.0, 1.0)]
     finite: Array = np.array([value for value in values if math.isfinite(value)])
@@ -106,7 +106,7 @@ def limits(rows: list[Row]) -> tuple[float, float]:
 def _arrows(
     axes: Axes, rows: list[Row], colours: Colormap, limits: tuple[float, float], crowded: float
 ) -> None:
-    """Values beyond the edges; labels less than ``crowded`` trials apart go below one another."""
+    """Mark values beyond the edges; stack labels that are less than ``crowded`` trials apart."""
     for edge, up in zip(limits, (False, True), strict=True):
         last, end = -math.inf, 0.0  # number of the trial labelled last, and where its label ends
         for row in rows:
@@ -128,7 +128,7 @@ def _arrows(
 
 
 def _failures(axes: Axes, trust: Trust) -> None:
-    """Trials without a value, just above the lower edge, a mark for each kind."""
+    """Mark trials without a value, just above the lower edge, by their kinds of failure."""
     for kind, mark in _MARKS.items():
         numbers = [failed for failed, known in trust.failed.items() if known == kind]
         if numbers:

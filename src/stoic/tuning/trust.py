@@ -1,4 +1,4 @@
-"""Which results of a study are distrusted, how much, and why: as records and as a picture."""
+"""Trust of each observed value of a study, and why: as records and as a picture."""
 
 from __future__ import annotations
 
@@ -23,13 +23,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Trust:
-    """What is thought of each result of a study at one moment.
+    """Trust of each observed value of a study at one moment.
 
-    Fields:
-        name, direction: of the study.
-        explanation: of its values, one row for each complete trial that is feasible.
-        failed: number of a failed trial, or of one that violates a constraint -> what kind of
-            failure it was, None if not known.
+    Attributes
+    ----------
+    name, direction:
+        Of the study.
+    explanation:
+        Explanation of its values, one row for each complete trial that is feasible.
+    failed:
+        Number of a failed trial, or of one that violates a constraint -> kind of failure, None if
+        unknown.
     """
 
     name: str
@@ -39,10 +43,12 @@ class Trust:
 
     @classmethod
     def of(cls, study: optuna.Study, recipe: Recipe | None = None) -> Trust:
-        """Judge a study, by default by its own recipe; costs one fit of the model.
+        """Explain a study, by default by its own recipe; costs one fit of the model.
 
-        Raises:
-            Refusal: no trial has a value.
+        Raises
+        ------
+        Refusal
+            If no trial has a value.
         """
         trials = study.get_trials(deepcopy=False)
         known = explanation(study, recipe, trials=trials)
@@ -50,16 +56,16 @@ class Trust:
             raise Refusal(f"No trial of the study {study.study_name!r} has a value yet.")
         kinds = failure_kinds(trials)
         failed = {failed: kinds.get(failed) for failed in failed_numbers(trials)}
-        failed |= dict.fromkeys(known.infeasible, "infeasible")  # as the model was told
+        failed |= dict.fromkeys(known.infeasible, "infeasible")  # as in the data of the model
         return cls(study.study_name, study.direction.name.lower(), known, failed)
 
     @property
     def rows(self) -> list[Row]:
-        """Distrusted ones first; else in the order of trials."""
+        """Rows, distrusted ones first, else in the order of trials."""
         return sorted(self.explanation.rows, key=lambda row: (row.trust >= DISTRUSTED, row.number))
 
     def records(self) -> list[Record]:
-        """In full precision; an infinite number is the text "inf" or "-inf"."""
+        """Return records in full precision; an infinite number is the text "inf" or "-inf"."""
         return [
             {
                 "number": row.number,
@@ -76,7 +82,7 @@ class Trust:
         ]
 
     def lines(self) -> list[Record]:
-        """The same for people: six digits at most, and the plateau in one column."""
+        """Return records for people: six digits at most, and the plateau in one column."""
         return [
             {
                 "number": row.number,
@@ -92,7 +98,7 @@ class Trust:
         ]
 
     def record(self) -> dict[str, Any]:
-        """For programs: a JSON object."""
+        """Return a JSON object for programs."""
         return {
             "study": self.name,
             "direction": self.direction,
@@ -103,10 +109,12 @@ class Trust:
         }
 
     def plot(self, path: Path) -> None:
-        """Draw the results over time into a file, whose ending says the format.
+        """Draw observed values over time into a file, whose suffix determines the format.
 
-        Raises:
-            Refusal: the file cannot be written.
+        Raises
+        ------
+        Refusal
+            If the file cannot be written.
         """
         from stoic.tuning.timeline import draw
 
@@ -114,7 +122,7 @@ class Trust:
 
 
 def check_picture(path: Path) -> None:
-    """Refuse a picture that could not be written, before anything is computed for it."""
+    """Refuse a picture that could not be written, before computing anything for it."""
     from matplotlib.backend_bases import FigureCanvasBase
 
     formats = FigureCanvasBase.get_supported_filetypes()
@@ -125,10 +133,12 @@ def check_picture(path: Path) -> None:
 
 
 def write_picture(picture: Figure, path: Path) -> None:
-    """Write a picture into a file, whose ending says the format.
+    """Write a picture into a file, whose suffix determines the format.
 
-    Raises:
-        Refusal: the file cannot be written.
+    Raises
+    ------
+    Refusal
+        If the file cannot be written.
     """
     try:
         picture.savefig(path, dpi=150)
@@ -137,7 +147,7 @@ def write_picture(picture: Figure, path: Path) -> None:
 
 
 def verdict(row: Row) -> str:
-    """Whether a value is believed, and if not, on which side of what was expected it lies."""
+    """Return whether a value is trusted, and if not, on which side of its prediction it is."""
     if row.trust >= DISTRUSTED:
         return "believed"
     side = "" if row.value == row.expected else "too high" if row.residual > 0.0 else "too low"

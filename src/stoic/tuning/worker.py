@@ -1,4 +1,4 @@
-"""Who runs a trial, and whether that process is still alive."""
+"""Workers that run trials, and whether their processes are still alive."""
 
 from __future__ import annotations
 
@@ -13,13 +13,18 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Worker:
-    """A process, named so that no other process is ever taken for it.
+    """Process, identified so that no other process is ever mistaken for it.
 
-    Fields:
-        host: host name, machine id and process namespace: where `pid` means something.
-        boot: identity of the machine's current run, empty where unknown.
-        pid: process id.
-        started: when the process started, as the system tells it, empty where unknown.
+    Attributes
+    ----------
+    host:
+        Host name, machine id and process namespace: the scope of ``pid``.
+    boot:
+        Identity of the machine's current boot, empty where unknown.
+    pid:
+        Process id.
+    started:
+        Start time of the process, as the system writes it, empty where unknown.
     """
 
     host: str
@@ -29,17 +34,17 @@ class Worker:
 
     @classmethod
     def current(cls) -> Worker:
-        """The process that asks."""
+        """Identify the current process."""
         return cls(_host(), _boot(), os.getpid(), _started(os.getpid()))
 
     @classmethod
     def of(cls, pid: int, beside: Worker) -> Worker:
-        """A process on the machine where `beside` runs: this one."""
+        """Identify a process on the machine where ``beside`` runs: this one."""
         return cls(beside.host, beside.boot, pid, _started(pid))
 
     @classmethod
     def from_record(cls, record: object) -> Worker | None:
-        """From what `record` gave; None if that is not what this is."""
+        """Restore a worker from its ``record``; None for anything else."""
         if not isinstance(record, dict):
             return None
         try:
@@ -53,12 +58,12 @@ class Worker:
             return None
 
     def record(self) -> dict[str, Any]:
-        """As JSON, for a storage."""
+        """Return a JSON object, for a storage."""
         return asdict(self)
 
     @property
     def alive(self) -> bool | None:
-        """Whether the process still runs; None if that cannot be told from here."""
+        """True if the process still runs; None if that is unknown from here."""
         if self.host != _host():
             return None
         if self.boot != _boot():
@@ -87,7 +92,7 @@ def _boot() -> str:
 
 
 def _started(pid: int) -> str:
-    """Start time of a process; empty if there is no such process, or only its corpse."""
+    """Start time of a process; empty if there is no such process, or it is a zombie."""
     stat = _content(f"/proc/{pid}/stat")
     if stat:
         fields = stat.rpartition(")")[2].split()  # after the name, which may hold anything
@@ -95,7 +100,7 @@ def _started(pid: int) -> str:
     if os.path.exists("/proc/self/stat"):
         return ""
     try:
-        told = subprocess.run(
+        listed = subprocess.run(
             ["ps", "-o", "state=,lstart=", "-p", str(pid)],
             capture_output=True,
             text=True,
@@ -103,7 +108,7 @@ def _started(pid: int) -> str:
         )
     except OSError:
         return ""
-    state, _, started = told.stdout.strip().partition(" ")
+    state, _, started = listed.stdout.strip().partition(" ")
     return "" if state.startswith("Z") else started.strip()
 
 
