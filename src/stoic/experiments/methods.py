@@ -69,7 +69,7 @@ class RandomSearch:
     Parameters
     ----------
     domain:
-        Where to query.
+        Domain to query.
     seed:
         Seed of its own random stream.
     """
@@ -235,7 +235,7 @@ METHODS: tuple[Method, ...] = (
 
 
 def method(name: str) -> Method:
-    """Method of this name."""
+    """Return the method of this name."""
     return next(method for method in METHODS if method.name == name)
 
 

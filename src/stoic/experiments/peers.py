@@ -56,7 +56,7 @@ class RelevancePursuit:
     Parameters
     ----------
     domain:
-        Where to query.
+        Domain to query.
     seed:
         Seed of its own random stream.
 

@@ -142,13 +142,13 @@ def runs(rows: Sequence[Step]) -> dict[tuple[str, str], Run]:
 
 
 def comparison(run: Run, reference: Run) -> dict[str, float]:
-    """Final cumulative regret of two methods on the seeds of both, and the paired difference."""
+    """Mean final cumulative regret of two methods on the seeds of both, and paired difference."""
     ours, theirs = run.among(reference.seeds), reference.among(run.seeds)
     return compared(ours.final, theirs.final)
 
 
 def inference_comparison(run: Run, reference: Run) -> dict[str, float]:
-    """Inference regret of two methods on the seeds of both, and the paired difference."""
+    """Mean inference regret of two methods on the seeds of both, and the paired difference."""
     ours, theirs = run.among(reference.seeds), reference.among(run.seeds)
     return compared(ours.inference, theirs.inference)
 
@@ -229,7 +229,7 @@ def curve(
 
 
 def table(rows: Sequence[Step], reference: str) -> Table:
-    """Final regrets of all methods, and the paired difference to the ``reference`` method."""
+    """Table of final regrets, and of the paired difference to the ``reference`` method."""
     by_run = runs(rows)
     lines = []
     for (panel, method), run in by_run.items():

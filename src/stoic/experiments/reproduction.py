@@ -114,7 +114,7 @@ def reproduce(
 
 
 def with_options(settings: Any, **options: int | Path | None) -> Any:
-    """Settings with those options that were given and that they have."""
+    """Return the settings with those options that were given and that they have."""
     fields = {field.name for field in dataclasses.fields(settings)}
     chosen = {k: v for k, v in options.items() if v is not None and k in fields}
     return dataclasses.replace(settings, **chosen)

@@ -136,7 +136,7 @@ class Shelf:
 
 
 def plain_settings(settings: Any) -> dict[str, Any]:
-    """Settings dataclass as it reads back from JSON."""
+    """Convert a settings dataclass to its values as read back from JSON."""
     plain: dict[str, Any] = json.loads(to_json(dataclasses.asdict(settings)))
     return plain
 

@@ -76,7 +76,7 @@ def _standardised(problem: Synthetic) -> Tabulated:
 
 @cache
 def game(name: str, seed: int) -> Game:
-    """Function of this name; those that are random are drawn with ``seed``."""
+    """Return the function of this name; a random one is drawn with ``seed``."""
     return GAMES[name](seed)
 
 
