@@ -88,7 +88,7 @@ class Draw(NamedTuple):
 
 @cache
 def draw(world: str, k: int) -> Draw:
-    """Draw the k-th (from 0) of the functions of seeds 0, 1, 2, ... that the attacks can hide.
+    """Draw the k-th (from 0) function of seeds 0, 1, 2, ... that ``can_be_misled`` accepts.
 
     Raises
     ------
