@@ -1,4 +1,4 @@
-"""Narrow truths and other honest ground on which a robust method may fail: no outliers."""
+"""Narrow optima and other problems without outliers on which a robust method may fail."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Needle:
     Attributes
     ----------
     centre:
-        Of the hill, (2,).
+        Centre of the hill, (2,).
     """
 
     centre: Array
@@ -63,7 +63,7 @@ class Quadratic:
     Attributes
     ----------
     crashing:
-        Whether every run with y > 0 fails: half of the domain, away from the optimum.
+        True if every run with y > 0 fails: half of the domain, away from the optimum.
     """
 
     crashing: bool = False
@@ -123,13 +123,13 @@ class Categories:
         return float(self.values[int(draws.point[t, 0] * len(self.values))])
 
     def score(self, params: Mapping[str, Any]) -> float:
-        """The fraction of the choices that are better."""
+        """Fraction of the choices that are better."""
         return float((self.values > self.truth(params)).mean())
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Honest ground.
+    """Problem without outliers.
 
     Attributes
     ----------
@@ -138,11 +138,11 @@ class Case:
     ground:
         From a seed to a ground truth.
     trials:
-        Results of a study.
+        Number of results of a study.
     scene:
-        Its noise, and whether runs crash at random.
+        Noise of the results, and random crashes.
     seeds:
-        Studies; None for as many as the settings say.
+        Number of studies; None for as many as the settings say.
     """
 
     title: str
