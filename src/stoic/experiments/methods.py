@@ -49,7 +49,7 @@ class Method:
     name:
         As in tables and legends.
     build:
-        From a domain, the threat it assumes and a seed to a learner.
+        Function from a domain, the threat it assumes and a seed to a learner.
     colour, line:
         As matplotlib knows them: one colour a family, one line style a variant.
     extra:

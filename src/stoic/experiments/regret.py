@@ -29,7 +29,7 @@ class Step(NamedTuple):
     panel, method, seed:
         Key of the run.
     round:
-        From 1; 0 for the clean initial points.
+        Round number, from 1; 0 for the clean initial points.
     x:
         The executed point, coordinates separated by spaces.
     value, observed, corrupted:

@@ -83,7 +83,7 @@ def reproduce(
     json:
         Print one JSON object instead of a table: ``{"figure", "settings", "claims"}``.
     backend, address:
-        Where it runs: ``"local"``, or a ``"dask"`` or ``"ray"`` cluster with the scheduler at
+        Place of the runs: ``"local"``, or a ``"dask"`` or ``"ray"`` cluster with the scheduler at
         ``address``; without one, the cluster is started on this machine.
 
     Raises

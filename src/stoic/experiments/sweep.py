@@ -53,10 +53,12 @@ def sweep(
     jobs:
         Number of processes; ``None`` for one per processor. Progress goes to standard error.
     backend:
-        Where: processes of this machine, a Dask cluster or a Ray cluster. The workers of a cluster
-        need the same version of stoic, and find the tables of real data under the same path.
+        Place of the runs: processes of this machine, a Dask cluster or a Ray cluster. The workers
+        of a cluster need the same version of stoic, and find the tables of real data under the same
+        path.
     address:
-        Of the cluster's scheduler; without one, a cluster of ``jobs`` workers is started here.
+        Address of the cluster's scheduler; without one, a cluster of ``jobs`` workers is started
+        here.
     """
     check_backend(backend)
     if address is not None and backend == "local":

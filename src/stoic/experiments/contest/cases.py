@@ -19,7 +19,7 @@ RADIUS = 0.1  # of the needle
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Needle:
-    """A flat square, but for exp(-(r / 0.1)^2) about some point inside, without noise.
+    """Flat square, but for exp(-(r / 0.1)^2) about some point inside, without noise.
 
     A plain Gaussian process follows the foot of the hill up to its top.
 
@@ -99,7 +99,7 @@ class Categories:
     Attributes
     ----------
     values:
-        From 0 to 1, evenly spaced, shuffled.
+        Values from 0 to 1, evenly spaced, shuffled.
     """
 
     values: Array
@@ -136,7 +136,7 @@ class Case:
     title:
         As in tables and pictures, without the trials.
     ground:
-        From a seed to a ground truth.
+        Function from a seed to a ground truth.
     trials:
         Number of results of a study.
     scene:

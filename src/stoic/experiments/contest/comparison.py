@@ -1,4 +1,4 @@
-"""A comparison of contenders by scene: settings, cells, table, picture and claims.
+"""Comparison of contenders by scene: settings, cells, table, picture and claims.
 
 Shared by the figures of the contest whose number is a score: ``development``, ``tables`` and
 ``final``. A scene is judged by the geometric mean of the scores, over its problems and all seeds.
@@ -167,7 +167,7 @@ def claims(
 
 
 def _by_scene(settings: Settings, found: Scores) -> list[tuple[str, str | None, list[str]]]:
-    """Each scene with its best peer and its contenders, in the order of the settings."""
+    """List each scene with its best peer and its contenders, in the order of the settings."""
     names = scores.order((*settings.methods, *settings.few))
     return [
         (scene, scores.best_peer(found, scene), [n for n in names if (scene, n) in found])

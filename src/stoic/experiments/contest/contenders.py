@@ -43,7 +43,7 @@ class Contender:
     name:
         As in tables.
     build:
-        From a search space, a seed and the number of trials to a sampler.
+        Function from a search space, a seed and the number of trials to a sampler.
     colour:
         Colour in pictures.
     peer:

@@ -25,7 +25,7 @@ from stoic.domains import Box
 from stoic.experiments.peers import RelevancePursuit
 from stoic.refusal import Refusal
 
-_DESIGN = 10  # random points before the model decides, as Optuna's and stoic's samplers have
+_DESIGN = 10  # random points before the model is used, as in Optuna's and stoic's samplers
 
 
 class Optimizer(Protocol):

@@ -75,7 +75,7 @@ class Number(NamedTuple):
     label:
         As on the axis of the picture.
     of:
-        From the studies of a contender to the number.
+        Function from the studies of a contender to the number.
     log:
         True if its axis is logarithmic.
     """

@@ -50,13 +50,13 @@ class BbobNoisy:
     Attributes
     ----------
     name:
-        As ``f101 d2``.
+        Name such as ``f101 d2``.
     dim:
         d.
     noisy, clean:
         COCO's problems, minimised.
     best, median:
-        Of the negated twin: its maximum, and the median at uniform points.
+        Maximum of the negated twin, and its median at uniform points.
     """
 
     name: str

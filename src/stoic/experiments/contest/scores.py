@@ -107,7 +107,7 @@ def share(happened: Sequence[bool | None] | Array) -> Estimate:
 def best_peer(scores: Scores, scene: str) -> str | None:
     """Find the peer with the least geometric mean in a scene, by its own recommendations.
 
-    Of those that play all seeds; None if there is none.
+    Only peers that play all seeds count; None if there is none.
     """
     there = [name for name in FAST if (scene, name) in scores]
     return min(there, key=lambda name: geometric(scores[scene, name]).value, default=None)

@@ -24,7 +24,7 @@ class Algorithm:
     learner:
         Its name in claims.
     build:
-        From a world, one of its functions and the budget to a learner.
+        Function from a world, one of its problems and the budget to a learner.
     colour, line:
         One colour a learner, one style a start of the attack.
     batch:

@@ -181,11 +181,11 @@ def about_gp_ucb(settings: Settings, groups: Groups, attack: str) -> Claim:
     trials = groups[attack, GP_UCB.name]
     numbers = growth.measured(trials)
     if attack not in WORLDS[settings.world].linear:
-        settled = [
+        last_values = [
             row.best - slope
             for row, slope in zip(trials.ends, growth.last_slopes(trials), strict=True)
         ]
-        stuck = np.array(settled)[growth.linear(trials)]
+        stuck = np.array(last_values)[growth.linear(trials)]
         numbers["lowest_value_settled_for_in_linear_trials"] = (
             float(stuck.min()) if len(stuck) else math.nan
         )

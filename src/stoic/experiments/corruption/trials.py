@@ -72,7 +72,7 @@ class Row(NamedTuple):
     draw, best:
         The seed of the function, and its maximum f(x*).
     round:
-        From 1.
+        Round number, from 1.
     cumulative_regret:
         Sum of f(x*) - f(x), noiseless.
     best_plays:
@@ -80,7 +80,7 @@ class Row(NamedTuple):
     spent:
         Corruption so far, in units of f.
     epochs:
-        Complete ones; 0 for learners without epochs.
+        Number of complete epochs; 0 for learners without epochs.
     active:
         Number of arms not ruled out, by elimination or an upper bound below the best lower bound.
     best_left, worst_left:

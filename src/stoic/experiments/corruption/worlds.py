@@ -28,9 +28,9 @@ class World:
     Attributes
     ----------
     name:
-        As in settings.
+        Name as in settings.
     problem:
-        From a seed to a function on 100 points.
+        Function from a seed to a problem on 100 points.
     kernel:
         Kernel of the prior of all methods; the prior's noise variance is lambda = 1.
     round_width:

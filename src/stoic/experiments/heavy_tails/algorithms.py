@@ -47,7 +47,7 @@ class Algorithm:
     name:
         As in tables and legends.
     build:
-        From a situation, and the arms that are played, to a learner.
+        Function from a situation, and the played arms, to a learner.
     colour, line:
         One colour a defence, one style a variant.
     formula:

@@ -37,7 +37,7 @@ class Settings:
     regulariser:
         lambda, the noise variance of the prior.
     nodes:
-        Of quadrature features, per coordinate.
+        Number of quadrature features per coordinate.
     distortion:
         eps of Nystroem features.
     """

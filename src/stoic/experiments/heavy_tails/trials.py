@@ -27,7 +27,7 @@ class Row(NamedTuple):
     panel, method, seed:
         Key of the run: the world, the method and the trial.
     round:
-        From 1.
+        Round number, from 1.
     cumulative_regret:
         Sum of f(x*) - f(x), noiseless, in units of max |f|.
     distrusted:
@@ -59,7 +59,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
-    """One method on one trial."""
+    """Play one method on one trial."""
     instance = WORLDS[cell.panel](cell.seed, settings.data)
     algorithm = ALGORITHMS[cell.method]
     arms = algorithm.arms(instance)

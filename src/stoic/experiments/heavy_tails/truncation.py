@@ -76,9 +76,9 @@ class Settings:
     draw:
         The seed of f, the same in all of them.
     size:
-        Of the noise at the one point, in units of the range of f.
+        Size of the noise at the one point, in units of the range of f.
     lengthscale:
-        Of the squared exponential kernel, which the paper does not say here.
+        Lengthscale of the squared exponential kernel, which the paper does not state here.
     regulariser:
         lambda.
     readings:
@@ -108,7 +108,7 @@ class Row(NamedTuple):
     x, value:
         The point, and f there.
     mean, std:
-        Of the posterior.
+        Moments of the posterior.
     plays:
         Number of plays of the point.
     huge:

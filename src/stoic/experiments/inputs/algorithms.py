@@ -20,7 +20,7 @@ class Algorithm:
     name:
         As in tables and legends.
     build:
-        From a world, the threshold, the true radius and a seed to a learner.
+        Function from a world, the threshold, the true radius and a seed to a learner.
     colour, line:
         As matplotlib knows them.
     factor:

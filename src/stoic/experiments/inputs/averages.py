@@ -110,7 +110,7 @@ def panel(reading: str, threshold: float) -> str:
 
 
 class Row(NamedTuple):
-    """One method in one run: a row of the CSV file.
+    """Average of one method in one run: a row of the CSV file.
 
     Attributes
     ----------

@@ -110,7 +110,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
-    """One method on one trial."""
+    """Play one method on one trial."""
     here = world(MISSPECIFIED, settings.side)  # its prior is not used
     tau, eps = settings.threshold, settings.radius
     adversary = None

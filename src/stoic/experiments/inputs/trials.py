@@ -99,7 +99,7 @@ class Row(NamedTuple):
     panel, method, seed:
         Key of the run: the perturbation with its radius, the method and the trial.
     round:
-        From 1.
+        Round number, from 1.
     lenient_regret:
         Sum of (tau - f(x))^+ at the executed points, noiseless.
     satisficing_regret:
@@ -130,7 +130,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
-    """One method on one trial."""
+    """Play one method on one trial."""
     attack, radius = settings.panels[cell.panel]
     where = (settings.world, settings.side, settings.data)
     curves = played(

@@ -56,7 +56,7 @@ class World:
     problem:
         f and its domain.
     prior:
-        Of all methods.
+        Prior of all methods.
     noise_sd:
         sigma, in units of f.
     distance:

@@ -41,7 +41,7 @@ class Column:
     name:
         Name of the recipe, as in tables.
     build:
-        From a game, the number of rounds and a seed to a learner.
+        Function from a game, the number of rounds and a seed to a learner.
     made_for:
         Rows that it is made for.
     batch:

@@ -106,9 +106,9 @@ class Row(NamedTuple):
     panel, method, seed:
         Key of the run; the panel is the threat and the function.
     round:
-        From 1.
+        Round number, from 1.
     cumulative_regret:
-        In units of the deviation of f, as the row of the matrix defines it.
+        Regret in units of the deviation of f, as the row of the matrix defines it.
     """
 
     panel: str
@@ -172,7 +172,7 @@ Matrix = dict[tuple[str, str], Entry]
 
 
 def matrix(settings: Settings, rows: Sequence[Row], until: int | None = None) -> Matrix:
-    """All entries, by threat and method; after ``short`` rounds of all methods if that is given."""
+    """Entries by threat and method, after ``until`` rounds of all methods if that is given."""
     regret: dict[tuple[str, str, int], list[float]] = {}
     for row in rows:
         regret.setdefault((row.panel, row.method, row.round), []).append(row.cumulative_regret)

@@ -122,13 +122,13 @@ class Threat:
     short:
         As on the axis of the picture.
     noise:
-        Of the results.
+        Noise of the results.
     adversary:
-        From a game and the number of rounds to the adversary.
+        Function from a game and the number of rounds to the adversary.
     error:
         eps: f has random signs times this on top of it, which the prior knows nothing of.
     moved:
-        Whether the input that is executed is the worst one within the radius.
+        True if the executed input is the worst one within the radius.
     """
 
     name: str

@@ -46,7 +46,7 @@ class Algorithm:
     name:
         As in tables and legends.
     build:
-        From the points and the assumptions to a learner.
+        Function from the points and the assumptions to a learner.
     colour, line:
         One colour a learner, one style a variant.
     batch:

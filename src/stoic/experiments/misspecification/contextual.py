@@ -88,7 +88,7 @@ class Settings:
     actions, side:
         Number of points available in a round, and of points on a side of the grid.
     lengthscale, noise_sd, regulariser:
-        Of the kernel; R; and lambda.
+        Lengthscale of the kernel; R; and lambda.
     learners:
         M. The formula gives 3 for these settings.
     """
@@ -106,7 +106,7 @@ class Settings:
 
     @property
     def grid(self) -> Finite:
-        """All points."""
+        """All points of the grid."""
         return Box(np.zeros(2), np.ones(2)).grid(self.side)
 
     @property
@@ -197,7 +197,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
-    """One method on one trial."""
+    """Play one method on one trial."""
     problem = function(settings, float(cell.panel), cell.seed)
     master = balanced(settings, problem.norm, everything=cell.method == ALL)
     if cell.method == TURNS:
@@ -335,7 +335,7 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
             _better_than_worst(settings, rows, f"{error:g}", method),
         )
     ]
-    found.append(_nobody_wronged(settings, rows))
+    found.append(_no_false_drop(settings, rows))
     found += [_linear(settings, rows, method) for method in (OWN, ALL)]
     found.append(_robust_wins(settings, rows))
     return tuple(found)
@@ -369,7 +369,7 @@ def _better(rows: Sequence[Row], panel: str, method: str, other: str, name: str)
     )
 
 
-def _nobody_wronged(settings: Settings, rows: Sequence[Row]) -> Claim:
+def _no_false_drop(settings: Settings, rows: Sequence[Row]) -> Claim:
     own = [row for row in rows if row.method == OWN]
     return Claim(
         "No learner is dropped that had kept its promise, in any run.",

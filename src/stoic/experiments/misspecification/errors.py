@@ -99,7 +99,7 @@ class Settings:
     points:
         N, evenly spaced on [0, 1].
     lengthscale:
-        Of the kernel; half of it and all of it are the reach of the perturbations.
+        Lengthscale of the kernel; half of it and all of it are the reach of the perturbations.
     terms:
         Number of kernels that g is a sum of, divided by max |g|.
     noise_sd:

@@ -1,4 +1,4 @@
-"""A kernel that is too smooth: a squared exponential one for a draw of a Matern 1/2 process.
+"""Too smooth a kernel: a squared exponential one for a draw of a Matern 1/2 process.
 
 Such a draw is in no space of a squared exponential kernel. For each norm B there is a least eps,
 the distance to the nearest function of norm B, which is computed here from both sides. The
@@ -83,9 +83,9 @@ class Settings:
     points:
         N, evenly spaced on [0, 1].
     lengthscale:
-        Of the squared exponential kernel.
+        Lengthscale of the squared exponential kernel.
     true_lengthscale:
-        Of the Matern 1/2 process. Draws are divided by max |f|.
+        Lengthscale of the Matern 1/2 process. Draws are divided by max |f|.
     noise_sd:
         sigma; lambda = sigma^2.
     """

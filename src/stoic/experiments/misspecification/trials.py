@@ -29,7 +29,7 @@ class Row(NamedTuple):
     Attributes
     ----------
     panel, method, seed:
-        Which run.
+        Key of the run.
     norm:
         B, the norm that every method assumes.
     error:

@@ -112,13 +112,13 @@ class Game(NamedTuple):
 def games(settings: Settings) -> dict[str, Game]:
     """Panels by name: those with corruption first."""
     return {
-        f"{sign}, T = {rounds}, {f'{lies} lies' if lies else 'no lies'}": Game(
-            problem, rounds, lies
+        f"{sign}, T = {rounds}, {f'{count} lies' if count else 'no lies'}": Game(
+            problem, rounds, count
         )
         for corrupted in (True, False)
         for sign, problem in (("max f", forrester()), ("max -f", forrester_negative()))
         for rounds in sorted({min(settings.short, settings.rounds), settings.rounds})
-        for lies in [cube_root(rounds) if corrupted else 0]
+        for count in [cube_root(rounds) if corrupted else 0]
     }
 
 
@@ -139,7 +139,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run(settings: Settings, cell: Cell) -> list[Step]:
-    """One method on one seed."""
+    """Play one method with one seed."""
     game = games(settings)[cell.panel]
     return functions.play(
         cell,

@@ -62,7 +62,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run(settings: Settings, cell: Cell) -> list[Step]:
-    """One method on one seed."""
+    """Play one method with one seed."""
     return functions.play(
         cell,
         forrester(),

@@ -15,7 +15,7 @@ never rejects a result for good, only 5 of GP-UCB. So in *inference* regret RCGP
 there (4.9 and 5.1 against 3.0), and better under the code's (0.17 and 1.1 against 2.2). With the
 width of the theory FC queries everywhere and never ends at the wrong maximum: 332, 325 and 249, the
 least of all; A2's, whose plateau is the band, explores for ever. Trust in units of the noise (c = 1
-noise sd) helps A2 (540 and 532, 195) and the paper's mean and standard deviation help nobody.
+noise sd) helps A2 (540 and 532, 195) and the paper's mean and standard deviation help no method.
 
 Leave-one-out re-evaluates rejected results that would be the best, and ends at the wrong maximum in
 2, 1 and 0 of 20 runs: 505 +- 83, 503 +- 67 and 202 +- 12. Four claims fail:
@@ -129,7 +129,7 @@ class Settings:
     peer_adversaries: tuple[str, ...] = ("appendix",)
 
 
-# The rows of the picture: the widths, and what else decides.
+# Rows of the picture: the widths, and the other choices.
 ROWS = (
     ("widths", (GP, FC, A2, FC_THEORY, A2_THEORY, RANDOM)),
     (
@@ -162,7 +162,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run(settings: Settings, cell: Cell) -> list[Step]:
-    """One method on one seed against one adversary."""
+    """Play one method with one seed against one adversary."""
     problem = forrester()
     setting = settings.adversaries[cell.panel]
     return functions.play(

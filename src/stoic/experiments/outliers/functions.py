@@ -23,7 +23,7 @@ def play(
     initial: int,
     noise_sd: float,
 ) -> list[Step]:
-    """One method on one seed.
+    """Play one method with one seed.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run(settings: Settings, cell: Cell) -> list[Play]:
-    """One method on one seed."""
+    """Play one method with one seed."""
     return programs.play(
         cell,
         LunarLander(settings.episodes, settings.steps),

@@ -27,7 +27,7 @@ from stoic.simulate import run as simulate
 if TYPE_CHECKING:
     import matplotlib.figure
 
-# When the adversary may strike: the text of the paper, and the schedule of its authors' code.
+# Schedules of corruption: that of the paper's text, and that of its authors' code.
 SWIFT = "from the first round on"
 RELEASED = "released at rounds 1, 8, 27, ..."
 NEVER = "never"
@@ -40,9 +40,9 @@ class Play(NamedTuple):
     Attributes
     ----------
     panel, method, seed:
-        Which run.
+        Key of the run.
     round:
-        From 1; 0 for the clean initial points.
+        Round number, from 1; 0 for the clean initial points.
     x:
         The executed point, coordinates separated by spaces.
     value:
@@ -88,7 +88,7 @@ def play(
     told: float,
     checks: int,
 ) -> list[Play]:
-    """One method on one seed.
+    """Play one method with one seed.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def play(
 def steps(rows: Sequence[Play]) -> list[Step]:
     """Rows with their regrets.
 
-    Where f(x*) is not known, the best value of all runs of all methods stands for it, as in
+    If f(x*) is not known, the best value of all runs of all methods stands for it, as in
     [Ezzerg2026]_. It is the same number for every method, and too high by the luck of one result.
     """
     best = max(row.value for row in rows)

@@ -98,7 +98,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run(settings: Settings, cell: Cell) -> list[Step]:
-    """One method on one seed against one adversary."""
+    """Play one method with one seed against one adversary."""
     problem = forrester()
     return functions.play(
         cell,

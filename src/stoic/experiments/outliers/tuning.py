@@ -83,14 +83,14 @@ class Settings:
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """Every method on every seed; missing data are refused before anything is run."""
+    """Every method on every seed; missing data are refused before any run."""
     if settings.data is not None:
         files(settings.data)
     return crossed(settings.panels, settings.methods, seed=settings.seed, trials=settings.trials)
 
 
 def run(settings: Settings, cell: Cell) -> list[Play]:
-    """One method on one seed."""
+    """Play one method with one seed."""
     digits = settings.data is None
     return programs.play(
         cell,
