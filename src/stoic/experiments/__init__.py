@@ -1,4 +1,4 @@
-"""Figures of papers: settings, runs, pictures, and the claims they are to check."""
+"""Figures of papers: settings, runs, pictures, and the claims that they check."""
 
 from stoic.experiments.figure import Cell, Claim, Figure, Table
 from stoic.experiments.reproduction import catalogue, find, reproduce

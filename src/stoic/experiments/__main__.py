@@ -12,7 +12,7 @@ ONCE = "contest/final"  # run by its name, once, when a method is frozen: else i
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run what the command line names; the exit code."""
+    """Run the named figures; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m stoic.experiments", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="figures, as family/figure")
     parser.add_argument("--all", action="store_true", help=f"every figure but {ONCE}")

@@ -1,4 +1,4 @@
-"""What a figure is: settings, independent runs, a picture, a table and the claims it checks."""
+"""Definition of a figure: settings, independent runs, a picture, a table and its claims."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ R = TypeVar("R", bound=tuple[Any, ...])
 
 
 class Cell(NamedTuple):
-    """One independent run of a figure: what is run in parallel.
+    """One independent run of a figure, the unit of parallel work.
 
     Attributes
     ----------
     panel:
-        Which part of the picture.
+        Name of the part of the picture.
     method:
-        Which method.
+        Name of the method.
     seed:
-        The seed of its world and of its learner.
+        Seed of its world and of its learner.
     """
 
     panel: str
@@ -34,7 +34,7 @@ class Cell(NamedTuple):
 def crossed(
     panels: Iterable[str], methods: Collection[str], *, seed: int, trials: int
 ) -> list[Cell]:
-    """Every method on every trial in every panel; trial k has the seed ``seed + k``."""
+    """Cross every method, trial and panel; trial k has the seed ``seed + k``."""
     return [
         Cell(panel, method, seed + trial)
         for panel in panels
@@ -45,14 +45,14 @@ def crossed(
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence of a paper, and whether these results bear it out.
+    """Sentence of a paper, and the verdict of these results.
 
     Attributes
     ----------
     claim:
         The sentence.
     holds:
-        Whether it is true of these results, read literally.
+        True if it is true of these results, read literally.
     measured:
         The numbers it was judged by; nan where there are too few trials for a number.
     """
@@ -64,7 +64,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of text under headings; ``caption`` says what the numbers are."""
+    """Rows of text under headings; ``caption`` explains the numbers."""
 
     caption: str
     headings: tuple[str, ...]
@@ -73,16 +73,16 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure(Generic[S, R]):
-    """A figure, as data and functions. Everything that is common to all figures is elsewhere.
+    """Figure as data and functions. Code common to all figures is elsewhere.
 
     Attributes
     ----------
     name:
         ``family/figure``.
     title:
-        One line that says what is to be seen.
+        One-line summary of the figure.
     settings:
-        A frozen dataclass of plain values: all that decides the results. Fields named ``trials``,
+        Frozen dataclass of plain values that decide the results. Fields named ``trials``,
         ``rounds`` and ``seed`` can be changed by the user.
     cells:
         The independent runs, in the order of their results.
@@ -90,7 +90,7 @@ class Figure(Generic[S, R]):
         One run; its rows are named tuples whose fields are the columns of the CSV file. It must
         depend on nothing but its arguments.
     plot, table, claims:
-        Made of the rows of all runs.
+        Functions of the rows of all runs.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The methods that figures compare: recipes with their settings, and how they are drawn."""
+"""Methods that figures compare: recipes with their settings, colours and line styles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stoic.policies import ExpectedImprovement
 from stoic.posteriors.scales import mean_and_sd
 from stoic.simulate import Player
 
-# Okabe and Ito's palette, which people with any colour vision can tell apart.
+# Okabe and Ito's palette, which people with any colour vision can distinguish.
 BLACK, GREY = "#000000", "#999999"
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, YELLOW = "#E69F00", "#56B4E9", "#F0E442"
@@ -26,7 +26,7 @@ ORANGE, SKY, YELLOW = "#E69F00", "#56B4E9", "#F0E442"
 
 @dataclass(frozen=True, slots=True)
 class Threat:
-    """What a learner is told to expect, which need not be true.
+    """Corruption and horizon that a learner assumes, which need not be true.
 
     Attributes
     ----------
@@ -42,18 +42,18 @@ class Threat:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A named learner.
+    """Named learner with its colour and line style.
 
     Attributes
     ----------
     name:
         As in tables and legends.
     build:
-        From a domain, the threat it assumes and a seed to a learner.
+        Function from a domain, the threat it assumes and a seed to a learner.
     colour, line:
         As matplotlib knows them: one colour a family, one line style a variant.
     extra:
-        What has to be installed besides; ``None`` for nothing.
+        Module that has to be installed besides; ``None`` for none.
     """
 
     name: str
@@ -64,14 +64,14 @@ class Method:
 
 
 class RandomSearch:
-    """Asks uniformly at random and recommends the luckiest observation: the reference.
+    """Uniform random search that recommends its highest observation: the reference.
 
     Parameters
     ----------
     domain:
-        Where to ask.
+        Domain to query.
     seed:
-        Of its own stream.
+        Seed of its own random stream.
     """
 
     def __init__(self, domain: Domain, seed: int) -> None:
@@ -83,7 +83,7 @@ class RandomSearch:
         )
 
     def ask(self, n: int) -> list[Choice]:
-        """Points drawn uniformly."""
+        """Draw points uniformly."""
         return [Choice(x) for x in self.domain.sample(n, self.rng)]
 
     def tell(self, x: Array, y: Array) -> None:
@@ -93,12 +93,12 @@ class RandomSearch:
                 self._best = (result, point.copy())
 
     def active(self) -> Booleans:
-        """All rows: it rules out nothing."""
+        """All rows: this method rules out nothing."""
         assert isinstance(self.domain, Finite)
         return np.ones(len(self.domain), dtype=np.bool_)
 
     def recommend(self) -> Recommendation:
-        """The point of the highest observation, without any doubt about it."""
+        """Recommend the point of the highest observation, with no uncertainty."""
         y, x = self._best
         return Recommendation(x, y, y, y, x, y)
 
@@ -197,7 +197,7 @@ FC = Method("FC-RCGP-UCB", _fc, BLUE)
 A2 = Method("A2-RCGP-UCB", _a2, VERMILION)
 FC_THEORY = Method("FC-RCGP-UCB, theory width", _fc_theory, BLUE, "--")
 A2_THEORY = Method("A2-RCGP-UCB, theory width", _a2_theory, VERMILION, "--")
-# As the paper standardises: by mean and standard deviation, lies included; its shape is their sd.
+# As the paper standardises: by mean and sd, outliers included; its shape is their sd.
 FC_PLAIN = Method("FC-RCGP-UCB, mean and sd, c = 1 sd", _fc_plain, GREEN, "-.")
 A2_PLAIN = Method("A2-RCGP-UCB, mean and sd, c = 1 sd", _a2_plain, PURPLE, "-.")
 # The shape c in standard deviations of the noise instead of the scale of the results.
@@ -235,10 +235,10 @@ METHODS: tuple[Method, ...] = (
 
 
 def method(name: str) -> Method:
-    """The method of this name."""
+    """Return the method of this name."""
     return next(method for method in METHODS if method.name == name)
 
 
 def installed(*methods: Method) -> tuple[str, ...]:
-    """The names of those methods whose library is there."""
+    """Return the names of the methods whose library is installed."""
     return tuple(m.name for m in methods if m.extra is None or find_spec(m.extra) is not None)

@@ -17,7 +17,7 @@ _ITERATIONS = 100  # of each fit
 
 
 class _Bound(NamedTuple):
-    """The upper confidence bound of a BoTorch model, as a surface; a width of 0 is the mean."""
+    """Upper confidence bound of a BoTorch model as a surface; a width of 0 is the mean."""
 
     model: Any
     width: float
@@ -45,25 +45,25 @@ class _Bound(NamedTuple):
 class RelevancePursuit:
     """UCB on a Gaussian process with relevance pursuit [Ament2024]_, by BoTorch.
 
-    The model gives single results a noise of their own, and chooses how many by its evidence. Model
-    and fit are ``RobustRelevancePursuitSingleTaskGP`` with BoTorch's defaults, but that each of its
-    fits ends after 100 iterations: without a limit one of 100 results took 25 to 34 seconds instead
-    of 3, and moved the mean by at most 0.01 noise standard deviations. The width is the schedule of
-    our own methods, and so is the search for the highest bound. Results that are not finite, which
-    BoTorch refuses, are left out. Where its fit fails, the next point is drawn uniformly, and
-    counted.
+    The model gives single results a noise of their own, and chooses their number by its evidence.
+    Model and fit are ``RobustRelevancePursuitSingleTaskGP`` with BoTorch's defaults, but that each
+    of its fits ends after 100 iterations: without a limit one of 100 results took 25 to 34 seconds
+    instead of 3, and moved the mean by at most 0.01 noise standard deviations. The width is the
+    schedule of our own methods, and so is the search for the highest bound. Results that are not
+    finite, which BoTorch refuses, are left out. If its fit fails, the next point is drawn
+    uniformly, and the failure counted.
 
     Parameters
     ----------
     domain:
-        Where to ask.
+        Domain to query.
     seed:
-        Of its own stream.
+        Seed of its own random stream.
 
     Attributes
     ----------
     failures:
-        How many fits failed.
+        Number of failed fits.
 
     Raises
     ------
@@ -82,7 +82,7 @@ class RelevancePursuit:
         self._model: Any = None
 
     def ask(self, n: int) -> list[Choice]:
-        """The highest upper bounds, all of the same model: it has no batches of its own."""
+        """Maximise the upper bound n times with the same model: it has no batches of its own."""
         model = self.fitted()
         if model is None:
             return [Choice(x) for x in self.domain.sample(n, self.rng)]
@@ -92,7 +92,7 @@ class RelevancePursuit:
         return [Choice(peak.x, peak.arm) for peak in peaks]
 
     def tell(self, x: Array, y: Array) -> None:
-        """Results are counted, and kept if they are finite."""
+        """Count the results, and keep the finite ones."""
         points, results = np.atleast_2d(x), np.atleast_1d(np.asarray(y, dtype=float))
         finite = np.isfinite(results)
         self._rounds += len(results)
@@ -101,12 +101,12 @@ class RelevancePursuit:
         self._model = None
 
     def active(self) -> Booleans:
-        """All rows: it rules out nothing."""
+        """All rows: this method rules out nothing."""
         assert isinstance(self.domain, Finite)
         return np.ones(len(self.domain), dtype=np.bool_)
 
     def recommend(self) -> Recommendation:
-        """As a learner of ours: of the points tried, the one with the best lower bound."""
+        """Recommend the queried point with the best lower bound, as our learners do."""
         model = self.fitted()
         if model is None:
             somewhere = self._x if len(self._y) else self.domain.sample(1, self.rng)
@@ -123,7 +123,7 @@ class RelevancePursuit:
         )  # fmt: skip
 
     def fitted(self) -> Any:
-        """The model of all that was told; ``None`` while that is too little, or if a fit fails."""
+        """Model of all observations; ``None`` if these are too few or the fit fails."""
         if self._model is None and len(self._y) >= 2:
             try:
                 self._model = self._fit()
@@ -151,7 +151,7 @@ class RelevancePursuit:
         return model.eval()
 
     def _corners(self) -> Array:
-        """The smallest box around the domain, shape (2, d)."""
+        """Smallest box around the domain, shape (2, d)."""
         if isinstance(self.domain, Finite):
             low = self.domain.points.min(axis=0)
             return np.stack([low, low + self.domain.widths])
@@ -160,7 +160,7 @@ class RelevancePursuit:
 
 
 class _Library(NamedTuple):
-    """What is used of torch, GPyTorch and BoTorch."""
+    """Names imported from torch, GPyTorch and BoTorch."""
 
     torch: Any
     Robust: Any

@@ -1,4 +1,4 @@
-"""What all figures of cumulative regret share: rows, means with standard errors, curves."""
+"""Shared by all figures of cumulative regret: rows, means with standard errors, curves."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Step(NamedTuple):
     Attributes
     ----------
     panel, method, seed:
-        Which run.
+        Key of the run.
     round:
-        From 1; 0 for the clean initial points.
+        Round number, from 1; 0 for the clean initial points.
     x:
         The executed point, coordinates separated by spaces.
     value, observed, corrupted:
-        f(x), what was told, and whether an adversary changed it.
+        f(x), the observation, and whether an adversary changed it.
     regret, cumulative_regret:
         f(x*) - f(x), noiseless, and its running sum, initial points included.
     inference_regret:
@@ -54,7 +54,7 @@ class Step(NamedTuple):
 
 
 def steps(cell: Cell, trace: Trace) -> list[Step]:
-    """The rows of one run."""
+    """Rows of one run."""
     instantaneous, cumulative = trace.regret, trace.cumulative_regret
     return [
         Step(
@@ -76,14 +76,14 @@ def steps(cell: Cell, trace: Trace) -> list[Step]:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean over trials and its standard error, nan for a single trial."""
+    """Mean over trials and its standard error, nan for a single trial."""
 
     mean: float
     error: float
 
     @classmethod
     def of(cls, values: Array) -> Estimate:
-        """From one value per trial, shape (trials,)."""
+        """Estimate the mean from one value per trial, shape (trials,)."""
         error = values.std(ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.nan
         return cls(float(values.mean()), float(error))
 
@@ -103,7 +103,7 @@ class Run:
     inference:
         Inference regret, shape (trials,).
     seeds:
-        Which trials; by default the first ones.
+        Seeds of the trials; by default the first ones.
     """
 
     cumulative: Array
@@ -120,14 +120,14 @@ class Run:
         return self.cumulative[:, -1]
 
     def among(self, seeds: Container[int]) -> Run:
-        """Those of these trials that have one of the ``seeds``, in rising order."""
+        """Select the trials that have one of the ``seeds``, in rising order."""
         kept = sorted((seed, row) for row, seed in enumerate(self.seeds) if seed in seeds)
         rows = [row for _, row in kept]
         return Run(self.cumulative[rows], self.inference[rows], tuple(seed for seed, _ in kept))
 
 
 def runs(rows: Sequence[Step]) -> dict[tuple[str, str], Run]:
-    """The trials of each (panel, method), in the order of the rows."""
+    """Trials of each (panel, method), in the order of the rows."""
     collected: dict[tuple[str, str], dict[int, list[Step]]] = {}
     for row in rows:
         collected.setdefault((row.panel, row.method), {}).setdefault(row.seed, []).append(row)
@@ -142,19 +142,19 @@ def runs(rows: Sequence[Step]) -> dict[tuple[str, str], Run]:
 
 
 def comparison(run: Run, reference: Run) -> dict[str, float]:
-    """Final cumulative regret of two methods on the seeds of both, and the paired difference."""
+    """Mean final cumulative regret of two methods on the seeds of both, and paired difference."""
     ours, theirs = run.among(reference.seeds), reference.among(run.seeds)
     return compared(ours.final, theirs.final)
 
 
 def inference_comparison(run: Run, reference: Run) -> dict[str, float]:
-    """Inference regret of two methods on the seeds of both, and the paired difference."""
+    """Mean inference regret of two methods on the seeds of both, and the paired difference."""
     ours, theirs = run.among(reference.seeds), reference.among(run.seeds)
     return compared(ours.inference, theirs.inference)
 
 
 def compared(ours: Array, theirs: Array) -> dict[str, float]:
-    """Two samples of regret, shape (trials,), of the same trials."""
+    """Compare two samples of regret, shape (trials,), of the same trials."""
     mine, other = Estimate.of(ours), Estimate.of(theirs)
     paired = Estimate.of(ours - theirs)
     return {
@@ -170,7 +170,7 @@ def compared(ours: Array, theirs: Array) -> dict[str, float]:
 
 
 class Line(Protocol):
-    """How a curve is drawn: its name in the legend, a colour and a style of matplotlib."""
+    """Style of a curve: its name in the legend, a colour and a line style of matplotlib."""
 
     @property
     def name(self) -> str: ...
@@ -183,13 +183,13 @@ class Line(Protocol):
 
 
 def marks(rounds: int) -> list[int]:
-    """The rounds that are kept, rising: evenly spaced, the last and the middle one among them."""
+    """Select the rounds to keep, rising: evenly spaced, the last and the middle one among them."""
     even = np.rint(np.linspace(0.0, rounds, min(MARKS, rounds) + 1)).astype(int)
     return sorted({*even.tolist(), rounds // 2} - {0})
 
 
 def draw(axes: Axes, run: Run, method: Method) -> None:
-    """Mean cumulative regret over the observations, with a band of one standard error."""
+    """Draw mean cumulative regret over the observations, with a band of one standard error."""
     observations = np.arange(1, run.cumulative.shape[1] + 1)
     curve(axes, observations, run.cumulative, method)
 
@@ -201,12 +201,12 @@ def curve(
     line: Line,
     band: Literal["error", "deviation", "half"] = "error",
 ) -> None:
-    """A mean over trials with a band; none for a single trial.
+    """Draw a mean over trials with a band; no band for a single trial.
 
     Parameters
     ----------
     axes:
-        Where.
+        Axes to draw on.
     x:
         Shape (n,).
     values:
@@ -229,7 +229,7 @@ def curve(
 
 
 def table(rows: Sequence[Step], reference: str) -> Table:
-    """Final regrets of all methods, and the paired difference to the ``reference`` method."""
+    """Table of final regrets, and of the paired difference to the ``reference`` method."""
     by_run = runs(rows)
     lines = []
     for (panel, method), run in by_run.items():
@@ -247,7 +247,7 @@ def table(rows: Sequence[Step], reference: str) -> Table:
 
 
 def finish(axes: Axes, initial: int, rounds: int) -> None:
-    """Labels, limits, and a mark where the initial points end and the rounds begin."""
+    """Set labels and limits, and mark where the initial points end and the rounds begin."""
     axes.axvline(initial + 0.5, color="0.6", lw=0.8, ls=":")
     axes.set_xlabel(f"observations (the first {initial}: initial design)")
     axes.set_xlim(1, initial + rounds)

@@ -1,4 +1,4 @@
-"""Reproduce a figure: run it, write it, print what came out."""
+"""Reproduce a figure: run it, write it, print the results."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def catalogue() -> tuple[Figure[Any, Any], ...]:
 
 
 def find(name: str) -> Figure[Any, Any]:
-    """The figure called ``name``; ``ValueError`` with all names if there is none."""
+    """Find the figure called ``name``; ``ValueError`` with all names if there is none."""
     for figure in catalogue():
         if figure.name == name:
             return figure
@@ -76,14 +76,14 @@ def reproduce(
     jobs:
         Number of processes; one per processor if not said.
     data:
-        The table that a figure of real data is made of, or the directory that holds it under its
-        usual name. Other figures do without.
+        Table that a figure of real data is made of, or the directory that holds it under its usual
+        name. Other figures ignore it.
     out:
         Directory, made when needed.
     json:
         Print one JSON object instead of a table: ``{"figure", "settings", "claims"}``.
     backend, address:
-        Where it runs: ``"local"``, or a ``"dask"`` or ``"ray"`` cluster with the scheduler at
+        Place of the runs: ``"local"``, or a ``"dask"`` or ``"ray"`` cluster with the scheduler at
         ``address``; without one, the cluster is started on this machine.
 
     Raises
@@ -114,7 +114,7 @@ def reproduce(
 
 
 def with_options(settings: Any, **options: int | Path | None) -> Any:
-    """The settings with those options that were given and that they have."""
+    """Return the settings with those options that were given and that they have."""
     fields = {field.name for field in dataclasses.fields(settings)}
     chosen = {k: v for k, v in options.items() if v is not None and k in fields}
     return dataclasses.replace(settings, **chosen)

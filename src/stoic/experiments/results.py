@@ -22,20 +22,20 @@ from stoic.refusal import Refusal
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What came out of a figure.
+    """Results of a figure.
 
     Attributes
     ----------
     figure:
         Its name.
     settings:
-        All that decided the results, as plain values.
+        Settings that decided the results, as plain values.
     claims:
-        What was checked.
+        Checked claims.
     table:
-        The numbers, summarised.
+        Summary of the numbers.
     png, csv, json:
-        Where it was written.
+        Paths of the written files.
     """
 
     figure: str
@@ -47,18 +47,18 @@ class Results:
     json: Path
 
     def summary(self) -> dict[str, Any]:
-        """``{"figure", "settings", "claims"}``: what the JSON file holds."""
+        """``{"figure", "settings", "claims"}``: the content of the JSON file."""
         return _summary(self.figure, self.settings, self.claims)
 
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """Where the files of one figure go.
+    """Paths of the files of one figure.
 
     Attributes
     ----------
     directory:
-        Made when needed.
+        Directory, made when needed.
     stem:
         Name of the files without their endings.
     """
@@ -105,7 +105,7 @@ class Shelf:
             )
 
     def make_directory(self) -> None:
-        """Refuse, in a sentence, a directory that cannot be made."""
+        """Make the directory; refuse, in a sentence, one that cannot be made."""
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -119,7 +119,7 @@ class Shelf:
         settings: Any,
         rows: Sequence[Any],
     ) -> Results:
-        """Write the three files; the JSON file last, as it vouches for the others."""
+        """Write the three files; the JSON file last, as it marks the others as complete."""
         plain = plain_settings(settings)
         self.check_free(plain)
         claims = figure.claims(settings, rows)
@@ -136,7 +136,7 @@ class Shelf:
 
 
 def plain_settings(settings: Any) -> dict[str, Any]:
-    """A settings dataclass as it reads back from JSON."""
+    """Convert a settings dataclass to its values as read back from JSON."""
     plain: dict[str, Any] = json.loads(to_json(dataclasses.asdict(settings)))
     return plain
 
@@ -144,7 +144,7 @@ def plain_settings(settings: Any) -> dict[str, Any]:
 def to_json(value: Any) -> str:
     """JSON text; nan and infinities, which JSON cannot say, become null.
 
-    A path becomes the name of its file: where that lies is no part of the results.
+    A path becomes the name of its file: its directory is no part of the results.
     """
     return json.dumps(_finite(value), indent=2, allow_nan=False)
 

@@ -1,4 +1,4 @@
-"""Run the cells of a figure in parallel, with a sign of life, the same wherever they run.
+"""Run the cells of a figure in parallel, with progress, the same wherever they run.
 
 Each worker has one BLAS thread: the matrices are small, and more threads than processors make
 every one of them wait.
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 Backend = Literal["local", "dask", "ray"]
 Result = tuple[int, list[Any]]  # number and rows of a cell
-Work = tuple[Any, Any, Sequence[Cell]]  # what is run, with what settings, on what
+Work = tuple[Any, Any, Sequence[Cell]]  # function, settings and cells
 
 
 def sweep(
@@ -42,21 +42,23 @@ def sweep(
     backend: Backend = "local",
     address: str | None = None,
 ) -> list[Any]:
-    """The rows of all cells of ``figure``, in the order of the cells.
+    """Run all cells of ``figure``; return their rows in the order of the cells.
 
     Parameters
     ----------
     figure:
-        What to run.
+        Figure to run.
     settings:
         Its settings.
     jobs:
         Number of processes; ``None`` for one per processor. Progress goes to standard error.
     backend:
-        Where: processes of this machine, a Dask cluster or a Ray cluster. The workers of a cluster
-        need the same version of stoic, and find the tables of real data under the same path.
+        Place of the runs: processes of this machine, a Dask cluster or a Ray cluster. The workers
+        of a cluster need the same version of stoic, and find the tables of real data under the same
+        path.
     address:
-        Of the cluster's scheduler; without one, a cluster of ``jobs`` workers is started here.
+        Address of the cluster's scheduler; without one, a cluster of ``jobs`` workers is started
+        here.
     """
     check_backend(backend)
     if address is not None and backend == "local":
@@ -76,7 +78,7 @@ def sweep(
 
 
 def check_backend(name: str) -> Backend:
-    """The back end of this name, or a refusal."""
+    """Return the back end of this name, or refuse it."""
     for known in get_args(Backend):
         if name == known:
             return known  # type: ignore[no-any-return]
@@ -108,10 +110,10 @@ def _dask(work: Work, jobs: int | None, address: str | None) -> Iterator[Result]
     here = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": None}
     try:
         client = distributed.Client(**({"address": address, "timeout": 10} if address else here))
-    except (OSError, ValueError) as error:  # nobody there, or no address at all
+    except (OSError, ValueError) as error:  # no scheduler there, or no address at all
         raise Refusal(f"There is no Dask scheduler at {address}: {error}.") from error
     with client:
-        # Not pure: what a figure computes is not to be known from an earlier version of it.
+        # Not pure: an earlier version of a figure must not supply its results.
         futures = [
             client.submit(_one, run, settings, index, cell, pure=False)
             for index, cell in enumerate(cells)
@@ -156,7 +158,7 @@ def _ignore_interrupts() -> None:
 
 
 def _with_progress(results: Iterable[T], total: int, name: str) -> Iterator[T]:
-    """The results, with a bar on a terminal and a line for every tenth elsewhere."""
+    """Yield the results, with a bar on a terminal and a line for every tenth elsewhere."""
     console = Console(stderr=True)
     if console.is_terminal:
         columns = (

@@ -1,4 +1,4 @@
-"""Ours: the default against other optimizers, with ordinary outliers and without."""
+"""Our own figures: the default against other optimizers, with outliers and without."""
 
 from stoic.experiments.contest import accuracy, development, final, narrow, ordinary, tables
 

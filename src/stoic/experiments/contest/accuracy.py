@@ -1,9 +1,9 @@
-"""Ours, in no paper: the accuracy of a classifier that was tuned while some results were wrong.
+"""Not in a paper: the accuracy of a classifier that was tuned while some results were wrong.
 
 A support vector machine that reads digits, three parameters, 40 trials. One result in ten is a
 perfect accuracy, as when images of the test were trained on, and one in twenty is a crash that is
-reported as 0. The number is the true accuracy of what is recommended, by cross-validation; a result
-is the accuracy on one random split. The same splits without wrong results are beside it.
+reported as 0. The number is the true accuracy of the recommended setting, by cross-validation; a
+result is the accuracy on one random split. The same splits without wrong results are beside it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NAMES = {
     "TPE": "Optuna TPE",
     "random": "random search",
 }
-# Scene, whose answers, marker, its face and colour, height and name in the legend.
+# Scene, source of the recommendation, marker, its face and colour, height and legend name.
 SERIES = (
     ("right", "", "o", "white", BLACK, -0.24, "no wrong results"),
     ("wrong", "", "o", VERMILION, VERMILION, 0.0, "15 % wrong results"),
@@ -42,7 +42,7 @@ SERIES = (
 
 
 def run(settings: Settings, cell: Cell) -> list[Outcome]:
-    """One contender in one scene."""
+    """Play one contender in one scene."""
     scene, _ = cell.panel.split(BETWEEN)
     return play(World.of(Digits(), SCENES[scene], cell.seed), cell, settings.rounds)
 
@@ -61,7 +61,7 @@ def _outlier(rows: Sequence[Outcome], scene: str, name: str) -> Estimate:
 
 
 def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
-    """A line for each contender."""
+    """Table with a line for each contender."""
     found = _accuracies(rows)
     made = [
         (
@@ -85,7 +85,7 @@ def _percent(estimate: Estimate) -> str:
 
 
 def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
-    """Ours: more accurate than every peer where results are wrong, no worse where none is."""
+    """Our claims: more accurate than every peer if some results are wrong, no worse if none."""
     found, top = _accuracies(rows), 1.0 - min(row.tried for row in rows)
     made = []
     for scene in settings.games:
@@ -113,7 +113,7 @@ def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
 
 
 def plot(settings: Settings, rows: Sequence[Outcome]) -> matplotlib.figure.Figure:
-    """A line for each contender, every study a tick: its own answers, and those of ``explain``."""
+    """Plot a line per contender, a tick per study: its recommendations and ``explain``'s."""
     from matplotlib.figure import Figure as Picture
 
     found = _accuracies(rows)
@@ -149,7 +149,7 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> matplotlib.figure.Figur
 
 
 def markdown(summary: Mapping[str, Any]) -> str:
-    """The table for a page, a line for each contender, made of what the JSON file holds."""
+    """Format the table for a page from the content of the JSON file, a line per contender."""
     wrong, right = (
         next(c["measured"] for c in summary["claims"] if c["claim"].startswith(SCENES[key].title))
         for key in ("wrong", "right")

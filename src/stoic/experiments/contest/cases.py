@@ -1,4 +1,4 @@
-"""Narrow truths and other honest ground on which a robust method may fail: no outliers."""
+"""Narrow optima and other problems without outliers on which a robust method may fail."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ RADIUS = 0.1  # of the needle
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Needle:
-    """A flat square, but for exp(-(r / 0.1)^2) about some point inside, without noise.
+    """Flat square, but for exp(-(r / 0.1)^2) about some point inside, without noise.
 
     A plain Gaussian process follows the foot of the hill up to its top.
 
     Attributes
     ----------
     centre:
-        Of the hill, (2,).
+        Centre of the hill, (2,).
     """
 
     centre: Array
@@ -63,7 +63,7 @@ class Quadratic:
     Attributes
     ----------
     crashing:
-        Whether every run with y > 0 fails: half of the domain, away from the optimum.
+        True if every run with y > 0 fails: half of the domain, away from the optimum.
     """
 
     crashing: bool = False
@@ -99,7 +99,7 @@ class Categories:
     Attributes
     ----------
     values:
-        From 0 to 1, evenly spaced, shuffled.
+        Values from 0 to 1, evenly spaced, shuffled.
     """
 
     values: Array
@@ -123,26 +123,26 @@ class Categories:
         return float(self.values[int(draws.point[t, 0] * len(self.values))])
 
     def score(self, params: Mapping[str, Any]) -> float:
-        """The fraction of the choices that are better."""
+        """Fraction of the choices that are better."""
         return float((self.values > self.truth(params)).mean())
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Honest ground.
+    """Problem without outliers.
 
     Attributes
     ----------
     title:
         As in tables and pictures, without the trials.
     ground:
-        From a seed to a ground truth.
+        Function from a seed to a ground truth.
     trials:
-        Results of a study.
+        Number of results of a study.
     scene:
-        Its noise, and whether runs crash at random.
+        Noise of the results, and random crashes.
     seeds:
-        Studies; None for as many as the settings say.
+        Number of studies; None for as many as the settings say.
     """
 
     title: str

@@ -1,6 +1,6 @@
-"""A comparison of contenders by scene: settings, cells, table, picture and claims.
+"""Comparison of contenders by scene: settings, cells, table, picture and claims.
 
-What the figures of the contest share whose number is a score: ``development``, ``tables`` and
+Shared by the figures of the contest whose number is a score: ``development``, ``tables`` and
 ``final``. A scene is judged by the geometric mean of the scores, over its problems and all seeds.
 """
 
@@ -32,28 +32,28 @@ if TYPE_CHECKING:
     import matplotlib.figure
     from matplotlib.axes import Axes
 
-HONEST = 1.1  # the most that the default may have of the best peer's score without outliers
+HONEST = 1.1  # largest allowed ratio of the default's score to the best peer's, no outliers
 WITH_OUTLIERS = 0.5  # and with them
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is played.
+    """Settings of the studies.
 
     Attributes
     ----------
     trials:
         Independent studies of each problem in each scene; seeds start at ``seed``.
     rounds:
-        Results of a study.
+        Number of results of a study.
     seed:
-        The first seed, of the world and of the sampler.
+        First seed, of the world and of the sampler.
     games:
-        Name of a scene -> names of the problems that are played in it.
+        Name of a scene -> names of its problems.
     methods:
         Contenders: peers, ``default``, and recipes by their texts.
     few:
-        Contenders that take seconds a trial; none where their libraries are not installed.
+        Contenders that take seconds a trial; none if their libraries are not installed.
     few_trials:
         Their studies, the first of the ``trials``.
     """
@@ -70,8 +70,8 @@ class Settings:
 def cells(settings: Settings) -> list[Cell]:
     """Every contender in every scene on every problem, the slow ones on fewer seeds.
 
-    Those that need numbers are not on tables, which have words, too. A line on standard error says
-    which peers are left out.
+    Contenders that need numbers skip the tables, which have words, too. A line on standard error
+    names the peers that are left out.
     """
     for line in skipped((*settings.methods, *settings.few)):
         print(line, file=sys.stderr)
@@ -91,7 +91,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def table(settings: Settings, rows: Sequence[Outcome], titles: Mapping[str, str]) -> Table:
-    """A line for each scene and contender."""
+    """Table with a line for each scene and contender."""
     found, tried = scores.collect(rows), scores.collect(rows, scores.tried)
     outliers: dict[tuple[str, str], list[bool | None]] = {}
     for row in rows:
@@ -138,7 +138,7 @@ def claims(
     titles: Mapping[str, str],
     honest: Mapping[str, bool],
 ) -> tuple[Claim, ...]:
-    """Ours: near the best peer without outliers, at most half of its score with them."""
+    """Our claims: near the best peer without outliers, at most half of its score with them."""
     found = scores.collect(rows)
     made = []
     for scene, best, names in _by_scene(settings, found):
@@ -167,7 +167,7 @@ def claims(
 
 
 def _by_scene(settings: Settings, found: Scores) -> list[tuple[str, str | None, list[str]]]:
-    """Each scene with its best peer and its contenders, in the order of the settings."""
+    """List each scene with its best peer and its contenders, in the order of the settings."""
     names = scores.order((*settings.methods, *settings.few))
     return [
         (scene, scores.best_peer(found, scene), [n for n in names if (scene, n) in found])
@@ -178,7 +178,7 @@ def _by_scene(settings: Settings, found: Scores) -> list[tuple[str, str | None, 
 def plot(
     settings: Settings, rows: Sequence[Outcome], titles: Mapping[str, str], label: str
 ) -> matplotlib.figure.Figure:
-    """A panel a scene, a line a contender: its own answer filled, that of ``explain`` hollow."""
+    """Plot a panel per scene, a line per contender: its own answer filled, ``explain``'s hollow."""
     from matplotlib.figure import Figure as Picture
 
     found = scores.collect(rows)
@@ -203,7 +203,7 @@ def plot(
 
 
 def panel(axes: Axes, found: Scores, scene: str, names: Sequence[str]) -> None:
-    """Geometric means with 95 % intervals, on a logarithmic axis."""
+    """Draw geometric means with 95 % intervals, on a logarithmic axis."""
     for line, name in enumerate(names):
         one = contender(name)
         for key, hollow in ((name, False), (name + EXPLAINED, True)):
@@ -215,7 +215,7 @@ def panel(axes: Axes, found: Scores, scene: str, names: Sequence[str]) -> None:
 
 
 def point(axes: Axes, line: int, one: Contender, number: Estimate, hollow: bool) -> None:
-    """A number with its interval on the line of a contender."""
+    """Draw a number with its interval on the line of a contender."""
     value, lower, upper = number
     axes.errorbar(
         value,

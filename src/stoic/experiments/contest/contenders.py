@@ -1,4 +1,4 @@
-"""Contenders: the optimizers that people use, and every recipe of stoic by its text.
+"""Contenders: widely used optimizers, and every recipe of stoic by its text.
 
 All are Optuna samplers in the same loop. A peer's library is an extra, imported when it is used.
 """
@@ -31,27 +31,27 @@ from stoic.refusal import Refusal
 Build = Callable[[Mapping[str, BaseDistribution], int, int], BaseSampler]
 
 DEFAULT = "default"
-EXPLAINED = " + explain"  # what ``explain`` recommends on the trials of a peer
+EXPLAINED = " + explain"  # the recommendation of ``explain`` on the trials of a peer
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A method of the contest.
+    """Method of the contest.
 
     Attributes
     ----------
     name:
         As in tables.
     build:
-        From a search space, a seed and the number of trials to a sampler.
+        Function from a search space, a seed and the number of trials to a sampler.
     colour:
-        In pictures.
+        Colour in pictures.
     peer:
-        Whether it is somebody else's: then its own recommendation is ``study.best_trial``.
+        True if it is not ours: then its own recommendation is ``study.best_trial``.
     module, extra:
-        What has to be importable, and the extra that installs it.
+        Module that has to be importable, and the extra that installs it.
     numbers_only:
-        Whether every parameter has to be a float.
+        True if every parameter has to be a float.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Contender:
         return self.module is None or find_spec(self.module) is not None
 
     def sampler(self, space: Mapping[str, BaseDistribution], seed: int, trials: int) -> BaseSampler:
-        """A new sampler; ``Refusal`` with the name of the extra if its library is missing."""
+        """Build a new sampler; ``Refusal`` with the name of the extra if its library is missing."""
         if not self.installed:
             raise Refusal(
                 f"{self.name} needs {self.module}, which is not installed: "
@@ -118,7 +118,7 @@ _COLOURS = {DEFAULT: VERMILION, "loo_gp_ucb": SKY, "fc_rcgp_ucb": PURPLE, "gp_uc
 
 
 def contender(name: str) -> Contender:
-    """The peer of this name, stoic's default, or the recipe with this text."""
+    """Find the peer of this name, stoic's default, or the recipe with this text."""
     if name in PEERS:
         return PEERS[name]
     colour = _COLOURS.get(name, BLACK)
@@ -130,12 +130,12 @@ def contender(name: str) -> Contender:
 
 
 def installed(names: Iterable[str]) -> tuple[str, ...]:
-    """Those of the contenders whose library is there."""
+    """Select the contenders whose library is installed."""
     return tuple(name for name in names if contender(name).installed)
 
 
 def skipped(names: Iterable[str]) -> list[str]:
-    """A sentence for each peer that is left out, with the extra that would bring it in."""
+    """List a sentence for each peer that is left out, with the extra that installs it."""
     return [
         f"{peer.name} is left out, since {peer.module} is not installed: "
         f"pip install 'stoic[{peer.extra}]'."

@@ -1,10 +1,10 @@
-"""Ours, in no paper: the default against the optimizers that people use, on ordinary scenes.
+"""Not in a paper: the default against widely used optimizers, on ordinary scenes.
 
 Six smooth functions of two to six dimensions, 60 trials. In scenes with outliers one result in ten
-is one. The number is the true value of what is recommended at the end, as a user would judge it: 0
-is the optimum and 1 the median of random settings. Problems, seeds, noise and outliers are the same
-for all contenders. The default is to be found on these scenes, so a result here is no proof: the
-proof is ``contest/final``, which is run once.
+is one. The number is the true value of the final recommendation, as a user would judge it: 0 is the
+optimum and 1 the median of random settings. Problems, seeds, noise and outliers are the same for
+all contenders. The default is chosen on these scenes, so they are no test set: ``contest/final``
+is, and is run once.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ LABEL = "true score of what is recommended (0: the optimum, 1: the median of ran
 
 
 def run(settings: Settings, cell: Cell) -> list[Outcome]:
-    """One contender in one scene on one function."""
+    """Play one contender in one scene on one function."""
     scene, problem = cell.panel.split(BETWEEN)
     world = World.of(FUNCTIONS[problem], SCENES[scene], cell.seed)
     return play(world, cell, settings.rounds)
 
 
 def plot(settings: Settings, rows: Sequence[Outcome]) -> matplotlib.figure.Figure:
-    """A panel a scene."""
+    """Plot one panel per scene."""
     return comparison.plot(settings, rows, TITLES, LABEL)
 
 
 def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
-    """A line for each scene and contender."""
+    """Table with a line for each scene and contender."""
     return comparison.table(settings, rows, TITLES)
 
 
 def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
-    """One for each scene."""
+    """One claim for each scene."""
     return comparison.claims(settings, rows, TITLES, HONEST)
 
 

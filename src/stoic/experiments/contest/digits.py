@@ -1,4 +1,4 @@
-"""A classifier of handwritten digits as a ground truth: what a user tunes, and how well it does."""
+"""Classifier of handwritten digits as a ground truth: its parameters and its accuracy."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ LEAKED, CRASHED = 1.0, 0.0
 
 
 def leaked(ground: Ground, y: float, t: int, draws: Draws) -> float:
-    """A perfect accuracy: the classifier was scored on images that it was trained on."""
+    """Report a perfect accuracy: the classifier was scored on images that it was trained on."""
     return LEAKED
 
 
 def crashed(ground: Ground, y: float, t: int, draws: Draws) -> float:
-    """A crash that is reported as an accuracy of zero."""
+    """Report a crash as an accuracy of zero."""
     return CRASHED
 
 
@@ -43,7 +43,7 @@ SCENES: dict[str, Scene] = {
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """A support vector machine on principal components of images, three parameters.
+    """Support vector machine on principal components of images, three parameters.
 
     A result is the accuracy on a third of the images, with a split of its own for each trial, so
     results are noisy. The truth is the accuracy of three-fold cross-validation on fixed folds.
@@ -75,7 +75,7 @@ class Digits:
         return self.run(params | {"components": round(2 ** (1 + 5 * w))}, t, draws)
 
     def score(self, params: Mapping[str, Any]) -> float:
-        """The true error: 0 is a classifier that is always right."""
+        """Return the true error: 0 is a classifier that is always right."""
         return 1.0 - self.truth(params)
 
     @staticmethod
@@ -85,7 +85,7 @@ class Digits:
 
 @cache
 def _cross_validated(C: float, gamma: float, components: int) -> float:
-    """The accuracy on all images, each predicted by the fold that did not see it."""
+    """Accuracy on all images, each predicted by a model trained on the other folds."""
     order = np.random.default_rng(0).permutation(IMAGES)
     folds = np.array_split(order, FOLDS)
     return (
@@ -99,7 +99,7 @@ def _cross_validated(C: float, gamma: float, components: int) -> float:
 
 @cache
 def _held_out(C: float, gamma: float, components: int, seed: int) -> float:
-    """The accuracy on a random third of the images."""
+    """Accuracy on a random third of the images."""
     order = np.random.default_rng(seed).permutation(IMAGES)
     held_out = IMAGES // FOLDS
     return _accuracy(C, gamma, components, order[held_out:], order[:held_out])
@@ -114,7 +114,7 @@ def _accuracy(C: float, gamma: float, components: int, train: Any, test: Any) ->
 
 @cache
 def _library() -> tuple[tuple[Any, Any], Any, Any]:
-    """The transformation and the classifier, and the images in [0, 1] with their digits."""
+    """Load the transformation and the classifier, and the images in [0, 1] with their digits."""
     try:
         datasets = import_module("sklearn.datasets")
         parts = (

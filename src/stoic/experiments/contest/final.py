@@ -1,8 +1,8 @@
-"""Ours, in no paper: the report that is run once, after the default is frozen.
+"""Not in a paper: the report that is run once, after the default is frozen.
 
-Nothing here was looked at while the default was made: six other tables of trained networks; COCO's
-bbob-noisy in two and five dimensions, where a noise-free twin exists; and Hartmann's function as
-BoTorch corrupts it. 60 trials each.
+No problem here was used while the default was developed: six other tables of trained networks;
+COCO's bbob-noisy in two and five dimensions, where a noise-free twin exists; and Hartmann's
+function as BoTorch corrupts it. 60 trials each.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ GAMES: dict[str, tuple[str, ...]] = {
 
 
 def ground(scene: str, problem: str, seed: int) -> Ground:
-    """The ground truth of a panel; its library is loaded now."""
+    """Build the ground truth of a panel; its library is loaded now."""
     if scene in _BBOB:
         function, dim = problem.split()
         return noisy.bbob_noisy(int(function[1:]), int(dim[1:]), seed)
@@ -59,24 +59,24 @@ def ground(scene: str, problem: str, seed: int) -> Ground:
 
 
 def run(settings: Settings, cell: Cell) -> list[Outcome]:
-    """One contender in one scene on one problem."""
+    """Play one contender in one scene on one problem."""
     scene, problem = cell.panel.split(BETWEEN)
     world = World.of(ground(scene, problem, cell.seed), SCENES[scene], cell.seed)
     return play(world, cell, settings.rounds)
 
 
 def plot(settings: Settings, rows: Sequence[Outcome]) -> matplotlib.figure.Figure:
-    """A panel a scene."""
+    """Plot one panel per scene."""
     return comparison.plot(settings, rows, TITLES, LABEL)
 
 
 def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
-    """A line for each scene and contender."""
+    """Table with a line for each scene and contender."""
     return comparison.table(settings, rows, TITLES)
 
 
 def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
-    """One for each scene."""
+    """One claim for each scene."""
     return comparison.claims(settings, rows, TITLES, HONEST)
 
 

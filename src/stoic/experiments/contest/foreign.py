@@ -25,11 +25,11 @@ from stoic.domains import Box
 from stoic.experiments.peers import RelevancePursuit
 from stoic.refusal import Refusal
 
-_DESIGN = 10  # random points before the model decides, as Optuna's and stoic's samplers have
+_DESIGN = 10  # random points before the model is used, as in Optuna's and stoic's samplers
 
 
 class Optimizer(Protocol):
-    """An optimizer that asks for one configuration at a time."""
+    """Optimizer that suggests one configuration at a time."""
 
     def ask(self) -> dict[str, Any]:
         """Suggest a configuration."""
@@ -38,18 +38,18 @@ class Optimizer(Protocol):
         """Observe a result, which is minimised; nan for a failed run."""
 
     def recommend(self) -> dict[str, Any]:
-        """Return its own answer, which need not be the best result."""
+        """Return its own recommendation, which need not be the best result."""
 
 
 class Adapter(BaseSampler):
-    """An optimizer that knows its search space beforehand, as an Optuna sampler for one worker.
+    """Optimizer that knows its search space beforehand, as an Optuna sampler for one worker.
 
     Parameters
     ----------
     space:
         All parameters.
     optimizer:
-        Whose suggestions are run.
+        Optimizer whose suggestions are run.
     """
 
     def __init__(self, space: Mapping[str, BaseDistribution], optimizer: Optimizer) -> None:
@@ -132,7 +132,7 @@ class _Smac:
         library, runhistory = import_module("smac"), import_module("smac.runhistory")
         configurations = import_module("ConfigSpace")
         self.value, self.status = runhistory.TrialValue, runhistory.StatusType
-        directory = tempfile.mkdtemp()  # which SMAC writes into at every result
+        directory = tempfile.mkdtemp()  # SMAC writes into it at every result
         weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
         searched = configurations.ConfigurationSpace(
             space={name: _plain(d) for name, d in space.items()}, seed=seed
@@ -140,7 +140,7 @@ class _Smac:
         facade = library.HyperparameterOptimizationFacade
         scenario = library.Scenario(
             searched,
-            n_trials=trials + 1,  # it refuses to ask for the last one
+            n_trials=trials + 1,  # SMAC refuses to suggest the last one
             seed=seed,
             output_directory=directory,
         )
@@ -171,7 +171,7 @@ def _never(config: Any, seed: int = 0) -> float:
 
 
 def _values(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a configuration, plain where they are of NumPy's."""
+    """Convert the values of a configuration from NumPy to plain Python types."""
     return {
         name: value.item() if isinstance(value, np.generic) else value
         for name, value in dict(config).items()
@@ -179,7 +179,7 @@ def _values(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(distribution: BaseDistribution) -> Any:
-    """A parameter in ConfigSpace's short form."""
+    """Convert a parameter to ConfigSpace's short form."""
     if isinstance(distribution, CategoricalDistribution):
         return list(distribution.choices)
     assert isinstance(distribution, FloatDistribution | IntDistribution)

@@ -1,7 +1,7 @@
 """Test functions of the contest on the unit cube, with their maxima and typical values.
 
 All are *maximised*. The maximum is known; the median and the range are those of 200,000 uniform
-points (20,000 from 20 dimensions on), which scores are normalised by.
+points (20,000 from 20 dimensions on), and normalise the scores.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from stoic.problems import forrester_negative, hartmann3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CubeFunction:
-    """A formula on [0, 1]^d as a ground truth of the contest.
+    """Formula on [0, 1]^d as a ground truth of the contest.
 
     Attributes
     ----------
     name:
-        As in tables; it also names the stream of random numbers.
+        As in tables; it also seeds the stream of random numbers.
     dim:
         d.
     formula:
         f: (m, d) to (m,).
     best:
-        The maximum.
+        Maximum of f.
     median:
-        Of f at uniform points.
+        Median of f at uniform points.
     span:
         The maximum less the least value at uniform points: the range.
     """
@@ -48,7 +48,7 @@ class CubeFunction:
 
     @property
     def space(self) -> dict[str, BaseDistribution]:
-        """The parameters ``x0``, ``x1``, ... from 0 to 1."""
+        """Parameters ``x0``, ``x1``, ... from 0 to 1."""
         return {f"x{k}": FloatDistribution(0.0, 1.0) for k in range(self.dim)}
 
     def truth(self, params: Mapping[str, Any]) -> float:
@@ -98,7 +98,7 @@ _HARTMANN_CENTRE = 1e-4 * np.array(
 
 
 def _hartmann6(u: Array) -> Array:
-    """On the first six coordinates; others do not matter."""
+    """Hartmann function of the first six coordinates; others do not matter."""
     distance = ((u[:, None, :6] - _HARTMANN_CENTRE) ** 2 * _HARTMANN_SHARPNESS).sum(axis=2)
     return np.asarray(np.exp(-distance) @ _HARTMANN_HEIGHT)
 

@@ -1,9 +1,9 @@
-"""Ours, in no paper: honest ground on which a robust method may fail.
+"""Not in a paper: problems without outliers on which a robust method may fail.
 
 A rare good region, an easy quadratic, many categories without order, crashes in half of the domain
 and crashes anywhere in half of all runs, and 20 to 40 dimensions. There are no outliers. Each case
-has a number of its own: how often the needle is found, the value that is recommended, how many
-categories were tried, how many runs crashed, the best score that was tried.
+has a number of its own: the share of studies that find the needle, the recommended value, the
+number of categories tried, the number of crashes, the best score tried.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ FOUND = 0.5  # score below which the needle is found: half of its height
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is played.
+    """Settings of the studies.
 
     Attributes
     ----------
     trials:
-        Independent studies of each case, but for slow ones; seeds start at ``seed``.
+        Number of independent studies of each case, but for slow ones; seeds start at ``seed``.
     rounds:
-        The most results of a study; cases have from 40 to 120.
+        Largest number of results of a study; cases have from 40 to 120.
     seed:
-        The first seed, of the world and of the sampler.
+        First seed, of the world and of the sampler.
     cases:
-        By name.
+        Names of the cases.
     methods:
         Contenders: peers, ``default``, and recipes by their texts.
     """
@@ -68,16 +68,16 @@ _Measure = Callable[[Sequence[Outcome]], Estimate]
 
 
 class Number(NamedTuple):
-    """The number that a case is judged by.
+    """Statistic that judges a case.
 
     Attributes
     ----------
     label:
         As on the axis of the picture.
     of:
-        From the studies of a contender to the number.
+        Function from the studies of a contender to the number.
     log:
-        Whether its axis is logarithmic.
+        True if its axis is logarithmic.
     """
 
     label: str
@@ -143,7 +143,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run(settings: Settings, cell: Cell) -> list[Outcome]:
-    """One contender in one case."""
+    """Play one contender in one case."""
     name = cell.panel.split(BETWEEN)[0]
     case = CASES[name]
     world = World.of(case.ground(cell.seed), case.scene, cell.seed)
@@ -151,7 +151,7 @@ def run(settings: Settings, cell: Cell) -> list[Outcome]:
 
 
 def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
-    """A line for each case and contender."""
+    """Table with a line for each case and contender."""
     lines = []
     for name in settings.cases:
         for method in scores.order(settings.methods):
@@ -180,7 +180,7 @@ def _rejected(rows: Sequence[Outcome]) -> Estimate:
 
 
 def plot(settings: Settings, rows: Sequence[Outcome]) -> matplotlib.figure.Figure:
-    """A panel a case, a line a contender: its own answer filled, that of ``explain`` hollow."""
+    """Plot a panel per case, a line per contender: its own answer filled, ``explain``'s hollow."""
     from matplotlib.figure import Figure as Picture
 
     down = -(-len(settings.cases) // 3)
@@ -194,7 +194,7 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> matplotlib.figure.Figur
             one = contender(method)
             for key, hollow in ((method, False), (method + EXPLAINED, True)):
                 here = _of(rows, name, key)
-                # What was tried, and what crashed, is the same whoever explains it.
+                # ``explain`` changes neither the queried settings nor the crashes.
                 if not here or (hollow and number.of in (_settings, _failed, _tried)):
                     continue
                 comparison.point(axes, line, one, number.of(here), hollow)
@@ -207,7 +207,7 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> matplotlib.figure.Figur
 
 
 def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
-    """Ours: one or two for each case."""
+    """Our claims: one or two for each case."""
     made = []
     for name, sentence, holds, number in JUDGED:
         if here := _of(rows, name, DEFAULT):
@@ -238,7 +238,7 @@ def _measured(
     name: str,
     number: _Measure,
 ) -> dict[str, float]:
-    """The number of each contender, and the interval of the default's."""
+    """Collect the number of each contender, and the interval of the default's."""
     of_default = number(_of(rows, name, DEFAULT))
     measured = {"lower": of_default.lower, "upper": of_default.upper}
     for method in settings.methods:
@@ -248,7 +248,7 @@ def _measured(
     return measured
 
 
-# A case, what is claimed of the default's studies, whether it holds, and the number behind it.
+# A case, the claim about the default's studies, its predicate, and the number behind it.
 JUDGED: tuple[tuple[str, str, Callable[[Sequence[Outcome]], bool], _Measure], ...] = (
     (
         "needle",

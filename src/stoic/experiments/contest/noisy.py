@@ -1,7 +1,7 @@
-"""Noisy problems of others: COCO's bbob-noisy, and BoTorch's corrupted Hartmann function.
+"""Noisy problems of other libraries: COCO's bbob-noisy, BoTorch's corrupted Hartmann function.
 
 Their noise is their own, drawn by their libraries in the order of the results. It is paired, too:
-it does not depend on what is asked.
+it does not depend on the queries.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ TWINS: dict[int, int] = {
 }
 # The noise goes round: Gaussian, uniform and Cauchy, which hits a fifth of the results.
 KINDS = {"gauss": 101, "uniform": 102, "cauchy": 103}
-_INSTANCES = 15  # that the suite has
-_APART = 200  # results by which the noise of one seed is ahead of that of the one before
-_SHIFT = 7  # and that of one function of the one before: else all hit the same trials
-_UNIFORM = 2000  # points that the median is of
+_INSTANCES = 15  # number of instances in the suite
+_APART = 200  # offset of the noise between consecutive seeds, in results
+_SHIFT = 7  # and between consecutive functions: else all hit the same trials
+_UNIFORM = 2000  # points behind the median
 
 
 def functions(kind: str) -> tuple[int, ...]:
-    """The noisy functions with one kind of noise that have a noise-free twin."""
+    """List the noisy functions with one kind of noise that have a noise-free twin."""
     return tuple(sorted(f for f in TWINS if (f - KINDS[kind]) % 3 == 0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BbobNoisy:
-    """A noisy function with its noise-free twin. Observing advances the noise.
+    """Noisy function with its noise-free twin. Observing advances the noise.
 
     Attributes
     ----------
     name:
-        As ``f101 d2``.
+        Name such as ``f101 d2``.
     dim:
         d.
     noisy, clean:
         COCO's problems, minimised.
     best, median:
-        Of the negated twin: its maximum, and the median at uniform points.
+        Maximum of the negated twin, and its median at uniform points.
     """
 
     name: str
@@ -92,7 +92,7 @@ class BbobNoisy:
 
 
 def bbob_noisy(function: int, dim: int, seed: int) -> Ground:
-    """A fresh noisy problem; each seed has an instance and a stretch of the noise.
+    """Build a fresh noisy problem; each seed has an instance and a stretch of the noise.
 
     COCO has one stream of noise in a process: play one problem at a time. A fresh suite begins it
     anew, so the results before the stretch are thrown away.
@@ -115,7 +115,7 @@ def bbob_noisy(function: int, dim: int, seed: int) -> Ground:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Problem:
-    """A problem that keeps its suite alive: COCO frees it otherwise."""
+    """Problem that keeps its suite alive: COCO frees it otherwise."""
 
     suite: Any
     problem: Any
@@ -144,7 +144,7 @@ def _coco() -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Corrupted:
-    """Hartmann 6 as BoTorch's ``CorruptedTestProblem`` corrupts it [Ament2024]_: one in ten.
+    """Hartmann 6 by BoTorch's ``CorruptedTestProblem`` [Ament2024]_: one result in ten corrupted.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ class Corrupted:
 
 
 def corrupted_hartmann6(kind: str, seed: int) -> Ground:
-    """Outliers of 100 (``"constant"``), or the value of a random point (``"elsewhere"``).
+    """Hartmann 6 with outliers of 100 (``"constant"``) or of random points (``"elsewhere"``).
 
     Raises
     ------

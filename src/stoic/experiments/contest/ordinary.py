@@ -1,8 +1,8 @@
-"""Ours, in no paper: ordinary outliers, which are too good by half a range to three ranges.
+"""Not in a paper: ordinary outliers, which are too good by half a range to three ranges.
 
-Four small functions, noise of 5 % of the range, 30 trials. It is counted how often a study
-recommends an outlier, how often the printed 95 % interval covers the truth, and, where a third or
-more of the results are outliers, how often it says that it does not know.
+Four small functions, noise of 5 % of the range, 30 trials. The numbers are the shares of studies
+that recommend an outlier, whose printed 95 % interval covers the truth, and, if a third or more of
+the results are outliers, that report being undecided.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
 if TYPE_CHECKING:
     import matplotlib.figure
 
-SIZES = (0.5, 1.5, 3.0)  # ranges; the same trials are hit by each
+SIZES = (0.5, 1.5, 3.0)  # in ranges; each hits the same trials
 _UNDER_2, _UNDER_5 = math.nextafter(0.02, 0.0), math.nextafter(0.05, 0.0)
 COVERS = (0.90, 0.98)  # of studies, for a 95 % interval
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A scene, and how long the studies are.
+    """Scene, and length of the studies.
 
     Attributes
     ----------
     scene:
         Noise and outliers.
     longer:
-        Trials, in ``rounds``.
+        Number of trials, in units of ``rounds``.
     """
 
     scene: Scene
@@ -67,18 +67,18 @@ CONDITIONS: dict[str, Condition] = {
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is played.
+    """Settings of the studies.
 
     Attributes
     ----------
     trials:
         Independent studies of each function in each condition; seeds start at ``seed``.
     rounds:
-        Results of a study, but for longer ones.
+        Number of results of a study, but for longer ones.
     seed:
-        The first seed, of the world and of the sampler.
+        First seed, of the world and of the sampler.
     conditions, problems:
-        By name.
+        Names of conditions and of functions.
     methods:
         Contenders: peers, ``default``, and recipes by their texts.
     """
@@ -106,7 +106,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run(settings: Settings, cell: Cell) -> list[Outcome]:
-    """One contender in one condition on one function."""
+    """Play one contender in one condition on one function."""
     name, problem = cell.panel.split(BETWEEN)
     condition = CONDITIONS[name]
     world = World.of(FUNCTIONS[problem], condition.scene, cell.seed)
@@ -114,7 +114,7 @@ def run(settings: Settings, cell: Cell) -> list[Outcome]:
 
 
 def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
-    """A line for each condition and contender."""
+    """Table with a line for each condition and contender."""
     found = scores.collect(rows)
     lines = []
     for name in settings.conditions:
@@ -140,7 +140,7 @@ def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
 
 
 def plot(settings: Settings, rows: Sequence[Outcome]) -> matplotlib.figure.Figure:
-    """A panel for each share; in each a group of points a condition."""
+    """Plot one panel per share; in each a group of points per condition."""
     from matplotlib.figure import Figure as Picture
 
     names = [method for method in scores.order(settings.methods) if _of(rows, method)]
@@ -183,7 +183,7 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> matplotlib.figure.Figur
 
 
 def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
-    """Ours: the default recommends no outliers, covers what it says, or says it does not know."""
+    """Our claims: no recommended outliers, calibrated intervals, or a study that is undecided."""
     made = []
 
     def claim(
@@ -270,7 +270,7 @@ def _title(settings: Settings, name: str) -> str:
 
 
 def _percent(estimate: Estimate) -> str:
-    """In percent; nothing where no study says anything."""
+    """Format in percent; empty if no study has the statistic."""
     if math.isnan(estimate.value):
         return ""
     value, lower, upper = (100 * v for v in estimate)

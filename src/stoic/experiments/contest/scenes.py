@@ -1,6 +1,6 @@
-"""Scenes of the contest: what happens to results, whatever was asked.
+"""Scenes of the contest: noise and outliers, independent of the queries.
 
-What happens to result number t is drawn before a study begins, from a stream of its own for each
+The noise of result number t is drawn before a study begins, from a stream of its own for each
 problem and seed. So every method meets the same noise and the same outliers in the same trials.
 """
 
@@ -33,7 +33,7 @@ class Draws(NamedTuple):
         Uniform; decides whether the result is an outlier. A smaller rate hits a subset of the
         results that a larger one hits.
     size:
-        Uniform; how large an outlier is, or which of several recorded runs a result is.
+        Uniform; the size of an outlier, or which of several recorded runs a result is.
     point:
         Uniform points of the unit cube, (LENGTH, d).
     """
@@ -46,7 +46,7 @@ class Draws(NamedTuple):
 
     @classmethod
     def of(cls, key: str, seed: int, dim: int) -> Draws:
-        """The draws that belong to a key and a seed."""
+        """Draw the numbers that belong to a key and a seed."""
         rng = np.random.default_rng([zlib.crc32(key.encode()), seed])
         return cls(
             rng.standard_normal(LENGTH),
@@ -58,22 +58,22 @@ class Draws(NamedTuple):
 
 
 class Ground(Protocol):
-    """A ground truth: an objective whose noiseless values are known. Inside, higher is better.
+    """Ground truth: an objective whose noiseless values are known. Inside, higher is better.
 
     Attributes
     ----------
     name:
         As in tables.
     space:
-        The parameters.
+        Search space.
     dim:
-        How many uniform numbers make a random configuration.
+        Number of uniform numbers that make a random configuration.
     sign:
         1.0 if the user maximises, -1.0 if the user minimises.
     best:
-        The largest noiseless value.
+        Largest noiseless value.
     span:
-        The unit of noise and of outliers.
+        Unit of noise and of outliers.
     """
 
     @property
@@ -90,16 +90,16 @@ class Ground(Protocol):
     def span(self) -> float: ...
 
     def truth(self, params: Mapping[str, Any]) -> float:
-        """The noiseless value."""
+        """Return the noiseless value."""
 
     def run(self, params: Mapping[str, Any], t: int, draws: Draws) -> float:
-        """Honest result number t, before the noise of the scene; nan for a failed run."""
+        """Evaluate result number t without outliers or scene noise; nan for a failed run."""
 
     def elsewhere(self, t: int, draws: Draws) -> float:
-        """The honest result of another, random configuration."""
+        """Evaluate another, random configuration, without outliers."""
 
     def score(self, params: Mapping[str, Any]) -> float:
-        """A user's number for the true worth of a configuration: 0 is the optimum."""
+        """Score the true worth of a configuration: 0 is the optimum."""
 
 
 Outlier = Callable[[Ground, float, int, Draws], float]
@@ -112,19 +112,19 @@ class Scene:
     Attributes
     ----------
     key:
-        Names the stream of random numbers: scenes of one key differ by nothing else.
+        Seeds the stream of random numbers: scenes of one key share it.
     title:
         As in tables and pictures.
     honest:
-        Whether there are no outliers: results are noisy or missing, not wrong.
+        True if there are no outliers: results are noisy or missing, not wrong.
     noise:
         Standard deviation of Gaussian noise, in ranges.
     tails:
         Scale of Cauchy noise, in ranges.
     outliers:
-        Pairs of a rate and what such a result is instead.
+        Pairs of a rate and a function that replaces the result.
     marked:
-        Whether a result either is an outlier or is not: heavy tails have no border.
+        True if outliers are distinct from noise: heavy tails have no border.
     """
 
     key: str
@@ -138,12 +138,12 @@ class Scene:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class World:
-    """A ground truth in a scene, for one seed.
+    """Ground truth in a scene, for one seed.
 
     Raises
     ------
     Refusal
-        If a result is asked for beyond the last one that was drawn.
+        If a result beyond the last one drawn is requested.
     """
 
     ground: Ground
@@ -152,11 +152,11 @@ class World:
 
     @classmethod
     def of(cls, ground: Ground, scene: Scene, seed: int) -> World:
-        """Paired by problem, scene and seed."""
+        """Build the world with draws paired by problem, scene and seed."""
         return cls(ground, scene, Draws.of(f"{ground.name}/{scene.key}", seed, ground.dim))
 
     def observe(self, params: Mapping[str, Any], t: int) -> float:
-        """Result number t, from 0, in the user's direction; nan for a failed run."""
+        """Observe result number t, from 0, in the user's direction; nan for a failed run."""
         if t >= LENGTH:
             raise Refusal(f"A study of the contest has at most {LENGTH} results: ask for fewer.")
         ground, scene, draws = self.ground, self.scene, self.draws
@@ -168,7 +168,7 @@ class World:
         return float(ground.sign * y)
 
     def is_outlier(self, t: int) -> bool:
-        """Whether result number t is not f plus noise."""
+        """Return True if result number t is not f plus noise."""
         return self._outlier(t) is not None
 
     def _outlier(self, t: int) -> Outlier | None:
@@ -181,12 +181,12 @@ class World:
 
 
 def shifted(amount: float) -> Outlier:
-    """The result plus an amount in units of f."""
+    """Shift the result by an amount in units of f."""
     return lambda ground, y, t, draws: y + amount
 
 
 def shifted_by_ranges(least: float, most: float) -> Outlier:
-    """The result plus a uniform number of ranges."""
+    """Shift the result by a uniform number of ranges."""
 
     def outlier(ground: Ground, y: float, t: int, draws: Draws) -> float:
         return y + (least + (most - least) * float(draws.size[t])) * ground.span
@@ -195,17 +195,17 @@ def shifted_by_ranges(least: float, most: float) -> Outlier:
 
 
 def another(ground: Ground, y: float, t: int, draws: Draws) -> float:
-    """The value of another, random configuration."""
+    """Replace the result by that of another, random configuration."""
     return ground.elsewhere(t, draws)
 
 
 def slightly_better(ground: Ground, y: float, t: int, draws: Draws) -> float:
-    """A constant, 5 % of the range better than the optimum."""
+    """Replace the result by a constant, 5 % of the range better than the optimum."""
     return ground.best + 0.05 * ground.span
 
 
 def missing(ground: Ground, y: float, t: int, draws: Draws) -> float:
-    """No number."""
+    """Replace the result by nan."""
     return math.nan
 
 
@@ -232,7 +232,7 @@ SCENES: dict[str, Scene] = {
 
 
 def ordinary(rate: float, least: float, most: float, noise: float = 0.05) -> Scene:
-    """Noise, and results that are too good by a few ranges."""
+    """Scene with noise, and results that are too good by a few ranges."""
     size = f"{least:g}" if least == most else f"{least:g} to {most:g}"
     title = f"{100 * rate:g} % too good by {size} ranges" if rate else "no outliers"
     outliers = ((rate, shifted_by_ranges(least, most)),)

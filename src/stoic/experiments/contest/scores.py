@@ -13,7 +13,7 @@ from stoic.experiments.contest.contenders import EXPLAINED, FAST, contender
 from stoic.experiments.contest.studies import Outcome
 
 BETWEEN = " / "  # of scene and problem in the name of a panel
-FLOOR = 1e-5  # better scores count as this: nobody needs more, and a logarithm needs a floor
+FLOOR = 1e-5  # better scores count as this: users need no more, and a logarithm needs a floor
 _RESAMPLES = 2000
 _Z = 1.959963984540054
 
@@ -21,7 +21,7 @@ Measure = Callable[[Outcome], float]
 
 
 class Estimate(NamedTuple):
-    """A number with its 95 % interval; nan where one seed says nothing about the next."""
+    """Estimate with its 95 % interval; nan limits for a single seed."""
 
     value: float
     lower: float
@@ -37,17 +37,17 @@ Scores = dict[tuple[str, str], Array]
 
 
 def score(row: Outcome) -> float:
-    """The true score of what is recommended."""
+    """Return the true score of the recommended setting."""
     return row.score
 
 
 def tried(row: Outcome) -> float:
-    """The best true score of all that was tried."""
+    """Return the best true score of all queried settings."""
     return row.tried
 
 
 def collect(rows: Iterable[Outcome], measure: Measure = score) -> Scores:
-    """Scene and method -> a measure of each study, shape (problems, seeds), seeds in order."""
+    """Map scene and method to a measure per study, shape (problems, seeds), seeds in order."""
     studies: dict[tuple[str, str], dict[str, list[tuple[int, float]]]] = {}
     for row in rows:
         scene, problem = row.panel.split(BETWEEN)
@@ -60,25 +60,25 @@ def collect(rows: Iterable[Outcome], measure: Measure = score) -> Scores:
 
 
 def geometric(scores: Array) -> Estimate:
-    """The geometric mean over problems and seeds (problems, seeds)."""
+    """Geometric mean over problems and seeds (problems, seeds)."""
     logs = np.log(np.maximum(scores, FLOOR))
     return Estimate(*(math.exp(v) for v in bootstrap(logs, np.mean)))
 
 
 def median(scores: Array) -> Estimate:
-    """The median over problems and seeds (problems, seeds)."""
+    """Median over problems and seeds (problems, seeds)."""
     return Estimate(*bootstrap(scores, np.median))
 
 
 def ratio(ours: Array, theirs: Array) -> Estimate:
-    """The ratio of two geometric means over the seeds that both have: the first ones."""
+    """Ratio of two geometric means over the seeds that both have: the first ones."""
     seeds = min(ours.shape[1], theirs.shape[1])
     logs = [np.log(np.maximum(one[:, :seeds], FLOOR)) for one in (ours, theirs)]
     return Estimate(*(math.exp(v) for v in bootstrap(logs[0] - logs[1], np.mean)))
 
 
 def bootstrap(values: Array, statistic: Callable[..., Array]) -> tuple[float, float, float]:
-    """A statistic of (problems, seeds) and its interval: the seeds of each problem are drawn."""
+    """Bootstrap a statistic of (problems, seeds): the seeds of each problem are resampled."""
     centre = float(statistic(values))
     problems, seeds = values.shape
     if seeds < 2:
@@ -90,9 +90,9 @@ def bootstrap(values: Array, statistic: Callable[..., Array]) -> tuple[float, fl
 
 
 def share(happened: Sequence[bool | None] | Array) -> Estimate:
-    """The share of the studies in which something happened, with Wilson's interval.
+    """Share of the studies in which an event happened, with Wilson's interval.
 
-    Studies that say nothing about it (None) do not count; without any the share is nan.
+    None, not known, does not count; the share of no study is nan.
     """
     known = [bool(each) for each in happened if each is not None]
     n = len(known)
@@ -105,16 +105,16 @@ def share(happened: Sequence[bool | None] | Array) -> Estimate:
 
 
 def best_peer(scores: Scores, scene: str) -> str | None:
-    """The peer with the least geometric mean in a scene, by its own answers.
+    """Find the peer with the least geometric mean in a scene, by its own recommendations.
 
-    Of those that play all seeds; None if there is none.
+    Only peers that play all seeds count; None if there is none.
     """
     there = [name for name in FAST if (scene, name) in scores]
     return min(there, key=lambda name: geometric(scores[scene, name]).value, default=None)
 
 
 def order(methods: Iterable[str]) -> list[str]:
-    """Names of rows for names of contenders: after each peer what ``explain`` makes of it."""
+    """List row names for contenders: after each peer, ``explain`` on its trials."""
     names = []
     for name in methods:
         names += [name, name + EXPLAINED] if contender(name).peer else [name]

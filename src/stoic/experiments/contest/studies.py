@@ -1,4 +1,4 @@
-"""Studies of the contest: a contender in a world, and what became of it."""
+"""Studies of the contest: a contender in a world, and the outcome."""
 
 from __future__ import annotations
 
@@ -24,36 +24,35 @@ _REJECTED = 0.5  # trust below which a result is rejected
 
 
 class Outcome(NamedTuple):
-    """One study as judged by one recommendation: a row of the CSV file.
+    """Outcome of one study and one recommendation: a row of the CSV file.
 
     Attributes
     ----------
     panel, method, seed:
-        Which study. A peer has two rows: one for its own answer, ``study.best_trial`` or its
-        library's, and one, with "+ explain" in its name, for what ``explain`` recommends on the
-        same trials.
+        Key of the study. A peer has two rows: one for its own recommendation, ``study.best_trial``
+        or its library's, and one, with "+ explain" in its name, for that of ``explain`` on the same
+        trials.
     score:
-        Of what is recommended, as the ground truth defines it: 0 is the optimum.
+        Score of the recommended setting, as the ground truth defines it: 0 is the optimum.
     tried:
-        The best score of all settings that were tried, whatever is recommended.
+        Best score of all queried settings.
     truth:
-        Noiseless value of what is recommended, in the user's units.
+        Noiseless value of the recommended setting, in the user's units.
     mean, lower, upper:
-        What ``explain`` says about it: the estimate with its 95 % interval; nan for a peer's own
-        answer.
+        Estimate of it by ``explain`` with its 95 % interval; nan for a peer's own recommendation.
     covered:
-        Whether the truth is in the interval; None without one.
+        True if the truth is in the interval; None without one.
     outlier:
-        Whether every result at the recommended setting is an outlier; None where that is not
-        known.
+        True if every result at the recommended setting is an outlier; None if that is not known.
     undecided:
-        Whether ``explain`` says that it does not know; None if it does not say.
+        True if ``explain`` reports being undecided; None for a peer's own recommendation.
     outliers, failed:
-        Of all results, how many were outliers, and how many no number.
+        Number of outliers, and of failed results.
     caught, rejected:
-        How many outliers and how many others are not trusted; None for a peer's own answer.
+        Numbers of rejected outliers and of other rejected results; None for a peer's own
+        recommendation.
     settings:
-        How many different settings were tried.
+        Number of different settings queried.
     """
 
     panel: str
@@ -76,7 +75,7 @@ class Outcome(NamedTuple):
 
 
 def play(world: World, cell: Cell, trials: int) -> list[Outcome]:
-    """One study; a row for each of its recommendations.
+    """Play one study; return a row for each of its recommendations.
 
     A result that is no number is a failed trial, as in Optuna's own loop.
     """
@@ -110,13 +109,13 @@ def play(world: World, cell: Cell, trials: int) -> list[Outcome]:
 
 
 def _best(trials: Sequence[FrozenTrial], sign: float) -> FrozenTrial:
-    """``study.best_trial``; the first trial where all failed."""
+    """Return ``study.best_trial``, or the first trial if all failed."""
     complete = [trial for trial in trials if trial.value is not None]
     return max(complete, key=lambda trial: sign * _value(trial), default=trials[0])
 
 
 def _explained(world: World, cell: Cell, study: Study, trials: Sequence[FrozenTrial]) -> Outcome:
-    """Judged by what ``explain`` recommends; the first trial if it recommends nothing."""
+    """Outcome of the recommendation of ``explain``, or of the first trial if there is none."""
     explanation = explain(study)
     chosen = explanation.recommended or trials[0]
     rejected = {row.number for row in explanation.rows if row.trust < _REJECTED}
@@ -135,7 +134,7 @@ def _explained(world: World, cell: Cell, study: Study, trials: Sequence[FrozenTr
 
 
 def interval(explanation: Explanation) -> tuple[float, float, float]:
-    """Estimate and 95 % interval of the value of what is recommended, in the user's units."""
+    """Estimate and 95 % interval of the value of the recommended setting, in the user's units."""
     mean, half = explanation.recommended_mean, _SDS * explanation.recommended_std
     return mean, mean - half, mean + half
 
@@ -179,7 +178,7 @@ def _value(trial: FrozenTrial) -> float:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """No line a trial from Optuna, no warnings of other libraries among themselves."""
+    """Silence Optuna's line per trial and the warnings of other libraries."""
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:

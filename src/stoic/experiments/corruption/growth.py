@@ -1,4 +1,4 @@
-"""Whether regret grows linearly or flattens, by how much of it falls in the second half."""
+"""Linear growth or flattening of regret, by the share of it in the second half."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ LINEAR, FLAT = 0.4, 0.1
 
 
 class Curves(Protocol):
-    """Runs of which the same rounds were kept."""
+    """Runs with the same kept rounds."""
 
     @property
     def rounds(self) -> Integers:
-        """Which, shape (n,), rising."""
+        """Kept rounds, shape (n,), rising."""
 
 
 def share(cumulative: Array, trials: Curves) -> Array:
@@ -32,18 +32,18 @@ def share(cumulative: Array, trials: Curves) -> Array:
 
 
 def of_mean(trials: Trials, among: Booleans | None = None) -> float:
-    """The share of the mean curve over the trials, or over some of them; nan over none."""
+    """Share of the mean curve over the trials, or over some of them; nan over none."""
     curves = trials.cumulative if among is None else trials.cumulative[among]
     return float(share(curves.mean(axis=0), trials)) if len(curves) else math.nan
 
 
 def flat(trials: Trials) -> Booleans:
-    """Which trials flatten, shape (trials,)."""
+    """Mask of the trials that flatten, shape (trials,)."""
     return np.asarray(share(trials.cumulative, trials) <= FLAT)
 
 
 def linear(trials: Trials) -> Booleans:
-    """Which trials grow linearly, shape (trials,)."""
+    """Mask of the trials that grow linearly, shape (trials,)."""
     return np.asarray(share(trials.cumulative, trials) >= LINEAR)
 
 
@@ -55,7 +55,7 @@ def last_slopes(trials: Trials) -> Array:
 
 
 def less(ours: Trials, theirs: Trials) -> dict[str, float]:
-    """Final regrets of two methods on the same trials, and their difference."""
+    """Compare the final regrets of two methods on the same trials."""
 
     def as_run(trials: Trials) -> Run:
         return Run(trials.cumulative, np.full(len(trials.runs), math.nan))
@@ -68,12 +68,12 @@ def less(ours: Trials, theirs: Trials) -> dict[str, float]:
 
 
 def deviation(trials: Trials) -> float:
-    """Standard deviation of the final regret over the trials; nan for a single one."""
+    """Sample standard deviation of the final regret over the trials; nan for a single one."""
     return float(trials.final.std(ddof=1)) if len(trials.runs) > 1 else math.nan
 
 
 def measured(trials: Trials) -> dict[str, float]:
-    """The numbers behind a verdict: of the mean curve first, then of the trials one by one."""
+    """Compute the numbers behind a claim: of the mean curve first, then of single trials."""
     final = Estimate.of(trials.final)
     return {
         "share_in_second_half": of_mean(trials),

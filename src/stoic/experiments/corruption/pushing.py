@@ -1,7 +1,8 @@
-"""Figure 1 of [Bogunovic2022]_: what the two most effective attacks do to the pushing robot.
+"""Figure 1 of [Bogunovic2022]_: the pushing robot under the two most effective attacks.
 
-These are runs of figure 3. Who ends with less regret is not said in the caption; it is measured as
-well. What RGP-PE pays for its exploration, GP-UCB loses to these attacks only on some draws.
+These are runs of figure 3. The caption does not say which method ends with less regret; it is
+measured as well. GP-UCB loses to these attacks as much as RGP-PE pays for its exploration only on
+some draws.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """How an attack is drawn."""
+    """Name, colour and line style of an attack."""
 
     name: str
     colour: str
@@ -32,7 +33,7 @@ class Line:
 
 
 def most_effective(groups: Groups) -> list[str]:
-    """The two attacks under which GP-UCB ends with most mean regret, the worse one last."""
+    """Find the two attacks under which GP-UCB ends with most mean regret, the worse one last."""
     finals = {
         attack: float(trials.final.mean())
         for (attack, name), trials in groups.items()
@@ -42,7 +43,7 @@ def most_effective(groups: Groups) -> list[str]:
 
 
 def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
-    """A panel per method: no attack and the two attacks that cost GP-UCB most."""
+    """Plot one panel per method: no attack and the two attacks that cost GP-UCB most."""
     from matplotlib.figure import Figure as Picture
 
     groups = grouped(rows)
@@ -69,7 +70,7 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
 
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
-    """What the caption says, of the attacks it must mean and of those that these runs name."""
+    """Claims of the caption, for the attacks it must mean and for those that these runs name."""
     groups = grouped(rows)
     chosen = most_effective(groups)
     clean = groups[NO_ATTACK, GP_UCB.name]

@@ -1,4 +1,4 @@
-"""The runs that figures 1, 2, 3, 5 and 6 of [Bogunovic2022]_ are made of."""
+"""Runs behind figures 1, 2, 3, 5 and 6 of [Bogunovic2022]_."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from stoic.simulate import run as simulate
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The experiments of section 4.
+    """Experiments of section 4.
 
     Trial k has noise seed k and a function of its own, as the paper's draws are not published: the
-    k-th (from 0) of the functions of seeds 0, 1, 2, ... that meet what the attacks presuppose. The
-    target region must not contain x*, and h_max must be larger than f(x*) - max f over the region.
-    For f1 these are the seeds 4, 6, 10, 11, 14, 15, 16, 17, 19, 20, ...; for Robot3D
-    0, 3, 4, 6, 7, 8, 9, 10, 11, 12, ... The rows say which one was used.
+    k-th (from 0) of the functions of seeds 0, 1, 2, ... that meet the assumptions of the attacks.
+    The target region must not contain x*, and h_max must be larger than f(x*) - max f over the
+    region. For f1 these are the seeds 4, 6, 10, 11, 14, 15, 16, 17, 19, 20, ...; for Robot3D 0, 3,
+    4, 6, 7, 8, 9, 10, 11, 12, ... The rows say which one was used.
 
-    What is not listed is as in the paper, and belongs to a world or to the recipes: the kernels,
+    Other parameters are as in the paper, and belong to a world or to the recipes: the kernels,
     beta_t, beta_h and lambda = 1; b = 0.1, psi = 0.5 and eta = 2; Delta = 0.5 and h_max.
 
     Attributes
     ----------
     world:
-        The name of the kind of function.
+        Name of the kind of function.
     budget:
-        C, in units of f: what the adversary has, and what RGP-UCB and RGP-PE expect.
+        C, in units of f: the budget of the adversary, and the one RGP-UCB and RGP-PE assume.
     trials:
         Independent runs; trial numbers start at ``seed``.
     rounds:
         T.
     seed:
-        The number of the first trial.
+        Number of the first trial.
     noise_sd:
         sigma, in units of f.
     attacks:
@@ -63,26 +63,26 @@ class Settings:
 
 
 class Row(NamedTuple):
-    """What is known after some round of one run: a row of the CSV file.
+    """State after some round of one run: a row of the CSV file.
 
     Attributes
     ----------
     panel, method, seed:
-        Which run: the attack, the learner with the start of the attack, and the trial.
+        Key of the run: the attack, the learner with the start of the attack, and the trial.
     draw, best:
         The seed of the function, and its maximum f(x*).
     round:
-        From 1.
+        Round number, from 1.
     cumulative_regret:
         Sum of f(x*) - f(x), noiseless.
     best_plays:
-        How often x* was played so far.
+        Number of plays of x* so far.
     spent:
         Corruption so far, in units of f.
     epochs:
-        Complete ones; 0 for learners without epochs.
+        Number of complete epochs; 0 for learners without epochs.
     active:
-        How many arms are not ruled out: eliminated, or below the best lower bound.
+        Number of arms not ruled out, by elimination or an upper bound below the best lower bound.
     best_left, worst_left:
         The smallest and the largest f(x*) - f(x) among those.
     """
@@ -103,7 +103,7 @@ class Row(NamedTuple):
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """Every method on every trial against every attack; later than never is never.
+    """Every method on every trial against every attack; no later start without attack.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
-    """One method on one trial against one attack."""
+    """Play one method on one trial against one attack."""
     world, algorithm = WORLDS[settings.world], ALGORITHMS[cell.method]
     seed, problem = draw(settings.world, cell.seed)
     attack = world.attack(cell.panel, problem)
@@ -171,7 +171,7 @@ class Trials:
 
     @property
     def rounds(self) -> Integers:
-        """The rounds that were kept, shape (n,)."""
+        """Kept rounds, shape (n,)."""
         return np.array([row.round for row in self.runs[0]])
 
     @property
@@ -186,11 +186,11 @@ class Trials:
 
     @property
     def ends(self) -> tuple[Row, ...]:
-        """The last row of each trial."""
+        """Last row of each trial."""
         return tuple(one[-1] for one in self.runs)
 
     def after(self, epochs: int) -> tuple[Row, ...]:
-        """Of each trial the first row with so many complete epochs; the last if there is none."""
+        """First row of each trial with so many complete epochs; the last row if there is none."""
         return tuple(
             next((row for row in one if row.epochs >= epochs), one[-1]) for one in self.runs
         )
@@ -201,7 +201,7 @@ Groups = dict[tuple[str, str], Trials]
 
 
 def grouped(rows: Sequence[Row]) -> Groups:
-    """The trials of each (attack, method), in the order of the rows."""
+    """Trials of each (attack, method), in the order of the rows."""
     collected: dict[tuple[str, str], dict[int, list[Row]]] = {}
     for row in rows:
         collected.setdefault((row.panel, row.method), {}).setdefault(row.seed, []).append(row)

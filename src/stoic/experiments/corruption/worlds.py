@@ -1,4 +1,4 @@
-"""What [Bogunovic2022]_ plays on, and against whom (section 4)."""
+"""Functions and attacks of [Bogunovic2022]_ (section 4)."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ ATTACKS = (NO_ATTACK, "Clipping", "AggSub", "Top-3", "Top-5", "Flip")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class World:
-    """Random functions of one kind, and what is assumed about them.
+    """Random functions of one kind, and the assumptions about them.
 
     Attributes
     ----------
     name:
-        As in settings.
+        Name as in settings.
     problem:
-        From a seed to a function on 100 points.
+        Function from a seed to a problem on 100 points.
     kernel:
-        Of the prior of all methods; the prior's noise variance is lambda = 1.
+        Kernel of the prior of all methods; the prior's noise variance is lambda = 1.
     round_width:
         beta_t of GP-UCB and RGP-UCB.
     epoch_width:
         beta_h of RGP-PE.
     inside:
-        Whether a point is in the target region, which two of the attacks praise.
+        True if a point is in the target region, which two of the attacks favour.
     depth:
         h_max of aggressive subtraction, in units of f.
     linear:
@@ -55,7 +55,7 @@ class World:
     linear: tuple[str, ...]
 
     def region(self, problem: Tabulated) -> Booleans:
-        """Which rows are in the target region, shape (N,)."""
+        """Mask of the rows in the target region, shape (N,)."""
         return np.array([self.inside(x) for x in problem.domain.points])
 
     def best_inside(self, problem: Tabulated) -> float:
@@ -63,11 +63,11 @@ class World:
         return float(problem.values[self.region(problem)].max(initial=-np.inf))
 
     def can_be_misled(self, problem: Tabulated) -> bool:
-        """What the attacks presuppose: x* is not in the region, and h_max > f(x*) - best inside."""
+        """Return True if x* is not in the region and h_max > f(x*) - best inside, as assumed."""
         return 0.0 < problem.optimum.value - self.best_inside(problem) < self.depth
 
     def attack(self, name: str, problem: Tabulated) -> Attack:
-        """The attack of this name on one function."""
+        """Build the attack of this name on one function."""
         attacks: dict[str, Callable[[], Attack]] = {
             NO_ATTACK: NoAttack,
             "Clipping": lambda: Clipping(self.inside, self.best_inside(problem), margin=0.5),
@@ -80,7 +80,7 @@ class World:
 
 
 class Draw(NamedTuple):
-    """One function, and the seed it was drawn with."""
+    """One function, and the seed of its draw."""
 
     seed: int
     problem: Tabulated
@@ -88,7 +88,7 @@ class Draw(NamedTuple):
 
 @cache
 def draw(world: str, k: int) -> Draw:
-    """The k-th (from 0) of the functions of seeds 0, 1, 2, ... that the attacks can mislead about.
+    """Draw the k-th (from 0) function of seeds 0, 1, 2, ... that ``can_be_misled`` accepts.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The methods that are compared on heavy tails, and which two widths they have.
+"""Methods that are compared on heavy tails, and their two widths.
 
 The *wide* widths are the papers': for T = 20,000 and v = 4 TGP-UCB's grows to 76, ATA-GP-UCB's is
 near 42 with 32 features. The *narrow* one is the default schedule of GP-UCB here, at most 7.6. A
@@ -22,36 +22,36 @@ from stoic.recipes import ata_gp_ucb, gp_ucb, mom_gp_ucb, tgp_ucb
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Situation:
-    """What a learner is built for: an instance, what is assumed of it, and the learner's seed."""
+    """Inputs of a learner's construction: the settings, an instance and the learner's seed."""
 
     settings: Settings
     instance: Instance
     seed: int
 
     def prior(self, arms: Arms) -> Prior:
-        """Of the kernel, with lambda as its noise variance."""
+        """Prior with the kernel of the arms, and lambda as its noise variance."""
         return Prior(arms.kernel, noise=self.settings.regulariser)
 
     @property
     def width(self) -> Confidence:
-        """Of TGP-UCB, as the authors ran it, with B = 1."""
+        """Width of TGP-UCB, as the authors ran it, with B = 1."""
         return GrowingTruncation(1.0, self.instance.moment, self.instance.alpha)
 
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """A learner.
+    """Learner with its colour and line style.
 
     Attributes
     ----------
     name:
         As in tables and legends.
     build:
-        From a situation, and the arms that are played, to a learner.
+        Function from a situation, and the played arms, to a learner.
     colour, line:
         One colour a defence, one style a variant.
     formula:
-        Whether it needs the arms as points with a squared exponential kernel.
+        True if it needs the arms as points with a squared exponential kernel.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Algorithm:
     formula: bool = False
 
     def arms(self, instance: Instance) -> Arms:
-        """Those of an instance that it plays."""
+        """Select the arms of an instance that it plays."""
         if not self.formula:
             return instance.arms
         assert instance.by_formula is not None

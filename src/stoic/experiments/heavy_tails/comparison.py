@@ -1,14 +1,14 @@
 """Figures 1 (a) to (e) of [Chowdhury2019]_: truncation once, and in each feature.
 
-The paper compares TGP-UCB and ATA-GP-UCB and leaves out GP-UCB, whose theory has nothing to say
-here. It is shown, with its own narrow width and with TGP-UCB's wide one; so is the median of means,
-which the paper names in closing. The defences are compared with one width in the table.
+The paper compares TGP-UCB and ATA-GP-UCB and leaves out GP-UCB, whose theory does not cover heavy
+tails. It is shown, with its own narrow width and with TGP-UCB's wide one; so is the median of
+means, which the paper names in closing. The defences are compared with one width in the table.
 
 What is claimed
 ---------------
 Everything is judged by the mean of R_T / T over the trials, and paired over them: both methods meet
-the same functions and the same noise. *No worse* is said twice: literally, and up to one standard
-error of the paired difference.
+the same functions and the same noise. *No worse* is claimed twice: literally, and up to one
+standard error of the paired difference.
 
 What fails and why
 ------------------
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 
 
 def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
-    """Mean R_t / t of each method with a band of one standard deviation over the trials."""
+    """Plot mean R_t / t of each method with a band of one standard deviation over the trials."""
     from matplotlib.figure import Figure as Picture
 
     picture = Picture(figsize=(8.6, 4.2), layout="constrained")
@@ -128,13 +128,13 @@ def table(settings: Settings, rows: Sequence[Row]) -> Table:
 
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
-    """What the paper says, then what it leaves out."""
+    """Claims of the paper, then comparisons that it leaves out."""
     by_method = grouped(rows)
     return (*of_the_paper(by_method), *left_out(by_method))
 
 
 def of_the_paper(by_method: dict[str, Trials]) -> list[Claim]:
-    """ATA-GP-UCB below TGP-UCB, and Nystroem features no worse than quadrature."""
+    """Claim ATA-GP-UCB below TGP-UCB, and Nystroem features no worse than quadrature."""
     found = [
         less(by_method, ours, TGP) for ours in (QFF, NYSTROEM, PRINCIPAL) if ours.name in by_method
     ]
@@ -158,7 +158,7 @@ def of_the_paper(by_method: dict[str, Trials]) -> list[Claim]:
 
 
 def left_out(by_method: dict[str, Trials]) -> list[Claim]:
-    """GP-UCB, and defences with one width."""
+    """Claims about GP-UCB, and about defences with one width."""
     pairs = (
         *((ours, GP) for ours in (TGP, QFF, NYSTROEM, PRINCIPAL)),
         (TGP, GP_WIDE),
@@ -174,7 +174,7 @@ def left_out(by_method: dict[str, Trials]) -> list[Claim]:
 def less(
     by_method: dict[str, Trials], ours: Algorithm, theirs: Algorithm, start: str = ""
 ) -> Claim:
-    """One mean below another at the end."""
+    """Claim that one final mean is below another."""
     numbers = paired(by_method[ours.name], by_method[theirs.name])
     return Claim(
         f"{start}{ours.name} ends with less time-average regret than {theirs.name}.",

@@ -1,4 +1,4 @@
-"""What decides figures 1 (a) to (e) of [Chowdhury2019]_."""
+"""Settings of figures 1 (a) to (e) of [Chowdhury2019]_."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stoic.experiments.heavy_tails.worlds import FILES
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The experiments of section 6. Trial k has draw k and noise seed k, the same for all methods.
+    """Experiments of section 6. Trial k has draw k and noise seed k, the same for all methods.
 
     Alpha and v belong to a world, levels and widths to the recipes with ``constants="practice"``,
     which are the ones that the authors ran.
@@ -18,13 +18,13 @@ class Settings:
     Attributes
     ----------
     world:
-        The name of what is played on.
+        Name of the world.
     methods:
         Names; drawn and in the table.
     same_width:
         Names of those whose width is GP-UCB's; in the table alone.
     data:
-        Where the table of a real world is; a directory stands for the file in it that has the
+        Path of the table of a real world; a directory stands for the file in it that has the
         paper's name. None for the tables that come with other packages.
     trials:
         Independent runs of ``methods``; trial numbers start at ``seed``.
@@ -33,11 +33,11 @@ class Settings:
     rounds:
         T, which the methods know.
     seed:
-        The number of the first trial.
+        Number of the first trial.
     regulariser:
         lambda, the noise variance of the prior.
     nodes:
-        Of quadrature features, per coordinate.
+        Number of quadrature features per coordinate.
     distortion:
         eps of Nystroem features.
     """
@@ -60,10 +60,10 @@ class Settings:
 
     @property
     def seeds(self) -> range:
-        """Of the trials of ``methods``."""
+        """Seeds of the trials of ``methods``."""
         return range(self.seed, self.seed + self.trials)
 
     def seeds_of(self, method: str) -> range:
-        """The trials that a method plays."""
+        """Seeds of the trials that a method plays."""
         few = method in self.same_width
         return self.seeds[: self.same_width_trials] if few else self.seeds

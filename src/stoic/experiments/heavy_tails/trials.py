@@ -1,4 +1,4 @@
-"""The runs that figures 1 (a) to (e) of [Chowdhury2019]_ are made of."""
+"""Runs behind figures 1 (a) to (e) of [Chowdhury2019]_."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from stoic.simulate import run as simulate
 
 
 class Row(NamedTuple):
-    """What is known after some round of one run: a row of the CSV file.
+    """State after some round of one run: a row of the CSV file.
 
     Attributes
     ----------
     panel, method, seed:
-        Which run: the world, the method and the trial.
+        Key of the run: the world, the method and the trial.
     round:
-        From 1.
+        Round number, from 1.
     cumulative_regret:
         Sum of f(x*) - f(x), noiseless, in units of max |f|.
     distrusted:
-        How many of the results so far do not count, or not in every feature.
+        Number of results so far that do not count, or not in every feature.
     """
 
     panel: str
@@ -59,7 +59,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
-    """One method on one trial."""
+    """Play one method on one trial."""
     instance = WORLDS[cell.panel](cell.seed, settings.data)
     algorithm = ALGORITHMS[cell.method]
     arms = algorithm.arms(instance)
@@ -95,12 +95,12 @@ class Trials:
     distrusted: Array
 
     def among(self, seeds: Integers) -> regret.Run:
-        """R_t / t of these trials."""
+        """Select R_t / t of these trials."""
         return regret.Run(self.average[np.isin(self.seeds, seeds)], np.full(len(seeds), np.nan))
 
 
 def grouped(rows: Sequence[Row]) -> dict[str, Trials]:
-    """The trials of each method, in the order of the rows."""
+    """Trials of each method, in the order of the rows."""
     collected: dict[str, dict[int, list[Row]]] = {}
     for row in rows:
         collected.setdefault(row.method, {}).setdefault(row.seed, []).append(row)

@@ -1,4 +1,4 @@
-"""Figure 1 (f) of [Chowdhury2019]_: what one point with huge results does to GP-UCB.
+"""Figure 1 (f) of [Chowdhury2019]_: GP-UCB with one point of huge results.
 
 What is claimed
 ---------------
@@ -63,7 +63,7 @@ RECOVERED = 0.1  # of the range of f
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The last experiment of section 6.
+    """Last experiment of section 6.
 
     Attributes
     ----------
@@ -76,15 +76,15 @@ class Settings:
     draw:
         The seed of f, the same in all of them.
     size:
-        Of the noise at the one point, in units of the range of f.
+        Size of the noise at the one point, in units of the range of f.
     lengthscale:
-        Of the squared exponential kernel, which the paper does not say here.
+        Lengthscale of the squared exponential kernel, which the paper does not state here.
     regulariser:
         lambda.
     readings:
-        Of where the noise is; a panel each.
+        Readings of the position of the noise; a panel each.
     methods:
-        Both.
+        Names of both methods.
     """
 
     trials: int = 50
@@ -99,20 +99,20 @@ class Settings:
 
 
 class Row(NamedTuple):
-    """The posterior at one point after one run: a row of the CSV file.
+    """Posterior at one point after one run: a row of the CSV file.
 
     Attributes
     ----------
     panel, method, seed:
-        Which run: the reading, the method and the randomisation.
+        Key of the run: the reading, the method and the randomisation.
     x, value:
         The point, and f there.
     mean, std:
-        Of the posterior.
+        Moments of the posterior.
     plays:
-        How often the point was played.
+        Number of plays of the point.
     huge:
-        How many of the results there were f +- size.
+        Number of results f +- size there.
     """
 
     panel: str
@@ -135,7 +135,7 @@ class Logarithmic:
 
 
 def function(settings: Settings) -> Tabulated:
-    """f on 100 points of [0, 1], from 0 to 1."""
+    """Draw f on 100 points of [0, 1], with values from 0 to 1."""
     grid = Finite(np.linspace(0.0, 1.0, 100))
     values = kernel_sum(grid, RBF(settings.lengthscale), settings.draw).value(grid.points)
     return Tabulated("kernel-sum", grid, (values - values.min()) / np.ptp(values))
@@ -147,7 +147,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
-    """One method on one randomisation."""
+    """Play one method on one randomisation."""
     f = function(settings)
     N, domain = len(f.domain), f.domain
     huge = settings.size * np.eye(N)
@@ -156,13 +156,13 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
     noise = Empirical(f.values + np.concatenate([huge, -huge]))
     learner = _learner(settings, cell.method, domain)
     trace = simulate(learner, Environment(f, noise, seed=cell.seed), settings.rounds)
-    arms, told_huge = domain.locate(trace.executed), trace.observed != trace.value
+    arms, is_huge = domain.locate(trace.executed), trace.observed != trace.value
     columns = (
         domain.points[:, 0],
         f.values,
         *learner.posterior.on(domain),
         np.bincount(arms, minlength=N),
-        np.bincount(arms[told_huge], minlength=N),
+        np.bincount(arms[is_huge], minlength=N),
     )
     return [Row(*cell, *row) for row in zip(*(c.tolist() for c in columns), strict=True)]
 
@@ -185,7 +185,7 @@ class Posteriors:
     mean, std:
         Shape (trials, N).
     huge:
-        How many huge results were told, shape (trials,).
+        Number of huge observations, shape (trials,).
     """
 
     x: Array
@@ -211,7 +211,7 @@ class Posteriors:
 
 
 def grouped(rows: Sequence[Row]) -> dict[tuple[str, str], Posteriors]:
-    """The randomisations of each (reading, method), in the order of the rows."""
+    """Randomisations of each (reading, method), in the order of the rows."""
     collected: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         collected.setdefault((row.panel, row.method), []).append(row)
@@ -228,7 +228,7 @@ def _posteriors(rows: Sequence[Row]) -> Posteriors:
 
 
 def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
-    """f, the posterior mean of each run, and their average with the average deviation."""
+    """Plot f, the posterior mean of each run, and their average with the average deviation."""
     from matplotlib.figure import Figure as Picture
 
     by_run = grouped(rows)
@@ -269,7 +269,7 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
 
 
 def table(settings: Settings, rows: Sequence[Row]) -> Table:
-    """Errors of both."""
+    """Table of the errors of both methods."""
     lines = [
         (
             reading,
@@ -293,7 +293,7 @@ def table(settings: Settings, rows: Sequence[Row]) -> Table:
 
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
-    """Truncation recovers f, and GP-UCB without it does not."""
+    """Claims that truncation recovers f, and GP-UCB without it does not."""
     by_run = grouped(rows)
     found: list[Claim] = []
     for reading in settings.readings:
@@ -302,7 +302,7 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
 
 
 def about(reading: str, plain: Posteriors, truncated: Posteriors) -> tuple[Claim, ...]:
-    """What the paper sees, under one reading."""
+    """Claims of the paper under one reading."""
     paired = Estimate.of(truncated.errors - plain.errors)
     start = f"{reading[0].upper()}{reading[1:]}: "
     return (
@@ -336,7 +336,7 @@ def about(reading: str, plain: Posteriors, truncated: Posteriors) -> tuple[Claim
 
 
 def measured(one: Posteriors) -> dict[str, float]:
-    """The errors behind a verdict."""
+    """Compute the errors behind a claim."""
     error = Estimate.of(one.errors)
     return {
         "error_of_the_average": one.error_of_average,

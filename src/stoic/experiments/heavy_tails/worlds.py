@@ -1,7 +1,7 @@
-"""What [Chowdhury2019]_ plays on (section 6): three random functions and two tables of records.
+"""Worlds of [Chowdhury2019]_ (section 6): three random functions and two tables of records.
 
-Everything is in units of max |f|, so B = 1, and alpha and v are the paper's. Two of them are not
-what the theorems ask for, and are kept because the figure is the paper's:
+Everything is in units of max |f|, so B = 1, and alpha and v are the paper's. Two of them do not
+meet the theorems' assumptions, and are kept because the figure is the paper's:
 
 - B bounds max |f|, not the norm of f in the space of the kernel, which is larger.
 - v of the records is the mean of *all* squared entries. It bounds the average arm: the squares of
@@ -25,7 +25,7 @@ from stoic.refusal import Refusal
 
 
 class Arms(NamedTuple):
-    """Points to choose from, f on them, and the kernel that is assumed.
+    """Points to choose from, f on them, and the assumed kernel.
 
     Attributes
     ----------
@@ -41,18 +41,18 @@ class Arms(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Instance:
-    """What one trial is played on.
+    """World of one trial.
 
     Attributes
     ----------
     arms:
-        For all methods but those that need a formula.
+        Arms for all methods but those that need a formula.
     by_formula:
         The same arms with a squared exponential kernel; None where there is none.
     noise:
-        What the rewards are drawn from.
+        Distribution of the rewards.
     alpha, moment:
-        What is assumed: E|y|^(1 + alpha) <= v, in units of max |f|.
+        Assumption: E|y|^(1 + alpha) <= v, in units of max |f|.
     """
 
     arms: Arms
@@ -62,7 +62,7 @@ class Instance:
     moment: float
 
 
-# From the number of a trial, and the path of a table, to what is played.
+# From the number of a trial, and the path of a table, to its instance.
 World = Callable[[int, Path | None], Instance]
 
 
@@ -129,5 +129,5 @@ WORLDS: dict[str, World] = {
     STOCKS: _stocks,
     SENSORS: _sensors,
 }
-# What the tables are called where a directory is given.
+# Names of the tables in a given directory.
 FILES = {STOCKS: "stocks_2016_2019.csv", SENSORS: "light_sensors_2005.mat"}

@@ -1,4 +1,4 @@
-"""Figures of [Saday2025]_: inputs that are moved before they are executed."""
+"""Figures of [Saday2025]_: inputs that are perturbed before they are executed."""
 
 from typing import Any
 

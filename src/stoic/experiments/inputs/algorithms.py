@@ -1,4 +1,4 @@
-"""The methods that [Saday2025]_ compares: AdveRS, and StableOpt with a right and a wrong radius."""
+"""Methods that [Saday2025]_ compares: AdveRS, and StableOpt with a right and a wrong radius."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from stoic.recipes import advers_1, advers_2, advers_g, stable_opt
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """A learner.
+    """Learner with its colour and line style.
 
     Attributes
     ----------
     name:
         As in tables and legends.
     build:
-        From a world, the threshold, the true radius and a seed to a learner.
+        Function from a world, the threshold, the true radius and a seed to a learner.
     colour, line:
         As matplotlib knows them.
     factor:
-        Of StableOpt: its radius in units of the true one. None for those that need no radius.
+        Radius of StableOpt in units of the true one; None for learners without a radius.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Table 2 of [Saday2025]_: average lenient regret, for five thresholds and five radii of RO.
 
-The paper does not say what its average is of, and its f is another one: the values are not to be
-compared, the order is. It is read in two ways, both with moves of N(0, 0.3^2) in each coordinate.
+The paper does not define its average, and its f is another one: only the order can be compared, not
+the values. It is read in two ways, both with moves of N(0, 0.3^2) in each coordinate.
 
 - *Known f*: an objective's solution on a grid of 100 x 100 is moved into the box, 1,000 times in
   each of 100 runs.
@@ -18,9 +18,10 @@ In the paper RS-2 has the least regret for every tau.
 - *Known f*: RS-2 is the least for -30, -20 and 10. For -10, RO with r = 1.05 has 0.006 against
   0.010; for 0, RO with r = 0.57 has 2.31 against 2.73.
 
-So it is one radius of five at most, another one for each threshold, and nobody knows it beforehand.
-The paper's small numbers for tau >= 0, 3.14 of RS-2 and 3.25 of RO with r = 0.10 against 7.25 and
-8.04 with known f, must come from the modification of f: its peak seems to be broader.
+So at most one radius of five does better, another one for each threshold, and it is not known
+beforehand. The paper's small numbers for tau >= 0, 3.14 of RS-2 and 3.25 of RO with r = 0.10
+against 7.25 and 8.04 with known f, must come from the modification of f: its peak seems to be
+broader.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 
 KNOWN, LEARNED = "known f", "learned f"
 
-# As printed, a number for each threshold.
+# As printed in the paper, a number for each threshold.
 THRESHOLDS = (-30.0, -20.0, -10.0, 0.0, 10.0)
 PRINTED: dict[str, tuple[float, ...]] = {
     RS_1: (0.32, 0.65, 1.36, 4.36, 12.81),
@@ -64,26 +65,26 @@ PRINTED: dict[str, tuple[float, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Trial k has moves and noise of seed k, the same for all methods.
+    """Settings of the runs. Trial k has moves and noise of seed k, the same for all methods.
 
     Attributes
     ----------
     sd:
-        Of a move, in each coordinate.
+        Standard deviation of a move, in each coordinate.
     trials:
         Independent runs; trial numbers start at ``seed``.
     moves:
-        Of a run where f is known.
+        Number of moves of a run with known f.
     rounds:
-        T where it is learned.
+        T with learned f.
     seed:
-        The number of the first trial.
+        Number of the first trial.
     side:
-        Points of the grid in each coordinate where f is known.
+        Points of the grid in each coordinate, with known f.
     coarse_side:
-        The same where it is learned.
+        The same with learned f.
     readings:
-        Of the table.
+        Readings of the table.
     """
 
     sd: float = 0.3
@@ -104,23 +105,23 @@ class Settings:
 
 
 def panel(reading: str, threshold: float) -> str:
-    """What a reading with a threshold is called."""
+    """Name of the panel of a reading with a threshold."""
     return f"{reading}, tau = {threshold:g}"
 
 
 class Row(NamedTuple):
-    """One method in one run: a row of the CSV file.
+    """Average of one method in one run: a row of the CSV file.
 
     Attributes
     ----------
     panel, method, seed:
-        Which run: the reading with tau, the objective and the trial.
+        Key of the run: the reading with tau, the objective and the trial.
     threshold:
         tau.
     lenient_regret:
         Mean of (tau - f)^+ over the moves, or over the rounds.
     printed:
-        The paper's.
+        The paper's number.
     """
 
     panel: str
@@ -137,7 +138,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
-    """One run."""
+    """Compute one method's average in one run."""
     reading, tau = settings.panels[cell.panel]
     if reading == KNOWN:
         points = polynomial_on(settings.side).domain.points
@@ -153,7 +154,7 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
 
 
 def moved_values(x: Array, seed: int, sd: float, moves: int) -> Array:
-    """f where moves of N(0, sd^2) take a point (2,), or where the box ends; shape (moves,)."""
+    """Compute f at a point (2,) moved by N(0, sd^2), clipped to the box; shape (moves,)."""
     problem = polynomial()
     box = problem.domain
     assert isinstance(box, Box)
@@ -165,7 +166,7 @@ def moved_values(x: Array, seed: int, sd: float, moves: int) -> Array:
 def learned_values(
     name: str, threshold: float | None, seed: int, sd: float, rounds: int, side: int
 ) -> Array:
-    """f at the executed points of a run, shape (rounds,); RO's run is the same for every tau."""
+    """Compute f at the executed points, shape (rounds,); RO's run is the same for every tau."""
     here = world(POLYNOMIAL, side)
     move = perturbation(GAUSSIAN, sd, here.distance)
     environment = Environment(here.problem, Gaussian(here.noise_sd), seed=seed, perturbation=move)
@@ -179,7 +180,7 @@ def learned_values(
 
 
 def means(rows: Sequence[Row]) -> dict[tuple[str, str], Estimate]:
-    """By panel and objective."""
+    """Mean regrets by panel and objective."""
     collected: dict[tuple[str, str], list[float]] = {}
     for row in rows:
         collected.setdefault((row.panel, row.method), []).append(row.lenient_regret)
@@ -187,7 +188,7 @@ def means(rows: Sequence[Row]) -> dict[tuple[str, str], Estimate]:
 
 
 def table(settings: Settings, rows: Sequence[Row]) -> Table:
-    """Ours in each reading, and the paper's."""
+    """Table of our numbers in each reading, and the paper's."""
     found, lines = means(rows), []
     for name, theirs in PRINTED.items():
         entries = []
@@ -204,7 +205,7 @@ def table(settings: Settings, rows: Sequence[Row]) -> Table:
 
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
-    """The same order as in the paper: ours is judged, and both are given.
+    """Claims of the paper's order, judged by our numbers; both are given.
 
     ``in_the_paper`` is 1 where the printed numbers have this order.
     """
@@ -243,7 +244,7 @@ ORDERS: tuple[tuple[str, Callable[[dict[str, float]], bool]], ...] = (
 
 
 def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
-    """A panel for each reading, the paper's last."""
+    """Plot one panel for each reading, the paper's last."""
     from matplotlib.figure import Figure as Picture
 
     found, styles = means(rows), looks(tuple(PRINTED))

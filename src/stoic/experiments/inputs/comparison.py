@@ -9,42 +9,42 @@ figures 7, 8 and 10 of robust satisficing regret, figure 6 has both.
 
 What fails, and why
 -------------------
-*StableOpt with a wrong radius on the polynomial.* Where f is known, its points lose 3.8 (r = eps /
-2) and 8.0 (r = 4 eps) a round in the worst place within eps = 0.5 on this grid, AdveRS-2's nothing.
-The learners settle there: under LCB r = eps / 2 loses 3.8 in every round from the 30th on, but
+*StableOpt with a wrong radius on the polynomial.* With known f its points lose 3.8 (r = eps / 2)
+and 8.0 (r = 4 eps) a round in the worst place within eps = 0.5 on this grid, AdveRS-2's nothing.
+The learners converge there: under LCB r = eps / 2 loses 3.8 in every round from the 30th on, but
 learning had cost 550, so the second half is a quarter of it and not *linear* before T is several
-hundred. Under random moves r = eps / 2 is flat: the peak it sits on is rarely left by half a unit.
+hundred. Under random moves r = eps / 2 is flat: its peak is rarely left by half a unit.
 
 *AdveRS-1* has less lenient regret than StableOpt with either wrong radius in all three panels with
 eps = 0.5. What it ends with depends on the grid: 219 to 613 under LCB with 20 to 60 points a side
 (six runs each). Nothing in its theory keeps lenient regret small: it stays where the optimistic
-fragility is small, and what is optimistic about far away pits is not found out from there.
+fragility is small, and results there do not correct an optimistic bound over far away pits.
 
 *Robust satisficing regret of AdveRS-1 under LCB and random moves.* In 95 runs of 100 it is flat
-(shares 0.00 and 0.05 without the five largest); in the others up to a third of f lies above the
-upper bound, far from all results, where a polynomial of degree 6 is extrapolated. AdveRS-1 then
-settles where the fragility of the bound, 149, is least, and that of f, 20, never corrects it. Width
-2 is the paper's in practice, and has no guarantee. With width 4 those five runs are flat under LCB,
-in both regrets.
+(shares 0.00 and 0.05 without the five largest); in the others up to a third of f is above the upper
+bound, far from all results, where a polynomial of degree 6 is extrapolated. AdveRS-1 then stays
+where the fragility of the bound, 149, is least, and that of f, 20, never corrects it. Width 2 is
+the paper's in practice, and has no guarantee. With width 4 those five runs are flat under LCB, in
+both regrets.
 
 *tau out of reach.* Every method loses something in every round, and AdveRS-1 and -G at least 0.4 of
 it in the second half. Under random moves 0.34 to 0.36 of three methods is in the second half, as
 learning costs more. AdveRS-G is the best but for StableOpt with the true radius under LCB and in
 the worst case; under random moves five methods are between 381 and 421.
 
-*Insulin.* Meals are moved by so much that there is little to choose: with f known, the best dose
-for each meal loses 8.41 a round, RO with r = eps 8.52, with eps / 3 8.54 and with 3 eps 11.08. All
-but the last end between 940 and 951, and who is first among them is chance.
+*Insulin.* Meals are moved by so much that there is little to choose: with known f the best dose for
+each meal loses 8.41 a round, RO with r = eps 8.52, with eps / 3 8.54 and with 3 eps 11.08. All but
+the last end between 940 and 951, and their order is chance.
 
-*Pendulum.* The point that RO with r = 0.3 eps has where f is known is worth 0.22 in the worst place
-within eps: so small a radius is no mistake on this f, whose cost is ours, and AdveRS-1, which loses
-0.23 a round, is not below it. AdveRS-2 is below StableOpt with the true radius in the worst case
-only; under LCB and random moves it is above by 1.7 and 0.8, and both are flat.
+*Pendulum.* The point of RO with r = 0.3 eps for known f is worth 0.22 in the worst place within
+eps: so small a radius is no mistake on this f, whose cost is ours, and AdveRS-1, which loses 0.23 a
+round, is not below it. AdveRS-2 is below StableOpt with the true radius in the worst case only;
+under LCB and random moves it is above by 1.7 and 0.8, and both are flat.
 
 *A kernel that does not suit f.* With variance 1 and mean 0 every place far from results is at least
--2 by its upper bound, above tau, whatever was found nearby: AdveRS goes on looking at the whole box
-before it settles. With random moves its shares are 0.3 after 100 rounds and 0.13 to 0.17 after 400
-(four runs). A variance of 400 and a mean of -15, which suit f but for the shape of the kernel, make
+-2 by its upper bound, above tau, whatever was found nearby: AdveRS explores the whole box before it
+converges. With random moves its shares are 0.3 after 100 rounds and 0.13 to 0.17 after 400 (four
+runs). A variance of 400 and a mean of -15, which suit f but for the shape of the kernel, make
 AdveRS-2 flat in all three panels. That the same variance tames StableOpt with a wrong radius is why
 its robust satisficing regret is nowhere linear here; figure 7 has that, in the worst case.
 """
@@ -92,7 +92,7 @@ def curves(trials: Trials, kind: Kind) -> Array:
 
 
 def growth(trials: Trials, kind: Kind) -> dict[str, float]:
-    """The numbers behind *linear* and *flat*."""
+    """Compute the numbers behind *linear* and *flat*."""
     cumulative = curves(trials, kind)
     final = Estimate.of(cumulative[:, -1])
     fraction = float(share(cumulative.mean(axis=0), trials))
@@ -106,7 +106,7 @@ def growth(trials: Trials, kind: Kind) -> dict[str, float]:
 
 
 def grows(groups: Groups, panel: str, algorithm: Algorithm, kind: Kind, linear: bool) -> Claim:
-    """One mean curve is linear, or flat."""
+    """Claim that one mean curve is linear, or flat."""
     numbers = growth(groups[panel, algorithm.name], kind)
     fraction = numbers["share_in_second_half"]
     what = (
@@ -122,7 +122,7 @@ def grows(groups: Groups, panel: str, algorithm: Algorithm, kind: Kind, linear: 
 
 
 def all_grow(groups: Groups, panel: str, names: Sequence[str], kind: Kind) -> Claim:
-    """Every mean curve is linear."""
+    """Claim that every mean curve is linear."""
     shares = {name: growth(groups[panel, name], kind)["share_in_second_half"] for name in names}
     return Claim(
         f"{start(panel)}: the {kind} regret of every method grows linearly (at least {LINEAR:g} of "
@@ -133,7 +133,7 @@ def all_grow(groups: Groups, panel: str, names: Sequence[str], kind: Kind) -> Cl
 
 
 def less(groups: Groups, panel: str, ours: Algorithm, theirs: Algorithm, kind: Kind) -> Claim:
-    """One mean below another at the end, on the same trials."""
+    """Claim that one final mean is below another, on the same trials."""
     mine, other = (curves(groups[panel, a.name], kind)[:, -1] for a in (ours, theirs))
     numbers = compared(mine, other)
     return Claim(
@@ -144,7 +144,7 @@ def less(groups: Groups, panel: str, ours: Algorithm, theirs: Algorithm, kind: K
 
 
 def least(groups: Groups, panel: str, ours: Algorithm, names: Sequence[str], kind: Kind) -> Claim:
-    """One mean below all others at the end."""
+    """Claim that one final mean is below all others."""
     ends = {name: float(curves(groups[panel, name], kind)[:, -1].mean()) for name in names}
     return Claim(
         f"{start(panel)}: {ours.name} ends with the least {kind} regret of all.",
@@ -154,12 +154,12 @@ def least(groups: Groups, panel: str, ours: Algorithm, names: Sequence[str], kin
 
 
 def start(panel: str) -> str:
-    """How a claim about a panel begins."""
+    """Begin a claim about a panel."""
     return f"{panel[0].upper()}{panel[1:]}"
 
 
 def attainable(groups: Groups, panel: str, wrong: Sequence[Algorithm], kind: Kind) -> list[Claim]:
-    """What is said where f can be kept above tau: figures 3 (a), 6 and 9."""
+    """Claims where f can be kept above tau: figures 3 (a), 6 and 9."""
     return [
         grows(groups, panel, ADVERS_2, kind, linear=False),
         *(grows(groups, panel, one, kind, linear=True) for one in wrong),
@@ -168,7 +168,7 @@ def attainable(groups: Groups, panel: str, wrong: Sequence[Algorithm], kind: Kin
 
 
 def figure_3(settings: Settings, groups: Groups) -> list[Claim]:
-    """Lenient regret of the polynomial: tau in reach, then out of reach."""
+    """Claims on lenient regret of the polynomial: tau in reach, then out of reach."""
     (first, second), found = settings.radii, []
     for panel, (_, radius) in settings.panels.items():
         if radius == first:
@@ -182,7 +182,7 @@ def figure_3(settings: Settings, groups: Groups) -> list[Claim]:
 
 
 def figure_4(settings: Settings, groups: Groups) -> list[Claim]:
-    """Lenient regret of insulin."""
+    """Claims on lenient regret of insulin."""
     found = []
     for panel in settings.panels:
         found += [
@@ -198,7 +198,7 @@ def figure_4(settings: Settings, groups: Groups) -> list[Claim]:
 
 
 def figure_6(settings: Settings, groups: Groups) -> list[Claim]:
-    """Both regrets of the pendulum."""
+    """Claims on both regrets of the pendulum."""
     found = []
     for panel in settings.panels:
         found += [
@@ -212,13 +212,13 @@ def figure_6(settings: Settings, groups: Groups) -> list[Claim]:
 
 
 def figure_7_or_8(settings: Settings, groups: Groups) -> list[Claim]:
-    """Robust satisficing regret: all AdveRS flatten."""
+    """Claims that robust satisficing regret of all AdveRS flattens."""
     robust = [ALGORITHMS[name] for name in settings.methods if name.startswith("AdveRS")]
     return [claim for panel in settings.panels for claim in satisficing(groups, panel, robust)]
 
 
 def figure_9(settings: Settings, groups: Groups) -> list[Claim]:
-    """Lenient regret with a kernel that does not suit f."""
+    """Claims on lenient regret with a misspecified kernel."""
     found = []
     for panel in settings.panels:
         found.append(grows(groups, panel, ADVERS_2, LENIENT, linear=False))
@@ -227,7 +227,7 @@ def figure_9(settings: Settings, groups: Groups) -> list[Claim]:
 
 
 def figure_10(settings: Settings, groups: Groups) -> list[Claim]:
-    """The robust satisficing regret of the same: StableOpt with a wrong radius *can* be linear."""
+    """Claims on robust satisficing regret: StableOpt with a wrong radius *can* be linear."""
     numbers = {
         f"share_in_second_half_of_{wrong.name}, {panel}": growth(
             groups[panel, wrong.name], SATISFICING
@@ -245,14 +245,14 @@ def figure_10(settings: Settings, groups: Groups) -> list[Claim]:
 
 
 def satisficing(groups: Groups, panel: str, robust: Sequence[Algorithm]) -> list[Claim]:
-    """All of these flatten in robust satisficing regret."""
+    """Claims that robust satisficing regret of all of these flattens."""
     return [grows(groups, panel, one, SATISFICING, linear=False) for one in robust]
 
 
 def plot(
     settings: Settings, rows: Sequence[Row], kinds: Sequence[Kind]
 ) -> matplotlib.figure.Figure:
-    """A panel per attack and radius: mean cumulative regret, with half a standard deviation."""
+    """Plot mean cumulative regret with half a standard deviation, by attack and radius."""
     from matplotlib.figure import Figure as Picture
 
     groups = grouped(rows)
@@ -289,12 +289,12 @@ def plot(
 
 
 def table(settings: Settings, rows: Sequence[Row]) -> Table:
-    """What each method ended with in each panel."""
+    """Table of both final regrets of each method in each panel."""
     return summary(rows, settings.trials, settings.rounds)
 
 
 def summary(rows: Sequence[Row], runs: int, rounds: int) -> Table:
-    """Both regrets of each method in each panel."""
+    """Table of both regrets of each method in each panel, and of their shares."""
     lines = []
     for (panel, name), trials in grouped(rows).items():
         numbers = {kind: growth(trials, kind) for kind in (LENIENT, SATISFICING)}
@@ -322,7 +322,7 @@ def figure(
     kinds: Sequence[Kind],
     judge: Callable[[Settings, Groups], list[Claim]],
 ) -> Figure[Settings, Row]:
-    """The figure of this number."""
+    """Figure of this number."""
 
     def picture(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
         return plot(settings, rows, kinds)
@@ -334,7 +334,7 @@ def figure(
 
 
 def names(*algorithms: Algorithm) -> tuple[str, ...]:
-    """As in settings."""
+    """List the names of algorithms for the settings."""
     return tuple(algorithm.name for algorithm in algorithms)
 
 

@@ -1,11 +1,11 @@
-"""Outliers on top of moved inputs: AdveRS-2 and StableOpt behind A2-RCGP, and without a defence.
+"""Outliers on top of moved inputs: AdveRS-2 and StableOpt behind A2-RCGP, and undefended.
 
-No paper has both lies. [Saday2025]_ lets every input be moved: here to the worst place within
-eps = 0.5, which AdveRS-2 survives. [Ezzerg2026]_ lets floor(T^(1/3)) results be replaced by
-anything: here those of rounds 1, 8, 27 and 64 are told as 200 (all is well) or as -200 (all is
-lost), far outside of f's range, [-68, 21].
+No paper has both corruptions. [Saday2025]_ lets every input be moved: here to the worst place
+within eps = 0.5, which AdveRS-2 withstands. [Ezzerg2026]_ lets floor(T^(1/3)) results be replaced
+by anything: here those of rounds 1, 8, 27 and 64 become 200 or -200, far outside of f's range,
+[-68, 21].
 
-All four learners fit a Matern kernel to what they are told, after the same ten clean results at
+All four learners fit a Matern kernel to their observations, after the same ten clean results at
 random points. The defence is another ``model`` of the same recipe, which also fits and scales in
 ways of its own. 25 runs, not 100: hyperparameters are fitted in every round, and the differences
 are many times their errors.
@@ -69,7 +69,7 @@ ALGORITHMS = {algorithm.name: algorithm for pair in PAIRS for algorithm in pair}
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Trial k has design, noise and learner of seed k, the same for all methods.
+    """Settings of the runs. Trial k has design, noise and learner of seed k for all methods.
 
     Attributes
     ----------
@@ -84,11 +84,11 @@ class Settings:
     rounds:
         T.
     seed:
-        The number of the first trial.
+        Number of the first trial.
     side:
         Points of the grid in each coordinate.
     panels:
-        What is told.
+        Kinds of outliers.
     methods:
         Names.
     """
@@ -110,7 +110,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
-    """One method on one trial."""
+    """Play one method on one trial."""
     here = world(MISSPECIFIED, settings.side)  # its prior is not used
     tau, eps = settings.threshold, settings.radius
     adversary = None
@@ -138,7 +138,7 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
 
 
 def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
-    """Mean lenient regret with half a standard deviation, a panel for what is told."""
+    """Plot mean lenient regret with half a standard deviation, a panel per kind of outlier."""
     from matplotlib.figure import Figure as Picture
 
     groups = grouped(rows)
@@ -166,12 +166,12 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
 
 
 def table(settings: Settings, rows: Sequence[Row]) -> Table:
-    """What each method ended with."""
+    """Table of the final regrets of each method."""
     return summary(rows, settings.trials, settings.rounds)
 
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
-    """With outliers the defence pays, and it costs little without them."""
+    """Claims that the defence pays with outliers, and costs little without them."""
     groups, found = grouped(rows), []
     for panel in settings.panels:
         for defended, plain in PAIRS:
@@ -184,7 +184,7 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
 
 
 def no_dearer(groups: Groups, panel: str, defended: Algorithm, plain: Algorithm) -> Claim:
-    """One mean at most two standard errors of the paired difference above another."""
+    """Claim a mean at most two standard errors of the paired difference above another."""
     mine, other = (curves(groups[panel, a.name], LENIENT)[:, -1] for a in (defended, plain))
     numbers = compared(mine, other)
     return Claim(

@@ -1,4 +1,4 @@
-"""Figures 2 and 5 of [Saday2025]_: what is best where f is known.
+"""Figures 2 and 5 of [Saday2025]_: optimal solutions for known f.
 
 The polynomial is that of [Bogunovic2018]_, not the paper's modification of it, on a grid of
 100 x 100; tau is -10. RO has the radii eps / 2, eps and 4 eps for eps = 0.5, as StableOpt in
@@ -35,18 +35,18 @@ RS_1, RS_2, RS_G = "RS-1", "RS-2", "RS-G, p = 2"
 
 
 def robust(radius: float) -> str:
-    """The name of RO with this radius."""
+    """Name of RO with this radius."""
     return f"RO, r = {radius:.2f}"
 
 
 def radius_of(name: str) -> float:
-    """The radius in such a name."""
+    """Parse the radius in such a name."""
     return float(name.rpartition(" ")[2])
 
 
 @cache
 def solution(name: str, threshold: float, side: int) -> int:
-    """The row of the grid that an objective chooses, knowing f."""
+    """Row of the grid that is optimal for an objective with known f."""
     problem = polynomial_on(side)
     f, points = problem.values, problem.domain.points
     if name == RS_2:
@@ -73,7 +73,7 @@ def looks(names: Sequence[str]) -> dict[str, tuple[str, str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Which objectives.
+    """Settings of the objectives.
 
     Attributes
     ----------
@@ -82,11 +82,11 @@ class Settings:
     radius:
         eps, the true radius.
     radii:
-        Of RO: less, the same, and more.
+        Radii of RO: less, the same, and more.
     side:
         Points of the grid in each coordinate.
     largest:
-        The largest move that is looked at.
+        Largest move considered.
     """
 
     threshold: float = -10.0
@@ -97,12 +97,12 @@ class Settings:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the objectives."""
+        """Names of the objectives."""
         return (RS_1, RS_2, RS_G, *(robust(radius) for radius in self.radii))
 
 
 class Solution(NamedTuple):
-    """What one objective chooses: a row of the CSV file of figure 2.
+    """Solution of one objective: a row of the CSV file of figure 2.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class Solution(NamedTuple):
     worst:
         The least f within eps of it.
     fragility, critical_radius:
-        Its own.
+        Those of the solution.
     """
 
     panel: str
@@ -128,12 +128,12 @@ class Solution(NamedTuple):
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """Every objective."""
+    """One cell per objective."""
     return [Cell("polynomial", name, 0) for name in settings.names]
 
 
 def run(settings: Settings, cell: Cell) -> list[Solution]:
-    """What one objective chooses."""
+    """Solve one objective."""
     problem = polynomial_on(settings.side)
     f, points, tau = problem.values, problem.domain.points, settings.threshold
     row = np.array([solution(cell.method, tau, settings.side)])
@@ -152,7 +152,7 @@ def run(settings: Settings, cell: Cell) -> list[Solution]:
 
 
 def plot(settings: Settings, rows: Sequence[Solution]) -> matplotlib.figure.Figure:
-    """A map of f with the threshold as a line, the solutions, and what surrounds them."""
+    """Plot a map of f, the threshold as a line, and the solutions with their radii."""
     from matplotlib.figure import Figure as Picture
     from matplotlib.patches import Circle
 
@@ -184,7 +184,7 @@ def plot(settings: Settings, rows: Sequence[Solution]) -> matplotlib.figure.Figu
 
 
 def table(settings: Settings, rows: Sequence[Solution]) -> Table:
-    """The solutions."""
+    """Table of the solutions."""
     lines = tuple(
         (
             row.method,
@@ -202,7 +202,7 @@ def table(settings: Settings, rows: Sequence[Solution]) -> Table:
 
 
 def claims(settings: Settings, rows: Sequence[Solution]) -> tuple[Claim, ...]:
-    """What the paper says of the three radii of RO, and that tau is in reach."""
+    """Claims of the paper about the three radii of RO, and that tau is in reach."""
     by_name = {row.method: row for row in rows}
     tau, eps = settings.threshold, settings.radius
     small, right, large = (robust(radius) for radius in settings.radii)
@@ -235,7 +235,7 @@ def claims(settings: Settings, rows: Sequence[Solution]) -> tuple[Claim, ...]:
 
 
 def numbers(row: Solution) -> dict[str, float]:
-    """Of one solution."""
+    """Numbers of one solution."""
     return {
         "value": row.value,
         "worst_within_eps": row.worst,
@@ -245,7 +245,7 @@ def numbers(row: Solution) -> dict[str, float]:
 
 
 class Guaranteed(NamedTuple):
-    """What is left of f after a move of some size: a row of the CSV file of figure 5.
+    """Worst f after a move of some size: a row of the CSV file of figure 5.
 
     Attributes
     ----------
@@ -268,7 +268,7 @@ class Guaranteed(NamedTuple):
 
 
 def run_sizes(settings: Settings, cell: Cell) -> list[Guaranteed]:
-    """One objective under moves of every size, in steps of a hundredth."""
+    """Evaluate one objective under moves of every size, in steps of a hundredth."""
     problem = polynomial_on(settings.side)
     row = solution(cell.method, settings.threshold, settings.side)
     at, left = guaranteed(problem.values, problem.domain.points, row)
@@ -284,7 +284,7 @@ def run_sizes(settings: Settings, cell: Cell) -> list[Guaranteed]:
 
 
 def plot_sizes(settings: Settings, rows: Sequence[Guaranteed]) -> matplotlib.figure.Figure:
-    """Worst values, and the areas below tau."""
+    """Plot worst values, and the areas below tau."""
     from matplotlib.figure import Figure as Picture
 
     picture = Picture(figsize=(8.6, 3.9), layout="constrained")
@@ -319,13 +319,13 @@ def _by_method(rows: Sequence[Guaranteed]) -> dict[str, list[Guaranteed]]:
 
 
 def kept(settings: Settings, own: Sequence[Guaranteed]) -> float:
-    """The largest size of the sweep up to which f stays at tau or above; nan if it never does."""
+    """Find the largest size up to which f stays at tau or above; nan if it never does."""
     fine = [row.size for row in own if row.worst >= settings.threshold]
     return max(fine, default=math.nan)
 
 
 def table_sizes(settings: Settings, rows: Sequence[Guaranteed]) -> Table:
-    """Sizes and areas."""
+    """Table of sizes and areas."""
     half = settings.largest / 2.0
     lines = []
     for name, own in _by_method(rows).items():
@@ -340,7 +340,7 @@ def table_sizes(settings: Settings, rows: Sequence[Guaranteed]) -> Table:
 
 
 def claims_sizes(settings: Settings, rows: Sequence[Guaranteed]) -> tuple[Claim, ...]:
-    """RS against RO, and RS-1 against RS-2."""
+    """Claims on RS against RO, and RS-1 against RS-2."""
     by_name = _by_method(rows)
     area = {name: own[-1].area for name, own in by_name.items()}
     size = {name: kept(settings, own) for name, own in by_name.items()}

@@ -1,4 +1,4 @@
-"""The runs that figures 3, 4 and 6 to 10 of [Saday2025]_ are made of."""
+"""Runs behind figures 3, 4 and 6 to 10 of [Saday2025]_."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from stoic.simulate import run as simulate
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The experiments of section 5 and appendix E. Trial k has noise, moves and learner of seed k.
+    """Experiments of section 5 and appendix E. Trial k has noise, moves and learner of seed k.
 
     All widths are 2. The paper does not say how fine the grid of the polynomial is, nor T but for
     the pendulum.
@@ -43,13 +43,13 @@ class Settings:
     Attributes
     ----------
     world:
-        The name of what is played on.
+        Name of the world.
     threshold:
         tau, in units of f.
     radii:
         eps, the true radius, known to StableOpt alone; of Gaussian moves the standard deviation.
     attacks:
-        Who moves inputs; a panel each, for every radius.
+        Perturbations of the inputs; a panel each, for every radius.
     methods:
         Names.
     trials:
@@ -57,12 +57,12 @@ class Settings:
     rounds:
         T.
     seed:
-        The number of the first trial.
+        Number of the first trial.
     side:
         Points of the grid in each coordinate, where there is a grid.
     data:
-        Where the table of insulin is; a directory stands for the file in it that has the usual
-        name. None for the simulator.
+        Path of the table of insulin; a directory stands for the file in it that has the usual name.
+        None for the simulator.
     """
 
     world: str = POLYNOMIAL
@@ -92,20 +92,20 @@ class Settings:
 
 
 class Row(NamedTuple):
-    """What is known after some round of one run: a row of the CSV file.
+    """State after some round of one run: a row of the CSV file.
 
     Attributes
     ----------
     panel, method, seed:
-        Which run: who moves inputs how far, the method and the trial.
+        Key of the run: the perturbation with its radius, the method and the trial.
     round:
-        From 1.
+        Round number, from 1.
     lenient_regret:
         Sum of (tau - f(x))^+ at the executed points, noiseless.
     satisficing_regret:
         Sum of (tau - kappa_tau eps_t - f(x))^+.
     below:
-        How often f(x) was below tau.
+        Number of rounds with f(x) below tau.
     """
 
     panel: str
@@ -130,7 +130,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
-    """One method on one trial."""
+    """Play one method on one trial."""
     attack, radius = settings.panels[cell.panel]
     where = (settings.world, settings.side, settings.data)
     curves = played(
@@ -149,7 +149,7 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
 
 
 class Curves(NamedTuple):
-    """Running sums of one run, all (T,): both regrets, and how often f was below tau."""
+    """Running sums of one run, all (T,): both regrets, and the rounds with f below tau."""
 
     lenient: Array
     satisficing: Array
@@ -166,7 +166,7 @@ def played(
     seed: int,
     rounds: int,
 ) -> Curves:
-    """One run. Two figures show the same runs: a process that makes both plays them once."""
+    """Play one run. Two figures show the same runs: a process that makes both plays them once."""
     here = world(*where)
     move = perturbation(attack, radius, here.distance)
     environment = Environment(here.problem, Gaussian(here.noise_sd), seed=seed, perturbation=move)
@@ -196,14 +196,14 @@ def played(
 def kappa_of(
     where: tuple[str, int, Path | None], threshold: float, context: float | None = None
 ) -> float:
-    """The least fragility of any point, or of any with this context."""
+    """Least fragility of any point, or of any with this context."""
     return world(*where).fragility(threshold, context)
 
 
 def with_contexts(
     learner: Learner, environment: Environment, announced: Array
 ) -> tuple[Array, Array]:
-    """A round for each announced context: what was chosen and what was executed, both (T, d)."""
+    """Play a round for each announced context: chosen and executed points, both (T, d)."""
     chosen, executed = np.empty((2, len(announced), environment.problem.domain.dim))
     for t, context in enumerate(announced.tolist()):
         choice = learner.ask(context={MEAL: context})
@@ -220,7 +220,7 @@ class Trials:
     Attributes
     ----------
     rounds:
-        The rounds that were kept, shape (n,).
+        Kept rounds, shape (n,).
     lenient, satisficing:
         Cumulative regrets after these rounds, both (trials, n).
     below:
@@ -238,7 +238,7 @@ Groups = dict[tuple[str, str], Trials]
 
 
 def grouped(rows: Sequence[Row]) -> Groups:
-    """The trials of each (panel, method), in the order of the rows."""
+    """Trials of each (panel, method), in the order of the rows."""
     collected: dict[tuple[str, str], dict[int, list[Row]]] = {}
     for row in rows:
         collected.setdefault((row.panel, row.method), {}).setdefault(row.seed, []).append(row)

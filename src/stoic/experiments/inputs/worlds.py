@@ -1,8 +1,8 @@
-"""What [Saday2025]_ plays on (section 5 and appendix E), and who moves the inputs.
+"""Worlds of [Saday2025]_ (section 5 and appendix E), and perturbations of the inputs.
 
-What the paper leaves open is chosen here, the same for all methods.
+Choices that the paper leaves open are made here, the same for all methods.
 
-- *Polynomial*: the paper modifies the function of [Bogunovic2018]_ in a way that it does not say;
+- *Polynomial*: the paper modifies the function of [Bogunovic2018]_ in a way that it does not state;
   here it is as published. The polynomial kernel has degree 6, as f has, a lengthscale for each
   coordinate and an offset, and the prior the samples' mean.
 - *Insulin*: a squared exponential kernel with two lengthscales, fitted to 200 samples. Meals of 20
@@ -43,26 +43,26 @@ from stoic.problems import Tabulated, insulin, pendulum, polynomial
 from stoic.refusal import Refusal
 from stoic.satisficing import least_fragile
 
-TABLE = "postprandial_glucose.csv"  # what the table of insulin is called in a directory
+TABLE = "postprandial_glucose.csv"  # name of the table of insulin in a directory
 MEAL = 1  # the coordinate of insulin that is given, and moved
 
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """A function on N points, and what is assumed about it.
+    """Function on N points, and the assumptions about it.
 
     Attributes
     ----------
     problem:
         f and its domain.
     prior:
-        Of all methods.
+        Prior of all methods.
     noise_sd:
         sigma, in units of f.
     distance:
-        In which inputs are moved.
+        Distance that measures moves of inputs.
     contexts:
-        What may be announced, values of the coordinate that is given; empty where nothing is.
+        Values of the given coordinate that may be announced; empty if none is given.
     """
 
     problem: Tabulated
@@ -73,7 +73,7 @@ class World:
 
     @property
     def points(self) -> Array:
-        """Of the domain, shape (N, d)."""
+        """Points of the domain, shape (N, d)."""
         return self.problem.domain.points
 
     def fragility(self, threshold: float, context: float | None = None) -> float:
@@ -86,22 +86,22 @@ class World:
 
 
 def fitted(kernel: Kernel, problem: Tabulated, samples: int, noise_sd: float) -> Prior:
-    """The prior of this family that suits noisy values of the problem best."""
+    """Fit a prior of this family to noisy values of the problem."""
     world = Environment(problem, Gaussian(noise_sd), seed=0)
     outcomes = world.initial(samples)
     x = np.array([outcome.x for outcome in outcomes])
     observed = np.array([outcome.observed for outcome in outcomes])
-    told = Observations(x, observed, np.full(samples, np.nan), problem.domain.locate(x))
+    observations = Observations(x, observed, np.full(samples, np.nan), problem.domain.locate(x))
     model = GaussianProcess(
         Prior(kernel, noise_sd**2), fitting=Fitting(marginal_likelihood, mean_and_sd)
     )
-    found = model(problem.domain, told).prior
+    found = model(problem.domain, observations).prior
     return Prior(found.kernel, noise_sd**2, found.mean)
 
 
 @cache
 def polynomial_on(side: int) -> Tabulated:
-    """The polynomial on a grid with so many points a side."""
+    """Polynomial on a grid with so many points a side."""
     problem = polynomial().on_grid(side)
     assert isinstance(problem.domain, Finite)
     return Tabulated(problem.name, problem.domain, problem.value(problem.domain.points))
@@ -154,7 +154,7 @@ WORLDS: dict[str, Callable[[int, Path | None], World]] = {
 
 @cache
 def world(name: str, side: int, data: Path | None = None) -> World:
-    """The world of this name, made once in a process.
+    """Build the world of this name, once in a process.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ BALLS: dict[str, Callable[[float, Distance], Perturbation]] = {
 
 
 def perturbation(name: str, radius: float, distance: Distance) -> Perturbation:
-    """Who moves inputs.
+    """Build the perturbation of inputs.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def perturbation(name: str, radius: float, distance: Distance) -> Perturbation:
     radius:
         eps; of ``"Gaussian"`` the standard deviation.
     distance:
-        In which it is a ball, and what moves at all.
+        Distance that defines the ball, and which coordinates move.
     """
     if name == GAUSSIAN:
         return GaussianMove(radius * np.asarray(distance.tolerance))

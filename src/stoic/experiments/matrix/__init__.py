@@ -1,4 +1,4 @@
-"""The threat matrix: every recipe against every lie."""
+"""Threat matrix: every recipe against every threat."""
 
 from stoic.experiments.matrix import figure
 

@@ -1,10 +1,11 @@
-"""The columns of the threat matrix: every recipe, in one setting for all rows.
+"""Columns of the threat matrix: every recipe, in one setting for all rows.
 
-What a recipe is made for it is told, whatever the row: C = 50, eps = 0.5, the horizon, the radius
-of moves, and as the threshold of satisficing the best value that can be kept within that radius.
-All that go round by round have the same base width, 2, and enlarge it as they do, so that columns
-differ by their defence and not by how wide their default is. Phased ones keep the constants of
-their papers' experiments, and the linear reduction those of its theory, as it has no others.
+A recipe is given the parameters of the threat it is made for, whatever the row: C = 50, eps = 0.5,
+the horizon, the radius of moves, and as the threshold of satisficing the best value that can be
+kept within that radius. All that go round by round have the same base width, 2, and enlarge it as
+they do, so that columns differ by their defence and not by their default width. Phased ones keep
+the constants of their papers' experiments, and the linear reduction those of its theory, as it has
+no others.
 """
 
 from __future__ import annotations
@@ -33,20 +34,20 @@ Build = Callable[[Game, int, int], Player]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A method.
+    """Recipe with its settings.
 
     Attributes
     ----------
     name:
-        As in tables: of the recipe.
+        Name of the recipe, as in tables.
     build:
-        From a game, the number of rounds and a seed to a learner.
+        Function from a game, the number of rounds and a seed to a learner.
     made_for:
-        The rows that it is made for.
+        Rows that it is made for.
     batch:
-        How many rounds are asked for at once.
+        Number of rounds queried at once.
     slow:
-        Whether it judges all results anew before every question, in a time that grows with their
+        True if it judges all results anew before every query, in a time that grows with their
         square: then it plays fewer rounds.
     """
 
@@ -64,14 +65,14 @@ def _column(
     batch: int = 1,
     slow: bool = False,
 ) -> Column:
-    """A recipe with these settings, and the horizon where it asks for one."""
+    """Column of a recipe with these settings, and the horizon if it takes one."""
     recipe = getattr(recipes, name)
-    asks = inspect.signature(recipe).parameters
+    accepted = inspect.signature(recipe).parameters
 
     def build(game: Game, rounds: int, seed: int) -> Player:
-        told = {"horizon": rounds} if "horizon" in asks else {}
+        horizon = {"horizon": rounds} if "horizon" in accepted else {}
         player: Player = recipe(
-            game.problem.domain, game.prior, seed=seed, **told, **settings(game)
+            game.problem.domain, game.prior, seed=seed, **horizon, **settings(game)
         )
         return player
 

@@ -1,4 +1,4 @@
-"""The threat matrix: what each recipe pays for every lie, and where there is none.
+"""Threat matrix: the relative regret of each recipe under every threat, and under none.
 
 A cell is regret relative to the row's best. On each function, each of the trials is divided by the
 smallest of all methods' median regrets there, after as many rounds; the median is over the trials
@@ -6,47 +6,47 @@ of all functions. So 1 is the best that any recipe of this library does, on ever
 and 2 is twice the regret of that. The interval holds the median with 95 %: a bootstrap over the
 trials of each function.
 
-Methods that are slow play fewer rounds against the same adversary, who spends its lies early, and
-are compared with the best after so many rounds.
+Methods that are slow play fewer rounds against the same adversary, which spends its corruptions
+early, and are compared with the best after so many rounds.
 
 What each column pays, after 300 rounds
 ---------------------------------------
 The best of a row is chosen for each function with hindsight, so no column is 1 throughout. On
-Forrester's function satisficing is told the height to look for, and is the best where nobody lies:
-that is much of the 2.6 of gp_ucb there. 300 rounds on 60 or 100 points are few. What is made for
-50,000 of them shows its price here, and little of its worth.
+Forrester's function satisficing is given the value to look for, and is the best without corruption:
+that explains much of the 2.6 of gp_ucb there. 300 rounds on 60 or 100 points are few. Recipes made
+for 50,000 of them show their price here, and little of their worth.
 
-*gp_ucb* is cheap wherever lies are small or honest on average, heavy tails included (1.2 and 1.7),
+*gp_ucb* is cheap wherever errors are small or zero on average, heavy tails included (1.2 and 1.7),
 and pays 6 to 7 times the best for outliers of 1e6. *tp_ucb* pays more (17): they widen its band
 everywhere.
 
 *fc_rcgp_ucb, a2_rcgp_ucb* are the best or nearly, 1.0 to 1.1, against outliers of any size and
-sign, and cost nothing where nobody lies: 2.6, as gp_ucb. *loo_gp_ucb* and *diagnostics_gp_ucb*,
+sign, and cost nothing without corruption: 2.6, as gp_ucb. *loo_gp_ucb* and *diagnostics_gp_ucb*,
 after 60 rounds, are within 1.6 of the best in every row, if time does not count. In the row of -10
-the median hides what they are worth: on the RKHS draw a2_rcgp_ucb has a regret of 25 and gp_ucb of
-154, but on Forrester's function and the polynomial no recipe is much better than gp_ucb (828, 353).
+the median hides their worth: on the RKHS draw a2_rcgp_ucb has a regret of 25 and gp_ucb of 154, but
+on Forrester's function and the polynomial no recipe is much better than gp_ucb (828, 353).
 
 *tgp_ucb, ata_gp_ucb* truncate honest results that are high, for the prior mean is 0 and the level
-low in early rounds: 3.5 and 9 where nobody lies, and more than gp_ucb under Student's t and Pareto
-too. *mom_gp_ucb* is like gp_ucb (1.9 and 1.2 there) and better against +10 and +1e6, where what was
-told high is asked again; a place that was told -1e6 is not (6.0).
+low in early rounds: 3.5 and 9 without corruption, and more than gp_ucb under Student's t and Pareto
+too. *mom_gp_ucb* is like gp_ucb (1.9 and 1.2 there) and better against +10 and +1e6, where high
+observations are re-evaluated; a point observed as -1e6 is not (6.0).
 
-*rgp_ucb, rgp_pe, linear_reduction* pay for C = 50 in advance: 11 to 16 times the best where nobody
-lies. rgp_ucb is the best there is against Clipping and Top-3 on Forrester's function, by a factor
-of 1.8, and not on the others. The other two have hardly left their first epochs.
+*rgp_ucb, rgp_pe, linear_reduction* pay for C = 50 in advance: 11 to 16 times the best without
+corruption. rgp_ucb is the best there is against Clipping and Top-3 on Forrester's function, by a
+factor of 1.8, and not on the others. The other two have hardly left their first epochs.
 
 *ec_gp_ucb, phased_gp_us, contextual_ec_gp_ucb* pay 2.6 to 5 where the model is wrong by 0.5, and
-gp_ucb, which does not know of it, 1.1: signs that change from point to point mislead nobody for
+gp_ucb, which does not know of it, 1.1: signs that change from point to point mislead no method for
 long.
 
 *stable_opt* is near gp_ucb in most rows, the best of all on f1 in five of them, and 1.7 where
-inputs are moved. *advers_2* and *advers_g*, told what can be kept, are the best there (1.0, 1.1),
-*advers_1* is not (3.1). None of them withstands 1e6.
+inputs are moved. *advers_2* and *advers_g*, given the attainable value, are the best there (1.0,
+1.1), *advers_1* is not (3.1). None of them withstands 1e6.
 
 *any_threat* is within twice gp_ucb in every row and better at +1e6 (4.2), but not by enough: at
 -1e6 it pays 5.6, more than five times what one of its own learners does. Three of the five are
-ruined there by the same lies, and 300 rounds hardly suffice to drop them. Who knows that it is
-outliers should say so.
+ruined there by the same outliers, and 300 rounds hardly suffice to drop them. Users who expect
+outliers should choose a recipe made for them.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _RESAMPLES = 2000
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is played.
+    """Settings of the runs.
 
     Attributes
     ----------
@@ -99,16 +99,16 @@ class Settings:
 
 
 class Row(NamedTuple):
-    """What is known after some round of one run: a row of the CSV file.
+    """State after some round of one run: a row of the CSV file.
 
     Attributes
     ----------
     panel, method, seed:
-        Which run; the panel is the threat and the function.
+        Key of the run; the panel is the threat and the function.
     round:
-        From 1.
+        Round number, from 1.
     cumulative_regret:
-        In units of the deviation of f, as the row of the matrix defines it.
+        Regret in units of the deviation of f, as the row of the matrix defines it.
     """
 
     panel: str
@@ -125,7 +125,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
-    """One method under one threat on one function."""
+    """Play one method under one threat on one function."""
     threat, game = cell.panel.split(_BETWEEN)
     column = COLUMNS[cell.method]
     world = THREATS[threat].world(game, cell.seed, settings.rounds)
@@ -145,14 +145,14 @@ def _marks(settings: Settings, method: str) -> list[int]:
 
 
 class Entry(NamedTuple):
-    """A cell of the matrix: regret relative to the row's best.
+    """Cell of the matrix: regret relative to the row's best.
 
     Attributes
     ----------
     median, lower, upper:
         Over all trials, and a 95 % interval.
     rounds:
-        After which.
+        Number of rounds played.
     """
 
     median: float
@@ -172,7 +172,7 @@ Matrix = dict[tuple[str, str], Entry]
 
 
 def matrix(settings: Settings, rows: Sequence[Row], until: int | None = None) -> Matrix:
-    """All entries, by threat and method; after ``short`` rounds of all methods if that is given."""
+    """Entries by threat and method, after ``until`` rounds of all methods if that is given."""
     regret: dict[tuple[str, str, int], list[float]] = {}
     for row in rows:
         regret.setdefault((row.panel, row.method, row.round), []).append(row.cumulative_regret)
@@ -191,7 +191,7 @@ def matrix(settings: Settings, rows: Sequence[Row], until: int | None = None) ->
 
 
 def _median(ratios: Array) -> tuple[float, float, float]:
-    """The median of ratios (functions, trials), and its bootstrap interval."""
+    """Median of ratios (functions, trials), and its bootstrap interval."""
     games, trials = ratios.shape
     rng = np.random.default_rng(0)
     drawn = rng.integers(trials, size=(_RESAMPLES, games, trials))
@@ -201,7 +201,7 @@ def _median(ratios: Array) -> tuple[float, float, float]:
 
 
 def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
-    """A heat map: rows are threats, columns methods; a frame where a method is made for the row."""
+    """Plot a heat map of threats by methods; a frame where a method is made for the row."""
     from matplotlib.colors import LogNorm
     from matplotlib.figure import Figure as Picture
     from matplotlib.patches import Rectangle
@@ -249,7 +249,7 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
 
 
 def table(settings: Settings, rows: Sequence[Row]) -> Table:
-    """The same as numbers, a line for each method."""
+    """Table of the same numbers, a line for each method."""
     entries = matrix(settings, rows)
     lines = tuple(
         (
@@ -268,7 +268,7 @@ def table(settings: Settings, rows: Sequence[Row]) -> Table:
 
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
-    """A method pays off where it is made for; what it pays elsewhere is in the numbers."""
+    """Claims that a method pays off in its rows; its price elsewhere is in the numbers."""
     entries = matrix(settings, rows)
     early = matrix(settings, rows, min(settings.short, settings.rounds))
     found = [
@@ -279,7 +279,7 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
 
 
 def _column(settings: Settings, entries: Matrix, others: Matrix, method: str) -> Claim:
-    """No worse than GP-UCB in every row that it is made for; with the whole column.
+    """Claim of no more regret than GP-UCB in each row it is made for; with the whole column.
 
     ``others`` are the entries after as many rounds.
     """
@@ -315,7 +315,7 @@ _BASES = ("a2_rcgp_ucb", "tgp_ucb", "gp_ucb", "rgp_ucb", "ec_gp_ucb")  # of any_
 
 
 def _balanced(settings: Settings, entries: Matrix) -> list[Claim]:
-    """Whether balancing is worth what it costs."""
+    """Claims that balancing is worth its cost."""
     if not {*_BASES, "any_threat"} <= set(settings.methods):
         return []
 
@@ -344,12 +344,12 @@ def _balanced(settings: Settings, entries: Matrix) -> list[Claim]:
 
 
 def markdown(summary: Mapping[str, Any]) -> str:
-    """The table for a page, made of the JSON file: medians, a line for each method.
+    """Format the table for a page from the JSON file: medians, a line for each method.
 
     Parameters
     ----------
     summary:
-        What the JSON file of the figure holds.
+        Content of the JSON file of the figure.
     """
     settings = summary["settings"]
     columns: dict[str, Mapping[str, float]] = {}

@@ -1,4 +1,4 @@
-"""The rows of the threat matrix: who lies, and what regret means there; and what is played on.
+"""Rows of the threat matrix: threats, their definition of regret, and the functions.
 
 Everything is in units of the standard deviation of f over its points, so that C = 50 and outliers
 of size 10 mean the same on every function. Regret is f(x*) - f(x), noiseless, but for moved inputs:
@@ -47,16 +47,16 @@ TAILS = 0.5  # scale of Student's t
 
 
 class Game(NamedTuple):
-    """A function, what is assumed about it, and how far inputs may be moved on it.
+    """Function, its prior, and the radius of moves of its inputs.
 
     Attributes
     ----------
     problem:
         f on its points.
     prior:
-        Of all methods; the noise variance is that of the noise when nobody lies.
+        Prior of all methods; its noise variance is that of the noise without corruption.
     radius:
-        Of moves: the points next to a point.
+        Radius of moves: reaches the points next to a point.
     """
 
     problem: Tabulated
@@ -76,7 +76,7 @@ def _standardised(problem: Synthetic) -> Tabulated:
 
 @cache
 def game(name: str, seed: int) -> Game:
-    """The function of this name; those that are drawn at random are drawn with ``seed``."""
+    """Return the function of this name; a random one is drawn with ``seed``."""
     return GAMES[name](seed)
 
 
@@ -113,7 +113,7 @@ _GAUSSIAN = Gaussian(NOISE_SD)
 
 @dataclass(frozen=True, slots=True)
 class Threat:
-    """A row.
+    """Row of the matrix: noise, adversary, misspecification and moves.
 
     Attributes
     ----------
@@ -122,13 +122,13 @@ class Threat:
     short:
         As on the axis of the picture.
     noise:
-        Of the results.
+        Noise of the results.
     adversary:
-        From a game and the number of rounds to who lies.
+        Function from a game and the number of rounds to the adversary.
     error:
         eps: f has random signs times this on top of it, which the prior knows nothing of.
     moved:
-        Whether the input that is executed is the worst one within the radius.
+        True if the executed input is the worst one within the radius.
     """
 
     name: str
@@ -139,7 +139,7 @@ class Threat:
     moved: bool = False
 
     def world(self, name: str, seed: int, rounds: int) -> World:
-        """One game under this threat."""
+        """Build one game under this threat."""
         game_ = game(name, seed)
         problem = game_.problem
         if self.error:
@@ -155,16 +155,16 @@ class Threat:
 
 
 class World(NamedTuple):
-    """What one run is played on.
+    """Game and environment of one run.
 
     Attributes
     ----------
     game:
-        The function that is played.
+        The function with its prior.
     environment:
         It, with its noise and its adversary.
     best:
-        What regret is measured from.
+        Value that regret is measured from.
     """
 
     game: Game
@@ -173,20 +173,20 @@ class World(NamedTuple):
 
 
 def worst_within(game_: Game) -> Array:
-    """The least value within the radius of each point, shape (N,)."""
+    """Least value within the radius of each point, shape (N,)."""
     points, values = game_.problem.domain.points, game_.problem.values
     balls = (Distance().ball(x, points, game_.radius) for x in points)
     return np.array([values[ball].min() for ball in balls])
 
 
 def _distances(game_: Game) -> tuple[Array, float]:
-    """Of all points from x*, shape (N,), and the largest of them."""
+    """Distances of all points from x*, shape (N,), and the largest of them."""
     away = np.linalg.norm(game_.problem.domain.points - game_.problem.optimum.x, axis=1)
     return away, float(away.max())
 
 
 def _clipping(game_: Game, rounds: int) -> Adversary:
-    """The points more than half as far from x* as can be are to look best."""
+    """Clipping that makes the points beyond half the largest distance from x* look best."""
     away, largest = _distances(game_)
     best = float(game_.problem.values[away > 0.5 * largest].max())
     x = game_.problem.optimum.x
@@ -202,7 +202,7 @@ def _top(game_: Game, rounds: int) -> Adversary:
 
 
 def _outliers(size: float) -> Callable[[Game, int], Adversary]:
-    """T^(1/3) results, as early as possible: near x* told low, or far from it told high."""
+    """Corrupt T^(1/3) results as early as possible: low near x*, or high far from it."""
 
     def adversary(game_: Game, rounds: int) -> Adversary:
         _, largest = _distances(game_)

@@ -1,4 +1,4 @@
-"""Figures of [Bogunovic2021b]_, which has none of its own: a model that is wrong by at most eps."""
+"""Figures of [Bogunovic2021b]_, which has none of its own: a model misspecified by at most eps."""
 
 from stoic.experiments.misspecification import contextual, errors, mismatch
 

@@ -1,4 +1,4 @@
-"""The methods that are compared where the model is wrong, all with the widths of their theorems."""
+"""Methods compared under misspecification, all with the widths of their theorems."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stoic.recipes.plain import gp_ucb
 
 @dataclass(frozen=True, slots=True)
 class Assumed:
-    """What a method is told about f.
+    """Assumptions about f that a method is given.
 
     Attributes
     ----------
@@ -39,18 +39,18 @@ class Assumed:
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """A learner, and how it is drawn.
+    """Learner with its colour and line style.
 
     Attributes
     ----------
     name:
-        In tables and legends.
+        As in tables and legends.
     build:
-        From the points and what is assumed to a learner.
+        Function from the points and the assumptions to a learner.
     colour, line:
         One colour a learner, one style a variant.
     batch:
-        How many rounds are asked for at once. More than one is for learners that plan ahead.
+        Number of rounds queried at once; more than one for learners that plan ahead.
     """
 
     name: str
@@ -64,7 +64,7 @@ def _gp_ucb(domain: Finite, assumed: Assumed) -> Learner:
     return gp_ucb(domain, assumed.prior, confidence=SelfNormalised(assumed.norm))
 
 
-def _told(factor: float) -> Callable[[Finite, Assumed], Learner]:
+def _ec_gp_ucb(factor: float) -> Callable[[Finite, Assumed], Learner]:
     def build(domain: Finite, assumed: Assumed) -> Learner:
         error, norm = factor * assumed.error, assumed.norm
         return ec_gp_ucb(domain, assumed.prior, error=error, constants="theory", norm=norm)
@@ -82,9 +82,9 @@ def _rgp_ucb(domain: Finite, assumed: Assumed) -> Learner:
 
 
 GP = Algorithm("GP-UCB", _gp_ucb, BLACK)
-EC = Algorithm("EC-GP-UCB", _told(1.0), VERMILION)
-EC_LITTLE = Algorithm("EC-GP-UCB, told eps/4", _told(0.25), VERMILION, ":")
-EC_MUCH = Algorithm("EC-GP-UCB, told 4 eps", _told(4.0), VERMILION, "--")
+EC = Algorithm("EC-GP-UCB", _ec_gp_ucb(1.0), VERMILION)
+EC_LITTLE = Algorithm("EC-GP-UCB, told eps/4", _ec_gp_ucb(0.25), VERMILION, ":")
+EC_MUCH = Algorithm("EC-GP-UCB, told 4 eps", _ec_gp_ucb(4.0), VERMILION, "--")
 PHASED = Algorithm("Phased GP-US", _phased, GREEN, batch=256)
 RGP = Algorithm("RGP-UCB, C = eps T", _rgp_ucb, BLUE)
 RIGHT = Algorithm("GP-UCB, right kernel", _gp_ucb, GREY)

@@ -1,39 +1,39 @@
-"""Contextual balancing: random actions, an error of the model that nobody is told.
+"""Contextual balancing: random actions, misspecification of unknown size.
 
 In every round 50 of the 400 points of a grid on the unit square may be chosen, drawn at random. f
 is g plus eps times random signs, clipped to [0, 1]; g = 1/2 + h with a function h of the kernel's
 space, of known norm, is in [0.1, 0.9], so that g is within eps of f. [Bogunovic2021b]_ has no
-experiments; Proposition 1 is what is looked at.
+experiments; these runs examine Proposition 1.
 
-Learners have the widths of the theorem with a tenth of the enlargement, and promise a tenth of what
-these say. With all of it every promise exceeds what can be lost in 10,000 rounds, and balancing is
-taking turns: a mean of the learners, with nothing to be seen. Taking turns is drawn as well: the
-same learners one after the other, each told what it played. Balancing has to be better than that,
-and than the worst of its learners alone, which is what one gets who guesses eps badly. Differences
-are paired by trial, and count if they are more than two standard errors.
+Learners have the widths of the theorem with a tenth of the enlargement, and regret bounds of a
+tenth of what these say. With all of it every bound exceeds the largest possible regret of 10,000
+rounds, and balancing is taking turns: a mean of the learners. Taking turns is drawn as well: the
+same learners one after the other, each observing its own plays. Balancing has to be better than
+that, and than the worst of its learners alone, which is the result of a bad guess of eps.
+Differences are paired by trial, and count if they are more than two standard errors.
 
 What fails, and why
 -------------------
 *A larger enlargement is better where the error is larger.* The least one is best for every eps, or
 as good as any. The enlargement buys a band that holds, not a better mean: no function of this
-kernel follows signs that change from point to point, so all learners believe the same of f, and a
-wider band only asks more often where less is known. An error of 0.4 costs each of them about the
-same, and when 50 of 400 points are drawn anew in every round nobody is stuck on a wrong one. What
-the enlargement costs is seen at eps = 0: a factor of 2.6 for the largest, of 2.2 for balancing,
-which cannot know.
+kernel follows signs that change from point to point, so all learners have the same model of f, and
+a wider band only queries more often where less is known. An error of 0.4 costs each of them about
+the same, and when 50 of 400 points are drawn anew in every round no learner stays at a wrong one.
+The cost of the enlargement is visible at eps = 0: a factor of 2.6 for the largest, of 2.2 for
+balancing, which cannot know.
 
 *Elimination* plays no part but once, at eps = 0.4: learners differ by less than the comparison can
-tell. What is left of balancing is that those that promise less are played more, here 4,315 times of
-10,000 for the least enlargement against 2,352 for the largest, and that is little more than taking
-turns.
+resolve. The remaining effect of balancing is that learners with smaller regret bounds are played
+more, here 4,315 times of 10,000 for the least enlargement against 2,352 for the largest, and that
+is little more than taking turns.
 
-*Less than taking turns, less than the worst learner alone.* Told what it played, balancing is
-better than taking turns by 6 % at eps = 0 and by 4 % at 0.05, and cannot be told from it beyond. It
-is better than its worst learner by more than chance at eps = 0 alone, by 16 %; at eps = 0.2 and 0.4
-it is *worse* than each of its learners alone, by 8 % and 9 % than the worst: it splits the results
-among three, and each learns from a third. Told everything, it does not split them, but is again
-better than the worst by more than chance at eps = 0 only. With these settings nothing speaks for
-balancing against the least enlargement alone.
+*Less than taking turns, less than the worst learner alone.* Given the results of its own plays,
+balancing is better than taking turns by 6 % at eps = 0 and by 4 % at 0.05, and indistinguishable
+from it beyond. It is better than its worst learner by more than chance at eps = 0 alone, by 16 %;
+at eps = 0.2 and 0.4 it is *worse* than each of its learners alone, by 8 % and 9 % than the worst:
+it splits the results among three, and each learns from a third. Given all results, it does not
+split them, but is again better than the worst by more than chance at eps = 0 only. With these
+settings balancing has no advantage over the least enlargement alone.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ OWN, ALL, TURNS = "balanced", "balanced, told everything", "taking turns"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is played.
+    """Settings of the runs.
 
     Attributes
     ----------
@@ -86,9 +86,9 @@ class Settings:
     seed:
         The first seed.
     actions, side:
-        How many points may be chosen in a round, and points on a side of the grid.
+        Number of points available in a round, and of points on a side of the grid.
     lengthscale, noise_sd, regulariser:
-        Of the kernel; R; and lambda.
+        Lengthscale of the kernel; R; and lambda.
     learners:
         M. The formula gives 3 for these settings.
     """
@@ -106,17 +106,17 @@ class Settings:
 
     @property
     def grid(self) -> Finite:
-        """All points."""
+        """All points of the grid."""
         return Box(np.zeros(2), np.ones(2)).grid(self.side)
 
     @property
     def prior(self) -> Prior:
-        """Of all learners; its mean is the middle of the range."""
+        """Prior of all learners; its mean is the middle of the range."""
         return Prior(RBF(self.lengthscale), self.regulariser, 0.5)
 
     @property
     def gain(self) -> float:
-        """An upper bound on gamma_T."""
+        """Upper bound on gamma_T."""
         return information_bounds(self.prior, self.grid, self.rounds).upper
 
     @property
@@ -126,7 +126,7 @@ class Settings:
 
 
 def alone(i: int) -> str:
-    """The name of the i-th learner, from 0, without a master."""
+    """Name of the i-th learner, from 0, without a master."""
     return f"eps_{i + 1} alone"
 
 
@@ -136,19 +136,19 @@ class Row(NamedTuple):
     Attributes
     ----------
     panel, method, seed:
-        Which run; the panel is eps.
+        Key of the run; the panel is eps.
     error, norm:
         max |f - g|, and B, the norm of g.
     gain:
-        gamma_T, a bound from above.
+        Upper bound on gamma_T.
     regret:
-        Sum over the rounds of the best of the actions, less f at the chosen one.
+        Sum over the rounds of max f over the actions, less f at the chosen one.
     plays:
-        Of each learner.
+        Number of plays of each learner.
     kept:
-        Which learners were not dropped.
+        Learners that were not dropped.
     wronged:
-        How many were dropped that had kept their promise until then.
+        Number of learners dropped although their regret had not exceeded its bound.
     """
 
     panel: str
@@ -173,7 +173,7 @@ def function(settings: Settings, error: float, seed: int) -> Approximated:
 
 
 def balanced(settings: Settings, norm: float, everything: bool = False) -> Balanced:
-    """The master, and in it the learners."""
+    """Master with its learners."""
     return contextual_ec_gp_ucb(
         settings.grid,
         settings.prior,
@@ -185,7 +185,7 @@ def balanced(settings: Settings, norm: float, everything: bool = False) -> Balan
 
 
 def taking_turns(master: Balanced) -> Balanced:
-    """The same learners one after the other: all promise nothing, and nobody can be dropped."""
+    """Play the same learners in turn: trivial regret bounds, so that none can be dropped."""
     nothing = [Promise(0.0, rate=1.0)] * len(master.learners)
     return Balanced(master.learners, nothing, delta=master.delta)
 
@@ -197,7 +197,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
-    """One method on one trial."""
+    """Play one method on one trial."""
     problem = function(settings, float(cell.panel), cell.seed)
     master = balanced(settings, problem.norm, everything=cell.method == ALL)
     if cell.method == TURNS:
@@ -237,12 +237,12 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
 
 
 def regrets(rows: Sequence[Row], panel: str, method: str) -> Array:
-    """Of all trials, in the order of their seeds."""
+    """Regret of all trials, in the order of their seeds."""
     return np.array([row.regret for row in rows if (row.panel, row.method) == (panel, method)])
 
 
 def best_alone(settings: Settings, rows: Sequence[Row], panel: str) -> str:
-    """The learner whose mean regret is least without a master."""
+    """Learner whose mean regret is least without a master."""
     names = [alone(i) for i in range(settings.learners)]
     return min(names, key=lambda name: float(regrets(rows, panel, name).mean()))
 
@@ -254,7 +254,7 @@ def relative(settings: Settings, rows: Sequence[Row], panel: str, method: str) -
 
 
 def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
-    """Mean regret against eps, and the ratio to the best learner alone, with standard errors."""
+    """Plot mean regret and its ratio to the best learner alone over eps, with standard errors."""
     from matplotlib.figure import Figure as Picture
 
     picture = Picture(figsize=(9.0, 3.6), layout="constrained")
@@ -299,7 +299,7 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
 
 
 def table(settings: Settings, rows: Sequence[Row]) -> Table:
-    """Regret of every method for every eps, and who played."""
+    """Regret of every method for every eps, and the plays of each learner."""
     lines = []
     for error in settings.errors:
         panel = f"{error:g}"
@@ -335,7 +335,7 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
             _better_than_worst(settings, rows, f"{error:g}", method),
         )
     ]
-    found.append(_nobody_wronged(settings, rows))
+    found.append(_no_false_drop(settings, rows))
     found += [_linear(settings, rows, method) for method in (OWN, ALL)]
     found.append(_robust_wins(settings, rows))
     return tuple(found)
@@ -350,7 +350,7 @@ def _better_than_worst(settings: Settings, rows: Sequence[Row], panel: str, meth
 
 
 def _better(rows: Sequence[Row], panel: str, method: str, other: str, name: str) -> Claim:
-    """By more than two standard errors of the paired differences."""
+    """Claim of less regret, by more than two standard errors of the paired differences."""
     ours, theirs = regrets(rows, panel, method), regrets(rows, panel, other)
     less = Estimate.of(theirs - ours)
     measured = {
@@ -369,7 +369,7 @@ def _better(rows: Sequence[Row], panel: str, method: str, other: str, name: str)
     )
 
 
-def _nobody_wronged(settings: Settings, rows: Sequence[Row]) -> Claim:
+def _no_false_drop(settings: Settings, rows: Sequence[Row]) -> Claim:
     own = [row for row in rows if row.method == OWN]
     return Claim(
         "No learner is dropped that had kept its promise, in any run.",
@@ -399,7 +399,7 @@ def _linear(settings: Settings, rows: Sequence[Row], method: str) -> Claim:
 
 
 def _robust_wins(settings: Settings, rows: Sequence[Row]) -> Claim:
-    """What the enlargement is for: larger ones are better where the error is larger."""
+    """Claim that larger enlargements are better where the error is larger."""
     best = {
         f"eps {error:g}": float(best_alone(settings, rows, f"{error:g}").split("_")[1].split()[0])
         for error in settings.errors

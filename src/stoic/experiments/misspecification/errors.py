@@ -1,32 +1,32 @@
-"""Regret against eps: how much a wrong model costs, told and untold.
+"""Regret against eps: the cost of a wrong model, with eps given and not.
 
 f = g + eps m, with g of a known norm in the space of the kernel and m in [-1, 1]. All widths are
-those of the theorems. What must be so:
+those of the theorems. Perturbations:
 
-- the *bump* is the perturbation that one would try first; the model averages it away;
+- the *bump* is the obvious perturbation; the model averages it away;
 - the *needle* is the worst that we know: one point stands out by 2 eps from its surroundings;
-- *random signs* are what nobody chose.
+- *random signs* are not chosen adversarially.
 
 What fails and why
 ------------------
 - *GP-UCB fails* is false here. On average eps costs it at most 0.25 eps a round on the bump, 0.66
-  eps on the needle and 0.26 eps with random signs. It costs EC-GP-UCB, which is told, 1.1 to 2.4
-  eps. GP-UCB can be fooled: with eps = 0.4 it ruled out the best point in 5, 2 and 9 of 20 trials,
-  and from then on the regret of a trial is linear. But its worst trial of all lost 1.96 eps a
-  round, less than EC-GP-UCB loses on average where this happened.
+  eps on the needle and 0.26 eps with random signs. It costs EC-GP-UCB, which is given eps, 1.1 to
+  2.4 eps. GP-UCB can be misled: with eps = 0.4 it ruled out the best point in 5, 2 and 9 of 20
+  trials, and from then on the regret of a trial is linear. But its worst trial of all lost 1.96 eps
+  a round, less than EC-GP-UCB loses on average where this happened.
 - Why: as long as the band holds for g given its own results, f(x*) exceeds its upper bound by at
   most eps (1 + ||a||_1), where the mean at x* is a'y, since f(x*) <= g(x*) + eps and errors of
   eps in the results move the mean by at most eps ||a||_1. All that is known beforehand is
   ||a||_1 <= sqrt(n / noise) std, and that is what the enlargement pays for. Measured at the end,
   the median of ||a||_1 is about 1.0 to 1.6. It was 7 to 26 in single trials with eps = 0.4, whose
   errors did not happen to have the signs of a.
-- *The right eps is best* is false for the same reason: told a quarter of it, EC-GP-UCB has a third
-  to two thirds of the regret; told four times as much, 1.2 to 1.5 times (at eps = 0.4).
+- *The right eps is best* is false for the same reason: given a quarter of it, EC-GP-UCB has a third
+  to two thirds of the regret; given four times as much, 1.2 to 1.5 times (at eps = 0.4).
 - *No faster than linearly* holds as a bound: eps costs EC-GP-UCB at most 2.4 eps T and Phased GP-US
   1.3 eps T, where sqrt(gamma_T) is 6.8. On the bump the exponent of EC-GP-UCB is 1.07 [1.03, 1.11]:
   what a unit of eps costs rises from 1.15 at 0.05 to 1.51 at 0.2, as more points come within reach
   of the width, and falls to 1.33 at 0.4.
-- *Phased GP-US* is not told eps and has less regret than EC-GP-UCB from eps = 0.1 on, though it
+- *Phased GP-US* is not given eps and has less regret than EC-GP-UCB from eps = 0.1 on, though it
   drops the best point in up to 16 of 20 trials: what it keeps is nearly as good. Where nothing is
   wrong it pays for its episodes, 0.055 a round against 0.004.
 """
@@ -99,9 +99,9 @@ class Settings:
     points:
         N, evenly spaced on [0, 1].
     lengthscale:
-        Of the kernel; half of it and all of it are the reach of the perturbations.
+        Lengthscale of the kernel; half of it and all of it are the reach of the perturbations.
     terms:
-        How many kernels g is a sum of, divided by max |g|.
+        Number of kernels that g is a sum of, divided by max |g|.
     noise_sd:
         sigma; lambda = sigma^2.
     """
@@ -119,17 +119,17 @@ class Settings:
 
     @property
     def prior(self) -> Prior:
-        """What all methods assume."""
+        """Prior of all methods."""
         return Prior(RBF(self.lengthscale), self.noise_sd**2)
 
     @property
     def domain(self) -> Finite:
-        """The points."""
+        """Points of the domain."""
         return Finite(np.linspace(0.0, 1.0, self.points))
 
 
 def perturbation(settings: Settings, name: str, seed: int) -> Perturbation:
-    """The perturbation of this name."""
+    """Perturbation of this name."""
     makers: dict[str, Callable[[], Perturbation]] = {
         BUMP: lambda: Bump(settings.lengthscale),
         NEEDLE: lambda: Needle(settings.lengthscale),
@@ -146,7 +146,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
-    """One method on one draw with one perturbation, a row for each eps."""
+    """Play one method on one draw with one perturbation, a row for each eps."""
     prior, domain = settings.prior, settings.domain
     near = kernel_sum(domain, prior.kernel, cell.seed, terms=settings.terms, normalise=True)
     m = perturbation(settings, cell.panel, cell.seed)
@@ -155,7 +155,7 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
         problem = perturbed(near, error, m)
         assumed = Assumed(prior, near.norm, problem.error, settings.rounds)
         algorithm = ALGORITHMS[cell.method]
-        # As asked for, not as computed: 0.05 again, and not 0.05 but for rounding.
+        # The requested eps, not the computed one: 0.05 again, and not 0.05 but for rounding.
         row = play(cell, problem, algorithm, assumed, settings.noise_sd)
         rows.append(row._replace(error=error))
     return rows
@@ -165,7 +165,7 @@ Groups = dict[tuple[str, str, float], Trials]
 
 
 def grouped(settings: Settings, rows: Sequence[Row]) -> Groups:
-    """The trials of each (perturbation, method, eps)."""
+    """Trials of each (perturbation, method, eps)."""
     return {
         (panel, method, error): Trials(
             tuple(row for row in collected(rows, panel, method) if row.error == error)
@@ -183,12 +183,12 @@ def averages(settings: Settings, groups: Groups, panel: str, method: str) -> Arr
 
 @cache
 def gain(settings: Settings) -> float:
-    """An upper bound on gamma_T."""
+    """Upper bound on gamma_T."""
     return information_bounds(settings.prior, settings.domain, settings.rounds).upper
 
 
 def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
-    """Mean R_T / T over eps, with a band of one standard error, and two yardsticks."""
+    """Plot mean R_T / T over eps, with a band of one standard error, and two reference lines."""
     from matplotlib.figure import Figure as Picture
 
     panels = settings.perturbations
@@ -216,7 +216,7 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
 
 
 def table(settings: Settings, rows: Sequence[Row]) -> Table:
-    """R_T / T for each eps, and how it grows."""
+    """R_T / T for each eps, and its growth in eps."""
     groups, errors = grouped(settings, rows), np.array(settings.errors)
     lines = []
     for panel in settings.perturbations:
@@ -235,7 +235,7 @@ def table(settings: Settings, rows: Sequence[Row]) -> Table:
 
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
-    """What the paper proves, what the story around it suggests, and what we find."""
+    """Claims that the paper proves, that its argument suggests, and our own."""
     groups = grouped(settings, rows)
     found = [without_error(settings, groups)]
     for panel in settings.perturbations:
@@ -247,7 +247,7 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
 
 
 def without_error(settings: Settings, groups: Groups) -> Claim:
-    """EC-GP-UCB is GP-UCB where there is nothing to enlarge for."""
+    """Claim that EC-GP-UCB is GP-UCB if eps = 0."""
     largest = max(
         float(
             np.abs(groups[panel, m.name, 0.0].average - groups[panel, GP.name, 0.0].average).max()
@@ -263,9 +263,9 @@ def without_error(settings: Settings, groups: Groups) -> Claim:
 
 
 def growth(settings: Settings, groups: Groups, panel: str, method: Algorithm) -> list[Claim]:
-    """No faster than linearly in eps, and below eps T sqrt(gamma_T).
+    """Growth no faster than linear in eps, and below eps T sqrt(gamma_T).
 
-    The paper proves both for EC-GP-UCB, told eps, and for Phased GP-US.
+    The paper proves both for EC-GP-UCB, given eps, and for Phased GP-US.
     """
     errors = np.array(settings.errors)
     values = averages(settings, groups, panel, method.name)
@@ -296,7 +296,7 @@ def growth(settings: Settings, groups: Groups, panel: str, method: Algorithm) ->
 
 
 def failure(settings: Settings, groups: Groups, panel: str) -> list[Claim]:
-    """Whether GP-UCB with the width of its theorem fails."""
+    """Failure of GP-UCB with the width of its theorem."""
     last = settings.errors[-1]
     plain, enlarged = (groups[panel, method.name, last] for method in (GP, EC))
     return [
@@ -332,7 +332,7 @@ def _at_most(
 
 
 def told(settings: Settings, groups: Groups, panel: str) -> list[Claim]:
-    """What a wrong eps costs, none at all, and a budget instead of it."""
+    """Cost of a wrong eps, of none, and of a budget instead of it."""
     last = settings.errors[-1]
 
     def less(ours: Algorithm, theirs: Algorithm, start: str) -> Claim:

@@ -1,8 +1,8 @@
-"""A kernel that is too smooth: a squared exponential one for a draw of a Matern 1/2 process.
+"""Too smooth a kernel: a squared exponential one for a draw of a Matern 1/2 process.
 
 Such a draw is in no space of a squared exponential kernel. For each norm B there is a least eps,
-the distance to the nearest function of norm B, which is computed here from both sides. What is
-assumed is therefore true, with as much norm or as much error as one likes.
+the distance to the nearest function of norm B, which is computed here from both sides. The
+assumptions are therefore true, for any trade of norm against error.
 
 What fails and why
 ------------------
@@ -10,16 +10,16 @@ Too smooth a kernel does not make GP-UCB fail: R_T / T is 0.020 (B = 1) to 0.091
 0.107 +- 0.005 with the right kernel, and a quarter of it falls in the second half. Two reasons:
 
 - Regret follows the width. At T it is B + 12.5 with the smooth kernel (gamma_T = 75) and 36 with
-  the right one (gamma_T = 301, B = 5.8 on average). What the model gets wrong costs less than what
-  it saves.
+  the right one (gamma_T = 301, B = 5.8 on average). The model's error costs less than its smaller
+  width saves.
 - The posterior of the smooth kernel on 100 points can follow any function where it has many
   results. At x* their weights add up to about 1.01 to 1.08 in absolute value, so the mean there is
   off by hardly more than eps, and by much less once x* is played. GP-UCB wrongly ruled out the best
   point in 3 of 120 trials, EC-GP-UCB in none, Phased GP-US in 5; the worst trial of GP-UCB lost 1.3
   eps a round.
 
-EC-GP-UCB pays for its insurance at any norm: 0.41 to 0.53, which is 1.7 to 2.6 eps a round, half of
-it in the second half. More norm with less eps helps it up to B = 8. Phased GP-US is better than
+EC-GP-UCB pays for its enlargement at any norm: 0.41 to 0.53, which is 1.7 to 2.6 eps a round, half
+of it in the second half. More norm with less eps helps it up to B = 8. Phased GP-US is better than
 EC-GP-UCB for all norms but the largest, whose width it pays for in every episode.
 """
 
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Draws of a rough process on a line, and a smooth model of them.
+    """Draws of a rough process on a line, modelled by a smooth one.
 
     Attributes
     ----------
@@ -77,15 +77,15 @@ class Settings:
     seed:
         The first seed.
     norms:
-        B, what is assumed, with the least eps for it that is true; a panel each.
+        B, the assumed norm, with the least true eps for it; a panel each.
     methods:
         Names of those with the smooth kernel; GP-UCB with the right one is the reference.
     points:
         N, evenly spaced on [0, 1].
     lengthscale:
-        Of the squared exponential kernel.
+        Lengthscale of the squared exponential kernel.
     true_lengthscale:
-        Of the Matern 1/2 process. Draws are divided by max |f|.
+        Lengthscale of the Matern 1/2 process. Draws are divided by max |f|.
     noise_sd:
         sigma; lambda = sigma^2.
     """
@@ -102,7 +102,7 @@ class Settings:
 
 
 def panel(norm: float) -> str:
-    """The name of an assumption."""
+    """Name of an assumption."""
     return f"B = {norm:g}"
 
 
@@ -121,14 +121,14 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def truth(settings: Settings, seed: int) -> Tabulated:
-    """f, of which the largest absolute value is 1."""
+    """Draw f, scaled to max |f| = 1."""
     points = Finite(np.linspace(0.0, 1.0, settings.points))
     drawn = gaussian_draw(points, Matern12(settings.true_lengthscale), seed)
     return Tabulated("rough draw", points, drawn.values / np.abs(drawn.values).max())
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
-    """One method on one draw under one assumption."""
+    """Play one method on one draw under one assumption."""
     f, noise = truth(settings, cell.seed), settings.noise_sd**2
     if cell.panel == REFERENCE:
         kernel = Matern12(settings.true_lengthscale)
@@ -144,13 +144,13 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
 
 
 def grouped(settings: Settings, rows: Sequence[Row]) -> dict[tuple[str, str], Trials]:
-    """The trials of each (panel, method)."""
+    """Trials of each (panel, method)."""
     keys = [(panel(norm), method) for norm in settings.norms for method in settings.methods]
     return {key: Trials(tuple(collected(rows, *key))) for key in [*keys, (REFERENCE, RIGHT.name)]}
 
 
 def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
-    """eps by B, and mean R_T / T by B; bands of one standard error."""
+    """Plot eps and mean R_T / T by B, with bands of one standard error."""
     from matplotlib.figure import Figure as Picture
 
     picture = Picture(figsize=(9.2, 3.6), layout="constrained")
@@ -179,7 +179,7 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
 
 @dataclass(frozen=True, slots=True)
 class _Certified:
-    """How the least eps is drawn."""
+    """Name, colour and line style of the least eps."""
 
     name: str = "eps"
     colour: str = "black"
@@ -190,8 +190,8 @@ def table(settings: Settings, rows: Sequence[Row]) -> Table:
     """R_T / T, also in units of eps, and whether the best point was lost."""
     lines = []
     for (name, method), trials in grouped(settings, rows).items():
-        told = name != REFERENCE
-        in_errors = str(regret.Estimate.of(trials.average / trials.errors)) if told else ""
+        mismatched = name != REFERENCE
+        in_errors = str(regret.Estimate.of(trials.average / trials.errors)) if mismatched else ""
         lines.append(
             (
                 name,
@@ -213,7 +213,7 @@ def table(settings: Settings, rows: Sequence[Row]) -> Table:
 
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
-    """What is certified, what too smooth a kernel costs, and whom."""
+    """Certificate of eps, and the cost of too smooth a kernel for each method."""
     groups = grouped(settings, rows)
     reference = groups[REFERENCE, RIGHT.name]
     by_method = {
@@ -251,7 +251,7 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
 
 
 def certified(rows: Sequence[Row]) -> Claim:
-    """That eps is the least one."""
+    """Claim that eps is the least one."""
     gaps = [1.0 - row.error_at_least / row.error for row in rows if row.panel != REFERENCE]
     return Claim(
         "eps is known from both sides, within a thousandth.",
@@ -261,9 +261,9 @@ def certified(rows: Sequence[Row]) -> Claim:
 
 
 def at_most(settings: Settings, method: str, trials: list[Trials]) -> Claim:
-    """R_T / (eps T) is at most sqrt(gamma_T), as a theorem without constants has it; 2 for GP-UCB.
+    """Claim that R_T / (eps T) is at most sqrt(gamma_T), without constants; 2 for GP-UCB.
 
-    2 eps is what is lost where the best point stands out by eps and all others are too low by eps.
+    2 eps is lost where the best point stands out by eps and all others are too low by eps.
     """
     plain = method == GP.name
     most = 2.0 if plain else math.sqrt(gain(settings))
@@ -278,7 +278,7 @@ def at_most(settings: Settings, method: str, trials: list[Trials]) -> Claim:
 
 @cache
 def gain(settings: Settings) -> float:
-    """An upper bound on gamma_T of the smooth kernel."""
+    """Upper bound on gamma_T of the smooth kernel."""
     points = Finite(np.linspace(0.0, 1.0, settings.points))
     prior = Prior(RBF(settings.lengthscale), settings.noise_sd**2)
     return information_bounds(prior, points, settings.rounds).upper
@@ -291,7 +291,7 @@ def less(
     theirs: Algorithm,
     start: str = "",
 ) -> Claim:
-    """One method below another, for every norm."""
+    """Claim that one method is below another, for every norm."""
     differences = [
         paired(a, b)["paired_difference"]
         for a, b in zip(by_method[ours.name], by_method[theirs.name], strict=True)
@@ -304,7 +304,7 @@ def less(
 
 
 def more_norm(settings: Settings, trials: list[Trials]) -> Claim:
-    """Whether a smaller eps is worth its larger norm."""
+    """Claim that a smaller eps is worth its larger norm."""
     low, high = settings.norms[0], settings.norms[-1]
     numbers = paired(trials[-1], trials[0])
     return Claim(
@@ -316,7 +316,7 @@ def more_norm(settings: Settings, trials: list[Trials]) -> Claim:
 
 
 def by_norm(settings: Settings, name: str, values: Sequence[float]) -> dict[str, float]:
-    """A number for each norm."""
+    """Label the numbers, one for each norm."""
     pairs = zip(settings.norms, values, strict=True)
     return {f"{name}_for_norm_{norm:g}": value for norm, value in pairs}
 

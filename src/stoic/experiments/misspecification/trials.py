@@ -1,4 +1,4 @@
-"""One run where the model is wrong, and what is known of all runs of a method."""
+"""Runs of a misspecified model, and statistics of all runs of a method."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Row(NamedTuple):
     Attributes
     ----------
     panel, method, seed:
-        Which run.
+        Key of the run.
     norm:
-        B, what every method assumes.
+        B, the norm that every method assumes.
     error:
-        eps: a function of norm at most B is known that is nowhere farther from f.
+        eps: some known function of norm at most B is nowhere farther from f.
     error_at_least:
         No function of norm at most B is nearer; 0 where that was not computed.
     rounds:
@@ -41,9 +41,9 @@ class Row(NamedTuple):
     regret, half:
         Sums of f(x*) - f(x) over all rounds, and over the first half of them.
     best_plays:
-        How often x* was played.
+        Number of plays of x*.
     best_left:
-        Whether the method still holds x* to be possibly the best.
+        True if the method has not ruled out x*.
     stretch:
         ||a||_1 at the end, where the posterior mean at x* is a'y; nan for a method in episodes.
     """
@@ -65,7 +65,7 @@ class Row(NamedTuple):
 def play(
     cell: Cell, problem: Approximated, algorithm: Algorithm, assumed: Assumed, noise_sd: float
 ) -> Row:
-    """One method on one function."""
+    """Play one method on one function."""
     learner = algorithm.build(problem.domain, assumed)
     environment = Environment(problem, Gaussian(noise_sd), seed=cell.seed)
     trace = simulate(learner, environment, assumed.rounds, batch=algorithm.batch)
@@ -123,7 +123,7 @@ class Trials:
         return 1.0 - sum(row.half for row in self.rows) / total if total else math.nan
 
     def measured(self) -> dict[str, float]:
-        """What a claim about these trials is judged by."""
+        """Numbers behind a claim about these trials."""
         average = Estimate.of(self.average)
         return {
             "regret_per_round": average.mean,
@@ -137,7 +137,7 @@ class Trials:
 
 
 def collected(rows: Sequence[Row], panel: str, method: str) -> list[Row]:
-    """The rows of one method in one panel."""
+    """Rows of one method in one panel."""
     return [row for row in rows if (row.panel, row.method) == (panel, method)]
 
 
@@ -157,7 +157,7 @@ def paired(ours: Trials, theirs: Trials) -> dict[str, float]:
 
 
 class Interval(NamedTuple):
-    """An estimate and its 95 % interval; nan where there are too few trials."""
+    """Estimate and its 95 % interval; nan where there are too few trials."""
 
     value: float
     low: float
@@ -203,7 +203,7 @@ def _line(x: Array, y: Array) -> Array:
 
 
 def _resampled(averages: Array, fit: Callable[[Array], Array]) -> Interval:
-    """Of a number that is made of the mean over trials, by the bootstrap over whole trials."""
+    """Bootstrap interval of a function of the mean over trials; whole trials are resampled."""
     value = float(fit(averages.mean(axis=0)))
     if len(averages) < 2:
         return Interval(value, math.nan, math.nan)

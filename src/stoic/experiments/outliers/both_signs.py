@@ -1,31 +1,31 @@
 """Not in a paper: the Forrester function maximised and minimised, and our defence beside a peer.
 
-Of the two signs one is easy. max f lies at the edge of the domain and is 16 high, so that a lie of
-25 is hardly out of the ordinary; max -f lies inside and is 6 high, beside a wide plateau. Relevance
-pursuit takes seconds a round, so it is run on fewer seeds, and only where there are lies; whatever
-is claimed of it is claimed of the seeds that both methods were run on.
+One of the two signs is easy. max f is at the edge of the domain and is 16 high, so that an outlier
+of 25 is hardly out of the ordinary; max -f is inside and is 6 high, beside a wide plateau.
+Relevance pursuit takes seconds a round, so it is run on fewer seeds, and only with corruption;
+claims about it hold for the seeds that both methods were run on.
 
 What fails and why
 ------------------
-Under lies leave-one-out has less regret than GP-UCB in all four panels, 282 against 461 and 503
-against 980 on f, 156 against 193 and 221 against 478 on -f. Beside relevance pursuit, on seeds 0 to
-4, it has less on the short runs (288 against 433, 137 against 154), and on the long ones two of the
-claims fail by less than an error (183 against 179 on -f) and two through one run:
+Under corruption leave-one-out has less regret than GP-UCB in all four panels, 282 against 461 and
+503 against 980 on f, 156 against 193 and 221 against 478 on -f. Beside relevance pursuit, on seeds
+0 to 4, it has less on the short runs (288 against 433, 137 against 154), and on the long ones two
+of the claims fail by less than an error (183 against 179 on -f) and two through one run:
 
-- f, T = 100, seed 4: the one lie near the maximum, -10 at x = 1, is the only result within 0.1. It
-  fits the others, nobody contradicts it, and the search settles on the summit at x = 0 for good.
-  This is 1 of 20 seeds (and 2 of 20 on -f, T = 30); the mean of all 20 is 503 +- 67, relevance
-  pursuit's of its five is 582 +- 77, and GP-UCB ends there in 7 of 20. Asking again what is
-  believed and low would find it, at the price of the next paragraph, everywhere.
-- Second looks (:class:`~stoic.policies.second_look.SecondLook`) are a choice. Without them the long
-  runs on f have 569 +- 107 and settle beside the maximum in 5 of 20 seeds; on -f they have 205 and
-  not 221, since high lies far away are asked again.
+- f, T = 100, seed 4: the one corruption near the maximum, -10 at x = 1, is the only result within
+  0.1. It fits the others, no result contradicts it, and the search stays at the local maximum at x
+  = 0. This is 1 of 20 seeds (and 2 of 20 on -f, T = 30); the mean of all 20 is 503 +- 67, relevance
+  pursuit's of its five is 582 +- 77, and GP-UCB ends there in 7 of 20. Re-evaluating trusted low
+  results would find it, at the price of the next paragraph, everywhere.
+- Re-evaluation (:class:`~stoic.policies.second_look.SecondLook`) is a choice. Without it the long
+  runs on f have 569 +- 107 and end beside the maximum in 5 of 20 seeds; on -f they have 205 and not
+  221, since high outliers far away are re-evaluated.
 
-Where nobody lies it costs 2 to 3 % on f and 16 to 19 % on -f, not 5 %. Most of that, 12 of 17, is
-the trough at x = 1, 22 below the maximum: after the design leave-one-out asks there once in the
-mean and GP-UCB in every other run. One low result far from all others is all that there is to see
-of a lie, too, so it is asked again. A2-RCGP has a single scale, takes the trough for a lie, and in
-seed 11 asks there 51 times in 100 rounds; ``retries=1`` ends that.
+Without corruption it costs 2 to 3 % on f and 16 to 19 % on -f, not 5 %. Most of that, 12 of 17, is
+the trough at x = 1, 22 below the maximum: after the design leave-one-out queries it once in the
+mean and GP-UCB in every other run. One low result far from all others looks like an outlier, so it
+is re-evaluated. A2-RCGP has a single scale, takes the trough for an outlier, and in seed 11 queries
+it 51 times in 100 rounds; ``retries=1`` ends that.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ from stoic.problems.synthetic import Synthetic
 if TYPE_CHECKING:
     import matplotlib.figure
 
-CLOSE = 0.05  # what leave-one-out may cost where nobody lies, as a share of GP-UCB's regret
+CLOSE = 0.05  # leave-one-out's allowed cost without corruption, as a share of GP-UCB's regret
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Two signs, two horizons, with lies and without.
+    """Two signs, two horizons, with corruption and without.
 
     Attributes
     ----------
@@ -67,12 +67,11 @@ class Settings:
     noise_sd:
         Standard deviation of the noise, in units of f.
     adversary:
-        Who replaces results, of f and of -f by the same values.
+        It replaces results of f and of -f by the same values.
     methods:
         Names, the reference first.
     peers:
-        Names of slow methods, run against the adversary alone; none where what they need is not
-        installed.
+        Names of slow methods, run only with corruption; none if their library is not installed.
     peer_trials:
         Their runs, the first of the ``trials``.
     peer_rounds:
@@ -93,16 +92,16 @@ class Settings:
 
 
 class Game(NamedTuple):
-    """One panel.
+    """Problem, horizon and number of corruptions of one panel.
 
     Attributes
     ----------
     problem:
-        What is maximised.
+        The maximised function.
     rounds:
         T.
     lies:
-        How many results are replaced.
+        Number of replaced results.
     """
 
     problem: Synthetic
@@ -111,20 +110,20 @@ class Game(NamedTuple):
 
 
 def games(settings: Settings) -> dict[str, Game]:
-    """The panels by name: those with lies first."""
+    """Panels by name: those with corruption first."""
     return {
-        f"{sign}, T = {rounds}, {f'{lies} lies' if lies else 'no lies'}": Game(
-            problem, rounds, lies
+        f"{sign}, T = {rounds}, {f'{count} lies' if count else 'no lies'}": Game(
+            problem, rounds, count
         )
         for corrupted in (True, False)
         for sign, problem in (("max f", forrester()), ("max -f", forrester_negative()))
         for rounds in sorted({min(settings.short, settings.rounds), settings.rounds})
-        for lies in [cube_root(rounds) if corrupted else 0]
+        for count in [cube_root(rounds) if corrupted else 0]
     }
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """Every method on every seed, and the peers on some where there are lies."""
+    """Every method on every seed, and the peers on some seeds with corruption."""
     few = min(settings.peer_trials, settings.trials)
     found = []
     for panel, game in games(settings).items():
@@ -140,7 +139,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run(settings: Settings, cell: Cell) -> list[Step]:
-    """One method on one seed."""
+    """Play one method with one seed."""
     game = games(settings)[cell.panel]
     return functions.play(
         cell,
@@ -153,7 +152,7 @@ def run(settings: Settings, cell: Cell) -> list[Step]:
 
 
 def plot(settings: Settings, rows: Sequence[Step]) -> matplotlib.figure.Figure:
-    """Mean cumulative regret, with lies above and without below."""
+    """Plot mean cumulative regret, with corruption above and without below."""
     from matplotlib.figure import Figure as Picture
 
     by_run = regret.runs(rows)
@@ -181,7 +180,7 @@ def table(settings: Settings, rows: Sequence[Step]) -> Table:
 
 
 def claims(settings: Settings, rows: Sequence[Step]) -> tuple[Claim, ...]:
-    """Leave-one-out at or below the peer and GP-UCB with lies, and close to GP-UCB without."""
+    """Leave-one-out at or below the peer and GP-UCB if corrupted, close to GP-UCB if not."""
     by_run = regret.runs(rows)
     found: list[Claim] = []
     for panel, game in games(settings).items():

@@ -1,4 +1,4 @@
-"""Figure 3 of [Ezzerg2026]_: what robustness costs where nobody lies."""
+"""Figure 3 of [Ezzerg2026]_: the cost of robustness without corruption."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The experiment of section 5.3 without corruption.
+    """Experiment of section 5.3 without corruption.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run(settings: Settings, cell: Cell) -> list[Step]:
-    """One method on one seed."""
+    """Play one method with one seed."""
     return functions.play(
         cell,
         forrester(),
@@ -83,7 +83,7 @@ def plot(settings: Settings, rows: Sequence[Step]) -> matplotlib.figure.Figure:
     for name in settings.methods:
         regret.draw(axes, by_run["clean", name], method(name))
     regret.finish(axes, settings.initial, settings.rounds)
-    # Random search leaves the frame: with it inside, the others could not be told apart.
+    # Random search leaves the frame: with it inside, the other curves would be indistinguishable.
     inside = [by_run["clean", n].cumulative for n in settings.methods if n != RANDOM.name]
     axes.set_ylim(top=1.3 * max(float(c.mean(axis=0).max()) for c in inside))
     axes.set_title("Forrester, no corruption", fontsize=10)

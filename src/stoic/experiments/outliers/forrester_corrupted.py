@@ -1,29 +1,29 @@
-"""Figure 1 of [Ezzerg2026]_: a few lies of an adversary that knows where the maximum is.
+"""Figure 1 of [Ezzerg2026]_: a few corruptions by an adversary that knows the maximiser.
 
 What is seen, what fails and why
 --------------------------------
 Under each adversary A2 and FC have less regret than GP-UCB, either fit of it, the Student-t process
 and random search: GP-UCB has 1067 +- 92, A2 775 +- 102 and FC 777 +- 108 under the text's, and 934
 +- 84, 201 +- 19 and 272 +- 41 under that of the code. The schedule makes the difference: the code's
-lies come at rounds 1, 8, 27 and 64, each beside honest results, the text's as early as they can. (A
-rerun of the text's setting by others had FC 219 +- 27, A2 225, GP-UCB 247 and Student's t 439. What
-they did otherwise we do not know.)
+corruptions come at rounds 1, 8, 27 and 64, each beside honest results, the text's as early as
+possible. (A rerun of the text's setting by others had FC 219 +- 27, A2 225, GP-UCB 247 and
+Student's t 439. What they did otherwise we do not know.)
 
-Lies that come early and agree are believed by everybody who looks at single results. Runs settle on
-the summit at x = 0, 12.8 below: under the text's adversary 10 of 20 of A2, 10 of FC and, since it
-takes nothing for a lie for ever, only 5 of GP-UCB. So in *inference* regret RCGP is the worse one
+Every method that judges single results trusts early corruptions that agree. Runs end at the local
+maximum at x = 0, 12.8 below: under the text's adversary 10 of 20 of A2, 10 of FC and, since it
+never rejects a result for good, only 5 of GP-UCB. So in *inference* regret RCGP is the worse one
 there (4.9 and 5.1 against 3.0), and better under the code's (0.17 and 1.1 against 2.2). With the
-width of the theory FC asks everywhere and never settles wrongly: 332, 325 and 249, the least of
-all; A2's, whose plateau is the band, explores for ever. Trust in units of the noise (c = 1 noise
-sd) helps A2 (540 and 532, 195) and the paper's mean and standard deviation help nobody.
+width of the theory FC queries everywhere and never ends at the wrong maximum: 332, 325 and 249, the
+least of all; A2's, whose plateau is the band, explores for ever. Trust in units of the noise (c = 1
+noise sd) helps A2 (540 and 532, 195) and the paper's mean and standard deviation help no method.
 
-Leave-one-out asks again what would be the best and is not believed, and settles wrongly in 2, 1 and
-0 of 20 runs: 505 +- 83, 503 +- 67 and 202 +- 12. Four claims fail:
+Leave-one-out re-evaluates rejected results that would be the best, and ends at the wrong maximum in
+2, 1 and 0 of 20 runs: 505 +- 83, 503 +- 67 and 202 +- 12. Four claims fail:
 
 - Relevance pursuit on five seeds of the appendix, 582 +- 77, is below FC (747 +- 254) and below
   leave-one-out (719 +- 186) there. One run of each decides: see
   :mod:`~stoic.experiments.outliers.both_signs`.
-- Under the code's adversary Diagnostics (227 +- 43) is below FC (272 +- 41): it drops a lie
+- Under the code's adversary Diagnostics (227 +- 43) is below FC (272 +- 41): it drops an outlier
   altogether, and FC's plateau stands where the first results put it. The difference is 45 +- 62.
 - There leave-one-out is not below A2: 202 +- 12 and 201 +- 19.
 """
@@ -68,14 +68,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The experiment of section 5.3 with corruption, under each published adversary.
+    """Experiment of section 5.3 with corruption, under each published adversary.
 
     Attributes
     ----------
     trials:
         Independent runs; trial k has seed ``seed + k``.
     rounds:
-        T; the adversary may lie floor(T^(1/3)) times.
+        T; the adversary may corrupt floor(T^(1/3)) results.
     seed:
         The first seed.
     initial:
@@ -87,8 +87,8 @@ class Settings:
     methods:
         Names, the reference first.
     peers:
-        Names of slow methods, which meet fewer adversaries on fewer seeds; none where what they
-        need is not installed.
+        Names of slow methods, which meet fewer adversaries on fewer seeds; none if their library is
+        not installed.
     peer_trials:
         Their runs, the first of the ``trials``.
     peer_adversaries:
@@ -129,7 +129,7 @@ class Settings:
     peer_adversaries: tuple[str, ...] = ("appendix",)
 
 
-# The rows of the picture: the widths, and what else decides.
+# Rows of the picture: the widths, and the other choices.
 ROWS = (
     ("widths", (GP, FC, A2, FC_THEORY, A2_THEORY, RANDOM)),
     (
@@ -162,7 +162,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run(settings: Settings, cell: Cell) -> list[Step]:
-    """One method on one seed against one adversary."""
+    """Play one method with one seed against one adversary."""
     problem = forrester()
     setting = settings.adversaries[cell.panel]
     return functions.play(
@@ -176,7 +176,7 @@ def run(settings: Settings, cell: Cell) -> list[Step]:
 
 
 def plot(settings: Settings, rows: Sequence[Step]) -> matplotlib.figure.Figure:
-    """A column per adversary; above the widths, below what else decides."""
+    """Plot one column per adversary; above the widths, below the other choices."""
     from matplotlib.figure import Figure as Picture
 
     by_run = regret.runs(rows)
@@ -208,7 +208,7 @@ def table(settings: Settings, rows: Sequence[Step]) -> Table:
 
 
 def claims(settings: Settings, rows: Sequence[Step]) -> tuple[Claim, ...]:
-    """The robust methods against GP-UCB, which the paper shows, and against more references."""
+    """Robust methods against GP-UCB, which the paper shows, and against more references."""
     by_run = regret.runs(rows)
     found: list[Claim] = []
     for panel in settings.adversaries:

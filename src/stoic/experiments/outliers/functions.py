@@ -1,4 +1,4 @@
-"""What the figures of functions share: one is played with noise, and some results are replaced."""
+"""Shared by the figures of functions: a noisy function, some of whose results are replaced."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def play(
     initial: int,
     noise_sd: float,
 ) -> list[Step]:
-    """One method on one seed.
+    """Play one method with one seed.
 
     Parameters
     ----------
@@ -32,16 +32,16 @@ def play(
     problem:
         f.
     adversary:
-        Who replaces results, if anybody; the method is told how many.
+        Replaces results, if given; the method knows how many.
     rounds, initial:
-        T, and how many clean scrambled Sobol points come first.
+        T, and the number of clean scrambled Sobol points that come first.
     noise_sd:
         Standard deviation of the noise, in units of f.
     """
     environment = Environment(problem, Gaussian(noise_sd), adversary, cell.seed)
     budget = environment.adversary.budget
-    lies = budget.count if isinstance(budget, Frequency) else 0
-    learner = method(cell.method).build(problem.domain, Threat(lies, rounds), cell.seed)
+    corruptions = budget.count if isinstance(budget, Frequency) else 0
+    learner = method(cell.method).build(problem.domain, Threat(corruptions, rounds), cell.seed)
     trace = simulate(learner, environment, rounds, initial=initial, recommend=True)
     return regret.steps(cell, trace)
 
@@ -53,18 +53,18 @@ def less(
     references: Sequence[Method],
     said: str,
 ) -> Iterator[Claim]:
-    """Each has less mean cumulative regret than each reference, where both were run.
+    """Claims that each has less mean cumulative regret than each reference, if both were run.
 
     Parameters
     ----------
     by_run:
         The trials of each (panel, method).
     panel:
-        Which panel.
+        Name of the panel.
     ours, references:
-        What is compared.
+        The compared methods.
     said:
-        How the claim calls the panel.
+        Name of the panel in the claim.
     """
     for one in ours:
         for reference in references:

@@ -10,11 +10,11 @@ runs of A2 are as bad as GP-UCB's and half much better.
 
 - *Student-t and Diagnostics are worse than GP-UCB* fails: they are better, by 1.3 and 3.3 standard
   errors (-299 +- 12, -249 +- 19). Six results of -1000 among returns of -100 to -700 are hardly
-  outliers: each baseline that doubts a result at all does a little better than believing it.
+  outliers: each baseline that downweights results at all does a little better than trusting them.
 - Our leave-one-out has the least regret, -229 +- 9 in the last 100 rounds, on five of ten seeds.
 
-None of it makes a pilot. 300 results in 36 dimensions are few: what is recommended in the end has a
-mean return between -95 and -146 for all methods, random search included (-130 +- 20), and the
+None of it makes a pilot. 300 results in 36 dimensions are few: the final recommendation has a mean
+return between -95 and -146 for all methods, random search included (-130 +- 20), and the
 differences are within their errors.
 """
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The experiment of section 5.5.
+    """Experiment of section 5.5.
 
     Attributes
     ----------
@@ -52,9 +52,9 @@ class Settings:
     episodes, steps:
         A result is the mean return of so many episodes of at most so many steps.
     told:
-        What the adversary tells.
+        Value that the adversary reports.
     panels:
-        When it may: ``programs.SWIFT``, ``RELEASED`` or ``NEVER``.
+        Schedules of corruption: ``programs.SWIFT``, ``RELEASED`` or ``NEVER``.
     checks:
         Fresh results, of ``episodes`` each, that the recommended policy is judged by.
     methods:
@@ -81,7 +81,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run(settings: Settings, cell: Cell) -> list[Play]:
-    """One method on one seed."""
+    """Play one method with one seed."""
     return programs.play(
         cell,
         LunarLander(settings.episodes, settings.steps),
@@ -104,7 +104,7 @@ def table(settings: Settings, rows: Sequence[Play]) -> Table:
 
 
 def claims(settings: Settings, rows: Sequence[Play]) -> tuple[Claim, ...]:
-    """RCGP below GP-UCB and the baselines above it, as the paper has it; what it does not show."""
+    """RCGP below GP-UCB and the baselines above it, as in the paper; and comparisons of ours."""
     by_run = regret.runs(programs.steps(rows))
     found = []
     for panel in settings.panels:

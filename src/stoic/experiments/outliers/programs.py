@@ -1,7 +1,7 @@
-"""What figures 4 and 5 of [Ezzerg2026]_ share: a program is run, and some results are replaced.
+"""Shared by figures 4 and 5 of [Ezzerg2026]_: a program, some of whose results are replaced.
 
-The adversary knows nothing: it tells the same bad value whatever was asked, as early as its budget
-of floor(T^(1/3)) allows.
+The adversary knows nothing: it reports the same bad value whatever was queried, as early as its
+budget of floor(T^(1/3)) allows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from stoic.simulate import run as simulate
 if TYPE_CHECKING:
     import matplotlib.figure
 
-# When the adversary may strike: the text of the paper, and the schedule of its authors' code.
+# Schedules of corruption: that of the paper's text, and that of its authors' code.
 SWIFT = "from the first round on"
 RELEASED = "released at rounds 1, 8, 27, ..."
 NEVER = "never"
@@ -40,18 +40,18 @@ class Play(NamedTuple):
     Attributes
     ----------
     panel, method, seed:
-        Which run.
+        Key of the run.
     round:
-        From 1; 0 for the clean initial points.
+        Round number, from 1; 0 for the clean initial points.
     x:
         The executed point, coordinates separated by spaces.
     value:
         f(x) where it is known; otherwise the result before the adversary changed it, whose mean is
         f(x).
     observed, corrupted:
-        What was told, and whether an adversary changed it.
+        The observation, and whether an adversary changed it.
     best:
-        f(x*); nan where nobody knows it.
+        f(x*); nan where it is not known.
     recommended:
         f at the point recommended at the end, or the mean of fresh results there; repeated in each
         row of the run.
@@ -70,7 +70,7 @@ class Play(NamedTuple):
 
 
 def adversary(panel: str, rounds: int, told: float) -> Adversary:
-    """The adversary of a panel, one of ``PANELS``."""
+    """Adversary of a panel, one of ``PANELS``."""
     if panel not in PANELS:
         raise ValueError(f"Corruptions come {', '.join(map(repr, PANELS))}, got {panel!r}.")
     count = 0 if panel == NEVER else cube_root(rounds)
@@ -88,22 +88,22 @@ def play(
     told: float,
     checks: int,
 ) -> list[Play]:
-    """One method on one seed.
+    """Play one method with one seed.
 
     Parameters
     ----------
     cell:
         Panel, method and seed.
     program:
-        What is run.
+        The program to run.
     truth:
         f, if it is known.
     rounds, initial:
-        T, and how many clean points come first.
+        T, and the number of clean points that come first.
     told:
-        What the adversary tells.
+        Value that the adversary reports.
     checks:
-        If f is not known, how many fresh runs the recommended point is judged by.
+        Number of fresh runs that judge the recommended point if f is not known.
     """
     environment = Environment(
         Runs(program, cell.seed), adversary=adversary(cell.panel, rounds, told), seed=cell.seed
@@ -136,9 +136,9 @@ def play(
 
 
 def steps(rows: Sequence[Play]) -> list[Step]:
-    """The rows with their regrets.
+    """Rows with their regrets.
 
-    Where f(x*) is not known, the best value of all runs of all methods stands for it, as in
+    If f(x*) is not known, the best value of all runs of all methods stands for it, as in
     [Ezzerg2026]_. It is the same number for every method, and too high by the luck of one result.
     """
     best = max(row.value for row in rows)
@@ -158,7 +158,7 @@ def steps(rows: Sequence[Play]) -> list[Step]:
 def less(
     by_run: Mapping[tuple[str, str], Run], panel: str, ours: Sequence[Method], reference: Method
 ) -> list[Claim]:
-    """Each method has less mean cumulative regret than the reference, if both were run."""
+    """Claims that each method has less mean cumulative regret than the reference."""
     found = []
     for one, measured in _measured(by_run, panel, ours, reference):
         sentence = f"has less mean cumulative regret than {reference.name}"
@@ -170,7 +170,7 @@ def less(
 def significantly_more(
     by_run: Mapping[tuple[str, str], Run], panel: str, ours: Sequence[Method], reference: Method
 ) -> list[Claim]:
-    """Each has more, by more than two standard errors of the paired difference."""
+    """Claims that each has more, by over two standard errors of the paired difference."""
     found = []
     for one, measured in _measured(by_run, panel, ours, reference):
         sentence = f"has significantly more mean cumulative regret than {reference.name}"
@@ -190,7 +190,7 @@ def _measured(
 def picture(
     panels: Sequence[str], methods: Sequence[str], rows: Sequence[Play], initial: int, unit: str
 ) -> matplotlib.figure.Figure:
-    """A panel each: mean cumulative regret with one standard error, and the corrupted rounds."""
+    """Plot mean cumulative regret with one standard error, and the corrupted rounds, by panel."""
     from matplotlib.figure import Figure as Picture
 
     by_run = regret.runs(steps(rows))

@@ -1,24 +1,24 @@
-"""Not in a paper: does it matter how large the lies are, and in which direction they go?
+"""Not in a paper: regret by the size and the sign of the outliers.
 
-The robust methods are to forget a lie the faster the larger it is, so that regret does not change
-once lies are far out of the ordinary. Lies are told where the clairvoyant adversary of the
-appendix of [Ezzerg2026]_ tells them: near the maximum and far from it. One version spoils the
-maximum and praises what is far; the other does the opposite.
+The robust methods should discount an outlier the more the larger it is, so that regret does not
+change once outliers are far out of the ordinary. They come where the clairvoyant adversary of the
+appendix of [Ezzerg2026]_ puts them: near the maximum and far from it. One version lowers the
+maximum and raises what is far; the other does the opposite.
 
 What fails and why
 ------------------
-From 10^3 on no lie counts: all are given a trust of 0, and the regret of each seed is the same for
-10^6 and 10^12. Still the mean regret of A2 *falls* by 30 % from 10^3 to 10^6 with low lies near the
-maximum, by 59 +- 44, and by 28 % with high ones, by 48 +- 45. One seed of the 20 makes that: in
-seed 12 all four lies are told at x = 0, where f has a local maximum, and its regret is 1,084 at
-10^3 and 199 at 10^6. Without it the falls are 10 % and 2 %; the medians go from 128 to 116 and from
-104 to 104. What lies of 10^3 still move there is a few digits, which decide between two optima of
-the fit, of lengthscales 1.0 and 0.4, whose objectives differ by 0.15. The flatter one extrapolates
-from the hollow at 0.8 to x = 1 without much doubt, and UCB plugs in the better optimum and gives
-the other no weight: the first 56 rounds are all at x = 0. FC does the same in the same seed.
+From 10^3 on no outlier counts: all have a trust of 0, and the regret of each seed is the same for
+10^6 and 10^12. Still the mean regret of A2 *falls* by 30 % from 10^3 to 10^6 with low outliers near
+the maximum, by 59 +- 44, and by 28 % with high ones, by 48 +- 45. One seed of the 20 makes that: in
+seed 12 all four outliers are at x = 0, where f has a local maximum, and its regret is 1,084 at 10^3
+and 199 at 10^6. Without it the falls are 10 % and 2 %; the medians go from 128 to 116 and from 104
+to 104. There outliers of 10^3 still move a few digits, which decide between two optima of the fit,
+of lengthscales 1.0 and 0.4, whose objectives differ by 0.15. The flatter one extrapolates from the
+hollow at 0.8 to x = 1 without much doubt, and UCB plugs in the better optimum and gives the other
+no weight: the first 56 rounds are all at x = 0. FC does the same in the same seed.
 
-Small lies are worse than large ones where they spoil the maximum: lies of 10 lie among the values
-of f, which reach from -6 to 16. Where they praise it, they show the way.
+Small outliers are worse than large ones if they lower the maximum: outliers of 10 are among the
+values of f, which reach from -6 to 16. If they raise it, they help the search.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
     import matplotlib.figure
 
 SIGNS = {"low near the maximum, high far from it": -1.0, "high near, low far": 1.0}
-STEADY = 0.15  # by which share regret may change once lies are large
+STEADY = 0.15  # allowed relative change of regret once outliers are large
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The experiment of section 5.3 of [Ezzerg2026]_, with lies of several sizes.
+    """Experiment of section 5.3 of [Ezzerg2026]_, with outliers of several sizes.
 
     Attributes
     ----------
@@ -63,11 +63,11 @@ class Settings:
     noise_sd:
         Standard deviation of the noise, in units of f.
     sizes:
-        The lies are plus and minus a size, in units of f, rising; f has values from -6 to 16.
+        The outliers are plus and minus a size, in units of f, rising; f has values from -6 to 16.
     large:
         The size from which on regret is to stay the same.
     adversary:
-        Where the lies are told; its values are not used.
+        Decides where outliers come; its values are not used.
     methods:
         Names, the reference first.
     """
@@ -84,7 +84,7 @@ class Settings:
 
 
 def panels(settings: Settings) -> dict[str, ClairvoyantSetting]:
-    """The adversaries by name: all sizes of the one sign, then of the other."""
+    """Adversaries by name: all sizes of the one sign, then of the other."""
     return {
         _panel(signs, size): replace(settings.adversary, low=sign * size, high=-sign * size)
         for signs, sign in SIGNS.items()
@@ -98,7 +98,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run(settings: Settings, cell: Cell) -> list[Step]:
-    """One method on one seed against one adversary."""
+    """Play one method with one seed against one adversary."""
     problem = forrester()
     return functions.play(
         cell,
@@ -111,7 +111,7 @@ def run(settings: Settings, cell: Cell) -> list[Step]:
 
 
 def plot(settings: Settings, rows: Sequence[Step]) -> matplotlib.figure.Figure:
-    """Mean cumulative regret at the end by the size of the lies, one panel a sign."""
+    """Plot mean final cumulative regret by the size of the outliers, one panel per sign."""
     from matplotlib.figure import Figure as Picture
 
     by_run = regret.runs(rows)
@@ -141,7 +141,7 @@ def table(settings: Settings, rows: Sequence[Step]) -> Table:
 
 
 def claims(settings: Settings, rows: Sequence[Step]) -> tuple[Claim, ...]:
-    """The regret of the robust methods is steady, and below that of GP-UCB."""
+    """Steady regret of the robust methods, below that of GP-UCB."""
     by_run = regret.runs(rows)
     return tuple(
         chain(

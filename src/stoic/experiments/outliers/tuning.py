@@ -6,14 +6,14 @@ Both RCGP-UCBs have less regret than GP-UCB on every seed, and less than half of
 Diagnostics GP-UCB, which the paper found to do as well, has a third less than A2 still: 8.1 +- 1.2
 against 12.6 +- 1.3, with less regret in 8 of 10 seeds. There are two reasons.
 
-- It takes a crash out altogether, and with it all that was learned there, so it asks the same point
-  again until the crashes are spent: in each seed four or five of the five fall on one place.
-  RCGP learns a little from each; its next question is elsewhere, and so is the next crash.
-- RCGP measures trust by the median absolute deviation of the results. As it converges this falls,
+- It removes a crash altogether, and with it all that was learned there, so it queries the same
+  point again until the crashes are spent: in each seed four or five of the five fall on one place.
+  RCGP learns a little from each; its next query is elsewhere, and so is the next crash.
+- RCGP scales trust by the median absolute deviation of the results. As it converges this falls,
   from 0.03 to 0.015, and accuracies of 0.1 that are true are far outside of the plateau: at round
   140 their trust has come down to 0.09 in seed 0 of A2 and to 0.02 in seed 5 of FC. Corners that
-  were known to be bad are asked again, which is the rise of A2 after round 110 (seeds 0, 5, 6, 7).
-  Diagnostics judges a result by its neighbours, and trusts these in full.
+  were known to be bad are queried again, which is the rise of A2 after round 110 (seeds 0, 5, 6,
+  7). Diagnostics judges a result by its neighbours, and trusts these in full.
 
 Our leave-one-out GP-UCB, which judges by neighbours too, has the least regret, 6.7 +- 0.6. That is
 1.4 +- 1.1 less than Diagnostics, and less in 5 of 10 seeds: a draw.
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The experiment of section 5.4, on scikit-learn's digits or, where there are data, CIFAR-10.
+    """Experiment of section 5.4, on scikit-learn's digits or, if its data are given, CIFAR-10.
 
     Attributes
     ----------
@@ -53,9 +53,9 @@ class Settings:
     initial:
         Clean scrambled Sobol points, common to all methods.
     crash:
-        What is reported of a crashed training; accuracies lie in [0, 1].
+        Reported value of a crashed training; accuracies are in [0, 1].
     panels:
-        When trainings may crash: ``programs.SWIFT``, ``RELEASED`` or ``NEVER``.
+        Schedules of crashes: ``programs.SWIFT``, ``RELEASED`` or ``NEVER``.
     nodes, trainings:
         On the digits f is the mean over so many trainings at so many nodes, linear between them.
     data:
@@ -83,14 +83,14 @@ class Settings:
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """Every method on every seed; missing data are refused before anything is run."""
+    """Every method on every seed; missing data are refused before any run."""
     if settings.data is not None:
         files(settings.data)
     return crossed(settings.panels, settings.methods, seed=settings.seed, trials=settings.trials)
 
 
 def run(settings: Settings, cell: Cell) -> list[Play]:
-    """One method on one seed."""
+    """Play one method with one seed."""
     digits = settings.data is None
     return programs.play(
         cell,
@@ -114,7 +114,7 @@ def table(settings: Settings, rows: Sequence[Play]) -> Table:
 
 
 def claims(settings: Settings, rows: Sequence[Play]) -> tuple[Claim, ...]:
-    """The robust methods against GP-UCB, as the paper shows, and what it does not show."""
+    """Robust methods against GP-UCB, as in the paper, and comparisons of ours."""
     by_run = regret.runs(programs.steps(rows))
     found = []
     for panel in settings.panels:

@@ -1,4 +1,4 @@
-"""Figure 2 of [Ezzerg2026]_: how much an observation counts, by the size of its residual."""
+"""Figure 2 of [Ezzerg2026]_: weight of an observation by the size of its residual."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The numbers of the figure, all in units of y.
+    """Parameters of the figure, all in units of y.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Settings:
 
 
 class Row(NamedTuple):
-    """The weights of one observed value: a row of the CSV file."""
+    """Weights of one observed value: a row of the CSV file."""
 
     y: float
     imq: float
@@ -55,7 +55,7 @@ class Row(NamedTuple):
 
 
 def weights(settings: Settings, half_width: float, y: Array) -> Array:
-    """The weights that the library's own defence gives to observations ``y`` (n,), shape (n,).
+    """Weights that the library's own defence gives to observations ``y`` (n,), shape (n,).
 
     The defence reports trust = 1/J = (w / W)^2.
     """
@@ -66,12 +66,12 @@ def weights(settings: Settings, half_width: float, y: Array) -> Array:
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """One, as nothing is random."""
+    """One cell, as nothing is random."""
     return [Cell("weights", "exact", 0)]
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
-    """Both weights on the grid of residuals."""
+    """Compute both weights on the grid of residuals."""
     count = round(settings.reach / settings.step)
     y = settings.centre + settings.step * np.arange(-count, count + 1, dtype=np.float64)
     columns = (y, weights(settings, 0.0, y), weights(settings, settings.half_width, y))
@@ -79,7 +79,7 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
 
 
 def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
-    """Both curves, with the plateau marked."""
+    """Plot both curves, with the plateau marked."""
     from matplotlib.figure import Figure as Picture
 
     y, imq, plateau = np.array(rows).T
@@ -99,7 +99,7 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
 
 
 def table(settings: Settings, rows: Sequence[Row]) -> Table:
-    """The weights at a few residuals."""
+    """Table of weights at a few residuals."""
     residuals = np.array([0.0, 1.0, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 1e3, 1e6])
     y = settings.centre + residuals
     imq, plateau = weights(settings, 0.0, y), weights(settings, settings.half_width, y)
@@ -110,7 +110,7 @@ def table(settings: Settings, rows: Sequence[Row]) -> Table:
 
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
-    """What the definition of the weight promises, read off the library's own numbers."""
+    """Properties by definition of the weight, checked on the library's own numbers."""
     y, imq, plateau = np.array(rows).T
     residual = np.abs(y - settings.centre)
     inside = residual <= settings.half_width
