@@ -11,7 +11,7 @@ import numpy as np
 from stoic import Box, Prior
 from stoic.data import Observations
 from stoic.kernels import Matern52
-from stoic.policies import Band, UpperBound
+from stoic.policies import Band, UpperConfidenceBound
 from stoic.posteriors import Exact, as_told
 
 POSTERIORS = 50
@@ -74,7 +74,9 @@ def main() -> None:
     for seed in range(POSTERIORS):
         box, exact = posterior(seed)
         start = time.perf_counter()
-        peak = box.maximise(UpperBound(Band(exact, 2.0)), np.random.default_rng(seed), exact.x)
+        peak = box.maximise(
+            UpperConfidenceBound(Band(exact, 2.0)), np.random.default_rng(seed), exact.x
+        )
         mine = time.perf_counter() - start
         value, seconds = theirs(exact, 2.0, box.dim, seed)
         gaps.append(peak.height - value)

@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 
 import literal
-from stoic.confidence import BoundedNoise, CompactUnion, Enlarged, FiniteUnion, SelfNormalised
+from stoic.confidence import (
+    BoundedNoise,
+    CompactUnion,
+    CorruptionCount,
+    FiniteUnion,
+    SelfNormalised,
+)
 from stoic.data import Observations
 from stoic.defences import Anchored, Plateau
 from stoic.defences.anchored import Reach
@@ -218,7 +224,7 @@ def test_the_adaptive_half_width_can_do_with_an_estimate_of_the_corruptions():
     )
     reach = learner.model.defence.half_width
     assert isinstance(reach, Reach)
-    assert reach.width == Enlarged(FiniteUnion(25, 0.1 / 3.0), "distrusted", 1.0)
+    assert reach.width == CorruptionCount(FiniteUnion(25, 0.1 / 3.0), "distrusted", 1.0)
     learner.tell(GRID.points[:6], [0.1, 0.2, 0.3, 0.2, 1e5, 0.0])
     one_lie = learner.model.defence.settle(GRID, learner.observations)
     honest = a2_rcgp_ucb(
@@ -240,5 +246,7 @@ def test_no_more_rows_are_corrupted_than_there_are():
     model = GaussianProcess(PRIOR, Plateau(1.0, SHAPE))
     for n in (1, 2, 5):
         posterior = model(BOX, rows_of(np.full((n, 1), 0.4), [0.1] * n))
-        many, few = (Enlarged(FiniteUnion(25), count)(posterior, n + 1) for count in (100, n))
+        many, few = (
+            CorruptionCount(FiniteUnion(25), count)(posterior, n + 1) for count in (100, n)
+        )
         assert many == few

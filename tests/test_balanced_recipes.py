@@ -8,7 +8,7 @@ import pytest
 
 from stoic import Box, Prior, recipes, testing
 from stoic.adversaries import Adversary, Gaussian, Replace, StudentT
-from stoic.confidence import Budgeted, Fixed, Misspecified, SelfNormalised
+from stoic.confidence import CorruptionBudget, Fixed, Misspecified, SelfNormalised
 from stoic.defences import Anchored, Truncation
 from stoic.environment import Environment
 from stoic.kernels import RBF
@@ -116,7 +116,7 @@ def test_the_defences_and_what_they_are_to_withstand():
     assert gp.confidence == a2.confidence == tgp.confidence == Fixed(2.0)
     assert isinstance(a2.model.defence, Anchored)
     assert isinstance(tgp.model.defence, Truncation)
-    assert isinstance(rgp.confidence, Budgeted)
+    assert isinstance(rgp.confidence, CorruptionBudget)
     # Twice the width of GP-UCB at the end: 0.1 C / 0.2 = 0.1 eps sqrt(1000) / 0.2 = 2.
     assert rgp.confidence.budget == pytest.approx(4.0)
     assert ec.confidence.error == pytest.approx(4.0 / math.sqrt(1000))

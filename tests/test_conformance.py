@@ -37,12 +37,12 @@ from stoic.adversaries import (
 )
 from stoic.adversaries.inputs import GaussianMove, LowestBound, RandomMove, WorstCase
 from stoic.confidence import (
-    WIDTHS,
-    Averaged,
+    CONFIDENCES,
     BoundedNoise,
-    Budgeted,
     CompactUnion,
-    Enlarged,
+    CorruptionBudget,
+    CorruptionCount,
+    EpochBudget,
     FeatureTruncation,
     FiniteUnion,
     Fixed,
@@ -85,12 +85,12 @@ from stoic.policies import (
     ExpectedImprovement,
     Initial,
     RareSwitching,
-    SecondLook,
+    Requery,
 )
 from stoic.policies.satisficing import Satisficing
 from stoic.policies.stable import StableOpt
 from stoic.posteriors import Prior
-from stoic.posteriors.fitting import Fitting, Given
+from stoic.posteriors.fitting import Fitting, FixedHyperparameters
 from stoic.posteriors.levels import FeatureLevel
 from stoic.posteriors.student_t_noise import StudentTNoise
 from stoic.problems import forrester, hosaki
@@ -131,7 +131,7 @@ ARGUMENTS = {
         {"anchor": anchor(domain), "half_width": Reach(Fixed(2.0), 0.5), "scale": one},
     ],
     LeaveOneOut: lambda domain: [
-        {"prior": testing.example_prior(domain), "fitting": Given()},
+        {"prior": testing.example_prior(domain), "fitting": FixedHyperparameters()},
         {"prior": testing.example_prior(domain), "half_width": 1.0, "rounds": 2},
     ],
     Diagnostics: lambda domain: [
@@ -160,14 +160,14 @@ ARGUMENTS = {
             "features": 1,
         },
     ],
-    Enlarged: lambda domain: [
+    CorruptionCount: lambda domain: [
         {"base": Fixed(2.0), "corruptions": 0},
         {"base": FiniteUnion(25), "corruptions": 3},
         {"base": Fixed(2.0), "corruptions": "distrusted", "variance": False},
     ],
-    Budgeted: lambda domain: [{"base": Fixed(2.0), "budget": 3.0, "weight": 0.1}],
+    CorruptionBudget: lambda domain: [{"base": Fixed(2.0), "budget": 3.0, "weight": 0.1}],
     Misspecified: lambda domain: [{"base": SelfNormalised(1.5), "error": 0.2}],
-    Averaged: lambda domain: [
+    EpochBudget: lambda domain: [
         {"base": Fixed(2.0), "budget": 3.0},
         {"base": FiniteUnion(25), "budget": 3.0, "form": "tight"},
         {"base": Fixed(2.0), "budget": 3.0, "form": "practice"},
@@ -188,7 +188,7 @@ ARGUMENTS = {
     ],
     Initial: lambda domain: [{"then": UCB(), "n": 4}, {"then": Initial(UCB(), 2), "n": 40}],
     UCB: lambda domain: [{}, {"retries": 1}],
-    SecondLook: lambda domain: [{"then": UCB()}, {"then": ExpectedImprovement(), "rate": 1.0}],
+    Requery: lambda domain: [{"then": UCB()}, {"then": ExpectedImprovement(), "rate": 1.0}],
     ExpectedImprovement: lambda domain: [{}, {"widened": True, "retries": 1}],
     Clairvoyant: lambda domain: [
         {
@@ -257,7 +257,7 @@ def in_turn(rows):
     ]
 
 
-PARTS = [*DEFENCES, *WIDTHS, *POLICIES, *KERNELS, *ATTACKS, *NOISES, *PERTURBATIONS]
+PARTS = [*DEFENCES, *CONFIDENCES, *POLICIES, *KERNELS, *ATTACKS, *NOISES, *PERTURBATIONS]
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -311,7 +311,7 @@ def test_widths(part, k, domain):
     defence = examples(part, domain)[k]
     model = GaussianProcess(testing.example_prior(domain), defence)
     looked_at = [posterior for posterior, _ in posteriors(defence, domain)]
-    for confidence in (width for other in WIDTHS for width in examples(other, domain)):
+    for confidence in (width for other in CONFIDENCES for width in examples(other, domain)):
         if not refuses(confidence, model, domain):
             testing.check_confidence(confidence, looked_at)
 
@@ -482,7 +482,7 @@ TOGETHER = [
         id=f"{width.__name__}-{MEETINGS[meeting][0].__name__}-{MEETINGS[meeting][1]!r}-{share}",
         marks=pytest.mark.slow if share or (meeting + k) % 4 else (),
     )
-    for k, width in enumerate(WIDTHS)
+    for k, width in enumerate(CONFIDENCES)
     for meeting in range(len(MEETINGS))
     for share in range(SHARES)
 ]
@@ -497,7 +497,7 @@ def test_every_defence_width_and_policy_together(width, meeting, share):
     policy, domain = MEETINGS[meeting]
     # Examples of widths and policies take turns.
     widths, policies = examples(width, domain), examples(policy, domain)
-    first = (WIDTHS.index(width) + meeting + share) % SHARES
+    first = (CONFIDENCES.index(width) + meeting + share) % SHARES
     defences = [d for part in DEFENCES for d in examples(part, domain)]
     worked = 0
     for turn, defence in list(enumerate(defences))[first::SHARES]:
@@ -526,6 +526,6 @@ def test_every_defence_with_fitted_hyperparameters(part, k, domain):
 
 
 def test_the_product_is_not_empty():
-    assert len(list(itertools.product(DEFENCES, WIDTHS, POLICIES))) >= 50
+    assert len(list(itertools.product(DEFENCES, CONFIDENCES, POLICIES))) >= 50
     assert {domain.finite for domain in DOMAINS} == {False, True}
     assert isinstance(DOMAINS[0], Finite)

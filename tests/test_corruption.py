@@ -7,7 +7,7 @@ import pytest
 
 from stoic import Box, Finite, Prior, recipes
 from stoic.adversaries import Adversary, Clipping, Flip, Gaussian, Later, Magnitude, TopK
-from stoic.confidence import Averaged, Budgeted, Fixed, NonAdaptive, SelfNormalised
+from stoic.confidence import CorruptionBudget, EpochBudget, Fixed, NonAdaptive, SelfNormalised
 from stoic.environment import Environment
 from stoic.kernels import RBF
 from stoic.policies import UCB, Elimination, RareSwitching
@@ -27,7 +27,7 @@ def test_rgp_ucb_in_practice_and_in_theory():
         expected = 0.5 * math.sqrt(math.log(t)) + 0.1 * 3.0 / math.sqrt(0.5)
         assert practice.confidence(posterior, t) == pytest.approx(expected, rel=1e-12)
     theory = recipes.rgp_ucb(GRID, PRIOR, budget=3.0, constants="theory", norm=2.0, noise_sd=0.1)
-    assert theory.confidence == Budgeted(SelfNormalised(2.0, 0.1), 3.0, 1.0)
+    assert theory.confidence == CorruptionBudget(SelfNormalised(2.0, 0.1), 3.0, 1.0)
     # without a budget it is GP-UCB with the same width
     width = Fixed(2.0)
     robust, plain = (
@@ -44,14 +44,14 @@ def test_rgp_ucb_in_practice_and_in_theory():
 def test_rgp_pe_in_practice_and_in_theory():
     practice = recipes.rgp_pe(GRID, PRIOR, budget=3.0)
     assert practice.policy == Elimination(RareSwitching(2.0, 0.5))
-    assert practice.confidence == Averaged(Fixed(4.0), 3.0, "practice")
+    assert practice.confidence == EpochBudget(Fixed(4.0), 3.0, "practice")
     gamma = information_bounds(PRIOR, GRID, 700).upper
     for constants in ("theory", "tight"):
         learner = recipes.rgp_pe(
             GRID, PRIOR, budget=3.0, constants=constants, growth=math.e, horizon=700, norm=2.0
         )
         assert learner.policy.design.share == pytest.approx(1.0 / (2.0 * gamma))
-        assert learner.confidence == Averaged(NonAdaptive(2.0, 36), 3.0, constants)
+        assert learner.confidence == EpochBudget(NonAdaptive(2.0, 36), 3.0, constants)
     unknown = recipes.rgp_pe(GRID, PRIOR, budget="unknown", horizon=700)
     assert unknown.confidence.budget == pytest.approx(math.sqrt(700) / gamma)
     unknown = recipes.rgp_pe(GRID, PRIOR, budget="unknown", horizon=700, constants="tight")

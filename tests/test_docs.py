@@ -12,7 +12,7 @@ import typer.main
 
 import pages
 from stoic.cli import app
-from stoic.confidence import WIDTHS
+from stoic.confidence import CONFIDENCES
 from stoic.experiments import find
 from stoic.experiments.contest import accuracy
 from stoic.recipes import RECIPES
@@ -118,5 +118,5 @@ def test_every_recipe_has_its_guarantees_explained():
     for recipe in RECIPES:
         assert f"## `{recipe.__name__}`" in text
         assert "Guarantee" in (recipe.__doc__ or "")
-    for width in WIDTHS:
+    for width in CONFIDENCES:
         assert f"| `{width.__name__}` |" in text

@@ -39,7 +39,7 @@ def test_every_part_on_the_page_keeps_the_contract(page):
     absurd = testing.example_observations(domain, 24, 3, True)
     posterior = GaussianProcess(prior, page.Possible(-2.0, 2.0))(domain, absurd)
     testing.check_defence(page.Possible(-2.0, 2.0))
-    testing.check_confidence(page.Budgeted(Fixed(1.0), 3.0), [posterior])
+    testing.check_confidence(page.CorruptionBudget(Fixed(1.0), 3.0), [posterior])
     testing.check_policy(page.Explore())
     for make in (best_of, lambda: page.rgp_ucb(domain, prior, budget=2.0)):
         testing.check_learner(make)

@@ -7,7 +7,7 @@ from stoic import Box, GaussianProcess, Learner, Prior, recipes
 from stoic.confidence import Fixed
 from stoic.data import FAILURES
 from stoic.kernels import RBF
-from stoic.policies import UCB, Band, UpperBound
+from stoic.policies import UCB, Band, UpperConfidenceBound
 from stoic.policies.base import Feasible
 from stoic.posteriors.feasibility import Feasibility
 
@@ -134,7 +134,7 @@ def test_the_weighed_surface_has_the_gradient_of_its_heights(floor):
     one = learner()
     one.tell(yes, [f(x) for x in yes])
     posterior = one.posterior
-    surface = Feasible(UpperBound(Band(posterior, 2.0)), classifier, floor)
+    surface = Feasible(UpperConfidenceBound(Band(posterior, 2.0)), classifier, floor)
     at, h = BOX.sample(40, rng), 1e-6
     p = classifier(at)
     assert (p < 0.79).any()

@@ -19,7 +19,7 @@ from stoic.environment import Environment
 from stoic.kernels import Matern52, Scaled
 from stoic.policies import Initial, Satisficing, StableOpt
 from stoic.posteriors import Prior
-from stoic.posteriors.fitting import Fitting, Given
+from stoic.posteriors.fitting import Fitting, FixedHyperparameters
 from stoic.posteriors.scales import mean_and_sd
 from stoic.problems import Tabulated
 from stoic.recipes import (
@@ -60,7 +60,7 @@ def test_what_every_recipe_takes(recipe):
     prior = Prior(Scaled(Matern52(np.array([0.3, 1.0])), 2.0), 0.25)
     given, fitted = made(recipe, BOX, prior), made(recipe, BOX)
     assert given.model.prior is prior
-    assert isinstance(given.model.fitting, Given)
+    assert isinstance(given.model.fitting, FixedHyperparameters)
     assert isinstance(fitted.model.fitting, Fitting)
     assert fitted.model.fitting.scale is mean_and_sd
     assert given.model.defence == Trust()

@@ -12,7 +12,7 @@ from stoic.defences import AdaptivePlateau, Plateau, Trust
 from stoic.domains import Box, Finite
 from stoic.kernels import Matern52, Scaled
 from stoic.learner import Learner
-from stoic.models import Explained, GaussianProcess
+from stoic.models import GaussianProcess, LeaveOneOutGP
 from stoic.pending import Waiting
 from stoic.policies import UCB, Policy
 from stoic.posteriors import Prior
@@ -469,4 +469,4 @@ def test_by_default_it_is_the_default_method():
             learner.tell(choice.x, -((choice.x[0] - 0.3) ** 2))
     mixed = Learner(box, policy=UCB())
     assert isinstance(mixed.policy, UCB)
-    assert isinstance(mixed.model, Explained)
+    assert isinstance(mixed.model, LeaveOneOutGP)

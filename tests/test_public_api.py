@@ -8,7 +8,7 @@ import pytest
 
 import stoic
 from stoic.adversaries import ATTACKS, NOISES, PERTURBATIONS
-from stoic.confidence import WIDTHS
+from stoic.confidence import CONFIDENCES
 from stoic.defences import DEFENCES
 from stoic.kernels import KERNELS
 from stoic.policies import POLICIES
@@ -54,7 +54,7 @@ def test_the_version_is_the_installed_one():
 def test_recommendations_of_the_tuples_are_in_their_folders_lists():
     for package, parts in (
         ("stoic.defences", DEFENCES),
-        ("stoic.confidence", WIDTHS),
+        ("stoic.confidence", CONFIDENCES),
         ("stoic.policies", POLICIES),
         ("stoic.adversaries", (*ATTACKS, *NOISES, *PERTURBATIONS)),
     ):
@@ -81,7 +81,7 @@ def test_every_public_thing_has_a_docstring(name):
         assert not (thing.__doc__ or f"{label}(").startswith(f"{label}("), f"{name}.{label}"
 
 
-@pytest.mark.parametrize("part", [*RECIPES, *DEFENCES, *WIDTHS, *POLICIES])
+@pytest.mark.parametrize("part", [*RECIPES, *DEFENCES, *CONFIDENCES, *POLICIES])
 def test_every_method_says_what_it_guarantees(part):
     text = inspect.getdoc(part)
     assert "\nGuarantee\n---------\n" in text
@@ -100,7 +100,7 @@ def test_every_recipe_takes_a_domain_a_prior_and_a_seed(recipe):
 
 
 @pytest.mark.parametrize(
-    "part", [*DEFENCES, *KERNELS, *WIDTHS, *POLICIES, *ATTACKS, *NOISES, *PERTURBATIONS]
+    "part", [*DEFENCES, *KERNELS, *CONFIDENCES, *POLICIES, *ATTACKS, *NOISES, *PERTURBATIONS]
 )
 def test_parts_are_frozen(part):
     # State lives in the learner and in the environment, nowhere else.

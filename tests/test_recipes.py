@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from stoic.confidence import CompactUnion, Enlarged, FiniteUnion, Fixed, Schedule
+from stoic.confidence import CompactUnion, CorruptionCount, FiniteUnion, Fixed, Schedule
 from stoic.defences import AdaptivePlateau, Anchored, Plateau, Trust
 from stoic.domains import Box
 from stoic.kernels import RBF, Linear, Matern52, Scaled, Sum
 from stoic.policies import UCB, Elimination, Initial
 from stoic.posteriors import Prior
-from stoic.posteriors.fitting import Fitting, Given
+from stoic.posteriors.fitting import Fitting, FixedHyperparameters
 from stoic.posteriors.scales import mean_and_sd
 from stoic.recipes import PHASED, SEQUENTIAL, a2_rcgp_ucb, fc_rcgp_ucb, gp_ucb
 from stoic.recipes.outliers import noise_bound
@@ -30,14 +30,14 @@ def takes_a_scale(recipe):
 @pytest.mark.parametrize("recipe", SEQUENTIAL)
 def test_a_given_prior_is_used_as_it_is_and_otherwise_one_is_fitted(recipe):
     given, fitted = recipe(BOX, PRIOR), recipe(BOX)
-    assert isinstance(given.model.fitting, Given)
+    assert isinstance(given.model.fitting, FixedHyperparameters)
     assert given.model.prior is PRIOR
     assert fitted.model.fitting.refits
     # A defence that judges by a model of its own may fit for both.
     if takes_a_scale(recipe):
         assert isinstance(fitted.model.fitting, Fitting)
     else:
-        assert isinstance(given.model.defence.fitting, Given)
+        assert isinstance(given.model.defence.fitting, FixedHyperparameters)
         assert isinstance(fitted.model.defence.fitting, Fitting)
     assert len(fitted.model.prior.kernel.theta) == 3  # a variance and two lengthscales
 
@@ -108,7 +108,7 @@ def test_the_theory_of_fc_has_the_papers_constants():
     # L_T = norm sqrt(kappa) + sigma sqrt(2 ln(3 T / delta))
     reach = 1.5 * math.sqrt(2.0) + 0.5 * math.sqrt(2.0 * math.log(3 * 200 / 0.06))
     assert learner.model.defence.half_width == pytest.approx(reach, rel=1e-12)
-    assert learner.confidence == Enlarged(FiniteUnion(36, 0.02), 3, 1.5)
+    assert learner.confidence == CorruptionCount(FiniteUnion(36, 0.02), 3, 1.5)
     on_a_box = fc_rcgp_ucb(BOX, PRIOR, constants="theory", delta=0.06)
     assert on_a_box.confidence == CompactUnion(2, extent=BOX.widths.max(), delta=0.02)  # T_c = 0
 
@@ -193,7 +193,7 @@ def test_every_setting_plays(recipe, prior, constants, corruptions):
 
 def test_an_enlarged_practice_width_counts_the_distrusted():
     learner = fc_rcgp_ucb(GRID, PRIOR, corruptions="distrusted")
-    assert learner.confidence == Enlarged(Schedule(), "distrusted", 1.0)
+    assert learner.confidence == CorruptionCount(Schedule(), "distrusted", 1.0)
 
 
 def test_the_largest_variance_is_that_of_the_whole_box():

@@ -12,7 +12,7 @@ from stoic.domains import Box
 from stoic.kernels import Matern52, Scaled
 from stoic.models import StudentTProcess
 from stoic.posteriors import Prior
-from stoic.posteriors.fitting import Given, marginal_likelihood
+from stoic.posteriors.fitting import FixedHyperparameters, marginal_likelihood
 from stoic.posteriors.student_t import StudentTLikelihood
 from stoic.recipes import diagnostics_gp_ucb, gp_ucb, tp_ucb
 
@@ -37,7 +37,7 @@ def test_the_parts_are_the_papers():
         defence = diagnostics_gp_ucb(BOX, prior, freedom=2.0, level=0.1).model.defence
         assert isinstance(defence, Diagnostics)
         assert (defence.level, defence.judge.freedom) == (0.1, 2.0)
-        assert isinstance(defence.judge.fitting, Given) == (prior is not None)
+        assert isinstance(defence.judge.fitting, FixedHyperparameters) == (prior is not None)
     assert diagnostics_gp_ucb(BOX).model.fitting.objective is marginal_likelihood
     defaults = diagnostics_gp_ucb(BOX).model.defence
     assert (defaults.level, defaults.judge.freedom) == (0.05, 4.0)

@@ -21,7 +21,7 @@ class Markdown(griffe.Extension):
 
 
 def markdown(docstring: str) -> str:
-    """A docstring without what Markdown does not know."""
+    """Return a docstring without what Markdown does not know."""
     return _CITATION.sub(r"\\[\1\\]", _ROLE.sub(_code, docstring))
 
 

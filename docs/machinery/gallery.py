@@ -82,7 +82,7 @@ def _section(figure: Figure[Any, Any], results: Path, told: dict[str, str]) -> s
 
 
 def _seen(figure: Figure[Any, Any], place: str, told: dict[str, str]) -> list[str]:
-    """What the module of a figure's claims says about what is seen; once on a page."""
+    """Return what a figure's module of claims says about the picture; once on a page."""
     module = figure.claims.__module__
     _, _, text = inspect.cleandoc(sys.modules[module].__doc__ or "").partition("\n\n")
     if not text:

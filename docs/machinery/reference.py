@@ -41,7 +41,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def _modules(source: Path, part: str) -> list[str]:
-    """The modules of a part, by their full names."""
+    """List the modules of a part, by their full names."""
     path = source / "stoic" / part
     found = sorted(path.rglob("[a-z]*.py")) if path.is_dir() else [path.with_suffix(".py")]
     return [".".join(module.relative_to(source).with_suffix("").parts) for module in found]

@@ -10,9 +10,14 @@ from stoic.confidence import Fixed
 from stoic.defences import LeaveOneOut
 from stoic.domains import Domain
 from stoic.kernels import Matern52, Scaled
-from stoic.models import Explained
+from stoic.models import LeaveOneOutGP
 from stoic.policies import Policy, VerifiedImprovement
-from stoic.posteriors.fitting import BROAD_NOISE_PRIOR, Fitting, Given, marginal_likelihood
+from stoic.posteriors.fitting import (
+    BROAD_NOISE_PRIOR,
+    Fitting,
+    FixedHyperparameters,
+    marginal_likelihood,
+)
 from stoic.posteriors.prior import Prior
 
 
@@ -21,10 +26,14 @@ def family(domain: Domain) -> Prior:
     return Prior(Scaled(Matern52(np.ones(domain.dim))), math.exp(-4.0))
 
 
-def default_parts(domain: Domain, prior: Prior | None = None) -> tuple[Explained, Fixed, Policy]:
+def default_parts(
+    domain: Domain, prior: Prior | None = None
+) -> tuple[LeaveOneOutGP, Fixed, Policy]:
     """Model, confidence and policy of :func:`~stoic.recipes.robust`, which is documented."""
-    fitting = Given() if prior else Fitting(marginal_likelihood, noise=BROAD_NOISE_PRIOR)
+    fitting = (
+        FixedHyperparameters() if prior else Fitting(marginal_likelihood, noise=BROAD_NOISE_PRIOR)
+    )
     defence = LeaveOneOut(
         prior or family(domain), fitting, price=2.0, replicates=True, extreme=10.0
     )
-    return Explained(defence), Fixed(2.0), VerifiedImprovement()
+    return LeaveOneOutGP(defence), Fixed(2.0), VerifiedImprovement()

@@ -28,7 +28,7 @@ from stoic.default import default_parts
 from stoic.domains import Among, Box, Domain, Finite
 from stoic.pending import Pending, Waiting, check_count
 from stoic.policies.base import Band, Policy, View
-from stoic.policies.ucb import UpperBound
+from stoic.policies.ucb import UpperConfidenceBound
 from stoic.posteriors.base import Integrating, Model, Posterior
 from stoic.posteriors.feasibility import Feasibility
 
@@ -321,11 +321,13 @@ class Learner:
         if part is not self.domain:
             tried = tried[part.contains(tried)]
         if not len(tried):
-            tried = view.maximise(UpperBound(Band(self._posterior(), -band.width))).x[None]
+            tried = view.maximise(UpperConfidenceBound(Band(self._posterior(), -band.width))).x[
+                None
+            ]
         best, notes = self.policy.settle(view, self._state, band, tried)
         mean, _ = band.posterior.predict(tried)
         lower, upper = band.bounds(tried)
-        peak = view.maximise(UpperBound(Band(self._posterior(), 0.0)))
+        peak = view.maximise(UpperConfidenceBound(Band(self._posterior(), 0.0)))
         return Recommendation(
             tried[best].copy(),
             float(mean[best]),

@@ -14,9 +14,9 @@ from stoic.defences.trust import Trust
 from stoic.domains import Domain, Finite
 from stoic.posteriors.arms import Arms
 from stoic.posteriors.base import Posterior
-from stoic.posteriors.disputed import Averaged, Disputed
 from stoic.posteriors.exact import Exact
-from stoic.posteriors.fitting import Fitting, Given
+from stoic.posteriors.fitting import Fitting, FixedHyperparameters
+from stoic.posteriors.mixture import Averaged, MixturePosterior
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.student_t import StudentT, check_freedom
 
@@ -36,17 +36,18 @@ class GaussianProcess:
     defence:
         The map from observations to targets and trust weights.
     fitting:
-        :class:`~stoic.posteriors.fitting.Fitting`, or ``Given()`` for fixed hyperparameters.
+        :class:`~stoic.posteriors.fitting.Fitting`, or ``FixedHyperparameters()`` for those of the
+        prior.
     """
 
     prior: Prior
     defence: Defence = field(default_factory=Trust)
-    fitting: Fitting | Given = field(default_factory=Given)
+    fitting: Fitting | FixedHyperparameters = field(default_factory=FixedHyperparameters)
 
     def __call__(
         self, domain: Domain, observations: Observations, previous: Posterior | None = None
     ) -> Posterior:
-        earlier = None if previous is None else previous.stance
+        earlier = None if previous is None else previous.fitted_defence
         fitted = self.defence.settle(domain, observations, earlier)
         if previous is not None and not self.defence.revises and not self.fitting.refits:
             assert isinstance(previous, Arms | Exact)
@@ -83,7 +84,7 @@ class StudentTProcess:
 
     prior: Prior
     defence: Defence = field(default_factory=Trust)
-    fitting: Fitting | Given = field(default_factory=Given)
+    fitting: Fitting | FixedHyperparameters = field(default_factory=FixedHyperparameters)
     freedom: float = 3.0
 
     def __post_init__(self) -> None:
@@ -110,14 +111,14 @@ _WIDENING = 1.3
 
 
 @dataclass(frozen=True, eq=False)
-class Explained:
+class LeaveOneOutGP:
     """Mixture of Gaussian processes over competing outlier hypotheses ("explanations").
 
     A result that contradicts the others is an outlier, or they do not determine f near it; often
     both fit the data. To act on the likelier explanation alone ignores that. Here each has the
     probability exp(evidence), up to a constant, and where they differ the deviation grows, see
-    :class:`~stoic.posteriors.disputed.Disputed`: a policy that explores uncertainty then queries a
-    point that decides between them.
+    :class:`~stoic.posteriors.mixture.MixturePosterior`: a policy that explores uncertainty then
+    queries a point that decides between them.
 
     Parameters
     ----------
@@ -139,14 +140,14 @@ class Explained:
         return self.defence.prior
 
     @property
-    def fitting(self) -> Fitting | Given:
+    def fitting(self) -> Fitting | FixedHyperparameters:
         """Hyperparameter fit of the defence."""
         return self.defence.fitting
 
     def __call__(
         self, domain: Domain, observations: Observations, previous: Posterior | None = None
     ) -> Posterior:
-        earlier = None if previous is None else previous.stance
+        earlier = None if previous is None else previous.fitted_defence
         judged = self.defence.settle(domain, observations, earlier)
         found = [e for e in judged.explanations if e.evidence > -np.inf] or [judged]
         found.sort(key=lambda explanation: explanation.evidence, reverse=True)
@@ -158,8 +159,8 @@ class Explained:
         )
         fitted = replace(found[0], believing=judged.believing)
         if len(parts) == 1:
-            return replace(parts[0], stance=fitted)
-        return Disputed(parts, weights / weights.sum(), fitted)
+            return replace(parts[0], fitted_defence=fitted)
+        return MixturePosterior(parts, weights / weights.sum(), fitted)
 
     def integrated(
         self, domain: Domain, observations: Observations, posterior: Posterior
@@ -169,8 +170,8 @@ class Explained:
         They are drawn from their posterior, always from the same stream.
         """
         rng = np.random.default_rng(0)
-        explanations = posterior.parts if isinstance(posterior, Disputed) else (posterior,)
-        odds = posterior.weights if isinstance(posterior, Disputed) else np.ones(1)
+        explanations = posterior.parts if isinstance(posterior, MixturePosterior) else (posterior,)
+        odds = posterior.weights if isinstance(posterior, MixturePosterior) else np.ones(1)
         parts, weights = [], []
         for explanation, weight in zip(explanations, odds, strict=True):
             assert isinstance(explanation, Exact)
@@ -178,8 +179,8 @@ class Explained:
             priors = self.defence.hyperparameters(domain, observations, explanation, draws, rng)
             if len(priors) == 1 == len(explanations):
                 return posterior
-            fitted = explanation.stance
+            fitted = explanation.fitted_defence
             assert isinstance(fitted, Settled)
             parts += [fitted.condition(prior, observations) for prior in priors]
             weights += [weight / len(priors)] * len(priors)
-        return Averaged(tuple(parts), np.array(weights), posterior.stance, _WIDENING)
+        return Averaged(tuple(parts), np.array(weights), posterior.fitted_defence, _WIDENING)

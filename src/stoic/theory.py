@@ -19,7 +19,7 @@ over arms of u(x) (C(x) / u(x))^2 <= C^2 / u_min. So the shift is at most
     C / sqrt(lambda u_min)    standard deviations.
 
 It is less by the factor sqrt(u / (lambda u_min)); it is the tight form of the width of RGP-PE
-(:class:`stoic.confidence.Averaged`). With u_min >= l_h psi and psi = ln(eta) / (2
+(:class:`stoic.confidence.EpochBudget`). With u_min >= l_h psi and psi = ln(eta) / (2
 gamma), the proof of Theorem 3 then gives C gamma in place of C gamma^1.5. For the linear kernel
 this is C d, the lower bound; for the Matern kernels it meets the lower bound where both of its
 terms are equal, at C = sqrt(T / gamma).

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from stoic.confidence import Enlarged, FiniteUnion, SelfNormalised
+from stoic.confidence import CorruptionCount, FiniteUnion, SelfNormalised
 from stoic.data import Observations
 from stoic.defences import Plateau, Trust
 from stoic.domains import Box
@@ -81,7 +81,7 @@ def test_the_enlarged_band_holds_against_lies_of_any_size():
     # f inside the plateau's reach; two observations replaced.
     norm, corruptions = 1.0, 2
     half_width = norm * np.sqrt(1.5) + np.sqrt(2 * PRIOR.noise * np.log(3 * ROUNDS / DELTA))
-    width = Enlarged(SelfNormalised(norm, delta=DELTA), corruptions, norm)
+    width = CorruptionCount(SelfNormalised(norm, delta=DELTA), corruptions, norm)
     defence = Plateau(float(half_width), 1.0)
     lie = {2: 1e300, 5: -12.0}
     assert failures(of_norm(norm), width, defence, lie) <= ALLOWED

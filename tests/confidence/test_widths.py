@@ -8,7 +8,7 @@ import pytest
 from stoic.confidence import (
     BoundedNoise,
     CompactUnion,
-    Enlarged,
+    CorruptionCount,
     FiniteUnion,
     Fixed,
     Schedule,
@@ -174,7 +174,7 @@ def test_enlarged(corruptions, unit, variance):
     believed = posterior((0.1, 0.15, 3.0, math.nan), (0.1, 0.4, 0.5, 0.9), defence=defence)
     assert believed.distrusted == 2
     count = 2 if corruptions == "distrusted" else corruptions
-    width = Enlarged(FiniteUnion(50, 0.1), corruptions, 1.3, variance)
+    width = CorruptionCount(FiniteUnion(50, 0.1), corruptions, 1.3, variance)
     expected = enlarged_literally(FiniteUnion(50, 0.1).at(7), count, 1.3, variance, defence, 0.5, 2)
     assert width(believed, 7) == pytest.approx(expected, rel=1e-12)
 
@@ -182,41 +182,41 @@ def test_enlarged(corruptions, unit, variance):
 def test_without_corruptions_it_is_the_base_bit_for_bit():
     for base in (Fixed(2.0), FiniteUnion(50), Schedule(), SelfNormalised(1.0)):
         for believed in (posterior(), posterior(defence=Plateau(0.2, 0.3))):
-            assert Enlarged(base, 0)(believed, 9) == base(believed, 9)
+            assert CorruptionCount(base, 0)(believed, 9) == base(believed, 9)
     clean = posterior((0.1, 0.0), defence=Plateau(5.0, 0.3))
-    assert Enlarged(Fixed(2.0), "distrusted")(clean, 3) == 2.0
+    assert CorruptionCount(Fixed(2.0), "distrusted")(clean, 3) == 2.0
 
 
 def test_it_takes_the_plateau_of_the_defence_that_settled():
     observed, x = (0.3, 0.1, 4.0), (0.2, 0.4, 0.6)
     adaptive = posterior(observed, x, defence=AdaptivePlateau(2.0, 0.7, "scale"))
-    expected = enlarged_literally(2.0, 1, 1.0, True, adaptive.stance.plateau, 0.5, 2.0)
-    assert Enlarged(Fixed(2.0), 1)(adaptive, 4) == pytest.approx(expected, rel=1e-12)
+    expected = enlarged_literally(2.0, 1, 1.0, True, adaptive.fitted_defence.plateau, 0.5, 2.0)
+    assert CorruptionCount(Fixed(2.0), 1)(adaptive, 4) == pytest.approx(expected, rel=1e-12)
     anchor = GaussianProcess(Prior(Scaled(RBF(0.3), 2.0), 0.5), Plateau(1.0, 1.0))
     for prequential in (False, True):
         anchored = posterior(
             observed, x, defence=Anchored(anchor, 0.5, 0.7, "scale", prequential=prequential)
         )
-        expected = enlarged_literally(2.0, 1, 1.0, True, anchored.stance.plateau, 0.5, 2.0)
-        assert Enlarged(Fixed(2.0), 1)(anchored, 4) == pytest.approx(expected, rel=1e-12)
+        expected = enlarged_literally(2.0, 1, 1.0, True, anchored.fitted_defence.plateau, 0.5, 2.0)
+        assert CorruptionCount(Fixed(2.0), 1)(anchored, 4) == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_scale_beyond_all_reason_gives_a_wide_band_and_not_an_infinite_one():
     believed = posterior((0.1, 0.2), defence=Plateau(1e300, 1e-300))
-    assert math.isfinite(Enlarged(Fixed(2.0), 2)(believed, 3))
-    assert Enlarged(Fixed(2.0), 2)(believed, 3) >= 1e50
+    assert math.isfinite(CorruptionCount(Fixed(2.0), 2)(believed, 3))
+    assert CorruptionCount(Fixed(2.0), 2)(believed, 3) >= 1e50
     endless = posterior((0.1, 0.2), defence=Plateau(math.inf, 1.0))
-    assert math.isfinite(Enlarged(Fixed(2.0), 2)(endless, 3))
+    assert math.isfinite(CorruptionCount(Fixed(2.0), 2)(endless, 3))
 
 
 def test_before_the_first_observation_nothing_was_corrupted():
     anchor = GaussianProcess(Prior(Scaled(RBF(0.3), 2.0), 0.5), Plateau(1.0, 1.0))
     nothing = posterior((), (), defence=Anchored(anchor, prequential=True))
-    assert Enlarged(Fixed(2.0), 3)(nothing, 1) == 2.0
+    assert CorruptionCount(Fixed(2.0), 3)(nothing, 1) == 2.0
 
 
 def test_a_defence_without_a_plateau_is_refused_with_what_to_do():
     for believed in (posterior(), posterior((), ())):
         for corruptions in (1, "distrusted"):
             with pytest.raises(ValueError, match="needs a defence with a plateau, got Trust: use"):
-                Enlarged(Fixed(2.0), corruptions)(believed, 3)
+                CorruptionCount(Fixed(2.0), corruptions)(believed, 3)

@@ -156,7 +156,7 @@ def test_one_lie_among_thirty_does_not_move_the_acting_model(lie, prequential, u
     sd = np.sqrt(ACTING.noise)
     assert np.abs(mean - mean_without).max() < 1e-6 * sd
     assert np.abs(std - std_without).max() < 1e-6 * sd
-    assert posterior.stance(lying, ACTING).trust[11] < 0.01
+    assert posterior.fitted_defence(lying, ACTING).trust[11] < 0.01
 
 
 def test_inside_both_plateaus_it_is_the_plain_process_bit_for_bit():

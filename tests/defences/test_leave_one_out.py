@@ -13,17 +13,17 @@ from stoic.defences.settled import Settled
 from stoic.domains import Box
 from stoic.environment import Environment
 from stoic.kernels import Matern52, Scaled
-from stoic.models import Explained, GaussianProcess
+from stoic.models import GaussianProcess, LeaveOneOutGP
 from stoic.posteriors import Exact, Prior
-from stoic.posteriors.disputed import Disputed
-from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
+from stoic.posteriors.fitting import Fitting, FixedHyperparameters, marginal_likelihood
+from stoic.posteriors.mixture import MixturePosterior
 from stoic.problems import forrester
 from stoic.simulate import run
 
 BOX = Box([0.0], [1.0])
 PRIOR = Prior(Scaled(Matern52(0.3), 1.5), 0.04, 1.0)
 EVERYWHERE = np.linspace(0.0, 1.0, 41)[:, None]
-GIVEN = LeaveOneOut(PRIOR, Given(), iterations=200)
+GIVEN = LeaveOneOut(PRIOR, FixedHyperparameters(), iterations=200)
 SIZES = (1.0, 3.0, 10.0, 1e2, 1e4, 1e8, 1e150, 1e300, np.inf)
 
 
@@ -71,7 +71,7 @@ def others(observations, settled, row):
 
 @pytest.mark.parametrize(("half_width", "shape"), [(2.5, 1.0), (1.0, 0.5), (0.5, 3.0)])
 def test_it_settles_where_the_formula_returns_what_it_was_given(half_width, shape):
-    defence = LeaveOneOut(PRIOR, Given(), half_width, shape, iterations=500)
+    defence = LeaveOneOut(PRIOR, FixedHyperparameters(), half_width, shape, iterations=500)
     told = np.where(np.arange(20) % 3 == 0, 0.02, np.nan)
     observations = with_lies(some(20), {3: 4.0, 8: -2.0, 9: 40.0})
     observations = Observations(observations.x, observations.observed, told)
@@ -92,7 +92,7 @@ def test_it_settles_where_the_formula_returns_what_it_was_given(half_width, shap
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_no_result_moves_the_mean_by_more_than_the_bound(size, sign, half_width, shape):
     # (k + sqrt(k^2 + c^2)) / 2 deviations given the others, for every row and everywhere.
-    defence = LeaveOneOut(PRIOR, Given(), half_width, shape, iterations=500)
+    defence = LeaveOneOut(PRIOR, FixedHyperparameters(), half_width, shape, iterations=500)
     bound = 0.5 * (half_width + np.hypot(half_width, shape))
     for lying in (0, 7):
         observations = with_lies(some(12), {lying: sign * size})
@@ -106,13 +106,13 @@ def test_no_result_moves_the_mean_by_more_than_the_bound(size, sign, half_width,
             assert (moved <= 1.02 * bound * deviation[:-1] + 1e-9).all()
 
 
-@pytest.mark.parametrize("fitting", [Given(), Fitting()])
+@pytest.mark.parametrize("fitting", [FixedHyperparameters(), Fitting()])
 def test_the_posterior_is_bounded_and_forgets_a_lie_as_it_grows(fitting):
     clean = some(15)
     rows = np.arange(15) != 4
     model = GaussianProcess(
         PRIOR,
-        GIVEN if isinstance(fitting, Given) else LeaveOneOut(PRIOR),
+        GIVEN if isinstance(fitting, FixedHyperparameters) else LeaveOneOut(PRIOR),
         fitting,
     )
     means = []
@@ -122,17 +122,19 @@ def test_the_posterior_is_bounded_and_forgets_a_lie_as_it_grows(fitting):
         assert posterior.trust(clean)[4] < 1e-3
     for mean in means:
         assert np.abs(mean - truth(EVERYWHERE)).max() < 1.0
-    if isinstance(fitting, Given):
+    if isinstance(fitting, FixedHyperparameters):
         without = Observations(clean.x[rows], clean.observed[rows], clean.noise[rows])
         alone = model(BOX, without).predict(EVERYWHERE)[0]
         for mean in means[3:]:
             assert_allclose(mean, alone, atol=1e-6)
 
 
-@pytest.mark.parametrize("fitting", [Given(), Fitting(), Fitting(marginal_likelihood)])
+@pytest.mark.parametrize(
+    "fitting", [FixedHyperparameters(), Fitting(), Fitting(marginal_likelihood)]
+)
 def test_it_is_the_plain_process_bit_for_bit_while_nothing_is_outside(fitting):
     observations = some(25, noise_sd=0.1)
-    judging = fitting if isinstance(fitting, Given) else Fitting(marginal_likelihood)
+    judging = fitting if isinstance(fitting, FixedHyperparameters) else Fitting(marginal_likelihood)
     defended = GaussianProcess(PRIOR, LeaveOneOut(PRIOR, judging, 4.0), fitting)
     plain = GaussianProcess(PRIOR, Trust(), fitting)
     one, other = defended(BOX, observations), plain(BOX, observations)
@@ -273,9 +275,12 @@ def surprising():
 
 
 def test_while_it_is_open_who_lies_both_explanations_are_in_the_band():
-    observations, model = surprising(), Explained(LeaveOneOut(PRIOR, Given(), price=0.5))
+    observations, model = (
+        surprising(),
+        LeaveOneOutGP(LeaveOneOut(PRIOR, FixedHyperparameters(), price=0.5)),
+    )
     posterior = model(BOX, observations)
-    assert isinstance(posterior, Disputed)
+    assert isinstance(posterior, MixturePosterior)
     assert posterior.weights[1] > 0.01
     edge = np.array([[1.0]])
     plain = GaussianProcess(PRIOR)(BOX, observations).predict(edge)[0]
@@ -289,9 +294,9 @@ def test_while_it_is_open_who_lies_both_explanations_are_in_the_band():
 
 
 def test_explanations_have_the_odds_of_their_evidence():
-    defence = LeaveOneOut(PRIOR, Given(), price=0.5)
+    defence = LeaveOneOut(PRIOR, FixedHyperparameters(), price=0.5)
     observations = surprising()
-    posterior = Explained(defence)(BOX, observations)
+    posterior = LeaveOneOutGP(defence)(BOX, observations)
     evidence = sorted(e.evidence for e in defence.settle(BOX, observations).explanations)[::-1]
     assert_allclose(
         np.log(posterior.weights[0] / posterior.weights[1]), evidence[0] - evidence[1], rtol=1e-9
@@ -300,7 +305,7 @@ def test_explanations_have_the_odds_of_their_evidence():
 
 def test_that_nobody_lies_has_the_marginal_likelihood_for_evidence():
     observations = surprising()
-    settled = LeaveOneOut(PRIOR, Given(), price=0.5).settle(BOX, observations)
+    settled = LeaveOneOut(PRIOR, FixedHyperparameters(), price=0.5).settle(BOX, observations)
     (nobody,) = (e for e in settled.explanations if not e.excess.any())
     K = PRIOR.kernel(observations.x, observations.x) + PRIOR.noise * np.eye(9)
     residual = observations.observed - PRIOR.mean
@@ -310,7 +315,7 @@ def test_that_nobody_lies_has_the_marginal_likelihood_for_evidence():
 
 def test_with_one_explanation_it_is_the_process_bit_for_bit():
     observations = some(25, noise_sd=0.1)
-    posterior = Explained(LeaveOneOut(PRIOR, Given(), 4.0))(BOX, observations)
+    posterior = LeaveOneOutGP(LeaveOneOut(PRIOR, FixedHyperparameters(), 4.0))(BOX, observations)
     assert isinstance(posterior, Exact)
     plain = GaussianProcess(PRIOR)(BOX, observations)
     for mine, its in zip(posterior.predict(EVERYWHERE), plain.predict(EVERYWHERE), strict=True):
@@ -322,7 +327,7 @@ def test_a_posterior_does_not_hold_on_to_those_before_it():
     observations = with_lies(some(14), {2: 30.0})
     for n in range(10, 15):
         posterior = model(BOX, observations.until(n), posterior)
-    assert getattr(posterior.stance.posterior.stance, "posterior", None) is None
+    assert getattr(posterior.fitted_defence.posterior.fitted_defence, "posterior", None) is None
 
 
 def test_it_must_settle_first():

@@ -261,7 +261,7 @@ def test_a_gaussian_process_with_a_plateau_reports_its_outliers():
     observed[[3, 9]] = [np.nan, 1e4]
     model = GaussianProcess(PRIOR, AdaptivePlateau(3.0, 1.0, "noise"))
     posterior = model(BOX, Observations(observations.x, observed, observations.noise))
-    trust = posterior.stance(
+    trust = posterior.fitted_defence(
         Observations(observations.x, observed, observations.noise), PRIOR
     ).trust
     assert set(np.flatnonzero(trust < 0.01)) == {3, 9}

@@ -9,7 +9,7 @@ from stoic.defences import LeaveOneOut
 from stoic.defences.replicates import agreement, confirmed
 from stoic.domains import Box
 from stoic.kernels import Matern52, Scaled
-from stoic.models import Explained
+from stoic.models import LeaveOneOutGP
 from stoic.posteriors import Prior
 from stoic.posteriors.fitting import Fitting, marginal_likelihood
 
@@ -51,7 +51,7 @@ def test_three_that_agree_are_trusted_on_a_plateau(replicates):
     x = np.concatenate([BOX.sample(20, rng), np.repeat(needle, 3, axis=0)])
     y = np.repeat([0.0, 1.0], [20, 3])
     family = Prior(Scaled(Matern52(np.ones(2))), 0.01)
-    model = Explained(
+    model = LeaveOneOutGP(
         LeaveOneOut(family, Fitting(marginal_likelihood), price=2.0, replicates=replicates)
     )
     observations = Observations(x, y, np.full(23, np.nan))

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from stoic.data import Observations
 from stoic.domains import Among, Box, Domain, Finite, Lattice
 from stoic.kernels import Matern52, Scaled
-from stoic.policies import Band, UpperBound
+from stoic.policies import Band, UpperConfidenceBound
 from stoic.posteriors import Exact, Prior, as_told
 from stoic.problems import SMOOTH
 
@@ -271,7 +271,7 @@ def posterior_on(box, seed, n=25):
 def test_what_is_found_is_stationary_or_at_the_border_and_no_random_point_is_higher(seed):
     box = Box([100.0, -7.0, 0.0], [108.0, -6.0, 0.01])
     posterior, x = posterior_on(box, seed)
-    surface = UpperBound(Band(posterior, 2.0))
+    surface = UpperConfidenceBound(Band(posterior, 2.0))
     peak = box.maximise(surface, np.random.default_rng(seed), x)
     box.locate(peak.x[None])
     rng = np.random.default_rng(seed + 100)
@@ -295,7 +295,7 @@ def test_on_lattices_the_maximum_is_the_one_of_all_combinations(seed):
         ),
     )
     posterior, x = posterior_on(box, seed, 15)
-    surface = UpperBound(Band(posterior, 2.0))
+    surface = UpperConfidenceBound(Band(posterior, 2.0))
     peak = box.maximise(surface, np.random.default_rng(seed), x)
     assert_array_equal(box.snap(peak.x[None])[0], peak.x)
     line = np.linspace(0.0, 4.0, 401)
@@ -337,7 +337,7 @@ def test_a_flat_surface_has_a_maximum_too():
 def test_the_search_is_deterministic_given_its_generator_and_new_with_another():
     box = Box([0.0], [1.0])
     posterior, x = posterior_on(box, 0)
-    surface = UpperBound(Band(posterior, 2.0))
+    surface = UpperConfidenceBound(Band(posterior, 2.0))
     a, b = (box.maximise(surface, np.random.default_rng(5), x) for _ in range(2))
     assert_array_equal(a.x, b.x)
     flat = Height(lambda z: np.zeros(len(z)))

@@ -11,7 +11,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.samplers import PartialFixedSampler
 
 from stoic import recipes
-from stoic.integrations.aim import Aim, record_aim, said_over, stored_aim
+from stoic.integrations.aim import RobustObjective, merge_over, record_aim, stored_aim
 from stoic.integrations.optuna import AIM, EXECUTED, StoicSampler, explain
 from stoic.integrations.spaces import Encoding
 from stoic.policies import Satisficing, StableOpt
@@ -97,7 +97,9 @@ def test_the_observed_best_may_be_moved_less_far():
         study.add_trial(
             optuna.create_trial(params={"heat": heat}, distributions=space, value=valleys(heat, 5))
         )
-    known = explain(study, recipe=recipes.gp_ucb, aim=Aim(threshold=0.4, tolerance=HEAT))
+    known = explain(
+        study, recipe=recipes.gp_ucb, aim=RobustObjective(threshold=0.4, tolerance=HEAT)
+    )
     assert known.observed_best.params["heat"] == 30.0
     assert abs(known.recommended.params["heat"] - 70.0) <= 2.0
     assert known.certified_observed.params["heat"] == 30.0
@@ -176,7 +178,7 @@ def test_that_nothing_is_promised_outside_of_the_range_is_said():
             study.add_trial(optuna.create_trial(params=params, distributions=space, value=value))
 
     def words(**tolerance):
-        aim = Aim(threshold=0.4, tolerance=tolerance)
+        aim = RobustObjective(threshold=0.4, tolerance=tolerance)
         return explain(study, recipe=recipes.gp_ucb, aim=aim).certified.sentence()
 
     assert ", and heat is in range, if the model is right" in words(heat=20.0)
@@ -216,7 +218,7 @@ def test_tolerances_hold_at_once_and_every_one_in_its_own_unit():
                 params={"heat": heat, "n": n, "rate": rate}, distributions=space, value=value
             )
         )
-    aim = Aim(threshold=0.8, tolerance={"heat": 5.0, "n": 1, "rate": 1.5})
+    aim = RobustObjective(threshold=0.8, tolerance={"heat": 5.0, "n": 1, "rate": 1.5})
     found = explain(study, recipe=recipes.gp_ucb, aim=aim).certified
     r = found.certificate.radius
     assert r > 0.5
@@ -342,8 +344,8 @@ def test_an_aim_is_recorded_with_the_study():
     study = searched(n_trials=3, threshold=0.4, tolerance=HEAT, p=math.inf)
     aim = stored_aim(study)
     assert study.user_attrs[AIM] == {"threshold": 0.4, "tolerance": {"heat": 2.0}}
-    assert aim == Aim(threshold=0.4, tolerance=HEAT)
-    other = Aim(policy="stable", tolerance={"heat": 1.0}, radius=2.0)
+    assert aim == RobustObjective(threshold=0.4, tolerance=HEAT)
+    other = RobustObjective(policy="stable", tolerance={"heat": 1.0}, radius=2.0)
     record_aim(study, other)
     assert stored_aim(study) == other
     # The sampler has said what it is after, and does not say it again.
@@ -358,7 +360,7 @@ def test_an_aim_is_recorded_with_the_study():
     )
     study.ask({name: SPACE[name] for name in ("heat", "n")})
     assert stored_aim(study) == other
-    numpy = Aim(threshold=np.float32(0.5), tolerance={"heat": np.int64(2)})
+    numpy = RobustObjective(threshold=np.float32(0.5), tolerance={"heat": np.int64(2)})
     assert json.loads(json.dumps(numpy.record())) == {"threshold": 0.5, "tolerance": {"heat": 2}}
     for nonsense in (
         3,
@@ -417,9 +419,9 @@ def test_an_aim_that_makes_no_sense_is_refused(said, reason):
     ],
 )
 def test_what_is_said_now_ends_what_does_not_go_with_it(said, earlier, kept):
-    found = said_over(said, {"tolerance": HEAT, **earlier})
+    found = merge_over(said, {"tolerance": HEAT, **earlier})
     assert found == {"tolerance": HEAT, **kept, **said}
-    Aim.of(**found)
+    RobustObjective.of(**found)
 
 
 @pytest.mark.parametrize(
@@ -432,7 +434,7 @@ def test_what_is_said_now_ends_what_does_not_go_with_it(said, earlier, kept):
 )
 def test_what_is_said_together_has_to_go_together(said):
     with pytest.raises(Refusal):
-        Aim.of(**said_over(said, {"tolerance": HEAT, "threshold": "adaptive"}))
+        RobustObjective.of(**merge_over(said, {"tolerance": HEAT, "threshold": "adaptive"}))
 
 
 @pytest.mark.parametrize(
@@ -457,9 +459,12 @@ def test_tolerances_are_in_the_units_of_the_box():
     moves = ENCODING.tolerances({"heat": 2.0, "n": 1, "rate": 10.0})
     np.testing.assert_allclose(moves, [0.02, 0.0, 0.0, 1.0 / 8.0, 0.25])
     assert isinstance(
-        Aim(tolerance=HEAT)._policy(1.0, Aim(tolerance=HEAT).distance(ENCODING), False), StableOpt
+        RobustObjective(tolerance=HEAT)._policy(
+            1.0, RobustObjective(tolerance=HEAT).distance(ENCODING), False
+        ),
+        StableOpt,
     )
-    aim = Aim(threshold=1.0, tolerance=HEAT)
+    aim = RobustObjective(threshold=1.0, tolerance=HEAT)
     assert isinstance(aim._policy(1.0, aim.distance(ENCODING), False), Satisficing)
 
 

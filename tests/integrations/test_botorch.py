@@ -46,9 +46,9 @@ from stoic.defences import (
 )
 from stoic.integrations.botorch import RobustConjugateGP
 from stoic.integrations.torch_kernels import covariance
-from stoic.models import Explained, StudentTProcess
-from stoic.posteriors.disputed import Disputed
-from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
+from stoic.models import LeaveOneOutGP, StudentTProcess
+from stoic.posteriors.fitting import Fitting, FixedHyperparameters, marginal_likelihood
+from stoic.posteriors.mixture import MixturePosterior
 
 # What the models that BoTorch's own code makes on the way warn of.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -253,9 +253,9 @@ def test_of_a_dispute_the_likeliest_explanation_is_taken():
     x = np.array([0.05, 0.2, 0.3, 0.45, 0.5, 0.62, 0.7, 0.78, 1.0])[:, None]
     rows = Observations(x, np.append(sine(x[:8]), -4.0), np.full(9, np.nan))
     prior = Prior(kernels.Matern52(0.3), 0.01)
-    model = Explained(LeaveOneOut(prior, Given(), price=0.5))
+    model = LeaveOneOutGP(LeaveOneOut(prior, FixedHyperparameters(), price=0.5))
     disputed = model(Box([0.0], [1.0]), rows)
-    assert isinstance(disputed, Disputed)
+    assert isinstance(disputed, MixturePosterior)
     places = np.random.default_rng(0).uniform(size=(5, 1))
     for made in (
         RobustConjugateGP.from_posterior(disputed, rows),
@@ -375,7 +375,7 @@ def test_hypotheses_are_believed():
     rows = Observations(X, Y, np.full(3, np.nan))
     for k in range(2):
         targets = Targets(Y + k, np.full(3, 0.01), np.ones(3))
-        ours = posterior.extend(posterior.stance, rows, targets)
+        ours = posterior.extend(posterior.fitted_defence, rows, targets)
         place = tensor(table(4, seed=6)[0])
         predicted = believing.posterior(place)
         mean, std = ours.predict(place.numpy())

@@ -11,7 +11,7 @@ from optuna.samplers import RandomSampler
 from optuna.trial import create_trial
 
 from stoic import recipes
-from stoic.integrations.optuna import NOISE, Aim, StoicSampler, explain
+from stoic.integrations.optuna import NOISE, RobustObjective, StoicSampler, explain
 from stoic.kernels import Matern52
 from stoic.posteriors import Prior
 from stoic.tuning.summary import Summary
@@ -71,7 +71,9 @@ def test_no_interval_where_no_two_results_differ(values):
     assert {row.residual for row in known.rows if math.isfinite(row.value)} <= {0.0, -0.0}
     assert np.isinf(known.predict([{"x": 0.3}])[1]).all()
     assert "+- unknown" in Summary.of(study).text()
-    assert explain(study, aim=Aim(threshold=7.0, tolerance={"x": 0.1})).certified is None
+    assert (
+        explain(study, aim=RobustObjective(threshold=7.0, tolerance={"x": 0.1})).certified is None
+    )
 
 
 def test_a_standard_error_or_a_prior_or_a_second_result_gives_an_interval():

@@ -10,7 +10,7 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 from stoic import Prior, recipes
-from stoic.integrations.aim import Aim
+from stoic.integrations.aim import RobustObjective
 from stoic.integrations.optuna import EXECUTED, explain
 from stoic.kernels import RBF
 from stoic.refusal import Refusal
@@ -167,7 +167,7 @@ def test_any_recipe_is_asked_for_what_is_given(recipe):
 
 @pytest.mark.long
 def test_tolerances_hold_for_what_is_given():
-    aim = Aim(threshold=2.5, tolerance={"x": 0.5})
+    aim = RobustObjective(threshold=2.5, tolerance={"x": 0.5})
     study = study_of(drawn(80))
     free = explain(study, aim=aim, recipe=recipes.gp_ucb)
     known = explain(study, aim=aim, recipe=recipes.gp_ucb, fixed={"kind": "b"})
@@ -181,10 +181,10 @@ def test_tolerances_hold_for_what_is_given():
     assert never.certified.params == never.untried
     assert never.untried["n"] == 3
     assert 0.0 < never.certified.within["x"] <= math.sqrt(2.5)
-    hopeless = explain(study, aim=Aim(threshold=1.0, tolerance={"x": 0.5}), recipe=recipes.gp_ucb,
-                       fixed={"kind": "b"})  # fmt: skip
+    aim = RobustObjective(threshold=1.0, tolerance={"x": 0.5})
+    hopeless = explain(study, aim=aim, recipe=recipes.gp_ucb, fixed={"kind": "b"})
     assert hopeless.certified.reached == pytest.approx(2.0, abs=0.5)
-    adaptive = Aim(threshold="adaptive", margin=1.0, tolerance={"x": 0.5})
+    adaptive = RobustObjective(threshold="adaptive", margin=1.0, tolerance={"x": 0.5})
     found = explain(study, aim=adaptive, recipe=recipes.gp_ucb, fixed={"kind": "b"}).certified
     assert 3.0 <= found.certificate.value < 3.5  # of the best of this kind, not of all
 

@@ -19,7 +19,7 @@ from stoic.defences import Plateau
 from stoic.integrations.sklearn import RobustGaussianProcessRegressor
 from stoic.kernels import RBF, Scaled
 from stoic.models import StudentTProcess
-from stoic.posteriors.disputed import Disputed
+from stoic.posteriors.mixture import MixturePosterior
 
 LIES = [1e6, -1e6, np.nan, np.inf, -np.inf, 1e300]
 
@@ -210,7 +210,7 @@ def test_the_covariance_of_a_dispute_has_its_variance():
     """Two targets that contradict each other, and nobody to ask: each may be the lie."""
     X, y = np.array([[0.0], [0.3], [0.5], [0.51], [0.8], [1.0]]), np.array([0, 0.1, 0, 6.0, 0.1, 0])
     regressor = RobustGaussianProcessRegressor().fit(X, y)
-    assert isinstance(regressor.posterior_, Disputed)
+    assert isinstance(regressor.posterior_, MixturePosterior)
     elsewhere = np.linspace(0.0, 1.0, 7)[:, None]
     _, std = regressor.predict(elsewhere, return_std=True)
     _, covariance = regressor.predict(elsewhere, return_cov=True)

@@ -10,7 +10,7 @@ from optuna.distributions import FloatDistribution, IntDistribution
 from stoic import recipes
 from stoic.distances import Distance
 from stoic.domains import Box, Lattice
-from stoic.integrations.aim import Aim
+from stoic.integrations.aim import RobustObjective
 from stoic.integrations.campaign import Campaign
 from stoic.integrations.explanation import explain
 from stoic.integrations.surroundings import Searched, Surroundings
@@ -66,7 +66,7 @@ def inside(found, campaign, share, seed=0):
 @pytest.mark.parametrize("whole", [False, True], ids=["floats", "an integer"])
 def test_the_bound_holds_in_the_whole_ball_of_a_certificate(d, whole):
     tolerance = {f"x{i}": 0.5 for i in range(d)}
-    aim = Aim(threshold=10.0 - 1.3 * d, tolerance=tolerance)
+    aim = RobustObjective(threshold=10.0 - 1.3 * d, tolerance=tolerance)
     found, campaign = judged(d, aim, whole)
     assert 1.0 < found.certificate.radius < 12.0
     band = Band(campaign.learner.posterior, 2.0)
@@ -85,7 +85,7 @@ def test_the_bound_holds_in_the_whole_ball_of_a_certificate(d, whole):
 
 @pytest.mark.parametrize("d", [3, 5])
 def test_the_bound_holds_in_the_whole_ball_of_a_worst_value(d):
-    aim = Aim(policy="stable", tolerance={f"x{i}": 0.5 for i in range(d)}, radius=2.0)
+    aim = RobustObjective(policy="stable", tolerance={f"x{i}": 0.5 for i in range(d)}, radius=2.0)
     found, campaign = judged(d, aim)
     band = Band(campaign.learner.posterior, 2.0)
     lower, _ = band.bounds(inside(found, campaign, 1.0))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stoic import Box, Choice, Finite, GaussianProcess, Learner, Prior, Waiting
-from stoic.confidence import Averaged, Fixed
+from stoic.confidence import EpochBudget, Fixed
 from stoic.kernels import RBF, Matern52
 from stoic.pending import NothingLeft
 from stoic.policies import Elimination, RareSwitching
@@ -260,8 +260,8 @@ def test_averaging_makes_corruption_cheap_to_bear():
         k = PRIOR.kernel(GRID.points[played], GRID.points)
         weights = np.linalg.solve(K + PRIOR.noise * np.eye(len(played)), k)
         worst = budget * np.abs(weights).max(axis=0)  # all of it on the most harmful row
-        tight = Averaged(Fixed(0.0), budget, "tight")(posterior, 1)
-        theory = Averaged(Fixed(0.0), budget)(posterior, 1)
+        tight = EpochBudget(Fixed(0.0), budget, "tight")(posterior, 1)
+        theory = EpochBudget(Fixed(0.0), budget)(posterior, 1)
         assert np.all(worst <= tight * posterior.std * (1.0 + 1e-9))
         # the ratio of the two, for a noise below 1
         fewest = plays[plays > 0].min()
@@ -278,8 +278,8 @@ def test_lemma_2_needs_the_square_root_of_a_noise_above_one():
     shift = posterior.mean[0] / posterior.std[0]
     assert shift == pytest.approx(0.0707, abs=1e-4)
     assert shift > np.sqrt(10) / (10 * 10.0)  # (10) as printed
-    assert shift <= Averaged(Fixed(0.0), 1.0, "tight")(posterior, 1) + 1e-12
-    assert shift <= Averaged(Fixed(0.0), 1.0)(posterior, 1)
+    assert shift <= EpochBudget(Fixed(0.0), 1.0, "tight")(posterior, 1) + 1e-12
+    assert shift <= EpochBudget(Fixed(0.0), 1.0)(posterior, 1)
 
 
 def test_a_run_ends_at_the_first_play_that_is_more_than_the_growth():

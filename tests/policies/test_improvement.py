@@ -14,7 +14,7 @@ from stoic.domains import Box, Finite
 from stoic.kernels import Linear, Matern52, Scaled
 from stoic.learner import Learner
 from stoic.models import GaussianProcess, StudentTProcess
-from stoic.policies import ExpectedImprovement, LogImprovement
+from stoic.policies import ExpectedImprovement, LogExpectedImprovement
 from stoic.policies.improvement import log_improvement
 from stoic.posteriors import Prior
 
@@ -81,7 +81,7 @@ def test_the_surface_is_the_logarithm_of_the_expectation_with_its_gradient(make)
     posterior, x = agent.posterior, domain.sample(25, rng)
     mean, std = posterior.predict(x)
     for incumbent in (float(np.median(mean)), float(mean.max()) + 3.0, 50.0):
-        surface = LogImprovement(posterior, incumbent)
+        surface = LogExpectedImprovement(posterior, incumbent)
         heights, slopes = surface.with_gradient(x)
         assert_allclose(surface(x), heights, rtol=1e-9)
         assert_allclose(surface.on(Finite(x)), heights, rtol=1e-9)
@@ -205,14 +205,14 @@ def test_what_is_better_under_another_context_is_no_incumbent(grid):
     # Where nothing was tried, the best mean that there is has to be improved on.
     posterior, line = agent.posterior, box.grid(11).points[66:77]
     incumbent = posterior.predict(line)[0].max()
-    heights = LogImprovement(posterior, incumbent)(line)
+    heights = LogExpectedImprovement(posterior, incumbent)(line)
     alone = learner(box.grid(11), prior=prior)
     alone.tell(agent.observations.x, agent.observations.observed)
     assert alone.ask(context={0: 0.6}).arm == 66 + heights.argmax()
 
 
 def test_a_kernel_that_is_sure_of_a_point_leaves_a_number_there():
-    surface = LogImprovement(learner(BOX, prior=Prior(Linear(), 0.1)).posterior, 0.0)
+    surface = LogExpectedImprovement(learner(BOX, prior=Prior(Linear(), 0.1)).posterior, 0.0)
     height, slope = surface.with_gradient(np.zeros((1, 1)))
     assert np.isfinite(height).all()
     assert np.isfinite(slope).all()
@@ -249,7 +249,7 @@ def test_widened_the_deviation_is_multiplied_by_the_width():
     agent.tell(BOX.sample(5, rng), rng.standard_normal(5))
     posterior, x = agent.posterior, BOX.sample(20, rng)
     mean, std = posterior.predict(x)
-    surface = LogImprovement(posterior, float(mean.max()), 2.5)
+    surface = LogExpectedImprovement(posterior, float(mean.max()), 2.5)
     z = (mean - mean.max()) / (2.5 * std)
     plain = 2.5 * std * (stats.norm.pdf(z) + z * stats.norm.cdf(z))
     assert_allclose(np.exp(surface(x)), plain, rtol=1e-7)
@@ -258,7 +258,7 @@ def test_widened_the_deviation_is_multiplied_by_the_width():
     assert_allclose(slopes, numeric, rtol=1e-4, atol=1e-4 * np.abs(slopes).max())
     # The learner's width is 2: its choice is the argmax over a grid, up to the grid's spacing.
     incumbent = float(posterior.predict(agent.observations.x)[0].max())
-    surface = LogImprovement(posterior, incumbent, 2.0)
+    surface = LogExpectedImprovement(posterior, incumbent, 2.0)
     choice = agent.ask()
     assert surface(choice.x[None])[0] >= surface(BOX.grid(401).points).max() - 1e-6
 

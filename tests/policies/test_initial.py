@@ -8,7 +8,7 @@ from stoic.domains import Box
 from stoic.kernels import Matern52, Scaled
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
-from stoic.policies import UCB, Band, Initial, Policy, UpperBound
+from stoic.policies import UCB, Band, Initial, Policy, UpperConfidenceBound
 from stoic.posteriors import Prior
 
 BOX = Box([2.0, -1.0], [10.0, 1.0])
@@ -40,7 +40,7 @@ def test_the_design_covers_the_domain_and_then_the_policy_follows(batch):
         after.tell(x, float(np.sin(x.sum())))
     # Same data, so the same belief; the generator has moved on in one of them.
     assert_array_equal(agent.posterior.predict(design)[0], after.posterior.predict(design)[0])
-    bound = UpperBound(Band(after.posterior, 2.0))
+    bound = UpperConfidenceBound(Band(after.posterior, 2.0))
     assert_allclose(bound(agent.ask().x[None]), bound(after.ask().x[None]), atol=1e-4)
 
 

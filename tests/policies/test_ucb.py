@@ -9,7 +9,7 @@ from stoic.domains import Box, Finite
 from stoic.kernels import Matern32, Matern52, Scaled
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
-from stoic.policies import UCB, Band, UpperBound
+from stoic.policies import UCB, Band, UpperConfidenceBound
 from stoic.posteriors import Prior
 
 GRID = Box([2.0], [10.0]).grid(50)
@@ -91,7 +91,7 @@ def test_the_bound_is_mean_plus_width_deviations_with_its_gradient():
     agent = learner(Box([2.0], [10.0]))
     agent.tell([[3.0], [6.0], [6.5]], [0.3, 0.9, 0.1])
     posterior, x = agent.posterior, np.linspace(2.1, 9.9, 17)[:, None]
-    surface = UpperBound(Band(posterior, 1.7))
+    surface = UpperConfidenceBound(Band(posterior, 1.7))
     mean, std = posterior.predict(x)
     assert_allclose(surface(x), mean + 1.7 * std, rtol=1e-12)
     assert_allclose(surface.on(Finite(x)), mean + 1.7 * std, rtol=1e-12)

@@ -14,7 +14,7 @@ from stoic.domains import Box, Finite
 from stoic.kernels import Matern52, Scaled
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
-from stoic.policies import LogImprovement, VerifiedImprovement
+from stoic.policies import LogExpectedImprovement, VerifiedImprovement
 from stoic.posteriors import Prior
 
 BOX = Box([0.0, -1.0], [4.0, 1.0])
@@ -36,7 +36,7 @@ def test_the_surface_is_the_improvement_of_the_mean_by_a_noisy_observation():
     agent.tell(BOX.sample(8, rng), rng.standard_normal(8))
     x = BOX.sample(20, rng)
     mean, std = agent.posterior.predict(x)
-    surface = LogImprovement(agent.posterior, 0.7, noise=PRIOR.noise)
+    surface = LogExpectedImprovement(agent.posterior, 0.7, noise=PRIOR.noise)
     for i in range(20):
         # The mean at x once y ~ N(mean, std^2 + noise) is observed there.
         spread = math.hypot(std[i], math.sqrt(PRIOR.noise))

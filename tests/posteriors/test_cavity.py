@@ -14,9 +14,9 @@ from stoic.posteriors.cavity import given_the_others
 
 @pytest.mark.parametrize("finite", [False, True])
 @pytest.mark.parametrize(
-    "stance", [as_told, Plateau(0.5, 0.7, 2.0), Plateau(0.1, 1.0, 2.0, "noise")]
+    "fitted_defence", [as_told, Plateau(0.5, 0.7, 2.0), Plateau(0.1, 1.0, 2.0, "noise")]
 )
-def test_it_equals_refits_without_each_row(stance, finite):
+def test_it_equals_refits_without_each_row(fitted_defence, finite):
     rng = np.random.default_rng(3)
     x = 10.0 + 2.0 * rng.standard_normal((15, 2))
     x[14] = x[0]
@@ -27,11 +27,15 @@ def test_it_equals_refits_without_each_row(stance, finite):
     if finite:
         domain = Finite(x[:14])
         observations = Observations(x, observed, noise, domain.locate(x))
-        posterior = Arms.condition(prior, stance, domain, observations, stance(observations, prior))
+        posterior = Arms.condition(
+            prior, fitted_defence, domain, observations, fitted_defence(observations, prior)
+        )
     else:
         observations = Observations(x, observed, noise)
-        posterior = Exact.condition(prior, stance, observations, stance(observations, prior))
-    targets = stance(observations, prior)
+        posterior = Exact.condition(
+            prior, fitted_defence, observations, fitted_defence(observations, prior)
+        )
+    targets = fitted_defence(observations, prior)
     mean, std = given_the_others(posterior, observations)
     for i in range(15):
         others = (np.arange(15) != i) & np.isfinite(targets.noise)
@@ -98,7 +102,7 @@ def test_a_pull_that_no_float_can_hold_is_a_large_one():
     # A mean without a correct digit, at a row that decides it alone.
     observations = Observations(np.zeros((1, 1)), np.array([1e300]), np.array([0.3]))
     lost = SimpleNamespace(
-        stance=as_told,
+        fitted_defence=as_told,
         prior=Prior(RBF(1.0), 0.25),
         predict=lambda x: (np.array([-1e300]), np.array([1e60])),
     )

@@ -26,7 +26,7 @@ from stoic.posteriors.fitting import (
     OBJECTIVES,
     VARIANCE_PRIOR,
     Fitting,
-    Given,
+    FixedHyperparameters,
     Problem,
     Rows,
     bounded_leave_one_out,
@@ -76,8 +76,8 @@ def settled(defence, observations, box=BOX):
     return defence.settle(box, observations)
 
 
-def rows_of(prior, stance, observations):
-    targets = stance(observations, prior)
+def rows_of(prior, fitted_defence, observations):
+    targets = fitted_defence(observations, prior)
     kept = np.isfinite(targets.noise)
     assert kept.any()
     K = prior.kernel(observations.x[kept], observations.x[kept])
@@ -236,11 +236,11 @@ def test_the_fit_is_a_stationary_point_and_better_than_its_starts(objective):
     observations = some(40)
     fitting = Fitting(objective, iterations=100)
     family = Prior(Scaled(Matern52(np.ones(2))), 0.1)
-    stance = settled(DEFENCES[3], observations)
+    fitted_defence = settled(DEFENCES[3], observations)
     problem = Problem(
-        fitting, BOX, observations, stance, family.kernel, *fitting.scale(BOX, observations)
+        fitting, BOX, observations, fitted_defence, family.kernel, *fitting.scale(BOX, observations)
     )
-    u = problem.coordinates(fitting(BOX, observations, stance, family))
+    u = problem.coordinates(fitting(BOX, observations, fitted_defence, family))
     value, gradient = problem(u)
     assert value <= min(problem(start)[0] for start in problem.starts())
     inside = (u > problem.bounds[:, 0] + 1e-9) & (u < problem.bounds[:, 1] - 1e-9)
@@ -345,7 +345,7 @@ def test_results_of_any_size_are_fitted_without_an_error(objective, observed):
 
 
 def test_given_gives_what_it_got():
-    assert Given()(BOX, some(), Trust(), PRIOR) is PRIOR
+    assert FixedHyperparameters()(BOX, some(), Trust(), PRIOR) is PRIOR
 
 
 def test_a_warm_start_finds_what_a_cold_one_does():
@@ -355,9 +355,9 @@ def test_a_warm_start_finds_what_a_cold_one_does():
     posterior = None
     for n in range(10, 41, 3):
         head = observations.until(n)
-        stance = settled(DEFENCES[3], head)
-        prior = fitting(BOX, head, stance, family, posterior)
-        posterior = Exact.condition(prior, stance, head, stance(head, prior))
+        fitted_defence = settled(DEFENCES[3], head)
+        prior = fitting(BOX, head, fitted_defence, family, posterior)
+        posterior = Exact.condition(prior, fitted_defence, head, fitted_defence(head, prior))
     problem = Problem(
         fitting, BOX, observations, settled(DEFENCES[3], observations), family.kernel,
         *fitting.scale(BOX, observations),

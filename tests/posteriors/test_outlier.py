@@ -27,8 +27,8 @@ def observed(n=12, seed=0):
 
 
 def conditioned(observations, out, prior=PRIOR):
-    stance = Settled(np.where(out, np.inf, 0.0))
-    return Exact.condition(prior, stance, observations, stance(observations, prior))
+    fitted_defence = Settled(np.where(out, np.inf, 0.0))
+    return Exact.condition(prior, fitted_defence, observations, fitted_defence(observations, prior))
 
 
 def by_hand(observations, out, row, a=1.0, b=19.0):

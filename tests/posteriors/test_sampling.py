@@ -11,10 +11,16 @@ from stoic.defences import LeaveOneOut
 from stoic.defences.settled import Settled
 from stoic.domains import Box
 from stoic.kernels import Matern52, Scaled
-from stoic.models import Explained, GaussianProcess
+from stoic.models import GaussianProcess, LeaveOneOutGP
 from stoic.posteriors import Prior
-from stoic.posteriors.disputed import Averaged
-from stoic.posteriors.fitting import BROAD_NOISE_PRIOR, Fitting, Given, Problem, marginal_likelihood
+from stoic.posteriors.fitting import (
+    BROAD_NOISE_PRIOR,
+    Fitting,
+    FixedHyperparameters,
+    Problem,
+    marginal_likelihood,
+)
+from stoic.posteriors.mixture import Averaged
 from stoic.posteriors.sampling import (
     LogDensity,
     elliptical_slices,
@@ -60,8 +66,8 @@ def test_hyperparameters_have_the_density_that_a_fit_maximises():
     # Two free ones, lengthscale and noise, on a grid of their whole range.
     observations = wave(8)
     fitting = Fitting(marginal_likelihood, mean_and_sd, None, BROAD_NOISE_PRIOR)
-    stance = Settled(np.zeros(8))
-    problem = Problem.of(fitting, BOX, observations, stance, FAMILY)
+    fitted_defence = Settled(np.zeros(8))
+    problem = Problem.of(fitting, BOX, observations, fitted_defence, FAMILY)
     (low_l, high_l), _, (low_n, high_n) = problem.bounds
     grid = [(a, b) for a in np.linspace(low_l, high_l, 60) for b in np.linspace(low_n, high_n, 60)]
     points = np.array([[a, 0.0, b] for a, b in grid])
@@ -77,7 +83,7 @@ def test_hyperparameters_have_the_density_that_a_fit_maximises():
         fitting,
         BOX,
         observations,
-        stance,
+        fitted_defence,
         problem.prior(problem.typical),
         500,
         np.random.default_rng(0),
@@ -92,10 +98,10 @@ def test_hyperparameters_have_the_density_that_a_fit_maximises():
 def test_the_gradient_of_the_density_is_that_of_finite_differences(given):
     observations = wave(9)
     observations.noise[::2] = given
-    stance = Settled(np.where(np.arange(9) == 4, 0.5, 0.0))
+    fitted_defence = Settled(np.where(np.arange(9) == 4, 0.5, 0.0))
     fitting = Fitting(marginal_likelihood, mean_and_sd, noise=BROAD_NOISE_PRIOR)
-    problem = Problem.of(fitting, BOX, observations, stance, FAMILY)
-    density, h = LogDensity(problem, stance, FAMILY), 1e-5
+    problem = Problem.of(fitting, BOX, observations, fitted_defence, FAMILY)
+    density, h = LogDensity(problem, fitted_defence, FAMILY), 1e-5
     for v in np.random.default_rng(0).standard_normal((5, len(density.start))):
         value, gradient = density.with_gradient(v)
         assert_allclose(value, density(v), rtol=1e-12)
@@ -109,9 +115,9 @@ def test_the_approximation_is_the_density_where_that_is_normal():
     observations = wave(4)
     nothing = Observations(observations.x, observations.observed, np.full(4, 1e12))
     fitting = Fitting(marginal_likelihood, mean_and_sd, noise=BROAD_NOISE_PRIOR)
-    stance = Settled(np.zeros(4))
-    problem = Problem.of(fitting, BOX, nothing, stance, FAMILY)
-    mode, root = normal_approximation(LogDensity(problem, stance, FAMILY), np.full(3, 0.5))
+    fitted_defence = Settled(np.zeros(4))
+    problem = Problem.of(fitting, BOX, nothing, fitted_defence, FAMILY)
+    mode, root = normal_approximation(LogDensity(problem, fitted_defence, FAMILY), np.full(3, 0.5))
     assert_allclose(mode, 0.0, atol=1e-4)
     assert_allclose(root @ root.T, np.eye(3), atol=1e-4)
 
@@ -123,7 +129,7 @@ def test_an_average_has_the_moments_of_the_mixture():
         for lengthscale in (0.1, 0.3, 0.8)
     )
     weights = np.array([0.5, 0.3, 0.2])
-    average = Averaged(parts, weights, parts[0].stance, widening=1.5)
+    average = Averaged(parts, weights, parts[0].fitted_defence, widening=1.5)
     mean, std = average.predict(x)
     means, stds = (np.array(of) for of in zip(*(part.predict(x) for part in parts), strict=True))
     expected = weights @ means
@@ -155,13 +161,13 @@ def test_given_hyperparameters_are_known():
         learner.estimate.predict([[0.5]]), learner.posterior.predict([[0.5]]), strict=True
     ):
         assert_allclose(one, other, rtol=1e-4)  # odds are settled to that, each time
-    assert isinstance(learner.model.fitting, Given)
+    assert isinstance(learner.model.fitting, FixedHyperparameters)
 
 
 def test_what_is_reported_is_the_same_however_often_it_is_asked_and_wider():
     observations, wider = wave(10, noise=0.4), []
     for _ in range(2):
-        model = Explained(LeaveOneOut(FAMILY, Fitting(marginal_likelihood)))
+        model = LeaveOneOutGP(LeaveOneOut(FAMILY, Fitting(marginal_likelihood)))
         posterior = model(BOX, observations)
         average = model.integrated(BOX, observations, posterior)
         wider.append(average.predict(observations.x)[1] / posterior.predict(observations.x)[1])

@@ -80,7 +80,7 @@ def test_a_record_that_cannot_be_written_ends_nothing(monkeypatch, caplog, error
     study = open_study(storage, "s", "minimize", space, sampler)
     known = []
 
-    class Explained(Silent):
+    class LeaveOneOutGP(Silent):
         def ended(self, trial, result, explain):
             known.append(explain())
 
@@ -94,7 +94,7 @@ def test_a_record_that_cannot_be_written_ends_nothing(monkeypatch, caplog, error
             space,
             5,
             lambda trial: Result(trial.params["x"], None, "", 0.0),
-            Explained(),
+            LeaveOneOutGP(),
             Stop(),
             Worker.current(),
         )

@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from optuna.distributions import FloatDistribution
 from optuna.trial import create_trial
 
-from stoic.integrations.aim import Aim, record_aim
+from stoic.integrations.aim import RobustObjective, record_aim
 from stoic.integrations.optuna import EXECUTED
 from stoic.refusal import Refusal
 from stoic.tuning.certificate import Certificates
@@ -108,25 +108,25 @@ def test_the_object_is_strict_json(study):
 def test_what_the_study_was_begun_with_is_used_unless_something_else_is_said(study):
     with pytest.raises(Refusal, match="give one, as in --tolerance heat=2"):
         Certificates.of(study, {})
-    record_aim(study, Aim(**said(study)))
-    assert Certificates.of(study, {}).explanation.certified.aim == Aim(**said(study))
+    record_aim(study, RobustObjective(**said(study)))
+    assert Certificates.of(study, {}).explanation.certified.aim == RobustObjective(**said(study))
     wider = Certificates.of(study, {"tolerance": {"heat": 4.0}}).explanation.certified
     narrow = Certificates.of(study, {}).explanation.certified
     assert wider.certificate.radius == pytest.approx(narrow.certificate.radius / 2.0, rel=0.05)
     stable = Certificates.of(study, {"policy": "stable", "radius": 2.0}).explanation.certified
-    assert stable.aim == Aim(policy="stable", radius=2.0, tolerance={"heat": 2.0})
+    assert stable.aim == RobustObjective(policy="stable", radius=2.0, tolerance={"heat": 2.0})
     assert stable.within == {"heat": 4.0}
     with pytest.raises(Refusal, match="no parameter 'haet': did you mean 'heat'"):
         Certificates.of(study, {"tolerance": {"haet": 2.0}})
-    record_aim(study, Aim(threshold="adaptive", margin=0.1, tolerance={"heat": 2.0}))
+    record_aim(study, RobustObjective(threshold="adaptive", margin=0.1, tolerance={"heat": 2.0}))
     number = Certificates.of(study, {"threshold": 0.5}).explanation.certified
-    assert number.aim == Aim(threshold=0.5, tolerance={"heat": 2.0})
-    record_aim(study, Aim(policy="stable", radius=2.0, tolerance={"heat": 2.0}))
+    assert number.aim == RobustObjective(threshold=0.5, tolerance={"heat": 2.0})
+    record_aim(study, RobustObjective(policy="stable", radius=2.0, tolerance={"heat": 2.0}))
     number = Certificates.of(study, {"threshold": 0.5}).explanation.certified
-    assert number.aim == Aim(threshold=0.5, tolerance={"heat": 2.0})
-    record_aim(study, Aim(**said(study)))
+    assert number.aim == RobustObjective(threshold=0.5, tolerance={"heat": 2.0})
+    record_aim(study, RobustObjective(**said(study)))
     # What is only asked about is not recorded.
-    assert Certificates.of(study, {}).explanation.certified.aim == Aim(**said(study))
+    assert Certificates.of(study, {}).explanation.certified.aim == RobustObjective(**said(study))
 
 
 def test_a_study_without_values_is_refused():
@@ -138,13 +138,13 @@ def test_a_study_without_values_is_refused():
 def test_the_summary_has_the_certificate(study):
     assert Summary.of(study).record()["certificate"] is None
     assert "certificate" not in Summary.of(study).text()
-    record_aim(study, Aim(**said(study)))
+    record_aim(study, RobustObjective(**said(study)))
     summary = Summary.of(study)
     sentence = Certificates.of(study, {}).explanation.certified.sentence()
     assert f"certificate    {sentence}" in summary.text().splitlines()
     assert summary.record()["certificate"]["sentence"] == sentence
     sign = 1.0 if summary.direction == "minimize" else -1.0
-    record_aim(study, Aim(threshold=-9.0 * sign, tolerance={"heat": 2.0}))
+    record_aim(study, RobustObjective(threshold=-9.0 * sign, tolerance={"heat": 2.0}))
     lines = Summary.of(study).text().splitlines()
     assert any(line.startswith(f"threshold      {-9.0 * sign:g} is out of reach") for line in lines)
     assert any(line.startswith("certificate    nothing: value ") for line in lines)

@@ -11,7 +11,7 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState
 
 from stoic import Prior, recipes
-from stoic.integrations.aim import Aim, stored_aim
+from stoic.integrations.aim import RobustObjective, stored_aim
 from stoic.integrations.optuna import EXECUTED, FAILED, NOISE, RECIPE, explain, robust
 from stoic.kernels import RBF
 from stoic.refusal import Refusal
@@ -240,7 +240,9 @@ def test_tolerances_and_their_certificate(tmp_path):
     # With another threshold, which is said without the tolerances.
     again = {"storage": result.study._storage, "study_name": result.study.study_name}
     stricter = tune(valley, SPACE, n_trials=22, threshold=0.25, **again)
-    assert stricter.explanation.certified.aim == Aim(threshold=0.25, tolerance={"x": 0.2})
+    assert stricter.explanation.certified.aim == RobustObjective(
+        threshold=0.25, tolerance={"x": 0.2}
+    )
     assert stored_aim(result.study) == stricter.explanation.certified.aim
     with pytest.raises(Refusal, match="no parameter 'z'"):
         tune(valley, SPACE, threshold=0.5, tolerance={"z": 1.0})

@@ -16,7 +16,7 @@ from optuna.trial import TrialState
 
 from scripts import trials_of
 from stoic import Box, recipes
-from stoic.integrations.aim import Aim, stored_aim
+from stoic.integrations.aim import RobustObjective, stored_aim
 from stoic.integrations.campaign import Campaign
 from stoic.integrations.recipe import RECIPE, Written
 from stoic.refusal import Refusal
@@ -64,7 +64,7 @@ def begin(here: Path, **said) -> optuna.Study:
 def test_a_threshold_alone_keeps_the_stored_tolerances(here):
     begin(here, aim={"threshold": "adaptive", "margin": 0.5, "tolerance": {"x": 0.2}})
     study, method = open_request(request(here, aim={"threshold": 0.9}))
-    assert method.aim == Aim(threshold=0.9, tolerance={"x": 0.2})
+    assert method.aim == RobustObjective(threshold=0.9, tolerance={"x": 0.2})
     assert method.replaces(study) == [
         "until now this study was after something else: threshold adaptive, margin 0.5, "
         "tolerance x=0.2"
@@ -73,9 +73,9 @@ def test_a_threshold_alone_keeps_the_stored_tolerances(here):
     assert stored_aim(study) == method.aim
     for said, aim in (
         ({}, method.aim),
-        ({"p": 2.0}, Aim(threshold=0.9, p=2.0, tolerance={"x": 0.2})),
-        ({"tolerance": {"x": 0.1}}, Aim(threshold=0.9, tolerance={"x": 0.1})),
-        ({"policy": "stable"}, Aim(policy="stable", tolerance={"x": 0.2})),
+        ({"p": 2.0}, RobustObjective(threshold=0.9, p=2.0, tolerance={"x": 0.2})),
+        ({"tolerance": {"x": 0.1}}, RobustObjective(threshold=0.9, tolerance={"x": 0.1})),
+        ({"policy": "stable"}, RobustObjective(policy="stable", tolerance={"x": 0.2})),
     ):
         assert open_request(request(here, aim=said))[1].aim == aim
 

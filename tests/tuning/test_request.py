@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from optuna.distributions import FloatDistribution
 
-from stoic.integrations.aim import Aim
+from stoic.integrations.aim import RobustObjective
 from stoic.integrations.recipe import Written
 from stoic.refusal import Refusal
 from stoic.tuning.request import Settings, aim_arguments, from_file, from_options
@@ -184,16 +184,22 @@ def test_tolerances_in_a_file(tmp_path):
     assert from_file(write(tmp_path, GOOD), Settings()).said == {}
     path = write(tmp_path, AIMED)
     request = from_file(path, Settings())
-    assert Aim.of(**request.said) == Aim(threshold=0.9, p=2, tolerance={"lr": 1.5})
+    assert RobustObjective.of(**request.said) == RobustObjective(
+        threshold=0.9, p=2, tolerance={"lr": 1.5}
+    )
     assert request.fixed == {}
     said = aim_arguments(["lr=2"], "adaptive", margin=0.1, policy=None, radius=None)
     assert said == {"threshold": "adaptive", "margin": 0.1, "tolerance": {"lr": 2.0}}
     text = AIMED.replace("threshold = 0.9\np = 2", 'threshold = "adaptive"\nmargin = 1')
     adaptive = write(tmp_path, text, "adaptive.toml")
     number = from_file(adaptive, Settings(aim=aim_arguments([], "0.8")))
-    assert Aim.of(**number.said) == Aim(threshold=0.8, tolerance={"lr": 1.5})
+    assert RobustObjective.of(**number.said) == RobustObjective(
+        threshold=0.8, tolerance={"lr": 1.5}
+    )
     over = from_file(path, Settings(aim=said, fixed=("kind=b",)))
-    assert Aim.of(**over.said) == Aim(threshold="adaptive", margin=0.1, p=2, tolerance={"lr": 2.0})
+    assert RobustObjective.of(**over.said) == RobustObjective(
+        threshold="adaptive", margin=0.1, p=2, tolerance={"lr": 2.0}
+    )
     assert over.fixed == {"kind": "b"}
 
 

@@ -29,8 +29,8 @@ from stoic.tuning.study import (
     FAILURE,
     SEAL,
     WORKER,
-    bury,
     claim,
+    fail_orphans,
     failure_kinds,
     failures,
     finish,
@@ -147,8 +147,8 @@ def test_only_the_dead_are_buried(study):
     finish(study, finished, Result(1.0, None, "", 0.1))
     lost = running(study, dead())
     kept = [running(study, worker) for worker in (ME, replace(ME, host="elsewhere//"), None)]
-    assert bury(study) == [lost.number]
-    assert bury(study) == []
+    assert fail_orphans(study) == [lost.number]
+    assert fail_orphans(study) == []
     stored = study.get_trials()
     assert stored[finished.number].values == [1.0]
     assert stored[lost.number].state == TrialState.FAIL
@@ -180,7 +180,7 @@ def test_what_a_dead_worker_left_running_is_stopped_in_whichever_session(study):
     trial = running(study, worker)
     record_run(trial, own, worker)
     with sleeping(own) as program, sleeping(f"{own} {new_mark()}") as inner:
-        assert bury(study) == [trial.number]
+        assert fail_orphans(study) == [trial.number]
         assert program.wait(timeout=30) == -signal.SIGKILL
         assert inner.wait(timeout=30) == -signal.SIGKILL
 
@@ -191,7 +191,7 @@ def test_no_process_is_stopped_because_a_storage_names_it(study):
     with sleeping() as other, sleeping(new_mark()) as of_another_run:
         for process in (other, of_another_run):
             record_program(trial, process.pid, ME)
-            assert bury(study) == [trial.number]
+            assert fail_orphans(study) == [trial.number]
             assert process.poll() is None
             trial = running(study, dead())
 
@@ -208,7 +208,7 @@ def test_a_copied_record_stops_nothing(study):
         forged.storage.set_trial_system_attr(forged._trial_id, SEAL, value)
         known.storage.set_trial_system_attr(known._trial_id, SEAL, value)
         with sleeping(own) as program:
-            bury(study)
+            fail_orphans(study)
             assert program.poll() is None
         forged, known = (running(study, worker) for _ in range(2))
 
@@ -230,7 +230,7 @@ def test_where_nothing_is_to_be_seen_it_is_left_alone_and_said_so(study, monkeyp
     record_run(trial, own, worker)
     with sleeping(own) as program:
         record_program(trial, program.pid, ME)
-        assert bury(study) == [trial.number]
+        assert fail_orphans(study) == [trial.number]
         assert program.poll() is None
         assert f"process {program.pid}" in caplog.text
         assert "stop it yourself" in caplog.text

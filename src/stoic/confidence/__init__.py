@@ -2,23 +2,23 @@
 
 from stoic.confidence.base import Confidence
 from stoic.confidence.bayesian import CompactUnion, FiniteUnion
-from stoic.confidence.corruption import Averaged, Budgeted, NonAdaptive
-from stoic.confidence.enlarged import Enlarged, influence, psi
+from stoic.confidence.corruption import CorruptionBudget, EpochBudget, NonAdaptive
+from stoic.confidence.enlarged import CorruptionCount, influence, psi
 from stoic.confidence.fixed import Fixed, Schedule
 from stoic.confidence.frequentist import BoundedNoise, SelfNormalised
 from stoic.confidence.heavy_tails import FeatureTruncation, GrowingTruncation
 from stoic.confidence.misspecified import Misspecified
 
-WIDTHS = (
+CONFIDENCES = (
     Fixed,
     Schedule,
     FiniteUnion,
     CompactUnion,
     SelfNormalised,
     BoundedNoise,
-    Enlarged,
-    Budgeted,
-    Averaged,
+    CorruptionCount,
+    CorruptionBudget,
+    EpochBudget,
     NonAdaptive,
     GrowingTruncation,
     FeatureTruncation,
@@ -26,13 +26,13 @@ WIDTHS = (
 )
 
 __all__ = [
-    "WIDTHS",
-    "Averaged",
+    "CONFIDENCES",
     "BoundedNoise",
-    "Budgeted",
     "CompactUnion",
     "Confidence",
-    "Enlarged",
+    "CorruptionBudget",
+    "CorruptionCount",
+    "EpochBudget",
     "FeatureTruncation",
     "FiniteUnion",
     "Fixed",

@@ -16,7 +16,7 @@ from stoic.posteriors.base import Posterior
 
 
 @dataclass(frozen=True, slots=True)
-class Budgeted:
+class CorruptionBudget:
     """base + weight C / sqrt(noise): the width of RGP-UCB [Bogunovic2020]_ (Lemma 2).
 
     Parameters
@@ -51,7 +51,7 @@ Averaging = Literal["theory", "tight", "practice"]
 
 
 @dataclass(frozen=True, slots=True)
-class Averaged:
+class EpochBudget:
     """Width of an epoch of RGP-PE, which plays each of its arms many times [Bogunovic2022]_.
 
     With u results, at least u_min of every arm that was played:

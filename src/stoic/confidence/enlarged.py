@@ -44,7 +44,7 @@ def influence(half_width: float, shape: float, noise: float, deviation: float) -
 
 
 @dataclass(frozen=True, slots=True)
-class Enlarged:
+class CorruptionCount:
     """(base + C_w sqrt(T_c)) Psi(T_c): the robust multiplier of [Ezzerg2026]_, section 4.1.
 
     Half-width and shape come from the plateau of the posterior's own defence, kappa and the noise
@@ -91,11 +91,11 @@ class Enlarged:
         base = self.base(posterior, t)
         if self.corruptions == 0:
             return base
-        defence = posterior.stance
+        defence = posterior.fitted_defence
         if not isinstance(defence, _HasPlateau):
             raise ValueError(
-                f"Enlarged needs a defence with a plateau, got {type(defence).__name__}: use "
-                "Plateau, AdaptivePlateau or Anchored, or corruptions=0."
+                f"CorruptionCount needs a defence with a plateau, got {type(defence).__name__}: "
+                "use Plateau, AdaptivePlateau or Anchored, or corruptions=0."
             )
         count = self.corruptions
         corruptions = posterior.distrusted if count == "distrusted" else min(count, posterior.n)

@@ -40,7 +40,7 @@ class ReducedBudget:
         Failure probability of all epochs together: delta_h = 6 delta / (pi^2 t^2 2 |X|).
     form:
         ``"theory"`` is (109). ``"tight"`` has C sqrt(2 D / alpha) / m as its last term, which
-        follows as in :class:`~stoic.confidence.corruption.Averaged` and is less by the factor
+        follows as in :class:`~stoic.confidence.corruption.EpochBudget` and is less by the factor
         sqrt(2 (m_0 + 1 / alpha)).
 
     Guarantee

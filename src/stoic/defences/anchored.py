@@ -11,7 +11,7 @@ from stoic.data import Array, Observations, Targets
 from stoic.defences.base import Defence
 from stoic.defences.plateau import NEGLIGIBLE, Plateau, confirmed, small_sample_factor
 from stoic.domains import Domain
-from stoic.posteriors.base import Model, Posterior, Stance
+from stoic.posteriors.base import FittedDefence, Model, Posterior
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, median_and_mad
 
@@ -79,8 +79,8 @@ class Anchored(Defence):
 
     Guarantee
     ---------
-    With L_R = sqrt(beta_A kappa) Psi(T_c) + N_T(delta/3), or a :class:`Reach`, and the enlarged
-    width (:class:`stoic.confidence.enlarged.Enlarged`), UCB has sublinear regret with O(T^(1/7))
+    With L_R = sqrt(beta_A kappa) Psi(T_c) + N_T(delta/3), or a :class:`Reach`, and the width
+    of :class:`stoic.confidence.enlarged.CorruptionCount`, UCB has sublinear regret with O(T^(1/7))
     corruptions of any size ([Ezzerg2026]_, Theorem 4.3). The defaults here are the practical ones:
     half-widths in units of a robust scale, hyperparameters fitted. Then only the bounded influence
     of each single observation, given the centre, is certain.
@@ -104,7 +104,7 @@ class Anchored(Defence):
         return not self.prequential
 
     def settle(
-        self, domain: Domain, observations: Observations, previous: Stance | None = None
+        self, domain: Domain, observations: Observations, previous: FittedDefence | None = None
     ) -> Settled:
         earlier = previous if isinstance(previous, Settled) else None
         if self.prequential:

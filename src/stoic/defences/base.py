@@ -8,7 +8,7 @@ import numpy as np
 
 from stoic.data import Array, Observations, Targets
 from stoic.domains import Domain
-from stoic.posteriors.base import Stance
+from stoic.posteriors.base import FittedDefence
 from stoic.posteriors.prior import Prior
 
 
@@ -30,7 +30,7 @@ class Defence(ABC):
     revises: bool = False
 
     def settle(
-        self, domain: Domain, observations: Observations, previous: Stance | None = None
+        self, domain: Domain, observations: Observations, previous: FittedDefence | None = None
     ) -> Defence:
         """Fit all numbers of the defence to ``observations``.
 

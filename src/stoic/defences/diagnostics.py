@@ -9,7 +9,7 @@ import numpy as np
 from stoic.data import Array, Booleans, Observations, Targets
 from stoic.defences.base import Defence
 from stoic.domains import Domain
-from stoic.posteriors.base import Posterior, Stance
+from stoic.posteriors.base import FittedDefence, Posterior
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.student_t_noise import StudentTNoise, tail_probability
 
@@ -44,7 +44,7 @@ class Diagnostics(Defence):
             raise ValueError(f"The level of a test lies between 0 and 1, got {self.level!r}.")
 
     def settle(
-        self, domain: Domain, observations: Observations, previous: Stance | None = None
+        self, domain: Domain, observations: Observations, previous: FittedDefence | None = None
     ) -> Diagnosed:
         earlier = previous.judge if isinstance(previous, Diagnosed) else None
         judge = self.judge(domain, observations, earlier)

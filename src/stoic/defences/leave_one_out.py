@@ -23,9 +23,9 @@ from stoic.defences.fixed_points import Search, Weighted
 from stoic.defences.plateau import NEGLIGIBLE
 from stoic.defences.settled import Settled
 from stoic.domains import Domain
-from stoic.posteriors.base import Stance
+from stoic.posteriors.base import FittedDefence
 from stoic.posteriors.exact import Exact
-from stoic.posteriors.fitting import Fitting, Given, marginal_likelihood
+from stoic.posteriors.fitting import Fitting, FixedHyperparameters, marginal_likelihood
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.sampling import sample_hyperparameters
 
@@ -48,8 +48,8 @@ class LeaveOneOut(Defence):
     - *reversed*: the best of these with trust swapped wherever, among observations at one place,
       more are distrusted than trusted. A fixed point, once found, resists ever more evidence.
 
-    The fixed point with the highest evidence is taken; :class:`~stoic.models.Explained` keeps the
-    others, and the one without outliers, for as long as they are likely. Evidence is the log
+    The fixed point with the highest evidence is taken; :class:`~stoic.models.LeaveOneOutGP` keeps
+    the others, and the one without outliers, for as long as they are likely. Evidence is the log
     marginal likelihood under its row noise, less a penalty (``price``) for each row that lost its
     weight, which acts as log odds against an outlier. Hyperparameters that are fitted to few rows
     are overconfident, and the first observation of a peak looks like an outlier: so the penalty is
@@ -63,8 +63,9 @@ class LeaveOneOut(Defence):
     prior:
         The prior; if ``fitting`` refits, the family that is fitted with the defence.
     fitting:
-        Fit of the hyperparameters between two updates; ``Given()`` keeps those of the prior. Its
-        ``scale`` is not used. :class:`~stoic.models.Explained` takes over its result.
+        Fit of the hyperparameters between two updates; ``FixedHyperparameters()`` keeps those of
+        the prior. Its ``scale`` is not used. :class:`~stoic.models.LeaveOneOutGP` takes over its
+        result.
     half_width:
         k > 0, in leave-one-out standard deviations.
     shape:
@@ -106,7 +107,9 @@ class LeaveOneOut(Defence):
     """
 
     prior: Prior
-    fitting: Fitting | Given = field(default_factory=lambda: Fitting(marginal_likelihood))
+    fitting: Fitting | FixedHyperparameters = field(
+        default_factory=lambda: Fitting(marginal_likelihood)
+    )
     half_width: float = 2.5
     shape: float = 1.0
     price: float = 3.0
@@ -131,7 +134,7 @@ class LeaveOneOut(Defence):
             )
 
     def settle(
-        self, domain: Domain, observations: Observations, previous: Stance | None = None
+        self, domain: Domain, observations: Observations, previous: FittedDefence | None = None
     ) -> Settled:
         finite = np.isfinite(observations.observed)
         trusting = Settled(np.where(finite, 0.0, np.inf), self.negligible)
@@ -164,7 +167,7 @@ class LeaveOneOut(Defence):
 
         Only its own prior if they are given, or with fewer than two observations to fit them to.
         """
-        settled, fitting = posterior.stance, self.fitting
+        settled, fitting = posterior.fitted_defence, self.fitting
         assert isinstance(settled, Settled)
         if not isinstance(fitting, Fitting) or np.isfinite(settled.excess).sum() < 2:
             return [posterior.prior]

@@ -22,7 +22,7 @@ from scipy.spatial.distance import cdist
 from stoic.data import Array, Observations, Targets
 from stoic.defences.base import Defence
 from stoic.domains import Domain
-from stoic.posteriors.base import Stance
+from stoic.posteriors.base import FittedDefence
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, median_and_mad
 
@@ -174,7 +174,7 @@ class AdaptivePlateau(Defence):
         Plateau(0.0 if self.half_width == "quantile" else self.half_width, self.shape)
 
     def settle(
-        self, domain: Domain, observations: Observations, previous: Stance | None = None
+        self, domain: Domain, observations: Observations, previous: FittedDefence | None = None
     ) -> Plateau:
         centre, scale = self.scale(domain, observations)
         if self.half_width == "quantile":

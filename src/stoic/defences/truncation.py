@@ -9,7 +9,7 @@ import numpy as np
 from stoic.data import Array, Observations, Targets
 from stoic.defences.base import Defence
 from stoic.domains import Domain
-from stoic.posteriors.base import Stance
+from stoic.posteriors.base import FittedDefence
 from stoic.posteriors.levels import check_moment, growing_level
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, median_and_mad_in_space
@@ -58,7 +58,7 @@ class Truncation(Defence):
             raise ValueError(f"A scale is a positive finite number, got {self.scale!r}.")
 
     def settle(
-        self, domain: Domain, observations: Observations, previous: Stance | None = None
+        self, domain: Domain, observations: Observations, previous: FittedDefence | None = None
     ) -> Truncation:
         return self
 
@@ -116,7 +116,7 @@ class AdaptiveTruncation(Defence):
         check_moment(self.moment, self.alpha)
 
     def settle(
-        self, domain: Domain, observations: Observations, previous: Stance | None = None
+        self, domain: Domain, observations: Observations, previous: FittedDefence | None = None
     ) -> Truncation:
         return Truncation(self.moment, self.alpha, self.scale_of(domain, observations)[1])
 

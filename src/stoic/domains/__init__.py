@@ -1,14 +1,16 @@
 """Search spaces: finite sets and boxes, and the maximisation of acquisition functions on them.
 
-Domains own maximisation. A ``Surface`` is a function to maximise; ``Finite`` compares all its rows,
-``Box`` ascends analytic gradients from many starts at once. Points are in the user's own units.
+Domains own maximisation. An ``Acquisition`` is a function to maximise; ``Finite`` compares all its
+rows, ``Box`` ascends analytic gradients from many starts at once. Points are in the user's own
+units.
 """
 
-from stoic.domains.base import Domain, Peak, Random, Surface, as_points
+from stoic.domains.base import Acquisition, Domain, Peak, Random, as_points
 from stoic.domains.box import Box, Lattice
 from stoic.domains.finite import Among, Finite
 
 __all__ = [
+    "Acquisition",
     "Among",
     "Box",
     "Domain",
@@ -16,6 +18,5 @@ __all__ = [
     "Lattice",
     "Peak",
     "Random",
-    "Surface",
     "as_points",
 ]

@@ -18,7 +18,7 @@ Random = np.random.Generator
 _WIDTHS = 1e-100, 1e100  # of a coordinate
 
 
-class Surface(Protocol):
+class Acquisition(Protocol):
     """Acquisition function: a function to maximise over a domain."""
 
     def on(self, points: Finite) -> Array:
@@ -77,7 +77,7 @@ class Domain(Protocol):
     def contains(self, x: Array) -> Booleans:
         """Membership of points (n, d) of the whole domain in this part of it, shape (n,)."""
 
-    def maximise(self, surface: Surface, rng: Random, near: Array) -> Peak:
+    def maximise(self, surface: Acquisition, rng: Random, near: Array) -> Peak:
         """Maximise ``surface``; ``near`` (k, d) are promising starting points."""
 
     def sample(self, n: int, rng: Random) -> Array:

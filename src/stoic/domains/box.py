@@ -11,7 +11,15 @@ from scipy import optimize
 from scipy.stats import qmc
 
 from stoic.data import Array, Booleans, Integers
-from stoic.domains.base import Domain, Peak, Random, Surface, as_points, check_columns, check_widths
+from stoic.domains.base import (
+    Acquisition,
+    Domain,
+    Peak,
+    Random,
+    as_points,
+    check_columns,
+    check_widths,
+)
 from stoic.domains.finite import Finite
 from stoic.linalg import squared_distances
 
@@ -230,7 +238,7 @@ class Box:
         points = qmc.Sobol(self.dim, rng=rng).random_base2(max(n - 1, 0).bit_length())[:n]
         return self.snap(self.lower + self.widths * points)
 
-    def maximise(self, surface: Surface, rng: Random, near: Array) -> Peak:
+    def maximise(self, surface: Acquisition, rng: Random, near: Array) -> Peak:
         starts = self._starts(surface, rng, near)
         peaks = self._climb(surface, starts)
         if self.lattices:
@@ -239,7 +247,7 @@ class Box:
         best = int(np.argmax(heights))
         return Peak(peaks[best], None, float(heights[best]))
 
-    def _starts(self, surface: Surface, rng: Random, near: Array) -> Array:
+    def _starts(self, surface: Acquisition, rng: Random, near: Array) -> Array:
         """Choose the highest candidates, no two of them close together, shape (<= climbs, d)."""
         # A random rotation (modulo 1) of fixed Sobol points: evenly spread, new in every call.
         unit = (_sobol(self.dim, self.candidates) + rng.random(self.dim)) % 1.0
@@ -262,7 +270,7 @@ class Box:
                 starts.append(i)
         return candidates[starts]
 
-    def _climb(self, surface: Surface, starts: Array) -> Array:
+    def _climb(self, surface: Acquisition, starts: Array) -> Array:
         """Ascend from all starts: one L-BFGS-B on the sum, then the best alone to convergence."""
         free = np.ones(self.dim, dtype=bool)
         for lattice in self.lattices:
@@ -299,7 +307,7 @@ class Box:
         peaks[best] = ascend(peaks[[best]], 100, 1e-10)[0]
         return peaks
 
-    def _walk(self, surface: Surface, peaks: Array) -> Array:
+    def _walk(self, surface: Acquisition, peaks: Array) -> Array:
         """Improve the best peak one lattice block at a time, with gradient ascents in between."""
         best = peaks[[int(np.argmax(surface(peaks)))]]
         height = float(surface(best)[0])

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from stoic.data import Array, Booleans, Integers
-from stoic.domains.base import Peak, Random, Surface, as_points, check_columns, check_widths
+from stoic.domains.base import Acquisition, Peak, Random, as_points, check_columns, check_widths
 
 _BLOCK = 1 << 22  # distances held at once
 
@@ -103,7 +103,7 @@ class Finite:
     def contains(self, x: Array) -> Booleans:
         return np.array([row.tobytes() in self._rows for row in as_points(x, self.dim) + 0.0])
 
-    def maximise(self, surface: Surface, rng: Random, near: Array) -> Peak:
+    def maximise(self, surface: Acquisition, rng: Random, near: Array) -> Peak:
         heights = surface.on(self)
         arm = int(heights.argmax())
         return Peak(self.points[arm], arm, float(heights[arm]))
@@ -167,7 +167,7 @@ class Among:
     def contains(self, x: Array) -> Booleans:
         return np.isin(self.whole.locate(x), self.arms)
 
-    def maximise(self, surface: Surface, rng: Random, near: Array) -> Peak:
+    def maximise(self, surface: Acquisition, rng: Random, near: Array) -> Peak:
         heights = surface.on(self.whole)[self.arms]
         best = int(heights.argmax())
         arm = int(self.arms[best])

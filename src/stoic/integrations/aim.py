@@ -30,7 +30,7 @@ _REFINED = 8
 
 
 @dataclass(frozen=True)
-class Aim:
+class RobustObjective:
     """Robust objective: values that stay good when inputs are moved.
 
     Attributes
@@ -106,11 +106,11 @@ class Aim:
             raise Refusal(str(error)) from error
 
     @staticmethod
-    def of(**given: Any) -> Aim | None:
+    def of(**given: Any) -> RobustObjective | None:
         """Build the aim with these attributes; None if none was given."""
         if all(value is None or value == {} for value in given.values()):
             return None
-        return Aim(**given)
+        return RobustObjective(**given)
 
     @property
     def stable(self) -> bool:
@@ -178,8 +178,8 @@ class Aim:
         }
 
 
-def said_over(said: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of an :class:`Aim`: those given now, and earlier ones that still fit.
+def merge_over(said: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of an :class:`RobustObjective`: those given now, and earlier ones that still fit.
 
     A threshold ends an earlier policy with its radius, and a number also an earlier margin. A
     radius, or the policy stable, ends an earlier threshold with its margin and power.
@@ -194,18 +194,20 @@ def said_over(said: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[str, 
     return {name: value for name, value in earlier.items() if name not in ended} | dict(said)
 
 
-def stored_aim(study: Study) -> Aim | None:
+def stored_aim(study: Study) -> RobustObjective | None:
     """Return the aim that is recorded with a study; None if there is none, or no valid one."""
     record = study.user_attrs.get(AIM)
-    if not isinstance(record, dict) or not record.keys() <= {each.name for each in fields(Aim)}:
+    if not isinstance(record, dict) or not record.keys() <= {
+        each.name for each in fields(RobustObjective)
+    }:
         return None
     try:
-        return Aim(**record)
+        return RobustObjective(**record)
     except (Refusal, TypeError, ArithmeticError):  # recorded by something else
         return None
 
 
-def record_aim(study: Study, aim: Aim) -> None:
+def record_aim(study: Study, aim: RobustObjective) -> None:
     """Record an aim with a study, in the place of an earlier one."""
     if study.user_attrs.get(AIM) != aim.record():
         study.set_user_attr(AIM, aim.record())

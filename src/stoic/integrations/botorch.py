@@ -25,8 +25,8 @@ from stoic.domains import Box, Domain
 from stoic.integrations.tables import Recipe, box_around, model_of, observations_of
 from stoic.models import GaussianProcess
 from stoic.posteriors import Arms, Exact, Model, Posterior
-from stoic.posteriors.disputed import Disputed
-from stoic.posteriors.fitting import Given
+from stoic.posteriors.fitting import FixedHyperparameters
+from stoic.posteriors.mixture import MixturePosterior
 
 try:
     import botorch.fit
@@ -82,7 +82,7 @@ class _Told:
         )
         model = self.model
         if isinstance(model, GaussianProcess):
-            model = replace(model, prior=self.posterior.prior, fitting=Given())
+            model = replace(model, prior=self.posterior.prior, fitting=FixedHyperparameters())
         posterior = _exact(model(self.domain, rows, self.posterior))
         return replace(self, observations=rows, posterior=posterior)
 
@@ -174,7 +174,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
         ----------
         posterior:
             The exact posterior of a Gaussian process, on a finite domain or not; of a
-            :class:`~stoic.posteriors.disputed.Disputed` one the likeliest part, without the
+            :class:`~stoic.posteriors.mixture.MixturePosterior` one the likeliest part, without the
             deviation that the mixture adds.
         observations:
             The observations that it was conditioned on.
@@ -199,7 +199,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
         """Construct BoTorch's model on the fitted targets of the rows at ``X``."""
         X = X.detach().clone()
         prior = fit.posterior.prior
-        targets = fit.posterior.stance(fit.observations, prior)
+        targets = fit.posterior.fitted_defence(fit.observations, prior)
         kept = np.isfinite(targets.noise)
         values, noise = targets.values, targets.noise
         max_variance = float(prior.kernel.diagonal(fit.observations.x).max())
@@ -423,7 +423,7 @@ def _check(X: Any, Y: Any, Yvar: Any) -> None:
 
 
 def _exact(posterior: Posterior) -> Exact | Arms:
-    if isinstance(posterior, Disputed):
+    if isinstance(posterior, MixturePosterior):
         posterior = posterior.parts[0]
     if not isinstance(posterior, Exact | Arms):
         raise ValueError(

@@ -17,7 +17,7 @@ from optuna.trial import FrozenTrial, TrialState
 from stoic.balancing import Balanced
 from stoic.data import FAILURES, Array, Choice, FailureKind
 from stoic.domains import Finite
-from stoic.integrations.aim import Aim
+from stoic.integrations.aim import RobustObjective
 from stoic.integrations.executed import EXECUTED, executed, finite
 from stoic.integrations.optuna_internals import storage_of, study_id
 from stoic.integrations.points import Points
@@ -76,7 +76,7 @@ class Campaign:
     aim:
         The objective where inputs move.
     probe:
-        True if the learner moves them, see :class:`~stoic.integrations.aim.Aim`.
+        True if the learner moves them, see :class:`~stoic.integrations.aim.RobustObjective`.
     trials:
         Of the study, to identify it later.
     """
@@ -86,7 +86,7 @@ class Campaign:
         study: Study,
         search_space: Mapping[str, BaseDistribution],
         recipe: Recipe,
-        aim: Aim | None = None,
+        aim: RobustObjective | None = None,
         probe: bool = False,
         trials: Sequence[FrozenTrial] = (),
     ) -> None:
@@ -270,7 +270,11 @@ class Campaign:
 
 
 def made(
-    recipe: Recipe, encoding: Encoding, aim: Aim | None, sign: float = 1.0, probe: bool = False
+    recipe: Recipe,
+    encoding: Encoding,
+    aim: RobustObjective | None,
+    sign: float = 1.0,
+    probe: bool = False,
 ) -> tuple[Learner | Balanced, Points]:
     """Build a recipe's learner on a search space, for an aim if there is one, and its points.
 

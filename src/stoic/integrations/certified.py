@@ -13,7 +13,7 @@ import numpy as np
 from stoic.balancing import Balanced
 from stoic.data import Array
 from stoic.distances import reach
-from stoic.integrations.aim import WIDTH, Aim
+from stoic.integrations.aim import WIDTH, RobustObjective
 from stoic.integrations.spaces import Coordinate, Encoding
 from stoic.integrations.surroundings import Searched, Surroundings
 from stoic.learner import Learner
@@ -72,7 +72,7 @@ class Certified:
         Conversion of distances to the parameters' own units.
     """
 
-    aim: Aim
+    aim: RobustObjective
     minimise: bool
     params: Mapping[str, Any]
     certificate: Certificate
@@ -169,7 +169,7 @@ class Certified:
 def certified(
     learner: Learner | Balanced,
     encoding: Encoding,
-    aim: Aim,
+    aim: RobustObjective,
     sign: float,
     params: Mapping[str, Any],
     threshold: float | None,
@@ -224,7 +224,7 @@ def certified(
 def sturdiest(
     learner: Learner | Balanced,
     encoding: Encoding,
-    aim: Aim,
+    aim: RobustObjective,
     settings: Array,
     threshold: float | None,
 ) -> int:

@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 from stoic.balancing import Balanced
 from stoic.data import Array
 from stoic.defences.plateau import Plateau
-from stoic.integrations.aim import WIDTH, Aim, stored_aim
+from stoic.integrations.aim import WIDTH, RobustObjective, stored_aim
 from stoic.integrations.campaign import Campaign
 from stoic.integrations.certified import Certified, certified, sturdiest
 from stoic.integrations.executed import executed
@@ -26,7 +26,7 @@ from stoic.integrations.undecided import steep, undecided
 from stoic.integrations.unmodelled import check_single_objective, unmodelled, violates
 from stoic.learner import Learner
 from stoic.policies.base import Band
-from stoic.posteriors.base import Stance
+from stoic.posteriors.base import FittedDefence
 from stoic.posteriors.cavity import given_the_others
 from stoic.posteriors.fitting import Fitting
 from stoic.printable import printable
@@ -166,7 +166,7 @@ def explain(
     study: Study,
     *,
     recipe: Recipe | None = None,
-    aim: Aim | None = None,
+    aim: RobustObjective | None = None,
     fixed: Mapping[str, Any] | None = None,
     trials: Sequence[FrozenTrial] | None = None,
 ) -> Explanation:
@@ -272,7 +272,7 @@ def explain(
     if not scaled:
         sd = np.full_like(sd, np.inf)
     noise_sd = np.sqrt(learner.observations.own_noise(posterior.prior.noise))
-    plateau = _plateau(posterior.stance, len(learner))
+    plateau = _plateau(posterior.fitted_defence, len(learner))
     rows = tuple(
         Row(
             t.number,
@@ -349,7 +349,7 @@ def _without_model(complete: Sequence[FrozenTrial], best: FrozenTrial | None) ->
 def _with_certificates(
     explanation: Explanation,
     campaign: Campaign,
-    aim: Aim,
+    aim: RobustObjective,
     notes: Mapping[str, object],
     part: object,
 ) -> Explanation:
@@ -389,7 +389,7 @@ def _run(trial: FrozenTrial) -> dict[str, Any]:
     return {} if run is None else {"executed": run.params, "refused": run.refused}
 
 
-def _plateau(defence: Stance, rows: int) -> tuple[Array, Array] | None:
+def _plateau(defence: FittedDefence, rows: int) -> tuple[Array, Array] | None:
     """Centre and half-width for each observation, both (n,), if the defence has a plateau."""
     plateau = getattr(defence, "plateau", None)
     if not isinstance(plateau, Plateau):

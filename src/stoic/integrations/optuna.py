@@ -19,7 +19,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import Choice
-from stoic.integrations.aim import AIM, Aim, record_aim
+from stoic.integrations.aim import AIM, RobustObjective, record_aim
 from stoic.integrations.campaign import (
     FAILED,
     NOISE,
@@ -46,11 +46,11 @@ __all__ = [
     "FAILED",
     "NOISE",
     "RECIPE",
-    "Aim",
     "Certified",
     "Curve",
     "Explanation",
     "Recipe",
+    "RobustObjective",
     "Row",
     "StoicSampler",
     "Written",
@@ -130,9 +130,10 @@ class StoicSampler(BaseSampler):
         For parameters outside of the intersection search space; by default random, by the seed and
         the number of the trial.
     policy, threshold, margin, tolerance, radius, p, probe:
-        For values that stay good when inputs are moved, see :class:`~stoic.integrations.aim.Aim`.
-        The recipe keeps its model, and these choose the next query. They are recorded with the
-        study, where :func:`explain` and ``stoic show`` find them.
+        For values that stay good when inputs are moved, see
+        :class:`~stoic.integrations.aim.RobustObjective`. The recipe keeps its model, and
+        these choose the next query. They are recorded with the study, where :func:`explain` and
+        ``stoic show`` find them.
     constraints_func:
         From a trial to the values of its constraints, which are satisfied up to 0, as in the
         samplers of Optuna. From Optuna 5 on ``trial.set_constraint`` does the same.
@@ -176,7 +177,7 @@ class StoicSampler(BaseSampler):
         self._intersection = IntersectionSearchSpace(include_pruned=False)
         self._campaign: Campaign | None = None
         self._turns = Turns()
-        self._aim = Aim.of(
+        self._aim = RobustObjective.of(
             policy=policy,
             threshold=threshold,
             margin=margin,

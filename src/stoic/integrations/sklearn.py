@@ -14,7 +14,7 @@ from stoic.data import Array
 from stoic.integrations.tables import Recipe, box_around, model_of, observations_of
 from stoic.posteriors import Exact, Model
 from stoic.posteriors.base import Posterior
-from stoic.posteriors.disputed import Disputed
+from stoic.posteriors.mixture import MixturePosterior
 
 try:
     from sklearn.base import BaseEstimator, RegressorMixin
@@ -142,7 +142,7 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
 
 def _covariance(posterior: Posterior, x: Array) -> Array:
     """Covariance of f at the rows of ``x``, about the posterior mean, shape (m, m)."""
-    if isinstance(posterior, Disputed):  # sum_k w_k (C_k + (m_k - m_0) (m_k - m_0)')
+    if isinstance(posterior, MixturePosterior):  # sum_k w_k (C_k + (m_k - m_0) (m_k - m_0)')
         means = np.array([part.predict(x)[0] for part in posterior.parts])
         apart = means - means[0]
         covariance: Array = (apart.T * posterior.weights) @ apart

@@ -3,20 +3,20 @@
 from stoic.policies.base import Band, Policy, View
 from stoic.policies.designs import Design, Plan, RareSwitching
 from stoic.policies.elimination import Elimination
-from stoic.policies.improvement import ExpectedImprovement, LogImprovement
+from stoic.policies.improvement import ExpectedImprovement, LogExpectedImprovement
 from stoic.policies.initial import Initial
 from stoic.policies.near_optimal import NearOptimal
+from stoic.policies.requery import Requery
 from stoic.policies.satisficing import Satisficing
-from stoic.policies.second_look import SecondLook
 from stoic.policies.stable import StableOpt
-from stoic.policies.ucb import UCB, UpperBound
+from stoic.policies.ucb import UCB, UpperConfidenceBound
 from stoic.policies.verified import VerifiedImprovement
 
 POLICIES = (
     UCB,
     ExpectedImprovement,
     VerifiedImprovement,
-    SecondLook,
+    Requery,
     Initial,
     Elimination,
     Satisficing,
@@ -31,15 +31,15 @@ __all__ = [
     "Elimination",
     "ExpectedImprovement",
     "Initial",
-    "LogImprovement",
+    "LogExpectedImprovement",
     "NearOptimal",
     "Plan",
     "Policy",
     "RareSwitching",
+    "Requery",
     "Satisficing",
-    "SecondLook",
     "StableOpt",
-    "UpperBound",
+    "UpperConfidenceBound",
     "VerifiedImprovement",
     "View",
 ]

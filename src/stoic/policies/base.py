@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from stoic.data import Array, Booleans, Choice, Failures, Integers, Observations
-from stoic.domains import Among, Domain, Finite, Peak, Random, Surface
+from stoic.domains import Acquisition, Among, Domain, Finite, Peak, Random
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.feasibility import Feasibility
 
@@ -63,7 +63,7 @@ class Feasible(NamedTuple):
     is much.
     """
 
-    surface: Surface
+    surface: Acquisition
     feasibility: Feasibility
     floor: float | None
 
@@ -165,7 +165,7 @@ class View(NamedTuple):
             choices.append(pick(band))
         return choices
 
-    def maximise(self, surface: Surface, logarithmic: bool = False) -> Peak:
+    def maximise(self, surface: Acquisition, logarithmic: bool = False) -> Peak:
         """Maximise the acquisition function ``surface`` over the points that may be chosen.
 
         Its values are in units of f, or ``logarithmic``, of a gain: that decides how it is weighted

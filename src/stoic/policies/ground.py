@@ -14,7 +14,7 @@ from stoic.data import Array, Choice, Integers
 from stoic.distances import Distance
 from stoic.domains import Among, Box, Domain, Finite
 from stoic.policies.base import Band, View
-from stoic.policies.ucb import PLACE, UpperBound, given_up
+from stoic.policies.ucb import PLACE, UpperConfidenceBound, given_up
 
 _DENSE = 4.0  # candidates in a ball of one unit, enough to rank candidates by their balls
 _CLOSER = (2.0, 0.5)  # units: radii of the local search about the best point
@@ -134,7 +134,9 @@ def with_peak(view: View, here: Ground, band: Band) -> Ground:
     """Add, on a box, the maximiser of the upper bound."""
     if isinstance(view.domain, Finite):
         return here
-    return _with_centres(view, here, view.maximise(UpperBound(band)).x[None], here.points[:0])
+    return _with_centres(
+        view, here, view.maximise(UpperConfidenceBound(band)).x[None], here.points[:0]
+    )
 
 
 def with_moves(

@@ -11,7 +11,7 @@ from scipy import special
 from stoic.data import Array, Booleans, Choice
 from stoic.domains import Domain, Finite
 from stoic.policies.base import Band, Policy, View, choice_of
-from stoic.policies.ucb import UpperBound, check_retries, given_up
+from stoic.policies.ucb import UpperConfidenceBound, check_retries, given_up
 from stoic.posteriors.base import Posterior
 
 _FAR = 50.0  # beyond, a series; within, at most 2500 units of rounding are lost to cancellation
@@ -43,7 +43,7 @@ def log_improvement(z: Array) -> tuple[Array, Array, Array]:
     return value, by_cdf, by_pdf
 
 
-class LogImprovement(NamedTuple):
+class LogExpectedImprovement(NamedTuple):
     """Log expected improvement over an incumbent, log E max(f - incumbent, 0).
 
     It is log s + log h((mean - incumbent) / s), where s is the posterior std times ``factor``.
@@ -158,7 +158,9 @@ class ExpectedImprovement(Policy):
 
         def pick(band: Band) -> Choice:
             factor = max(band.width, _LEAST) if self.widened else 1.0
-            surface = LogImprovement(band.posterior, tried.best_mean(band.posterior), factor)
+            surface = LogExpectedImprovement(
+                band.posterior, tried.best_mean(band.posterior), factor
+            )
             choice = choice_of(view.maximise(surface, logarithmic=True))
             tried.add(choice)
             return choice
@@ -182,7 +184,9 @@ class _Tried:
         else:
             self.x = tried[inside]
         if not whole and len(tried) and not len(tried[inside]):
-            peak = view.among.maximise(UpperBound(Band(posterior, 0.0)), view.rng, observations.x)
+            peak = view.among.maximise(
+                UpperConfidenceBound(Band(posterior, 0.0)), view.rng, observations.x
+            )
             self.otherwise = peak.height
 
     def add(self, choice: Choice) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from stoic.data import Array
-from stoic.domains import Finite, Surface
+from stoic.domains import Acquisition, Finite
 from stoic.policies.base import View
 from stoic.posteriors.feasibility import Feasibility
 
@@ -108,7 +108,7 @@ class Risky(NamedTuple):
         e, in the same units.
     """
 
-    surface: Surface
+    surface: Acquisition
     chance: Chance
     cost: float
     least: float
@@ -136,7 +136,7 @@ class Risky(NamedTuple):
         return value, p * gain / distance, (gain + self.cost) / distance
 
 
-def at_risk(surface: Surface, chance: Chance | None, unit: float) -> Surface:
+def at_risk(surface: Acquisition, chance: Chance | None, unit: float) -> Acquisition:
     """Weigh ``surface``, a log gain in units of f, by the risk; ``unit`` is the prior std of f."""
     if chance is None:
         return surface

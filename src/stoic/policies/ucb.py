@@ -13,7 +13,7 @@ from stoic.domains import Domain, Finite
 from stoic.policies.base import Band, Policy, View, choice_of
 
 
-class UpperBound(NamedTuple):
+class UpperConfidenceBound(NamedTuple):
     """Upper confidence bound, mean + width * std."""
 
     band: Band
@@ -77,7 +77,9 @@ class UCB(Policy):
             places = given_up(view, posterior.trust(view.observations), self.retries)
             if len(places):
                 band = band.fantasise(places, None, posterior.prior.mean)
-        return view.one_by_one(band, n, lambda b: choice_of(view.maximise(UpperBound(b)))), None
+        return view.one_by_one(
+            band, n, lambda b: choice_of(view.maximise(UpperConfidenceBound(b)))
+        ), None
 
 
 def check_retries(retries: int | None) -> None:

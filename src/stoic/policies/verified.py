@@ -11,10 +11,10 @@ from scipy.special import expit
 
 from stoic.data import Array, Choice, Integers, Observations
 from stoic.defences.replicates import agreement
-from stoic.domains import Domain, Peak, Surface
+from stoic.domains import Acquisition, Domain, Peak
 from stoic.kernels import Matern52
 from stoic.policies.base import Band, Notes, Policy, View, choice_of, choices_at
-from stoic.policies.improvement import LogImprovement
+from stoic.policies.improvement import LogExpectedImprovement
 from stoic.policies.risk import Chance, at_risk
 from stoic.policies.ucb import PLACE, check_retries, given_up
 from stoic.posteriors.base import Posterior, as_told
@@ -186,7 +186,7 @@ class VerifiedImprovement(Policy):
         return None, 0.0
 
 
-def _peak(view: View, surface: Surface, chance: Chance | None, unit: float) -> Peak:
+def _peak(view: View, surface: Acquisition, chance: Chance | None, unit: float) -> Peak:
     """Maximise a log acquisition ``surface``, at the risk of failure."""
     if chance is not None:
         surface = at_risk(surface, chance, unit)
@@ -199,13 +199,13 @@ def _apart(points: Array, x: Array, widths: Array) -> Array:
     return distances
 
 
-def _improvement(posterior: Posterior, known: Array) -> LogImprovement:
+def _improvement(posterior: Posterior, known: Array) -> LogExpectedImprovement:
     """Log expected improvement over the best posterior mean of ``known`` (k, d), with noise.
 
     Over the prior mean if there are no such points.
     """
     incumbent = float(posterior.predict(known)[0].max()) if len(known) else posterior.prior.mean
-    return LogImprovement(posterior, incumbent, noise=posterior.prior.noise)
+    return LogExpectedImprovement(posterior, incumbent, noise=posterior.prior.noise)
 
 
 def _wary(view: View, posterior: Posterior) -> Posterior:
@@ -221,8 +221,8 @@ def _wary(view: View, posterior: Posterior) -> Posterior:
             most = typical.mean() if coordinate is None else typical[coordinate]
             theta[k] = min(theta[k], most)
     prior = Prior(prior.kernel.with_theta(theta), prior.noise, prior.mean)
-    targets = posterior.stance(observations, prior)
-    wary = Exact.condition(prior, posterior.stance, observations, targets)
+    targets = posterior.fitted_defence(observations, prior)
+    wary = Exact.condition(prior, posterior.fitted_defence, observations, targets)
     failed = observations.x[~np.isfinite(observations.observed)]
     off = np.concatenate([view.pending, failed])
     return wary.fantasise(off) if len(off) else wary
@@ -263,6 +263,6 @@ def _or_farthest(
     rows = Observations(x, np.zeros(len(x)), np.full(len(x), np.nan))
     prior = Prior(Matern52(lengthscale), _NEAR_ZERO)
     distance = Exact.condition(prior, as_told, rows, as_told(rows, prior))
-    farthest = _peak(view, LogImprovement(distance, 0.0), chance, 1.0)
+    farthest = _peak(view, LogExpectedImprovement(distance, 0.0), chance, 1.0)
     new = (_apart(queried, farthest.x, widths) > _SAME).all()
     return farthest if new else peak  # not new: all points were queried

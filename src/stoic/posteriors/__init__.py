@@ -1,7 +1,7 @@
 """Posteriors over f: exact inference, hyperparameter fitting, information gain."""
 
 from stoic.posteriors.arms import Arms
-from stoic.posteriors.base import Model, Posterior, Stance, as_told
+from stoic.posteriors.base import FittedDefence, Model, Posterior, as_told
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.information import (
     InformationBounds,
@@ -14,11 +14,11 @@ from stoic.posteriors.prior import Prior
 __all__ = [
     "Arms",
     "Exact",
+    "FittedDefence",
     "InformationBounds",
     "Model",
     "Posterior",
     "Prior",
-    "Stance",
     "as_told",
     "greedy_information",
     "information_bounds",

@@ -20,7 +20,7 @@ import numpy as np
 from stoic import linalg
 from stoic.data import Array, Integers, Observations, Targets
 from stoic.domains import Finite
-from stoic.posteriors.base import Stance
+from stoic.posteriors.base import FittedDefence
 from stoic.posteriors.prior import Prior
 
 _ROWS = 16  # room for the first played arms; doubled when it is full
@@ -41,7 +41,7 @@ class Arms:
 
     Attributes
     ----------
-    prior, stance, n, distrusted, information:
+    prior, fitted_defence, n, distrusted, information:
         As in :class:`stoic.posteriors.base.Posterior`.
     mean, variance:
         Of f on all arms, both (N,).
@@ -59,18 +59,18 @@ class Arms:
         "_total",
         "distrusted",
         "domain",
+        "fitted_defence",
         "information",
         "mean",
         "n",
         "prior",
-        "stance",
         "variance",
     )
 
-    def __init__(self, prior: Prior, stance: Stance, domain: Finite) -> None:
+    def __init__(self, prior: Prior, fitted_defence: FittedDefence, domain: Finite) -> None:
         N = len(domain)
         self.prior = prior
-        self.stance = stance
+        self.fitted_defence = fitted_defence
         self.domain = domain
         self.n = 0
         self.distrusted = 0
@@ -89,10 +89,14 @@ class Arms:
 
     @staticmethod
     def condition(
-        prior: Prior, stance: Stance, domain: Finite, observations: Observations, targets: Targets
+        prior: Prior,
+        fitted_defence: FittedDefence,
+        domain: Finite,
+        observations: Observations,
+        targets: Targets,
     ) -> Arms:
         """Condition on all rows, those of one arm together, in O(U^2 (U + N))."""
-        self = Arms(prior, stance, domain)
+        self = Arms(prior, fitted_defence, domain)
         self._add(observations, targets)
         self.distrusted = int(np.count_nonzero(targets.trust < 1.0))
         return self
@@ -121,13 +125,15 @@ class Arms:
         self._total = total.tolist()
         self._slot = {arm: slot for slot, arm in enumerate(self._played)}
 
-    def extend(self, stance: Stance, observations: Observations, targets: Targets) -> Arms:
+    def extend(
+        self, fitted_defence: FittedDefence, observations: Observations, targets: Targets
+    ) -> Arms:
         """Account for further rows, in place; returns itself.
 
         One by one in O(N U) each while they are few, and all together once that is cheaper.
         """
         assert observations.arms is not None
-        self.stance = stance
+        self.fitted_defence = fitted_defence
         if len(observations.arms) == 1:
             self.observe(observations.arms.item(), targets.values.item(), targets.noise.item())
             self.distrusted += targets.trust.item() < 1.0
@@ -258,7 +264,7 @@ class Arms:
         return other
 
     def trust(self, observations: Observations) -> Array:
-        return self.stance(observations, self.prior).trust
+        return self.fitted_defence(observations, self.prior).trust
 
     @property
     def std(self) -> Array:

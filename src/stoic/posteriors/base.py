@@ -12,7 +12,7 @@ from stoic.domains import Domain, Finite
 from stoic.posteriors.prior import Prior
 
 
-class Stance(Protocol):
+class FittedDefence(Protocol):
     """Fitted defence: a map from observations and a prior to targets."""
 
     def __call__(self, observations: Observations, prior: Prior) -> Targets: ...
@@ -42,7 +42,7 @@ class Posterior(Protocol):
     ----------
     prior:
         The prior it came from, with the hyperparameters in force.
-    stance:
+    fitted_defence:
         The fitted defence it was conditioned through; ``as_told`` for a model without one.
     n:
         Number of observations, those left out of the solve included.
@@ -60,7 +60,7 @@ class Posterior(Protocol):
     def prior(self) -> Prior: ...
 
     @property
-    def stance(self) -> Stance: ...
+    def fitted_defence(self) -> FittedDefence: ...
 
     @property
     def n(self) -> int: ...

@@ -7,8 +7,8 @@ import numpy as np
 from stoic import linalg
 from stoic.data import Array, Observations
 from stoic.posteriors.base import Posterior
-from stoic.posteriors.disputed import Disputed
 from stoic.posteriors.exact import Exact
+from stoic.posteriors.mixture import MixturePosterior
 
 _FARTHEST = 1e307  # largest distance of a leave-one-out mean from the posterior mean
 _SHARP = 1e-7  # of the prior variance: so little noise is hardly ever fitted, but may be given
@@ -22,13 +22,13 @@ def given_the_others(posterior: Posterior, observations: Observations) -> tuple[
     of [Rasmussen2006]_, without an inverse and on any domain. For results with so little noise
     that 1 / s - 1 / v_i would be rounding those equations are used, if the posterior is ``Exact``.
     Both are finite for results up to 1e307, also where the posterior has no digits left to
-    subtract. For ``Disputed``, the answers of its parts are combined as their predictions are.
+    subtract. For ``MixturePosterior``, those of its parts are combined like their predictions.
     """
-    if isinstance(posterior, Disputed):
+    if isinstance(posterior, MixturePosterior):
         return posterior.together(
             [given_the_others(part, observations) for part in posterior.parts]
         )
-    targets = posterior.stance(observations, posterior.prior)
+    targets = posterior.fitted_defence(observations, posterior.prior)
     mean, std = posterior.predict(observations.x)
     # s <= v_i: where prior and noise differ by more than a float's digits, s is rounding.
     variance = np.minimum(np.maximum(std**2, np.finfo(float).tiny), targets.noise)

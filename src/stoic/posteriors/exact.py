@@ -10,7 +10,7 @@ import numpy as np
 from stoic import linalg
 from stoic.data import Array, Integers, Observations, Targets
 from stoic.domains import Finite
-from stoic.posteriors.base import Stance
+from stoic.posteriors.base import FittedDefence
 from stoic.posteriors.prior import Prior
 
 
@@ -36,7 +36,7 @@ class Exact:
     """
 
     prior: Prior
-    stance: Stance
+    fitted_defence: FittedDefence
     n: int
     distrusted: int
     x: Array
@@ -47,7 +47,7 @@ class Exact:
 
     @staticmethod
     def condition(
-        prior: Prior, stance: Stance, observations: Observations, targets: Targets
+        prior: Prior, fitted_defence: FittedDefence, observations: Observations, targets: Targets
     ) -> Exact:
         """Condition on all rows, in O(n^3).
 
@@ -62,11 +62,13 @@ class Exact:
         K.flat[:: len(x) + 1] += noise
         L = linalg.cholesky(K) if len(x) else K
         return _assemble(
-            prior, stance, len(observations), _distrusted(targets), x, noise, L,
+            prior, fitted_defence, len(observations), _distrusted(targets), x, noise, L,
             targets.values[kept] - prior.mean,
         )  # fmt: skip
 
-    def extend(self, stance: Stance, observations: Observations, targets: Targets) -> Exact:
+    def extend(
+        self, fitted_defence: FittedDefence, observations: Observations, targets: Targets
+    ) -> Exact:
         """Condition on these further rows too, in O(n^2) a row."""
         kept = np.isfinite(targets.noise)
         added, noise = observations.x[kept], targets.noise[kept]
@@ -79,7 +81,7 @@ class Exact:
                 L = linalg.cholesky(corner)
         return _assemble(
             self.prior,
-            stance,
+            fitted_defence,
             self.n + len(observations),
             self.distrusted + _distrusted(targets),
             np.concatenate([self.x, added]),
@@ -104,7 +106,7 @@ class Exact:
         return self
 
     def trust(self, observations: Observations) -> Array:
-        return self.stance(observations, self.prior).trust
+        return self.fitted_defence(observations, self.prior).trust
 
     def predict(self, x: Array) -> tuple[Array, Array]:
         variance = self.prior.kernel.diagonal(x)
@@ -140,7 +142,7 @@ class Exact:
         mean, k = np.minimum(self.predict(x)[0], at_most), len(x)
         rows = Observations(x, mean, np.full(k, np.nan))
         return self.extend(
-            self.stance, rows, Targets(mean, np.full(k, self.prior.noise), np.ones(k))
+            self.fitted_defence, rows, Targets(mean, np.full(k, self.prior.noise), np.ones(k))
         )
 
 
@@ -150,7 +152,7 @@ def _distrusted(targets: Targets) -> int:
 
 def _assemble(
     prior: Prior,
-    stance: Stance,
+    fitted_defence: FittedDefence,
     n: int,
     distrusted: int,
     x: Array,
@@ -160,4 +162,4 @@ def _assemble(
 ) -> Exact:
     residual = linalg.solve_lower(L, centred) if len(x) else centred
     alpha = linalg.solve_upper(L, residual) if len(x) else centred
-    return Exact(prior, stance, n, distrusted, x, noise, L, residual, alpha)
+    return Exact(prior, fitted_defence, n, distrusted, x, noise, L, residual, alpha)

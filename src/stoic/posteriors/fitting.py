@@ -393,7 +393,7 @@ class Problem:
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class FixedHyperparameters:
     """Fixed hyperparameters: those of the prior."""
 
     refits: bool = field(default=False, init=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from stoic.data import Array, Integers, Observations
 from stoic.domains import Domain, Finite
-from stoic.posteriors.base import Posterior, Stance, as_told
+from stoic.posteriors.base import FittedDefence, Posterior, as_told
 from stoic.posteriors.newton import NewtonBasis
 from stoic.posteriors.prior import Prior
 
@@ -113,7 +113,7 @@ class Fit:
         )
 
     @property
-    def stance(self) -> Stance:
+    def fitted_defence(self) -> FittedDefence:
         return as_told
 
     @property

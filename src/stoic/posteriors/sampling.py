@@ -27,7 +27,7 @@ def sample_hyperparameters(
     fitting: Fitting,
     domain: Domain,
     observations: Observations,
-    stance: Conditioning,
+    fitted_defence: Conditioning,
     start: Prior,
     draws: int,
     rng: np.random.Generator,
@@ -42,7 +42,7 @@ def sample_hyperparameters(
     ----------
     fitting:
         Priors of the hyperparameters and the units they are in.
-    stance:
+    fitted_defence:
         Fitted defence: its noise of a row under ``start`` is held.
     start:
         Start of the search for the mode: the best hyperparameters.
@@ -50,7 +50,9 @@ def sample_hyperparameters(
         Number of draws. Each costs about ten factorisations of an n x n matrix, the mode and the
         curvature there a hundred and some for each hyperparameter.
     """
-    density = LogDensity(Problem.of(fitting, domain, observations, stance, start), stance, start)
+    density = LogDensity(
+        Problem.of(fitting, domain, observations, fitted_defence, start), fitted_defence, start
+    )
     mode, root = normal_approximation(density, density.start)
     root = _WIDER * root
 
@@ -65,8 +67,8 @@ def sample_hyperparameters(
 class LogDensity:
     """Log posterior density of the free hyperparameters, in deviations of their priors."""
 
-    def __init__(self, problem: Problem, stance: Conditioning, start: Prior) -> None:
-        observations, targets = problem.observations, stance(problem.observations, start)
+    def __init__(self, problem: Problem, fitted_defence: Conditioning, start: Prior) -> None:
+        observations, targets = problem.observations, fitted_defence(problem.observations, start)
         kept = np.isfinite(targets.noise)
         own = observations.own_noise(start.noise)[kept]
         self._x, self._values = observations.x[kept], targets.values[kept] - problem.location

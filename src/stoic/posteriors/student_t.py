@@ -23,7 +23,7 @@ from stoic import linalg
 from stoic.data import Array, Integers, Observations
 from stoic.domains import Finite
 from stoic.posteriors.arms import Arms
-from stoic.posteriors.base import Stance
+from stoic.posteriors.base import FittedDefence
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.fitting import Rows, Sensitivity
 from stoic.posteriors.prior import Prior
@@ -42,7 +42,7 @@ def misfit(gaussian: Arms | Exact, observations: Observations) -> tuple[float, i
     if isinstance(gaussian, Exact):
         return float(blas.dnrm2(gaussian.residual)) if len(gaussian.x) else 0.0, len(gaussian.x)
     assert observations.arms is not None
-    targets = gaussian.stance(observations, gaussian.prior)
+    targets = gaussian.fitted_defence(observations, gaussian.prior)
     kept = np.isfinite(targets.noise)
     if not kept.any():
         return 0.0, 0
@@ -92,9 +92,9 @@ class StudentT:
         return self.gaussian.prior
 
     @property
-    def stance(self) -> Stance:
+    def fitted_defence(self) -> FittedDefence:
         """As in every posterior."""
-        return self.gaussian.stance
+        return self.gaussian.fitted_defence
 
     @property
     def n(self) -> int:

@@ -28,7 +28,7 @@ from stoic.domains import Domain, Finite
 from stoic.posteriors.arms import Arms
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.exact import Exact
-from stoic.posteriors.fitting import Fitting, Given
+from stoic.posteriors.fitting import Fitting, FixedHyperparameters
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.student_t import check_freedom
 
@@ -124,8 +124,8 @@ class StudentTNoise:
     freedom:
         nu > 0.
     fitting:
-        ``Given()``, or a ``Fitting`` by marginal likelihood, which then is the bound: it is
-        maximised over hyperparameters and multipliers in turn.
+        ``FixedHyperparameters()``, or a ``Fitting`` by marginal likelihood, which then is the
+        bound: it is maximised over hyperparameters and multipliers in turn.
 
     Notes
     -----
@@ -141,7 +141,7 @@ class StudentTNoise:
 
     prior: Prior
     freedom: float = 4.0
-    fitting: Fitting | Given = field(default_factory=Given)
+    fitting: Fitting | FixedHyperparameters = field(default_factory=FixedHyperparameters)
 
     def __post_init__(self) -> None:
         check_freedom(self.freedom, 0.0)
@@ -150,19 +150,19 @@ class StudentTNoise:
         self, domain: Domain, observations: Observations, previous: Posterior | None = None
     ) -> Arms | Exact:
         prior, t = self._fitted(domain, observations, previous)
-        stance = Multiplied(t)
-        targets = stance(observations, prior)
+        fitted_defence = Multiplied(t)
+        targets = fitted_defence(observations, prior)
         if observations.arms is not None:
             assert isinstance(domain, Finite)
-            return Arms.condition(prior, stance, domain, observations, targets)
-        return Exact.condition(prior, stance, observations, targets)
+            return Arms.condition(prior, fitted_defence, domain, observations, targets)
+        return Exact.condition(prior, fitted_defence, observations, targets)
 
     def _fitted(
         self, domain: Domain, observations: Observations, previous: Posterior | None
     ) -> tuple[Prior, Array]:
         """Hyperparameters and multipliers."""
         fitting = self.fitting
-        if isinstance(fitting, Given):
+        if isinstance(fitting, FixedHyperparameters):
             return self.prior, settled(observations, self.prior, self.freedom)
         if previous is None:
             t, alternations = self._at_first(fitting, domain, observations), _ALTERNATIONS[0]
@@ -170,9 +170,11 @@ class StudentTNoise:
             t, alternations = settled(observations, previous.prior, self.freedom), _ALTERNATIONS[1]
         prior, latest = self.prior, previous
         for _ in range(alternations):
-            stance = Multiplied(t)
-            prior = fitting(domain, observations, stance, self.prior, latest)
-            latest = Exact.condition(prior, stance, observations, stance(observations, prior))
+            fitted_defence = Multiplied(t)
+            prior = fitting(domain, observations, fitted_defence, self.prior, latest)
+            latest = Exact.condition(
+                prior, fitted_defence, observations, fitted_defence(observations, prior)
+            )
             t = settled(observations, prior, self.freedom)
         return prior, t
 

@@ -24,9 +24,9 @@ import numpy as np
 from stoic import linalg
 from stoic.data import Array, Integers, Observations, Targets
 from stoic.domains import Domain, Finite
-from stoic.posteriors.base import Posterior, Stance
+from stoic.posteriors.base import FittedDefence, Posterior
 from stoic.posteriors.features.base import Embedding, Features
-from stoic.posteriors.fitting import Fitting, Given
+from stoic.posteriors.fitting import Fitting, FixedHyperparameters
 from stoic.posteriors.levels import FeatureLevel
 from stoic.posteriors.places import Places, thresholds
 from stoic.posteriors.prior import Prior
@@ -63,7 +63,7 @@ class Truncating(Protocol):
     def revises(self) -> bool: ...
 
     def settle(
-        self, domain: Domain, observations: Observations, previous: Stance | None = None
+        self, domain: Domain, observations: Observations, previous: FittedDefence | None = None
     ) -> Moments:
         """Return the moments, fitted to the observations or known before."""
 
@@ -74,7 +74,7 @@ class Truncated:
 
     Attributes
     ----------
-    stance:
+    fitted_defence:
         Fitted truncation, whose moments set the level.
     embedding:
         From points to coordinates in r dimensions.
@@ -93,7 +93,7 @@ class Truncated:
     """
 
     prior: Prior
-    stance: Moments
+    fitted_defence: Moments
     n: int
     distrusted: int
     embedding: Embedding
@@ -108,7 +108,7 @@ class Truncated:
     @staticmethod
     def condition(
         prior: Prior,
-        stance: Moments,
+        fitted_defence: Moments,
         domain: Domain,
         embedding: Embedding,
         places: Places,
@@ -116,7 +116,7 @@ class Truncated:
     ) -> Truncated:
         """Condition on all observations in ``places``."""
         noise, n, m = prior.noise, places.n, embedding.features
-        b = stance.scale * level(n, max(m, 1), stance.moment, stance.alpha)
+        b = fitted_defence.scale * level(n, max(m, 1), fitted_defence.moment, fitted_defence.alpha)
         arms = embedding.of(domain)
         C = embedding.coordinates(places.points) if arms is None else arms[places.arms]
         A = (C.T * places.weights) @ C
@@ -131,7 +131,7 @@ class Truncated:
         theta = inverse_root @ (np.einsum("am,am->m", u, sums) @ embedding.basis)
         in_all = counts.min(axis=1).sum() if m else places.finite
         return Truncated(
-            prior, stance, n, n - int(in_all), embedding, places, theta, A, inverse_root,
+            prior, fitted_defence, n, n - int(in_all), embedding, places, theta, A, inverse_root,
             0.5 * float(np.log(eigenvalues / noise).sum()), limits, u * u,
         )  # fmt: skip
 
@@ -235,7 +235,7 @@ class TruncatedFeatures:
         A truncation, which gives the moment of the observations. Only hyperparameters are fitted
         through it: it truncates nothing itself.
     fitting:
-        ``Given()`` for fixed hyperparameters.
+        ``FixedHyperparameters()`` for fixed hyperparameters.
 
     Notes
     -----
@@ -258,7 +258,7 @@ class TruncatedFeatures:
     features: Features
     level: FeatureLevel
     defence: Truncating
-    fitting: Fitting | Given = field(default_factory=Given)
+    fitting: Fitting | FixedHyperparameters = field(default_factory=FixedHyperparameters)
 
     def __call__(
         self, domain: Domain, observations: Observations, previous: Posterior | None = None
@@ -266,17 +266,17 @@ class TruncatedFeatures:
         if previous is not None and previous.n == len(observations):
             assert isinstance(previous, Truncated)
             return previous
-        earlier = None if previous is None else previous.stance
-        stance = self.defence.settle(domain, observations, earlier)
+        earlier = None if previous is None else previous.fitted_defence
+        fitted_defence = self.defence.settle(domain, observations, earlier)
         if previous is not None and not self.defence.revises and not self.fitting.refits:
             assert isinstance(previous, Truncated)
             prior, places, embedding = previous.prior, previous.places, previous.embedding
             places.add(observations.since(previous.n))
             embedding = self.features(domain, prior, observations, places, embedding)
         else:
-            prior = self.fitting(domain, observations, stance, self.prior, previous)
+            prior = self.fitting(domain, observations, fitted_defence, self.prior, previous)
             self.features.check(domain, prior)
             places = Places(prior, domain.dim)
             places.add(observations)
             embedding = self.features(domain, prior, observations, places, None)
-        return Truncated.condition(prior, stance, domain, embedding, places, self.level)
+        return Truncated.condition(prior, fitted_defence, domain, embedding, places, self.level)

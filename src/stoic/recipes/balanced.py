@@ -18,7 +18,7 @@ from stoic.confidence import Confidence, Schedule, SelfNormalised
 from stoic.domains import Domain, Finite
 from stoic.learner import Learner
 from stoic.posteriors import information_bounds
-from stoic.posteriors.base import Posterior, Stance
+from stoic.posteriors.base import FittedDefence, Posterior
 from stoic.posteriors.levels import Constants, check_constants
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, median_and_mad_in_space
@@ -41,7 +41,7 @@ class Foreseen(NamedTuple):
     """Posterior as far as widths need it, after n plays with the information gain of T."""
 
     prior: Prior
-    stance: Stance
+    fitted_defence: FittedDefence
     kappa: float
     n: int
     information: float
@@ -95,7 +95,7 @@ class WidthPromise:
 
 
 @dataclass(frozen=True, slots=True)
-class Widened:
+class DoublingWidth:
     """Width base (1 + (n / horizon)^power), n the results so far: twice the base at the horizon.
 
     The enlargement by a corruption budget (power 0) and by an error of the model (power 1/2) whose
@@ -327,7 +327,7 @@ def any_threat(
     corrupted = misled = plain
     off = twice / math.sqrt(horizon) if error is None else error  # without a prior: of the scale
     if prior is None:
-        corrupted, misled = Widened(plain, horizon, 0.0), Widened(plain, horizon, 0.5)
+        corrupted, misled = DoublingWidth(plain, horizon, 0.0), DoublingWidth(plain, horizon, 0.5)
         budget = error = 0.0
     budget = twice if budget is None else budget
     error = off if error is None else error
@@ -413,7 +413,7 @@ def _before(learner: Learner, prior: Prior | None) -> Foreseen:
     """Posterior of a learner without observations, as its width needs it."""
     posterior = learner.model(learner.domain, learner.observations)
     kappa, _ = kappa_and_noise(learner.domain, prior)
-    return Foreseen(posterior.prior, posterior.stance, kappa, 0, 0.0)
+    return Foreseen(posterior.prior, posterior.fitted_defence, kappa, 0, 0.0)
 
 
 def _gain(domain: Domain, prior: Prior | None, horizon: int) -> float:

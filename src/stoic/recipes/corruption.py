@@ -6,9 +6,9 @@ import math
 from typing import Literal
 
 from stoic.confidence import (
-    Averaged,
-    Budgeted,
     Confidence,
+    CorruptionBudget,
+    EpochBudget,
     Fixed,
     NonAdaptive,
     Schedule,
@@ -87,7 +87,7 @@ def rgp_ucb(
     check_form(constants)
     theory = constants == "theory"
     default = SelfNormalised(norm, noise_sd, delta) if theory else square_root_of_log()
-    width = Budgeted(confidence or default, budget, 1.0 if theory else 0.1)
+    width = CorruptionBudget(confidence or default, budget, 1.0 if theory else 0.1)
     model = GaussianProcess(prior or family(domain), Trust(told_noise=False), fitting(prior, scale))
     return Learner(domain, model, width, policy(initial, retries), seed)
 
@@ -128,7 +128,7 @@ def rgp_pe(
         ``"practice"``: 4 + 0.1 C / sqrt(u) for an epoch of u plays, truncation 1/2 (section 4).
         ``"theory"``: Corollary 5 and the enlargement of Lemma 2, truncation ln(growth) /
         (2 gamma_T). ``"tight"``: the same with a smaller enlargement. Both are in
-        :class:`~stoic.confidence.corruption.Averaged`.
+        :class:`~stoic.confidence.corruption.EpochBudget`.
     confidence:
         beta_h, the width without enlargement, instead of the default.
     growth, share:
@@ -168,7 +168,7 @@ def rgp_pe(
             tight = constants == "tight"
             budget = known.tight_unknown_budget if tight else known.unknown_budget
     default = Fixed(4.0) if practice else NonAdaptive(norm, len(domain), noise_sd, delta)
-    width = Averaged(confidence or default, budget, constants)
+    width = EpochBudget(confidence or default, budget, constants)
     model = GaussianProcess(prior, Trust(told_noise=False))
     return Learner(domain, model, width, Elimination(RareSwitching(growth, share)), seed)
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 import math
 from typing import Literal, Protocol, runtime_checkable
 
-from stoic.confidence import BoundedNoise, Confidence, Enlarged, Schedule, influence, psi
+from stoic.confidence import BoundedNoise, Confidence, CorruptionCount, Schedule, influence, psi
 from stoic.default import family
 from stoic.defences import AdaptivePlateau, Anchored, LeaveOneOut, Plateau
 from stoic.defences.anchored import Reach
 from stoic.domains import Domain, Finite
 from stoic.learner import Learner
-from stoic.models import Explained, GaussianProcess
+from stoic.models import GaussianProcess, LeaveOneOutGP
 from stoic.posteriors import information_bounds
-from stoic.posteriors.fitting import Fitting, Given, bounded_leave_one_out, marginal_likelihood
+from stoic.posteriors.fitting import (
+    Fitting,
+    FixedHyperparameters,
+    bounded_leave_one_out,
+    marginal_likelihood,
+)
 from stoic.posteriors.levels import Constants, check_constants
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, median_and_mad_in_space
@@ -251,8 +256,8 @@ def loo_gp_ucb(
 
     Each result is tested against the leave-one-out prediction; no centre, range or number of
     outliers is assumed. Where that leaves several outlier hypotheses, the likeliest gives the mean
-    and all of them the deviation, see :class:`~stoic.models.Explained`: so the search queries again
-    where they differ.
+    and all of them the deviation, see :class:`~stoic.models.LeaveOneOutGP`: so the search queries
+    again where they differ.
 
     Parameters
     ----------
@@ -263,7 +268,7 @@ def loo_gp_ucb(
         clean campaigns a re-evaluation of surprising results, and saves corrupted ones many.
     second_look:
         Rate at which a rejected result that would be the best is evaluated again, see
-        :class:`~stoic.policies.second_look.SecondLook`; ``None`` for never.
+        :class:`~stoic.policies.requery.Requery`; ``None`` for never.
     confidence:
         The width, instead of the default.
 
@@ -280,8 +285,8 @@ def loo_gp_ucb(
     """
     check_prior(domain, prior)
     chosen = prior or family(domain)
-    judging = Given() if prior else Fitting(marginal_likelihood)
-    model = Explained(LeaveOneOut(chosen, judging, half_width, shape, price))
+    judging = FixedHyperparameters() if prior else Fitting(marginal_likelihood)
+    model = LeaveOneOutGP(LeaveOneOut(chosen, judging, half_width, shape, price))
     return Learner(
         domain, model, confidence or Schedule(), policy(initial, retries, second_look), seed
     )
@@ -371,4 +376,4 @@ def _enlarged(
     """Enlarge the base width for T_c corruptions, if there are any."""
     if corruptions == 0:
         return base
-    return Enlarged(base, corruptions, norm, deviation=deviation)
+    return CorruptionCount(base, corruptions, norm, deviation=deviation)

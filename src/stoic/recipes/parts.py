@@ -11,8 +11,8 @@ from stoic.confidence import CompactUnion, FiniteUnion
 from stoic.data import Array
 from stoic.domains import Box, Domain, Finite
 from stoic.kernels import Kernel
-from stoic.policies import UCB, Initial, Policy, SecondLook
-from stoic.posteriors.fitting import Fitting, Given, Objective, marginal_likelihood
+from stoic.policies import UCB, Initial, Policy, Requery
+from stoic.posteriors.fitting import Fitting, FixedHyperparameters, Objective, marginal_likelihood
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale
 
@@ -47,9 +47,9 @@ def check_prior(domain: Domain, prior: Prior | None) -> None:
 
 def fitting(
     prior: Prior | None, scale: Scale, objective: Objective = marginal_likelihood
-) -> Fitting | Given:
+) -> Fitting | FixedHyperparameters:
     """Fix the hyperparameters of a given prior; otherwise fit them to standardised results."""
-    return Given() if prior else Fitting(objective, scale)
+    return FixedHyperparameters() if prior else Fitting(objective, scale)
 
 
 def after_design(then: Policy, initial: int) -> Policy:
@@ -60,7 +60,7 @@ def after_design(then: Policy, initial: int) -> Policy:
 def policy(initial: int, retries: int | None = None, second_look: float | None = None) -> Policy:
     """UCB policy, with re-evaluation at a rate, after ``initial`` design points."""
     bound = UCB(retries)
-    return after_design(bound if second_look is None else SecondLook(bound, second_look), initial)
+    return after_design(bound if second_look is None else Requery(bound, second_look), initial)
 
 
 def kappa_and_noise(domain: Domain, prior: Prior | None) -> tuple[float, float]:

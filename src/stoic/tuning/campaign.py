@@ -25,9 +25,9 @@ from stoic.tuning.space import Space, parse_fixed
 from stoic.tuning.storage import PATIENCE, is_new, open_storage, patiently
 from stoic.tuning.stored import known_space, stored_command
 from stoic.tuning.study import (
-    bury,
     choose,
     claim,
+    fail_orphans,
     find_study,
     finish,
     open_study,
@@ -127,7 +127,9 @@ def run(
     """
     recorder = Believed(study)
     while not stop:
-        numbers = patiently(lambda: bury(study), "Could not mark the trials of dead workers")
+        numbers = patiently(
+            lambda: fail_orphans(study), "Could not mark the trials of dead workers"
+        )
         if numbers:
             observer.buried(numbers)
         trial = patiently(

@@ -11,7 +11,7 @@ import numpy as np
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
-from stoic.integrations.aim import Aim, said_over, stored_aim
+from stoic.integrations.aim import RobustObjective, merge_over, stored_aim
 from stoic.integrations.optuna import Certified, Explanation, explain
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
@@ -50,7 +50,7 @@ class Certificates:
         study:
             Whose settings to certify.
         said:
-            Arguments of ``stoic.integrations.aim.Aim``, which override those of the study.
+            Arguments of ``stoic.integrations.aim.RobustObjective``, before those of the study.
         recipe:
             Whose model is used, by default that of the study.
 
@@ -60,7 +60,7 @@ class Certificates:
             If there is no tolerance, or none that fits the study, or no trial has a value.
         """
         stored = stored_aim(study)
-        aim = Aim.of(**said_over(said, {} if stored is None else stored.record()))
+        aim = RobustObjective.of(**merge_over(said, {} if stored is None else stored.record()))
         if aim is None:
             raise Refusal(
                 f"Nothing is known about moves in the study {study.study_name!r}: give one, "

@@ -15,7 +15,7 @@ from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from stoic.data import FailureKind
-from stoic.integrations.aim import Aim
+from stoic.integrations.aim import RobustObjective
 from stoic.integrations.executed import noise_of
 from stoic.integrations.optuna import Explanation
 from stoic.integrations.optuna_internals import is_stopped, stoppable
@@ -152,8 +152,9 @@ def tune(
         "rgp_ucb(budget=5)", see ``stoic.integrations.recipe.Written``. A text is recorded with the
         study; without a recipe the recorded one is used.
     policy, threshold, margin, tolerance, radius, p, probe:
-        For values that stay good when parameters are moved, see ``stoic.integrations.aim.Aim``;
-        recorded with the study. Those not given are as recorded earlier, as far as that still fits.
+        For values that stay good when parameters are moved, see
+        ``stoic.integrations.aim.RobustObjective``; recorded with the study. Those not
+        given are as recorded earlier, as far as that still fits.
     catch:
         Exceptions of the objective that fail a trial instead of ending the campaign.
     callback:
@@ -181,7 +182,7 @@ def tune(
     aim = {name: value for name, value in said.items() if value is not None}
     written = Written.parse(recipe) if isinstance(recipe, str) else recipe
     if tolerance:  # else a stored study may have one
-        check_aim(Aim.of(**aim), parsed)
+        check_aim(RobustObjective.of(**aim), parsed)
     if isinstance(storage, str) and is_new(storage):  # a refused request must create no file
         Method.of(None, aim, written).check(parsed)
     if storage is None:

@@ -9,7 +9,7 @@ from typing import Any
 import optuna
 from optuna.search_space import intersection_search_space
 
-from stoic.integrations.aim import Aim, record_aim, said_over, stored_aim
+from stoic.integrations.aim import RobustObjective, merge_over, record_aim, stored_aim
 from stoic.integrations.campaign import made
 from stoic.integrations.optuna import StoicSampler
 from stoic.integrations.recipe import Recipe, Written, record_recipe, stored_recipe
@@ -22,7 +22,7 @@ from stoic.tuning.storage import patiently
 
 @dataclass(frozen=True)
 class Method:
-    """Aim and recipe of a search.
+    """RobustObjective and recipe of a search.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Method:
         Its text; None if it is a function, or the default.
     """
 
-    aim: Aim | None = None
+    aim: RobustObjective | None = None
     recipe: Recipe = robust
     written: Written | None = None
 
@@ -52,7 +52,7 @@ class Method:
         study:
             The study that goes on; None for a new one.
         aim:
-            Arguments of ``stoic.integrations.aim.Aim``, as far as they are given.
+            Arguments of ``stoic.integrations.aim.RobustObjective``, as far as they are given.
         recipe:
             Its text or itself; None if none is given.
 
@@ -63,8 +63,8 @@ class Method:
             recorded one is in a file, which must be given.
         """
         earlier = None if study is None else stored_aim(study)
-        said = said_over(aim or {}, {} if earlier is None else earlier.record())
-        together = Aim.of(**said)
+        said = merge_over(aim or {}, {} if earlier is None else earlier.record())
+        together = RobustObjective.of(**said)
         if recipe is None and study is not None:
             recipe = _recorded(study)
         if isinstance(recipe, Written):

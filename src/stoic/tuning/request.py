@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from stoic.data import FailureKind
-from stoic.integrations.aim import Aim, said_over
+from stoic.integrations.aim import RobustObjective, merge_over
 from stoic.integrations.recipe import Written
 from stoic.integrations.spaces import Encoding, searched
 from stoic.refusal import Refusal
@@ -58,7 +58,7 @@ class Settings:
     failures:
         Ending of the program -> kind of failure.
     aim:
-        Robust objective where inputs move: arguments of ``stoic.integrations.aim.Aim``.
+        Robust objective where inputs move: arguments of ``stoic.integrations.aim.RobustObjective``.
     fixed:
         NAME=VALUE of the parameters that are fixed in this run.
     recipe:
@@ -82,7 +82,7 @@ class Settings:
         """Return these settings; where they give none, those of ``other``."""
         said = {key: value for key, value in vars(self).items() if value is not None}
         failures = {**(other.failures or {}), **(self.failures or {})}
-        aim = said_over(_said(self.aim or {}), other.aim or {})
+        aim = merge_over(_said(self.aim or {}), other.aim or {})
         return replace(other, **said | {"failures": failures, "aim": aim})
 
 
@@ -99,7 +99,7 @@ class Request:
     program:
         The program that a trial runs.
     said:
-        Robust objective where inputs move: arguments of ``stoic.integrations.aim.Aim``.
+        Robust objective where inputs move: arguments of ``stoic.integrations.aim.RobustObjective``.
     recipe:
         The method; None if the request gives none.
     fixed:
@@ -210,7 +210,7 @@ def _request(
     program = Program(template, reading, directory, timeout, settings.failures or {})
     said = settings.aim or {}
     if said.get("tolerance"):  # else a stored study may have one
-        check_aim(Aim.of(**said), space)
+        check_aim(RobustObjective.of(**said), space)
     return Request(
         name=settings.name or name,
         direction=direction,
@@ -226,7 +226,7 @@ def _request(
     )
 
 
-def check_aim(aim: Aim | None, space: Space) -> None:
+def check_aim(aim: RobustObjective | None, space: Space) -> None:
     """Refuse an aim that does not fit the parameters."""
     if aim is not None:
         aim.distance(Encoding(searched(space)))
@@ -235,7 +235,7 @@ def check_aim(aim: Aim | None, space: Space) -> None:
 def aim_arguments(
     tolerance: Sequence[str], threshold: str | None, **said: object
 ) -> dict[str, object]:
-    """Return the arguments of ``stoic.integrations.aim.Aim`` that the command line gives.
+    """Return the arguments of ``RobustObjective`` that the command line gives.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ def aim_arguments(
 
 
 def _aim(study: Mapping[str, Any], tolerance: Mapping[str, Any]) -> dict[str, object]:
-    """Return the arguments of ``stoic.integrations.aim.Aim`` that a study file gives."""
+    """Return the arguments of ``RobustObjective`` that a study file gives."""
     threshold, probe = study.get("threshold"), study.get("probe")
     if not isinstance(threshold, str):
         threshold = _number(study, "threshold")

@@ -344,7 +344,7 @@ def _note(study: optuna.Study, number: int, attribute: str, value: object) -> No
                 storage_of(study).set_trial_user_attr(trial_id(trial), attribute, value)
 
 
-def bury(study: optuna.Study) -> list[int]:
+def fail_orphans(study: optuna.Study) -> list[int]:
     """Mark the running trials of dead workers as failed, and stop what they left running.
 
     The parameters are not the cause: the failure is transient. Trials of living workers, of other

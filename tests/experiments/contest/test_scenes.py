@@ -218,6 +218,16 @@ def test_a_noisy_function_has_its_twin(function, constant):
     assert y != [-other.run(x, t, None) for t, x in enumerate(points)]
 
 
+def test_a_library_that_is_missing_is_said_before_anything_is_run(monkeypatch):
+    def ground(scene, problem, seed):
+        if scene == "constant":
+            raise Refusal("needs BoTorch")
+
+    monkeypatch.setattr(final, "ground", ground)
+    with pytest.raises(Refusal, match="needs BoTorch"):
+        final.FIGURE.cells(final.FIGURE.settings)
+
+
 def test_the_final_report_has_the_functions_with_a_twin():
     assert noisy.functions("cauchy") == (103, 106, 109, 112, 115, 121, 124, 130)
     played = [problem for kind in noisy.KINDS for problem in final.GAMES[kind]]

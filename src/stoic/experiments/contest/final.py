@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from stoic.experiments.contest import comparison, networks, noisy
-from stoic.experiments.contest.comparison import Settings, cells
+from stoic.experiments.contest.comparison import Settings
 from stoic.experiments.contest.networks import trained
 from stoic.experiments.contest.scenes import Ground, Scene, World
 from stoic.experiments.contest.scores import BETWEEN
@@ -56,6 +56,13 @@ def ground(scene: str, problem: str, seed: int) -> Ground:
     if scene in _BOTORCH:
         return noisy.corrupted_hartmann6(scene, seed)
     return trained(problem)
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """Every contender in every scene; a library that is missing is said now and not hours later."""
+    for scene, played in settings.games.items():
+        ground(scene, played[0], settings.seed)
+    return comparison.cells(settings)
 
 
 def run(settings: Settings, cell: Cell) -> list[Outcome]:

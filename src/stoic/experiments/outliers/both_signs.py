@@ -17,7 +17,7 @@ of the claims fail by less than an error (183 against 179 on -f) and two through
   = 0. This is 1 of 20 seeds (and 2 of 20 on -f, T = 30); the mean of all 20 is 503 +- 67, relevance
   pursuit's of its five is 582 +- 77, and GP-UCB ends there in 7 of 20. Re-evaluating trusted low
   results would find it, at the price of the next paragraph, everywhere.
-- Re-evaluation (:class:`~stoic.policies.second_look.SecondLook`) is a choice. Without it the long
+- Re-evaluation (:class:`~stoic.policies.requery.Requery`) is a choice. Without it the long
   runs on f have 569 +- 107 and end beside the maximum in 5 of 20 seeds; on -f they have 205 and not
   221, since high outliers far away are re-evaluated.
 

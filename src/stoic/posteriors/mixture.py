@@ -9,12 +9,12 @@ import numpy as np
 
 from stoic.data import Array, Integers, Observations
 from stoic.domains import Finite
-from stoic.posteriors.base import Posterior, Stance
+from stoic.posteriors.base import FittedDefence, Posterior
 from stoic.posteriors.prior import Prior
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Disputed:
+class MixturePosterior:
     """Mixture of posteriors: the mean of the likeliest, with the uncertainty of all of them.
 
     One of them is right, the k-th with probability w_k [Hoeting1999]_. With means m_k and
@@ -28,7 +28,7 @@ class Disputed:
         Posteriors given the same observations, the likeliest first.
     weights:
         Their probabilities, shape (k,), with the sum 1.
-    stance:
+    fitted_defence:
         As in every posterior.
 
     Notes
@@ -39,7 +39,7 @@ class Disputed:
 
     parts: tuple[Posterior, ...]
     weights: Array
-    stance: Stance
+    fitted_defence: FittedDefence
 
     @property
     def prior(self) -> Prior:
@@ -66,7 +66,7 @@ class Disputed:
         """Of the likeliest."""
         return self.parts[0].kappa
 
-    def copy(self) -> Disputed:
+    def copy(self) -> MixturePosterior:
         return replace(self, parts=tuple(part.copy() for part in self.parts))
 
     def trust(self, observations: Observations) -> Array:
@@ -105,12 +105,12 @@ class Disputed:
 
     def fantasise(
         self, x: Array, arms: Integers | None = None, at_most: float = math.inf
-    ) -> Disputed:
+    ) -> MixturePosterior:
         return replace(self, parts=tuple(part.fantasise(x, arms, at_most) for part in self.parts))
 
 
 @dataclass(frozen=True, eq=False)
-class Averaged(Disputed):
+class Averaged(MixturePosterior):
     """Mixture of posteriors that differ in their hyperparameters.
 
     The mean is sum_k w_k m_k, and the deviation that of the mixture, times ``widening``.

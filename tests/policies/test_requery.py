@@ -13,18 +13,18 @@ from stoic.domains import Box
 from stoic.kernels import Matern52, Scaled
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
-from stoic.policies import UCB, ExpectedImprovement, SecondLook
+from stoic.policies import UCB, ExpectedImprovement, Requery
 from stoic.posteriors import Prior
 
 BOX = Box([0.0, 0.0], [2.0, 50.0])
 PRIOR = Prior(Scaled(Matern52(np.array([0.5, 10.0])), 1.0), 0.01)
 BOUNDED = Plateau(half_width=2.0, shape=0.1, centre=0.0)  # nothing beyond +-2 is believed
-WIDTHS = np.array([2.0, 50.0])
+CONFIDENCES = np.array([2.0, 50.0])
 
 
 def learner(policy=None, domain=BOX):
     model = GaussianProcess(PRIOR, BOUNDED)
-    return Learner(domain, model, Fixed(2.0), policy or SecondLook(UCB(), 1.0), seed=0)
+    return Learner(domain, model, Fixed(2.0), policy or Requery(UCB(), 1.0), seed=0)
 
 
 def by_hand(x, y, trust, posterior, rate, pending=(), failed=()):
@@ -55,12 +55,12 @@ def test_the_places_are_those_counted_by_hand(seed):
     rng = np.random.default_rng(seed)
     rate = float(rng.choice([0.0, 0.5, 1.0]))
     places = BOX.sample(6, rng)
-    x = places[rng.integers(6, size=30)] + 0.1 * WIDTHS * rng.uniform(-1.0, 1.0, (30, 2))
+    x = places[rng.integers(6, size=30)] + 0.1 * CONFIDENCES * rng.uniform(-1.0, 1.0, (30, 2))
     x = np.clip(x, BOX.lower, BOX.upper)
     y = rng.normal(0.0, 0.3, 30)
     high = rng.random(30) < 0.3
     y[high] = rng.choice([5.0, 9.0, 25.0, np.inf, np.nan, -np.inf, -20.0], high.sum())
-    agent = learner(SecondLook(UCB(), rate))
+    agent = learner(Requery(UCB(), rate))
     agent.tell(x, y)
     agent.tell(places[1], failed="transient")
     pending = places[:1]
@@ -76,7 +76,7 @@ def test_some_of_those_examples_have_places_and_some_have_none():
     counts = []
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        agent = learner(SecondLook(UCB()))
+        agent = learner(Requery(UCB()))
         agent.tell(BOX.sample(9, rng), np.append(rng.normal(0.0, 0.3, 8), [9.0, 0.0][seed % 2]))
         counts.append(sum("second look" in c.notes for c in agent.ask(3)))
     assert counts == [1, 0] * 10
@@ -86,7 +86,7 @@ def test_where_all_is_believed_it_is_the_policy_within():
     rng = np.random.default_rng(0)
     x, y = BOX.sample(12, rng), rng.normal(0.0, 0.5, 12)
     for then in (UCB(), ExpectedImprovement()):
-        alone, wrapped = learner(then), learner(SecondLook(then))
+        alone, wrapped = learner(then), learner(Requery(then))
         for agent in (alone, wrapped):
             agent.tell(x, y)
         for _ in range(3):
@@ -99,7 +99,7 @@ def test_where_all_is_believed_it_is_the_policy_within():
 def test_an_honest_summit_is_found_again_once_lies_are_rarer_than_their_bound():
     # One honest 9, then four lies beside it that agree. The count is 4 at t = 64.
     top = np.array([1.5, 40.0])
-    agent = learner(SecondLook(UCB(), 1.0))
+    agent = learner(Requery(UCB(), 1.0))
     agent.tell(top, 9.0)
     beside = np.array([[0.0, 0.1], [0.0, 0.2], [0.01, 0.0], [0.01, 0.1]])
     agent.tell(top + beside, [0.0, 0.1, -0.1, 0.0])
@@ -116,7 +116,7 @@ def test_an_honest_summit_is_found_again_once_lies_are_rarer_than_their_bound():
 @pytest.mark.parametrize("absurd", [100.0, np.nan, None])
 def test_what_is_always_absurd_is_not_asked_for_ever(rate, absurd):
     # After one 100, every result in a corner is 100, or a crash without a kind or with one.
-    agent = learner(SecondLook(UCB(), rate))
+    agent = learner(Requery(UCB(), rate))
     agent.tell(BOX.sample(10, np.random.default_rng(1)), np.zeros(10))
     agent.tell([0.0, 0.0], 100.0)
     looks = 0
@@ -133,18 +133,18 @@ def test_what_is_always_absurd_is_not_asked_for_ever(rate, absurd):
 
 def test_a_part_of_the_domain_and_rows_of_a_list():
     grid = BOX.grid(8)
-    agent = learner(SecondLook(UCB()), grid)
+    agent = learner(Requery(UCB()), grid)
     agent.tell(grid.points[[3, 20, 40]], [0.0, 9.0, 0.1])
     assert agent.ask().arm == 20
     assert agent.ask(among=np.arange(10, 20)).arm in range(10, 20)
-    assert learner(SecondLook(UCB()), grid).ask().arm is not None
+    assert learner(Requery(UCB()), grid).ask().arm is not None
 
 
 def test_a_rate_is_a_number():
     with pytest.raises(ValueError, match="rate of second looks"):
-        SecondLook(UCB(), -1.0)
+        Requery(UCB(), -1.0)
 
 
 def test_our_recipe_looks_again_unless_told_otherwise():
-    assert isinstance(recipes.loo_gp_ucb(BOX).policy, SecondLook)
+    assert isinstance(recipes.loo_gp_ucb(BOX).policy, Requery)
     assert isinstance(recipes.loo_gp_ucb(BOX, second_look=None).policy, UCB)

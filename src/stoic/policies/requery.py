@@ -17,7 +17,7 @@ _CLEARLY = 2.0  # standard deviations of the noise
 
 
 @dataclass(frozen=True, eq=False)
-class SecondLook(Policy):
+class Requery(Policy):
     """Re-query a rejected observation while few trusted ones near it contradict it.
 
     A defence takes the likeliest explanation, and a few corruptions that agree are likelier than

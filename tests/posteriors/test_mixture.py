@@ -8,7 +8,7 @@ from stoic.domains import Box
 from stoic.kernels import Matern52, Scaled
 from stoic.models import GaussianProcess
 from stoic.posteriors import Prior
-from stoic.posteriors.disputed import Disputed
+from stoic.posteriors.mixture import MixturePosterior
 
 BOX = Box([20.0, -7.0], [28.0, -3.0])
 SHORT = Prior(Scaled(Matern52(np.array([1.0, 0.5])), 3.0), 0.3, -1.0)
@@ -19,7 +19,7 @@ WEIGHTS = np.array([0.7, 0.3])
 def disputed(domain, n=12):
     observations = testing.example_observations(domain, n)
     parts = tuple(GaussianProcess(prior)(domain, observations) for prior in (SHORT, LONG))
-    return Disputed(parts, WEIGHTS, Trust()), observations
+    return MixturePosterior(parts, WEIGHTS, Trust()), observations
 
 
 @pytest.mark.parametrize("domain", [BOX, BOX.grid(5)], ids=["box", "grid"])
@@ -58,7 +58,9 @@ class Times:
 @pytest.mark.parametrize("unit", [2.0**-990, 2.0**-600, 2.0**10, 2.0**600, 2.0**1000])
 def test_the_units_of_results_do_not_matter_however_large_they_are(unit):
     posterior, _ = disputed(BOX)
-    scaled = Disputed(tuple(Times(part, unit) for part in posterior.parts), WEIGHTS, Trust())
+    scaled = MixturePosterior(
+        tuple(Times(part, unit) for part in posterior.parts), WEIGHTS, Trust()
+    )
     x = BOX.sample(9, np.random.default_rng(5))
     for ours, its in zip(scaled.predict(x), posterior.predict(x), strict=True):
         assert_array_equal(ours / unit, its)
@@ -71,7 +73,7 @@ def test_parts_that_agree_dispute_nothing():
     domain = BOX.grid(5)
     observations = testing.example_observations(domain, 12)
     alone = GaussianProcess(SHORT)(domain, observations)
-    posterior = Disputed((alone, alone), WEIGHTS, Trust())
+    posterior = MixturePosterior((alone, alone), WEIGHTS, Trust())
     for ours, its in zip(posterior.on(domain), alone.on(domain), strict=True):
         assert_allclose(ours, its, rtol=1e-12)
 
