@@ -1,5 +1,6 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python
+EXTRAS ?= test
 THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 # What rounds: where processors, versions of libraries and Pythons may differ.
@@ -10,13 +11,13 @@ NUMERICAL := tests/confidence tests/defences tests/domains tests/policies tests/
 	tests/test_models.py tests/test_recipes.py tests/test_satisficing.py \
 	tests/test_student_t_recipes.py
 
-.PHONY: help setup check test long test-all numerical figures bench docs
+.PHONY: help setup check test long test-all numerical figures bench docs dist
 
 help:            ## what each command does
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/: *## */\t/' | expand -t 12
 
-setup:           ## install stoic and what its tests need
-	$(PYTHON) -m pip install -e '.[test]'
+setup:           ## install stoic and what its tests need; EXTRAS=others, as in docs
+	$(PYTHON) -m pip install -e '.[$(EXTRAS)]'
 
 check:           ## lint, format, types
 	ruff check .
@@ -43,3 +44,7 @@ bench:           ## speed, as ratios in one run
 
 docs:            ## the documentation site, into site/
 	NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true $(PYTHON) -m mkdocs build --strict --quiet
+
+dist:            ## the source distribution and the wheel, into dist/
+	$(PYTHON) -m pip install 'build>=1.2'
+	$(PYTHON) -m build

@@ -17,7 +17,8 @@ from stoic.experiments import find
 from stoic.experiments.contest import accuracy
 from stoic.recipes import RECIPES
 
-LINKED = [*pages.PAGES, pages.ROOT / "CONTRIBUTING.md", pages.ROOT / "CHANGELOG.md"]
+CUSTOMS = ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md")
+LINKED = [*pages.PAGES, *(pages.ROOT / name for name in CUSTOMS)]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 
