@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import math
 import sys
 import warnings
 from importlib.util import find_spec
@@ -21,9 +22,12 @@ from optuna.trial import TrialState, create_trial
 from rich.console import Console
 
 from stoic import cli
+from stoic.refusal import Refusal
 from stoic.tuning.display import LiveTable
 from stoic.tuning.program import Result
 from stoic.tuning.storage import open_storage
+from stoic.tuning.study import claim
+from stoic.tuning.worker import Worker
 
 EVIL = "a\x1b[31mb\nfake line\r\u202ec\x00"
 STORAGE = "forged.log"  # a journal: making the tables of a database takes longer than a test
@@ -256,6 +260,24 @@ def test_values_that_no_study_has(study, capsys, monkeypatch):
     code, _, err = look(capsys, monkeypatch, "show")
     assert code == 2
     assert "trial 4 has no value, or several" in err
+
+
+@pytest.mark.parametrize("value", ["--evil", "; touch evil", None, math.inf, math.nan, [1], {}])
+@pytest.mark.parametrize("kind", ["float", "int", "choice"])
+def test_what_is_no_value_of_a_parameter_is_in_no_argument_of_a_program(value, kind):
+    space = {
+        "float": FloatDistribution(0.0, 1.0),
+        "int": IntDistribution(1, 9),
+        "choice": CategoricalDistribution(("a", 1, None)),
+    }
+    if kind == "choice" and value is None:
+        value = "b"
+    made = optuna.create_study()
+    waiting = create_trial(state=TrialState.WAITING)
+    waiting.distributions, waiting._params = {kind: space[kind]}, {kind: value}
+    made._storage.create_new_trial(made._study_id, waiting)
+    with pytest.raises(Refusal, match="Cannot begin trial 0 with what is stored for it"):
+        claim(made, {kind: space[kind]}, 3, Worker.current())
 
 
 def test_a_queue_that_makes_no_sense(study, capsys, monkeypatch):

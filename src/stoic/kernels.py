@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 import numpy as np
@@ -128,7 +128,7 @@ class Stationary(ABC):
         return _lengthscale_labels(self.lengthscale)
 
     def with_theta(self, theta: Array) -> Self:
-        return type(self)(np.exp(theta).reshape(self.lengthscale.shape))
+        return replace(self, lengthscale=np.exp(theta).reshape(self.lengthscale.shape))
 
     def __call__(self, x: Array, z: Array) -> Array:
         return self.profile(squared_distances(x / self.lengthscale, z / self.lengthscale))[0]

@@ -115,3 +115,11 @@ def test_outliers_at_random_places_are_on_no_slope():
     assert not better.any()
     assert not steep(x[:1], np.array([-1.0]), np.zeros(1), np.zeros(1)).any()
     assert len(steep(x[:0], np.zeros(0), np.zeros(0), np.zeros(0))) == 0
+
+
+def test_categories_and_repeats_are_no_slope():
+    """One-hot categories are all equally far apart; a setting may be measured wrongly twice."""
+    trust, low = np.r_[np.ones(10), 0.0, 0.0], np.r_[np.zeros(10), -60.0, -75.0]
+    assert not steep(np.eye(12), low, np.zeros(12), trust).any()
+    line = np.r_[np.linspace(0.0, 1.0, 10), 0.35, 0.35][:, None]
+    assert not steep(line, low, np.zeros(12), trust).any()

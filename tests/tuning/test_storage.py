@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 import time
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import optuna
 import pytest
+from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState, create_trial
 
@@ -192,3 +194,22 @@ def test_a_storage_is_new_if_its_file_is_not_there(tmp_path):
         ("no url at all", None),
     ):
         assert not is_new(url, kind)
+
+
+def test_a_refused_url_is_shown_without_its_password():
+    with pytest.raises(Refusal) as refused:
+        open_storage("mysql+nosuchdriver://me:hunter2@nowhere/db", create=True)
+    assert "hunter2" not in str(refused.value)
+    assert "me:***@nowhere" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "entry", [{"op_code": 4, "worker_id": "w"}, {"op_code": 99, "worker_id": "w"}, {"op_code": 0}]
+)
+def test_a_journal_in_which_something_else_has_written_is_refused(tmp_path, entry):
+    path = tmp_path / "study.log"
+    optuna.create_study(storage=JournalStorage(JournalFileBackend(str(path))))
+    with path.open("a") as file:
+        file.write(json.dumps(entry) + "\n")
+    with pytest.raises(Refusal, match="in which something else has written"):
+        open_storage(str(path), create=False)

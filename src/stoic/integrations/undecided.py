@@ -48,10 +48,10 @@ def undecided(rows: Sequence[Row], recommended: float = -np.inf, sign: float = 1
 def steep(x: Array, observed: Array, expected: Array, trust: Array) -> Booleans:
     """Flag the results that are rather on a steep slope than outliers, shape (n,).
 
-    They are distrusted, worse (less) than expected, and another one of this kind is as near as any
-    trusted result. Where the objective falls off faster than elsewhere, as at the border of
-    a plateau, a model with one lengthscale cannot follow; outliers have no neighbours of their
-    kind.
+    They are distrusted, worse (less) than expected, and another one of this kind, at another
+    setting, is nearer than any trusted result. Where the objective falls off faster than elsewhere,
+    as at the border of a plateau, a model with one lengthscale cannot follow; outliers have no
+    neighbours of their kind.
 
     Parameters
     ----------
@@ -63,6 +63,8 @@ def steep(x: Array, observed: Array, expected: Array, trust: Array) -> Booleans:
     poor = (trust < 0.5) & np.isfinite(observed) & (observed < expected)
     apart = cdist(x, x)
     np.fill_diagonal(apart, np.inf)
-    to_poor = np.where(poor, apart, np.inf).min(axis=1, initial=np.inf)
+    elsewhere = poor & (apart > 0.0)  # repeats of an outlier are no slope
+    to_poor = np.where(elsewhere, apart, np.inf).min(axis=1, initial=np.inf)
     to_trusted = np.where(trust >= 0.5, apart, np.inf).min(axis=1, initial=np.inf)
-    return np.asarray(poor & (to_poor <= to_trusted) & np.isfinite(to_poor))
+    falling = poor & (to_poor < to_trusted)
+    return np.asarray(falling & (falling.sum() > 1))

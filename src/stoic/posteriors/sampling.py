@@ -15,7 +15,7 @@ from stoic.domains import Domain
 from stoic.posteriors.fitting import Conditioning, Fitting, Problem
 from stoic.posteriors.prior import Prior
 
-# An independent draw takes 2 to 12 steps in up to 6 dimensions, of 2 likelihoods each.
+# The autocorrelation time is 2 to 12 steps in up to 6 dimensions, of 2 likelihoods each.
 _BURN_IN = 20  # steps, from the mode
 _EVERY = 4  # steps between two draws that are kept
 _WIDER = 1.3  # a chain sticks where the approximation is narrower than the density
@@ -36,7 +36,9 @@ def sample_hyperparameters(
 
     The density is that of ``fitting``, its log-normal priors times the marginal likelihood of the
     targets; row noise that the defence adds is held. Ellipses are those of a normal approximation
-    at its mode [Nishihara2014]_: variance and lengthscales go together.
+    at its mode [Nishihara2014]_: variance and lengthscales go together. A chain of this length does
+    not leave a mode: where a short lengthscale and a large noise explain the targets equally well,
+    as in pure noise, the draws are those of the mode nearest to ``start``.
 
     Parameters
     ----------
@@ -165,7 +167,7 @@ def elliptical_slices(
     w, here = start, log_weight(start)
     while True:
         direction = rng.standard_normal(len(w))
-        level = here + math.log(rng.random()) if math.isfinite(here) else math.inf
+        level = here + math.log1p(-rng.random()) if math.isfinite(here) else math.inf
         angle = rng.uniform(0.0, 2.0 * math.pi)
         low, high = angle - 2.0 * math.pi, angle
         while high - low > _NARROW:

@@ -22,6 +22,8 @@ from stoic.refusal import Refusal
 
 DEFAULT_URL = "sqlite:///stoic.db"
 TROUBLE = (SQLAlchemyError, StorageInternalError, OSError)  # what a storage may raise
+# Optuna raises these where an entry of a journal is not what it writes.
+_MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 PATIENCE = 60.0  # seconds to wait for a locked SQLite file
 OUTAGE = 120.0  # and for a server to come back
 
@@ -78,16 +80,31 @@ def open_storage(
                     f"{url} is not a storage: it is a file with something else in it. Give a "
                     f"database URL such as {DEFAULT_URL}, or the path of a journal."
                 )
-            return JournalStorage(JournalFileBackend(url))
+            try:
+                return JournalStorage(JournalFileBackend(url))
+            except _MALFORMED as error:
+                raise Refusal(
+                    f"Cannot read the journal {url!r}, in which something else has written: "
+                    f"{type(error).__name__}: {cause(error)}."
+                ) from error
         return _open_database(url, create, patience, only_read)
     except Refusal:
         raise
     except ArgumentError as error:
         raise Refusal(
-            f"Cannot open the storage {url!r}: it is not a database URL such as {DEFAULT_URL}."
+            f"Cannot open the storage {shown(url)!r}: it is not a database URL such as "
+            f"{DEFAULT_URL}."
         ) from error
     except (*TROUBLE, ImportError, RuntimeError) as error:
-        raise Refusal(f"Cannot open the storage {url!r}: {cause(error)}.") from error
+        raise Refusal(f"Cannot open the storage {shown(url)!r}: {cause(error)}.") from error
+
+
+def shown(url: str) -> str:
+    """Return a URL without its password."""
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except ArgumentError:
+        return url
 
 
 def is_new(url: str, kind: str | None = None) -> bool:

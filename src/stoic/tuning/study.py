@@ -7,6 +7,7 @@ import json
 import logging
 import math
 from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import optuna
@@ -204,18 +205,24 @@ def choose(trial: Trial, space: Space) -> None:
     Raises
     ------
     Refusal
-        If a queued value is invalid for its parameter.
+        If a queued value is none of its parameter's: it would stand in a program's arguments.
     """
+    value: object
     with as_data(f"Cannot begin trial {trial.number} with what is stored for it"):
         for name, d in space.items():
             if isinstance(d, FloatDistribution):
-                trial.suggest_float(name, d.low, d.high, step=d.step, log=d.log)
+                value = trial.suggest_float(name, d.low, d.high, step=d.step, log=d.log)
+                valid = isinstance(value, Real) and math.isfinite(value)
             elif isinstance(d, IntDistribution):
-                trial.suggest_int(name, d.low, d.high, step=d.step, log=d.log)
+                value = trial.suggest_int(name, d.low, d.high, step=d.step, log=d.log)
+                valid = isinstance(value, Integral)
             elif isinstance(d, CategoricalDistribution):
-                trial.suggest_categorical(name, d.choices)
+                value = trial.suggest_categorical(name, d.choices)
+                valid = any(value is c or (type(value), value) == (type(c), c) for c in d.choices)
             else:
                 raise AssertionError(f"Optuna has no parameter of the kind {d!r}")
+            if not valid:
+                raise ValueError(f"{name} is {value!r} there, which is no value of {name}")
 
 
 def record_run(trial: Trial, mark: str, me: Worker) -> None:

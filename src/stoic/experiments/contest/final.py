@@ -68,7 +68,8 @@ def ground(scene: str, problem: str, seed: int) -> Ground:
 def cells(settings: Settings) -> list[Cell]:
     """Every contender in every scene; a library that is missing is said now and not hours later."""
     for scene, played in settings.games.items():
-        ground(scene, played[0], settings.seed)
+        for problem in played:
+            ground(scene, problem, settings.seed)
     return comparison.cells(settings)
 
 
