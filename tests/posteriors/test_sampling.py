@@ -101,7 +101,7 @@ def test_the_gradient_of_the_density_is_that_of_finite_differences(given):
     fitted_defence = Settled(np.where(np.arange(9) == 4, 0.5, 0.0))
     fitting = Fitting(marginal_likelihood, mean_and_sd, noise=BROAD_NOISE_PRIOR)
     problem = Problem.of(fitting, BOX, observations, fitted_defence, FAMILY)
-    density, h = LogDensity(problem, fitted_defence, FAMILY), 1e-5
+    density, h = LogDensity(problem, FAMILY), 1e-5
     for v in np.random.default_rng(0).standard_normal((5, len(density.start))):
         value, gradient = density.with_gradient(v)
         assert_allclose(value, density(v), rtol=1e-12)
@@ -117,7 +117,7 @@ def test_the_approximation_is_the_density_where_that_is_normal():
     fitting = Fitting(marginal_likelihood, mean_and_sd, noise=BROAD_NOISE_PRIOR)
     fitted_defence = Settled(np.zeros(4))
     problem = Problem.of(fitting, BOX, nothing, fitted_defence, FAMILY)
-    mode, root = normal_approximation(LogDensity(problem, fitted_defence, FAMILY), np.full(3, 0.5))
+    mode, root = normal_approximation(LogDensity(problem, FAMILY), np.full(3, 0.5))
     assert_allclose(mode, 0.0, atol=1e-4)
     assert_allclose(root @ root.T, np.eye(3), atol=1e-4)
 

@@ -52,9 +52,7 @@ def sample_hyperparameters(
         Number of draws. Each costs about ten factorisations of an n x n matrix, the mode and the
         curvature there a hundred and some for each hyperparameter.
     """
-    density = LogDensity(
-        Problem.of(fitting, domain, observations, fitted_defence, start), fitted_defence, start
-    )
+    density = LogDensity(Problem.of(fitting, domain, observations, fitted_defence, start), start)
     mode, root = normal_approximation(density, density.start)
     root = _WIDER * root
 
@@ -69,8 +67,9 @@ def sample_hyperparameters(
 class LogDensity:
     """Log posterior density of the free hyperparameters, in deviations of their priors."""
 
-    def __init__(self, problem: Problem, fitted_defence: Conditioning, start: Prior) -> None:
-        observations, targets = problem.observations, fitted_defence(problem.observations, start)
+    def __init__(self, problem: Problem, start: Prior) -> None:
+        observations = problem.observations
+        targets = problem.conditioning(observations, start)
         kept = np.isfinite(targets.noise)
         own = observations.own_noise(start.noise)[kept]
         self._x, self._values = observations.x[kept], targets.values[kept] - problem.location
