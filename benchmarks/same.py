@@ -65,5 +65,5 @@ def _rows(figure: Any) -> str:
         rows = sweep(figure, with_options(figure.settings, trials=1, rounds=2), jobs=1)
     except (ImportError, OSError, ValueError) as error:
         return type(error).__name__
-    values = [dataclasses.astuple(row) for row in rows]
+    values = [tuple(row) if isinstance(row, tuple) else dataclasses.astuple(row) for row in rows]
     return hashlib.sha256(repr(values).encode()).hexdigest()[:16]
