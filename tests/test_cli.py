@@ -467,7 +467,7 @@ def test_another_command_for_the_same_study_is_pointed_out(stoic):
 
 
 def test_a_read_only_database_can_be_shown(stoic, monkeypatch):
-    monkeypatch.setattr("stoic.integrations.turns._LONGEST", 0.1)  # whoever cannot say its turn
+    monkeypatch.setattr("stoic.integrations.optuna.turns._LONGEST", 0.1)
     stoic("tune", *X, "-n", "2", *SQUARE)
     url = "sqlite:///file:stoic.db?mode=ro&uri=true"
     for command in ("show", "trials", "best-trial"):

@@ -23,10 +23,10 @@ from rich.console import Console
 
 from stoic import cli
 from stoic.refusal import Refusal
-from stoic.tuning.display import LiveTable
 from stoic.tuning.program import Result
 from stoic.tuning.storage import open_storage
 from stoic.tuning.study import claim
+from stoic.tuning.views.display import LiveTable
 from stoic.tuning.worker import Worker
 
 EVIL = "a\x1b[31mb\nfake line\r\u202ec\x00"
@@ -281,7 +281,7 @@ def test_what_is_no_value_of_a_parameter_is_in_no_argument_of_a_program(value, k
 
 
 def test_a_queue_that_makes_no_sense(study, capsys, monkeypatch):
-    monkeypatch.setattr("stoic.integrations.turns._LONGEST", 0.1)  # nobody else is there
+    monkeypatch.setattr("stoic.integrations.optuna.turns._LONGEST", 0.1)  # nobody else is there
     for queued in ({"x": "abc"}, [1], EVIL, {"n": HUGE}, {"x": None}):
         attributes = {"fixed_params": queued}
         waiting = create_trial(state=TrialState.WAITING, system_attrs=attributes)

@@ -11,9 +11,9 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.samplers import PartialFixedSampler
 
 from stoic import recipes
-from stoic.integrations.aim import RobustObjective, merge_over, record_aim, stored_aim
 from stoic.integrations.optuna import AIM, EXECUTED, StoicSampler, explain
-from stoic.integrations.spaces import Encoding
+from stoic.integrations.optuna.encoding import Encoding
+from stoic.integrations.optuna.objective import RobustObjective, merge_over, record_aim, stored_aim
 from stoic.policies import Satisficing, StableOpt
 from stoic.refusal import Refusal
 
@@ -291,7 +291,7 @@ def test_the_recipe_says_what_is_believed_and_the_aim_where_to_look():
     study = searched(
         n_trials=12, recipe=recipes.gp_ucb, threshold=0.4, tolerance=HEAT, p=1.0, probe=False
     )
-    learner = study.sampler._campaign.learner
+    learner = study.sampler._synced.learner
     assert type(learner.model) is type(recipes.gp_ucb(ENCODING.box).model)
     assert learner.model.defence == recipes.gp_ucb(ENCODING.box).model.defence
     assert learner.policy.p == 1.0
@@ -302,7 +302,7 @@ def test_the_recipe_says_what_is_believed_and_the_aim_where_to_look():
 
 def test_trials_probe_until_something_says_what_was_executed():
     study = searched(n_trials=12, threshold=0.4, tolerance=HEAT)
-    assert study.sampler._campaign.learner.policy.probe
+    assert study.sampler._synced.learner.policy.probe
     study.add_trial(
         optuna.create_trial(
             params={"heat": 3.0, "n": 5},
@@ -312,8 +312,8 @@ def test_trials_probe_until_something_says_what_was_executed():
         )
     )
     study.ask({name: SPACE[name] for name in ("heat", "n")})
-    assert not study.sampler._campaign.learner.policy.probe
-    assert len(study.sampler._campaign.told) == 13
+    assert not study.sampler._synced.learner.policy.probe
+    assert len(study.sampler._synced.observed) == 13
 
 
 @pytest.mark.parametrize(
@@ -486,7 +486,7 @@ def test_what_a_partial_fixed_sampler_fixes_conditions_the_others(aim):
             assert trial.params["kind"] == kind
             # A probe may be farther away: where a move may hurt.
             assert abs(trial.params["x"] - best) < (0.3 if aim else 0.2)
-    assert ours._campaign.encoding.space.keys() == {"kind", "x"}
+    assert ours._synced.encoding.space.keys() == {"kind", "x"}
 
 
 def test_a_fixed_value_outside_of_the_space_fixes_nothing():
@@ -511,7 +511,7 @@ def test_a_context_that_was_announced_is_given_and_what_it_was_is_told():
     trial.set_user_attr(EXECUTED, {"heat": 71.0})
     study.tell(trial, valleys(71.0, trial.params["n"]))
     study.ask(space)
-    assert study.sampler._campaign.learner.observations.x[-1, 0] == 0.71
+    assert study.sampler._synced.learner.observations.x[-1, 0] == 0.71
 
 
 def test_the_incumbent_is_asked_again_where_its_bound_is_the_highest():

@@ -5,9 +5,9 @@ import math
 import optuna
 import pytest
 
-from stoic.integrations.campaign import Campaign
-from stoic.integrations.explanation import explain
 from stoic.integrations.optuna import StoicSampler
+from stoic.integrations.optuna.explanation import explain
+from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.recipes import any_threat
 
 
@@ -23,7 +23,7 @@ def test_a_study_is_searched_by_all_of_the_learners(kind):
     sampler = StoicSampler(recipe=lambda domain: any_threat(domain, horizon=30), seed=0)
     study = optuna.create_study(sampler=sampler)
     study.optimize(value, n_trials=24, catch=RuntimeError)
-    (campaign,) = (part for part in vars(sampler).values() if isinstance(part, Campaign))
+    (campaign,) = (part for part in vars(sampler).values() if isinstance(part, SyncedLearner))
     campaign.follow(study.trials)
     balanced = campaign.learner
     assert balanced.failures.kinds == (kind,)

@@ -55,7 +55,7 @@ def test_the_design_leaves_a_half_that_always_crashes(kind):
 def test_the_design_of_a_study_without_crashes_is_the_sequence():
     sampler = StoicSampler(seed=0, search_space=SPACE)
     study = played(lambda x, y: False, 0, 10, sampler=sampler)
-    encoding = sampler._campaign.encoding
+    encoding = sampler._synced.encoding
     expected = [encoding.sobol(number, sampler._seed) for number in range(10)]
     assert [trial.params for trial in study.trials] == expected
 

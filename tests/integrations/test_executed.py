@@ -9,8 +9,8 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 
-from stoic.integrations.executed import Executed, check_executed
 from stoic.integrations.optuna import EXECUTED, StoicSampler, executed, explain
+from stoic.integrations.optuna.executed import Executed, check_executed
 from stoic.refusal import Refusal
 
 SPACE = {
@@ -87,7 +87,7 @@ def test_the_result_is_told_where_it_was_run():
         [trial(None), trial({"heat": 50.0, "n": 2.5, "kind": "b"}), trial({"heat": 99.0})]
     )
     study.ask(SPACE)
-    told = study.sampler._campaign.learner.observations.x
+    told = study.sampler._synced.learner.observations.x
     np.testing.assert_allclose(
         told, [[0.25, 1, 0, 3 / 8], [0.75, 0, 1, 1.5 / 8], [1.0, 1, 0, 3 / 8]]
     )
@@ -113,7 +113,7 @@ def test_a_failure_happened_where_it_was_run():
         )
     )
     study.ask(SPACE)
-    assert study.sampler._campaign.learner.failures.x[0, 0] == 1.0
+    assert study.sampler._synced.learner.failures.x[0, 0] == 1.0
 
 
 def test_a_report_that_is_refused_is_said_in_the_log_once(caplog):

@@ -14,7 +14,7 @@ from stoic import recipes
 from stoic.integrations.optuna import NOISE, RobustObjective, StoicSampler, explain
 from stoic.kernels import Matern52
 from stoic.posteriors import Prior
-from stoic.tuning.summary import Summary
+from stoic.tuning.views.summary import Summary
 
 X = {"x": FloatDistribution(-5.0, 5.0)}
 

@@ -10,8 +10,8 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 from stoic import Prior, recipes
-from stoic.integrations.aim import RobustObjective
 from stoic.integrations.optuna import EXECUTED, explain
+from stoic.integrations.optuna.objective import RobustObjective
 from stoic.kernels import RBF
 from stoic.refusal import Refusal
 

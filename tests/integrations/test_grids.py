@@ -12,11 +12,11 @@ from optuna.samplers import PartialFixedSampler
 from optuna.trial import TrialState
 
 from stoic import Box, Finite, Prior, recipes
-from stoic.integrations.campaign import Campaign
 from stoic.integrations.optuna import EXECUTED, FAILED, StoicSampler, explain
-from stoic.integrations.points import Points
-from stoic.integrations.spaces import Encoding
-from stoic.integrations.turns import CHOSEN
+from stoic.integrations.optuna.encoding import Encoding
+from stoic.integrations.optuna.points import Points
+from stoic.integrations.optuna.synced_learner import SyncedLearner
+from stoic.integrations.optuna.turns import CHOSEN
 from stoic.kernels import RBF
 from stoic.refusal import Refusal
 
@@ -120,12 +120,12 @@ def test_two_workers_share_one_epoch(seed):
             trial = running.pop(rng.integers(len(running)))
             workers[rng.integers(2)].tell(trial.number, value(trial.params))
     trials = workers[0].trials
-    fresh = Campaign(workers[0], X, phased)
+    fresh = SyncedLearner(workers[0], X, phased)
     fresh.follow(trials)
     found = stand(fresh.learner)
     for study in workers:
-        study.sampler._campaign.follow(trials)
-        assert stand(study.sampler._campaign.learner) == found
+        study.sampler._synced.follow(trials)
+        assert stand(study.sampler._synced.learner) == found
     # A point always has the same value here, so every epoch is that of a learner that is alone.
     alone = phased(Encoding(X).box)
     plays = 0
@@ -156,7 +156,7 @@ def test_what_is_owed_for_longest_is_run_once_more():
     for trial in [*first[2:], *again]:  # whoever had the first two has died
         study.tell(trial, value(trial.params))
     study.ask(X)
-    learner = study.sampler._campaign.learner
+    learner = study.sampler._synced.learner
     assert stand(learner)[0] == 3
     # They have not: of a point that this epoch plays, their results count for it.
     _, _, owed, missing = stand(learner)
@@ -185,7 +185,7 @@ def test_a_result_that_ended_earlier_is_told_earlier():
         (phased, list(range(13))),
         (recipes.gp_ucb, [*range(4), *range(5, 13), 4]),
     ):
-        campaign = Campaign(study, X, recipe)
+        campaign = SyncedLearner(study, X, recipe)
         campaign.follow(late)
         campaign.follow(trials)
         assert campaign.told == order
@@ -232,7 +232,7 @@ def test_what_was_executed_decides():
         trial.set_user_attr(EXECUTED, {"x": run})
         study.tell(trial, 1.0)
     study.ask(X)
-    campaign = study.sampler._campaign
+    campaign = study.sampler._synced
     np.testing.assert_allclose(campaign.learner.observations.x, [[0.75]])
     assert campaign.left_out == {1: "x=0.51"}
 
@@ -267,16 +267,16 @@ def test_given_parameters_take_what_the_plan_has_there():
     for _ in range(8):  # more than the epoch has there
         trial = study.ask(space)
         assert trial.params["kind"] == "u"
-        counted.append(study.sampler._base_sampler._campaign.asking[trial.number].notes)
+        counted.append(study.sampler._base_sampler._synced.asking[trial.number].notes)
         study.tell(trial, 1.0)
     assert counted[0] == {"epoch": 0, "active": 6}
     assert counted[-1] == {}  # nothing is owed there
     study.sampler = inner
-    before = stand(inner._campaign.learner)
+    before = stand(inner._synced.learner)
     study.enqueue_trial({"kind": "v"})
     trial = study.ask(space)
     assert trial.params["kind"] == "v"
-    assert inner._campaign.asking[trial.number].notes["epoch"] == before[0] == 0
+    assert inner._synced.asking[trial.number].notes["epoch"] == before[0] == 0
 
 
 def test_a_given_value_off_the_grid_is_taken_for_the_nearest():
@@ -289,12 +289,12 @@ def test_a_given_value_off_the_grid_is_taken_for_the_nearest():
     study.enqueue_trial({"x": 0.3})
     trial = study.ask(space)
     assert trial.params["x"] == 0.3
-    assert study.sampler._campaign.asking[0].x[0] == 0.75  # 0.5 is nearer than 0
+    assert study.sampler._synced.asking[0].x[0] == 0.75  # 0.5 is nearer than 0
     assert trial.params["y"] in np.linspace(-1.0, 1.0, 5)
     assert study.trials[0].system_attrs[CHOSEN] == trial.params  # so that nobody counts on it
     study.tell(trial, 0.0)
     study.ask(space)
-    assert study.sampler._campaign.left_out.keys() == {0}
+    assert study.sampler._synced.left_out.keys() == {0}
 
 
 def test_round_by_round_methods_start_on_the_grid_and_stay_there():
@@ -351,8 +351,8 @@ def test_a_smaller_box_leaves_out_what_lies_outside():
     study.enqueue_trial({"x": -1.0})
     study.tell(study.ask(X), 3.0)
     assert study.ask(X).params["x"] >= 0.0
-    assert study.sampler._campaign.told == [1, 2]
-    assert study.sampler._campaign.left_out.keys() == {0, 3}
+    assert study.sampler._synced.observed == [1, 2]
+    assert study.sampler._synced.left_out.keys() == {0, 3}
 
 
 def ask_with(recipe, space=X, **more):

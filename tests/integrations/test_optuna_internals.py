@@ -13,7 +13,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.samplers import PartialFixedSampler, RandomSampler, TPESampler
 from optuna.trial import Trial, TrialState, create_trial
 
-from stoic.integrations import optuna_internals as internals
+from stoic.integrations.optuna import internals
 
 SOURCE = Path(internals.__file__).parent.parent
 
@@ -188,5 +188,5 @@ def test_no_other_module_uses_a_private_name_of_optuna():
         for path in sorted(SOURCE.rglob("*.py"))
         if "optuna" in (text := path.read_text()) or edge & set(path.parts)
     }
-    assert len(found.pop("integrations/optuna_internals.py")) > 10
+    assert len(found.pop("integrations/optuna/internals.py")) > 10
     assert {path: used for path, used in found.items() if used} == {}

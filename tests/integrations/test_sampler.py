@@ -10,9 +10,8 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import TrialState
 
 from stoic import recipes
-from stoic.integrations import turns
-from stoic.integrations.campaign import Campaign
-from stoic.integrations.optuna import AIM, FAILED, NOISE, Row, StoicSampler, explain
+from stoic.integrations.optuna import AIM, FAILED, NOISE, Row, StoicSampler, explain, turns
+from stoic.integrations.optuna.synced_learner import SyncedLearner
 
 X = {"x": FloatDistribution(-5.0, 5.0)}
 XY = {"x": FloatDistribution(-5.0, 5.0), "y": FloatDistribution(0.0, 1.0)}
@@ -108,7 +107,7 @@ def test_a_study_in_the_place_of_a_deleted_one_is_another():
     for level in (0.0, 100.0):  # the second study gets the numbers of the first
         study = optuna.create_study(storage=storage, study_name="mine", sampler=sampler)
         study.optimize(lambda trial: level + trial.suggest_float("x", 0.0, 1.0), n_trials=11)  # noqa: B023
-        told = [-value for value in sampler._campaign.learner.observations.observed]
+        told = [-value for value in sampler._synced.learner.observations.observed]
         assert told == [trial.value for trial in study.trials[:10]]
         assert study.user_attrs[AIM] == {
             "threshold": "adaptive",
@@ -159,7 +158,7 @@ def learner_after(*trials):
     study.sampler = StoicSampler(seed=0, n_startup_trials=0)
     study.add_trials(trials)
     study.ask(X)
-    return study.sampler._campaign
+    return study.sampler._synced
 
 
 @pytest.mark.parametrize("kind", ["transient", "infeasible", "bad"])
@@ -168,7 +167,7 @@ def test_a_kind_of_failure_reaches_the_learner(kind):
     assert campaign.learner.failures.kinds == (kind,)
     np.testing.assert_allclose(campaign.learner.failures.x, [[0.6]])
     assert campaign.failed == [11]
-    assert campaign.told == [*range(11), 12]
+    assert campaign.observed == [*range(11), 12]
     assert len(campaign.learner) == 12
     assert math.isnan(campaign.learner.observations.observed[-1])
 
@@ -232,19 +231,19 @@ def test_running_trials_keep_others_away():
 
 
 def test_threads_that_stop_waiting_for_one_another_tell_each_result_once(monkeypatch):
-    tell = Campaign._tell
+    tell = SyncedLearner._tell
 
     def slowly(self, trial, x):
         time.sleep(0.002)
         tell(self, trial, x)
         time.sleep(0.002)
 
-    monkeypatch.setattr(Campaign, "_tell", slowly)
+    monkeypatch.setattr(SyncedLearner, "_tell", slowly)
     monkeypatch.setattr(turns, "_LONGEST", 0.0)
     sampler = StoicSampler(seed=0, n_startup_trials=3)
     study = optuna.create_study(sampler=sampler)
     study.optimize(bowl, n_trials=30, n_jobs=8)
-    told = sampler._campaign.told
+    told = sampler._synced.observed
     assert len(set(told)) == len(told) > 15
     # Two of eight that do not wait may query the best corner at once.
     points = {(trial.params["x"], trial.params["y"]) for trial in study.trials}
@@ -296,7 +295,7 @@ def test_a_told_noise_variance_is_used():
         campaign_of = StoicSampler(seed=0, n_startup_trials=0, recipe=recipes.gp_ucb)
         study.sampler = campaign_of
         study.ask(X)
-        learner = campaign_of._campaign.learner
+        learner = campaign_of._synced.learner
         return float(-learner.posterior.predict(np.array([[0.55]]))[0][0])
 
     exact, vague = mean_at_the_odd_value(1e-4), mean_at_the_odd_value(1e4)
@@ -327,7 +326,7 @@ def test_failures_end_the_startup_too():
     study = optuna.create_study(sampler=StoicSampler(seed=0, n_startup_trials=5))
     study.optimize(lambda t: t.suggest_float("x", 0.0, 1.0), n_trials=2)
     study.optimize(lambda t: t.suggest_float("x", 0.0, 1.0) * math.nan, n_trials=6, catch=())
-    assert len(study.sampler._campaign.told) >= 5  # the model decides
+    assert len(study.sampler._synced.observed) >= 5  # the model decides
 
 
 def test_conditional_spaces_use_what_all_trials_share():

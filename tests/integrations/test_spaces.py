@@ -10,7 +10,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from stoic.integrations.spaces import Encoding
+from stoic.integrations.optuna.encoding import Encoding
 
 SPACE = {
     "category": CategoricalDistribution(("a", None, 3.5)),

@@ -10,10 +10,10 @@ from optuna.distributions import FloatDistribution, IntDistribution
 from stoic import recipes
 from stoic.distances import Distance
 from stoic.domains import Box, Lattice
-from stoic.integrations.aim import RobustObjective
-from stoic.integrations.campaign import Campaign
-from stoic.integrations.explanation import explain
-from stoic.integrations.surroundings import Searched, Surroundings
+from stoic.integrations.optuna.explanation import explain
+from stoic.integrations.optuna.objective import RobustObjective
+from stoic.integrations.optuna.surroundings import Searched, Surroundings
+from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.policies.base import Band
 
 
@@ -37,7 +37,7 @@ def judged(d, aim, whole=False):
             optuna.create_trial(params=params, distributions=space, value=slope(params))
         )
     found = explain(study, recipe=recipes.gp_ucb, aim=aim).certified
-    campaign = Campaign(study, space, recipes.gp_ucb, aim)
+    campaign = SyncedLearner(study, space, recipes.gp_ucb, aim)
     campaign.follow(study.get_trials(deepcopy=False))
     return found, campaign
 

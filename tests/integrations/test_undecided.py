@@ -7,7 +7,7 @@ import optuna
 import pytest
 
 from stoic.integrations.optuna import StoicSampler, explain
-from stoic.integrations.undecided import steep, undecided
+from stoic.integrations.optuna.undecided import steep, undecided
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from optuna.trial import Trial, TrialState, create_trial
 
 from stoic import recipes
 from stoic.integrations.optuna import FAILED, StoicSampler, explain
-from stoic.integrations.optuna_internals import constraints
-from stoic.integrations.unmodelled import unmodelled, violates
+from stoic.integrations.optuna.internals import constraints
+from stoic.integrations.optuna.unmodelled import unmodelled, violates
 
 X = {"x": FloatDistribution(0.0, 1.0)}
 LOG = "stoic.integrations.optuna"
@@ -149,7 +149,7 @@ def test_a_transient_failure_that_violates_a_constraint_stays_transient():
             )
         )
     study.ask(X)
-    assert study.sampler._campaign.learner.failures.kinds == ("transient", "infeasible")
+    assert study.sampler._synced.learner.failures.kinds == ("transient", "infeasible")
 
 
 def test_a_constraints_func_that_fails_loses_no_result():

@@ -11,10 +11,10 @@ from optuna.exceptions import StorageInternalError
 from optuna.storages.journal import JournalFileBackend
 
 from stoic.integrations.optuna import Explanation, Row
-from stoic.tuning.believed import Believed
 from stoic.tuning.campaign import Silent, Stop, run
 from stoic.tuning.program import Result
 from stoic.tuning.space import parse_space
+from stoic.tuning.stored_trust import Believed
 from stoic.tuning.study import open_study
 from stoic.tuning.worker import Worker
 

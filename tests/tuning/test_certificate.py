@@ -12,12 +12,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from optuna.distributions import FloatDistribution
 from optuna.trial import create_trial
 
-from stoic.integrations.aim import RobustObjective, record_aim
 from stoic.integrations.optuna import EXECUTED
+from stoic.integrations.optuna.objective import RobustObjective, record_aim
 from stoic.refusal import Refusal
-from stoic.tuning.certificate import Certificates
-from stoic.tuning.moves import draw
-from stoic.tuning.summary import Summary
+from stoic.tuning.views import moves, pictures
+from stoic.tuning.views.certificate import Certificates
+from stoic.tuning.views.moves import draw
+from stoic.tuning.views.summary import Summary
 
 SPACE = {"heat": FloatDistribution(0.0, 100.0), "rate": FloatDistribution(0.01, 100.0, log=True)}
 SAID = {"threshold": 0.5, "tolerance": {"heat": 2.0}}
@@ -216,10 +217,10 @@ def test_pictures_of_promises_without_an_end_and_of_none(study, other):
 
 def test_a_picture_is_written(study, tmp_path):
     found = Certificates.of(study, said(study))
-    found.plot(tmp_path / "c.png")
+    pictures.write_picture(moves.draw(found), tmp_path / "c.png")
     assert (tmp_path / "c.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     with pytest.raises(Refusal, match="Cannot write"):
-        found.plot(tmp_path / "no" / "c.png")
+        pictures.write_picture(moves.draw(found), tmp_path / "no" / "c.png")
 
 
 def test_one_setting_that_is_both_is_shown_once(study):

@@ -11,8 +11,8 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState
 
 from stoic import Prior, recipes
-from stoic.integrations.aim import RobustObjective, stored_aim
 from stoic.integrations.optuna import EXECUTED, FAILED, NOISE, RECIPE, explain, robust
+from stoic.integrations.optuna.objective import RobustObjective, stored_aim
 from stoic.kernels import RBF
 from stoic.refusal import Refusal
 from stoic.tuning import Failed, Measured, tune

@@ -16,15 +16,16 @@ from optuna.trial import TrialState
 
 from scripts import trials_of
 from stoic import Box, recipes
-from stoic.integrations.aim import RobustObjective, stored_aim
-from stoic.integrations.campaign import Campaign
+from stoic.integrations.optuna.objective import RobustObjective, stored_aim
+from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.integrations.recipe import RECIPE, Written
 from stoic.refusal import Refusal
 from stoic.tuning.campaign import ask_for, open_request
 from stoic.tuning.method import Method
-from stoic.tuning.report import Report
 from stoic.tuning.request import Settings, from_options
-from stoic.tuning.trust import Trust
+from stoic.tuning.views import pictures, timeline
+from stoic.tuning.views.report import Report
+from stoic.tuning.views.trust import Trust
 
 METHODS = """
 from stoic import Prior, recipes
@@ -150,7 +151,7 @@ def test_a_report_says_what_the_model_was_not_told(here):
     assert "<p>trial 0: x=0.123</p>" in page
     assert "not in model" not in Report.of(study, recipes.gp_ucb).page()
     judged = Trust.of(study, recipe.load())
-    judged.plot(here / "trust.png")
+    pictures.write_picture(timeline.draw(judged), here / "trust.png")
     assert judged.record()["left_out"] == {"0": "x=0.123"}
     assert [row.number for row in judged.rows] == list(range(1, 7))
 
@@ -200,7 +201,7 @@ def test_two_processes_one_of_which_is_killed_play_one_plan(here):
     for trial in complete:
         assert trial.value == pytest.approx((trial.params["x"] - 0.3) ** 2)
     # A point always has the same value, so the plan is that of a learner that is alone.
-    campaign = Campaign(optuna.load_study(study_name="s", storage=storage), SPACE, _phased())
+    campaign = SyncedLearner(optuna.load_study(study_name="s", storage=storage), SPACE, _phased())
     campaign.follow(stored)
     assert campaign.left_out == {}
     number, active, owed, missing = stand(campaign.learner)

@@ -10,9 +10,9 @@ import pytest
 
 from stoic.integrations.optuna import AIM, EXECUTED, StoicSampler
 from stoic.refusal import Refusal
-from stoic.tuning import report as module
-from stoic.tuning.report import Report
-from stoic.tuning.summary import Summary
+from stoic.tuning.views import report as module
+from stoic.tuning.views.report import Report
+from stoic.tuning.views.summary import Summary
 
 pytest.importorskip("plotly", reason="the extra report is not installed")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from optuna.distributions import FloatDistribution
 
-from stoic.integrations.aim import RobustObjective
+from stoic.integrations.optuna.objective import RobustObjective
 from stoic.integrations.recipe import Written
 from stoic.refusal import Refusal
 from stoic.tuning.request import Settings, aim_arguments, from_file, from_options

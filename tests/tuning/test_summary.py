@@ -16,12 +16,12 @@ from rich.console import Console
 from stoic.integrations.optuna import FAILED, Explanation, Row
 from stoic.refusal import Refusal
 from stoic.tuning import campaign
-from stoic.tuning.display import Lines, LiveTable, display
 from stoic.tuning.program import Result
-from stoic.tuning.records import best_records, render, trial_record
 from stoic.tuning.study import COMMAND, open_study
-from stoic.tuning.summary import Summary
-from stoic.tuning.trust import Trust
+from stoic.tuning.views.display import Lines, LiveTable, display
+from stoic.tuning.views.records import best_records, render, trial_record
+from stoic.tuning.views.summary import Summary
+from stoic.tuning.views.trust import Trust
 
 SPACE = {"x": FloatDistribution(0, 1), "k": CategoricalDistribution(["a", "b"])}
 

@@ -13,8 +13,9 @@ from optuna.trial import create_trial
 
 from stoic.integrations.optuna import Explanation, Row
 from stoic.refusal import Refusal
-from stoic.tuning.timeline import draw, limits
-from stoic.tuning.trust import Trust, check_picture, verdict
+from stoic.tuning.views import pictures, timeline
+from stoic.tuning.views.timeline import draw, limits
+from stoic.tuning.views.trust import Trust, verdict
 
 ROWS = (
     Row(0, 0.5, 0.52, 0.03, 1.0, 0.04, 0.51, 0.2),
@@ -138,15 +139,15 @@ def test_what_is_off_the_scale_is_an_arrow_at_the_edge_with_its_value():
 )
 def test_any_study_can_be_drawn(rows, tmp_path):
     FigureCanvasAgg(draw(judged(rows))).draw()
-    judged(rows).plot(tmp_path / "a.svg")
+    pictures.write_picture(timeline.draw(judged(rows)), tmp_path / "a.svg")
     assert "which results are believed" in (tmp_path / "a.svg").read_text()
 
 
 def test_a_picture_that_cannot_be_written_is_refused(tmp_path):
     for name in ("a", "a.txt", ".png", "no/a.png"):
         with pytest.raises(Refusal):
-            check_picture(tmp_path / name)
-    check_picture(tmp_path / "a.PNG")
+            pictures.check_picture(tmp_path / name)
+    pictures.check_picture(tmp_path / "a.PNG")
     (tmp_path / "there.png").mkdir()
     with pytest.raises(Refusal, match="Cannot write"):
-        judged().plot(tmp_path / "there.png")
+        pictures.write_picture(timeline.draw(judged()), tmp_path / "there.png")

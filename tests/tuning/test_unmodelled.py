@@ -12,13 +12,14 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState, create_trial
 
 from stoic import cli
-from stoic.integrations.unmodelled import unmodelled
+from stoic.integrations.optuna.unmodelled import unmodelled
 from stoic.refusal import Refusal
-from stoic.tuning.certificate import Certificates
-from stoic.tuning.records import best_records
-from stoic.tuning.report import Report
-from stoic.tuning.summary import Summary
-from stoic.tuning.trust import Trust
+from stoic.tuning.views import pictures, timeline
+from stoic.tuning.views.certificate import Certificates
+from stoic.tuning.views.records import best_records
+from stoic.tuning.views.report import Report
+from stoic.tuning.views.summary import Summary
+from stoic.tuning.views.trust import Trust
 
 X, XM = ({name: FloatDistribution(0.0, 1.0) for name in names} for names in ("x", "xm"))
 
@@ -95,7 +96,7 @@ def test_the_command_line_says_it(study, tmp_path, monkeypatch, capsys):
 def test_a_picture_marks_what_violates_a_constraint_as_infeasible(study, tmp_path):
     trust = Trust.of(study)
     assert trust.failed == {1: "infeasible", 3: "infeasible"}
-    trust.plot(tmp_path / "trust.svg")
+    pictures.write_picture(timeline.draw(trust), tmp_path / "trust.svg")
     assert [row.number for row in trust.rows] == [0, 2, 4]
 
 
@@ -113,7 +114,7 @@ def test_where_all_violate_a_constraint_it_is_the_reason(tmp_path):
         best_records(study, "json")
     with pytest.raises(Refusal, match="satisfies its constraints yet"):
         Certificates.of(study, {"tolerance": {"x": 0.1}})
-    Trust.of(study).plot(tmp_path / "trust.svg")
+    pictures.write_picture(timeline.draw(Trust.of(study)), tmp_path / "trust.svg")
 
 
 def test_where_all_violate_a_constraint_there_is_a_page():

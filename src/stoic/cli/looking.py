@@ -44,7 +44,7 @@ def show(
     """
     study = look_at_one(what, study_name, storage, storage_class)
     from stoic.tuning.storage import in_one_sentence
-    from stoic.tuning.summary import Summary
+    from stoic.tuning.views.summary import Summary
 
     with in_one_sentence("Could not read the study"):
         summary = Summary.of(study, look_with(study, recipe), given(study, fix))
@@ -75,10 +75,12 @@ def trust(
     a result is believed entirely, and the trust from 0 to 1.
     """
     check_format(form)
-    from stoic.tuning.records import render
     from stoic.tuning.storage import in_one_sentence
-    from stoic.tuning.summary import infeasible_lines, left_out_lines
-    from stoic.tuning.trust import Trust, check_picture
+    from stoic.tuning.views.pictures import check_picture, write_picture
+    from stoic.tuning.views.records import render
+    from stoic.tuning.views.summary import infeasible_lines, left_out_lines
+    from stoic.tuning.views.timeline import draw
+    from stoic.tuning.views.trust import Trust
 
     if plot is not None:
         check_picture(plot)
@@ -86,7 +88,7 @@ def trust(
     with in_one_sentence("Could not read the study"):
         judged = Trust.of(study, look_with(study, recipe))
     if plot is not None:  # before the table, which may go to a pipe that is closed early
-        judged.plot(plot)
+        write_picture(draw(judged), plot)
         note(f"Wrote {plot}.")
     if json:
         print(to_json(judged.record()))
@@ -121,10 +123,11 @@ def certify(
     The guaranteed value is the worst one within a distance by the bound of the
     model's band that is worse, the expected one by its mean.
     """
-    from stoic.tuning.certificate import Certificates
     from stoic.tuning.request import aim_arguments
     from stoic.tuning.storage import in_one_sentence
-    from stoic.tuning.trust import check_picture
+    from stoic.tuning.views.certificate import Certificates
+    from stoic.tuning.views.moves import draw
+    from stoic.tuning.views.pictures import check_picture, write_picture
 
     said = aim_arguments(
         tolerance or [], threshold, margin=margin, policy=policy, radius=radius, p=p
@@ -135,7 +138,7 @@ def certify(
     with in_one_sentence("Could not read the study"):
         found = Certificates.of(study, said, look_with(study, recipe))
     if plot is not None:
-        found.plot(plot)
+        write_picture(draw(found), plot)
         note(f"Wrote {plot}.")
     print(to_json(found.record()) if json else found.text())
 
@@ -156,8 +159,8 @@ def report(
     Everything is in the one file of about 5 MB, so it opens offline.
     """
     study = look_at_one(what, study_name, storage, storage_class)
-    from stoic.tuning.report import Report
     from stoic.tuning.storage import in_one_sentence
+    from stoic.tuning.views.report import Report
 
     with in_one_sentence("Could not read the study"):
         judged = Report.of(study, look_with(study, recipe))

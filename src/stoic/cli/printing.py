@@ -17,7 +17,7 @@ def note(text: str) -> None:
 
 def check_format(form: str) -> None:
     """Refuse an unknown format of records."""
-    from stoic.tuning.records import FORMATS
+    from stoic.tuning.views.records import FORMATS
 
     if form not in FORMATS:
         raise Refusal(f"format must be {', '.join(FORMATS)}, got {form!r}.")

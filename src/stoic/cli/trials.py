@@ -92,8 +92,8 @@ def ask(
     space = None if search_space is None else parse_json(search_space)
     from stoic.tuning.campaign import ask_for
     from stoic.tuning.method import Method
-    from stoic.tuning.records import render
     from stoic.tuning.storage import in_one_sentence
+    from stoic.tuning.views.records import render
 
     study, said = load(storage, storage_class, study_name), written(recipe)
     for replaced in Method(written=said).replaces(study):
@@ -139,7 +139,7 @@ def tell(
 ) -> None:
     """End a trial that was made by `stoic ask`, with a value or as failed."""
     quiet()
-    from stoic.integrations.executed import noise_of
+    from stoic.integrations.reported import noise_of
     from stoic.tuning.failure import parse_kind
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.study import tell_number
@@ -171,8 +171,8 @@ def trials(
     """List the trials of a study."""
     quiet()
     check_format(form)
-    from stoic.tuning.records import render, trial_record
     from stoic.tuning.storage import in_one_sentence
+    from stoic.tuning.views.records import render, trial_record
 
     study = look_at(storage, storage_class, study_name)
     with in_one_sentence("Could not read the trials"):
@@ -196,8 +196,8 @@ def best_trial(
     """
     quiet()
     check_format(form)
-    from stoic.tuning.records import best_records, render
     from stoic.tuning.storage import in_one_sentence
+    from stoic.tuning.views.records import best_records, render
 
     study = look_at(storage, storage_class, study_name)
     with in_one_sentence("Could not read the trials"):

@@ -154,9 +154,9 @@ def tune(
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     from stoic.tuning.campaign import notes, open_request, run_request
-    from stoic.tuning.display import display
     from stoic.tuning.storage import in_one_sentence, patiently
-    from stoic.tuning.summary import Summary
+    from stoic.tuning.views.display import display
+    from stoic.tuning.views.summary import Summary
 
     # Matrices are small: a second thread only waits, above all with several workers on the machine.
     threadpool_limits(limits=1, user_api="blas")

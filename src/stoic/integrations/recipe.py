@@ -20,7 +20,7 @@ from optuna.study import Study
 from stoic import recipes
 from stoic.balancing import Balanced
 from stoic.domains import Domain, Finite
-from stoic.integrations.executed import finite
+from stoic.integrations.reported import finite
 from stoic.learner import Learner
 from stoic.policies.ucb import PLACE
 from stoic.posteriors.scales import median_and_spread_in_space

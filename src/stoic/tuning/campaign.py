@@ -14,9 +14,8 @@ from optuna.samplers import BaseSampler
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from stoic.integrations.optuna import Explanation, explain
-from stoic.integrations.optuna_internals import begin_trial, fixed_attrs
+from stoic.integrations.optuna.internals import begin_trial, fixed_attrs
 from stoic.integrations.recipe import Recipe, Written
-from stoic.tuning.believed import Believed
 from stoic.tuning.mark import RUN, new_mark
 from stoic.tuning.method import Method
 from stoic.tuning.program import Result
@@ -24,6 +23,7 @@ from stoic.tuning.request import Request
 from stoic.tuning.space import Space, parse_fixed
 from stoic.tuning.storage import PATIENCE, is_new, open_storage, patiently
 from stoic.tuning.stored import known_space, stored_command
+from stoic.tuning.stored_trust import Believed
 from stoic.tuning.study import (
     choose,
     claim,

@@ -15,11 +15,11 @@ from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from stoic.data import FailureKind
-from stoic.integrations.aim import RobustObjective
-from stoic.integrations.executed import noise_of
 from stoic.integrations.optuna import Explanation
-from stoic.integrations.optuna_internals import is_stopped, stoppable
+from stoic.integrations.optuna.internals import is_stopped, stoppable
+from stoic.integrations.optuna.objective import RobustObjective
 from stoic.integrations.recipe import Recipe, Written
+from stoic.integrations.reported import noise_of
 from stoic.refusal import Refusal
 from stoic.tuning.campaign import Explain, Silent, Stop, explanation, run
 from stoic.tuning.failure import Failed
@@ -153,7 +153,7 @@ def tune(
         study; without a recipe the recorded one is used.
     policy, threshold, margin, tolerance, radius, p, probe:
         For values that stay good when parameters are moved, see
-        ``stoic.integrations.aim.RobustObjective``; recorded with the study. Those not
+        ``stoic.integrations.optuna.RobustObjective``; recorded with the study. Those not
         given are as recorded earlier, as far as that still fits.
     catch:
         Exceptions of the objective that fail a trial instead of ending the campaign.

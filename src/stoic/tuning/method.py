@@ -9,11 +9,11 @@ from typing import Any
 import optuna
 from optuna.search_space import intersection_search_space
 
-from stoic.integrations.aim import RobustObjective, merge_over, record_aim, stored_aim
-from stoic.integrations.campaign import made
 from stoic.integrations.optuna import StoicSampler
+from stoic.integrations.optuna.encoding import Encoding, searched
+from stoic.integrations.optuna.objective import RobustObjective, merge_over, record_aim, stored_aim
+from stoic.integrations.optuna.synced_learner import build_learner
 from stoic.integrations.recipe import Recipe, Written, record_recipe, stored_recipe
-from stoic.integrations.spaces import Encoding, searched
 from stoic.recipes import robust
 from stoic.refusal import Refusal
 from stoic.tuning.space import Space
@@ -52,7 +52,7 @@ class Method:
         study:
             The study that goes on; None for a new one.
         aim:
-            Arguments of ``stoic.integrations.aim.RobustObjective``, as far as they are given.
+            Arguments of ``stoic.integrations.optuna.RobustObjective``, as far as they are given.
         recipe:
             Its text or itself; None if none is given.
 
@@ -74,7 +74,7 @@ class Method:
     def check(self, space: Space) -> None:
         """Refuse a method that cannot be used for these parameters."""
         if free := searched(space):
-            made(self.recipe, Encoding(free), self.aim)
+            build_learner(self.recipe, Encoding(free), self.aim)
 
     def sampler(
         self, study: optuna.Study | None, space: Space, seed: int | None, startup: int

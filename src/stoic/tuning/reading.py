@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stoic.data import FAILURES, FailureKind
-from stoic.integrations.executed import noise_of
+from stoic.integrations.reported import noise_of
 from stoic.refusal import Refusal
 
 FORMS = "last-line, regex:PATTERN (group 1 of the last match) or json:KEY (of the last JSON line)"

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from stoic.data import FailureKind
-from stoic.integrations.aim import RobustObjective, merge_over
+from stoic.integrations.optuna.encoding import Encoding, searched
+from stoic.integrations.optuna.objective import RobustObjective, merge_over
 from stoic.integrations.recipe import Written
-from stoic.integrations.spaces import Encoding, searched
 from stoic.refusal import Refusal
 from stoic.tuning.failure import parse_rules
 from stoic.tuning.program import Program
@@ -58,7 +58,7 @@ class Settings:
     failures:
         Ending of the program -> kind of failure.
     aim:
-        Robust objective where inputs move: arguments of ``stoic.integrations.aim.RobustObjective``.
+        Where inputs move: arguments of ``stoic.integrations.optuna.RobustObjective``.
     fixed:
         NAME=VALUE of the parameters that are fixed in this run.
     recipe:
@@ -99,7 +99,7 @@ class Request:
     program:
         The program that a trial runs.
     said:
-        Robust objective where inputs move: arguments of ``stoic.integrations.aim.RobustObjective``.
+        Where inputs move: arguments of ``stoic.integrations.optuna.RobustObjective``.
     recipe:
         The method; None if the request gives none.
     fixed:

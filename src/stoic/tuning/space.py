@@ -16,7 +16,7 @@ from optuna.distributions import (
     json_to_distribution,
 )
 
-from stoic.integrations.spaces import check_fixed
+from stoic.integrations.optuna.encoding import check_fixed
 from stoic.refusal import Refusal
 
 Space = dict[str, BaseDistribution]

@@ -11,7 +11,7 @@ import optuna
 from optuna.distributions import json_to_distribution
 from optuna.trial import FrozenTrial, TrialState
 
-from stoic.integrations.optuna_internals import queued_params
+from stoic.integrations.optuna.internals import queued_params
 from stoic.refusal import Refusal
 from stoic.tuning.space import Space
 from stoic.tuning.storage import TROUBLE, cause

@@ -23,16 +23,16 @@ from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from stoic.data import FailureKind
-from stoic.integrations.executed import check_executed
 from stoic.integrations.optuna import EXECUTED, FAILED, NOISE, failure_kind
-from stoic.integrations.optuna_internals import (
+from stoic.integrations.optuna.executed import check_executed
+from stoic.integrations.optuna.internals import (
     begin_trial,
     fixed_attrs,
     storage_of,
     trial_id,
     unfix,
 )
-from stoic.integrations.unmodelled import check_single_objective
+from stoic.integrations.optuna.unmodelled import check_single_objective
 from stoic.printable import printable
 from stoic.refusal import Refusal
 from stoic.tuning.mark import kill_marked, seal, visible

@@ -12,7 +12,7 @@ from optuna.study import Study
 
 from stoic.confidence import Fixed
 from stoic.distances import Distance
-from stoic.integrations.spaces import Encoding
+from stoic.integrations.optuna.encoding import Encoding
 from stoic.learner import Learner
 from stoic.policies import Policy, Satisficing, StableOpt
 from stoic.refusal import Refusal

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from stoic.data import Array, Booleans
-
-if TYPE_CHECKING:
-    from stoic.integrations.explanation import Row
+from stoic.integrations.optuna.diagnostics import Row
 
 _FEWEST = 10  # results; with fewer, the model has learned nothing from one trial about another
 _REJECTED = 1.0 / 3.0  # of the results: where half are outliers, which half cannot be identified

@@ -14,7 +14,7 @@ from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
 from stoic.refusal import Refusal
 from stoic.tuning.campaign import explanation
-from stoic.tuning.summary import number
+from stoic.tuning.views.summary import number
 
 FORMATS = ("value", "json", "table", "yaml")
 

@@ -13,8 +13,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import FailureKind
 from stoic.integrations.optuna import Certified, Explanation, Row
+from stoic.integrations.optuna.unmodelled import unmodelled
 from stoic.integrations.recipe import Recipe
-from stoic.integrations.unmodelled import unmodelled
 from stoic.printable import printable
 from stoic.tuning.campaign import explanation
 from stoic.tuning.stored import stored_command

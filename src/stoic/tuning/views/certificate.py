@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
-from stoic.integrations.aim import RobustObjective, merge_over, stored_aim
 from stoic.integrations.optuna import Certified, Explanation, explain
+from stoic.integrations.optuna.objective import RobustObjective, merge_over, stored_aim
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
 from stoic.refusal import Refusal
-from stoic.tuning.records import Record, render
-from stoic.tuning.summary import certificate_lines, certificate_record, number, setting
-from stoic.tuning.trust import write_picture
+from stoic.tuning.views.records import Record, render
+from stoic.tuning.views.summary import certificate_lines, certificate_record, number, setting
 
 _SHOWN = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)  # tolerances
 
@@ -50,7 +48,7 @@ class Certificates:
         study:
             Whose settings to certify.
         said:
-            Arguments of ``stoic.integrations.aim.RobustObjective``, before those of the study.
+            Arguments of ``stoic.integrations.optuna.RobustObjective``, before those of the study.
         recipe:
             Whose model is used, by default that of the study.
 
@@ -141,15 +139,3 @@ class Certificates:
                 for which, (trial, found) in self.both.items()
             },
         }
-
-    def plot(self, path: Path) -> None:
-        """Draw the worst values against the size of a move, into a file.
-
-        Raises
-        ------
-        Refusal
-            If the file cannot be written.
-        """
-        from stoic.tuning.moves import draw
-
-        write_picture(draw(self), path)

@@ -9,7 +9,7 @@ from optuna.search_space import intersection_search_space
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from stoic.integrations.optuna_internals import constraints
+from stoic.integrations.optuna.internals import constraints
 from stoic.refusal import Refusal
 
 

@@ -1,7 +1,4 @@
-"""Optuna sampler of stoic, and the explanation of a study.
-
-The pure core knows arrays; everything about studies, trials and storage is in this folder.
-"""
+"""Optuna sampler that is robust to outliers, corruptions and failures."""
 
 from __future__ import annotations
 
@@ -19,45 +16,21 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import Choice
-from stoic.integrations.aim import AIM, RobustObjective, record_aim
-from stoic.integrations.campaign import (
-    FAILED,
-    NOISE,
-    Campaign,
+from stoic.integrations.optuna.encoding import Coordinate, searched
+from stoic.integrations.optuna.executed import executed
+from stoic.integrations.optuna.internals import fixed_by, fixed_params, record_constraints
+from stoic.integrations.optuna.objective import RobustObjective, record_aim
+from stoic.integrations.optuna.synced_learner import (
     Identity,
-    failure_kind,
+    SyncedLearner,
     identity,
     moved,
 )
-from stoic.integrations.certified import Certified, Curve
-from stoic.integrations.executed import EXECUTED, executed
-from stoic.integrations.explanation import Explanation, Row, explain
-from stoic.integrations.optuna_internals import fixed_by, fixed_params, record_constraints
-from stoic.integrations.recipe import RECIPE, Recipe, Written, record_recipe
-from stoic.integrations.spaces import Coordinate, searched
-from stoic.integrations.turns import Turns, announce
-from stoic.integrations.unmodelled import check_single_objective, unmodelled
+from stoic.integrations.optuna.turns import Turns, announce
+from stoic.integrations.optuna.unmodelled import check_single_objective, unmodelled
+from stoic.integrations.recipe import Recipe, Written, record_recipe
 from stoic.printable import printable
 from stoic.recipes import robust
-
-__all__ = [
-    "AIM",
-    "EXECUTED",
-    "FAILED",
-    "NOISE",
-    "RECIPE",
-    "Certified",
-    "Curve",
-    "Explanation",
-    "Recipe",
-    "RobustObjective",
-    "Row",
-    "StoicSampler",
-    "Written",
-    "explain",
-    "failure_kind",
-    "robust",
-]
 
 log = logging.getLogger(__name__)
 
@@ -131,7 +104,7 @@ class StoicSampler(BaseSampler):
         the number of the trial.
     policy, threshold, margin, tolerance, radius, p, probe:
         For values that stay good when inputs are moved, see
-        :class:`~stoic.integrations.aim.RobustObjective`. The recipe keeps its model, and
+        :class:`~stoic.integrations.optuna.RobustObjective`. The recipe keeps its model, and
         these choose the next query. They are recorded with the study, where :func:`explain` and
         ``stoic show`` find them.
     constraints_func:
@@ -175,7 +148,7 @@ class StoicSampler(BaseSampler):
         self._independent = independent_sampler
         self._constraints = constraints_func
         self._intersection = IntersectionSearchSpace(include_pruned=False)
-        self._campaign: Campaign | None = None
+        self._synced: SyncedLearner | None = None
         self._turns = Turns()
         self._aim = RobustObjective.of(
             policy=policy,
@@ -218,20 +191,20 @@ class StoicSampler(BaseSampler):
             trials = study.get_trials(deepcopy=False)
             self._log_unmodelled(study, trials)
             finished = sum(t.state.is_finished() for t in trials)
-            campaign = self._campaign_of(study, space, trials)
-            if finished < self._n_startup_trials and not campaign.learner.plans:
-                params = campaign.start(trials, trial.number, self._seed)
+            synced = self._synced_with(study, space, trials)
+            if finished < self._n_startup_trials and not synced.learner.plans:
+                params = synced.start(trials, trial.number, self._seed)
             else:
                 fixed = {
                     name: value
                     for name, value in (given | fixed_params(trial)).items()
-                    if campaign.encoding.admits(name, value)
+                    if synced.encoding.admits(name, value)
                 }
                 rng = np.random.default_rng([self._seed, trial.number])
-                choice = campaign.ask(trials, trial.number, fixed, rng)
-                self._log_left_out(campaign)
-                self._log_out_of_reach(campaign, choice)
-                params = campaign.encoding.decode(choice.x) | fixed  # not all are on a grid
+                choice = synced.ask(trials, trial.number, fixed, rng)
+                self._log_left_out(synced)
+                self._log_out_of_reach(synced, choice)
+                params = synced.encoding.decode(choice.x) | fixed  # not all are on a grid
             announce(study, trial, params, space)
             return {name: params[name] for name in search_space}
 
@@ -247,27 +220,27 @@ class StoicSampler(BaseSampler):
             name: d for name, d in whole.items() if name in search_space or name in given
         }, given
 
-    def _campaign_of(
+    def _synced_with(
         self, study: Study, space: dict[str, BaseDistribution], trials: Sequence[FrozenTrial]
-    ) -> Campaign:
+    ) -> SyncedLearner:
         aim, probe = self._aim, False
         if aim is not None:
             probe = not moved(trials) if aim.probe is None else aim.probe
-        if self._campaign is None or not self._campaign.serves(study, trials, space, probe):
-            self._campaign = Campaign(study, space, self._recipe, aim, probe, trials)
-            if self._campaign.study not in self._recorded:
+        if self._synced is None or not self._synced.serves(study, trials, space, probe):
+            self._synced = SyncedLearner(study, space, self._recipe, aim, probe, trials)
+            if self._synced.study not in self._recorded:
                 if aim is not None:
                     record_aim(study, aim)
                 if self._written is not None:
                     record_recipe(study, self._written)
-                self._recorded.add(self._campaign.study)  # a later record has priority
-        return self._campaign
+                self._recorded.add(self._synced.study)  # a later record has priority
+        return self._synced
 
-    def _log_left_out(self, campaign: Campaign) -> None:
+    def _log_left_out(self, synced: SyncedLearner) -> None:
         """Log once for a trial that it is left out."""
-        for number, where in campaign.left_out.items():
-            if (campaign.study, number) not in self._said:
-                self._said.add((campaign.study, number))
+        for number, where in synced.left_out.items():
+            if (synced.study, number) not in self._said:
+                self._said.add((synced.study, number))
                 log.warning(
                     "Trial %d is left out of the model: it was run at %s, which is no point of the "
                     "recipe's grid.",
@@ -282,16 +255,16 @@ class StoicSampler(BaseSampler):
                 self._said.add(key)
                 log.warning("%s", sentence)
 
-    def _log_out_of_reach(self, campaign: Campaign, choice: Choice) -> None:
+    def _log_out_of_reach(self, synced: SyncedLearner, choice: Choice) -> None:
         """Log once for a study that its threshold has been out of reach for a while.
 
         In the user's units and direction. A model of few observations is easily overconfident.
         """
-        row = self._out_of_reach.get(campaign.study, 0)
+        row = self._out_of_reach.get(synced.study, 0)
         if row > _PATIENCE:
             return
         row = 0 if choice.notes.get("reachable", True) else row + 1
-        self._out_of_reach[campaign.study] = row
+        self._out_of_reach[synced.study] = row
         if row <= _PATIENCE:
             return
         threshold = choice.notes["threshold"]
@@ -300,9 +273,9 @@ class StoicSampler(BaseSampler):
             "The threshold %g is out of reach: no setting is believed to have a value %s %g. "
             "Trials look for the best value until one is. Change the threshold, or use 'adaptive' "
             "and a margin.",
-            campaign.sign * threshold,
-            "below" if campaign.sign < 0.0 else "above",
-            campaign.possible(choice.x),
+            synced.sign * threshold,
+            "below" if synced.sign < 0.0 else "above",
+            synced.possible(choice.x),
         )
 
     def sample_independent(

@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stoic.integrations.certified import Certified
+from stoic.integrations.optuna.certified import Certified
 from stoic.printable import printable
 from stoic.satisficing import rounded
-from stoic.tuning.timeline import BELIEVED, DOUBTED
+from stoic.tuning.views.certificate import Certificates
+from stoic.tuning.views.pictures import REJECTED, TRUSTED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from stoic.tuning.certificate import Certificates
-
-_COLOURS = {"recommended": BELIEVED, "observed best": DOUBTED}
+_COLOURS = {"recommended": TRUSTED, "observed best": REJECTED}
 _STYLES = {"recommended": "-", "observed best": "--"}
 
 

@@ -17,7 +17,7 @@ from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from stoic.integrations.optuna_internals import storage_of, trial_id
+from stoic.integrations.optuna.internals import storage_of, trial_id
 
 CHOSEN = "stoic:chosen"  # system attribute: parameter -> what Optuna stores for its value
 

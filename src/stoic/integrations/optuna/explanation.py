@@ -16,14 +16,15 @@ from optuna.trial import FrozenTrial, TrialState
 from stoic.balancing import Balanced
 from stoic.data import Array
 from stoic.defences.plateau import Plateau
-from stoic.integrations.aim import WIDTH, RobustObjective, stored_aim
-from stoic.integrations.campaign import Campaign
-from stoic.integrations.certified import Certified, certified, sturdiest
-from stoic.integrations.executed import executed
+from stoic.integrations.optuna.certified import Certified, certified, sturdiest
+from stoic.integrations.optuna.diagnostics import Row
+from stoic.integrations.optuna.encoding import check_fixed, searched
+from stoic.integrations.optuna.executed import executed
+from stoic.integrations.optuna.objective import WIDTH, RobustObjective, stored_aim
+from stoic.integrations.optuna.synced_learner import SyncedLearner
+from stoic.integrations.optuna.undecided import steep, undecided
+from stoic.integrations.optuna.unmodelled import check_single_objective, unmodelled, violates
 from stoic.integrations.recipe import Recipe, recipe_to_look_with
-from stoic.integrations.spaces import check_fixed, searched
-from stoic.integrations.undecided import steep, undecided
-from stoic.integrations.unmodelled import check_single_objective, unmodelled, violates
 from stoic.learner import Learner
 from stoic.policies.base import Band
 from stoic.posteriors.base import FittedDefence
@@ -33,52 +34,6 @@ from stoic.printable import printable
 from stoic.refusal import Refusal
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Row:
-    """Leave-one-out diagnostics of one complete trial, in the user's units.
-
-    Attributes
-    ----------
-    number:
-        Of the trial.
-    value:
-        The observed value.
-    expected, sd:
-        Posterior mean and standard deviation of the objective there, given all other trials.
-    trust:
-        From 0 to 1; below 0.5 the trial is called distrusted.
-    noise_sd:
-        Standard deviation of the noise of this value: as reported, else as estimated.
-    centre, half_width:
-        Of the plateau, within which a value is trusted entirely: its centre may rest on
-        more, or less, than all other trials. None if the method has no plateau.
-    executed:
-        All parameters as they were run, if the trial reports them.
-    refused:
-        Why parts of that report were not used.
-    """
-
-    number: int
-    value: float
-    expected: float
-    sd: float
-    trust: float
-    noise_sd: float = 0.0
-    centre: float | None = None
-    half_width: float | None = None
-    executed: Mapping[str, Any] | None = None
-    refused: tuple[str, ...] = ()
-
-    @property
-    def residual(self) -> float:
-        """Leave-one-out residual, in standard deviations of the predicted value."""
-        if self.value == self.expected:
-            return 0.0
-        spread = math.hypot(self.sd, self.noise_sd)
-        apart = self.value - self.expected
-        return apart / spread if spread else math.copysign(math.inf, apart)
 
 
 def _unknown(settings: Sequence[Mapping[str, Any]]) -> tuple[Array, Array]:
@@ -226,20 +181,20 @@ def explain(
         best = max(finite, key=lambda t: sign * _value(t), default=None)
         return replace(_without_model(feasible, best), **aside)
 
-    campaign = Campaign(study, space, recipe, aim)
-    campaign.follow(trials)
+    synced = SyncedLearner(study, space, recipe, aim)
+    synced.follow(trials)
 
     def has_given(trial: FrozenTrial) -> bool:
         run = executed(trial) if aim is None else None
-        return campaign.encoding.agrees(trial.params if run is None else run.params, given)
+        return synced.encoding.agrees(trial.params if run is None else run.params, given)
 
     best = max(filter(has_given, finite), key=lambda t: sign * _value(t), default=None)
-    learner, number = campaign.learner, {n: i for i, n in enumerate(campaign.told)}
-    place = campaign.run if aim is None else campaign.asked
+    learner, number = synced.learner, {n: i for i, n in enumerate(synced.observed)}
+    place = synced.run if aim is None else synced.asked
     at = [t for t in complete if t.number in number and place(t) is not None]
     if not at:
         unlearned = _without_model(feasible, best)
-        return replace(unlearned, left_out=campaign.left_out, **aside)
+        return replace(unlearned, left_out=synced.left_out, **aside)
     posterior, estimate, trust = learner.posterior, learner.estimate, learner.trust
     settings = np.array([place(t) for t in at])
     # A setting that has no result but outliers is not recommended, whatever the mean is there:
@@ -251,7 +206,7 @@ def explain(
     for level in levels:
         if len(tried := np.unique(settings[level & inside], axis=0)):
             break
-    part = campaign.points.having(given) if given else None
+    part = synced.points.having(given) if given else None
     if aim is not None and len(tried):
         # The setting with the best lower bound sets the threshold; certificates are compared below.
         surest = int(np.argmax(Band(estimate, WIDTH).bounds(tried)[0]))
@@ -259,8 +214,8 @@ def explain(
     else:
         recommendation = learner.recommend(settings=tried, among=part)
     x = recommendation.x
-    found = campaign.encoding.decode(x)
-    if not campaign.encoding.agrees(found, given):
+    found = synced.encoding.decode(x)
+    if not synced.encoding.agrees(found, given):
         raise Refusal(
             f"No point of the recipe's grid has {_words(given)}: the nearest has "
             f"{_words({name: found[name] for name in given})}."
@@ -291,11 +246,11 @@ def explain(
     if aim is not None and len(tried):
         threshold = recommendation.notes.get("threshold")
         assert threshold is None or isinstance(threshold, float)
-        x = tried[sturdiest(learner, campaign.encoding, aim, tried, threshold)]
+        x = tried[sturdiest(learner, synced.encoding, aim, tried, threshold)]
 
     def predict(settings: Sequence[Mapping[str, Any]]) -> tuple[Array, Array]:
-        x = np.array([campaign.encoding.encode(s) for s in settings])
-        mean, std = estimate.predict(campaign.points.nearest(x) if learner.domain.finite else x)
+        x = np.array([synced.encoding.encode(s) for s in settings])
+        mean, std = estimate.predict(synced.points.nearest(x) if learner.domain.finite else x)
         return sign * mean, std if scaled else np.full_like(std, np.inf)
 
     chosen = None
@@ -315,11 +270,11 @@ def explain(
         chosen,
         sign * float(mean[0]),
         float(std[0]),
-        campaign.encoding.decode(recommendation.model_x) | given,
+        synced.encoding.decode(recommendation.model_x) | given,
         sign * recommendation.model_mean,
         rows,
         predict,
-        left_out=campaign.left_out,
+        left_out=synced.left_out,
         untried=None if len(tried) else found | given,
         undecided=undecided(rows, sign * float(mean[0]), sign),
         repeats=int((np.all(settings == x, axis=1) & (trusted >= 0.5)).sum()) if len(tried) else 0,
@@ -328,7 +283,7 @@ def explain(
     )
     if aim is None or not scaled:
         return explanation
-    return _with_certificates(explanation, campaign, aim, recommendation.notes, part)
+    return _with_certificates(explanation, synced, aim, recommendation.notes, part)
 
 
 def _scaled(learner: Learner | Balanced) -> bool:
@@ -348,7 +303,7 @@ def _without_model(complete: Sequence[FrozenTrial], best: FrozenTrial | None) ->
 
 def _with_certificates(
     explanation: Explanation,
-    campaign: Campaign,
+    synced: SyncedLearner,
     aim: RobustObjective,
     notes: Mapping[str, object],
     part: object,
@@ -357,14 +312,14 @@ def _with_certificates(
 
     A threshold is out of reach if it is in the ``part`` of the domain that is compared.
     """
-    learner, encoding, sign = campaign.learner, campaign.encoding, campaign.sign
+    learner, encoding, sign = synced.learner, synced.encoding, synced.sign
     threshold, reached = notes.get("threshold"), None
     assert threshold is None or isinstance(threshold, float)
     if threshold is not None:
         learner.rng = np.random.default_rng(0)
         choice = learner.ask(among=part, pending=())
         if not choice.notes["reachable"]:
-            reached = campaign.possible(choice.x)
+            reached = synced.possible(choice.x)
 
     def of(trial: FrozenTrial | None, params: dict[str, Any] | None = None) -> Certified | None:
         params = params if trial is None else trial.params

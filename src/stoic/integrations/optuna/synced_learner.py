@@ -17,14 +17,15 @@ from optuna.trial import FrozenTrial, TrialState
 from stoic.balancing import Balanced
 from stoic.data import FAILURES, Array, Choice, FailureKind
 from stoic.domains import Finite
-from stoic.integrations.aim import RobustObjective
-from stoic.integrations.executed import EXECUTED, executed, finite
-from stoic.integrations.optuna_internals import storage_of, study_id
-from stoic.integrations.points import Points
+from stoic.integrations.optuna.encoding import Encoding
+from stoic.integrations.optuna.executed import EXECUTED, executed
+from stoic.integrations.optuna.internals import storage_of, study_id
+from stoic.integrations.optuna.objective import RobustObjective
+from stoic.integrations.optuna.points import Points
+from stoic.integrations.optuna.turns import announced
+from stoic.integrations.optuna.unmodelled import violates
 from stoic.integrations.recipe import Recipe, where_inputs_move
-from stoic.integrations.spaces import Encoding
-from stoic.integrations.turns import announced
-from stoic.integrations.unmodelled import violates
+from stoic.integrations.reported import finite
 from stoic.learner import Learner
 from stoic.pending import NothingLeft, Waiting
 from stoic.policies.ucb import PLACE
@@ -57,7 +58,7 @@ def identity(study: Study, trials: Sequence[FrozenTrial]) -> Identity:
     return id(storage_of(study)), study_id(study), begun
 
 
-class Campaign:
+class SyncedLearner:
     """A learner that is synchronised with the finished trials of one study.
 
     The learner observes results in the order of trials, as far as they have finished. Only one that
@@ -76,7 +77,7 @@ class Campaign:
     aim:
         The objective where inputs move.
     probe:
-        True if the learner moves them, see :class:`~stoic.integrations.aim.RobustObjective`.
+        True if the learner moves them, see :class:`~stoic.integrations.optuna.RobustObjective`.
     trials:
         Of the study, to identify it later.
     """
@@ -97,11 +98,11 @@ class Campaign:
         self._begin()
 
     def _begin(self) -> None:
-        self.learner, self.points = made(
+        self.learner, self.points = build_learner(
             self.recipe, self.encoding, self.aim, self.sign, self.probe
         )
         self.asking: dict[int, Choice] = {}  # by trial: the query that its result answers
-        self.told: list[int] = []  # number of the trial behind each observation
+        self.observed: list[int] = []  # number of the trial behind each observation
         self.failed: list[int] = []  # and behind each failure
         self.left_out: dict[int, str] = {}  # number of a trial at no point -> where it was run
         self._seen: set[int] = set()  # numbers of all trials that were processed
@@ -181,7 +182,7 @@ class Campaign:
         value = trial.value if trial.state == TrialState.COMPLETE else None
         y = np.nan if value is None else self.sign * value
         self.learner.tell(x, y, _noise(trial), choice=choice)
-        self.told.append(trial.number)
+        self.observed.append(trial.number)
 
     def start(self, trials: Sequence[FrozenTrial], number: int, seed: int) -> dict[str, Any]:
         """Design a trial before the model decides: quasi-random parameters, on the grid.
@@ -269,7 +270,7 @@ class Campaign:
         return self.sign * float(upper[0])
 
 
-def made(
+def build_learner(
     recipe: Recipe,
     encoding: Encoding,
     aim: RobustObjective | None,

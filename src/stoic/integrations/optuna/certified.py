@@ -13,9 +13,9 @@ import numpy as np
 from stoic.balancing import Balanced
 from stoic.data import Array
 from stoic.distances import reach
-from stoic.integrations.aim import WIDTH, RobustObjective
-from stoic.integrations.spaces import Coordinate, Encoding
-from stoic.integrations.surroundings import Searched, Surroundings
+from stoic.integrations.optuna.encoding import Coordinate, Encoding
+from stoic.integrations.optuna.objective import WIDTH, RobustObjective
+from stoic.integrations.optuna.surroundings import Searched, Surroundings
 from stoic.learner import Learner
 from stoic.policies.base import Band
 from stoic.satisficing import Certificate, certify, guaranteed, rounded, worst_value
@@ -178,7 +178,7 @@ def certified(
     """Certify a setting by a search for its worst moves.
 
     It begins with moves all over the range and, more finely, nearby, and with the corners of balls;
-    from the worst of them it descends (:mod:`stoic.integrations.surroundings`). What the
+    from the worst of them it descends (:mod:`stoic.integrations.optuna.surroundings`). What the
     search misses is not accounted for.
 
     Parameters

@@ -9,7 +9,7 @@ import numpy as np
 
 from stoic.data import Array, Integers
 from stoic.domains import Box, Domain, Finite
-from stoic.integrations.spaces import Encoding
+from stoic.integrations.optuna.encoding import Encoding
 from stoic.refusal import Refusal
 
 _ROUNDING = 1e-9  # of the widths: what is apart by less is the same

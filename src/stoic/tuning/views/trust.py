@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import optuna
 
@@ -13,12 +12,9 @@ from stoic.integrations.optuna import Explanation, Row
 from stoic.integrations.recipe import Recipe
 from stoic.refusal import Refusal
 from stoic.tuning.campaign import explanation
-from stoic.tuning.records import Record
 from stoic.tuning.study import failed_numbers, failure_kinds
-from stoic.tuning.summary import DISTRUSTED, deviation, left_out_record, number
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from stoic.tuning.views.records import Record
+from stoic.tuning.views.summary import DISTRUSTED, deviation, left_out_record, number
 
 
 @dataclass(frozen=True)
@@ -107,43 +103,6 @@ class Trust:
             "left_out": left_out_record(self.explanation),
             "failed": {str(failed): kind for failed, kind in self.failed.items()},
         }
-
-    def plot(self, path: Path) -> None:
-        """Draw observed values over time into a file, whose suffix determines the format.
-
-        Raises
-        ------
-        Refusal
-            If the file cannot be written.
-        """
-        from stoic.tuning.timeline import draw
-
-        write_picture(draw(self), path)
-
-
-def check_picture(path: Path) -> None:
-    """Refuse a picture that could not be written, before computing anything for it."""
-    from matplotlib.backend_bases import FigureCanvasBase
-
-    formats = FigureCanvasBase.get_supported_filetypes()
-    if path.suffix[1:].lower() not in formats:
-        raise Refusal(f"{str(path)!r} must end with a format of pictures: .png, .svg or .pdf.")
-    if not path.parent.is_dir():
-        raise Refusal(f"There is no directory {str(path.parent)!r} for the picture.")
-
-
-def write_picture(picture: Figure, path: Path) -> None:
-    """Write a picture into a file, whose suffix determines the format.
-
-    Raises
-    ------
-    Refusal
-        If the file cannot be written.
-    """
-    try:
-        picture.savefig(path, dpi=150)
-    except OSError as error:
-        raise Refusal(f"Cannot write {str(path)!r}: {error.strerror}.") from error
 
 
 def verdict(row: Row) -> str:

@@ -17,7 +17,7 @@ from stoic.integrations.optuna import Explanation
 from stoic.printable import printable
 from stoic.tuning.campaign import Explain, Observer
 from stoic.tuning.program import Result
-from stoic.tuning.summary import DISTRUSTED, deviation
+from stoic.tuning.views.summary import DISTRUSTED, deviation
 
 
 @contextmanager

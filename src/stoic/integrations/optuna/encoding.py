@@ -19,8 +19,8 @@ from scipy.stats import qmc
 
 from stoic.data import Array
 from stoic.domains import Box, Lattice
-from stoic.integrations.executed import unknown
-from stoic.integrations.optuna_internals import possible
+from stoic.integrations.optuna.executed import unknown
+from stoic.integrations.optuna.internals import possible
 from stoic.refusal import Refusal
 
 _WIDEST = 2_000  # coordinates of a box: with more, a single matrix takes minutes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ from optuna.distributions import (
 )
 from optuna.trial import FrozenTrial
 
+from stoic.integrations.reported import finite
 from stoic.refusal import Refusal
 
 EXECUTED = (
@@ -98,25 +98,6 @@ def check_executed(name: str, value: object, space: dict[str, BaseDistribution])
             low if value < low else high,
         )
     return min(max(value, low), high)
-
-
-def noise_of(standard_error: object) -> float | None:
-    """Noise variance of a value with this standard error; None if it is no number above 0."""
-    error = finite(standard_error)
-    if error is None or error <= 0.0:
-        return None
-    return error * error if 0.0 < error * error < math.inf else None
-
-
-def finite(value: object) -> float | None:
-    """Convert a number to a float; None if it is none, or not finite."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 def unknown(name: str, space: Iterable[str]) -> str:

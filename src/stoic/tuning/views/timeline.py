@@ -10,17 +10,16 @@ import numpy as np
 from stoic.data import Array
 from stoic.integrations.optuna import Row
 from stoic.printable import printable
-from stoic.tuning.summary import DISTRUSTED
+from stoic.tuning.views.pictures import EXPECTED, REJECTED, TRUSTED
+from stoic.tuning.views.summary import DISTRUSTED
+from stoic.tuning.views.trust import Trust
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
-    from stoic.tuning.trust import Trust
 
-# Every kind of colour vision distinguishes blue and vermilion, and sizes and shapes.
-BELIEVED, DOUBTED, EXPECTED = "#0072B2", "#D55E00", "#8a8a8a"
 _MARKS = {"transient": "2", "infeasible": "x", "bad": "v", None: "|"}
 _MARGIN = 0.35  # of the range of trusted values, above and below it
 _LARGEST = 1e300  # number that can be drawn
@@ -44,7 +43,7 @@ def draw(trust: Trust) -> Figure:
     axes = picture.add_subplot()
     axes.set_ylim(low, high)
     axes.set_xlim(-0.02 * last - 0.7, 1.02 * last + 0.7)
-    colours = LinearSegmentedColormap.from_list("trust", [DOUBTED, "#c9c9c9", BELIEVED])
+    colours = LinearSegmentedColormap.from_list("trust", [REJECTED, "#c9c9c9", TRUSTED])
     axes.errorbar(
         [row.number for row in rows],
         [row.expected for row in rows],
@@ -65,7 +64,7 @@ def draw(trust: Trust) -> Figure:
             edgecolors="black", linewidths=0.4,
         )  # fmt: skip
         axes.plot(
-            [], [], marker, color=DOUBTED if doubted else BELIEVED, markeredgecolor="black",
+            [], [], marker, color=REJECTED if doubted else TRUSTED, markeredgecolor="black",
             markeredgewidth=0.4, label=f"{label} ({len(part)})",
         )  # fmt: skip
     outside = [row for row in rows if not low <= row.value <= high]

@@ -22,7 +22,8 @@ from stoic.integrations.optuna import Explanation, Row
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
 from stoic.refusal import Refusal
-from stoic.tuning.summary import (
+from stoic.tuning.views.pictures import EXPECTED, REJECTED, TRUSTED
+from stoic.tuning.views.summary import (
     DISTRUSTED,
     Summary,
     deviation,
@@ -30,9 +31,9 @@ from stoic.tuning.summary import (
     left_out_lines,
     setting,
 )
-from stoic.tuning.timeline import BELIEVED, DOUBTED, EXPECTED, limits
+from stoic.tuning.views.timeline import limits
 
-_TRUST = (DOUBTED, "#c9c9c9", BELIEVED)  # at 0, 1/2, 1; safe for every colour vision
+_TRUST = (REJECTED, "#c9c9c9", TRUSTED)  # at 0, 1/2, 1; safe for every colour vision
 _BAND, _INK = "rgba(0, 114, 178, 0.18)", "#222222"
 _POINTS = 81  # points of a slice
 _ROOM = 12  # letters beside an axis of parallel coordinates
@@ -293,7 +294,7 @@ class _Drawings:
         if category:
             figure.add_scatter(
                 x=x, y=mean, error_y={"array": 2.0 * std, "thickness": 2}, mode="markers",
-                marker={"color": BELIEVED, "size": 11}, name="mean ± 2 sd",
+                marker={"color": TRUSTED, "size": 11}, name="mean ± 2 sd",
             )  # fmt: skip
         else:
             figure.add_scatter(
@@ -302,7 +303,7 @@ class _Drawings:
                 name="± 2 sd",
             )  # fmt: skip
             figure.add_scatter(
-                x=x, y=mean.tolist(), mode="lines", line={"color": BELIEVED}, name="mean"
+                x=x, y=mean.tolist(), mode="lines", line={"color": TRUSTED}, name="mean"
             )
         figure.add_scatter(
             x=[shown[values.index(value)] if category else value for _, value in observed],

@@ -1,0 +1,33 @@
+"""Optuna sampler of stoic, and the explanation of a study.
+
+The pure core knows arrays; everything about studies, trials and storage is in this folder.
+"""
+
+from stoic.integrations.optuna.certified import Certified, Curve
+from stoic.integrations.optuna.diagnostics import Row
+from stoic.integrations.optuna.executed import EXECUTED
+from stoic.integrations.optuna.explanation import Explanation, explain
+from stoic.integrations.optuna.objective import AIM, RobustObjective
+from stoic.integrations.optuna.sampler import StoicSampler
+from stoic.integrations.optuna.synced_learner import FAILED, NOISE, failure_kind
+from stoic.integrations.recipe import RECIPE, Recipe, Written
+from stoic.recipes import robust
+
+__all__ = [
+    "AIM",
+    "EXECUTED",
+    "FAILED",
+    "NOISE",
+    "RECIPE",
+    "Certified",
+    "Curve",
+    "Explanation",
+    "Recipe",
+    "RobustObjective",
+    "Row",
+    "StoicSampler",
+    "Written",
+    "explain",
+    "failure_kind",
+    "robust",
+]

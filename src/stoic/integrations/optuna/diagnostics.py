@@ -1,0 +1,54 @@
+"""Leave-one-out diagnostics of the trials of a study."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Row:
+    """Leave-one-out diagnostics of one complete trial, in the user's units.
+
+    Attributes
+    ----------
+    number:
+        Of the trial.
+    value:
+        The observed value.
+    expected, sd:
+        Posterior mean and standard deviation of the objective there, given all other trials.
+    trust:
+        From 0 to 1; below 0.5 the trial is called distrusted.
+    noise_sd:
+        Standard deviation of the noise of this value: as reported, else as estimated.
+    centre, half_width:
+        Of the plateau, within which a value is trusted entirely: its centre may rest on
+        more, or less, than all other trials. None if the method has no plateau.
+    executed:
+        All parameters as they were run, if the trial reports them.
+    refused:
+        Why parts of that report were not used.
+    """
+
+    number: int
+    value: float
+    expected: float
+    sd: float
+    trust: float
+    noise_sd: float = 0.0
+    centre: float | None = None
+    half_width: float | None = None
+    executed: Mapping[str, Any] | None = None
+    refused: tuple[str, ...] = ()
+
+    @property
+    def residual(self) -> float:
+        """Leave-one-out residual, in standard deviations of the predicted value."""
+        if self.value == self.expected:
+            return 0.0
+        spread = math.hypot(self.sd, self.noise_sd)
+        apart = self.value - self.expected
+        return apart / spread if spread else math.copysign(math.inf, apart)

@@ -1,0 +1,24 @@
+"""Numbers that other software reports: None instead of what cannot be used."""
+
+from __future__ import annotations
+
+import math
+
+
+def noise_of(standard_error: object) -> float | None:
+    """Noise variance of a value with this standard error; None if it is no number above 0."""
+    error = finite(standard_error)
+    if error is None or error <= 0.0:
+        return None
+    return error * error if 0.0 < error * error < math.inf else None
+
+
+def finite(value: object) -> float | None:
+    """Convert a number to a float; None if it is none, or not finite."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None

@@ -1,0 +1,1 @@
+"""What is shown of a study: summary, trust, certificates, report, trials, progress."""
