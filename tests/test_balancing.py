@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from stoic import Box, GaussianProcess, Learner, Prior, Waiting, recipes, testing
+from stoic import Box, GaussianProcess, Learner, Prior, WaitingError, recipes, testing
 from stoic.balancing import Balanced
 from stoic.confidence import Fixed
 from stoic.kernels import RBF
@@ -398,7 +398,7 @@ def test_contexts_reach_the_learners_and_all_waiting_is_waiting():
     handed = waiting.ask(1000)
     assert 4 <= len(handed) < 1000
     assert waiting.ask(3) == []
-    with pytest.raises(Waiting, match=f"{len(handed)} of them"):
+    with pytest.raises(WaitingError, match=f"{len(handed)} of them"):
         waiting.ask()
     waiting.forget_pending()
     assert waiting.pending == []

@@ -189,7 +189,7 @@ def test_trust_says_which_results_are_distrusted_and_why(stoic, unexplained):
     assert table.err == "Wrote trust.png.\n"
     assert Path("trust.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     heading, *rows = [line.split("|")[1:-1] for line in table.out.splitlines() if "|" in line]
-    named = "number told expected sd residual plateau trust verdict"
+    named = "number observed expected sd residual plateau trust verdict"
     assert [cell.strip() for cell in heading] == named.split()
     assert len(rows) == 19
     first = [[cell.strip() for cell in row] for row in rows[:3]]
@@ -271,7 +271,7 @@ def test_tolerances_from_the_command_line_to_the_certificate(stoic, caplog, unex
     assert "  executed heat=" in tuned.out.splitlines()[0]
     assert [record.message for record in caplog.records if "612" in record.message] == [
         "Trial 3: heat was 612, outside of its range, 0 to 100: give a study a range that holds "
-        "whatever may be run. It is told at 100, the nearest end."
+        "whatever may be run. It counts at 100, the nearest end."
     ]
     assert "\n  trial 3: heat was 612, outside of its range, 0 to 100:" in tuned.out
 
@@ -313,7 +313,7 @@ def test_tolerances_from_the_command_line_to_the_certificate(stoic, caplog, unex
     far = stoic("tune", *HEAT, "-n", "26", "--threshold", "-1", "--tolerance", "heat=3", *oven)
     assert "probe False" in far.err
     assert (
-        "\nthreshold      -1 is out of reach: no setting is believed to have a value below "
+        "\nthreshold      -1 is out of reach: no setting is expected to have a value below "
         in far.out
     )
 
@@ -344,7 +344,7 @@ def test_what_is_given_is_given_and_what_it_was_is_told(stoic, unexplained):
     assert "\ngiven          n=7, for which this is the best:\nobserved best  trial " in shown
     assert "  n=7\n" in shown
     other = stoic("show", "--fix", "n=2", "--fix", "heat=50")
-    assert "\nrecommended    by the model alone, no such trial is believed: " in other.out
+    assert "\nrecommended    by the model alone, no such trial is trusted: " in other.out
     assert "\n               heat=50.0  n=2\n" in other.out
     assert json.loads(stoic("best-trial", "--fix", "n=7", "-f", "json").out)["params"]["n"] == 7
 
@@ -353,7 +353,7 @@ def test_what_is_given_is_given_and_what_it_was_is_told(stoic, unexplained):
         (["ask", "--fix", "heat=300"], "heat cannot be fixed at 300"),
         (["show", "--fix", "haet=3"], "did you mean 'heat'"),
         (["show", "--fix", "heat=300"], "heat cannot be fixed at 300"),
-        (["best-trial", "--fix", f"n={other_n}"], f"with n={other_n} is believed"),
+        (["best-trial", "--fix", f"n={other_n}"], f"with n={other_n} is trusted"),
         ([*told, "--standard-error", "0"], "a number above 0"),
         (["certify"], "as in --tolerance heat=2"),
         (["certify", "--tolerance", "haet=2"], "did you mean 'heat'"),

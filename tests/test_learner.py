@@ -13,7 +13,7 @@ from stoic.domains import Box, Finite
 from stoic.kernels import Matern52, Scaled
 from stoic.learner import Learner
 from stoic.models import GaussianProcess, LeaveOneOutGP
-from stoic.pending import Waiting
+from stoic.pending import WaitingError
 from stoic.policies import UCB, Policy
 from stoic.posteriors import Prior
 from stoic.posteriors.fitting import Fitting
@@ -235,7 +235,7 @@ def test_a_policy_may_wait_for_what_is_on_its_way():
     agent = Learner(GRID, model, Fixed(2.0), OnceAtATime(), 0)
     choice = agent.ask()
     assert agent.ask(4) == []
-    with pytest.raises(Waiting, match="OnceAtATime waits for 1 results"):
+    with pytest.raises(WaitingError, match="OnceAtATime waits for 1 results"):
         agent.ask()
     agent.tell(choice.x, 0.0)
     assert agent.ask().arm is not None

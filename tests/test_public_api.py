@@ -29,7 +29,7 @@ PUBLIC = [
     "Recommendation",
     "Targets",
     "TuningResult",
-    "Waiting",
+    "WaitingError",
     "recipes",
     "tune",
 ]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stoic.domains import Box, Finite
     from stoic.learner import Learner
     from stoic.models import GaussianProcess
-    from stoic.pending import Waiting
+    from stoic.pending import WaitingError
     from stoic.posteriors.prior import Prior
     from stoic.tuning import Failed, Measured, TuningResult, tune
 
@@ -35,7 +35,7 @@ _HOMES = {
     "Recommendation": "data",
     "Targets": "data",
     "TuningResult": "tuning",
-    "Waiting": "pending",
+    "WaitingError": "pending",
     "tune": "tuning",
 }
 
@@ -53,7 +53,7 @@ __all__ = [
     "Recommendation",
     "Targets",
     "TuningResult",
-    "Waiting",
+    "WaitingError",
     "recipes",
     "tune",
 ]

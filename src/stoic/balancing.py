@@ -27,7 +27,7 @@ from stoic.data import (
     as_results,
 )
 from stoic.domains import Domain
-from stoic.pending import Pending, Waiting, check_count
+from stoic.pending import Pending, WaitingError, check_count
 from stoic.policies.base import Band
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.scales import Scale
@@ -293,7 +293,7 @@ class Balanced:
         if n is not None:
             return choices
         if not choices:
-            raise Waiting(
+            raise WaitingError(
                 f"All learners wait for results, {len(self._pending)} of them: tell them, or call "
                 "forget_pending() if they will never come."
             )

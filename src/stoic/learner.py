@@ -26,7 +26,7 @@ from stoic.data import (
 )
 from stoic.default import default_parts
 from stoic.domains import Among, Box, Domain, Finite
-from stoic.pending import Pending, Waiting, check_count
+from stoic.pending import Pending, WaitingError, check_count
 from stoic.policies.base import Band, Policy, View
 from stoic.policies.ucb import UpperConfidenceBound
 from stoic.posteriors.base import Integrating, Model, Posterior
@@ -168,23 +168,23 @@ class Learner:
         ValueError
             If ``n`` is not positive, ``among`` is not part of the domain, or no point has the
             ``context``.
-        NothingLeft
+        NothingLeftError
             A ``ValueError``: if the policy's plan has nothing left to play there.
-        Waiting
+        WaitingError
             If one choice is requested and the policy waits for pending results.
         """
         count = check_count(n)
         view = self._view(self._part(among, context))
         if pending is not None:
             theirs = np.array(pending, dtype=float).reshape(-1, self.domain.dim)
-            view = view._replace(on_their_way=lambda: theirs, counted=False)
+            view = view._replace(find_pending=lambda: theirs, owns_pending=False)
         choices, self._state = self.policy.choose(view, self._state, count)
         if pending is None:
             self._pending.add(choices)
         if n is not None:
             return choices
         if not choices:
-            raise Waiting(
+            raise WaitingError(
                 f"{type(self.policy).__name__} waits for {len(view.pending)} results: tell them, "
                 "or call forget_pending() if they will never come."
             )

@@ -10,11 +10,11 @@ import numpy as np
 from stoic.data import Array, Choice
 
 
-class Waiting(RuntimeError):  # noqa: N818  (a state of affairs, not a mistake)
+class WaitingError(RuntimeError):
     """No point can be suggested before the pending results are observed."""
 
 
-class NothingLeft(ValueError):  # noqa: N818  (likewise)
+class NothingLeftError(ValueError):
     """A plan has no point left to suggest in the feasible subset of the domain."""
 
 

@@ -76,7 +76,7 @@ def test_outside_of_the_range_the_nearest_end_is_nearer_than_what_was_asked(name
     assert run.params == {"heat": 30.0, "n": 4, "kind": "a"} | {name: nearest}
     (reason,) = run.refused
     assert reason.startswith(f"{name} was {value:g}, outside of its range, ")
-    assert reason.endswith(f". It is told at {nearest:g}, the nearest end")
+    assert reason.endswith(f". It counts at {nearest:g}, the nearest end")
     with pytest.raises(Refusal, match="outside of its range"):  # by hand it is a slip
         check_executed(name, value, SPACE)
 
@@ -129,7 +129,7 @@ def test_a_report_that_is_refused_is_said_in_the_log_once(caplog):
         explain(study)
     assert [record.message for record in caplog.records] == [
         "Trial 2: heat was 612, outside of its range, 20 to 60: give a study a range that holds "
-        "whatever may be run. It is told at 60, the nearest end."
+        "whatever may be run. It counts at 60, the nearest end."
     ]
 
 

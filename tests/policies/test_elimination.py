@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from stoic import Box, Choice, Finite, GaussianProcess, Learner, Prior, Waiting
+from stoic import Box, Choice, Finite, GaussianProcess, Learner, Prior, WaitingError
 from stoic.confidence import EpochBudget, Fixed
 from stoic.kernels import RBF, Matern52
-from stoic.pending import NothingLeft
+from stoic.pending import NothingLeftError
 from stoic.policies import Elimination, RareSwitching
 
 GRID = Box([0.0, 0.0], [1.0, 1.0]).grid(6)
@@ -173,7 +173,7 @@ def test_what_is_not_told_is_waited_for_and_asked_again_if_it_never_comes():
     plan = learner.ask(100)
     assert plan[0].notes == {"epoch": 0, "active": 36}
     assert learner.ask(100) == []
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingError):
         learner.ask()
     for choice in plan[1:]:
         learner.tell(choice.x, 0.0, choice=choice)
@@ -234,7 +234,7 @@ def test_a_part_of_the_domain_gets_its_own_plays_of_the_plan():
     first, rest = plan[0], sorted({*plan} - {plan[0]})
     assert rest
     assert [choice.arm for choice in parted.ask(100, among=rest)] == [a for a in plan if a != first]
-    with pytest.raises(NothingLeft, match="ask without `among`"):
+    with pytest.raises(NothingLeftError, match="ask without `among`"):
         parted.ask(among=rest)
     assert [choice.arm for choice in parted.ask(100)] == [a for a in plan if a == first]
 

@@ -56,7 +56,7 @@ def test_the_words(study):
     op = "<= 0.5" if found.direction == "minimize" else ">= -0.5"
     assert lines[0].startswith("recommended    trial ")
     assert lines[2].startswith(f"certificate    value {op} as long as heat is closer than ")
-    assert lines[3] == f"observed best  trial 30: told {study.trials[30].value:g}"
+    assert lines[3] == f"observed best  trial 30: observed {study.trials[30].value:g}"
     assert lines[4] == "               heat=30.0  rate=1.0"
     table = [line for line in lines if line.startswith("|")]
     assert [cell.strip() for cell in table[0].split("|")[1:-1]] == [
@@ -163,7 +163,7 @@ def test_the_summary_says_what_was_executed(study):
         )
     summary = Summary.of(study)
     lines = summary.text().splitlines()
-    at = lines.index("executed       2 of 33 trials say what was run; it is what is told")
+    at = lines.index("executed       2 of 33 trials say what was run, and count there")
     assert lines[at + 1].startswith("  trial 32: heat was 612, outside of its range, 0 to 100")
     rows = summary.record()["trials"]
     assert "executed" not in rows[0]

@@ -21,7 +21,7 @@ from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.integrations.recipe import RECIPE, Written
 from stoic.refusal import Refusal
 from stoic.tuning.campaign import ask_for, open_request
-from stoic.tuning.method import Method
+from stoic.tuning.method import StudyMethod
 from stoic.tuning.request import Settings, from_options
 from stoic.tuning.views import pictures, timeline
 from stoic.tuning.views.report import Report
@@ -131,10 +131,10 @@ def test_a_study_from_elsewhere_keeps_what_its_trials_share():
     y = {"y": FloatDistribution(0.0, 1.0)}
     for params, space in (({"x": 0.1}, SPACE), ({"x": 0.2, "y": 0.3}, SPACE | y)):
         study.add_trial(optuna.create_trial(params=params, distributions=space, value=1.0))
-    sampler = Method().sampler(study, SPACE | y, 0, 0)
+    sampler = StudyMethod().sampler(study, SPACE | y, 0, 0)
     assert sampler.infer_relative_search_space(study, study.trials[0]) == SPACE
     fresh = optuna.create_study()
-    sampler = Method().sampler(fresh, SPACE | y, 0, 0)
+    sampler = StudyMethod().sampler(fresh, SPACE | y, 0, 0)
     assert sampler.infer_relative_search_space(fresh, study.trials[0]) == SPACE | y
 
 

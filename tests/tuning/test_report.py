@@ -102,7 +102,7 @@ def test_it_shows_the_right_numbers(browser, report, study, tmp_path):
     cards = [card.text for card in browser.find_elements("css selector", ".card")]
     assert cards[0] == "Trials\n22\n21 complete, 1 fail"
     assert f"{known.recommended_mean:.6g} ± {known.recommended_std:.2g}" in cards[1]
-    assert f"trial {known.recommended.number}, told {known.recommended.value:.6g}" in cards[1]
+    assert f"trial {known.recommended.number}, observed {known.recommended.value:.6g}" in cards[1]
     assert "-1e+06\ntrial 7, distrusted (trust 0.00)" in cards[2]
     tables = browser.find_elements("css selector", "table")
     rows = [row.text for row in tables[0].find_elements("css selector", "tbody tr")]
@@ -116,7 +116,7 @@ def test_it_shows_the_right_numbers(browser, report, study, tmp_path):
     )
     numbers = dict(traces)
     assert numbers["distrusted (2)"] == [7, 15]
-    assert numbers["believed (19)"] == [n for n in range(22) if n not in (7, 9, 15)]
+    assert numbers["trusted (19)"] == [n for n in range(22) if n not in (7, 9, 15)]
     assert numbers["recommended"] == [known.recommended.number]
     assert numbers["observed best"] == [7]
     mean = browser.execute_script(

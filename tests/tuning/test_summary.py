@@ -79,14 +79,14 @@ def study(monkeypatch) -> optuna.Study:
 def test_the_words(study):
     assert Summary.of(study).text().splitlines() == [
         "study s (maximize): 7 trials: 4 complete, 2 fail, 1 running",
-        "observed best  trial 1: told 1e+06, distrusted (trust 0.00)",
+        "observed best  trial 1: observed 1e+06, distrusted (trust 0.00)",
         "               x=0.2  k=a",
-        "recommended    trial 3: estimated 0.74 +- 0.02, told 0.75",
+        "recommended    trial 3: estimated 0.74 +- 0.02, observed 0.75",
         "               x=0.4  k=a",
         "storage says   its command was: run 0.4",
         "distrusted     2",
-        "  trial 1: told 1e+06, expected 0.6 +- 0.03, trust 0.00",
-        "  trial 4: told -inf, expected 0.72 +- 0.06, trust 0.00",
+        "  trial 1: observed 1e+06, expected 0.6 +- 0.03, trust 0.00",
+        "  trial 4: observed -inf, expected 0.72 +- 0.06, trust 0.00",
         "not in model   1, run at no point of the recipe's grid",
         "  trial 7: x=0.7, k=a",
         "failed         2",
@@ -155,7 +155,7 @@ def test_what_is_given_is_said():
     summary = Summary.of(lived, None, {"k": "b"})
     lines = summary.text().splitlines()
     assert lines[1] == "given          k=b, for which this is the best:"
-    assert lines[2].startswith(f"observed best  trial {number}: told ")
+    assert lines[2].startswith(f"observed best  trial {number}: observed ")
     assert lines[3] == f"               x={x}  k=b"
     assert summary.record()["fixed"] == {"k": "b"}
     assert summary.record()["recommended"]["params"]["k"] == "b"
@@ -168,7 +168,7 @@ def test_what_is_given_is_said():
         "observed best  none: no such value is finite",
     ]
     assert lines[3].startswith(
-        "recommended    by the model alone, no such trial is believed: estimated "
+        "recommended    by the model alone, no such trial is trusted: estimated "
     )
     assert lines[3].endswith(", not run")
     assert lines[4].lstrip().split() in (["k=a", "x=0.25"], ["k=b", "x=0.25"])
@@ -177,7 +177,7 @@ def test_what_is_given_is_said():
     assert recommended["params"]["x"] == 0.25
     assert recommended["mean"] == summary.explanation.recommended_mean
     assert summary.record()["command"] is None
-    with pytest.raises(Refusal, match=r"study 'l' with x=0\.25 is believed"):
+    with pytest.raises(Refusal, match=r"study 'l' with x=0\.25 is trusted"):
         best_records(lived, "table", None, {"x": 0.25})
 
 
@@ -226,7 +226,7 @@ def test_a_pipe_gets_one_line_for_each_trial(study):
 
     with display(console, 10) as observer:
         assert isinstance(observer, Lines)
-        observer.buried([3, 4])
+        observer.orphaned([3, 4])
         observer.ended(study.trials[1], Result(1e6, None, "", 1.0), explain)
         failed = Result(None, "exit code 1", "", 1.0, "transient")
         observer.ended(study.trials[2], failed, explain)

@@ -54,8 +54,8 @@ def test_distrusted_ones_come_first_and_the_reason_is_there():
         "left out, too low",
         "distrusted, too high",
         "left out, too low",
-        "believed",
-        "believed",
+        "trusted",
+        "trusted",
     ]
     assert records[-1]["half_width"] is None
     assert records[1]["told"] == records[1]["residual"] == "-inf"
@@ -113,12 +113,12 @@ def test_what_is_off_the_scale_is_an_arrow_at_the_edge_with_its_value():
     assert sorted(points) == sorted(
         [(0, 0.5), (3, 0.75), (5, 0.85), (3, 0.75), (1, high), (4, low), (6, low)]
     )
-    assert axes.get_ylabel() == "value told (maximize)"
+    assert axes.get_ylabel() == "observed value (maximize)"
     assert colours.get_ylabel().startswith("trust")
     (legend,) = picture.legends
     assert {text.get_text() for text in legend.get_texts()} == {
         "expected from all others, +- sd",
-        "believed (2)",
+        "trusted (2)",
         "distrusted (4)",
         "failed: infeasible (1)",
         "failed (1)",
@@ -140,7 +140,7 @@ def test_what_is_off_the_scale_is_an_arrow_at_the_edge_with_its_value():
 def test_any_study_can_be_drawn(rows, tmp_path):
     FigureCanvasAgg(draw(judged(rows))).draw()
     pictures.write_picture(timeline.draw(judged(rows)), tmp_path / "a.svg")
-    assert "which results are believed" in (tmp_path / "a.svg").read_text()
+    assert "trust in each result" in (tmp_path / "a.svg").read_text()
 
 
 def test_a_picture_that_cannot_be_written_is_refused(tmp_path):

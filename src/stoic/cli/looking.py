@@ -69,10 +69,10 @@ def trust(
 ) -> None:
     """Print which results are distrusted, how much and why.
 
-    One line for each complete trial, distrusted ones first: what was told, what
+    One line for each complete trial, distrusted ones first: the observed value, what
     all other trials make one expect there (with its standard deviation), how far
     off that is in standard deviations of such a result, the plateau within which
-    a result is believed entirely, and the trust from 0 to 1.
+    a result is trusted entirely, and the trust from 0 to 1.
     """
     check_format(form)
     from stoic.tuning.storage import in_one_sentence

@@ -74,7 +74,7 @@ def load(
     storage: str | None, kind: str | None, name: str | None, sampler: BaseSampler | None = None
 ) -> Study:
     """Load a study to ask or to tell."""
-    quiet()
+    silence_optuna()
     from stoic.tuning.study import load_study
 
     return load_study(open_store(storage, kind, create=False), name, sampler)
@@ -82,7 +82,7 @@ def load(
 
 def look_at(storage: str | None, kind: str | None, name: str | None) -> Study:
     """Load a study that is only read."""
-    quiet()
+    silence_optuna()
     from stoic.tuning.storage import open_storage, storage_url
     from stoic.tuning.study import load_study
 
@@ -100,7 +100,7 @@ def look_at_one(what: str | None, name: str | None, storage: str | None, kind: s
     return look_at(storage, kind, what or name)
 
 
-def quiet() -> None:
+def silence_optuna() -> None:
     """Silence Optuna's reports of trials and experimental parts; print other messages as notes."""
     import warnings
 

@@ -17,7 +17,7 @@ from stoic.cli.app import (
     app,
 )
 from stoic.cli.printing import check_format, note
-from stoic.cli.studies import given, load, look_at, look_with, open_store, quiet, written
+from stoic.cli.studies import given, load, look_at, look_with, open_store, silence_optuna, written
 from stoic.printable import printable
 from stoic.refusal import Refusal
 
@@ -35,7 +35,7 @@ def create_study(
     ] = False,
 ) -> None:
     """Create a study, and print its name."""
-    quiet()
+    silence_optuna()
     import optuna
 
     from stoic.tuning.request import check_direction
@@ -85,18 +85,18 @@ def ask(
 
     If the study was begun with tolerances or a recipe, they count here too.
     """
-    quiet()
+    silence_optuna()
     from stoic.tuning.space import parse_json
 
     check_format(form)
     space = None if search_space is None else parse_json(search_space)
     from stoic.tuning.campaign import ask_for
-    from stoic.tuning.method import Method
+    from stoic.tuning.method import StudyMethod
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.views.records import render
 
     study, said = load(storage, storage_class, study_name), written(recipe)
-    for replaced in Method(written=said).replaces(study):
+    for replaced in StudyMethod(written=said).replaces(study):
         note(f"note: {replaced}")
     with in_one_sentence("Could not create a trial"):
         trial = ask_for(study, space, seed, startup, fix or [], said)
@@ -138,7 +138,7 @@ def tell(
     ] = False,
 ) -> None:
     """End a trial that was made by `stoic ask`, with a value or as failed."""
-    quiet()
+    silence_optuna()
     from stoic.integrations.reported import noise_of
     from stoic.tuning.failure import parse_kind
     from stoic.tuning.storage import in_one_sentence
@@ -169,7 +169,7 @@ def trials(
     flatten: Flatten = False,
 ) -> None:
     """List the trials of a study."""
-    quiet()
+    silence_optuna()
     check_format(form)
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.views.records import render, trial_record
@@ -194,7 +194,7 @@ def best_trial(
 
     With --fix, of the trials with these values.
     """
-    quiet()
+    silence_optuna()
     check_format(form)
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.views.records import best_records, render

@@ -22,7 +22,7 @@ from stoic.cli.app import (
     app,
 )
 from stoic.cli.printing import note
-from stoic.cli.studies import parse, quiet, settings, written
+from stoic.cli.studies import parse, settings, silence_optuna, written
 
 
 @app.command()
@@ -149,7 +149,7 @@ def tune(
             recipe=written(recipe),
         ),
     )
-    quiet()
+    silence_optuna()
     from rich.console import Console
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 

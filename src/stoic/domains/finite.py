@@ -77,9 +77,9 @@ class Finite:
         points = as_points(x, self.dim) + 0.0
         arms = [self._rows.get(row.tobytes(), -1) for row in points]
         if min(arms, default=0) < 0:
-            stranger = points[int(np.argmin(arms))].tolist()
+            missing = points[int(np.argmin(arms))].tolist()
             raise ValueError(
-                f"{stranger} is not one of the {len(self)} points of this finite domain: tell "
+                f"{missing} is not one of the {len(self)} points of this finite domain: tell "
                 "results at its rows, or use a Box."
             )
         return np.array(arms, dtype=np.intp)

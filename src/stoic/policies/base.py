@@ -107,13 +107,13 @@ class View(NamedTuple):
         The learner's random generator.
     given:
         The band given any subset of the observations, computed on demand.
-    on_their_way:
+    find_pending:
         The pending points, computed on demand; see ``pending``.
     failures:
         Inputs that failed, without an observation.
     feasibility:
         Probability of a result; ``None`` as long as no input was reported infeasible.
-    counted:
+    owns_pending:
         True if the pending points are this policy's own suggestions, so that it may count them
         itself; false if the caller keeps account of them, for others too.
     """
@@ -123,15 +123,15 @@ class View(NamedTuple):
     observations: Observations
     rng: Random
     given: Given
-    on_their_way: Callable[[], Array]
+    find_pending: Callable[[], Array]
     failures: Failures
     feasibility: Callable[[], Feasibility | None]
-    counted: bool = True
+    owns_pending: bool = True
 
     @property
     def pending(self) -> Array:
         """Pending points: suggested and not yet observed, shape (k, d)."""
-        return self.on_their_way()
+        return self.find_pending()
 
     def band(self) -> Band:
         """Band given all observations."""

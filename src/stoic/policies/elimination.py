@@ -10,7 +10,7 @@ import numpy as np
 
 from stoic.data import Booleans, Choice, Integers
 from stoic.domains import Among, Domain, Finite
-from stoic.pending import NothingLeft
+from stoic.pending import NothingLeftError
 from stoic.policies.base import Band, Policy, View
 from stoic.policies.designs import Design, Plan, RareSwitching
 
@@ -62,15 +62,15 @@ class Progress(NamedTuple):
         The epoch that is played.
     out:
         Number of pending plays of each arm that this learner suggested, shape (N,).
-    told:
+    observed:
         Number of observations of each arm in this epoch, shape (N,).
     seen:
-        Number of observations that ``told`` accounts for.
+        Number of observations that ``observed`` accounts for.
     """
 
     epoch: Epoch
     out: Integers
-    told: Integers
+    observed: Integers
     seen: int
 
 
@@ -109,7 +109,7 @@ class Elimination(Policy):
 
     Raises
     ------
-    NothingLeft
+    NothingLeftError
         When only a part of the domain may be chosen and the epoch has nothing left to play there.
     """
 
@@ -126,12 +126,12 @@ class Elimination(Policy):
     def choose(self, view: View, state: Progress, n: int) -> tuple[list[Choice], Progress]:
         state = self._caught_up(view, state)
         epoch, arms = state.epoch, state.epoch.plan.arms
-        missing = _missing(view, epoch, state.told)
+        missing = _missing(view, epoch, state.observed)
         out = state.out
-        if not view.counted:
+        if not view.owns_pending:
             out = np.bincount(_domain(view).locate(view.pending), minlength=len(out))
         left = np.maximum(missing - out, 0)[arms]
-        if view.counted and not left.any() and not len(view.pending):
+        if view.owns_pending and not left.any() and not len(view.pending):
             out, left = np.zeros_like(out), missing[arms]  # the pending ones will never come
         if isinstance(view.among, Among):
             left = _allowed(epoch, left, view.among)
@@ -166,10 +166,10 @@ class Elimination(Policy):
         while True:
             epoch, arms = state.epoch, view.observations.arms[state.seen :]
             if len(arms):
-                new = np.bincount(arms, minlength=len(state.told))
-                out, observed = np.maximum(state.out - new, 0), state.told + new
+                new = np.bincount(arms, minlength=len(state.observed))
+                out, observed = np.maximum(state.out - new, 0), state.observed + new
                 state = Progress(epoch, out, observed, len(view.observations))
-            if _missing(view, epoch, state.told).any():
+            if _missing(view, epoch, state.observed).any():
                 return state
             state = self._begun(self._next(view, epoch))
 
@@ -223,7 +223,7 @@ def _allowed(epoch: Epoch, left: Integers, among: Among) -> Integers:
     """Remaining plays of the plan (U,), restricted to the arms that may be chosen."""
     allowed: Integers = np.where(np.isin(epoch.plan.arms, among.arms), left, 0)
     if left.any() and not allowed.any():
-        raise NothingLeft(
+        raise NothingLeftError(
             f"Epoch {epoch.number} has nothing left to play among these {len(among.arms)} points: "
             "a phased policy plans over the whole domain, so ask without `among`."
         )

@@ -70,7 +70,7 @@ class Requery(Policy):
             return choices, state
         theirs = np.concatenate([view.pending, again])
         others, state = self.then.choose(
-            view._replace(on_their_way=lambda: theirs), state, n - len(choices)
+            view._replace(find_pending=lambda: theirs), state, n - len(choices)
         )
         return choices + others, state
 

@@ -17,13 +17,13 @@ from stoic.integrations.optuna import Explanation, explain
 from stoic.integrations.optuna.internals import begin_trial, fixed_attrs
 from stoic.integrations.recipe import Recipe, Written
 from stoic.tuning.mark import RUN, new_mark
-from stoic.tuning.method import Method
+from stoic.tuning.method import StudyMethod
 from stoic.tuning.program import Result
 from stoic.tuning.request import Request
 from stoic.tuning.space import Space, parse_fixed
 from stoic.tuning.storage import PATIENCE, is_new, open_storage, patiently
 from stoic.tuning.stored import known_space, stored_command
-from stoic.tuning.stored_trust import Believed
+from stoic.tuning.stored_trust import TrustRecorder
 from stoic.tuning.study import (
     choose,
     claim,
@@ -43,7 +43,7 @@ Explain = Callable[[], Explanation | None]  # None before there is a value
 class Observer(Protocol):
     """Receiver of the events of a campaign, in their order."""
 
-    def buried(self, numbers: list[int]) -> None:
+    def orphaned(self, numbers: list[int]) -> None:
         """Handle trials of dead workers, which have been marked as failed."""
 
     def begun(self, trial: Trial) -> None:
@@ -56,7 +56,7 @@ class Observer(Protocol):
 class Silent:
     """Observer that does nothing."""
 
-    def buried(self, numbers: list[int]) -> None:
+    def orphaned(self, numbers: list[int]) -> None:
         """Do nothing."""
 
     def begun(self, trial: Trial) -> None:
@@ -125,13 +125,13 @@ def run(
     Parameters in ``fixed`` have the values there. ``recipe`` explains the study. The loop does not
     wait for trials that other workers run at the end.
     """
-    recorder = Believed(study)
+    recorder = TrustRecorder(study)
     while not stop:
         numbers = patiently(
             lambda: fail_orphans(study), "Could not mark the trials of dead workers"
         )
         if numbers:
-            observer.buried(numbers)
+            observer.orphaned(numbers)
         trial = patiently(
             lambda: claim(study, space, trials, worker, fixed), "Could not begin a trial"
         )
@@ -147,7 +147,7 @@ def run(
 
 
 def _explained(
-    study: optuna.Study, recipe: Recipe | None, recorder: Believed
+    study: optuna.Study, recipe: Recipe | None, recorder: TrustRecorder
 ) -> Explanation | None:
     """Explain a study, and record its trust where a dashboard shows it."""
     known = patiently(lambda: explanation(study, recipe), "Could not read the study")
@@ -175,19 +175,19 @@ def explanation(
 
 def open_request(
     request: Request, kind: str | None = None, patience: float = PATIENCE
-) -> tuple[optuna.Study, Method]:
+) -> tuple[optuna.Study, StudyMethod]:
     """Create or load the study of a request; return it and the method of its search from now on.
 
     A refused request creates nothing.
     """
     request.program.check()
     if is_new(request.storage, kind):  # a refused request must create no file
-        Method.of(None, request.said, request.recipe).check(request.space)
+        StudyMethod.of(None, request.said, request.recipe).check(request.space)
     storage = open_storage(request.storage, create=True, kind=kind, patience=patience)
     earlier = find_study(storage, request.name)
 
-    def searched_with() -> tuple[Method, BaseSampler]:
-        method = Method.of(earlier, request.said, request.recipe)
+    def searched_with() -> tuple[StudyMethod, BaseSampler]:
+        method = StudyMethod.of(earlier, request.said, request.recipe)
         method.check(request.space)
         return method, method.sampler(earlier, request.space, request.seed, request.startup)
 
@@ -234,7 +234,7 @@ def ask_for(
     """
     space = space or known_space(study) or {}
     fixed = parse_fixed(fix, space)
-    method = Method.of(study, recipe=recipe)
+    method = StudyMethod.of(study, recipe=recipe)
     method.check(space)
     study.sampler = method.sampler(study, space, seed, startup)
     method.record(study)
@@ -243,7 +243,7 @@ def ask_for(
     return trial
 
 
-def notes(study: optuna.Study, request: Request, method: Method) -> list[str]:
+def notes(study: optuna.Study, request: Request, method: StudyMethod) -> list[str]:
     """List what changes from now on: the command, the aim, the recipe."""
     said, earlier = method.replaces(study), stored_command(study)
     if earlier not in (None, request.program.template.arguments):
@@ -253,7 +253,7 @@ def notes(study: optuna.Study, request: Request, method: Method) -> list[str]:
 
 
 def run_request(
-    study: optuna.Study, request: Request, method: Method, observer: Observer
+    study: optuna.Study, request: Request, method: StudyMethod, observer: Observer
 ) -> int | None:
     """Carry out a request by running its program.
 

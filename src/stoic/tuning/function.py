@@ -23,7 +23,7 @@ from stoic.integrations.reported import noise_of
 from stoic.refusal import Refusal
 from stoic.tuning.campaign import Explain, Silent, Stop, explanation, run
 from stoic.tuning.failure import Failed
-from stoic.tuning.method import Method
+from stoic.tuning.method import StudyMethod
 from stoic.tuning.program import Result
 from stoic.tuning.request import check_aim, check_direction
 from stoic.tuning.space import parse_space
@@ -184,7 +184,7 @@ def tune(
     if tolerance:  # else a stored study may have one
         check_aim(RobustObjective.of(**aim), parsed)
     if isinstance(storage, str) and is_new(storage):  # a refused request must create no file
-        Method.of(None, aim, written).check(parsed)
+        StudyMethod.of(None, aim, written).check(parsed)
     if storage is None:
         opened: BaseStorage = optuna.storages.InMemoryStorage()
     elif isinstance(storage, str):
@@ -192,7 +192,7 @@ def tune(
     else:
         opened = optuna.storages.get_storage(storage)
     earlier = None if study_name is None else find_study(opened, study_name)
-    method = Method.of(earlier, aim, written)
+    method = StudyMethod.of(earlier, aim, written)
     method.check(parsed)
     sampler = method.sampler(earlier, parsed, seed, n_startup_trials)
     study = open_study(opened, study_name, checked, parsed, sampler)

@@ -21,7 +21,7 @@ from stoic.tuning.storage import patiently
 
 
 @dataclass(frozen=True)
-class Method:
+class StudyMethod:
     """RobustObjective and recipe of a search.
 
     Attributes
@@ -44,7 +44,7 @@ class Method:
         study: optuna.Study | None,
         aim: Mapping[str, Any] | None = None,
         recipe: Written | Recipe | None = None,
-    ) -> Method:
+    ) -> StudyMethod:
         """Combine what is given now with what a study recorded; the former overrides.
 
         Parameters

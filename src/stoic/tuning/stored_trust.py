@@ -19,7 +19,7 @@ _TRIALS = 200
 _SLACK = 0.005  # largest difference between stored and current trust
 
 
-class Believed:
+class TrustRecorder:
     """Writer of the trials' current trust to the storage.
 
     Attributes ``stoic:trust:0-199``, ``stoic:trust:200-399``, ... of the study hold 200 trials
@@ -44,7 +44,7 @@ class Believed:
         except Exception as error:  # any error: a dashboard must not end a campaign
             if not self._warned:
                 log.warning(
-                    "Could not record in the study how far its trials are believed: %s. That is "
+                    "Could not record the trust of the trials in the study: %s. That is "
                     "for dashboards; results are not affected.",
                     printable(cause(error)),
                 )

@@ -370,15 +370,15 @@ def fail_orphans(study: optuna.Study) -> list[int]:
         and worker.alive is False
     ]
     _kill_left(lost)
-    buried = []
+    failed = []
     for trial, _ in lost:
         with contextlib.suppress(UpdateFinishedTrialError):  # by another worker, just now
             if FAILURE not in trial.user_attrs:
                 storage.set_trial_user_attr(trial_id(trial), FAILURE, "its worker died")
                 storage.set_trial_user_attr(trial_id(trial), FAILED, "transient")
             storage.set_trial_state_values(trial_id(trial), state=TrialState.FAIL)
-            buried.append(trial.number)
-    return buried
+            failed.append(trial.number)
+    return failed
 
 
 def _kill_left(lost: Sequence[tuple[FrozenTrial, Worker]]) -> None:

@@ -120,7 +120,7 @@ class Certified:
             return None
         side = "below" if self.minimise else "above"
         return (
-            f"{self.certificate.value:.6g} is out of reach: no setting is believed to have a value "
+            f"{self.certificate.value:.6g} is out of reach: no setting is expected to have a value "
             f"{side} {self.reached:.6g}"
         )
 

@@ -53,7 +53,7 @@ def executed(trial: FrozenTrial) -> Executed | None:
     if report is None:
         return None
     if not isinstance(report, dict):
-        reason = f"{report!r} is no dict of parameters. It is told where it was asked"
+        reason = f"{report!r} is no dict of parameters. It counts where it was suggested"
         return Executed(dict(trial.params), (reason,))
     params, refused = dict(trial.params), []
     for name, value in report.items():
@@ -61,9 +61,9 @@ def executed(trial: FrozenTrial) -> Executed | None:
             params[name] = check_executed(name, value, trial.distributions)
         except OutsideError as outside:
             params[name] = outside.nearest
-            refused.append(f"{outside} It is told at {outside.nearest:g}, the nearest end")
+            refused.append(f"{outside} It counts at {outside.nearest:g}, the nearest end")
         except Refusal as refusal:
-            refused.append(f"{refusal} It is told where it was asked")
+            refused.append(f"{refusal} It counts where it was suggested")
     return Executed(params, tuple(refused))
 
 

@@ -270,7 +270,7 @@ class StoicSampler(BaseSampler):
         threshold = choice.notes["threshold"]
         assert isinstance(threshold, float)
         log.warning(
-            "The threshold %g is out of reach: no setting is believed to have a value %s %g. "
+            "The threshold %g is out of reach: no setting is expected to have a value %s %g. "
             "Trials look for the best value until one is. Change the threshold, or use 'adaptive' "
             "and a margin.",
             synced.sign * threshold,

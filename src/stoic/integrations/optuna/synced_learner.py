@@ -27,7 +27,7 @@ from stoic.integrations.optuna.unmodelled import violates
 from stoic.integrations.recipe import Recipe, where_inputs_move
 from stoic.integrations.reported import finite
 from stoic.learner import Learner
-from stoic.pending import NothingLeft, Waiting
+from stoic.pending import NothingLeftError, WaitingError
 from stoic.policies.ucb import PLACE
 from stoic.posteriors.feasibility import Feasibility
 from stoic.recipes import robust
@@ -247,7 +247,7 @@ class SyncedLearner:
             try:
                 choice = self.learner.ask(among=among, pending=running[forgotten:])
                 break
-            except (Waiting, NothingLeft):
+            except (WaitingError, NothingLeftError):
                 continue
         choice = choice or self._optimistic(among)
         self.asking[number] = choice

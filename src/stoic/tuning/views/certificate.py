@@ -98,7 +98,7 @@ class Certificates:
         """Format for people: both settings, their certificates, and a table of worst values."""
         lines = []
         for which, (trial, found) in self.both.items():
-            lines.append(f"{which:<14} trial {trial.number}: told {trial.value:.6g}")
+            lines.append(f"{which:<14} trial {trial.number}: observed {trial.value:.6g}")
             lines.append(f"               {setting(trial.params)}")
             lines += certificate_lines(found)
         return "\n".join([*map(printable, lines), render(self.lines(), "table")])

@@ -37,9 +37,9 @@ class Lines:
     def __init__(self, console: Console) -> None:
         self.console = console
 
-    def buried(self, numbers: list[int]) -> None:
+    def orphaned(self, numbers: list[int]) -> None:
         """Print which trials were lost."""
-        self._print(_buried(numbers))
+        self._print(_orphaned(numbers))
 
     def begun(self, trial: Trial) -> None:
         """Do nothing yet."""
@@ -83,9 +83,9 @@ class LiveTable:
         notes = (_text(note, style="yellow") for note in self.notes[-3:])
         return Group(self._table(), _text(self._stand()), *notes)
 
-    def buried(self, numbers: list[int]) -> None:
+    def orphaned(self, numbers: list[int]) -> None:
         """Note which trials were lost."""
-        self.notes.append(_buried(numbers))
+        self.notes.append(_orphaned(numbers))
         self.live.update(self._draw(), refresh=True)
 
     def begun(self, trial: Trial) -> None:
@@ -161,7 +161,7 @@ def _recommended(explanation: Explanation) -> str:
     )
 
 
-def _buried(numbers: list[int]) -> str:
+def _orphaned(numbers: list[int]) -> str:
     which = ", ".join(map(str, numbers))
     return f"trial{'s' * (len(numbers) > 1)} {which}  failed: its worker died"
 

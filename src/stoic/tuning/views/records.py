@@ -55,7 +55,7 @@ def best_records(
     if known is not None and known.untried is not None:
         given = " and ".join(f"{name}={value}" for name, value in known.fixed.items())
         raise Refusal(
-            f"No trial of the study {study.study_name!r} with {given} is believed: stoic show says "
+            f"No trial of the study {study.study_name!r} with {given} is trusted: stoic show says "
             "what the model takes for the best there."
         )
     if known is None or known.observed_best is None or known.recommended is None:

@@ -103,7 +103,7 @@ class Report:
             draw = _Drawings(self, known, plotly)
             sections.append(_section("History", draw.history(), _HISTORY))
             if self.space:
-                sections.append(_section("What the model believes", draw.slices(), _SLICES))
+                sections.append(_section("Fitted model", draw.slices(), _SLICES))
             sections.append(_section("Surprise over time", draw.surprise(), _SURPRISE))
             if len(self.space) > 1:
                 sections.append(_section("All parameters", draw.parallel(), _PARALLEL))
@@ -126,7 +126,7 @@ class Report:
         best, recommended = known.observed_best, known.recommended
         if recommended is not None:
             estimate = f"{known.recommended_mean:.6g} ± {deviation(known.recommended_std)}"
-            number = f"trial {recommended.number}, told {recommended.value:.6g}"
+            number = f"trial {recommended.number}, observed {recommended.value:.6g}"
             run = next(
                 (row.executed for row in known.rows if row.number == recommended.number), None
             )
@@ -158,8 +158,8 @@ class Report:
             )
             for row in self.summary.distrusted
         ]  # fmt: skip
-        heads = ("trial", "told", "expected", "standard deviations off", "trust", "parameters")
-        table = _table(heads, rows) or "<p>Every value is believed.</p>"
+        heads = ("trial", "observed", "expected", "standard deviations off", "trust", "parameters")
+        table = _table(heads, rows) or "<p>Every value is trusted.</p>"
         known = self.summary.explanation
         lines = [] if known is None else left_out_lines(known) + infeasible_lines(known)
         return table + "".join(f"<p>{_escaped(line.strip())}</p>" for line in lines)
@@ -202,7 +202,7 @@ class _Drawings:
             name="expected from all others, ± sd", hoverinfo="skip",
         )  # fmt: skip
         for doubted, symbol, name in (
-            (False, "circle", "believed"),
+            (False, "circle", "trusted"),
             (True, "diamond", "distrusted"),
         ):
             part = [row for row in self.rows if (row.trust < DISTRUSTED) == doubted]
@@ -218,7 +218,7 @@ class _Drawings:
                     hoverinfo="skip", cliponaxis=False,
                 )  # fmt: skip
         figure.update_layout(
-            xaxis_title="number of the trial", yaxis_title="value told",
+            xaxis_title="number of the trial", yaxis_title="observed value",
             yaxis_range=[self.low, self.high], height=440, **_LAYOUT,
         )  # fmt: skip
         return self._html(figure)
@@ -308,7 +308,7 @@ class _Drawings:
         figure.add_scatter(
             x=[shown[values.index(value)] if category else value for _, value in observed],
             y=[self._inside(row.value) for row, _ in observed],
-            mode="markers", name="told", text=[self._hover(row) for row, _ in observed],
+            mode="markers", name="observed", text=[self._hover(row) for row, _ in observed],
             hoverinfo="text", cliponaxis=False,
             marker={
                 "symbol": [self._symbol(row.value, "circle") for row, _ in observed],
@@ -375,7 +375,7 @@ class _Drawings:
 
     def _hover(self, row: Row) -> str:
         return (
-            f"trial {row.number}: told {row.value:.6g}<br>expected {row.expected:.6g} "
+            f"trial {row.number}: observed {row.value:.6g}<br>expected {row.expected:.6g} "
             f"± {deviation(row.sd)}<br>trust {row.trust:.2f}<br>"
             + _plain(setting(self.run[row.number]))
         )
@@ -502,19 +502,19 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 _HISTORY = (
-    "Each value as it was told: from blue, believed, over grey to large and orange, not believed. "
+    "Observed values: from blue, trusted, over grey to large and orange, rejected. "
     "What lies beyond the axis is a triangle at its edge. Grey marks are what all other trials "
     "make one expect."
 )
 _SLICES = (
     "The model along each parameter, the others as in the recommended trial (dotted line). Dots "
-    "are all values told, wherever their other parameters were."
+    "are all observed values, wherever their other parameters were."
 )
 _SURPRISE = (
     "How far each value was from what the others make one expect, in standard deviations of such "
     "a value; the axis is logarithmic away from zero."
 )
-_PARALLEL = "Every believed trial is a line; drag along an axis to select."
+_PARALLEL = "Every trusted trial is a line; drag along an axis to select."
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fafafa; margin: 0; }

@@ -272,9 +272,7 @@ def _executed_lines(rows: Sequence[Row]) -> list[str]:
     said = [row for row in rows if row.executed is not None]
     if not said:
         return []
-    lines = [
-        f"executed       {len(said)} of {len(rows)} trials say what was run; it is what is told"
-    ]
+    lines = [f"executed       {len(said)} of {len(rows)} trials say what was run, and count there"]
     return lines + _first(
         [f"  trial {row.number}: {reason}" for row in said for reason in row.refused]
     )
@@ -304,7 +302,7 @@ def left_out_record(known: Explanation) -> dict[str, str]:
 def why(row: Row) -> str:
     """Format the observed value, its leave-one-out prediction and its trust."""
     return (
-        f"told {row.value:.6g}, expected {row.expected:.6g} +- {deviation(row.sd)}, "
+        f"observed {row.value:.6g}, expected {row.expected:.6g} +- {deviation(row.sd)}, "
         f"trust {row.trust:.2f}"
     )
 
@@ -335,11 +333,11 @@ def _best_lines(known: Explanation) -> list[str]:
     else:
         trust = next((row.trust for row in known.rows if row.number == best.number), math.nan)
         note = f", distrusted (trust {trust:.2f})" if trust < DISTRUSTED else ""
-        lines.append(f"observed best  trial {best.number}: told {best.value:.6g}{note}")
+        lines.append(f"observed best  trial {best.number}: observed {best.value:.6g}{note}")
         lines.append(f"               {setting(best.params)}")
     if known.untried is not None:
         lines.append(
-            "recommended    by the model alone, no such trial is believed: estimated "
+            "recommended    by the model alone, no such trial is trusted: estimated "
             f"{known.recommended_mean:.6g} +- {deviation(known.recommended_std)}, not run"
         )
         lines.append(f"               {setting(known.untried)}")
@@ -349,7 +347,7 @@ def _best_lines(known: Explanation) -> list[str]:
         lines.append(
             f"recommended    trial {known.recommended.number}: estimated "
             f"{known.recommended_mean:.6g} +- {deviation(known.recommended_std)}, "
-            f"told {known.recommended.value:.6g}"
+            f"observed {known.recommended.value:.6g}"
             + (", once: not confirmed" if known.repeats == 1 else "")
         )
         lines.append(f"               {setting(known.recommended.params)}")

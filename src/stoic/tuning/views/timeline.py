@@ -52,7 +52,7 @@ def draw(trust: Trust) -> Figure:
         label="expected from all others, +- sd",
     )  # fmt: skip
     shown = None
-    for doubted, marker, label in ((False, "o", "believed"), (True, "D", "distrusted")):
+    for doubted, marker, label in ((False, "o", "trusted"), (True, "D", "distrusted")):
         part = [row for row in rows if (row.trust < DISTRUSTED) == doubted]
         inside = [row for row in part if low <= row.value <= high]
         shown = axes.scatter(
@@ -78,10 +78,8 @@ def draw(trust: Trust) -> Figure:
             label=f"recommended (trial {best.number})",
         )  # fmt: skip
     axes.set_xlabel("number of the trial")
-    axes.set_ylabel(f"value told ({trust.direction})")
-    axes.set_title(
-        f"{printable(trust.name)}: which results are believed", loc="left", parse_math=False
-    )
+    axes.set_ylabel(f"observed value ({trust.direction})")
+    axes.set_title(f"{printable(trust.name)}: trust in each result", loc="left", parse_math=False)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(alpha=0.25, lw=0.5)
     assert shown is not None

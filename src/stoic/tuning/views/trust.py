@@ -82,7 +82,7 @@ class Trust:
         return [
             {
                 "number": row.number,
-                "told": f"{row.value:.6g}",
+                "observed": f"{row.value:.6g}",
                 "expected": f"{row.expected:.6g}",
                 "sd": deviation(row.sd),
                 "residual": f"{row.residual:+.3g}",
@@ -108,7 +108,7 @@ class Trust:
 def verdict(row: Row) -> str:
     """Return whether a value is trusted, and if not, on which side of its prediction it is."""
     if row.trust >= DISTRUSTED:
-        return "believed"
+        return "trusted"
     side = "" if row.value == row.expected else "too high" if row.residual > 0.0 else "too low"
     return ("left out" if row.trust == 0.0 else "distrusted") + (f", {side}" if side else "")
 

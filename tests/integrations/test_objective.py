@@ -153,7 +153,7 @@ def test_a_threshold_out_of_reach_is_said_once_in_the_users_units(sign, caplog):
     assert len(caplog.records) == 1
     side = "below" if sign > 0.0 else "above"
     start = (
-        f"The threshold {sign * -5.0:g} is out of reach: no setting is believed to have a value "
+        f"The threshold {sign * -5.0:g} is out of reach: no setting is expected to have a value "
     )
     assert caplog.records[0].message.startswith(start + side)
     known = explain(study)

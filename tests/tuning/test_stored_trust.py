@@ -1,4 +1,4 @@
-"""What is believed of each trial, in attributes of the study."""
+"""Trust of each trial, in attributes of the study."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stoic.integrations.optuna import Explanation, Row
 from stoic.tuning.campaign import Silent, Stop, run
 from stoic.tuning.program import Result
 from stoic.tuning.space import parse_space
-from stoic.tuning.stored_trust import Believed
+from stoic.tuning.stored_trust import TrustRecorder
 from stoic.tuning.study import open_study
 from stoic.tuning.worker import Worker
 
@@ -31,7 +31,7 @@ def test_only_what_has_changed_is_written(monkeypatch):
     monkeypatch.setattr(
         study, "set_user_attr", lambda name, value: (written.append(name), write(name, value))
     )
-    believed, trust = Believed(study), [1.0] * 450
+    believed, trust = TrustRecorder(study), [1.0] * 450
     believed.record(believing(trust))
     assert written == ["stoic:trust:0-199", "stoic:trust:200-399", "stoic:trust:400-599"]
     held = study.user_attrs
@@ -48,7 +48,7 @@ def test_only_what_has_changed_is_written(monkeypatch):
     assert written == ["stoic:trust:200-399"]
     assert study.user_attrs["stoic:trust:200-399"]["203"] == 0.123
     written.clear()
-    Believed(study).record(believing([*trust, 1.0]))  # another worker has one trial more
+    TrustRecorder(study).record(believing([*trust, 1.0]))  # another worker has one trial more
     assert written == ["stoic:trust:400-599"]
     assert study.user_attrs["stoic:trust:400-599"]["450"] == 1.0
     study.set_user_attr("stoic:trust:400-599", "something else")
@@ -65,7 +65,7 @@ def test_a_long_campaign_writes_little(tmp_path):
     study = optuna.create_study(
         storage=optuna.storages.JournalStorage(JournalFileBackend(str(path)))
     )
-    believed = Believed(study)
+    believed = TrustRecorder(study)
     for n in range(1, 501):
         believed.record(believing([1.0] * n))
     assert path.stat().st_size < 0.9e6
