@@ -1,0 +1,315 @@
+"""Figures of a study's report, drawn by plotly."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.trial import FrozenTrial
+
+from stoic.integrations.optuna import Explanation, Row
+from stoic.printable import printable
+from stoic.tuning.views.pictures import EXPECTED, REJECTED, TRUSTED
+from stoic.tuning.views.summary import DISTRUSTED, deviation, setting
+from stoic.tuning.views.timeline import limits
+
+_TRUST = (REJECTED, "#c9c9c9", TRUSTED)  # at 0, 1/2, 1; safe for every colour vision
+_BAND, _INK = "rgba(0, 114, 178, 0.18)", "#222222"
+_POINTS = 81  # points of a slice
+_ROOM = 12  # letters beside an axis of parallel coordinates
+_LAYOUT = {
+    "template": "plotly_white",
+    "margin": {"l": 60, "r": 20, "t": 20, "b": 50},
+    "font": {"family": "system-ui, sans-serif", "size": 13, "color": _INK},
+    "legend": {"orientation": "h", "y": -0.22},
+    "hovermode": "closest",
+}
+
+
+class Drawings:
+    """Figures of a report, each as a piece of HTML."""
+
+    def __init__(
+        self,
+        known: Explanation,
+        trials: Mapping[int, FrozenTrial],
+        space: Mapping[str, BaseDistribution],
+        minimise: bool,
+        go: Any,
+        io: Any,
+    ) -> None:
+        self.known, self.space, self.minimise = known, space, minimise
+        self.go, self.io = go, io
+        self.rows = sorted(known.rows, key=lambda row: row.number)
+        self.low, self.high = limits(list(self.rows))
+        # Observations are at the executed parameters; so is an uncertified recommendation.
+        self.run = {row.number: row.executed or trials[row.number].params for row in self.rows}
+        self.here: Mapping[str, Any] = {}
+        if (best := known.recommended) is not None:
+            self.here = self.run[best.number] if known.certified is None else best.params
+
+    def history(self) -> str:
+        """Plot observed values over the number of the trial; size and colour are trust."""
+        figure = self.go.Figure()
+        figure.add_scatter(
+            x=[row.number for row in self.rows], y=[row.expected for row in self.rows],
+            error_y={"array": [row.sd for row in self.rows], "thickness": 1, "width": 0},
+            mode="markers", marker={"symbol": "line-ew-open", "color": EXPECTED, "size": 9},
+            name="expected from all others, ± sd", hoverinfo="skip",
+        )  # fmt: skip
+        for doubted, symbol, name in (
+            (False, "circle", "trusted"),
+            (True, "diamond", "distrusted"),
+        ):
+            part = [row for row in self.rows if (row.trust < DISTRUSTED) == doubted]
+            self._results(figure, part, symbol, f"{name} ({len(part)})")
+        for trial, name, symbol in (
+            (self.known.recommended, "recommended", "circle-open"),
+            (self.known.observed_best, "observed best", "square-open"),
+        ):
+            if trial is not None and trial.value is not None:
+                figure.add_scatter(
+                    x=[trial.number], y=[self._inside(trial.value)], mode="markers", name=name,
+                    marker={"symbol": symbol, "size": 20, "color": _INK, "line": {"width": 2}},
+                    hoverinfo="skip", cliponaxis=False,
+                )  # fmt: skip
+        figure.update_layout(
+            xaxis_title="number of the trial", yaxis_title="observed value",
+            yaxis_range=[self.low, self.high], height=440, **_LAYOUT,
+        )  # fmt: skip
+        return self._html(figure)
+
+    def _results(self, figure: Any, rows: Sequence[Row], symbol: str, name: str) -> None:
+        """Add values, those beyond the axis as triangles on its edge."""
+        figure.add_scatter(
+            x=[row.number for row in rows],
+            y=[self._inside(row.value) for row in rows],
+            mode="markers",
+            name=name,
+            text=[self._hover(row) for row in rows],
+            hoverinfo="text",
+            cliponaxis=False,
+            marker={
+                "symbol": [self._symbol(row.value, symbol) for row in rows],
+                "size": [8.0 + 7.0 * (1.0 - row.trust) for row in rows],
+                "color": [_colour(row.trust) for row in rows],
+                "line": {"width": 0.6, "color": "black"},
+            },
+        )
+
+    def surprise(self) -> str:
+        """Plot leave-one-out residuals in standard deviations; asinh makes room for any of them."""
+        figure = self.go.Figure()
+        off = [float(np.arcsinh(np.clip(row.residual, -1e300, 1e300))) for row in self.rows]
+        figure.add_bar(
+            x=[row.number for row in self.rows], y=off,
+            text=[self._hover(row) for row in self.rows], hoverinfo="text", textposition="none",
+            marker={
+                "color": [_colour(row.trust) for row in self.rows],
+            },
+        )  # fmt: skip
+        low, high = min([*off, -math.asinh(1.0)]), max([*off, math.asinh(1.0)])
+        top = max(-low, high)
+        ticks, gap = [0.0], 0.16 * max(math.asinh(3.0), top)
+        for tick in (1.0, 3.0, 10.0, 100.0, 1e3, 1e6, 1e12, 1e50, 1e100, 1e300):
+            if math.asinh(ticks[-1]) + gap <= math.asinh(tick) <= 1.05 * top + 0.9:
+                ticks.append(tick)
+        marks = sorted({sign * tick for tick in ticks for sign in (-1.0, 1.0)})
+        figure.update_layout(
+            xaxis_title="number of the trial",
+            yaxis={
+                "title": "standard deviations off",
+                "range": [1.08 * low, 1.08 * high],
+                "tickvals": [math.asinh(t) for t in marks],
+                "ticktext": [f"{t + 0.0:g}" for t in marks],
+            },
+            height=320,
+            **_LAYOUT,
+        )
+        return self._html(figure)
+
+    def slices(self) -> list[str]:
+        """Plot posterior mean and band along each parameter, through the recommended setting."""
+        parts = []
+        for name, distribution in self.space.items():
+            values = _along(distribution)
+            mean, std = self.known.predict([{**self.here, name: value} for value in values])
+            parts.append(self._slice(name, distribution, values, mean, std))
+        return parts
+
+    def _slice(
+        self, name: str, distribution: BaseDistribution, values: Sequence[Any], mean: Any, std: Any
+    ) -> str:
+        figure = self.go.Figure()
+        observed = [
+            (row, self.run[row.number][name]) for row in self.rows if name in self.run[row.number]
+        ]
+        category = isinstance(distribution, CategoricalDistribution)
+        shown = [_plain(label) for label in _labels(values)] if category else values
+        x: list[Any] = list(shown)
+        if category:
+            figure.add_scatter(
+                x=x, y=mean, error_y={"array": 2.0 * std, "thickness": 2}, mode="markers",
+                marker={"color": TRUSTED, "size": 11}, name="mean ± 2 sd",
+            )  # fmt: skip
+        else:
+            figure.add_scatter(
+                x=[*x, *x[::-1]], y=[*(mean + 2.0 * std), *(mean - 2.0 * std)[::-1]],
+                mode="lines", fill="toself", fillcolor=_BAND, line={"width": 0}, hoverinfo="skip",
+                name="± 2 sd",
+            )  # fmt: skip
+            figure.add_scatter(
+                x=x, y=mean.tolist(), mode="lines", line={"color": TRUSTED}, name="mean"
+            )
+        figure.add_scatter(
+            x=[shown[values.index(value)] if category else value for _, value in observed],
+            y=[self._inside(row.value) for row, _ in observed],
+            mode="markers", name="observed", text=[self._hover(row) for row, _ in observed],
+            hoverinfo="text", cliponaxis=False,
+            marker={
+                "symbol": [self._symbol(row.value, "circle") for row, _ in observed],
+                "color": [_colour(row.trust) for row, _ in observed],
+                "size": 6, "opacity": 0.75,
+            },
+        )  # fmt: skip
+        figure.add_vline(
+            x=values.index(self.here[name]) if category else self.here[name],
+            line={"color": _INK, "dash": "dot", "width": 1},
+        )
+        log = bool(getattr(distribution, "log", False))
+        figure.update_layout(
+            xaxis={
+                "title": _plain(name),
+                "type": "category" if category else "log" if log else "linear",
+                **({"dtick": 1, "exponentformat": "power"} if log else {}),
+            },
+            yaxis_range=[self.low, self.high], height=300, showlegend=False,
+            **{key: value for key, value in _LAYOUT.items() if key != "legend"},
+        )  # fmt: skip
+        return self._html(figure)
+
+    def parallel(self) -> str:
+        """Plot every trusted trial as a line through its parameters and its value."""
+        names = list(self.space)
+        rows = [
+            row
+            for row in self.rows
+            if row.trust >= DISTRUSTED and set(names) <= self.run[row.number].keys()
+        ]
+        axes = [
+            _axis(name, self.space[name], [self.run[row.number][name] for row in rows])
+            for name in names
+        ]
+        values = [row.value for row in rows]
+        axes.append({"label": "value", "values": values})
+        figure = self.go.Figure(
+            self.go.Parcoords(
+                dimensions=axes,
+                line={
+                    "color": values,
+                    "colorscale": "Cividis",
+                    "reversescale": not self.minimise,  # the best lines are dark
+                    "showscale": True,
+                    "colorbar": {"thickness": 10},
+                },
+            )
+        )
+        layout = {**_LAYOUT, "margin": {"l": 60, "r": 40, "t": 60, "b": 30}}
+        figure.update_layout(height=380, **layout)
+        return self._html(figure)
+
+    def _inside(self, value: float) -> float:
+        """Clip a value to the axis; nan goes to its lower edge."""
+        if math.isnan(value):
+            return self.low
+        return min(max(value, self.low), self.high)
+
+    def _symbol(self, value: float, inside: str) -> str:
+        if value > self.high:
+            return "triangle-up"
+        return "triangle-down" if not value >= self.low else inside
+
+    def _hover(self, row: Row) -> str:
+        return (
+            f"trial {row.number}: observed {row.value:.6g}<br>expected {row.expected:.6g} "
+            f"± {deviation(row.sd)}<br>trust {row.trust:.2f}<br>"
+            + _plain(setting(self.run[row.number]))
+        )
+
+    def _html(self, figure: Any) -> str:
+        text = self.io.to_html(
+            figure, full_html=False, include_plotlyjs=False,
+            config={"responsive": True, "displayModeBar": False},
+        )  # fmt: skip
+        return str(text)
+
+
+def _colour(trust: float) -> str:
+    """Interpolate the three colours of trust."""
+    at = 2.0 * min(max(trust, 0.0), 1.0)
+    low = min(int(at), 1)
+    ends = (_TRUST[low], _TRUST[low + 1])
+    a, b = ([int(end[k : k + 2], 16) for k in (1, 3, 5)] for end in ends)
+    mixed = (round(x + (at - low) * (y - x)) for x, y in zip(a, b, strict=True))
+    return f"rgb({', '.join(map(str, mixed))})"
+
+
+def _along(distribution: BaseDistribution) -> list[Any]:
+    """Values of one parameter from end to end."""
+    if isinstance(distribution, CategoricalDistribution):
+        return list(distribution.choices)
+    low, high, step = (getattr(distribution, name) for name in ("low", "high", "step"))
+    ends = np.log([low, high]) if getattr(distribution, "log", False) else np.array([low, high])
+    values = np.linspace(ends[0], ends[1], _POINTS)
+    if getattr(distribution, "log", False):
+        values = np.exp(values)
+    if step is not None and not getattr(distribution, "log", False):
+        values = low + step * np.round((values - low) / step)
+    if isinstance(low, int):
+        values = np.round(values)
+    kept = np.unique(np.clip(values, low, high))
+    return [int(value) if isinstance(low, int) else float(value) for value in kept]
+
+
+def _labels(choices: Sequence[Any]) -> list[str]:
+    """Return a text for each choice, its ``repr`` where two of them look alike: '1' and 1."""
+    texts = [str(choice) for choice in choices]
+    return texts if len(set(texts)) == len(texts) else [repr(choice) for choice in choices]
+
+
+def _plain(text: str) -> str:
+    """Escape a text for plotly, which takes some tags for markup and knows no &quot;."""
+    return html.escape(printable(text), quote=False)
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= _ROOM else text[: _ROOM - 1] + "…"
+
+
+def _axis(name: str, distribution: BaseDistribution, values: Sequence[Any]) -> dict[str, Any]:
+    """One axis of parallel coordinates."""
+    label = _plain(_brief(name))
+    if isinstance(distribution, CategoricalDistribution):
+        choices = list(distribution.choices)
+        return {
+            "label": label,
+            "values": [choices.index(value) for value in values],
+            "tickvals": list(range(len(choices))),
+            "ticktext": [_brief(printable(text)) for text in _labels(choices)],
+        }
+    if not getattr(distribution, "log", False):
+        return {"label": label, "values": list(values)}
+    low, high = (math.log10(getattr(distribution, end)) for end in ("low", "high"))
+    powers = [float(k) for k in range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)]
+    ticks = powers or [low, high]
+    return {
+        "label": label,
+        "values": [math.log10(value) for value in values],
+        "range": [low, high],
+        "tickvals": ticks,
+        "ticktext": [f"{10.0**tick:.3g}" for tick in ticks],
+    }
