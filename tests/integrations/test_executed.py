@@ -9,8 +9,8 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 
-from stoic.integrations.optuna import EXECUTED, StoicSampler, executed, explain
-from stoic.integrations.optuna.executed import Executed, check_executed
+from stoic.integrations.optuna import EXECUTED, StoicSampler, explain
+from stoic.integrations.optuna.executed import Executed, check_executed, executed
 from stoic.refusal import Refusal
 
 SPACE = {

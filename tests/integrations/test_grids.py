@@ -188,7 +188,7 @@ def test_a_result_that_ended_earlier_is_told_earlier():
         campaign = SyncedLearner(study, X, recipe)
         campaign.follow(late)
         campaign.follow(trials)
-        assert campaign.told == order
+        assert campaign.observed == order
         assert len(campaign.learner) == 13
 
 

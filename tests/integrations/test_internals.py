@@ -15,7 +15,7 @@ from optuna.trial import Trial, TrialState, create_trial
 
 from stoic.integrations.optuna import internals
 
-SOURCE = Path(internals.__file__).parent.parent
+SOURCE = Path(internals.__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from stoic.integrations.optuna.internals import constraints
 from stoic.integrations.optuna.unmodelled import unmodelled, violates
 
 X = {"x": FloatDistribution(0.0, 1.0)}
-LOG = "stoic.integrations.optuna"
+LOG = "stoic.integrations.optuna.sampler"
 
 needs_set_constraint = pytest.mark.skipif(
     not hasattr(Trial, "set_constraint"), reason="Optuna 5 has trial.set_constraint"
