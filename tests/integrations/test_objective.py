@@ -421,7 +421,7 @@ def test_an_aim_that_makes_no_sense_is_refused(said, reason):
 def test_what_is_said_now_ends_what_does_not_go_with_it(said, earlier, kept):
     found = merge_over(said, {"tolerance": HEAT, **earlier})
     assert found == {"tolerance": HEAT, **kept, **said}
-    RobustObjective.of(**found)
+    RobustObjective.of(found)
 
 
 @pytest.mark.parametrize(
@@ -434,7 +434,7 @@ def test_what_is_said_now_ends_what_does_not_go_with_it(said, earlier, kept):
 )
 def test_what_is_said_together_has_to_go_together(said):
     with pytest.raises(Refusal):
-        RobustObjective.of(**merge_over(said, {"tolerance": HEAT, "threshold": "adaptive"}))
+        RobustObjective.of(merge_over(said, {"tolerance": HEAT, "threshold": "adaptive"}))
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def test_a_report_says_what_the_model_was_not_told(here):
         trial = study.ask(SPACE)
         study.tell(trial, trial.params["x"] ** 2)
     page = Report.of(study, recipe.load()).page()
-    assert "<p>not in model   1, run at no point of the recipe&#x27;s grid</p>" in page
+    assert "<p>not in model   1, run at no point of the recipe&#39;s grid</p>" in page
     assert "<p>trial 0: x=0.123</p>" in page
     assert "not in model" not in Report.of(study, recipes.gp_ucb).page()
     judged = Trust.of(study, recipe.load())

@@ -184,20 +184,18 @@ def test_tolerances_in_a_file(tmp_path):
     assert from_file(write(tmp_path, GOOD), Settings()).said == {}
     path = write(tmp_path, AIMED)
     request = from_file(path, Settings())
-    assert RobustObjective.of(**request.said) == RobustObjective(
+    assert RobustObjective.of(request.said) == RobustObjective(
         threshold=0.9, p=2, tolerance={"lr": 1.5}
     )
     assert request.fixed == {}
-    said = aim_arguments(["lr=2"], "adaptive", margin=0.1, policy=None, radius=None)
+    said = aim_arguments(["lr=2"], threshold="adaptive", margin=0.1, policy=None, radius=None)
     assert said == {"threshold": "adaptive", "margin": 0.1, "tolerance": {"lr": 2.0}}
     text = AIMED.replace("threshold = 0.9\np = 2", 'threshold = "adaptive"\nmargin = 1')
     adaptive = write(tmp_path, text, "adaptive.toml")
-    number = from_file(adaptive, Settings(aim=aim_arguments([], "0.8")))
-    assert RobustObjective.of(**number.said) == RobustObjective(
-        threshold=0.8, tolerance={"lr": 1.5}
-    )
+    number = from_file(adaptive, Settings(aim=aim_arguments([], threshold="0.8")))
+    assert RobustObjective.of(number.said) == RobustObjective(threshold=0.8, tolerance={"lr": 1.5})
     over = from_file(path, Settings(aim=said, fixed=("kind=b",)))
-    assert RobustObjective.of(**over.said) == RobustObjective(
+    assert RobustObjective.of(over.said) == RobustObjective(
         threshold="adaptive", margin=0.1, p=2, tolerance={"lr": 2.0}
     )
     assert over.fixed == {"kind": "b"}
@@ -238,7 +236,7 @@ def test_tolerances_that_make_no_sense_are_refused(tmp_path, change, reason):
 )
 def test_what_the_command_line_says_wrongly_is_refused(tolerance, threshold, reason):
     with pytest.raises(Refusal, match=reason):
-        aim_arguments(tolerance, threshold)
+        aim_arguments(tolerance, threshold=threshold)
 
 
 def test_a_recipe_in_a_file(tmp_path):

@@ -130,7 +130,7 @@ def certify(
     from stoic.tuning.views.pictures import check_picture, write_picture
 
     said = aim_arguments(
-        tolerance or [], threshold, margin=margin, policy=policy, radius=radius, p=p
+        tolerance or [], threshold=threshold, margin=margin, policy=policy, radius=radius, p=p
     )
     if plot is not None:
         check_picture(plot)

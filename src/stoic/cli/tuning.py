@@ -138,7 +138,7 @@ def tune(
             failures=parse_assignments(failed or []),
             aim=aim_arguments(
                 tolerance or [],
-                threshold,
+                threshold=threshold,
                 margin=margin,
                 policy=policy,
                 radius=radius,

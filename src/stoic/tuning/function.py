@@ -6,7 +6,7 @@ import contextlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Unpack
 
 import numpy as np
 import optuna
@@ -17,7 +17,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from stoic.data import FailureKind
 from stoic.integrations.optuna import Explanation
 from stoic.integrations.optuna.internals import is_stopped, stoppable
-from stoic.integrations.optuna.objective import RobustObjective
+from stoic.integrations.optuna.objective import RobustArguments, check_arguments
 from stoic.integrations.recipe import Recipe, Written
 from stoic.integrations.reported import noise_of
 from stoic.refusal import Refusal
@@ -25,7 +25,7 @@ from stoic.tuning.campaign import Explain, Silent, Stop, explanation, run
 from stoic.tuning.failure import Failed
 from stoic.tuning.method import StudyMethod
 from stoic.tuning.program import Result
-from stoic.tuning.request import check_aim, check_direction
+from stoic.tuning.request import check_direction
 from stoic.tuning.space import parse_space
 from stoic.tuning.storage import is_new, open_storage
 from stoic.tuning.study import failure_kinds, failures, find_study, finish, open_study
@@ -114,15 +114,9 @@ def tune(
     seed: int | None = None,
     n_startup_trials: int = 10,
     recipe: Recipe | str | None = None,
-    policy: Literal["satisficing", "stable"] | None = None,
-    threshold: float | Literal["adaptive"] | None = None,
-    margin: float | None = None,
-    tolerance: Mapping[str, float] | None = None,
-    radius: float | None = None,
-    p: float | None = None,
-    probe: bool | None = None,
     catch: tuple[type[Exception], ...] = (Exception,),
     callback: Callable[[optuna.Study, FrozenTrial], None] | None = None,
+    **robust_to_moves: Unpack[RobustArguments],
 ) -> TuningResult:
     """Optimize a function that may be noisy, fail and return outliers.
 
@@ -151,14 +145,15 @@ def tune(
         Another method than A2-RCGP-UCB: a function from a domain to a learner, or a text such as
         "rgp_ucb(budget=5)", see ``stoic.integrations.recipe.Written``. A text is recorded with the
         study; without a recipe the recorded one is used.
-    policy, threshold, margin, tolerance, radius, p, probe:
-        For values that stay good when parameters are moved, see
-        ``stoic.integrations.optuna.RobustObjective``; recorded with the study. Those not
-        given are as recorded earlier, as far as that still fits.
     catch:
         Exceptions of the objective that fail a trial instead of ending the campaign.
     callback:
         Called with the study and each trial that has ended; ``study.stop()`` ends the campaign.
+    **robust_to_moves:
+        ``policy``, ``threshold``, ``margin``, ``tolerance``, ``radius``, ``p`` and ``probe``: for
+        values that stay good when parameters are moved, see
+        ``stoic.integrations.optuna.RobustObjective``; recorded with the study. Those not given are
+        as recorded earlier, as far as that still fits.
 
     Raises
     ------
@@ -170,19 +165,8 @@ def tune(
     if n_trials < 1:
         raise Refusal(f"n_trials must be at least 1, got {n_trials}.")
     parsed, checked = parse_space(space), check_direction(direction)
-    said = {
-        "policy": policy,
-        "threshold": threshold,
-        "margin": margin,
-        "tolerance": tolerance,
-        "radius": radius,
-        "p": p,
-        "probe": probe,
-    }
-    aim = {name: value for name, value in said.items() if value is not None}
+    aim = check_arguments(robust_to_moves)
     written = Written.parse(recipe) if isinstance(recipe, str) else recipe
-    if tolerance:  # else a stored study may have one
-        check_aim(RobustObjective.of(**aim), parsed)
     if isinstance(storage, str) and is_new(storage):  # a refused request must create no file
         StudyMethod.of(None, aim, written).check(parsed)
     if storage is None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import optuna
 from optuna.search_space import intersection_search_space
 
 from stoic.integrations.optuna import StoicSampler
 from stoic.integrations.optuna.encoding import Encoding, searched
-from stoic.integrations.optuna.objective import RobustObjective, merge_over, record_aim, stored_aim
+from stoic.integrations.optuna.objective import (
+    RobustArguments,
+    RobustObjective,
+    record_aim,
+    stored_aim,
+)
 from stoic.integrations.optuna.synced_learner import build_learner
 from stoic.integrations.recipe import Recipe, Written, record_recipe, stored_recipe
 from stoic.recipes import robust
@@ -42,7 +45,7 @@ class StudyMethod:
     def of(
         cls,
         study: optuna.Study | None,
-        aim: Mapping[str, Any] | None = None,
+        aim: RobustArguments | None = None,
         recipe: Written | Recipe | None = None,
     ) -> StudyMethod:
         """Combine what is given now with what a study recorded; the former overrides.
@@ -62,9 +65,7 @@ class StudyMethod:
             If the arguments of the aim make no sense together, the recipe cannot be loaded, or the
             recorded one is in a file, which must be given.
         """
-        earlier = None if study is None else stored_aim(study)
-        said = merge_over(aim or {}, {} if earlier is None else earlier.record())
-        together = RobustObjective.of(**said)
+        together = RobustObjective.of(aim or {}, study)
         if recipe is None and study is not None:
             recipe = _recorded(study)
         if isinstance(recipe, Written):

@@ -12,7 +12,13 @@ from typing import Any, Literal
 
 from stoic.data import FailureKind
 from stoic.integrations.optuna.encoding import Encoding, searched
-from stoic.integrations.optuna.objective import RobustObjective, merge_over
+from stoic.integrations.optuna.objective import (
+    ARGUMENTS,
+    RobustArguments,
+    RobustObjective,
+    check_arguments,
+    merge_over,
+)
 from stoic.integrations.recipe import Written
 from stoic.refusal import Refusal
 from stoic.tuning.failure import parse_rules
@@ -28,7 +34,7 @@ _DIRECTIONS: dict[str, Direction] = {"minimize": "minimize", "maximize": "maximi
 
 _SECTIONS = ("study", "parameters", "program", "failures", "tolerance")
 _OPTIONAL = ("study", "failures", "tolerance")
-_AIM = ("policy", "threshold", "margin", "radius", "p", "probe")  # and the section tolerance
+_AIM = tuple(name for name in ARGUMENTS if name != "tolerance")  # which is a section
 _STUDY = ("name", "direction", "storage", "trials", "seed", "startup", "recipe", *_AIM)
 _PROGRAM = ("command", "value", "timeout", "directory")
 
@@ -74,7 +80,7 @@ class Settings:
     seed: int | None = None
     startup: int | None = None
     failures: Mapping[str, FailureKind] | None = None
-    aim: Mapping[str, Any] | None = None
+    aim: RobustArguments | None = None
     fixed: Sequence[str] = ()
     recipe: Written | None = None
 
@@ -82,7 +88,7 @@ class Settings:
         """Return these settings; where they give none, those of ``other``."""
         said = {key: value for key, value in vars(self).items() if value is not None}
         failures = {**(other.failures or {}), **(self.failures or {})}
-        aim = merge_over(_said(self.aim or {}), other.aim or {})
+        aim = merge_over(self.aim or {}, other.aim or {})
         return replace(other, **said | {"failures": failures, "aim": aim})
 
 
@@ -114,7 +120,7 @@ class Request:
     startup: int
     space: Space
     program: Program
-    said: Mapping[str, Any]
+    said: RobustArguments
     recipe: Written | None
     fixed: Mapping[str, Any]
 
@@ -176,7 +182,9 @@ def _from_tables(content: Mapping[str, Any], path: Path, settings: Settings) -> 
         timeout=_number(program, "timeout"),
         value=_text(program, "value"),
         failures=parse_rules(content.get("failures", {})),
-        aim=_aim(study, content.get("tolerance", {})),
+        aim=check_arguments(
+            {name: study.get(name) for name in _AIM} | {"tolerance": content.get("tolerance")}
+        ),
         recipe=None if recipe is None else Written.parse(recipe, path.parent),
     )
     directory = path.parent / (_text(program, "directory") or ".")
@@ -210,7 +218,7 @@ def _request(
     program = Program(template, reading, directory, timeout, settings.failures or {})
     said = settings.aim or {}
     if said.get("tolerance"):  # else a stored study may have one
-        check_aim(RobustObjective.of(**said), space)
+        RobustObjective(**said).distance(Encoding(searched(space)))
     return Request(
         name=settings.name or name,
         direction=direction,
@@ -226,66 +234,28 @@ def _request(
     )
 
 
-def check_aim(aim: RobustObjective | None, space: Space) -> None:
-    """Refuse an aim that does not fit the parameters."""
-    if aim is not None:
-        aim.distance(Encoding(searched(space)))
-
-
-def aim_arguments(
-    tolerance: Sequence[str], threshold: str | None, **said: object
-) -> dict[str, object]:
+def aim_arguments(tolerance: Sequence[str], **said: object) -> RobustArguments:
     """Return the arguments of ``RobustObjective`` that the command line gives.
 
     Parameters
     ----------
     tolerance:
         NAME=VALUE, one for each parameter that moves.
-    threshold:
-        A number, or adaptive.
     said:
-        The other arguments, as they are.
+        The other arguments; the threshold is a text.
 
     Raises
     ------
     Refusal
         If a text should be a number and is none.
     """
-    read = {
+    sizes = {
         name: _read(f"The tolerance of {name!r}", text)
         for name, text in parse_named(tolerance).items()
     }
-    if threshold is not None and threshold != "adaptive":
+    if isinstance(threshold := said.get("threshold"), str) and threshold != "adaptive":
         said["threshold"] = _read("threshold", threshold)
-    elif threshold is not None:
-        said["threshold"] = threshold
-    return _said({**said, "tolerance": read or None})
-
-
-def _aim(study: Mapping[str, Any], tolerance: Mapping[str, Any]) -> dict[str, object]:
-    """Return the arguments of ``RobustObjective`` that a study file gives."""
-    threshold, probe = study.get("threshold"), study.get("probe")
-    if not isinstance(threshold, str):
-        threshold = _number(study, "threshold")
-    elif threshold != "adaptive":
-        raise Refusal(f'threshold must be a number or "adaptive", got {threshold!r}.')
-    if probe is not None and not isinstance(probe, bool):
-        raise Refusal(f"probe must be true or false, got {probe!r}.")
-    return _said(
-        {
-            "policy": _text(study, "policy"),
-            "threshold": threshold,
-            "margin": _number(study, "margin"),
-            "radius": _number(study, "radius"),
-            "p": _number(study, "p"),
-            "probe": probe,
-            "tolerance": dict(tolerance) or None,
-        }
-    )
-
-
-def _said(arguments: Mapping[str, object]) -> dict[str, object]:
-    return {name: value for name, value in arguments.items() if value is not None}
+    return check_arguments({**said, "tolerance": sizes})
 
 
 def _read(what: str, text: str) -> float:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict, TypeGuard, cast
 
 import numpy as np
 from optuna.study import Study
@@ -27,6 +27,53 @@ _CANDIDATES = 4096
 _WITH_FIXED = 16384  # where something never moves: 128 settings, each with 128 moves
 _RETRIES = 1
 _REFINED = 8
+
+
+class RobustArguments(TypedDict, total=False):
+    """Arguments of :class:`RobustObjective`, where they are documented, as far as given."""
+
+    policy: Literal["satisficing", "stable"] | None
+    threshold: float | Literal["adaptive"] | None
+    margin: float | None
+    tolerance: Mapping[str, float] | None
+    radius: float | None
+    p: float | None
+    probe: bool | None
+
+
+ARGUMENTS = tuple(RobustArguments.__annotations__)
+
+
+def check_arguments(given: Mapping[str, object]) -> RobustArguments:
+    """Return the arguments that are not None or empty, each of the right kind.
+
+    Raises
+    ------
+    Refusal
+        If one is of another kind.
+    TypeError
+        If there is no such argument.
+    """
+    for name in given:
+        if name not in ARGUMENTS:
+            raise TypeError(f"got an unexpected keyword argument {name!r}")
+    found = {name: value for name, value in given.items() if value is not None and value != {}}
+    for name, value in found.items():
+        if name == "policy" and value not in ("satisficing", "stable"):
+            raise Refusal(f"policy must be satisficing or stable, got {value!r}.")
+        if name == "tolerance" and not isinstance(value, Mapping):
+            raise Refusal(f"tolerance must name parameters, {{'a': 2.0}}, got {value!r}.")
+        if name == "probe" and not isinstance(value, bool):
+            raise Refusal(f"probe must be true or false, got {value!r}.")
+        if name == "threshold" and not (_number(value) or value == "adaptive"):
+            raise Refusal(f"threshold must be a number or 'adaptive', got {value!r}.")
+        if name in ("margin", "radius", "p") and not _number(value):
+            raise Refusal(f"{name} must be a number, got {value!r}.")
+    tolerance = cast("Mapping[str, object]", found.get("tolerance", {}))
+    for name, size in tolerance.items():
+        if not _number(size) or not (size >= 0.0 and math.isfinite(size)):
+            raise Refusal(f"The tolerance of {name!r} must be a number >= 0, got {size!r}.")
+    return cast("RobustArguments", found)
 
 
 @dataclass(frozen=True)
@@ -75,21 +122,12 @@ class RobustObjective:
     probe: bool | None = None
 
     def __post_init__(self) -> None:
-        if self.policy not in (None, "satisficing", "stable"):
-            raise Refusal(f"policy must be satisficing or stable, got {self.policy!r}.")
+        check_arguments(vars(self))
         if not self.tolerance:
             raise Refusal(
                 "Which parameters may be moved, and by how much, is missing: give each of them a "
                 "tolerance, as in {'temperature': 2.0}."
             )
-        if not isinstance(self.tolerance, Mapping):
-            raise Refusal(f"tolerance must name parameters, {{'a': 2.0}}, got {self.tolerance!r}.")
-        for name, size in self.tolerance.items():
-            if not _number(size) or not (size >= 0.0 and math.isfinite(size)):
-                raise Refusal(f"The tolerance of {name!r} must be a number >= 0, got {size!r}.")
-        for name in ("threshold", "margin", "radius", "p"):
-            if isinstance(given := getattr(self, name), int) and not _number(given):
-                raise Refusal(f"{name} must be a number, got {given!r}.")
         if self.stable:
             self._refuse("threshold", "margin", "p")
         else:
@@ -105,12 +143,12 @@ class RobustObjective:
         except ValueError as error:
             raise Refusal(str(error)) from error
 
-    @staticmethod
-    def of(**given: Any) -> RobustObjective | None:
-        """Build the aim with these attributes; None if none was given."""
-        if all(value is None or value == {} for value in given.values()):
-            return None
-        return RobustObjective(**given)
+    @classmethod
+    def of(cls, given: RobustArguments, study: Study | None = None) -> RobustObjective | None:
+        """Build the aim of what is given now, and of what a study recorded; None if neither is."""
+        stored = None if study is None else stored_aim(study)
+        said = merge_over(check_arguments(given), {} if stored is None else stored.record())
+        return cls(**said) if said else None
 
     @property
     def stable(self) -> bool:
@@ -166,20 +204,20 @@ class RobustObjective:
             refined=_REFINED,
         )
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> RobustArguments:
         """Return the given attributes, for JSON; without an infinite ``p``, the default."""
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {
+        plain = {
             name: {each: _plain(size) for each, size in value.items()}
             if name == "tolerance"
             else _plain(value)
-            for name, value in given.items()
+            for name, value in vars(self).items()
             if value is not None and value != math.inf
         }
+        return cast("RobustArguments", plain)
 
 
-def merge_over(said: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of an :class:`RobustObjective`: those given now, and earlier ones that still fit.
+def merge_over(said: RobustArguments, earlier: RobustArguments) -> RobustArguments:
+    """Merge the arguments that are given now with earlier ones that still fit.
 
     A threshold ends an earlier policy with its radius, and a number also an earlier margin. A
     radius, or the policy stable, ends an earlier threshold with its margin and power.
@@ -191,15 +229,14 @@ def merge_over(said: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[str,
         ended |= {"margin"}
     elif "radius" in said or said.get("policy") == "stable":
         ended |= {"threshold", "margin", "p"}
-    return {name: value for name, value in earlier.items() if name not in ended} | dict(said)
+    kept = {name: value for name, value in earlier.items() if name not in ended}
+    return cast("RobustArguments", kept | said)
 
 
 def stored_aim(study: Study) -> RobustObjective | None:
     """Return the aim that is recorded with a study; None if there is none, or no valid one."""
     record = study.user_attrs.get(AIM)
-    if not isinstance(record, dict) or not record.keys() <= {
-        each.name for each in fields(RobustObjective)
-    }:
+    if not isinstance(record, dict):
         return None
     try:
         return RobustObjective(**record)
@@ -213,7 +250,7 @@ def record_aim(study: Study, aim: RobustObjective) -> None:
         study.set_user_attr(AIM, aim.record())
 
 
-def _number(value: object) -> bool:
+def _number(value: object) -> TypeGuard[float]:
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
         return False
     try:

@@ -6,7 +6,7 @@ import logging
 import threading
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Unpack
 
 import numpy as np
 from optuna.distributions import BaseDistribution, FloatDistribution
@@ -19,7 +19,7 @@ from stoic.data import Choice
 from stoic.integrations.optuna.encoding import Coordinate, searched
 from stoic.integrations.optuna.executed import executed
 from stoic.integrations.optuna.internals import fixed_by, fixed_params, record_constraints
-from stoic.integrations.optuna.objective import RobustObjective, record_aim
+from stoic.integrations.optuna.objective import RobustArguments, RobustObjective, record_aim
 from stoic.integrations.optuna.synced_learner import (
     Identity,
     SyncedLearner,
@@ -102,14 +102,15 @@ class StoicSampler(BaseSampler):
     independent_sampler:
         For parameters outside of the intersection search space; by default random, by the seed and
         the number of the trial.
-    policy, threshold, margin, tolerance, radius, p, probe:
-        For values that stay good when inputs are moved, see
-        :class:`~stoic.integrations.optuna.RobustObjective`. The recipe keeps its model, and
-        these choose the next query. They are recorded with the study, where :func:`explain` and
-        ``stoic show`` find them.
     constraints_func:
         From a trial to the values of its constraints, which are satisfied up to 0, as in the
         samplers of Optuna. From Optuna 5 on ``trial.set_constraint`` does the same.
+    **robust_to_moves:
+        ``policy``, ``threshold``, ``margin``, ``tolerance``, ``radius``, ``p`` and ``probe``: for
+        values that stay good when inputs are moved, see
+        :class:`~stoic.integrations.optuna.RobustObjective`. The recipe keeps its model, and these
+        choose the next query. They are recorded with the study, where :func:`explain` and
+        ``stoic show`` find them.
 
     Raises
     ------
@@ -126,14 +127,8 @@ class StoicSampler(BaseSampler):
         recipe: Recipe | str = robust,
         search_space: Mapping[str, BaseDistribution] | None = None,
         independent_sampler: BaseSampler | None = None,
-        policy: Literal["satisficing", "stable"] | None = None,
-        threshold: float | Literal["adaptive"] | None = None,
-        margin: float | None = None,
-        tolerance: Mapping[str, float] | None = None,
-        radius: float | None = None,
-        p: float | None = None,
-        probe: bool | None = None,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
+        **robust_to_moves: Unpack[RobustArguments],
     ) -> None:
         if n_startup_trials < 0:
             raise ValueError(f"n_startup_trials is a count, got {n_startup_trials}.")
@@ -150,15 +145,7 @@ class StoicSampler(BaseSampler):
         self._intersection = IntersectionSearchSpace(include_pruned=False)
         self._synced: SyncedLearner | None = None
         self._turns = Turns()
-        self._aim = RobustObjective.of(
-            policy=policy,
-            threshold=threshold,
-            margin=margin,
-            tolerance=tolerance,
-            radius=radius,
-            p=p,
-            probe=probe,
-        )
+        self._aim = RobustObjective.of(robust_to_moves)
         self._recorded: set[Identity] = set()  # studies with the aim and the recipe recorded
         self._said: set[tuple[Identity, int | str]] = set()  # trials left out, sentences
         self._out_of_reach: dict[Identity, int] = {}  # study -> trials in a row

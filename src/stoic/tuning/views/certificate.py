@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ import optuna
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.integrations.optuna import Certified, Explanation, explain
-from stoic.integrations.optuna.objective import RobustObjective, merge_over, stored_aim
+from stoic.integrations.optuna.objective import RobustArguments, RobustObjective
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
 from stoic.refusal import Refusal
@@ -39,7 +38,7 @@ class Certificates:
 
     @classmethod
     def of(
-        cls, study: optuna.Study, said: Mapping[str, Any], recipe: Recipe | None = None
+        cls, study: optuna.Study, said: RobustArguments, recipe: Recipe | None = None
     ) -> Certificates:
         """Certify a study; costs one fit of the model.
 
@@ -57,8 +56,7 @@ class Certificates:
         Refusal
             If there is no tolerance, or none that fits the study, or no trial has a value.
         """
-        stored = stored_aim(study)
-        aim = RobustObjective.of(**merge_over(said, {} if stored is None else stored.record()))
+        aim = RobustObjective.of(said, study)
         if aim is None:
             raise Refusal(
                 f"Nothing is known about moves in the study {study.study_name!r}: give one, "
