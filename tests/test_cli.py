@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
@@ -237,6 +238,78 @@ def test_create_ask_tell(stoic):
     assert values == [-3.5, None]
 
 
+def test_a_lab_s_first_commands(stoic):
+    assert stoic("create-study", "oven").out == "oven\n"
+    refused = stoic("ask", "oven")
+    assert refused.code == 2
+    assert "no search space yet: give its parameters" in refused.err
+    assert stoic("trials", "oven", "--json").out == "[]\n"  # nothing was handed out
+    asked = json.loads(stoic("ask", "oven", *X, "-p", "k=choice(a, b)").out)
+    assert asked["params"].keys() == {"x", "k"}
+    assert stoic("tell", "0", "-0.5").out == "trial 0 is complete\n"
+    assert json.loads(stoic("trials", "oven", "--json").out)[0]["value"] == -0.5
+
+    assert stoic("create-study", "other", *X).code == 0
+    assert json.loads(stoic("ask", "other").out)["params"].keys() == {"x"}
+    assert stoic("tell", "other", "0", "0.3").out == "trial 0 is complete\n"
+    listed = json.loads(stoic("studies", "--json").out)
+    assert [(row["name"], row["trials"]) for row in listed] == [("oven", 1), ("other", 1)]
+    assert stoic("delete-study", "other", "--yes").out == "deleted other with 1 trials\n"
+    assert stoic("studies", "-f", "value").out.startswith("oven minimize 1 ")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["tell"], "stoic tell NUMBER VALUE"),
+        (["tell", "0"], "stoic tell 0 VALUE"),
+        (["tell", "0", "good"], "must be a number"),
+        (["tell", "a", "b"], "number of a trial is needed, got 'b'"),
+        (["tell", "a", "0", "1", "2"], "One trial at a time"),
+        (["tell", "--valeus", "3"], "no option --valeus"),
+        (["tell", "a", "0", "1", "--study-name", "b"], "'a' or 'b'"),
+        (["tell", "0", "1", "--csv", "a.csv"], "nothing but the study"),
+        (["show", "a", "--study-name", "b"], "'a' or 'b'"),
+        (["ask", "a", *X, "--search-space", "{}"], "leave out one of them"),
+        (["delete-study"], "stoic delete-study NAME"),
+        (["delete-study", "b", "-y"], "There is no study 'b' in the storage; it holds a."),
+    ],
+)
+def test_words_that_make_no_sense_are_refused(stoic, words, reason):
+    stoic("create-study", "a", *X)
+    refused = stoic(*words)
+    assert refused.code == 2
+    assert reason in refused.err
+
+
+def test_a_table_becomes_a_study_and_is_told(stoic):
+    Path("old.csv").write_text("x,value,who\n0.1,3,me\n0.9,,me\n")
+    suggested = stoic("create-study", "s", "--from-csv", "old.csv")
+    assert "--param 'x=float(0.1, 0.9)'" in suggested.err
+    assert stoic("studies").code == 2  # nothing was created
+    made = stoic("create-study", "s", "--from-csv", "old.csv", *X)
+    assert made.out == "s\n"
+    assert made.err == "added 2 trials: 1 complete, 1 fail; columns not used: who\n"
+    assert stoic("tell", "s", "--csv", "old.csv").code == 0
+    rows = list(csv.DictReader(stoic("trials", "-f", "csv").out.splitlines()))
+    assert [row["value"] for row in rows] == ["3.0", "", "3.0", ""]
+    assert rows[0]["params_x"] == "0.1"
+
+
+def test_a_program_that_fails_from_the_start_is_stopped_and_goes_on(stoic):
+    broken = [sys.executable, "-S", "-c", "import os, sys; sys.exit('typo')", "{x}"]
+    first = stoic("tune", *X, "-n", "7", "--", *broken)
+    assert first.code == 1
+    assert "The first 5 trials failed, the last one so: exit code 1." in first.err
+    assert first.out.count("failed: exit code 1") == 5
+    kept = stoic("tune", *X, "-n", "6", "--study-name", "k", "--keep-going", "--", *broken)
+    assert kept.out.count("failed: exit code 1") == 6
+    fixed = stoic("tune", *X, "-n", "7", "--study-name", "stoic", *SQUARE)
+    assert "7 trials: 2 complete, 5 fail" in fixed.out
+    again = stoic("tune", *X, "-n", "7", "--study-name", "stoic", *SQUARE)
+    assert "7 of 7 trials are finished: --trials 14 goes on" in again.err
+
+
 def test_ask_knows_the_space_of_a_tuned_study_and_never_looks_abandoned(stoic):
     stoic("tune", *X, "-n", "2", *SQUARE)
     asked = json.loads(stoic("ask").out)
@@ -350,9 +423,9 @@ def test_what_is_given_is_given_and_what_it_was_is_told(stoic, unexplained):
 
     for arguments, said in (
         (["ask", "--fix", "haet=3"], "did you mean 'heat'"),
-        (["ask", "--fix", "heat=300"], "heat cannot be fixed at 300"),
+        (["ask", "--fix", "heat=300"], "heat cannot be 300"),
         (["show", "--fix", "haet=3"], "did you mean 'heat'"),
-        (["show", "--fix", "heat=300"], "heat cannot be fixed at 300"),
+        (["show", "--fix", "heat=300"], "heat cannot be 300"),
         (["best-trial", "--fix", f"n={other_n}"], f"with n={other_n} is trusted"),
         ([*told, "--standard-error", "0"], "a number above 0"),
         (["certify"], "as in --tolerance heat=2"),
@@ -405,7 +478,7 @@ REFUSED = {
     "threshold alone": (["tune", *X, *T, *SQUARE], "Which parameters may be moved"),
     "threshold": (["tune", *X, "--threshold", "high", *SQUARE], "must be a number, got 'high'"),
     "policy": (["tune", *X, "--policy", "bold", "--tolerance", "x=1", *SQUARE], "or stable"),
-    "fix": (["tune", *X, "--fix", "x=7", *SQUARE], "x cannot be fixed at 7"),
+    "fix": (["tune", *X, "--fix", "x=7", *SQUARE], "x cannot be 7"),
     "certify nothing": (["certify"], "There is no storage"),
     "certify nowhere": (["certify", "--plot", "no/a.png"], "no directory 'no' for the picture"),
     "create": (["create-study", "--direction", "up"], "minimize or maximize"),

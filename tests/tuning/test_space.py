@@ -16,7 +16,7 @@ from optuna.distributions import (
 
 from stoic.refusal import Refusal
 from stoic.tuning.space import (
-    parse_assignment,
+    parse_assignments,
     parse_fixed,
     parse_json,
     parse_range,
@@ -87,10 +87,10 @@ def test_a_wrong_range_is_one_sentence_with_the_name_of_the_parameter(written, s
 
 
 def test_an_assignment_has_a_name_and_a_range():
-    assert parse_assignment("lr = float(0, 1)") == ("lr", FloatDistribution(0, 1))
+    assert parse_assignments(["lr = float(0, 1)"]) == {"lr": FloatDistribution(0, 1)}
     for wrong in ("lr", "=float(0, 1)", "2x=float(0, 1)", "a b=float(0, 1)"):
         with pytest.raises(Refusal):
-            parse_assignment(wrong)
+            parse_assignments([wrong])
 
 
 def test_a_space_without_parameters_is_refused():
@@ -141,12 +141,12 @@ def test_fixed_values_have_the_type_of_their_parameter():
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("x=2", "x cannot be fixed at 2"),
-        ("x=nan", "x cannot be fixed at nan"),
-        ("x=half", "x cannot be fixed at half"),
-        ("s=0.3", "s cannot be fixed at 0.3"),
-        ("n=1.5", "n cannot be fixed at 1.5"),
-        ("k=b", "k cannot be fixed at b"),
+        ("x=2", "x cannot be 2"),
+        ("x=nan", "x cannot be nan"),
+        ("x=half", "x cannot be half"),
+        ("s=0.3", "s cannot be 0.3"),
+        ("n=1.5", "n cannot be 1.5"),
+        ("k=b", "k cannot be b"),
         ("y=1", "There is no parameter 'y'"),
         ("x", "not NAME=VALUE"),
         ("x=", "not NAME=VALUE"),
@@ -155,3 +155,19 @@ def test_fixed_values_have_the_type_of_their_parameter():
 def test_a_value_that_a_parameter_cannot_have_is_not_fixed(text, reason):
     with pytest.raises(Refusal, match=reason):
         parse_fixed([text], FIXED)
+
+
+@pytest.mark.parametrize(
+    ("pair", "ways"),
+    [
+        ((0, 1), ["'int(0, 1)'", "'choice(0, 1)'"]),
+        ([0.5, 2], ["'float(0.5, 2)'", "'choice(0.5, 2)'"]),
+        ((1e-5, 0.1, "log-uniform"), ["'float(1e-05, 0.1)'"]),
+    ],
+)
+def test_a_pair_of_numbers_may_be_a_range_or_a_choice(pair, ways):
+    with pytest.raises(Refusal) as refused:
+        parse_space({"x": pair})
+    assert all(way in str(refused.value) for way in ways)
+    assert parse_space({"x": [1, 2, 4]})["x"] == CategoricalDistribution([1, 2, 4])
+    assert parse_space({"x": [True, False]})["x"] == CategoricalDistribution([True, False])

@@ -58,3 +58,11 @@ def test_a_command_without_a_program_is_refused():
     for nothing in ((), ("",)):
         with pytest.raises(Refusal, match="no program"):
             Template(nothing)
+
+
+@pytest.mark.parametrize("word", ["|", "&&", ";", ">", ">log", "2>&1", "~", "~/data", "$HOME"])
+def test_what_only_a_shell_understands_is_refused(word):
+    with pytest.raises(Refusal, match="no shell runs: write sh -c"):
+        Template.parse(["train", "{x}", word])
+    assert Template.parse(["sh", "-c", "train {x}", word]).arguments[-1] == word
+    assert Template.parse(["train", f"{{x}}{word}-"]).arguments  # inside of an argument

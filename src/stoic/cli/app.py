@@ -18,9 +18,9 @@ from stoic.refusal import Refusal
 app = typer.Typer(
     name="stoic",
     help="Bayesian optimization that keeps working when its data lie.",
+    context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Begin with: stoic tune --param 'lr=float(0, 1)' -- python train.py --lr {lr}",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -38,6 +38,16 @@ StorageClass = Annotated[
     typer.Option("--storage-class", help="RDBStorage, JournalFileBackend or JournalRedisBackend."),
 ]
 StudyName = Annotated[str | None, typer.Option("--study-name", help="Name of the study.")]
+Param = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--param",
+        "-p",
+        metavar="NAME=RANGE",
+        help="A parameter: 'lr=float(1e-5, 1e-1, log)', 'n=int(1, 10)', 'k=choice(a, b)'.",
+        show_default=False,
+    ),
+]
 Which = Annotated[
     str | None,
     typer.Argument(
@@ -47,7 +57,7 @@ Which = Annotated[
     ),
 ]
 Format = Annotated[
-    str, typer.Option("--format", "-f", help="Output format: value, json, table or yaml.")
+    str, typer.Option("--format", "-f", help="Output format: value, json, table, yaml or csv.")
 ]
 Flatten = Annotated[bool, typer.Option("--flatten", help="Flatten nested columns such as params.")]
 Tolerance = Annotated[

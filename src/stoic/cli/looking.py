@@ -25,7 +25,7 @@ from stoic.cli.app import (
     app,
 )
 from stoic.cli.printing import check_format, note, to_json
-from stoic.cli.studies import given, look_at_one, look_with
+from stoic.cli.studies import given, load, look_with
 
 
 @app.command()
@@ -42,7 +42,7 @@ def show(
 
     With --fix, observed best and recommended for these values.
     """
-    study = look_at_one(what, study_name, storage, storage_class)
+    study = load(what, study_name, storage, storage_class, only_read=True)
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.views.summary import Summary
 
@@ -84,7 +84,7 @@ def trust(
 
     if plot is not None:
         check_picture(plot)
-    study = look_at_one(what, study_name, storage, storage_class)
+    study = load(what, study_name, storage, storage_class, only_read=True)
     with in_one_sentence("Could not read the study"):
         judged = Trust.of(study, look_with(study, recipe))
     if plot is not None:  # before the table, which may go to a pipe that is closed early
@@ -134,7 +134,7 @@ def certify(
     )
     if plot is not None:
         check_picture(plot)
-    study = look_at_one(what, study_name, storage, storage_class)
+    study = load(what, study_name, storage, storage_class, only_read=True)
     with in_one_sentence("Could not read the study"):
         found = Certificates.of(study, said, look_with(study, recipe))
     if plot is not None:
@@ -158,7 +158,7 @@ def report(
 
     Everything is in the one file of about 5 MB, so it opens offline.
     """
-    study = look_at_one(what, study_name, storage, storage_class)
+    study = load(what, study_name, storage, storage_class, only_read=True)
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.views.report import Report
 

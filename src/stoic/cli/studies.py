@@ -11,7 +11,6 @@ from stoic.refusal import Refusal
 
 if TYPE_CHECKING:
     from optuna import Study
-    from optuna.samplers import BaseSampler
     from optuna.storages import BaseStorage
 
     from stoic.integrations.recipe import Recipe, Written
@@ -71,33 +70,33 @@ def open_store(storage: str | None, kind: str | None, *, create: bool) -> BaseSt
 
 
 def load(
-    storage: str | None, kind: str | None, name: str | None, sampler: BaseSampler | None = None
+    what: str | None,
+    name: str | None,
+    storage: str | None,
+    kind: str | None,
+    *,
+    only_read: bool = False,
 ) -> Study:
-    """Load a study to ask or to tell."""
-    silence_optuna()
-    from stoic.tuning.study import load_study
-
-    return load_study(open_store(storage, kind, create=False), name, sampler)
-
-
-def look_at(storage: str | None, kind: str | None, name: str | None) -> Study:
-    """Load a study that is only read."""
+    """Load the study of a study file, or of a name given as an argument or as an option."""
     silence_optuna()
     from stoic.tuning.storage import open_storage, storage_url
     from stoic.tuning.study import load_study
 
-    opened = open_storage(storage_url(storage), create=False, kind=kind, only_read=True)
-    return load_study(opened, name)
-
-
-def look_at_one(what: str | None, name: str | None, storage: str | None, kind: str | None) -> Study:
-    """Load the study of a study file, or of a name, to be read."""
-    if what is not None and what.endswith(".toml"):
+    name = one_name(what, name)
+    if name is not None and name.endswith(".toml"):
         from stoic.tuning.request import from_file
 
-        request = from_file(Path(what), settings(storage=storage, name=name))
-        return look_at(request.storage, kind, request.name)
-    return look_at(storage, kind, what or name)
+        request = from_file(Path(name), settings(storage=storage))
+        storage, name = request.storage, request.name
+    url = storage_url(storage)
+    return load_study(open_storage(url, create=False, kind=kind, only_read=only_read), name)
+
+
+def one_name(what: str | None, name: str | None) -> str | None:
+    """Return the name of a study, which may be given as an argument or as --study-name."""
+    if what is not None and name is not None and what != name:
+        raise Refusal(f"Which study is meant, {what!r} or {name!r}? Leave out one of them.")
+    return what or name
 
 
 def silence_optuna() -> None:

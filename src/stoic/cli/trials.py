@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,20 +11,44 @@ from stoic.cli.app import (
     Fix,
     Flatten,
     Format,
+    Json,
+    Param,
     RecipeText,
     StorageClass,
     StorageUrl,
     StudyName,
+    Which,
     app,
 )
 from stoic.cli.printing import check_format, note
-from stoic.cli.studies import given, load, look_at, look_with, open_store, silence_optuna, written
+from stoic.cli.studies import (
+    given,
+    load,
+    look_with,
+    one_name,
+    open_store,
+    silence_optuna,
+    written,
+)
 from stoic.printable import printable
 from stoic.refusal import Refusal
 
 
 @app.command("create-study")
 def create_study(
+    what: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Of the study.", show_default=False)
+    ] = None,
+    param: Param = None,
+    from_csv: Annotated[
+        Path | None,
+        typer.Option(
+            "--from-csv",
+            metavar="FILE.csv",
+            help="Finished trials to begin with: a column for each parameter, and value.",
+            show_default=False,
+        ),
+    ] = None,
     study_name: StudyName = None,
     storage: StorageUrl = None,
     storage_class: StorageClass = None,
@@ -39,27 +64,91 @@ def create_study(
     import optuna
 
     from stoic.tuning.request import check_direction
+    from stoic.tuning.space import parse_assignments
     from stoic.tuning.storage import in_one_sentence
+    from stoic.tuning.study import adopt_space
+    from stoic.tuning.table import read_table
 
-    checked = check_direction(direction)
+    checked, space = check_direction(direction), parse_assignments(param or [])
+    rows = None if from_csv is None else read_table(from_csv, space)
     opened = open_store(storage, storage_class, create=True)
+    name = one_name(what, study_name)
     try:
         with in_one_sentence("Could not create the study"):
             study = optuna.create_study(
                 storage=opened,
-                study_name=study_name,
+                study_name=name,
                 direction=checked,
                 load_if_exists=skip_if_exists,
             )
+            if space:
+                adopt_space(study, space)
+            if rows is not None:
+                rows.add_to(study)
+                note(rows.summary())
     except optuna.exceptions.DuplicatedStudyError as error:
         raise Refusal(
-            f"There is a study {study_name!r} already: give another name or --skip-if-exists."
+            f"There is a study {name!r} already: give another name or --skip-if-exists."
         ) from error
     print(printable(study.study_name))
 
 
 @app.command()
+def studies(
+    storage: StorageUrl = None,
+    storage_class: StorageClass = None,
+    form: Format = "table",
+    json: Json = False,
+) -> None:
+    """List the studies of a storage."""
+    silence_optuna()
+    check_format(form)
+    import optuna
+
+    from stoic.tuning.storage import in_one_sentence, open_storage, storage_url
+    from stoic.tuning.views.records import render, study_record
+
+    url = storage_url(storage)
+    opened = open_storage(url, create=False, kind=storage_class, only_read=True)
+    with in_one_sentence("Could not read the storage"):
+        records = [study_record(each) for each in optuna.get_all_study_summaries(opened)]
+    print(render(records, "json" if json else form))
+
+
+@app.command("delete-study")
+def delete_study(
+    what: Which = None,
+    study_name: StudyName = None,
+    storage: StorageUrl = None,
+    storage_class: StorageClass = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete a study with all its trials."""
+    silence_optuna()
+    import optuna
+
+    from stoic.tuning.storage import in_one_sentence
+
+    name = one_name(what, study_name)
+    if name is None:
+        raise Refusal("Which study is to be deleted is missing: stoic delete-study NAME.")
+    opened = open_store(storage, storage_class, create=False)
+    with in_one_sentence("Could not delete the study"):
+        summaries = {each.study_name: each for each in optuna.get_all_study_summaries(opened)}
+        if name not in summaries:
+            names = ", ".join(summaries) or "none"
+            raise Refusal(f"There is no study {name!r} in the storage; it holds {names}.")
+        count = summaries[name].n_trials
+        if not yes:
+            typer.confirm(f"Delete {printable(name)} with {count} trials?", abort=True, err=True)
+        optuna.delete_study(study_name=name, storage=opened)
+    print(f"deleted {printable(name)} with {count} trials")
+
+
+@app.command()
 def ask(
+    what: Which = None,
+    param: Param = None,
     study_name: StudyName = None,
     storage: StorageUrl = None,
     storage_class: StorageClass = None,
@@ -86,16 +175,18 @@ def ask(
     If the study was begun with tolerances or a recipe, they count here too.
     """
     silence_optuna()
-    from stoic.tuning.space import parse_json
+    from stoic.tuning.space import parse_assignments, parse_json
 
     check_format(form)
-    space = None if search_space is None else parse_json(search_space)
+    if search_space is not None and param:
+        raise Refusal("--param and --search-space say the same: leave out one of them.")
+    space = parse_assignments(param or []) if search_space is None else parse_json(search_space)
     from stoic.tuning.campaign import ask_for
     from stoic.tuning.method import StudyMethod
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.views.records import render
 
-    study, said = load(storage, storage_class, study_name), written(recipe)
+    study, said = load(what, study_name, storage, storage_class), written(recipe)
     for replaced in StudyMethod(written=said).replaces(study):
         note(f"note: {replaced}")
     with in_one_sentence("Could not create a trial"):
@@ -103,15 +194,28 @@ def ask(
     print(render({"number": trial.number, "params": dict(trial.params)}, form, flatten))
 
 
-@app.command()
+@app.command(context_settings={"ignore_unknown_options": True})  # a value may be -0.5
 def tell(
-    trial_number: Annotated[int, typer.Option("--trial-number", help="Number of the trial.")],
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[STUDY] NUMBER [VALUE]",
+            help="The trial and its value, as in: stoic tell 3 0.31",
+            show_default=False,
+        ),
+    ] = None,
+    trial_number: Annotated[
+        int | None,
+        typer.Option("--trial-number", help="Number of the trial.", show_default=False),
+    ] = None,
     study_name: StudyName = None,
     storage: StorageUrl = None,
     storage_class: StorageClass = None,
     values: Annotated[
         float | None,
-        typer.Option("--values", help="Objective value; nan is a failed trial."),
+        typer.Option(
+            "--values", help="Objective value; nan is a failed trial.", show_default=False
+        ),
     ] = None,
     state: Annotated[str | None, typer.Option("--state", help="complete, pruned or fail.")] = None,
     failed: Annotated[
@@ -136,23 +240,54 @@ def tell(
     skip_if_finished: Annotated[
         bool, typer.Option("--skip-if-finished", help="A finished trial is no error.")
     ] = False,
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            "--csv",
+            metavar="FILE.csv",
+            help="Add its rows as finished trials: a column for each parameter, and value.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
-    """End a trial that was made by `stoic ask`, with a value or as failed."""
+    """End a trial that was made by `stoic ask`, with a value or as failed.
+
+    With --csv, add trials that were run elsewhere.
+    """
     silence_optuna()
     from stoic.integrations.reported import noise_of
     from stoic.tuning.failure import parse_kind
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.study import tell_number
 
+    name, trial_number, values = _told(what or [], study_name, trial_number, values)
+    said = [values, state, failed, standard_error, *(executed or [])]
+    if csv is not None:
+        if trial_number is not None or any(each is not None for each in said):
+            raise Refusal("--csv has its own numbers and values: give nothing but the study.")
+        from stoic.tuning.stored import known_space
+        from stoic.tuning.table import read_table
+
+        study = load(None, name, storage, storage_class)
+        rows = read_table(csv, known_space(study) or {})
+        with in_one_sentence("Could not add the trials"):
+            rows.add_to(study)
+        print(rows.summary())
+        return
+    if trial_number is None:
+        raise Refusal("Which trial is missing: stoic tell NUMBER VALUE.")
     if values is None and state is None and failed is None:
-        raise Refusal("There is nothing to tell: give --values, --state or --failed.")
+        raise Refusal(
+            f"There is nothing to tell: give a value, stoic tell {trial_number} VALUE, or --state "
+            "or --failed."
+        )
     if state not in (None, "complete", "pruned", "fail"):
         raise Refusal(f"state must be complete, pruned or fail, got {state!r}.")
     kind = None if failed is None else parse_kind(failed, "failed")
     noise = noise_of(standard_error)
     if standard_error is not None and noise is None:
         raise Refusal(f"standard-error must be a number above 0, got {standard_error:g}.")
-    study = load(storage, storage_class, study_name)
+    study = load(None, name, storage, storage_class)
     with in_one_sentence(f"Could not tell trial {trial_number}"):
         ended = tell_number(
             study, trial_number, values, state, skip_if_finished, kind, executed or [], noise
@@ -160,21 +295,48 @@ def tell(
     print(f"trial {ended.number} is {ended.state.name.lower()}")
 
 
+def _told(
+    words: list[str], name: str | None, number: int | None, value: float | None
+) -> tuple[str | None, int | None, float | None]:
+    """Study, number of a trial and value, from the words of `stoic tell` and its options."""
+    words = list(words)
+    for word in words:
+        if word.startswith("--"):
+            raise Refusal(f"stoic tell has no option {word}: see stoic tell --help.")
+    if words and not (words[0].isdecimal() and number is None):
+        name = one_name(words.pop(0), name)
+    if words and number is None:
+        if not words[0].isdecimal():
+            raise Refusal(f"The number of a trial is needed, got {words[0]!r}.")
+        number = int(words.pop(0))
+    if words and value is None:
+        try:
+            value = float(words.pop(0))
+        except ValueError as error:
+            raise Refusal(f"A value must be a number, got {error.args[0][-60:]}.") from error
+    if words:
+        raise Refusal(f"One trial at a time: do not know what {' '.join(words)!r} is.")
+    return name, number, value
+
+
 @app.command()
 def trials(
+    what: Which = None,
     study_name: StudyName = None,
     storage: StorageUrl = None,
     storage_class: StorageClass = None,
     form: Format = "table",
     flatten: Flatten = False,
+    json: Json = False,
 ) -> None:
     """List the trials of a study."""
     silence_optuna()
+    form = "json" if json else form
     check_format(form)
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.views.records import render, trial_record
 
-    study = look_at(storage, storage_class, study_name)
+    study = load(what, study_name, storage, storage_class, only_read=True)
     with in_one_sentence("Could not read the trials"):
         records = [trial_record(trial) for trial in study.trials]
     print(render(records, form, flatten))
@@ -182,6 +344,7 @@ def trials(
 
 @app.command("best-trial")
 def best_trial(
+    what: Which = None,
     study_name: StudyName = None,
     storage: StorageUrl = None,
     storage_class: StorageClass = None,
@@ -189,17 +352,19 @@ def best_trial(
     fix: Fix = None,
     form: Format = "table",
     flatten: Flatten = False,
+    json: Json = False,
 ) -> None:
     """Print the observed best trial, and beside it the recommended one.
 
     With --fix, of the trials with these values.
     """
     silence_optuna()
+    form = "json" if json else form
     check_format(form)
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.views.records import best_records, render
 
-    study = look_at(storage, storage_class, study_name)
+    study = load(what, study_name, storage, storage_class, only_read=True)
     with in_one_sentence("Could not read the trials"):
         records = best_records(study, form, look_with(study, recipe), given(study, fix))
     print(render(records, form, flatten))

@@ -9,6 +9,7 @@ import typer
 from stoic.cli.app import (
     Fix,
     Margin,
+    Param,
     PolicyName,
     Power,
     Probe,
@@ -35,16 +36,7 @@ def tune(
             show_default=False,
         ),
     ] = None,
-    param: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--param",
-            "-p",
-            metavar="NAME=RANGE",
-            help="A parameter: 'lr=float(1e-5, 1e-1, log)', 'n=int(1, 10)', 'k=choice(a, b)'.",
-            show_default=False,
-        ),
-    ] = None,
+    param: Param = None,
     study_name: StudyName = None,
     storage: StorageUrl = None,
     storage_class: StorageClass = None,
@@ -102,6 +94,10 @@ def tune(
     p: Power = None,
     probe: Probe = None,
     fix: Fix = None,
+    keep_going: Annotated[
+        bool,
+        typer.Option("--keep-going", help="Go on, too, if the first five trials all fail."),
+    ] = False,
     patience: Annotated[
         float, typer.Option("--patience", help="Seconds to wait for a locked SQLite file.")
     ] = 60.0,
@@ -153,7 +149,13 @@ def tune(
     from rich.console import Console
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    from stoic.tuning.campaign import notes, open_request, run_request
+    from stoic.tuning.campaign import (
+        HopelessError,
+        finished_trials,
+        notes,
+        open_request,
+        run_request,
+    )
     from stoic.tuning.storage import in_one_sentence, patiently
     from stoic.tuning.views.display import display
     from stoic.tuning.views.summary import Summary
@@ -163,13 +165,24 @@ def tune(
     study, method = open_request(request, storage_class, patience)
     for said in patiently(lambda: notes(study, request, method), "Could not read the study"):
         note(f"note: {said}")
+    before, signal, hopeless = finished_trials(study), None, None
     with display(Console(), request.trials) as observer:
-        signal = run_request(study, request, method, observer)
+        try:
+            signal = run_request(study, request, method, observer, keep_going)
+        except HopelessError as error:
+            hopeless = error
     if signal is not None:
         print(f"stopped by signal {signal}; run the same command again to resume")
     with in_one_sentence("Could not read the study"):
         summary = Summary.of(study, method.recipe)
     print(summary.text())
+    if hopeless is not None:
+        note(f"stoic: {hopeless}")
+    if before >= request.trials:
+        note(
+            f"{before} of {request.trials} trials are finished: --trials {2 * before} goes on, "
+            "--study-name begins anew."
+        )
     if signal is not None:
         raise typer.Exit(128 + signal)
     if summary.explanation is None:

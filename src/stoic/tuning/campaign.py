@@ -16,6 +16,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from stoic.integrations.optuna import Explanation, explain
 from stoic.integrations.optuna.internals import begin_trial, fixed_attrs
 from stoic.integrations.recipe import Recipe, Written
+from stoic.refusal import Refusal
 from stoic.tuning.mark import RUN, new_mark
 from stoic.tuning.method import StudyMethod
 from stoic.tuning.program import Result
@@ -37,7 +38,13 @@ from stoic.tuning.study import (
 from stoic.tuning.template import fixed_values
 from stoic.tuning.worker import Worker
 
+_HOPELESS = 5  # failures from the start of a run: a typo, rather than a hard problem
+
 Explain = Callable[[], Explanation | None]  # None before there is a value
+
+
+class HopelessError(RuntimeError):
+    """A program that fails from the start; the message is one sentence for the user."""
 
 
 class Observer(Protocol):
@@ -119,13 +126,20 @@ def run(
     worker: Worker,
     fixed: Mapping[str, Any] | None = None,
     recipe: Recipe | None = None,
+    keep_going: bool = True,
 ) -> None:
     """Run trials until a study has ``trials`` finished ones, together with its other workers.
 
     Parameters in ``fixed`` have the values there. ``recipe`` explains the study. The loop does not
     wait for trials that other workers run at the end.
+
+    Raises
+    ------
+    HopelessError
+        Without ``keep_going``, if the first trials all fail and the study has no value.
     """
     recorder = TrustRecorder(study)
+    failed_first: int | None = 0  # None from the first value on
     while not stop:
         numbers = patiently(
             lambda: fail_orphans(study), "Could not mark the trials of dead workers"
@@ -144,6 +158,23 @@ def run(
             result = evaluate(trial)
         stored = finish(study, trial, result)
         observer.ended(stored, result, lambda: _explained(study, recipe, recorder))
+        if keep_going or failed_first is None or stop:
+            continue
+        failed_first = failed_first + 1 if result.value is None else None
+        if failed_first == _HOPELESS and not _has_value(study):
+            raise HopelessError(
+                f"The first {_HOPELESS} trials failed, the last one so: {result.reason}. Change "
+                "the program and run the same command again, or say --keep-going."
+            )
+
+
+def _has_value(study: optuna.Study) -> bool:
+    states = (TrialState.COMPLETE,)
+    return bool(
+        patiently(
+            lambda: study.get_trials(deepcopy=False, states=states), "Could not read the study"
+        )
+    )
 
 
 def _explained(
@@ -229,10 +260,15 @@ def ask_for(
     Raises
     ------
     Refusal
-        If a fixed parameter does not exist or cannot have the value, or if the recipe cannot be
-        used.
+        If the study has no search space, if a fixed parameter does not exist or cannot have the
+        value, or if the recipe cannot be used.
     """
-    space = space or known_space(study) or {}
+    space = space or known_space(study)
+    if not space:
+        raise Refusal(
+            f"The study {study.study_name!r} has no search space yet: give its parameters, as in "
+            "--param 'x=float(0, 1)'."
+        )
     fixed = parse_fixed(fix, space)
     method = StudyMethod.of(study, recipe=recipe)
     method.check(space)
@@ -252,10 +288,20 @@ def notes(study: optuna.Study, request: Request, method: StudyMethod) -> list[st
     return said
 
 
+def finished_trials(study: optuna.Study) -> int:
+    """Count the trials of a study that have ended."""
+    trials = patiently(lambda: study.get_trials(deepcopy=False), "Could not read the study")
+    return sum(trial.state.is_finished() for trial in trials)
+
+
 def run_request(
-    study: optuna.Study, request: Request, method: StudyMethod, observer: Observer
+    study: optuna.Study,
+    request: Request,
+    method: StudyMethod,
+    observer: Observer,
+    keep_going: bool = True,
 ) -> int | None:
-    """Carry out a request by running its program.
+    """Carry out a request by running its program; see ``run`` on ``keep_going``.
 
     Returns
     -------
@@ -295,5 +341,6 @@ def run_request(
             worker,
             request.fixed,
             method.recipe,
+            keep_going,
         )
         return stop.signal

@@ -24,7 +24,7 @@ from stoic.refusal import Refusal
 from stoic.tuning.failure import parse_rules
 from stoic.tuning.program import Program
 from stoic.tuning.reading import Reading
-from stoic.tuning.space import Space, parse_assignment, parse_fixed, parse_named, parse_space
+from stoic.tuning.space import Space, parse_assignments, parse_fixed, parse_named, parse_space
 from stoic.tuning.storage import storage_url
 from stoic.tuning.template import Template
 
@@ -127,14 +127,11 @@ class Request:
 
 def from_options(assignments: Sequence[str], command: Sequence[str], settings: Settings) -> Request:
     """Make a request from ``--param`` texts and the command after ``--``."""
-    names = [text.partition("=")[0].strip() for text in assignments]
-    for name in names:
-        if names.count(name) > 1:
-            raise Refusal(f"The parameter {name!r} is given twice.")
     if not assignments:
         raise Refusal("There is nothing to tune: give a study file, or --param NAME=RANGE.")
-    space = dict(parse_assignment(text) for text in assignments)
-    return _request(space, Template.parse(list(command)), Path.cwd(), settings, "stoic")
+    return _request(
+        parse_assignments(assignments), Template.parse(list(command)), Path.cwd(), settings, "stoic"
+    )
 
 
 def from_file(path: Path, settings: Settings) -> Request:

@@ -47,13 +47,24 @@ def parse_space(entries: Mapping[str, object]) -> Space:
     return {check_name(name): parse_range(name, entry) for name, entry in entries.items()}
 
 
-def parse_assignment(text: str) -> tuple[str, BaseDistribution]:
-    """Parse one ``NAME=RANGE`` of the command line."""
-    name, equals, written = text.partition("=")
-    if not equals:
-        raise Refusal(f"--param {text!r} is not NAME=RANGE, with RANGE one of {FORMS}.")
-    name = check_name(name.strip())
-    return name, parse_range(name, written)
+def parse_assignments(texts: Sequence[str]) -> Space:
+    """Parse the ``NAME=RANGE`` of the command line.
+
+    Raises
+    ------
+    Refusal
+        If a text is not one, or a parameter is given twice.
+    """
+    space: Space = {}
+    for text in texts:
+        name, equals, written = text.partition("=")
+        name = name.strip()
+        if not equals:
+            raise Refusal(f"--param {text!r} is not NAME=RANGE, with RANGE one of {FORMS}.")
+        if name in space:
+            raise Refusal(f"The parameter {name!r} is given twice.")
+        space[check_name(name)] = parse_range(name, written)
+    return space
 
 
 def parse_named(texts: Sequence[str]) -> dict[str, str]:
@@ -138,6 +149,7 @@ def parse_range(name: str, entry: object) -> BaseDistribution:
     if isinstance(entry, BaseDistribution):
         return entry
     if isinstance(entry, list | tuple):
+        _refuse_bounds(name, entry)
         return _choice(name, list(entry))
     if not isinstance(entry, str):
         raise Refusal(f"{name}: {entry!r} is not a range; write {FORMS}.")
@@ -149,6 +161,20 @@ def parse_range(name: str, entry: object) -> BaseDistribution:
         return _choice(name, [_constant(item) for item in items])
     low, high, log, step = _bounds(name, entry, items)
     return _number(name, entry.strip(), call[1], low, high, log, step)
+
+
+def _refuse_bounds(name: str, entry: Sequence[Any]) -> None:
+    """Refuse a pair of numbers, alone or before a word, which other libraries take for a range."""
+    pair = [item for item in entry[:2] if isinstance(item, int | float)]
+    pair = [item for item in pair if not isinstance(item, bool)]
+    if len(pair) < 2 or len(entry) > 3 or not all(isinstance(item, str) for item in entry[2:]):
+        return
+    kind = "int" if all(isinstance(item, int) for item in pair) else "float"
+    low, high = pair
+    raise Refusal(
+        f"{name}: {entry!r} may be a range or a choice: for a range write "
+        f"'{kind}({low}, {high})', for a choice 'choice({low}, {high})'."
+    )
 
 
 def _split(name: str, entry: str, inside: str) -> list[str]:

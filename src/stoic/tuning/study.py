@@ -24,6 +24,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from stoic.data import FailureKind
 from stoic.integrations.optuna import EXECUTED, FAILED, NOISE, failure_kind
+from stoic.integrations.optuna.encoding import as_written
 from stoic.integrations.optuna.executed import check_executed
 from stoic.integrations.optuna.internals import (
     begin_trial,
@@ -82,20 +83,25 @@ def open_study(
                 f"The study {study.study_name!r} exists and is to {stored}, not to {direction}: "
                 "give another --study-name or the same direction."
             )
-        known = known_space(study)
-        if known is None:
-            record = {key: json.loads(distribution_to_json(value)) for key, value in space.items()}
-            study.set_user_attr(SPACE, record)
-        elif known != space:
-            raise Refusal(
-                f"The study {study.study_name!r} exists with another search space "
-                f"({_difference(known, space)}): give another --study-name or the same parameters."
-            )
+        adopt_space(study, space)
         if command is not None and study.user_attrs.get(COMMAND) is None:
             study.set_user_attr(COMMAND, list(command))
         return study
 
     return patiently(opened, f"Could not open the study {name!r}")
+
+
+def adopt_space(study: optuna.Study, space: Space) -> None:
+    """Record the search space of a new study; refuse another one than a study has."""
+    known = known_space(study)
+    if known is None:
+        record = {key: json.loads(distribution_to_json(value)) for key, value in space.items()}
+        study.set_user_attr(SPACE, record)
+    elif known != space:
+        raise Refusal(
+            f"The study {study.study_name!r} exists with another search space "
+            f"({_difference(known, space)}): give another --study-name or the same parameters."
+        )
 
 
 def find_study(storage: BaseStorage, name: str) -> optuna.Study | None:
@@ -161,7 +167,8 @@ def _difference(known: Space, asked: Space) -> str:
         if name not in known:
             return f"it has no {name!r}"
         if known[name] != asked[name]:
-            return f"{name!r} is {known[name]} in it, and {asked[name]} in the request"
+            it, request = as_written(known[name]), as_written(asked[name])
+            return f"{name!r} is {it} in it, and {request} in the request"
     raise AssertionError("the spaces are equal")
 
 

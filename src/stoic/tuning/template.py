@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
 import string
 import sys
@@ -15,6 +17,11 @@ RESERVED = {
     "python": "the interpreter that runs stoic",
     "trial": "the number of the trial",
 }
+
+
+# Whole arguments that only a shell understands: operators, redirections, ~ and variables.
+_SHELL = re.compile(r"\|\|?|&&?|;|\d?(>>?|<)(&\d)?.*|~(/.*)?|\$\w+|\$\(.*", re.DOTALL)
+_SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "fish")
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,11 @@ class Template:
             raise Refusal("There is no program to run: give a command after '--'.")
         for argument in self.arguments:
             _pieces(argument)
+            if _SHELL.fullmatch(argument) and not _runs_a_shell(self.arguments):
+                raise Refusal(
+                    f"{argument!r} would be given to the program as it is, since no shell runs: "
+                    "write sh -c '...' around a command that needs one."
+                )
 
     @classmethod
     def parse(cls, command: str | Sequence[str]) -> Template:
@@ -93,6 +105,10 @@ class Template:
 def fixed_values(trial: int) -> dict[str, Any]:
     """Return the values of the ``RESERVED`` placeholders."""
     return {"python": sys.executable, "trial": trial}
+
+
+def _runs_a_shell(arguments: Sequence[str]) -> bool:
+    return "-c" in arguments and any(os.path.basename(word) in _SHELLS for word in arguments)
 
 
 def _pieces(argument: str) -> list[tuple[str, str | None]]:

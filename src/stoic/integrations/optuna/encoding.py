@@ -337,6 +337,16 @@ def _check_range(name: str, distribution: FloatDistribution | IntDistribution) -
         raise Refusal(f"The range of {name!r} is too wide: give ends of at most 1e308 in size.")
 
 
+def as_written(distribution: BaseDistribution) -> str:
+    """Write a range as users do: ``float(0, 1, log)``, ``int(1, 9)``, ``choice(a, b)``."""
+    if isinstance(distribution, CategoricalDistribution):
+        return f"choice({', '.join(map(str, distribution.choices))})"
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    kind, d = ("int" if isinstance(distribution, IntDistribution) else "float"), distribution
+    step = f", step={d.step:g}" if d.step not in (None, 1) else ""
+    return f"{kind}({d.low:g}, {d.high:g}{', log' * d.log}{step})"
+
+
 def check_fixed(
     fixed: Mapping[str, Any], space: Mapping[str, BaseDistribution], which: str
 ) -> None:
@@ -353,4 +363,4 @@ def check_fixed(
         if name not in space:
             raise Refusal(f"{unknown(name, space)} Values can be given of those that {which}.")
         if not possible(space[name], value):
-            raise Refusal(f"{name} cannot be fixed at {value}: it is {space[name]}.")
+            raise Refusal(f"{name} cannot be {value}: it is {as_written(space[name])}.")

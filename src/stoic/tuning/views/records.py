@@ -1,13 +1,16 @@
-"""Trials as records, printed as JSON, YAML, a table or bare values, as Optuna's commands do."""
+"""Trials as records, printed as JSON, YAML, CSV, a table or bare values."""
 
 from __future__ import annotations
 
+import csv
 import datetime
+import io
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import optuna
+from optuna.study import StudySummary
 from optuna.trial import FrozenTrial
 
 from stoic.integrations.recipe import Recipe
@@ -16,7 +19,7 @@ from stoic.refusal import Refusal
 from stoic.tuning.campaign import explanation
 from stoic.tuning.views.summary import number
 
-FORMATS = ("value", "json", "table", "yaml")
+FORMATS = ("value", "json", "table", "yaml", "csv")
 
 Record = dict[str, Any]  # a value may be a dict, for instance of parameters
 
@@ -32,6 +35,16 @@ def trial_record(trial: FrozenTrial) -> Record:
         "params": dict(trial.params),
         "user_attrs": dict(trial.user_attrs),
         "state": trial.state.name,
+    }
+
+
+def study_record(summary: StudySummary) -> Record:
+    """Return the columns of one study in a list of them."""
+    return {
+        "name": summary.study_name,
+        "direction": "/".join(each.name.lower() for each in summary.directions),
+        "trials": summary.n_trials,
+        "datetime_start": _time(summary.datetime_start),
     }
 
 
@@ -81,10 +94,10 @@ def render(records: Sequence[Record] | Record, form: str, flatten: bool = False)
     form:
         One of the ``FORMATS``.
     flatten:
-        True to turn a nested column such as params into params_lr, params_C, ...
+        True to turn a nested column such as params into params_lr, params_C, ...; so does CSV.
     """
     several = [records] if isinstance(records, Mapping) else list(records)
-    if flatten:
+    if flatten or form == "csv":
         several = [_flat(record) for record in several]
     shown: Any = several[0] if isinstance(records, Mapping) else several
     if form == "json":
@@ -94,6 +107,12 @@ def render(records: Sequence[Record] | Record, form: str, flatten: bool = False)
 
         return str(yaml.safe_dump(shown, sort_keys=False)).strip()
     columns = list(dict.fromkeys(name for record in several for name in record))
+    if form == "csv":
+        file = io.StringIO()
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(several)
+        return file.getvalue().rstrip("\n")
     cells = [
         ["" if record.get(name) is None else printable(record[name]) for name in columns]
         for record in several

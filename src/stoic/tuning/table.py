@@ -1,0 +1,168 @@
+"""Finished trials from a CSV file: data that was there before the study."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.trial import FrozenTrial, TrialState, create_trial
+
+from stoic.integrations.optuna import FAILED, NOISE
+from stoic.integrations.optuna.encoding import check_fixed
+from stoic.integrations.reported import noise_of
+from stoic.refusal import Refusal
+from stoic.tuning.failure import parse_kind
+from stoic.tuning.space import Space, parse_as
+
+_PARAMETER = "params_"  # before names, in the table that stoic trials -f csv writes
+_BESIDE = ("failed", "standard_error")
+# Columns of that table which a new study cannot take over, or that the others imply.
+_DERIVED = ("number", "datetime_start", "datetime_complete", "duration", "state")
+_SUGGESTED = 12  # distinct texts of a column that are suggested as choices
+
+
+@dataclass(frozen=True)
+class Table:
+    """Finished trials that were read from a file, none of them stored yet.
+
+    Attributes
+    ----------
+    trials:
+        In the order of the rows.
+    unused:
+        Names of columns that are neither a parameter nor anything that a trial has.
+    """
+
+    trials: tuple[FrozenTrial, ...]
+    unused: tuple[str, ...]
+
+    def add_to(self, study: optuna.Study) -> None:
+        """Add the trials to a study."""
+        study.add_trials(self.trials)
+
+    def summary(self) -> str:
+        """State how many trials there are, and what was not used."""
+        states = Counter(trial.state.name.lower() for trial in self.trials)
+        said = ", ".join(f"{count} {state}" for state, count in states.items()) or "none"
+        unused = f"; columns not used: {', '.join(self.unused)}" if self.unused else ""
+        return f"added {len(self.trials)} trials: {said}{unused}"
+
+
+def read_table(path: Path, space: Space) -> Table:
+    """Read finished trials from a CSV file with a header.
+
+    Parameters
+    ----------
+    path:
+        Its columns: each parameter, as its name or ``params_`` and its name; ``value``, empty or
+        nan for a failed trial; perhaps ``failed``, the kind of a failure, and ``standard_error`` of
+        the value.
+    space:
+        Search space of the study.
+
+    Raises
+    ------
+    Refusal
+        If the file cannot be read, or a column or a cell is missing or wrong; the message has the
+        line. Without a search space it suggests one.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            columns = [name.strip() for name in reader.fieldnames or ()]
+            reader.fieldnames = columns
+            rows = [(reader.line_num, row) for row in reader if any(row.values())]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise Refusal(f"Cannot read {str(path)!r}: {reason}.") from error
+    for name, count in Counter(columns).items():
+        if count > 1:
+            raise Refusal(f"{path} has {count} columns {name!r}.")
+    if "value" not in columns:
+        there = ", ".join(columns) or "none"
+        raise Refusal(f"{path} needs a column 'value' for the results: there are {there}.")
+    if not space:
+        raise Refusal(
+            f"The ranges of the parameters are missing. As wide as the data in {path} they are, "
+            f"and should be wider where better settings may be: {_suggestion(columns, rows)}"
+        )
+    of = {
+        name: found
+        for name in space
+        if (found := next((c for c in (name, _PARAMETER + name) if c in columns), None))
+    }
+    if lacking := [name for name in space if name not in of]:
+        raise Refusal(f"{path} has no column for {', '.join(lacking)}: name it as the parameter.")
+    used = {"value", *of.values(), *_BESIDE, *_DERIVED}
+    trials = []
+    for line, row in rows:
+        try:
+            trials.append(_trial(row, of, space))
+        except Refusal as refusal:
+            raise Refusal(f"{path}, line {line}: {refusal}") from refusal
+    return Table(tuple(trials), tuple(name for name in columns if name and name not in used))
+
+
+def _trial(row: Mapping[str, str | None], of: Mapping[str, str], space: Space) -> FrozenTrial:
+    params: dict[str, Any] = {}
+    for name, column in of.items():
+        text = (row[column] or "").strip()
+        if not text:
+            raise Refusal(f"the cell of {name} is empty.")
+        params[name] = parse_as(space[name], text)
+    check_fixed(params, space, "the study has")
+    value, attributes = _number(row["value"], "value"), {}
+    if kind := (row.get("failed") or "").strip():
+        if value is not None:
+            raise Refusal(f"a failure does not go with the value {value:g}.")
+        attributes[FAILED] = parse_kind(kind, "failed")
+    if (error := _number(row.get("standard_error"), "standard_error")) is not None:
+        if (noise := noise_of(error)) is None:
+            raise Refusal(f"standard_error must be a number above 0, got {error:g}.")
+        attributes[NOISE] = noise
+    return create_trial(
+        state=TrialState.FAIL if value is None else TrialState.COMPLETE,
+        value=value,
+        params=params,
+        distributions=dict(space),
+        user_attrs=attributes,
+    )
+
+
+def _number(text: str | None, column: str) -> float | None:
+    """Return the number of a cell; None if it is empty or nan."""
+    text = (text or "").strip()
+    try:
+        number = float(text) if text else math.nan
+    except ValueError as error:
+        raise Refusal(f"{column} must be a number, or empty, got {text!r}.") from error
+    return None if math.isnan(number) else number
+
+
+def _suggestion(columns: list[str], rows: list[tuple[int, dict[str, Any]]]) -> str:
+    """Write --param options for the columns that may be parameters."""
+    options = []
+    for column in columns:
+        cells = [str(row[column] or "").strip() for _, row in rows]
+        texts = sorted({cell for cell in cells if cell})
+        if not column or column in ("value", *_BESIDE, *_DERIVED) or len(texts) < 2:
+            continue
+        name = column.removeprefix(_PARAMETER)
+        try:
+            numbers = [float(text) for text in texts]
+        except ValueError:
+            if len(texts) <= _SUGGESTED:
+                options.append(f"--param '{name}=choice({', '.join(texts)})'")
+            continue
+        low, high = min(numbers), max(numbers)
+        whole = all(text.lstrip("+-").isdecimal() for text in texts)
+        if math.isfinite(high - low):
+            ends = f"{low:.0f}, {high:.0f}" if whole else f"{low:g}, {high:g}"
+            options.append(f"--param '{name}={'int' if whole else 'float'}({ends})'")
+    return " ".join(options) or "there is no column that varies."

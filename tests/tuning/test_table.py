@@ -1,0 +1,100 @@
+"""Trials from a table that was there before the study."""
+
+import csv
+import io
+import math
+
+import optuna
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution
+from optuna.trial import TrialState
+
+from stoic.integrations.optuna import FAILED, NOISE, explain
+from stoic.refusal import Refusal
+from stoic.tuning.table import read_table
+from stoic.tuning.views.records import render, trial_record
+
+SPACE = {"x": FloatDistribution(0.0, 1.0), "k": CategoricalDistribution(("a", "b"))}
+OLD = """\
+date,x,k,value,failed,standard_error
+Monday,0.25,a,1.5,,0.1
+Monday,0.75,b,,infeasible,
+,1,a,nan,,
+"""
+
+
+@pytest.fixture
+def table(tmp_path):
+    def read(text, space=SPACE):
+        path = tmp_path / "old.csv"
+        path.write_text(text, encoding="utf-8")
+        return read_table(path, space)
+
+    return read
+
+
+def test_rows_are_finished_trials(table):
+    read = table("\ufeff" + OLD)  # as spreadsheets write it
+    assert read.unused == ("date",)
+    assert read.summary() == "added 3 trials: 1 complete, 2 fail; columns not used: date"
+    study = optuna.create_study()
+    read.add_to(study)
+    first, second, third = study.trials
+    assert (first.params, first.value) == ({"x": 0.25, "k": "a"}, 1.5)
+    assert first.user_attrs == {NOISE: pytest.approx(0.01)}
+    assert (second.state, second.user_attrs) == (TrialState.FAIL, {FAILED: "infeasible"})
+    assert (third.state, third.params["x"]) == (TrialState.FAIL, 1.0)
+
+
+def test_what_trials_prints_is_read_again(table):
+    study = optuna.create_study()
+    study.enqueue_trial({"x": 0.1, "k": "b"})
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1) ** 2
+                   + len(trial.suggest_categorical("k", ["a", "b"])), n_trials=4)  # fmt: skip
+    printed = render([trial_record(trial) for trial in study.trials], "csv")
+    again = optuna.create_study()
+    table(printed).add_to(again)
+    assert [t.params for t in again.trials] == [t.params for t in study.trials]
+    assert [t.value for t in again.trials] == [t.value for t in study.trials]
+
+
+def test_old_results_are_judged_as_all_others(table):
+    rows = [(k / 20, (k / 20 - 0.3) ** 2) for k in range(21)]
+    rows[7] = (rows[7][0], -1e6)
+    file = io.StringIO()
+    csv.writer(file).writerows([("x", "value"), *rows])
+    study = optuna.create_study()
+    table(file.getvalue(), {"x": FloatDistribution(0.0, 1.0)}).add_to(study)
+    known = explain(study)
+    assert [row.number for row in known.rows if row.trust < 0.5] == [7]
+    assert math.isclose(known.recommended.params["x"], 0.3, abs_tol=0.051)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("0.25", "1.25", r"line 2: x cannot be 1.25: it is float\(0, 1\)"),
+        ("0.75,b", "0.75,c", r"line 3: k cannot be c: it is choice\(a, b\)"),
+        ("0.75,b", "0.75,", "line 3: the cell of k is empty"),
+        ("1.5,", "good,", "line 2: value must be a number, or empty, got 'good'"),
+        ("1.5,,", "1.5,bad,", "line 2: a failure does not go with the value 1.5"),
+        ("infeasible", "broken", "line 3: failed must be one of"),
+        (",0.1\n", ",-1\n", "line 2: standard_error must be a number above 0"),
+        ("value", "result", "needs a column 'value' for the results: there are date, x, k, result"),
+        ("date", "x", "2 columns 'x'"),
+        (",k,", ",kind,", "no column for k"),
+    ],
+)
+def test_a_wrong_cell_is_named_and_nothing_is_added(table, old, new, reason):
+    with pytest.raises(Refusal, match=reason):
+        table(OLD.replace(old, new, 1))
+
+
+def test_without_ranges_it_suggests_those_of_the_data(table):
+    with pytest.raises(Refusal, match=r"--param 'x=float\(0.25, 1\)' --param 'k=choice\(a, b\)'"):
+        table(OLD, {})
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(Refusal, match="Cannot read"):
+        read_table(tmp_path / "no.csv", SPACE)
