@@ -9,7 +9,7 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 
-from stoic.integrations.optuna import EXECUTED, StoicSampler, explain
+from stoic.integrations.optuna import EXECUTED, FAILED, NOISE, StoicSampler, explain
 from stoic.integrations.optuna.executed import Executed, check_executed, executed
 from stoic.refusal import Refusal
 
@@ -170,3 +170,15 @@ def test_what_was_run_at_the_best_is_recommended_as_it_was_asked():
     known = explain(study)
     assert known.model_optimum["heat"] == pytest.approx(45.0, abs=0.2)
     assert abs(known.recommended.params["heat"] - 37.0) <= 1.0
+
+
+def test_attributes_of_no_use_are_said(caplog):
+    study = optuna.create_study(sampler=StoicSampler(seed=0))
+    for attribute, value in ((NOISE, -0.04), (NOISE, "0.3"), (FAILED, "broken")):
+        trial = study.ask()
+        trial.set_user_attr(attribute, value)
+        study.tell(trial, trial.suggest_float("x", 0, 1))
+    said = [record.message for record in caplog.records if "is not used" in record.message]
+    assert [line.split(": ")[0] for line in said] == ["Trial 0", "Trial 1", "Trial 2"]
+    assert "must be a variance above 0, got -0.04" in said[0]
+    assert "must be one of transient, infeasible, bad, got 'broken'" in said[2]

@@ -1,5 +1,6 @@
 """The sampler in studies: lies, crashes, fixed and running trials, and what is thought of them."""
 
+import html
 import math
 import time
 
@@ -423,3 +424,21 @@ def test_several_objectives_are_refused():
 def test_a_negative_startup_is_refused():
     with pytest.raises(ValueError, match="n_startup_trials"):
         StoicSampler(n_startup_trials=-1)
+
+
+def test_an_explanation_is_a_text_and_a_table():
+    study = optuna.create_study(sampler=StoicSampler(seed=0))
+    study.optimize(lambda trial: (trial.suggest_float("x", 0, 1) - 0.3) ** 2, n_trials=12)
+    known = explain(study, recipe="gp_ucb")  # a text, as in the sampler
+    text = str(known)
+    assert text.startswith(f"observed best  trial {known.observed_best.number}: observed ")
+    assert f"\nrecommended    trial {known.recommended.number}: " in text
+    assert "\ndistrusted " in text
+    assert repr(known) == text
+    assert known._repr_html_() == f"<pre>{html.escape(text)}</pre>"
+    one, several = known.predict({"x": 0.5}), known.predict([{"x": 0.5}, {"x": 0.1}])
+    assert one[0] == pytest.approx(several[0][:1])
+    pytest.importorskip("pandas")
+    frame = known.to_frame()
+    assert frame.loc[3, "params_x"] == study.trials[3].params["x"]
+    assert frame["trust"].tolist() == [row.trust for row in known.rows]

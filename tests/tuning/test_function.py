@@ -16,6 +16,7 @@ from stoic.integrations.optuna.objective import RobustObjective, stored_aim
 from stoic.kernels import RBF
 from stoic.refusal import Refusal
 from stoic.tuning import Failed, Measured, tune
+from stoic.tuning.views.summary import Summary
 
 SPACE = {"x": "float(-2, 2)", "kind": ["good", "bad"]}
 
@@ -276,3 +277,10 @@ def test_a_function_makes_a_grid():
     assert {round(10.0 * x["x"]) / 10.0 == x["x"] for x in result.x_iters} == {True}
     assert result.explanation.left_out == {}
     assert RECIPE not in result.study.user_attrs
+
+
+def test_a_result_prints_what_show_prints():
+    result = tune(lambda p: p["x"] ** 2, {"x": "float(-1, 1)"}, n_trials=6, seed=0)
+    assert str(result) == Summary.of(result.study).text()
+    assert repr(result) == str(result)
+    assert "recommended    trial" in result._repr_html_()

@@ -75,10 +75,10 @@ def trust(
     a result is trusted entirely, and the trust from 0 to 1.
     """
     check_format(form)
+    from stoic.integrations.optuna.explanation import infeasible_lines, left_out_lines
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.views.pictures import check_picture, write_picture
     from stoic.tuning.views.records import render
-    from stoic.tuning.views.summary import infeasible_lines, left_out_lines
     from stoic.tuning.views.timeline import draw
     from stoic.tuning.views.trust import Trust
 

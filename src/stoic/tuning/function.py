@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import html
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from stoic.tuning.request import check_direction
 from stoic.tuning.space import parse_space
 from stoic.tuning.storage import is_new, open_storage
 from stoic.tuning.study import failure_kinds, failures, find_study, finish, open_study
+from stoic.tuning.views.summary import Summary
 from stoic.tuning.worker import Worker
 
 
@@ -51,7 +53,7 @@ class Measured:
     standard_error: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TuningResult:
     """Result of a campaign, in the user's units and direction.
 
@@ -82,6 +84,8 @@ class TuningResult:
         Everything else that is known, see ``stoic.integrations.optuna.explain``.
     study:
         The Optuna study, for plots and for more trials.
+    text:
+        Summary for people, as ``stoic show`` prints it.
     """
 
     x: dict[str, Any]
@@ -96,6 +100,15 @@ class TuningResult:
     failure_kinds: Mapping[int, FailureKind]
     explanation: Explanation
     study: optuna.Study
+    text: str = ""
+
+    def __str__(self) -> str:
+        return self.text
+
+    __repr__ = __str__  # all trials in full would be a wall
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text)}</pre>"
 
     @property
     def params(self) -> dict[str, Any]:
@@ -270,4 +283,5 @@ def _result(study: optuna.Study, recipe: Recipe) -> TuningResult:
         failure_kinds=failure_kinds(finished),
         explanation=known,
         study=study,
+        text=Summary.around(study, trials, known).text(),
     )

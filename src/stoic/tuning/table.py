@@ -117,7 +117,8 @@ def _trial(row: Mapping[str, str | None], of: Mapping[str, str], space: Space) -
             raise Refusal(f"the cell of {name} is empty.")
         params[name] = parse_as(space[name], text)
     check_fixed(params, space, "the study has")
-    value, attributes = _number(row["value"], "value"), {}
+    value = _number(row["value"], "value")
+    attributes: dict[str, Any] = {}
     if kind := (row.get("failed") or "").strip():
         if value is not None:
             raise Refusal(f"a failure does not go with the value {value:g}.")

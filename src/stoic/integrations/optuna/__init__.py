@@ -6,7 +6,8 @@ The pure core knows arrays; everything about studies, trials and storage is in t
 from stoic.integrations.optuna.certified import Certified, Curve
 from stoic.integrations.optuna.diagnostics import Row
 from stoic.integrations.optuna.executed import EXECUTED
-from stoic.integrations.optuna.explanation import Explanation, explain
+from stoic.integrations.optuna.explaining import explain
+from stoic.integrations.optuna.explanation import Explanation
 from stoic.integrations.optuna.objective import AIM, RobustObjective
 from stoic.integrations.optuna.sampler import StoicSampler
 from stoic.integrations.optuna.synced_learner import FAILED, NOISE, failure_kind

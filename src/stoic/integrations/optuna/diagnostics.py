@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+DISTRUSTED = 0.5  # a trial with less trust is distrusted
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class Row:
         All parameters as they were run, if the trial reports them.
     refused:
         Why parts of that report were not used.
+    params:
+        Parameters as they were suggested.
     """
 
     number: int
@@ -43,6 +47,7 @@ class Row:
     half_width: float | None = None
     executed: Mapping[str, Any] | None = None
     refused: tuple[str, ...] = ()
+    params: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def residual(self) -> float:

@@ -1,47 +1,36 @@
-"""Estimated best of a study and trust in its trials, in the user's units and direction."""
+"""Explanation of a study: recommendation and evidence, as data and as text."""
 
 from __future__ import annotations
 
-import logging
+import html
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from optuna.search_space import intersection_search_space
-from optuna.study import Study, StudyDirection
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial
 
-from stoic.balancing import Balanced
 from stoic.data import Array
-from stoic.defences.plateau import Plateau
-from stoic.integrations.optuna.certified import Certified, certified, sturdiest
-from stoic.integrations.optuna.diagnostics import Row
-from stoic.integrations.optuna.encoding import check_fixed, searched
-from stoic.integrations.optuna.executed import executed
-from stoic.integrations.optuna.objective import WIDTH, RobustObjective, stored_aim
-from stoic.integrations.optuna.synced_learner import SyncedLearner
-from stoic.integrations.optuna.undecided import steep, undecided
-from stoic.integrations.optuna.unmodelled import check_single_objective, unmodelled, violates
-from stoic.integrations.recipe import Recipe, recipe_to_look_with
-from stoic.learner import Learner
-from stoic.policies.base import Band
-from stoic.posteriors.base import FittedDefence
-from stoic.posteriors.cavity import given_the_others
-from stoic.posteriors.fitting import Fitting
+from stoic.integrations.optuna.certified import Certified
+from stoic.integrations.optuna.diagnostics import DISTRUSTED, Row
 from stoic.printable import printable
-from stoic.refusal import Refusal
 
-log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    import pandas
+
+Settings = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+SHOWN = 20  # entries of a list
 
 
-def _unknown(settings: Sequence[Mapping[str, Any]]) -> tuple[Array, Array]:
+def _unknown(settings: Settings) -> tuple[Array, Array]:
     """Predict without a model: means of nan, infinite deviations."""
-    return np.full(len(settings), np.nan), np.full(len(settings), np.inf)
+    n = 1 if isinstance(settings, Mapping) else len(settings)
+    return np.full(n, np.nan), np.full(n, np.inf)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """Recommendation of a study and its evidence, in the user's units and direction.
 
@@ -67,9 +56,9 @@ class Explanation:
     rows:
         One for each complete trial that the model observed, in the order of trials.
     predict:
-        From a list of k settings, each with all parameters of ``model_optimum``, to the posterior
-        mean and standard deviation of the objective there, both (k,); at the nearest point of a
-        grid, if the recipe has one.
+        From one setting or a list of k, each with all parameters of ``model_optimum``, to the
+        posterior mean and standard deviation of the objective there, both (k,); at the nearest
+        point of a grid, if the recipe has one.
     certified, certified_observed:
         How far the recommended setting, and that of the observed best, may be moved. None if there
         is no aim, or no scale to measure deviations in.
@@ -104,7 +93,7 @@ class Explanation:
     model_optimum: dict[str, Any]
     model_optimum_mean: float
     rows: tuple[Row, ...]
-    predict: Callable[[Sequence[Mapping[str, Any]]], tuple[Array, Array]] = _unknown
+    predict: Callable[[Settings], tuple[Array, Array]] = _unknown
     certified: Certified | None = None
     certified_observed: Certified | None = None
     left_out: Mapping[int, str] = field(default_factory=dict)
@@ -116,242 +105,158 @@ class Explanation:
     repeats: int = 0
     steep: tuple[int, ...] = ()
 
+    def __str__(self) -> str:
+        lines = best_lines(self) + doubt_lines(self)
+        lines += [f"not modelled   {sentence}" for sentence in self.unmodelled]
+        return "\n".join(map(printable, lines))
 
-def explain(
-    study: Study,
-    *,
-    recipe: Recipe | None = None,
-    aim: RobustObjective | None = None,
-    fixed: Mapping[str, Any] | None = None,
-    trials: Sequence[FrozenTrial] | None = None,
-) -> Explanation:
-    """Estimate the best of a study, and the trust in each trial.
+    __repr__ = __str__  # all trials in full would be a wall
 
-    Uses the parameters that all complete trials share. Where there are none, or no complete trial
-    at a point of the recipe's grid, nothing can be learned from one trial about another: then every
-    value is trusted.
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
 
-    Parameters
-    ----------
-    study:
-        With one objective.
-    recipe:
-        Its model is used; by default the one that is recorded with the study by its name, else
-        :func:`~stoic.recipes.robust`. A file that a storage names is not run: the log
-        says so.
-    aim:
-        The objective where inputs move; by default the one that is recorded with the study.
-    fixed:
-        Name of a parameter -> its value this time: only settings with it are compared. The model
-        learns from all trials. A trial has the value if it was run with it; with an aim, if it was
-        suggested with it.
-    trials:
-        All trials of the study at the time in question; by default now.
+    def to_frame(self) -> pandas.DataFrame:
+        """Return ``rows`` as a table of pandas, with a column for each parameter.
 
-    Raises
-    ------
-    ValueError
-        For a study with several objectives, or an aim that does not fit its parameters, or a value
-        that is ``fixed`` of a parameter that not all complete trials have, that cannot have it, or
-        that does not have it anywhere on the recipe's grid.
-    """
-    check_single_objective(study)
-    aim = aim or stored_aim(study)
-    if recipe is None:
-        recipe, instead = recipe_to_look_with(study)
-        if instead is not None:
-            log.warning(printable(instead))
-    trials = study.get_trials(deepcopy=False) if trials is None else trials
-    complete = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
-    sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
-    shared = intersection_search_space(list(complete))
-    space = searched(shared)
-    fixed = dict(fixed or {})
-    if complete:
-        check_fixed(fixed, shared, "all complete trials have")
-    given = {name: value for name, value in fixed.items() if name in space}
-    aside: dict[str, Any] = {
-        "fixed": fixed,
-        "infeasible": tuple(t.number for t in complete if violates(t)),
-        "unmodelled": unmodelled(trials, shared),
-    }
-    feasible = [t for t in complete if not violates(t)]
-    finite = [t for t in feasible if np.isfinite(_value(t))]
-    if not complete or not space:
-        best = max(finite, key=lambda t: sign * _value(t), default=None)
-        return replace(_without_model(feasible, best), **aside)
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        import pandas
 
-    synced = SyncedLearner(study, space, recipe, aim)
-    synced.follow(trials)
+        frame = pandas.DataFrame(
+            [
+                {
+                    "number": row.number,
+                    **{f"params_{name}": value for name, value in row.params.items()},
+                    "value": row.value,
+                    "expected": row.expected,
+                    "sd": row.sd,
+                    "residual": row.residual,
+                    "trust": row.trust,
+                }
+                for row in self.rows
+            ]
+        )
+        return frame.set_index("number") if len(frame) else frame
 
-    def has_given(trial: FrozenTrial) -> bool:
-        run = executed(trial) if aim is None else None
-        return synced.encoding.agrees(trial.params if run is None else run.params, given)
 
-    best = max(filter(has_given, finite), key=lambda t: sign * _value(t), default=None)
-    learner, number = synced.learner, {n: i for i, n in enumerate(synced.observed)}
-    place = synced.run if aim is None else synced.asked
-    at = [t for t in complete if t.number in number and place(t) is not None]
-    if not at:
-        unlearned = _without_model(feasible, best)
-        return replace(unlearned, left_out=synced.left_out, **aside)
-    posterior, estimate, trust = learner.posterior, learner.estimate, learner.trust
-    settings = np.array([place(t) for t in at])
-    # A setting that has no result but outliers is not recommended, whatever the mean is there:
-    # where there is next to no noise, it follows even results of hardly any trust.
-    trusted = np.array([trust[number[t.number]] for t in at])
-    inside = np.array([has_given(t) for t in at])
-    levels = [trusted >= 0.5, trusted > 0.0, trusted >= 0.0][: 2 if given else 3]
-    tried = np.empty((0, learner.domain.dim))
-    for level in levels:
-        if len(tried := np.unique(settings[level & inside], axis=0)):
-            break
-    part = synced.points.having(given) if given else None
-    if aim is not None and len(tried):
-        # The setting with the best lower bound sets the threshold; certificates are compared below.
-        surest = int(np.argmax(Band(estimate, WIDTH).bounds(tried)[0]))
-        recommendation = learner.recommend(settings=tried[[surest]], among=part)
+def certificate_lines(found: Certified) -> list[str]:
+    """Format for people how far the recommended setting may be moved."""
+    lines = []
+    if (said := found.unreachable()) is not None:
+        lines.append(f"threshold      {said}")
+    return [*lines, f"certificate    {found.sentence()}"]
+
+
+def _executed_lines(rows: Sequence[Row]) -> list[str]:
+    """Count the trials that report what was run, and list the reports that were refused."""
+    said = [row for row in rows if row.executed is not None]
+    if not said:
+        return []
+    lines = [f"executed       {len(said)} of {len(rows)} trials say what was run, and count there"]
+    return lines + _first(
+        [f"  trial {row.number}: {reason}" for row in said for reason in row.refused]
+    )
+
+
+def left_out_lines(known: Explanation) -> list[str]:
+    """List the trials outside of the recipe's grid, which the model does not use, if any."""
+    if not known.left_out:
+        return []
+    return [
+        f"not in model   {len(known.left_out)}, run at no point of the recipe's grid",
+        *_first([f"  trial {number}: {where}" for number, where in known.left_out.items()]),
+    ]
+
+
+def infeasible_lines(known: Explanation) -> list[str]:
+    """List the complete trials that violate a constraint, if there are any."""
+    numbers = list(known.infeasible)
+    return [f"infeasible     {len(numbers)} violate a constraint: {some(numbers)}"] * bool(numbers)
+
+
+def why(row: Row) -> str:
+    """Format the observed value, its leave-one-out prediction and its trust."""
+    return (
+        f"observed {row.value:.6g}, expected {row.expected:.6g} +- {deviation(row.sd)}, "
+        f"trust {row.trust:.2f}"
+    )
+
+
+def deviation(sd: float, digits: int = 2) -> str:
+    """Format a standard deviation for people, to so many digits."""
+    return f"{sd:.{digits}g}" if math.isfinite(sd) else "unknown"
+
+
+def setting(params: Mapping[str, Any]) -> str:
+    """Format parameters in one line, in full precision."""
+    return "  ".join(f"{name}={value}" for name, value in params.items())
+
+
+def best_lines(known: Explanation) -> list[str]:
+    """Format the observed best and the recommended setting, with its certificate."""
+    lines = []
+    if known.fixed:
+        lines.append(f"given          {setting(known.fixed)}, for which this is the best:")
+    best = known.observed_best
+    if best is None:
+        such = "such " * bool(known.fixed) + "feasible " * bool(known.infeasible)
+        lines.append(f"observed best  none: no {such}value is finite")
     else:
-        recommendation = learner.recommend(settings=tried, among=part)
-    x = recommendation.x
-    found = synced.encoding.decode(x)
-    if not synced.encoding.agrees(found, given):
-        raise Refusal(
-            f"No point of the recipe's grid has {_words(given)}: the nearest has "
-            f"{_words({name: found[name] for name in given})}."
+        trust = next((row.trust for row in known.rows if row.number == best.number), math.nan)
+        note = f", distrusted (trust {trust:.2f})" if trust < DISTRUSTED else ""
+        lines.append(f"observed best  trial {best.number}: observed {best.value:.6g}{note}")
+        lines.append(f"               {setting(best.params)}")
+    if known.untried is not None:
+        lines.append(
+            "recommended    by the model alone, no such trial is trusted: estimated "
+            f"{known.recommended_mean:.6g} +- {deviation(known.recommended_std)}, not run"
         )
-    expected, sd = given_the_others(posterior, learner.observations)
-    seen = learner.observations
-    falling = steep(seen.x / learner.domain.widths, seen.observed, expected, trust)
-    scaled = _scaled(learner)
-    if not scaled:
-        sd = np.full_like(sd, np.inf)
-    noise_sd = np.sqrt(learner.observations.own_noise(posterior.prior.noise))
-    plateau = _plateau(posterior.fitted_defence, len(learner))
-    rows = tuple(
-        Row(
-            t.number,
-            _value(t),
-            sign * float(expected[i]),
-            float(sd[i]),
-            float(trust[i]),
-            float(noise_sd[i]),
-            None if plateau is None else sign * float(plateau[0][i]),
-            None if plateau is None else float(plateau[1][i]),
-            **_run(t),
+        lines.append(f"               {setting(known.untried)}")
+    elif known.recommended is None:
+        lines.append("recommended    none")
+    else:
+        lines.append(
+            f"recommended    trial {known.recommended.number}: estimated "
+            f"{known.recommended_mean:.6g} +- {deviation(known.recommended_std)}, "
+            f"observed {known.recommended.value:.6g}"
+            + (", once: not confirmed" if known.repeats == 1 else "")
         )
-        for t in complete
-        if (i := number.get(t.number)) is not None
-    )
-    if aim is not None and len(tried):
-        threshold = recommendation.notes.get("threshold")
-        assert threshold is None or isinstance(threshold, float)
-        x = tried[sturdiest(learner, synced.encoding, aim, tried, threshold)]
-
-    def predict(settings: Sequence[Mapping[str, Any]]) -> tuple[Array, Array]:
-        x = np.array([synced.encoding.encode(s) for s in settings])
-        mean, std = estimate.predict(synced.points.nearest(x) if learner.domain.finite else x)
-        return sign * mean, std if scaled else np.full_like(std, np.inf)
-
-    chosen = None
-    if len(tried):
-        here = int(np.argmin(np.abs(settings - x).max(axis=1)))
-        x = settings[here]
-        # Of several trials at this very point, the most trusted one represents it.
-        same = [t for t, setting in zip(at, settings, strict=True) if np.array_equal(setting, x)]
-        chosen = max(same, key=lambda t: (trust[number[t.number]], sign * _value(t)))
-    mean, std = estimate.predict(x[None])
-    if not scaled:
-        reported = learner.observations.noise[[number[t.number] for t in at]]
-        here = reported[np.all(settings == x, axis=1) & ~np.isnan(reported)]
-        std = np.array([math.sqrt(here.min(initial=np.inf))])
-    explanation = Explanation(
-        best,
-        chosen,
-        sign * float(mean[0]),
-        float(std[0]),
-        synced.encoding.decode(recommendation.model_x) | given,
-        sign * recommendation.model_mean,
-        rows,
-        predict,
-        left_out=synced.left_out,
-        untried=None if len(tried) else found | given,
-        undecided=undecided(rows, sign * float(mean[0]), sign),
-        repeats=int((np.all(settings == x, axis=1) & (trusted >= 0.5)).sum()) if len(tried) else 0,
-        steep=tuple(row.number for row in rows if falling[number[row.number]]),
-        **aside,
-    )
-    if aim is None or not scaled:
-        return explanation
-    return _with_certificates(explanation, synced, aim, recommendation.notes, part)
+        lines.append(f"               {setting(known.recommended.params)}")
+        run = {row.number: row.executed for row in known.rows}.get(known.recommended.number)
+        if run is not None and run != known.recommended.params:
+            lines.append(f"               was run as {setting(run)}")
+    if known.undecided is not None:
+        lines.append(f"undecided      {known.undecided}")
+    if known.certified is not None:
+        lines += certificate_lines(known.certified)
+    return lines
 
 
-def _scaled(learner: Learner | Balanced) -> bool:
-    """Return True if deviations have a scale: a given one, or results that differ."""
-    leader = learner.learners[learner.leader] if isinstance(learner, Balanced) else learner
-    fitting = getattr(getattr(leader, "model", None), "fitting", None)
-    observed = learner.observations.observed
-    return not isinstance(fitting, Fitting) or len(np.unique(observed[np.isfinite(observed)])) > 1
+def doubt_lines(known: Explanation) -> list[str]:
+    """List the trials that are distrusted, and those that the model does not use."""
+    distrusted = [row for row in known.rows if row.trust < DISTRUSTED]
+    lines = [f"distrusted     {len(distrusted) or 'none'}"]
+    lines += _first([f"  trial {row.number}: {why(row)}" for row in distrusted])
+    if known.steep:
+        those = some(list(known.steep))
+        lines.append(f"steep slope    rather than outliers, beside each other: trials {those}")
+    lines += _executed_lines(known.rows)
+    return lines + left_out_lines(known) + infeasible_lines(known)
 
 
-def _without_model(complete: Sequence[FrozenTrial], best: FrozenTrial | None) -> Explanation:
-    """Explain without a model: every value is trusted, its deviation infinite."""
-    rows = tuple(Row(t.number, _value(t), _value(t), math.inf, 1.0, **_run(t)) for t in complete)
-    value = _value(best) if best is not None else float("nan")
-    return Explanation(best, best, value, math.inf, dict(best.params) if best else {}, value, rows)
+def _first(lines: list[str]) -> list[str]:
+    return lines[:SHOWN] + rest(len(lines))
 
 
-def _with_certificates(
-    explanation: Explanation,
-    synced: SyncedLearner,
-    aim: RobustObjective,
-    notes: Mapping[str, object],
-    part: object,
-) -> Explanation:
-    """Add the certificates of the recommended setting and of the observed best.
-
-    A threshold is out of reach if it is in the ``part`` of the domain that is compared.
-    """
-    learner, encoding, sign = synced.learner, synced.encoding, synced.sign
-    threshold, reached = notes.get("threshold"), None
-    assert threshold is None or isinstance(threshold, float)
-    if threshold is not None:
-        learner.rng = np.random.default_rng(0)
-        choice = learner.ask(among=part, pending=())
-        if not choice.notes["reachable"]:
-            reached = synced.possible(choice.x)
-
-    def of(trial: FrozenTrial | None, params: dict[str, Any] | None = None) -> Certified | None:
-        params = params if trial is None else trial.params
-        if params is None or not encoding.contains(params):
-            return None
-        return certified(learner, encoding, aim, sign, params, threshold, reached)
-
-    return replace(
-        explanation,
-        certified=of(explanation.recommended, explanation.untried),
-        certified_observed=of(explanation.observed_best),
-    )
+def rest(count: int) -> list[str]:
+    """Count the entries that a list leaves out, if it does."""
+    return [f"  and {count - SHOWN} more, see stoic show --json"] if count > SHOWN else []
 
 
-def _words(params: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in params.items())
-
-
-def _run(trial: FrozenTrial) -> dict[str, Any]:
-    """Arguments of a row on how a trial was run."""
-    run = executed(trial)
-    return {} if run is None else {"executed": run.params, "refused": run.refused}
-
-
-def _plateau(defence: FittedDefence, rows: int) -> tuple[Array, Array] | None:
-    """Centre and half-width for each observation, both (n,), if the defence has a plateau."""
-    plateau = getattr(defence, "plateau", None)
-    if not isinstance(plateau, Plateau):
-        return None
-    return np.broadcast_to(plateau.centre, rows), np.broadcast_to(plateau.half_width, rows)
-
-
-def _value(trial: FrozenTrial) -> float:
-    assert trial.value is not None  # all callers pass complete trials
-    return trial.value
+def some(numbers: list[int], most: int = 12) -> str:
+    """List some numbers, and how many more there are."""
+    shown = ", ".join(map(str, numbers[:most]))
+    return shown + (f" and {len(numbers) - most} more" if len(numbers) > most else "")

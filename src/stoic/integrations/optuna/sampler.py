@@ -25,6 +25,7 @@ from stoic.integrations.optuna.synced_learner import (
     SyncedLearner,
     identity,
     moved,
+    unusable,
 )
 from stoic.integrations.optuna.turns import Turns, announce
 from stoic.integrations.optuna.unmodelled import check_single_objective, unmodelled
@@ -300,6 +301,6 @@ class StoicSampler(BaseSampler):
             self._independent.after_trial(study, trial, state, values)
         if self._constraints is not None:
             record_constraints(study, trial, state, self._constraints)
-        if (run := executed(trial)) is not None:
-            for reason in run.refused:
-                log.warning("Trial %d: %s.", trial.number, printable(reason))
+        run = executed(trial)
+        for reason in (*(run.refused if run is not None else ()), *unusable(trial)):
+            log.warning("Trial %d: %s.", trial.number, printable(reason))

@@ -323,6 +323,18 @@ def failure_kind(trial: FrozenTrial) -> FailureKind | None:
     return next((known for known in FAILURES if kind == known), None)
 
 
+def unusable(trial: FrozenTrial) -> list[str]:
+    """Name the attributes of a trial that are of no use, since something else is in them."""
+    reasons = []
+    if NOISE in trial.user_attrs and _noise(trial) is None:
+        noise = trial.user_attrs[NOISE]
+        reasons.append(f"{NOISE} is not used: it must be a variance above 0, got {noise!r}")
+    if FAILED in trial.user_attrs and trial.user_attrs[FAILED] not in FAILURES:
+        kind, kinds = trial.user_attrs[FAILED], ", ".join(FAILURES)
+        reasons.append(f"{FAILED} is not used: it must be one of {kinds}, got {kind!r}")
+    return reasons
+
+
 def _noise(trial: FrozenTrial) -> float | None:
     """Noise variance reported with a trial; None if there is none, or none that could be one."""
     noise = finite(trial.user_attrs.get(NOISE))

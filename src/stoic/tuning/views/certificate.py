@@ -10,12 +10,13 @@ import optuna
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.integrations.optuna import Certified, Explanation, explain
+from stoic.integrations.optuna.explanation import certificate_lines, setting
 from stoic.integrations.optuna.objective import RobustArguments, RobustObjective
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
 from stoic.refusal import Refusal
 from stoic.tuning.views.records import Record, render
-from stoic.tuning.views.summary import certificate_lines, certificate_record, number, setting
+from stoic.tuning.views.summary import certificate_record, number
 
 _SHOWN = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)  # tolerances
 

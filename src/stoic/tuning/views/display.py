@@ -14,10 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 from stoic.integrations.optuna import Explanation
+from stoic.integrations.optuna.diagnostics import DISTRUSTED
+from stoic.integrations.optuna.explanation import deviation
 from stoic.printable import printable
 from stoic.tuning.campaign import Explain, Observer
 from stoic.tuning.program import Result
-from stoic.tuning.views.summary import DISTRUSTED, deviation
 
 
 @contextmanager

@@ -16,18 +16,18 @@ import optuna
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial
 
-from stoic.integrations.recipe import Recipe
-from stoic.printable import printable
-from stoic.refusal import Refusal
-from stoic.tuning.views.report_figures import Drawings
-from stoic.tuning.views.summary import (
-    DISTRUSTED,
-    Summary,
+from stoic.integrations.optuna.diagnostics import DISTRUSTED
+from stoic.integrations.optuna.explanation import (
     deviation,
     infeasible_lines,
     left_out_lines,
     setting,
 )
+from stoic.integrations.recipe import Recipe
+from stoic.printable import printable
+from stoic.refusal import Refusal
+from stoic.tuning.views.report_figures import Drawings
+from stoic.tuning.views.summary import Summary
 
 
 class Card(NamedTuple):

@@ -12,9 +12,10 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.trial import FrozenTrial
 
 from stoic.integrations.optuna import Explanation, Row
+from stoic.integrations.optuna.diagnostics import DISTRUSTED
+from stoic.integrations.optuna.explanation import deviation, setting
 from stoic.printable import printable
 from stoic.tuning.views.pictures import EXPECTED, REJECTED, TRUSTED
-from stoic.tuning.views.summary import DISTRUSTED, deviation, setting
 from stoic.tuning.views.timeline import limits
 
 _TRUST = (REJECTED, "#c9c9c9", TRUSTED)  # at 0, 1/2, 1; safe for every colour vision

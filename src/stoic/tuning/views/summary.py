@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import FailureKind
 from stoic.integrations.optuna import Certified, Explanation, Row
+from stoic.integrations.optuna.diagnostics import DISTRUSTED
+from stoic.integrations.optuna.explanation import SHOWN, best_lines, doubt_lines, rest, some
 from stoic.integrations.optuna.unmodelled import unmodelled
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
@@ -26,9 +28,6 @@ from stoic.tuning.study import (
     holder,
 )
 from stoic.tuning.template import Template, fixed_values
-
-DISTRUSTED = 0.5  # a trial with less trust is distrusted
-_SHOWN = 20  # entries of a list
 
 
 @dataclass(frozen=True)
@@ -92,8 +91,14 @@ class Summary:
             If a trial cannot have had one of these values.
         """
         trials = study.get_trials(deepcopy=False)
+        return cls.around(study, trials, explanation(study, recipe, fixed, trials))
+
+    @classmethod
+    def around(
+        cls, study: optuna.Study, trials: list[FrozenTrial], known: Explanation | None
+    ) -> Summary:
+        """Summarise a study around its explanation, both of these trials."""
         states = [trial.state.name.lower() for trial in trials]
-        known = explanation(study, recipe, fixed, trials)
         return cls(
             name=study.study_name,
             direction=study.direction.name.lower(),
@@ -131,28 +136,15 @@ class Summary:
         if known is None:
             lines.append("observed best  none: no trial has a value yet")
         else:
-            if known.fixed:
-                lines.append(f"given          {setting(known.fixed)}, for which this is the best:")
-            lines += _best_lines(known)
-            if known.certified is not None:
-                lines += certificate_lines(known.certified)
+            lines += best_lines(known)
             if self.command is not None:
                 lines.append(f"storage says   its command was: {self.command}")
-            lines.append(f"distrusted     {len(self.distrusted) or 'none'}")
-            lines += _first([f"  trial {row.number}: {why(row)}" for row in self.distrusted])
-            if known.steep:
-                those = _some(list(known.steep))
-                lines.append(
-                    f"steep slope    rather than outliers, beside each other: trials {those}"
-                )
-            lines += _executed_lines(known.rows)
-            lines += left_out_lines(known)
-            lines += infeasible_lines(known)
+            lines += doubt_lines(known)
         lines += [f"not modelled   {sentence}" for sentence in self.unmodelled]
         failed = sum(len(numbers) for numbers in self.failures.values())
         lines.append(f"failed         {failed or 'none'}")
         entries = [entry for reason in self.failures for entry in self._failed_for(reason)]
-        lines += [line for entry in entries[:_SHOWN] for line in entry] + _rest(len(entries))
+        lines += [line for entry in entries[:SHOWN] for line in entry] + rest(len(entries))
         for number, (who, alive) in self.running.items():
             note = {
                 True: "",
@@ -171,7 +163,7 @@ class Summary:
         return [
             [
                 f"  {len(numbers)} x {reason}{'' if kind is None else f' ({kind})'}: "
-                f"trial{'s' * (len(numbers) > 1)} {_some(numbers)}",
+                f"trial{'s' * (len(numbers) > 1)} {some(numbers)}",
                 *said,
             ]
             for kind, numbers in by_kind.items()
@@ -241,14 +233,6 @@ class Summary:
         }
 
 
-def certificate_lines(found: Certified) -> list[str]:
-    """Format for people how far the recommended setting may be moved."""
-    lines = []
-    if (said := found.unreachable()) is not None:
-        lines.append(f"threshold      {said}")
-    return [*lines, f"certificate    {found.sentence()}"]
-
-
 def certificate_record(found: Certified) -> dict[str, Any]:
     """Return the certificate for programs; ``within`` is empty if nothing is certified."""
     held = found.certificate
@@ -267,49 +251,9 @@ def certificate_record(found: Certified) -> dict[str, Any]:
     }
 
 
-def _executed_lines(rows: Sequence[Row]) -> list[str]:
-    """Count the trials that report what was run, and list the reports that were refused."""
-    said = [row for row in rows if row.executed is not None]
-    if not said:
-        return []
-    lines = [f"executed       {len(said)} of {len(rows)} trials say what was run, and count there"]
-    return lines + _first(
-        [f"  trial {row.number}: {reason}" for row in said for reason in row.refused]
-    )
-
-
-def left_out_lines(known: Explanation) -> list[str]:
-    """List the trials outside of the recipe's grid, which the model does not use, if any."""
-    if not known.left_out:
-        return []
-    return [
-        f"not in model   {len(known.left_out)}, run at no point of the recipe's grid",
-        *_first([f"  trial {number}: {where}" for number, where in known.left_out.items()]),
-    ]
-
-
-def infeasible_lines(known: Explanation) -> list[str]:
-    """List the complete trials that violate a constraint, if there are any."""
-    numbers = list(known.infeasible)
-    return [f"infeasible     {len(numbers)} violate a constraint: {_some(numbers)}"] * bool(numbers)
-
-
 def left_out_record(known: Explanation) -> dict[str, str]:
     """Return the same for programs: number of a trial -> where it was run."""
     return {str(number): where for number, where in known.left_out.items()}
-
-
-def why(row: Row) -> str:
-    """Format the observed value, its leave-one-out prediction and its trust."""
-    return (
-        f"observed {row.value:.6g}, expected {row.expected:.6g} +- {deviation(row.sd)}, "
-        f"trust {row.trust:.2f}"
-    )
-
-
-def deviation(sd: float, digits: int = 2) -> str:
-    """Format a standard deviation for people, to so many digits."""
-    return f"{sd:.{digits}g}" if math.isfinite(sd) else "unknown"
 
 
 def number(value: float | None) -> float | str | None:
@@ -317,46 +261,6 @@ def number(value: float | None) -> float | str | None:
     if value is None or math.isfinite(value):
         return value
     return str(value)
-
-
-def setting(params: Mapping[str, Any]) -> str:
-    """Format parameters in one line, in full precision."""
-    return "  ".join(f"{name}={value}" for name, value in params.items())
-
-
-def _best_lines(known: Explanation) -> list[str]:
-    lines = []
-    best = known.observed_best
-    if best is None:
-        such = "such " * bool(known.fixed) + "feasible " * bool(known.infeasible)
-        lines.append(f"observed best  none: no {such}value is finite")
-    else:
-        trust = next((row.trust for row in known.rows if row.number == best.number), math.nan)
-        note = f", distrusted (trust {trust:.2f})" if trust < DISTRUSTED else ""
-        lines.append(f"observed best  trial {best.number}: observed {best.value:.6g}{note}")
-        lines.append(f"               {setting(best.params)}")
-    if known.untried is not None:
-        lines.append(
-            "recommended    by the model alone, no such trial is trusted: estimated "
-            f"{known.recommended_mean:.6g} +- {deviation(known.recommended_std)}, not run"
-        )
-        lines.append(f"               {setting(known.untried)}")
-    elif known.recommended is None:
-        lines.append("recommended    none")
-    else:
-        lines.append(
-            f"recommended    trial {known.recommended.number}: estimated "
-            f"{known.recommended_mean:.6g} +- {deviation(known.recommended_std)}, "
-            f"observed {known.recommended.value:.6g}"
-            + (", once: not confirmed" if known.repeats == 1 else "")
-        )
-        lines.append(f"               {setting(known.recommended.params)}")
-        run = {row.number: row.executed for row in known.rows}.get(known.recommended.number)
-        if run is not None and run != known.recommended.params:
-            lines.append(f"               was run as {setting(run)}")
-    if known.undecided is not None:
-        lines.append(f"undecided      {known.undecided}")
-    return lines
 
 
 def _command(study: optuna.Study, recommended: FrozenTrial | None) -> str | None:
@@ -374,16 +278,3 @@ def _observed(trial: FrozenTrial | None) -> dict[str, Any] | None:
     if trial is None:
         return None
     return {"number": trial.number, "params": trial.params, "value": number(trial.value)}
-
-
-def _first(lines: list[str]) -> list[str]:
-    return lines[:_SHOWN] + _rest(len(lines))
-
-
-def _rest(count: int) -> list[str]:
-    return [f"  and {count - _SHOWN} more, see stoic show --json"] if count > _SHOWN else []
-
-
-def _some(numbers: list[int], most: int = 12) -> str:
-    shown = ", ".join(map(str, numbers[:most]))
-    return shown + (f" and {len(numbers) - most} more" if len(numbers) > most else "")

@@ -9,9 +9,9 @@ import numpy as np
 
 from stoic.data import Array
 from stoic.integrations.optuna import Row
+from stoic.integrations.optuna.diagnostics import DISTRUSTED
 from stoic.printable import printable
 from stoic.tuning.views.pictures import EXPECTED, REJECTED, TRUSTED
-from stoic.tuning.views.summary import DISTRUSTED
 from stoic.tuning.views.trust import Trust
 
 if TYPE_CHECKING:

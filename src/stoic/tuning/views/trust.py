@@ -9,12 +9,14 @@ import optuna
 
 from stoic.data import FailureKind
 from stoic.integrations.optuna import Explanation, Row
+from stoic.integrations.optuna.diagnostics import DISTRUSTED
+from stoic.integrations.optuna.explanation import deviation
 from stoic.integrations.recipe import Recipe
 from stoic.refusal import Refusal
 from stoic.tuning.campaign import explanation
 from stoic.tuning.study import failed_numbers, failure_kinds
 from stoic.tuning.views.records import Record
-from stoic.tuning.views.summary import DISTRUSTED, deviation, left_out_record, number
+from stoic.tuning.views.summary import left_out_record, number
 
 
 @dataclass(frozen=True)

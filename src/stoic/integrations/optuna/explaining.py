@@ -1,0 +1,284 @@
+"""Estimate of the best of a study and of the trust in its trials, in the user's units."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from optuna.search_space import intersection_search_space
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from stoic.balancing import Balanced
+from stoic.data import Array
+from stoic.defences.plateau import Plateau
+from stoic.integrations.optuna.certified import Certified, certified, sturdiest
+from stoic.integrations.optuna.diagnostics import Row
+from stoic.integrations.optuna.encoding import check_fixed, searched
+from stoic.integrations.optuna.executed import executed
+from stoic.integrations.optuna.explanation import Explanation, Settings
+from stoic.integrations.optuna.objective import WIDTH, RobustObjective, stored_aim
+from stoic.integrations.optuna.synced_learner import SyncedLearner
+from stoic.integrations.optuna.undecided import steep, undecided
+from stoic.integrations.optuna.unmodelled import check_single_objective, unmodelled, violates
+from stoic.integrations.recipe import Recipe, Written, recipe_to_look_with
+from stoic.learner import Learner
+from stoic.policies.base import Band
+from stoic.posteriors.base import FittedDefence
+from stoic.posteriors.cavity import given_the_others
+from stoic.posteriors.fitting import Fitting
+from stoic.printable import printable
+from stoic.refusal import Refusal
+
+log = logging.getLogger(__name__)
+
+
+def explain(
+    study: Study,
+    *,
+    recipe: Recipe | str | None = None,
+    aim: RobustObjective | None = None,
+    fixed: Mapping[str, Any] | None = None,
+    trials: Sequence[FrozenTrial] | None = None,
+) -> Explanation:
+    """Estimate the best of a study, and the trust in each trial.
+
+    Uses the parameters that all complete trials share. Where there are none, or no complete trial
+    at a point of the recipe's grid, nothing can be learned from one trial about another: then every
+    value is trusted.
+
+    Parameters
+    ----------
+    study:
+        With one objective.
+    recipe:
+        A recipe or its text; its model is used. By default the one that is recorded with the study
+        by its name, else :func:`~stoic.recipes.robust`. A file that a storage names is not run: the
+        log says so.
+    aim:
+        The objective where inputs move; by default the one that is recorded with the study.
+    fixed:
+        Name of a parameter -> its value this time: only settings with it are compared. The model
+        learns from all trials. A trial has the value if it was run with it; with an aim, if it was
+        suggested with it.
+    trials:
+        All trials of the study at the time in question; by default now.
+
+    Raises
+    ------
+    ValueError
+        For a study with several objectives, or an aim that does not fit its parameters, or a value
+        that is ``fixed`` of a parameter that not all complete trials have, that cannot have it, or
+        that does not have it anywhere on the recipe's grid.
+    """
+    check_single_objective(study)
+    aim = aim or stored_aim(study)
+    if recipe is None:
+        recipe, instead = recipe_to_look_with(study)
+        if instead is not None:
+            log.warning(printable(instead))
+    elif isinstance(recipe, str):
+        recipe = Written.parse(recipe).load()
+    trials = study.get_trials(deepcopy=False) if trials is None else trials
+    complete = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
+    sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
+    shared = intersection_search_space(list(complete))
+    space = searched(shared)
+    fixed = dict(fixed or {})
+    if complete:
+        check_fixed(fixed, shared, "all complete trials have")
+    given = {name: value for name, value in fixed.items() if name in space}
+    aside: dict[str, Any] = {
+        "fixed": fixed,
+        "infeasible": tuple(t.number for t in complete if violates(t)),
+        "unmodelled": unmodelled(trials, shared),
+    }
+    feasible = [t for t in complete if not violates(t)]
+    finite = [t for t in feasible if np.isfinite(_value(t))]
+    if not complete or not space:
+        best = max(finite, key=lambda t: sign * _value(t), default=None)
+        return replace(_without_model(feasible, best), **aside)
+
+    synced = SyncedLearner(study, space, recipe, aim)
+    synced.follow(trials)
+
+    def has_given(trial: FrozenTrial) -> bool:
+        run = executed(trial) if aim is None else None
+        return synced.encoding.agrees(trial.params if run is None else run.params, given)
+
+    best = max(filter(has_given, finite), key=lambda t: sign * _value(t), default=None)
+    learner, number = synced.learner, {n: i for i, n in enumerate(synced.observed)}
+    place = synced.run if aim is None else synced.asked
+    at = [t for t in complete if t.number in number and place(t) is not None]
+    if not at:
+        unlearned = _without_model(feasible, best)
+        return replace(unlearned, left_out=synced.left_out, **aside)
+    posterior, estimate, trust = learner.posterior, learner.estimate, learner.trust
+    settings = np.array([place(t) for t in at])
+    # A setting that has no result but outliers is not recommended, whatever the mean is there:
+    # where there is next to no noise, it follows even results of hardly any trust.
+    trusted = np.array([trust[number[t.number]] for t in at])
+    inside = np.array([has_given(t) for t in at])
+    levels = [trusted >= 0.5, trusted > 0.0, trusted >= 0.0][: 2 if given else 3]
+    tried = np.empty((0, learner.domain.dim))
+    for level in levels:
+        if len(tried := np.unique(settings[level & inside], axis=0)):
+            break
+    part = synced.points.having(given) if given else None
+    if aim is not None and len(tried):
+        # The setting with the best lower bound sets the threshold; certificates are compared below.
+        surest = int(np.argmax(Band(estimate, WIDTH).bounds(tried)[0]))
+        recommendation = learner.recommend(settings=tried[[surest]], among=part)
+    else:
+        recommendation = learner.recommend(settings=tried, among=part)
+    x = recommendation.x
+    found = synced.encoding.decode(x)
+    if not synced.encoding.agrees(found, given):
+        raise Refusal(
+            f"No point of the recipe's grid has {_words(given)}: the nearest has "
+            f"{_words({name: found[name] for name in given})}."
+        )
+    expected, sd = given_the_others(posterior, learner.observations)
+    seen = learner.observations
+    falling = steep(seen.x / learner.domain.widths, seen.observed, expected, trust)
+    scaled = _scaled(learner)
+    if not scaled:
+        sd = np.full_like(sd, np.inf)
+    noise_sd = np.sqrt(learner.observations.own_noise(posterior.prior.noise))
+    plateau = _plateau(posterior.fitted_defence, len(learner))
+    rows = tuple(
+        Row(
+            t.number,
+            _value(t),
+            sign * float(expected[i]),
+            float(sd[i]),
+            float(trust[i]),
+            float(noise_sd[i]),
+            None if plateau is None else sign * float(plateau[0][i]),
+            None if plateau is None else float(plateau[1][i]),
+            params=t.params,
+            **_run(t),
+        )
+        for t in complete
+        if (i := number.get(t.number)) is not None
+    )
+    if aim is not None and len(tried):
+        threshold = recommendation.notes.get("threshold")
+        assert threshold is None or isinstance(threshold, float)
+        x = tried[sturdiest(learner, synced.encoding, aim, tried, threshold)]
+
+    def predict(settings: Settings) -> tuple[Array, Array]:
+        settings = [settings] if isinstance(settings, Mapping) else settings
+        x = np.array([synced.encoding.encode(s) for s in settings])
+        mean, std = estimate.predict(synced.points.nearest(x) if learner.domain.finite else x)
+        return sign * mean, std if scaled else np.full_like(std, np.inf)
+
+    chosen = None
+    if len(tried):
+        here = int(np.argmin(np.abs(settings - x).max(axis=1)))
+        x = settings[here]
+        # Of several trials at this very point, the most trusted one represents it.
+        same = [t for t, setting in zip(at, settings, strict=True) if np.array_equal(setting, x)]
+        chosen = max(same, key=lambda t: (trust[number[t.number]], sign * _value(t)))
+    mean, std = estimate.predict(x[None])
+    if not scaled:
+        reported = learner.observations.noise[[number[t.number] for t in at]]
+        here = reported[np.all(settings == x, axis=1) & ~np.isnan(reported)]
+        std = np.array([math.sqrt(here.min(initial=np.inf))])
+    explanation = Explanation(
+        best,
+        chosen,
+        sign * float(mean[0]),
+        float(std[0]),
+        synced.encoding.decode(recommendation.model_x) | given,
+        sign * recommendation.model_mean,
+        rows,
+        predict,
+        left_out=synced.left_out,
+        untried=None if len(tried) else found | given,
+        undecided=undecided(rows, sign * float(mean[0]), sign),
+        repeats=int((np.all(settings == x, axis=1) & (trusted >= 0.5)).sum()) if len(tried) else 0,
+        steep=tuple(row.number for row in rows if falling[number[row.number]]),
+        **aside,
+    )
+    if aim is None or not scaled:
+        return explanation
+    return _with_certificates(explanation, synced, aim, recommendation.notes, part)
+
+
+def _scaled(learner: Learner | Balanced) -> bool:
+    """Return True if deviations have a scale: a given one, or results that differ."""
+    leader = learner.learners[learner.leader] if isinstance(learner, Balanced) else learner
+    fitting = getattr(getattr(leader, "model", None), "fitting", None)
+    observed = learner.observations.observed
+    return not isinstance(fitting, Fitting) or len(np.unique(observed[np.isfinite(observed)])) > 1
+
+
+def _without_model(complete: Sequence[FrozenTrial], best: FrozenTrial | None) -> Explanation:
+    """Explain without a model: every value is trusted, its deviation infinite."""
+    rows = tuple(
+        Row(t.number, _value(t), _value(t), math.inf, 1.0, params=t.params, **_run(t))
+        for t in complete
+    )
+    value = _value(best) if best is not None else float("nan")
+    return Explanation(best, best, value, math.inf, dict(best.params) if best else {}, value, rows)
+
+
+def _with_certificates(
+    explanation: Explanation,
+    synced: SyncedLearner,
+    aim: RobustObjective,
+    notes: Mapping[str, object],
+    part: object,
+) -> Explanation:
+    """Add the certificates of the recommended setting and of the observed best.
+
+    A threshold is out of reach if it is in the ``part`` of the domain that is compared.
+    """
+    learner, encoding, sign = synced.learner, synced.encoding, synced.sign
+    threshold, reached = notes.get("threshold"), None
+    assert threshold is None or isinstance(threshold, float)
+    if threshold is not None:
+        learner.rng = np.random.default_rng(0)
+        choice = learner.ask(among=part, pending=())
+        if not choice.notes["reachable"]:
+            reached = synced.possible(choice.x)
+
+    def of(trial: FrozenTrial | None, params: dict[str, Any] | None = None) -> Certified | None:
+        params = params if trial is None else trial.params
+        if params is None or not encoding.contains(params):
+            return None
+        return certified(learner, encoding, aim, sign, params, threshold, reached)
+
+    return replace(
+        explanation,
+        certified=of(explanation.recommended, explanation.untried),
+        certified_observed=of(explanation.observed_best),
+    )
+
+
+def _words(params: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in params.items())
+
+
+def _run(trial: FrozenTrial) -> dict[str, Any]:
+    """Arguments of a row on how a trial was run."""
+    run = executed(trial)
+    return {} if run is None else {"executed": run.params, "refused": run.refused}
+
+
+def _plateau(defence: FittedDefence, rows: int) -> tuple[Array, Array] | None:
+    """Centre and half-width for each observation, both (n,), if the defence has a plateau."""
+    plateau = getattr(defence, "plateau", None)
+    if not isinstance(plateau, Plateau):
+        return None
+    return np.broadcast_to(plateau.centre, rows), np.broadcast_to(plateau.half_width, rows)
+
+
+def _value(trial: FrozenTrial) -> float:
+    assert trial.value is not None  # all callers pass complete trials
+    return trial.value
