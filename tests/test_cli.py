@@ -296,6 +296,27 @@ def test_a_table_becomes_a_study_and_is_told(stoic):
     assert rows[0]["params_x"] == "0.1"
 
 
+def test_values_that_cannot_be_are_said_and_kept(stoic):
+    program = [sys.executable, "-S", "-c", "import sys; print(3 * float(sys.argv[1]))", "{x}"]
+    tuned = stoic("tune", "-p", "x=float(0, 1)", "-n", "6", "--possible", "0", "1", "--", *program)
+    outside = [t for t in json.loads(stoic("trials", "--json").out) if t["value"] > 1]
+    assert outside
+    assert tuned.out.count("impossible: outside of 0 to 1") == len(outside)
+    record = json.loads(stoic("show", "--json").out)
+    assert record["impossible"].keys() == {str(trial["number"]) for trial in outside}
+    resumed = stoic("tune", "-p", "x=float(0, 1)", "-n", "7", "--", *program)
+    assert "\nimpossible     " in resumed.out
+    Path("study.toml").write_text(
+        '[study]\nname = "file"\npossible = [0, 1]\n[parameters]\nx = "float(0, 1)"\n'
+        '[program]\ncommand = "echo {x}"\n'
+    )
+    assert stoic("tune", "study.toml", "-n", "2").code == 0
+    wrong = Path("study.toml").read_text().replace("[0, 1]", "[1, 0]")
+    Path("wrong.toml").write_text(wrong)
+    assert "possible needs a low value and a higher one" in stoic("tune", "wrong.toml").err
+    assert stoic("create-study", "old", "--possible", "-1", "1").code == 0
+
+
 def test_a_program_that_fails_from_the_start_is_stopped_and_goes_on(stoic):
     broken = [sys.executable, "-S", "-c", "import os, sys; sys.exit('typo')", "{x}"]
     first = stoic("tune", *X, "-n", "7", "--", *broken)

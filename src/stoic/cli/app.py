@@ -128,6 +128,15 @@ RecipeText = Annotated[
         show_default=False,
     ),
 ]
+Possible = Annotated[
+    tuple[float, float] | None,
+    typer.Option(
+        "--possible",
+        metavar="LOW HIGH",
+        help="The values that there can be, as in 0 1: what is outside is no observation.",
+        show_default=False,
+    ),
+]
 Fix = Annotated[
     list[str] | None,
     typer.Option(

@@ -75,7 +75,7 @@ def trust(
     a result is trusted entirely, and the trust from 0 to 1.
     """
     check_format(form)
-    from stoic.integrations.optuna.explanation import infeasible_lines, left_out_lines
+    from stoic.integrations.optuna.explanation import excluded_lines
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.views.pictures import check_picture, write_picture
     from stoic.tuning.views.records import render
@@ -93,7 +93,7 @@ def trust(
     if json:
         print(to_json(judged.record()))
     else:
-        for line in left_out_lines(judged.explanation) + infeasible_lines(judged.explanation):
+        for line in excluded_lines(judged.explanation):
             note(line)
         print(render(judged.lines() if form == "table" else judged.records(), form))
 

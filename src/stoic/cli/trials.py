@@ -13,6 +13,7 @@ from stoic.cli.app import (
     Format,
     Json,
     Param,
+    Possible,
     RecipeText,
     StorageClass,
     StorageUrl,
@@ -49,6 +50,7 @@ def create_study(
             show_default=False,
         ),
     ] = None,
+    possible: Possible = None,
     study_name: StudyName = None,
     storage: StorageUrl = None,
     storage_class: StorageClass = None,
@@ -63,6 +65,7 @@ def create_study(
     silence_optuna()
     import optuna
 
+    from stoic.integrations.optuna.possible import PossibleValues, record_possible
     from stoic.tuning.request import check_direction
     from stoic.tuning.space import parse_assignments
     from stoic.tuning.storage import in_one_sentence
@@ -70,6 +73,7 @@ def create_study(
     from stoic.tuning.table import read_table
 
     checked, space = check_direction(direction), parse_assignments(param or [])
+    values = PossibleValues.of(possible)
     rows = None if from_csv is None else read_table(from_csv, space)
     opened = open_store(storage, storage_class, create=True)
     name = one_name(what, study_name)
@@ -83,6 +87,8 @@ def create_study(
             )
             if space:
                 adopt_space(study, space)
+            if values is not None:
+                record_possible(study, values)
             if rows is not None:
                 rows.add_to(study)
                 note(rows.summary())

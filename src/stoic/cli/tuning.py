@@ -11,6 +11,7 @@ from stoic.cli.app import (
     Margin,
     Param,
     PolicyName,
+    Possible,
     Power,
     Probe,
     Radius,
@@ -93,6 +94,7 @@ def tune(
     radius: Radius = None,
     p: Power = None,
     probe: Probe = None,
+    possible: Possible = None,
     fix: Fix = None,
     keep_going: Annotated[
         bool,
@@ -116,6 +118,7 @@ def tune(
     run instead, and how noisy the value is; with --value json:loss:
     {"loss": 0.3, "executed": {"heat": 61.2}, "standard_error": 0.02}
     """
+    from stoic.integrations.optuna.possible import PossibleValues
     from stoic.tuning.failure import parse_assignments
     from stoic.tuning.request import aim_arguments
 
@@ -143,6 +146,7 @@ def tune(
             ),
             fixed=tuple(fix or ()),
             recipe=written(recipe),
+            possible=PossibleValues.of(possible),
         ),
     )
     silence_optuna()

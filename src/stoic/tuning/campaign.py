@@ -213,12 +213,12 @@ def open_request(
     """
     request.program.check()
     if is_new(request.storage, kind):  # a refused request must create no file
-        StudyMethod.of(None, request.said, request.recipe).check(request.space)
+        StudyMethod.of(None, request.said, request.recipe, request.possible).check(request.space)
     storage = open_storage(request.storage, create=True, kind=kind, patience=patience)
     earlier = find_study(storage, request.name)
 
     def searched_with() -> tuple[StudyMethod, BaseSampler]:
-        method = StudyMethod.of(earlier, request.said, request.recipe)
+        method = StudyMethod.of(earlier, request.said, request.recipe, request.possible)
         method.check(request.space)
         return method, method.sampler(earlier, request.space, request.seed, request.startup)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import html
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -19,6 +19,7 @@ from stoic.data import FailureKind
 from stoic.integrations.optuna import Explanation
 from stoic.integrations.optuna.internals import is_stopped, stoppable
 from stoic.integrations.optuna.objective import RobustArguments, check_arguments
+from stoic.integrations.optuna.possible import PossibleValues
 from stoic.integrations.recipe import Recipe, Written
 from stoic.integrations.reported import noise_of
 from stoic.refusal import Refusal
@@ -129,6 +130,7 @@ def tune(
     recipe: Recipe | str | None = None,
     catch: tuple[type[Exception], ...] = (Exception,),
     callback: Callable[[optuna.Study, FrozenTrial], None] | None = None,
+    possible: Sequence[float] | None = None,
     **robust_to_moves: Unpack[RobustArguments],
 ) -> TuningResult:
     """Optimize a function that may be noisy, fail and return outliers.
@@ -162,6 +164,9 @@ def tune(
         Exceptions of the objective that fail a trial instead of ending the campaign.
     callback:
         Called with the study and each trial that has ended; ``study.stop()`` ends the campaign.
+    possible:
+        Lowest and highest value that the objective can have: a value outside is no observation, and
+        stays in the study. Recorded with the study.
     **robust_to_moves:
         ``policy``, ``threshold``, ``margin``, ``tolerance``, ``radius``, ``p`` and ``probe``: for
         values that stay good when parameters are moved, see
@@ -178,10 +183,10 @@ def tune(
     if n_trials < 1:
         raise Refusal(f"n_trials must be at least 1, got {n_trials}.")
     parsed, checked = parse_space(space), check_direction(direction)
-    aim = check_arguments(robust_to_moves)
+    aim, values = check_arguments(robust_to_moves), PossibleValues.of(possible)
     written = Written.parse(recipe) if isinstance(recipe, str) else recipe
     if isinstance(storage, str) and is_new(storage):  # a refused request must create no file
-        StudyMethod.of(None, aim, written).check(parsed)
+        StudyMethod.of(None, aim, written, values).check(parsed)
     if storage is None:
         opened: BaseStorage = optuna.storages.InMemoryStorage()
     elif isinstance(storage, str):
@@ -189,7 +194,7 @@ def tune(
     else:
         opened = optuna.storages.get_storage(storage)
     earlier = None if study_name is None else find_study(opened, study_name)
-    method = StudyMethod.of(earlier, aim, written)
+    method = StudyMethod.of(earlier, aim, written, values)
     method.check(parsed)
     sampler = method.sampler(earlier, parsed, seed, n_startup_trials)
     study = open_study(opened, study_name, checked, parsed, sampler)

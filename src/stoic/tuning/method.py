@@ -15,6 +15,11 @@ from stoic.integrations.optuna.objective import (
     record_aim,
     stored_aim,
 )
+from stoic.integrations.optuna.possible import (
+    PossibleValues,
+    record_possible,
+    stored_possible,
+)
 from stoic.integrations.optuna.synced_learner import build_learner
 from stoic.integrations.recipe import Recipe, Written, record_recipe, stored_recipe
 from stoic.recipes import robust
@@ -35,11 +40,14 @@ class StudyMethod:
         From a domain to a learner.
     written:
         Its text; None if it is a function, or the default.
+    possible:
+        Range of the values; None if it is not declared.
     """
 
     aim: RobustObjective | None = None
     recipe: Recipe = robust
     written: Written | None = None
+    possible: PossibleValues | None = None
 
     @classmethod
     def of(
@@ -47,6 +55,7 @@ class StudyMethod:
         study: optuna.Study | None,
         aim: RobustArguments | None = None,
         recipe: Written | Recipe | None = None,
+        possible: PossibleValues | None = None,
     ) -> StudyMethod:
         """Combine what is given now with what a study recorded; the former overrides.
 
@@ -58,6 +67,8 @@ class StudyMethod:
             Arguments of ``stoic.integrations.optuna.RobustObjective``, as far as they are given.
         recipe:
             Its text or itself; None if none is given.
+        possible:
+            Range of the values, if it is given.
 
         Raises
         ------
@@ -68,9 +79,11 @@ class StudyMethod:
         together = RobustObjective.of(aim or {}, study)
         if recipe is None and study is not None:
             recipe = _recorded(study)
+        if possible is None and study is not None:
+            possible = stored_possible(study)
         if isinstance(recipe, Written):
-            return cls(together, recipe.load(), recipe)
-        return cls(together, recipe or robust)
+            return cls(together, recipe.load(), recipe, possible)
+        return cls(together, recipe or robust, possible=possible)
 
     def check(self, space: Space) -> None:
         """Refuse a method that cannot be used for these parameters."""
@@ -88,6 +101,7 @@ class StudyMethod:
             recipe=self.recipe,
             # Trials that came from elsewhere may share fewer parameters.
             search_space=space if met in ({}, space) else None,
+            possible=None if self.possible is None else (self.possible.low, self.possible.high),
             **({} if self.aim is None else self.aim.record()),
         )
 
@@ -97,6 +111,8 @@ class StudyMethod:
             patiently(lambda: record_aim(study, aim), "Could not record the tolerances")
         if (written := self.written) is not None:
             patiently(lambda: record_recipe(study, written), "Could not record the recipe")
+        if (possible := self.possible) is not None:
+            patiently(lambda: record_possible(study, possible), "Could not record what is possible")
 
     def replaces(self, study: optuna.Study) -> list[str]:
         """List what differs from a study's record, a sentence for each."""

@@ -19,6 +19,7 @@ from stoic.integrations.optuna.objective import (
     check_arguments,
     merge_over,
 )
+from stoic.integrations.optuna.possible import PossibleValues
 from stoic.integrations.recipe import Written
 from stoic.refusal import Refusal
 from stoic.tuning.failure import parse_rules
@@ -35,7 +36,7 @@ _DIRECTIONS: dict[str, Direction] = {"minimize": "minimize", "maximize": "maximi
 _SECTIONS = ("study", "parameters", "program", "failures", "tolerance")
 _OPTIONAL = ("study", "failures", "tolerance")
 _AIM = tuple(name for name in ARGUMENTS if name != "tolerance")  # which is a section
-_STUDY = ("name", "direction", "storage", "trials", "seed", "startup", "recipe", *_AIM)
+_STUDY = ("name", "direction", "storage", "trials", "seed", "startup", "recipe", "possible", *_AIM)
 _PROGRAM = ("command", "value", "timeout", "directory")
 
 
@@ -69,6 +70,8 @@ class Settings:
         NAME=VALUE of the parameters that are fixed in this run.
     recipe:
         The method.
+    possible:
+        Range of the values that the objective can have.
     """
 
     name: str | None = None
@@ -83,6 +86,7 @@ class Settings:
     aim: RobustArguments | None = None
     fixed: Sequence[str] = ()
     recipe: Written | None = None
+    possible: PossibleValues | None = None
 
     def over(self, other: Settings) -> Settings:
         """Return these settings; where they give none, those of ``other``."""
@@ -106,8 +110,8 @@ class Request:
         The program that a trial runs.
     said:
         Where inputs move: arguments of ``stoic.integrations.optuna.RobustObjective``.
-    recipe:
-        The method; None if the request gives none.
+    recipe, possible:
+        The method, and the range of the values; None if the request gives none.
     fixed:
         Name of a parameter -> its value in this run.
     """
@@ -122,6 +126,7 @@ class Request:
     program: Program
     said: RobustArguments
     recipe: Written | None
+    possible: PossibleValues | None
     fixed: Mapping[str, Any]
 
 
@@ -183,6 +188,7 @@ def _from_tables(content: Mapping[str, Any], path: Path, settings: Settings) -> 
             {name: study.get(name) for name in _AIM} | {"tolerance": content.get("tolerance")}
         ),
         recipe=None if recipe is None else Written.parse(recipe, path.parent),
+        possible=PossibleValues.of(study.get("possible")),
     )
     directory = path.parent / (_text(program, "directory") or ".")
     name = path.stem if path.stem != "study" else path.absolute().parent.name or "study"
@@ -227,6 +233,7 @@ def _request(
         program=program,
         said=said,
         recipe=settings.recipe,
+        possible=settings.possible,
         fixed=parse_fixed(settings.fixed, space),
     )
 

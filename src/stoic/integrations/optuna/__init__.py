@@ -9,6 +9,7 @@ from stoic.integrations.optuna.executed import EXECUTED
 from stoic.integrations.optuna.explaining import explain
 from stoic.integrations.optuna.explanation import Explanation
 from stoic.integrations.optuna.objective import AIM, RobustObjective
+from stoic.integrations.optuna.possible import POSSIBLE, PossibleValues
 from stoic.integrations.optuna.sampler import StoicSampler
 from stoic.integrations.optuna.synced_learner import FAILED, NOISE, failure_kind
 from stoic.integrations.recipe import RECIPE, Recipe, Written
@@ -19,10 +20,12 @@ __all__ = [
     "EXECUTED",
     "FAILED",
     "NOISE",
+    "POSSIBLE",
     "RECIPE",
     "Certified",
     "Curve",
     "Explanation",
+    "PossibleValues",
     "Recipe",
     "RobustObjective",
     "Row",

@@ -22,6 +22,7 @@ from stoic.integrations.optuna.encoding import check_fixed, searched
 from stoic.integrations.optuna.executed import executed
 from stoic.integrations.optuna.explanation import Explanation, Settings
 from stoic.integrations.optuna.objective import WIDTH, RobustObjective, stored_aim
+from stoic.integrations.optuna.possible import PossibleValues, stored_possible
 from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.integrations.optuna.undecided import steep, undecided
 from stoic.integrations.optuna.unmodelled import check_single_objective, unmodelled, violates
@@ -44,6 +45,7 @@ def explain(
     aim: RobustObjective | None = None,
     fixed: Mapping[str, Any] | None = None,
     trials: Sequence[FrozenTrial] | None = None,
+    possible: Sequence[float] | None = None,
 ) -> Explanation:
     """Estimate the best of a study, and the trust in each trial.
 
@@ -67,6 +69,9 @@ def explain(
         suggested with it.
     trials:
         All trials of the study at the time in question; by default now.
+    possible:
+        Lowest and highest possible value: a value outside is no observation. By default the range
+        that is recorded with the study.
 
     Raises
     ------
@@ -89,6 +94,8 @@ def explain(
     shared = intersection_search_space(list(complete))
     space = searched(shared)
     fixed = dict(fixed or {})
+    values = PossibleValues.of(possible) or stored_possible(study)
+    outside = {t.number: _value(t) for t in complete if values and values.excludes(_value(t))}
     if complete:
         check_fixed(fixed, shared, "all complete trials have")
     given = {name: value for name, value in fixed.items() if name in space}
@@ -96,14 +103,16 @@ def explain(
         "fixed": fixed,
         "infeasible": tuple(t.number for t in complete if violates(t)),
         "unmodelled": unmodelled(trials, shared),
+        "possible": values,
+        "impossible": outside,
     }
-    feasible = [t for t in complete if not violates(t)]
+    feasible = [t for t in complete if not violates(t) and t.number not in outside]
     finite = [t for t in feasible if np.isfinite(_value(t))]
     if not complete or not space:
         best = max(finite, key=lambda t: sign * _value(t), default=None)
         return replace(_without_model(feasible, best), **aside)
 
-    synced = SyncedLearner(study, space, recipe, aim)
+    synced = SyncedLearner(study, space, recipe, aim, possible=values)
     synced.follow(trials)
 
     def has_given(trial: FrozenTrial) -> bool:
@@ -113,7 +122,7 @@ def explain(
     best = max(filter(has_given, finite), key=lambda t: sign * _value(t), default=None)
     learner, number = synced.learner, {n: i for i, n in enumerate(synced.observed)}
     place = synced.run if aim is None else synced.asked
-    at = [t for t in complete if t.number in number and place(t) is not None]
+    at = [t for t in feasible if t.number in number and place(t) is not None]
     if not at:
         unlearned = _without_model(feasible, best)
         return replace(unlearned, left_out=synced.left_out, **aside)
@@ -163,7 +172,7 @@ def explain(
             params=t.params,
             **_run(t),
         )
-        for t in complete
+        for t in feasible
         if (i := number.get(t.number)) is not None
     )
     if aim is not None and len(tried):
@@ -246,7 +255,7 @@ def _with_certificates(
         learner.rng = np.random.default_rng(0)
         choice = learner.ask(among=part, pending=())
         if not choice.notes["reachable"]:
-            reached = synced.possible(choice.x)
+            reached = synced.best_possible(choice.x)
 
     def of(trial: FrozenTrial | None, params: dict[str, Any] | None = None) -> Certified | None:
         params = params if trial is None else trial.params

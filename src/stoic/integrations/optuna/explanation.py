@@ -14,6 +14,7 @@ from optuna.trial import FrozenTrial
 from stoic.data import Array
 from stoic.integrations.optuna.certified import Certified
 from stoic.integrations.optuna.diagnostics import DISTRUSTED, Row
+from stoic.integrations.optuna.possible import PossibleValues
 from stoic.printable import printable
 
 if TYPE_CHECKING:
@@ -76,6 +77,11 @@ class Explanation:
         ``observed_best``, ``recommended`` or in ``rows``.
     unmodelled:
         What trials have and the model does not use, a sentence each.
+    possible:
+        Range of the values that the objective can have; None if it is not declared.
+    impossible:
+        Number of a complete trial with a value outside of it -> that value. None of them is
+        ``observed_best``, ``recommended`` or in ``rows``.
     undecided:
         Why the results contradict each other too much to recommend anything with confidence, and
         which queries would resolve it; None where they do not.
@@ -104,6 +110,8 @@ class Explanation:
     undecided: str | None = None
     repeats: int = 0
     steep: tuple[int, ...] = ()
+    possible: PossibleValues | None = None
+    impossible: Mapping[int, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
         lines = best_lines(self) + doubt_lines(self)
@@ -161,20 +169,19 @@ def _executed_lines(rows: Sequence[Row]) -> list[str]:
     )
 
 
-def left_out_lines(known: Explanation) -> list[str]:
-    """List the trials outside of the recipe's grid, which the model does not use, if any."""
-    if not known.left_out:
-        return []
-    return [
-        f"not in model   {len(known.left_out)}, run at no point of the recipe's grid",
-        *_first([f"  trial {number}: {where}" for number, where in known.left_out.items()]),
-    ]
-
-
-def infeasible_lines(known: Explanation) -> list[str]:
-    """List the complete trials that violate a constraint, if there are any."""
-    numbers = list(known.infeasible)
-    return [f"infeasible     {len(numbers)} violate a constraint: {some(numbers)}"] * bool(numbers)
+def excluded_lines(known: Explanation) -> list[str]:
+    """List the complete trials that the model does not use, if there are any."""
+    lines = []
+    if known.left_out:
+        lines.append(f"not in model   {len(known.left_out)}, run at no point of the recipe's grid")
+        lines += _first([f"  trial {number}: {where}" for number, where in known.left_out.items()])
+    if known.infeasible:
+        numbers = list(known.infeasible)
+        lines.append(f"infeasible     {len(numbers)} violate a constraint: {some(numbers)}")
+    if known.impossible:
+        lines.append(f"impossible     {len(known.impossible)} outside of {known.possible}")
+        lines += _first([f"  trial {n}: observed {v:.6g}" for n, v in known.impossible.items()])
+    return lines
 
 
 def why(row: Row) -> str:
@@ -244,7 +251,7 @@ def doubt_lines(known: Explanation) -> list[str]:
         those = some(list(known.steep))
         lines.append(f"steep slope    rather than outliers, beside each other: trials {those}")
     lines += _executed_lines(known.rows)
-    return lines + left_out_lines(known) + infeasible_lines(known)
+    return lines + excluded_lines(known)
 
 
 def _first(lines: list[str]) -> list[str]:

@@ -20,6 +20,7 @@ from stoic.integrations.optuna.encoding import Coordinate, searched
 from stoic.integrations.optuna.executed import executed
 from stoic.integrations.optuna.internals import fixed_by, fixed_params, record_constraints
 from stoic.integrations.optuna.objective import RobustArguments, RobustObjective, record_aim
+from stoic.integrations.optuna.possible import PossibleValues, record_possible
 from stoic.integrations.optuna.synced_learner import (
     Identity,
     SyncedLearner,
@@ -106,6 +107,10 @@ class StoicSampler(BaseSampler):
     constraints_func:
         From a trial to the values of its constraints, which are satisfied up to 0, as in the
         samplers of Optuna. From Optuna 5 on ``trial.set_constraint`` does the same.
+    possible:
+        Lowest and highest value that the objective can have, as in ``(0, 1)`` for an accuracy. A
+        value outside is no observation: the trial stays as it is, a log message says so, and its
+        setting may be queried again. Recorded with the study.
     **robust_to_moves:
         ``policy``, ``threshold``, ``margin``, ``tolerance``, ``radius``, ``p`` and ``probe``: for
         values that stay good when inputs are moved, see
@@ -129,6 +134,7 @@ class StoicSampler(BaseSampler):
         search_space: Mapping[str, BaseDistribution] | None = None,
         independent_sampler: BaseSampler | None = None,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
+        possible: Sequence[float] | None = None,
         **robust_to_moves: Unpack[RobustArguments],
     ) -> None:
         if n_startup_trials < 0:
@@ -147,6 +153,7 @@ class StoicSampler(BaseSampler):
         self._synced: SyncedLearner | None = None
         self._turns = Turns()
         self._aim = RobustObjective.of(robust_to_moves)
+        self._possible = PossibleValues.of(possible)
         self._recorded: set[Identity] = set()  # studies with the aim and the recipe recorded
         self._said: set[tuple[Identity, int | str]] = set()  # trials left out, sentences
         self._out_of_reach: dict[Identity, int] = {}  # study -> trials in a row
@@ -215,12 +222,16 @@ class StoicSampler(BaseSampler):
         if aim is not None:
             probe = not moved(trials) if aim.probe is None else aim.probe
         if self._synced is None or not self._synced.serves(study, trials, space, probe):
-            self._synced = SyncedLearner(study, space, self._recipe, aim, probe, trials)
+            self._synced = SyncedLearner(
+                study, space, self._recipe, aim, probe, trials, self._possible
+            )
             if self._synced.study not in self._recorded:
                 if aim is not None:
                     record_aim(study, aim)
                 if self._written is not None:
                     record_recipe(study, self._written)
+                if self._possible is not None:
+                    record_possible(study, self._possible)
                 self._recorded.add(self._synced.study)  # a later record has priority
         return self._synced
 
@@ -263,7 +274,7 @@ class StoicSampler(BaseSampler):
             "and a margin.",
             synced.sign * threshold,
             "below" if synced.sign < 0.0 else "above",
-            synced.possible(choice.x),
+            synced.best_possible(choice.x),
         )
 
     def sample_independent(
@@ -304,3 +315,7 @@ class StoicSampler(BaseSampler):
         run = executed(trial)
         for reason in (*(run.refused if run is not None else ()), *unusable(trial)):
             log.warning("Trial %d: %s.", trial.number, printable(reason))
+        known, done = self._possible, state == TrialState.COMPLETE
+        if known is not None and done and values and known.excludes(values[0]):
+            where = f"Trial {trial.number}: {values[0]:g} is outside of {known}"
+            log.warning("%s, the possible values, so it is no observation.", where)

@@ -22,6 +22,7 @@ from stoic.integrations.optuna.executed import EXECUTED, executed
 from stoic.integrations.optuna.internals import storage_of, study_id
 from stoic.integrations.optuna.objective import RobustObjective
 from stoic.integrations.optuna.points import Points
+from stoic.integrations.optuna.possible import PossibleValues, stored_possible
 from stoic.integrations.optuna.turns import announced
 from stoic.integrations.optuna.unmodelled import violates
 from stoic.integrations.recipe import Recipe, where_inputs_move
@@ -80,6 +81,8 @@ class SyncedLearner:
         True if the learner moves them, see :class:`~stoic.integrations.optuna.RobustObjective`.
     trials:
         Of the study, to identify it later.
+    possible:
+        Range of the values; by default the one that is recorded with the study.
     """
 
     def __init__(
@@ -90,11 +93,13 @@ class SyncedLearner:
         aim: RobustObjective | None = None,
         probe: bool = False,
         trials: Sequence[FrozenTrial] = (),
+        possible: PossibleValues | None = None,
     ) -> None:
         self.study = identity(study, trials)
         self.encoding = Encoding(search_space)
         self.sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
         self.recipe, self.aim, self.probe = recipe, aim, probe
+        self.possible = possible or stored_possible(study)
         self._begin()
 
     def _begin(self) -> None:
@@ -170,8 +175,11 @@ class SyncedLearner:
 
     def _tell(self, trial: FrozenTrial, x: Array) -> None:
         kind, choice = failure_kind(trial), self.asking.pop(trial.number, None)
+        value = trial.value if trial.state == TrialState.COMPLETE else None
         if kind is None and violates(trial):
             kind = "infeasible"
+        if value is not None and self.possible is not None and self.possible.excludes(value):
+            value, kind = None, kind or "transient"  # the measurement failed, not the setting
         if kind == "transient":
             before = np.abs(self.learner.failures.of("transient") - x).max(axis=1) <= PLACE
             kind = kind if np.count_nonzero(before) < _TRANSIENT else None
@@ -179,7 +187,6 @@ class SyncedLearner:
             self.learner.tell(x, failed=kind, choice=choice)
             self.failed.append(trial.number)
             return
-        value = trial.value if trial.state == TrialState.COMPLETE else None
         y = np.nan if value is None else self.sign * value
         self.learner.tell(x, y, _noise(trial), choice=choice)
         self.observed.append(trial.number)
@@ -264,7 +271,7 @@ class SyncedLearner:
         row = int(rows[np.argmax(upper)])
         return Choice(domain.points[row], row)
 
-    def possible(self, x: Array) -> float:
+    def best_possible(self, x: Array) -> float:
         """Return the best value possible at ``x`` (d,): the optimistic confidence bound."""
         _, upper = self.learner.band().bounds(x[None])
         return self.sign * float(upper[0])

@@ -57,6 +57,8 @@ class Lines:
                 run = (f"{k}={_short(v)}" for k, v in result.executed.items())
                 words.append(" ".join(["executed", *run]))
             trust = _trust(explanation, trial.number)
+            if explanation is not None and trial.number in explanation.impossible:
+                words.append(f"impossible: outside of {explanation.possible}")
             if trust is not None:
                 words.append(f"trust {trust:.2f}" + (" (distrusted)" * (trust < DISTRUSTED)))
         if overtaken(trial, result):

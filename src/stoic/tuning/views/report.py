@@ -19,8 +19,7 @@ from optuna.trial import FrozenTrial
 from stoic.integrations.optuna.diagnostics import DISTRUSTED
 from stoic.integrations.optuna.explanation import (
     deviation,
-    infeasible_lines,
-    left_out_lines,
+    excluded_lines,
     setting,
 )
 from stoic.integrations.recipe import Recipe
@@ -109,7 +108,7 @@ class Report:
             draw=draw,
             slices=len(self.space),
             distrusted=self._distrusted(),
-            notes=[] if known is None else left_out_lines(known) + infeasible_lines(known),
+            notes=[] if known is None else excluded_lines(known),
             failed=self._failed(),
         )
         return page

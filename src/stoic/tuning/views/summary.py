@@ -208,6 +208,9 @@ class Summary:
             "repeats": 0 if known is None else known.repeats,
             "steep": [] if known is None else list(known.steep),
             "infeasible": [] if known is None else list(known.infeasible),
+            "impossible": {}
+            if known is None
+            else {str(key): number(value) for key, value in known.impossible.items()},
             "unmodelled": list(self.unmodelled),
             "trials": [
                 {

@@ -55,6 +55,7 @@ class Trust:
         kinds = failure_kinds(trials)
         failed = {failed: kinds.get(failed) for failed in failed_numbers(trials)}
         failed |= dict.fromkeys(known.infeasible, "infeasible")  # as in the data of the model
+        failed |= dict.fromkeys(known.impossible, "transient")
         return cls(study.study_name, study.direction.name.lower(), known, failed)
 
     @property
