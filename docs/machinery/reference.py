@@ -29,6 +29,8 @@ PAGES = {
     "tuning": ("Tuning", ["tuning/function", "tuning/program"]),
 }
 
+EXPORTING = ("integrations/optuna",)  # a folder of which only what it exports is shown
+
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages."""
@@ -42,6 +44,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def _modules(source: Path, part: str) -> list[str]:
     """List the modules of a part, by their full names."""
+    if part in EXPORTING:
+        return [f"stoic.{part.replace('/', '.')}"]
     path = source / "stoic" / part
     found = sorted(path.rglob("[a-z]*.py")) if path.is_dir() else [path.with_suffix(".py")]
     return [".".join(module.relative_to(source).with_suffix("").parts) for module in found]

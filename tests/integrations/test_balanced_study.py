@@ -5,8 +5,7 @@ import math
 import optuna
 import pytest
 
-from stoic.integrations.optuna import StoicSampler
-from stoic.integrations.optuna.explanation import explain
+from stoic.integrations.optuna import StoicSampler, explain
 from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.recipes import any_threat
 

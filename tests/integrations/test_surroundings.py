@@ -10,7 +10,7 @@ from optuna.distributions import FloatDistribution, IntDistribution
 from stoic import recipes
 from stoic.distances import Distance
 from stoic.domains import Box, Lattice
-from stoic.integrations.optuna.explanation import explain
+from stoic.integrations.optuna import explain
 from stoic.integrations.optuna.objective import RobustObjective
 from stoic.integrations.optuna.surroundings import Searched, Surroundings
 from stoic.integrations.optuna.synced_learner import SyncedLearner
