@@ -234,3 +234,20 @@ def test_nothing_is_said_of_a_study_that_is_modelled_entirely(caplog):
     study.ask()
     assert said_of(caplog) == []
     assert explain(study).unmodelled == ()
+
+
+def test_a_trial_without_parameters_never_shrinks_the_space(caplog):
+    study = optuna.create_study(sampler=StoicSampler(seed=0))
+
+    def objective(trial):
+        if trial.number in (3, 12):
+            return 1e9  # before any parameter: the data could not be loaded
+        return (trial.suggest_float("x", 0.0, 1.0) - 0.3) ** 2
+
+    study.optimize(objective, n_trials=20)
+    known = explain(study)
+    assert [row.number for row in known.rows] == [n for n in range(20) if n not in (3, 12)]
+    assert abs(known.recommended.params["x"] - 0.3) < 0.05
+    assert known.unmodelled == ("Trials without parameters are not modelled: 3, 12.",)
+    said = [record.message for record in caplog.records if "without parameters" in record.message]
+    assert len(said) == len(set(said)) == 2

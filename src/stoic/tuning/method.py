@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import optuna
-from optuna.search_space import intersection_search_space
 
 from stoic.integrations.optuna import StoicSampler
 from stoic.integrations.optuna.encoding import Encoding, searched
@@ -21,6 +20,7 @@ from stoic.integrations.optuna.possible import (
     stored_possible,
 )
 from stoic.integrations.optuna.synced_learner import build_learner
+from stoic.integrations.optuna.unmodelled import shared_space
 from stoic.integrations.recipe import Recipe, Written, record_recipe, stored_recipe
 from stoic.recipes import robust
 from stoic.refusal import Refusal
@@ -94,7 +94,7 @@ class StudyMethod:
         self, study: optuna.Study | None, space: Space, seed: int | None, startup: int
     ) -> StoicSampler:
         """Make the sampler of a study, which is None for a new one."""
-        met = {} if study is None else intersection_search_space(study.get_trials(deepcopy=False))
+        met = {} if study is None else shared_space(study.get_trials(deepcopy=False))
         return StoicSampler(
             seed=seed,
             n_startup_trials=startup,

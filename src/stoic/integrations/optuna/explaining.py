@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from optuna.search_space import intersection_search_space
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
@@ -25,7 +24,12 @@ from stoic.integrations.optuna.objective import WIDTH, RobustObjective, stored_a
 from stoic.integrations.optuna.possible import PossibleValues, stored_possible
 from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.integrations.optuna.undecided import steep, undecided
-from stoic.integrations.optuna.unmodelled import check_single_objective, unmodelled, violates
+from stoic.integrations.optuna.unmodelled import (
+    check_single_objective,
+    shared_space,
+    unmodelled,
+    violates,
+)
 from stoic.integrations.recipe import Recipe, Written, recipe_to_look_with
 from stoic.learner import Learner
 from stoic.policies.base import Band
@@ -91,7 +95,7 @@ def explain(
     trials = study.get_trials(deepcopy=False) if trials is None else trials
     complete = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
     sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
-    shared = intersection_search_space(list(complete))
+    shared = shared_space(complete)
     space = searched(shared)
     fixed = dict(fixed or {})
     values = PossibleValues.of(possible) or stored_possible(study)

@@ -11,7 +11,6 @@ from typing import Any, Unpack
 import numpy as np
 from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.samplers import BaseSampler, RandomSampler
-from optuna.search_space import IntersectionSearchSpace
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
@@ -29,7 +28,7 @@ from stoic.integrations.optuna.synced_learner import (
     unusable,
 )
 from stoic.integrations.optuna.turns import Turns, announce
-from stoic.integrations.optuna.unmodelled import check_single_objective, unmodelled
+from stoic.integrations.optuna.unmodelled import check_single_objective, shared_space, unmodelled
 from stoic.integrations.recipe import Recipe, Written, record_recipe
 from stoic.printable import printable
 from stoic.recipes import robust
@@ -149,7 +148,6 @@ class StoicSampler(BaseSampler):
         self._n_startup_trials = n_startup_trials
         self._independent = independent_sampler
         self._constraints = constraints_func
-        self._intersection = IntersectionSearchSpace(include_pruned=False)
         self._synced: SyncedLearner | None = None
         self._turns = Turns()
         self._aim = RobustObjective.of(robust_to_moves)
@@ -170,7 +168,7 @@ class StoicSampler(BaseSampler):
 
     def _shared(self, study: Study) -> Mapping[str, BaseDistribution]:
         """Return the parameters that all trials have."""
-        return self._space or self._intersection.calculate(study)
+        return self._space or shared_space(study.get_trials(deepcopy=False))
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]

@@ -12,6 +12,16 @@ from optuna.trial import FrozenTrial, TrialState
 from stoic.integrations.optuna.internals import constraints
 from stoic.refusal import Refusal
 
+_LISTED = 3  # trials; a sentence that had all would be another one after each trial
+
+
+def shared_space(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
+    """Return the parameters that all complete trials have, of those that have any.
+
+    A trial that ended before it had parameters says nothing about which ones there are.
+    """
+    return intersection_search_space([trial for trial in trials if trial.distributions])
+
 
 def check_single_objective(study: Study) -> None:
     """Refuse a study with several objectives."""
@@ -47,7 +57,12 @@ def unmodelled(
         )
     complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
     if space is None:
-        space = intersection_search_space(list(complete))
+        space = shared_space(complete)
+    if space and (bare := [t.number for t in complete if not t.distributions]):
+        sentences.append(
+            f"Trials without parameters are not modelled: {', '.join(map(str, bare[:_LISTED]))}"
+            f"{', ...' if len(bare) > _LISTED else ''}."
+        )
     if names := {name for trial in complete for name in trial.distributions} - space.keys():
         sentences.append(
             f"Not all trials have {', '.join(sorted(names))} in the same range: what not all share "

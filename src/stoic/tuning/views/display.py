@@ -20,6 +20,9 @@ from stoic.printable import printable
 from stoic.tuning.campaign import Explain, Observer
 from stoic.tuning.program import Result
 
+_COLUMN = 12  # letters of a parameter and the blanks beside it
+_BESIDE = 34  # of the other columns: a value to six digits is never cut
+
 
 @contextmanager
 def display(console: Console, total: int) -> Iterator[Observer]:
@@ -123,12 +126,15 @@ class LiveTable:
         best = known.recommended.number if known and known.recommended else None
         table = Table(box=SIMPLE_HEAD, pad_edge=False)
         names = list(dict.fromkeys(name for row in self.rows for name in row[1]))
+        room_for = max((self.console.width - _BESIDE) // _COLUMN, 2)
+        if len(names) > room_for:  # those in the middle go first
+            names = names[: (room_for + 1) // 2] + names[len(names) - room_for // 2 :]
         table.add_column("trial", justify="right")
         for name in names:
-            table.add_column(_text(name), justify="right", max_width=16)
-        table.add_column("value", justify="right", max_width=40)
-        table.add_column("trust", justify="right")
-        table.add_column("recommended")
+            table.add_column(_text(name), justify="right", max_width=16, no_wrap=True)
+        table.add_column("value", justify="right", min_width=11, max_width=40)
+        table.add_column("trust", justify="right", no_wrap=True)
+        table.add_column("")  # an arrow at the recommended trial
         room = max(self.console.height - 8, 3)
         for trial, params, value, style in self.rows[-room:]:
             trust = _trust(known, trial)
