@@ -67,9 +67,10 @@ def test_tune_show_and_the_mirrored_commands_agree(stoic):
     first = stoic("tune", *X, "--trials", "4", "--seed", "1", *SQUARE)
     assert first.code == 0
     lines = first.out.splitlines()
-    assert [line.split()[:2] for line in lines[:4]] == [["trial", str(i)] for i in range(4)]
+    assert lines[0].endswith("stoic.db: 0 of 4 trials are finished")
+    assert [line.split()[:2] for line in lines[1:5]] == [["trial", str(i)] for i in range(4)]
     assert "study stoic (minimize): 4 trials: 4 complete" in lines
-    summary = "\n".join(lines[4:]) + "\n"
+    summary = "\n".join(lines[5:]) + "\n"
     assert stoic("show").out == summary
     assert stoic("show", "stoic", "--storage", "sqlite:///stoic.db").out == summary
 
@@ -89,11 +90,11 @@ def test_tune_show_and_the_mirrored_commands_agree(stoic):
 def test_tuning_again_resumes_to_the_total(stoic):
     stoic("tune", *X, "--trials", "2", *SQUARE)
     again = stoic("tune", *X, "--trials", "3", *SQUARE)
-    assert again.out.splitlines()[0].startswith("trial 2 ")
+    assert again.out.splitlines()[1].startswith("trial 2 ")
     assert "3 trials: 3 complete" in again.out
     done = stoic("tune", *X, "--trials", "3", *SQUARE)
     assert done.code == 0
-    assert done.out.startswith("study stoic")
+    assert "\nstudy stoic (minimize): 3 trials" in done.out
 
 
 def test_a_study_file(stoic):
@@ -328,7 +329,9 @@ def test_a_program_that_fails_from_the_start_is_stopped_and_goes_on(stoic):
     fixed = stoic("tune", *X, "-n", "7", "--study-name", "stoic", *SQUARE)
     assert "7 trials: 2 complete, 5 fail" in fixed.out
     again = stoic("tune", *X, "-n", "7", "--study-name", "stoic", *SQUARE)
-    assert "7 of 7 trials are finished: --trials 14 goes on" in again.err
+    assert again.out.startswith("study stoic in sqlite:////")
+    assert again.out.splitlines()[0].endswith("/stoic.db: 7 of 7 trials are finished")
+    assert "Nothing was left to do: --trials 14 goes on" in again.err
 
 
 def test_ask_knows_the_space_of_a_tuned_study_and_never_looks_abandoned(stoic):
@@ -362,7 +365,7 @@ def test_tolerances_from_the_command_line_to_the_certificate(stoic, caplog, unex
     assert (tuned.code, tuned.err.count("\n")) == (0, 1)
     assert tuned.err.startswith("Trial 3: heat was 612, outside of its range")
     # Said on the line of the trial, in the log, and in the summary.
-    assert "  executed heat=" in tuned.out.splitlines()[0]
+    assert "  executed heat=" in tuned.out.splitlines()[1]
     assert [record.message for record in caplog.records if "612" in record.message] == [
         "Trial 3: heat was 612, outside of its range, 0 to 100: give a study a range that holds "
         "whatever may be run. It counts at 100, the nearest end."
@@ -715,6 +718,7 @@ def test_a_closed_pipe_ends_quietly(tmp_path):
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ)
     )
     assert process.stdout is not None
+    assert process.stdout.readline().startswith(b"study stoic in sqlite")
     assert process.stdout.readline().startswith(b"trial 0")
     process.stdout.close()
     _, errors = process.communicate(timeout=300)

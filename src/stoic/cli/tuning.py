@@ -25,6 +25,7 @@ from stoic.cli.app import (
 )
 from stoic.cli.printing import note
 from stoic.cli.studies import parse, settings, silence_optuna, written
+from stoic.printable import printable
 
 
 @app.command()
@@ -160,7 +161,7 @@ def tune(
         open_request,
         run_request,
     )
-    from stoic.tuning.storage import in_one_sentence, patiently
+    from stoic.tuning.storage import in_one_sentence, patiently, shown
     from stoic.tuning.views.display import display
     from stoic.tuning.views.summary import Summary
 
@@ -170,6 +171,8 @@ def tune(
     for said in patiently(lambda: notes(study, request, method), "Could not read the study"):
         note(f"note: {said}")
     before, signal, hopeless = finished_trials(study), None, None
+    stand = f"{before} of {request.trials} trials are finished"
+    print(printable(f"study {study.study_name} in {shown(request.storage)}: {stand}"), flush=True)
     with display(Console(), request.trials) as observer:
         try:
             signal = run_request(study, request, method, observer, keep_going)
@@ -183,10 +186,7 @@ def tune(
     if hopeless is not None:
         note(f"stoic: {hopeless}")
     if before >= request.trials:
-        note(
-            f"{before} of {request.trials} trials are finished: --trials {2 * before} goes on, "
-            "--study-name begins anew."
-        )
+        note(f"Nothing was left to do: --trials {2 * before} goes on, --study-name begins anew.")
     if signal is not None:
         raise typer.Exit(128 + signal)
     if summary.explanation is None:

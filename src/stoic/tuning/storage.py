@@ -100,11 +100,14 @@ def open_storage(
 
 
 def shown(url: str) -> str:
-    """Return a URL without its password."""
+    """Return a URL without its password, the path of a file from the root on."""
     try:
-        return make_url(url).render_as_string(hide_password=True)
+        parsed = make_url(url)
     except ArgumentError:
         return url
+    if (file := _file(parsed)) is not None:
+        parsed = parsed.set(database=str(file.absolute()))
+    return parsed.render_as_string(hide_password=True)
 
 
 def is_new(url: str, kind: str | None = None) -> bool:
