@@ -105,6 +105,17 @@ def test_a_study_file(stoic):
     assert Path("other.db").exists()
 
 
+def test_the_command_runs_from_where_the_user_stands(stoic, monkeypatch):
+    Path("there").mkdir()
+    file = Path("there", write_study())
+    Path("mine.toml").rename(file)
+    shown = stoic("tune", str(file)).out
+    assert f"its command was: cd {Path('there').absolute()} && " in shown
+    monkeypatch.chdir("there")
+    here = json.loads(stoic("show", "--storage", "sqlite:///../stoic.db", "--json").out)
+    assert not here["command"].startswith("cd ")
+
+
 def test_the_storage_variable_is_honoured(stoic, monkeypatch):
     monkeypatch.setenv("OPTUNA_STORAGE", "sqlite:///there.db")
     stoic("tune", *X, "--trials", "1", *SQUARE)

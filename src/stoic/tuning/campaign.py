@@ -230,6 +230,7 @@ def open_request(
         request.space,
         sampler,
         request.program.template.arguments,
+        request.program.directory,
     )
     return study, method
 

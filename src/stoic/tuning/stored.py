@@ -18,6 +18,7 @@ from stoic.tuning.storage import TROUBLE, cause
 
 SPACE = "stoic:space"  # of a study: the search space
 COMMAND = "stoic:command"  # of a study: the program's arguments, with placeholders
+DIRECTORY = "stoic:directory"  # of a study: where its program runs, for whoever runs it again
 
 
 @contextlib.contextmanager

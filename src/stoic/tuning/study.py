@@ -8,6 +8,7 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, Literal
 
 import optuna
@@ -40,7 +41,7 @@ from stoic.tuning.mark import kill_marked, seal, visible
 from stoic.tuning.program import Result
 from stoic.tuning.space import Space, parse_as, parse_named
 from stoic.tuning.storage import TROUBLE, cause, patiently
-from stoic.tuning.stored import COMMAND, SPACE, as_data, check_stored, known_space
+from stoic.tuning.stored import COMMAND, DIRECTORY, SPACE, as_data, check_stored, known_space
 from stoic.tuning.worker import Worker
 
 WORKER = "stoic:worker"  # of a trial: the worker that runs it
@@ -59,8 +60,11 @@ def open_study(
     space: Space,
     sampler: BaseSampler,
     command: tuple[str, ...] | None = None,
+    directory: Path | None = None,
 ) -> optuna.Study:
     """Create a study, or load the one of that name.
+
+    The command and its directory are recorded with a new one.
 
     Raises
     ------
@@ -86,6 +90,8 @@ def open_study(
         adopt_space(study, space)
         if command is not None and study.user_attrs.get(COMMAND) is None:
             study.set_user_attr(COMMAND, list(command))
+            if directory is not None:
+                study.set_user_attr(DIRECTORY, str(directory.absolute()))
         return study
 
     return patiently(opened, f"Could not open the study {name!r}")

@@ -6,6 +6,7 @@ import math
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import optuna
@@ -19,7 +20,7 @@ from stoic.integrations.optuna.unmodelled import unmodelled
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
 from stoic.tuning.campaign import explanation
-from stoic.tuning.stored import stored_command
+from stoic.tuning.stored import DIRECTORY, stored_command
 from stoic.tuning.study import (
     ERRORS,
     FAILURE,
@@ -51,7 +52,8 @@ class Summary:
     running:
         Number of a running trial -> its worker, and whether that is alive.
     command:
-        Command of the recommended trial, as the storage says; None if it does not.
+        Command of the recommended trial, from the current directory, as the storage says; None if
+        it does not.
     unmodelled:
         Sentences on what the model does not use.
     """
@@ -272,9 +274,13 @@ def _command(study: optuna.Study, recommended: FrozenTrial | None) -> str | None
         return None
     try:
         values = fixed_values(recommended.number) | recommended.params
-        return shlex.join(Template(arguments).fill(values))
+        command = shlex.join(Template(arguments).fill(values))
     except (KeyError, ValueError):  # recorded by other software
         return None
+    directory = study.user_attrs.get(DIRECTORY)
+    if not isinstance(directory, str) or Path(directory) == Path.cwd():
+        return command
+    return f"cd {shlex.quote(directory)} && {command}"
 
 
 def _observed(trial: FrozenTrial | None) -> dict[str, Any] | None:
