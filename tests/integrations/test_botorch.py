@@ -293,7 +293,7 @@ def test_units_that_botorch_cannot_resolve_are_said():
     x, y = table()
     y[3] = 1e7
     standardised = (y - y.mean()) / y.std()
-    with pytest.warns(InputDataWarning, match="a lie has decided their scale"):
+    with pytest.warns(InputDataWarning, match="an outlier has decided their scale"):
         RobustConjugateGP(tensor(x), column(standardised))
 
 

@@ -235,7 +235,7 @@ def tell(
         typer.Option(
             "--executed",
             metavar="NAME=VALUE",
-            help="What a parameter was run as, if not as it was asked.",
+            help="What a parameter was run as, if not as it was suggested.",
             show_default=False,
         ),
     ] = None,

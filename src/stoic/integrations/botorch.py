@@ -205,9 +205,10 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
         max_variance = float(prior.kernel.diagonal(fit.observations.x).max())
         if max_variance < _RESOLVED:
             warnings.warn(
-                f"Believed results vary by about {max_variance**0.5:.2g}, which is too little for "
+                f"Trusted results vary by about {max_variance**0.5:.2g}, which is too little for "
                 "BoTorch to resolve: multiply all results by a constant. If they were "
-                "standardised, a lie has decided their scale: standardise later, or not at all.",
+                "standardised, an outlier has decided their scale: standardise later, or not at "
+                "all.",
                 InputDataWarning,
                 stacklevel=3,
             )

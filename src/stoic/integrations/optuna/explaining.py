@@ -125,7 +125,7 @@ def explain(
 
     best = max(filter(has_given, finite), key=lambda t: sign * _value(t), default=None)
     learner, number = synced.learner, {n: i for i, n in enumerate(synced.observed)}
-    place = synced.run if aim is None else synced.asked
+    place = synced.run if aim is None else synced.queried
     at = [t for t in feasible if t.number in number and place(t) is not None]
     if not at:
         unlearned = _without_model(feasible, best)

@@ -126,7 +126,7 @@ class SyncedLearner:
             and self.probe == probe
         )
 
-    def asked(self, trial: FrozenTrial) -> Array | None:
+    def queried(self, trial: FrozenTrial) -> Array | None:
         """Return the point of a trial's setting, shape (d,); None if there is none."""
         return self._at(self._suggested(trial))
 
@@ -245,7 +245,7 @@ class SyncedLearner:
             for trial in trials
             if trial.state == TrialState.RUNNING
             and trial.number != number
-            and (x := self.asked(trial)) is not None
+            and (x := self.queried(trial)) is not None
         ]
         self.learner.rng = rng
         among = self.points.having(fixed) if fixed else None

@@ -71,6 +71,6 @@ def unmodelled(
     if any(trial.state == TrialState.PRUNED for trial in trials):
         sentences.append(
             "Intermediate values of pruned trials are not used: a pruned trial counts as a result "
-            "that is not a number, and its point is asked once more."
+            "that is not a number, and its point is queried once more."
         )
     return tuple(sentences)
