@@ -28,7 +28,7 @@ from optuna.distributions import FloatDistribution
 from optuna.samplers import RandomSampler
 from optuna.trial import FrozenTrial, TrialState
 
-from stoic.tuning.campaign import Explain, Silent, Stop, run
+from stoic.tuning.campaign import Explain, Observer, Stop, run
 from stoic.tuning.program import Result
 from stoic.tuning.study import open_study
 from stoic.tuning.worker import Worker
@@ -149,7 +149,7 @@ def test_a_value_is_stored_before_anything_is_said_about_it():
     study = open_study(optuna.storages.InMemoryStorage(), "s", "minimize", space, RandomSampler())
     said: list[tuple[int, str, list[float] | None]] = []
 
-    class Looking(Silent):
+    class Looking(Observer):
         def begun(self, trial: optuna.Trial) -> None:
             stored = study.trials[trial.number]
             said.append((trial.number, stored.state.name, stored.values))

@@ -11,7 +11,7 @@ from optuna.exceptions import StorageInternalError
 from optuna.storages.journal import JournalFileBackend
 
 from stoic.integrations.optuna import Explanation, Row
-from stoic.tuning.campaign import Silent, Stop, run
+from stoic.tuning.campaign import Observer, Stop, run
 from stoic.tuning.program import Result
 from stoic.tuning.space import parse_space
 from stoic.tuning.stored_trust import TrustRecorder
@@ -80,7 +80,7 @@ def test_a_record_that_cannot_be_written_ends_nothing(monkeypatch, caplog, error
     study = open_study(storage, "s", "minimize", space, sampler)
     known = []
 
-    class LeaveOneOutGP(Silent):
+    class LeaveOneOutGP(Observer):
         def ended(self, trial, result, explain):
             known.append(explain())
 

@@ -155,8 +155,9 @@ def tune(
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     from stoic.tuning.campaign import (
+        FINISHED,
         HopelessError,
-        finished_trials,
+        count_trials,
         notes,
         open_request,
         run_request,
@@ -170,7 +171,7 @@ def tune(
     study, method = open_request(request, storage_class, patience)
     for said in patiently(lambda: notes(study, request, method), "Could not read the study"):
         note(f"note: {said}")
-    before, signal, hopeless = finished_trials(study), None, None
+    before, signal, hopeless = count_trials(study, FINISHED), None, None
     stand = f"{before} of {request.trials} trials are finished"
     print(printable(f"study {study.study_name} in {shown(request.storage)}: {stand}"), flush=True)
     with display(Console(), request.trials) as observer:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 import signal
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from types import FrameType, TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 import optuna
 from optuna.samplers import BaseSampler
@@ -38,6 +38,8 @@ from stoic.tuning.study import (
 from stoic.tuning.template import fixed_values
 from stoic.tuning.worker import Worker
 
+FINISHED = {state for state in TrialState if state.is_finished()}
+
 _HOPELESS = 5  # failures from the start of a run: a typo, rather than a hard problem
 
 Explain = Callable[[], Explanation | None]  # None before there is a value
@@ -47,8 +49,8 @@ class HopelessError(RuntimeError):
     """A program that fails from the start; the message is one sentence for the user."""
 
 
-class Observer(Protocol):
-    """Receiver of the events of a campaign, in their order."""
+class Observer:
+    """Receiver of the events of a campaign, in their order; this one does nothing with them."""
 
     def orphaned(self, numbers: list[int]) -> None:
         """Handle trials of dead workers, which have been marked as failed."""
@@ -58,19 +60,6 @@ class Observer(Protocol):
 
     def ended(self, trial: FrozenTrial, result: Result, explain: Explain) -> None:
         """Handle the end of a stored trial; ``explain`` fits the model: call it at most once."""
-
-
-class Silent:
-    """Observer that does nothing."""
-
-    def orphaned(self, numbers: list[int]) -> None:
-        """Do nothing."""
-
-    def begun(self, trial: Trial) -> None:
-        """Do nothing."""
-
-    def ended(self, trial: FrozenTrial, result: Result, explain: Explain) -> None:
-        """Do nothing."""
 
 
 class Stop:
@@ -161,20 +150,11 @@ def run(
         if keep_going or failed_first is None or stop:
             continue
         failed_first = failed_first + 1 if result.value is None else None
-        if failed_first == _HOPELESS and not _has_value(study):
+        if failed_first == _HOPELESS and not count_trials(study, {TrialState.COMPLETE}):
             raise HopelessError(
                 f"The first {_HOPELESS} trials failed, the last one so: {result.reason}. Change "
                 "the program and run the same command again, or say --keep-going."
             )
-
-
-def _has_value(study: optuna.Study) -> bool:
-    states = (TrialState.COMPLETE,)
-    return bool(
-        patiently(
-            lambda: study.get_trials(deepcopy=False, states=states), "Could not read the study"
-        )
-    )
 
 
 def _explained(
@@ -289,10 +269,10 @@ def notes(study: optuna.Study, request: Request, method: StudyMethod) -> list[st
     return said
 
 
-def finished_trials(study: optuna.Study) -> int:
-    """Count the trials of a study that have ended."""
+def count_trials(study: optuna.Study, states: Set[TrialState]) -> int:
+    """Count the trials of a study in these states."""
     trials = patiently(lambda: study.get_trials(deepcopy=False), "Could not read the study")
-    return sum(trial.state.is_finished() for trial in trials)
+    return sum(trial.state in states for trial in trials)
 
 
 def run_request(

@@ -23,7 +23,7 @@ from stoic.integrations.optuna.possible import PossibleValues
 from stoic.integrations.recipe import Recipe, Written
 from stoic.integrations.reported import noise_of
 from stoic.refusal import Refusal
-from stoic.tuning.campaign import Explain, Silent, Stop, explanation, run
+from stoic.tuning.campaign import Explain, Observer, Stop, explanation, run
 from stoic.tuning.failure import Failed
 from stoic.tuning.method import StudyMethod
 from stoic.tuning.program import Result
@@ -222,14 +222,14 @@ def tune(
             return Result(None, "the value is nan", "", 0.0, None, run_as)
         return Result(value, None, "", 0.0, None, run_as, noise)
 
-    observer = Silent() if callback is None else _Calling(study, callback)
+    observer = Observer() if callback is None else _Calling(study, callback)
     me, own = Worker.current(), method.recipe
     with contextlib.suppress(_Stopped):
         run(study, parsed, n_trials, evaluate, observer, Stop(), me, recipe=own)
     return _result(study, own)
 
 
-class _Calling(Silent):
+class _Calling(Observer):
     """Observer that passes every ended trial to a callback."""
 
     def __init__(

@@ -35,7 +35,7 @@ def display(console: Console, total: int) -> Iterator[Observer]:
         yield table
 
 
-class Lines:
+class Lines(Observer):
     """Observer that prints one line for each trial."""
 
     def __init__(self, console: Console) -> None:
@@ -44,9 +44,6 @@ class Lines:
     def orphaned(self, numbers: list[int]) -> None:
         """Print which trials were lost."""
         self._print(_orphaned(numbers))
-
-    def begun(self, trial: Trial) -> None:
-        """Do nothing yet."""
 
     def ended(self, trial: FrozenTrial, result: Result, explain: Explain) -> None:
         """Print number, parameters, value, trust, and the recommendation so far."""
@@ -74,7 +71,7 @@ class Lines:
         print(printable(line), file=self.console.file, flush=True)
 
 
-class LiveTable:
+class LiveTable(Observer):
     """Observer that redraws a table of the last trials after each."""
 
     def __init__(self, total: int, console: Console) -> None:
