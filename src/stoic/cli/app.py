@@ -51,7 +51,7 @@ Param = Annotated[
 Which = Annotated[
     str | None,
     typer.Argument(
-        metavar="[STUDY]",
+        metavar="STUDY",
         help="A study file or the name of a study; not needed if the storage holds only one.",
         show_default=False,
     ),

@@ -38,7 +38,7 @@ from stoic.refusal import Refusal
 @app.command("create-study")
 def create_study(
     what: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Of the study.", show_default=False)
+        str | None, typer.Argument(metavar="NAME", help="Of the study.", show_default=False)
     ] = None,
     param: Param = None,
     from_csv: Annotated[
