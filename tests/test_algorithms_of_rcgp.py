@@ -22,6 +22,7 @@ from stoic.defences import Anchored, Plateau
 from stoic.defences.anchored import Reach
 from stoic.domains import Box
 from stoic.kernels import RBF, Scaled
+from stoic.learner import Learner
 from stoic.models import GaussianProcess
 from stoic.posteriors import Prior, information_bounds
 from stoic.recipes import a2_rcgp_ucb, fc_rcgp_ucb
@@ -117,10 +118,19 @@ def test_algorithm_1(case):
         multiplier = beta + C_w(L, (NORM + beta) * math.sqrt(KAPPA)) * math.sqrt(n)
         return mean + multiplier * Psi(n) * std, None
 
-    learner = fc_rcgp_ucb(
-        GRID, PRIOR, constants="theory", corruptions=T_C, horizon=T, delta=DELTA, norm=NORM,
-        shape=SHAPE / math.sqrt(KAPPA), assumption={1: "draw", 3: "norm"}[case],
-    )  # fmt: skip
+    learner = Learner(
+        GRID,
+        fc_rcgp_ucb(
+            prior=PRIOR,
+            constants="theory",
+            corruptions=T_C,
+            horizon=T,
+            delta=DELTA,
+            norm=NORM,
+            shape=SHAPE / math.sqrt(KAPPA),
+            assumption={1: "draw", 3: "norm"}[case],
+        ),
+    )
     assert learner.model.defence.half_width == pytest.approx(L, rel=1e-12)
     check(learner, bounds)
 
@@ -154,11 +164,21 @@ def test_algorithm_2(adaptive, case):
         bound = mean + (root_beta(t, case) + enlargement) * Psi(n) * std
         return bound, (centres, half_widths)
 
-    learner = a2_rcgp_ucb(
-        GRID, PRIOR, constants="theory", corruptions=T_C, horizon=T, delta=DELTA, norm=NORM,
-        shape=SHAPE / root_kappa, prequential=True, half_width="anchor" if adaptive else None,
-        assumption={1: "draw", 3: "norm"}[case],
-    )  # fmt: skip
+    learner = Learner(
+        GRID,
+        a2_rcgp_ucb(
+            prior=PRIOR,
+            constants="theory",
+            corruptions=T_C,
+            horizon=T,
+            delta=DELTA,
+            norm=NORM,
+            shape=SHAPE / root_kappa,
+            prequential=True,
+            half_width="anchor" if adaptive else None,
+            assumption={1: "draw", 3: "norm"}[case],
+        ),
+    )
     check(learner, bounds)
 
 
@@ -194,41 +214,59 @@ def test_the_bound_on_the_noise_holds_as_often_as_it_says():
 def test_the_base_width_may_be_given_and_then_makes_the_half_width_too():
     base = CompactUnion(1, a=2.0, b=3.0, extent=1.0, delta=0.05)
     settings = {"constants": "theory", "corruptions": T_C, "horizon": T, "norm": NORM}
-    learner = a2_rcgp_ucb(BOX, PRIOR, confidence=base, **settings)
-    other = a2_rcgp_ucb(BOX, PRIOR, confidence=CompactUnion(1, delta=0.05), **settings)
+    learner = Learner(BOX, a2_rcgp_ucb(prior=PRIOR, confidence=base, **settings))
+    other = Learner(
+        BOX, a2_rcgp_ucb(prior=PRIOR, confidence=CompactUnion(1, delta=0.05), **settings)
+    )
     assert learner.confidence.base is base
     assert learner.model.defence.half_width > 1.01 * other.model.defence.half_width
     with pytest.raises(ValueError, match="SelfNormalised does not know in advance: use"):
-        a2_rcgp_ucb(BOX, PRIOR, confidence=SelfNormalised(1.0), **settings)
-    given = a2_rcgp_ucb(BOX, PRIOR, confidence=SelfNormalised(1.0), half_width=3.0, **settings)
+        Learner(BOX, a2_rcgp_ucb(prior=PRIOR, confidence=SelfNormalised(1.0), **settings))
+    given = Learner(
+        BOX, a2_rcgp_ucb(prior=PRIOR, confidence=SelfNormalised(1.0), half_width=3.0, **settings)
+    )
     assert given.confidence.base == SelfNormalised(1.0)
 
 
 def test_case_3_asks_for_the_gain_where_it_is_not_known():
     settings = {"constants": "theory", "assumption": "norm", "horizon": T, "delta": DELTA}
     for recipe in (fc_rcgp_ucb, a2_rcgp_ucb):
-        known = recipe(GRID, PRIOR, norm=NORM, **settings).confidence
+        known = Learner(GRID, recipe(prior=PRIOR, norm=NORM, **settings)).confidence
         gain = information_bounds(PRIOR, GRID, T).upper
         assert known == BoundedNoise(NORM**2, DELTA / 3.0, gain)
-        assert recipe(BOX, PRIOR, gain=7.0, **settings).confidence.gain == 7.0
+        assert Learner(BOX, recipe(prior=PRIOR, gain=7.0, **settings)).confidence.gain == 7.0
         for domain, prior in ((BOX, PRIOR), (GRID, None)):
             with pytest.raises(ValueError, match="needs gain="):
-                recipe(domain, prior, **settings)
+                Learner(domain, recipe(prior=prior, **settings))
         with pytest.raises(ValueError, match="'draw' or 'norm'"):
-            recipe(GRID, PRIOR, constants="theory", assumption="nrom")
+            Learner(GRID, recipe(prior=PRIOR, constants="theory", assumption="nrom"))
 
 
 def test_the_adaptive_half_width_can_do_with_an_estimate_of_the_corruptions():
-    learner = a2_rcgp_ucb(
-        GRID, PRIOR, constants="theory", corruptions="distrusted", horizon=T, half_width="anchor"
+    learner = Learner(
+        GRID,
+        a2_rcgp_ucb(
+            prior=PRIOR,
+            constants="theory",
+            corruptions="distrusted",
+            horizon=T,
+            half_width="anchor",
+        ),
     )
     reach = learner.model.defence.half_width
     assert isinstance(reach, Reach)
     assert reach.width == CorruptionCount(FiniteUnion(25, 0.1 / 3.0), "distrusted", 1.0)
     learner.tell(GRID.points[:6], [0.1, 0.2, 0.3, 0.2, 1e5, 0.0])
     one_lie = learner.model.defence.settle(GRID, learner.observations)
-    honest = a2_rcgp_ucb(
-        GRID, PRIOR, constants="theory", corruptions="distrusted", horizon=T, half_width="anchor"
+    honest = Learner(
+        GRID,
+        a2_rcgp_ucb(
+            prior=PRIOR,
+            constants="theory",
+            corruptions="distrusted",
+            horizon=T,
+            half_width="anchor",
+        ),
     )
     honest.tell(GRID.points[:7], [0.1, 0.2, 0.3, 0.2, 0.1, 0.0, 0.1])
     learner.tell(GRID.points[6], 0.1)  # now the lie is in the anchor
@@ -237,7 +275,7 @@ def test_the_adaptive_half_width_can_do_with_an_estimate_of_the_corruptions():
     assert np.min(wider.plateau.half_width) > 2.0 * np.max(narrow.plateau.half_width)
     assert np.shape(one_lie.plateau.half_width) == (6,)
     with pytest.raises(ValueError, match="set constants"):
-        a2_rcgp_ucb(GRID, PRIOR, half_width="anchor")
+        Learner(GRID, a2_rcgp_ucb(prior=PRIOR, half_width="anchor"))
     with pytest.raises(ValueError, match="at least 0"):
         Reach(FiniteUnion(25), -1.0)
 

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import logging
+import math
 
 import optuna
 import pytest
 from optuna.distributions import FloatDistribution, IntDistribution
 
-from stoic import recipes
+from stoic import Prior, recipes
 from stoic.domains import Box
 from stoic.integrations.optuna import RECIPE, StoicSampler, explain, robust
-from stoic.integrations.recipe import Written, record_recipe, stored_recipe
+from stoic.integrations.recipe import (
+    InFile,
+    build_learner,
+    load,
+    parse,
+    record_recipe,
+    stored_recipe,
+    text_of,
+)
+from stoic.kernels import RBF
 from stoic.learner import Learner
 from stoic.refusal import Refusal
 
@@ -21,7 +31,7 @@ BOX = Box([0.0], [1.0])
 FILE = """
 from dataclasses import dataclass
 
-from stoic import Prior, recipes
+from stoic import Learner, Prior, recipes
 from stoic.kernels import RBF
 
 
@@ -31,7 +41,11 @@ class Settings:
 
 
 def phased(box):
-    return recipes.rgp_pe(box.grid(9), Prior(RBF(0.4), 0.05), budget=Settings().budget)
+    prior = Prior(RBF(0.4), 0.05)
+    return Learner(box.grid(9), recipes.rgp_pe(prior=prior, budget=Settings().budget))
+
+
+value = recipes.gp_ucb(prior=Prior(RBF(0.4), 0.05))
 
 
 def nothing(box):
@@ -55,7 +69,7 @@ def file(tmp_path):
 
 def without_needs(recipe):
     try:
-        Written.parse(recipe.__name__)
+        parse(recipe.__name__)
     except Refusal:
         return False
     return True
@@ -66,10 +80,8 @@ def test_every_recipe_is_a_name_or_says_what_it_needs():
     assert plain >= {*recipes.SEQUENTIAL, recipes.any_threat}
     assert not plain & {*recipes.PHASED, recipes.contextual_ec_gp_ucb, recipes.stable_opt}
     for recipe in plain:
-        learner = Written.parse(recipe.__name__).load()(BOX)
-        assert learner.domain is BOX
-        assert type(learner) is type(recipe(BOX))
-    assert Written.parse("robust").load()(BOX).policy == robust(BOX).policy
+        assert parse(recipe.__name__) == recipe()
+        assert build_learner(recipe(), BOX).domain is BOX
 
 
 SAYABLE = [
@@ -82,10 +94,10 @@ SAYABLE = [
 @pytest.mark.parametrize("grid", [False, True], ids=["box", "grid"])
 @pytest.mark.parametrize("text", SAYABLE)
 def test_every_name_works_in_a_study(text, grid):
-    named = Written.parse(text).load()
+    named = parse(text)
 
     def recipe(box):
-        return named(box.grid(5) if grid else box)
+        return build_learner(named, box.grid(5) if grid else box)
 
     space = X | {"n": IntDistribution(1, 3)}
     study = optuna.create_study(
@@ -104,26 +116,32 @@ def test_every_name_works_in_a_study(text, grid):
 @pytest.mark.parametrize(
     ("text", "canonical"),
     [
-        ("gp_ucb", "gp_ucb"),
-        (" gp_ucb( ) ", "gp_ucb"),
+        ("gp_ucb", "gp_ucb()"),
+        (" gp_ucb( ) ", "gp_ucb()"),
         ("rgp_ucb(budget=5)", "rgp_ucb(budget=5)"),
         ("rgp_ucb( budget = 5.5,delta=1e-3 )", "rgp_ucb(budget=5.5, delta=0.001)"),
         ("fc_rcgp_ucb(half_width='quantile', retries=None)",
          "fc_rcgp_ucb(half_width='quantile', retries=None)"),
-        ("a2_rcgp_ucb(prequential=True, seed=3)", "a2_rcgp_ucb(prequential=True, seed=3)"),
-        ('ata_gp_ucb(features="qff")', "ata_gp_ucb(features='qff')"),
+        ("a2_rcgp_ucb(prequential=True, seed=3)", "a2_rcgp_ucb(prequential=True)"),
+        ('ata_gp_ucb(features="qff", seed=3)', "ata_gp_ucb(features='qff', seed=3)"),
         ("stable_opt(radius=0.1)", "stable_opt(radius=0.1)"),
         ("some where/methods.py:phased", "some where/methods.py:phased"),
     ],
 )  # fmt: skip
 def test_what_can_be_said(text, canonical):
-    written = Written.parse(text)
-    assert written.text == canonical
-    assert Written.parse(canonical) == written
+    recipe = parse(text)
+    assert repr(recipe) == text_of(recipe) == canonical
+    assert parse(canonical) == recipe
+
+
+def test_what_a_text_cannot_express_has_none():
+    assert text_of(recipes.gp_ucb(prior=Prior(RBF(0.4), 0.05))) is None
+    assert text_of(recipes.fc_rcgp_ucb(half_width=math.inf)) is None
+    assert text_of(lambda box: Learner(box)) is None
 
 
 def test_arguments_arrive():
-    learner = Written.parse("rgp_ucb(budget=5, initial=3)").load()(BOX)
+    learner = build_learner(parse("rgp_ucb(budget=5, initial=3)"), BOX)
     assert learner.confidence.budget == 5
     assert learner.policy.n == 3
 
@@ -157,19 +175,21 @@ def test_arguments_arrive():
 )
 def test_what_cannot_be_said_is_refused(text, match):
     with pytest.raises(Refusal, match=match):
-        Written.parse(text)
+        parse(text)
 
 
 def test_a_number_out_of_range_is_found_when_the_learner_is_made():
-    recipe = Written.parse("rgp_ucb(budget=-5)").load()
+    recipe = parse("rgp_ucb(budget=-5)")
     with pytest.raises(Refusal, match=r"The recipe rgp_ucb\(budget=-5\) cannot be used: A total"):
-        recipe(BOX)
+        build_learner(recipe, BOX)
 
 
 def test_a_function_in_a_file(file):
-    learner = Written.parse("methods.py:phased", file.parent).load()(BOX)
+    learner = build_learner(parse("methods.py:phased", file.parent), BOX)
     assert isinstance(learner, Learner)
     assert len(learner.domain) == 9
+    value = build_learner(parse("methods.py:value", file.parent), BOX)
+    assert value.model.prior.noise == 0.05
 
 
 @pytest.mark.parametrize(
@@ -186,7 +206,7 @@ def test_a_function_in_a_file(file):
 def test_a_file_that_cannot_be_used_is_refused(file, text, match):
     (file.parent / "broken.py").write_text("def phased(:")
     with pytest.raises(Refusal, match=match):
-        Written.parse(text, file.parent).load()(BOX)
+        build_learner(load(parse(text, file.parent)), BOX)
 
 
 def tuned(**more):
@@ -200,16 +220,26 @@ def tuned(**more):
 def test_a_text_is_recorded_and_explained():
     study = tuned(recipe="gp_ucb(initial=2)", n_startup_trials=2)
     assert study.user_attrs[RECIPE] == "gp_ucb(initial=2)"
+    assert tuned(recipe=recipes.gp_ucb(initial=2)).user_attrs == study.user_attrs
     assert stored_recipe(study) == "gp_ucb(initial=2)"
-    mine, by_name = explain(study), explain(study, recipe=recipes.gp_ucb)
+    mine, by_name = explain(study), explain(study, recipe=recipes.gp_ucb())
     assert mine.rows == by_name.rows
-    assert mine.rows != explain(study, recipe=robust).rows
-    record_recipe(study, Written.parse("robust"))
-    assert explain(study).rows == explain(study, recipe=robust).rows
+    assert mine.rows != explain(study, recipe=robust()).rows
+    record_recipe(study, recipes.robust())
+    assert explain(study).rows == explain(study, recipe=robust()).rows
+
+
+def test_the_same_recipe_in_other_words_is_not_recorded_again():
+    study = tuned(recipe="gp_ucb")
+    study.set_user_attr(RECIPE, "gp_ucb( seed=7 )")  # as an earlier version stored it
+    record_recipe(study, recipes.gp_ucb())
+    assert stored_recipe(study) == "gp_ucb( seed=7 )"
+    record_recipe(study, InFile("methods.py:f"))
+    assert stored_recipe(study) == "methods.py:f"
 
 
 def test_a_function_is_not_recorded():
-    assert stored_recipe(tuned(recipe=recipes.gp_ucb)) is None
+    assert stored_recipe(tuned(recipe=lambda box: Learner(box, recipes.gp_ucb()))) is None
 
 
 def test_a_file_named_by_a_storage_is_not_run(file, monkeypatch, caplog):
@@ -219,7 +249,7 @@ def test_a_file_named_by_a_storage_is_not_run(file, monkeypatch, caplog):
     file.write_text("raise SystemExit('this was run')")
     caplog.clear()
     with caplog.at_level(logging.WARNING, "stoic"):
-        assert explain(study).rows == explain(study, recipe=robust).rows
+        assert explain(study).rows == explain(study, recipe=robust()).rows
     assert caplog.messages == [
         "What follows is what robust believes. The study's recipe is methods.py:phased, and a file "
         "is not run only because a storage names it: give it as --recipe, or recipe=."
@@ -232,5 +262,5 @@ def test_a_record_that_makes_no_sense_here_is_not_used(recorded, caplog):
     study.set_user_attr(RECIPE, recorded)
     caplog.clear()
     with caplog.at_level(logging.WARNING, "stoic"):
-        assert explain(study).rows == explain(study, recipe=robust).rows
+        assert explain(study).rows == explain(study, recipe=robust()).rows
     assert len(caplog.messages) == isinstance(recorded, str)

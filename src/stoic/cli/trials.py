@@ -90,13 +90,14 @@ def ask(
 
     check_format(form)
     space = None if search_space is None else parse_json(search_space)
+    from stoic.integrations.recipe import DEFAULT
     from stoic.tuning.campaign import ask_for
     from stoic.tuning.method import Method
     from stoic.tuning.records import render
     from stoic.tuning.storage import in_one_sentence
 
     study, said = load(storage, storage_class, study_name), written(recipe)
-    for replaced in Method(written=said).replaces(study):
+    for replaced in Method(recipe=said or DEFAULT).replaces(study):
         note(f"note: {replaced}")
     with in_one_sentence("Could not create a trial"):
         trial = ask_for(study, space, seed, startup, fix or [], said)

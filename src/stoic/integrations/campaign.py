@@ -21,7 +21,7 @@ from stoic.integrations.aim import RobustObjective
 from stoic.integrations.executed import EXECUTED, executed, finite
 from stoic.integrations.optuna_internals import storage_of, study_id
 from stoic.integrations.points import Points
-from stoic.integrations.recipe import Recipe, where_inputs_move
+from stoic.integrations.recipe import DEFAULT, WHERE_INPUTS_MOVE, Recipe, build_learner
 from stoic.integrations.spaces import Encoding
 from stoic.integrations.turns import announced
 from stoic.integrations.unmodelled import violates
@@ -29,7 +29,6 @@ from stoic.learner import Learner
 from stoic.pending import NothingLeft, Waiting
 from stoic.policies.ucb import PLACE
 from stoic.posteriors.feasibility import Feasibility
-from stoic.recipes import robust
 from stoic.refusal import Refusal
 
 NOISE = "stoic:noise"  # user attribute: noise variance of a trial's value
@@ -72,7 +71,8 @@ class Campaign:
     study, search_space:
         The study, and the parameters that are searched.
     recipe:
-        From a domain to a learner, whose own domain may be a grid of that.
+        A value of :mod:`stoic.recipes`, or a function from a domain to a learner, whose own domain
+        may be a grid of that.
     aim:
         The objective where inputs move.
     probe:
@@ -283,9 +283,9 @@ def made(
     Refusal
         If the recipe cannot be used there, or not with tolerances, or the aim does not fit.
     """
-    if aim is not None and recipe is robust:
-        recipe = where_inputs_move
-    learner = recipe(encoding.box)
+    if aim is not None and recipe is DEFAULT:
+        recipe = WHERE_INPUTS_MOVE
+    learner = build_learner(recipe, encoding.box)
     points = Points(encoding, learner.domain)
     if aim is None:
         return learner, points
@@ -300,7 +300,8 @@ def made(
             f"{len(learner.domain)} points: take a recipe that leaves the box as it is, or leave "
             "out the tolerances."
         )
-    return aim.learner(learner, encoding, sign, probe), points
+    parts = aim.parts(learner.parts, encoding, sign, probe)
+    return Learner(learner.domain, parts), points
 
 
 def _ended(trial: FrozenTrial | None) -> tuple[datetime.datetime, int]:

@@ -1,4 +1,4 @@
-"""Method of a study: a function from a domain to a learner, or a text that names one."""
+"""Recipe of a study: a value, a text that names one, or a function in a file."""
 
 from __future__ import annotations
 
@@ -12,25 +12,42 @@ import sys
 import types
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from optuna.study import Study
 
 from stoic import recipes
-from stoic.balancing import Balanced
+from stoic.balancing import Balanced, build
 from stoic.domains import Domain, Finite
 from stoic.integrations.executed import finite
 from stoic.learner import Learner
 from stoic.policies.ucb import PLACE
 from stoic.posteriors.scales import median_and_spread_in_space
+from stoic.recipes import Balancing, Parts
 from stoic.refusal import Refusal
 
-Recipe = Callable[[Domain], Learner | Balanced]
+# A value of stoic.recipes, or a function that may build a learner on a grid of the domain.
+Recipe = Callable[[Domain], Parts | Balancing | Learner | Balanced]
 
 RECIPE = "stoic:recipe"  # user attribute of a study: the text of its recipe
 
 FORMS = "a name as in gp_ucb, one with arguments as in rgp_ucb(budget=5), or FILE.py:FUNCTION"
+
+# By identity: where inputs move, WHERE_INPUTS_MOVE takes its place, but not that of a robust()
+# that somebody asked for.
+DEFAULT: Recipe = recipes.robust()
+# A2-RCGP-UCB with a broad scale. A certificate is a bound between the settings that were run, and a
+# mixture of outlier hypotheses gave one to an outlier (15 above the truth in a test where this one
+# is within 3): the model of robust() is for recommendations at settings that were run.
+WHERE_INPUTS_MOVE: Recipe = recipes.a2_rcgp_ucb(
+    anchor_shape=1.0,
+    scale=median_and_spread_in_space,
+    small_sample=True,
+    place=PLACE,
+    retries=1,
+)
 
 _IN_A_FILE = re.compile(r"(?P<file>.+\.py):(?P<function>[^\W\d]\w*)")
 _LONGEST = 1000  # letters of a text
@@ -44,108 +61,117 @@ _WORDS: dict[Any, str] = {
     types.NoneType: "None",
 }
 
-
-def where_inputs_move(domain: Domain) -> Learner:
-    """A2-RCGP-UCB with a broad scale: the default where inputs move.
-
-    A certificate is a bound between the settings that were run. A mixture of outlier hypotheses
-    gave one to an outlier (15 above the truth in a test where this one is within 3), so the model
-    of :func:`~stoic.recipes.robust` is for recommendations at settings that were run.
-    """
-    return recipes.a2_rcgp_ucb(
-        domain,
-        anchor_shape=1.0,
-        scale=median_and_spread_in_space,
-        small_sample=True,
-        place=PLACE,
-        retries=1,
-    )
-
-
-_Callable = Callable[..., Learner | Balanced]
-_NAMED: dict[str, _Callable] = {
-    **{recipe.__name__: cast("_Callable", recipe) for recipe in recipes.RECIPES},
+_NAMED: dict[str, Callable[..., recipes.Recipe[Any]]] = {
+    recipe.__name__: recipe for recipe in recipes.RECIPES
 }
 
 
 @dataclass(frozen=True)
-class Written:
-    """A recipe as a text.
+class InFile:
+    """Recipe in a file: a function from a domain to a learner, or a value.
 
-    Either the name of one in :mod:`stoic.recipes` that needs nothing but the domain, or ``robust``,
-    perhaps with arguments that are literals: ``rgp_ucb(budget=5)``. Or ``FILE.py:FUNCTION``, a
-    function from a domain to a learner, which may have what a text cannot: a prior, a grid.
+    It may have what a text cannot express: a prior, a grid. The file is run by :meth:`load`, or
+    when the recipe is first built.
 
     Attributes
     ----------
     text:
-        The text as given, without needless blanks.
+        ``FILE.py:FUNCTION``.
     directory:
-        Base of a relative path of a file.
+        Base of a relative path of the file.
     """
 
     text: str
     directory: Path = field(default=Path(), compare=False)
 
-    @staticmethod
-    def parse(text: str, directory: Path = Path()) -> Written:
-        """Read a text; a file is not opened.
+    def load(self) -> InFile:
+        """Run the file.
 
         Raises
         ------
         Refusal
-            If it is none of the forms, if there is no recipe of that name, or if the recipe does
-            not have such arguments or needs what a text cannot express.
+            If there is no such file or function, or the file raises.
         """
-        written = Written(text.strip(), directory)
-        if len(text) > _LONGEST:
-            raise Refusal(
-                f"A recipe has at most {_LONGEST} letters, got {len(text)} that begin with "
-                f"{text[:40]!r}."
-            )
-        if written.in_file:
-            return written
-        if re.search(r"\.py\b", text):
-            raise Refusal(f"Which function is missing in the recipe {text!r}: FILE.py:FUNCTION.")
-        name, arguments = _call(text)
-        _check(name, arguments)
-        literals = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
-        return Written(f"{name}({literals})" if literals else name, directory)
+        _ = self._found
+        return self
 
-    @property
-    def in_file(self) -> bool:
-        """True if the recipe is a function in a file."""
-        return _IN_A_FILE.fullmatch(self.text) is not None
+    def __call__(self, domain: Domain) -> Any:
+        found = self._found
+        return found(domain) if callable(found) else found
 
-    def load(self) -> Recipe:
-        """Return the recipe; this runs the file, if it is in one.
+    def __repr__(self) -> str:
+        return self.text
 
-        Raises
-        ------
-        Refusal
-            If there is no such file or function, or the file raises. The recipe raises one, too,
-            if it cannot make a learner on a domain.
-        """
-        if (found := _IN_A_FILE.fullmatch(self.text)) is not None:
-            function = _function(self.directory / found["file"], found["function"])
-            return lambda domain: self._checked(function, domain, {})
-        name, arguments = _call(self.text)
-        return lambda domain: self._checked(_NAMED[name], domain, arguments)
+    @cached_property
+    def _found(self) -> object:
+        found = _IN_A_FILE.fullmatch(self.text)
+        assert found is not None
+        return _from_file(self.directory / found["file"], found["function"])
 
-    def _checked(
-        self, function: Callable[..., object], domain: Domain, arguments: dict[str, Any]
-    ) -> Learner | Balanced:
-        try:
-            made = function(domain, **arguments)
-        except Exception as error:
-            kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
-            raise Refusal(f"The recipe {self.text} cannot be used: {kind}{error}") from error
-        if not isinstance(made, Learner | Balanced):
-            raise Refusal(
-                f"The recipe {self.text} returned {made!r}: a function from a domain to a learner "
-                "is needed."
-            )
-        return made
+
+def parse(text: str, directory: Path = Path()) -> recipes.Recipe[Any] | InFile:
+    """Read the text of a recipe; a file is not opened.
+
+    Either the name of one in :mod:`stoic.recipes` that needs nothing but the domain, or ``robust``,
+    perhaps with arguments that are literals: ``rgp_ucb(budget=5)``. Or ``FILE.py:FUNCTION``.
+
+    Raises
+    ------
+    Refusal
+        If it is none of the forms, if there is no recipe of that name, or if the recipe does not
+        have such arguments or needs what a text cannot express.
+    """
+    if len(text) > _LONGEST:
+        raise Refusal(
+            f"A recipe has at most {_LONGEST} letters, got {len(text)} that begin with "
+            f"{text[:40]!r}."
+        )
+    if _IN_A_FILE.fullmatch(text.strip()):
+        return InFile(text.strip(), directory)
+    if re.search(r"\.py\b", text):
+        raise Refusal(f"Which function is missing in the recipe {text!r}: FILE.py:FUNCTION.")
+    name, arguments = _call(text)
+    _check(name, arguments)
+    return _NAMED[name](**arguments)
+
+
+def load(recipe: Recipe | str) -> Recipe:
+    """Read a text, and run the file that it or a recipe is in."""
+    recipe = parse(recipe) if isinstance(recipe, str) else recipe
+    return recipe.load() if isinstance(recipe, InFile) else recipe
+
+
+def text_of(recipe: Recipe) -> str | None:
+    """Text from which a recipe can be read again; None if there is none."""
+    text = repr(recipe)
+    try:
+        return text if parse(text) == recipe else None
+    except Refusal:
+        return None
+
+
+def build_learner(recipe: Recipe, domain: Domain) -> Learner | Balanced:
+    """Build a recipe on a domain, or a grid of it.
+
+    Raises
+    ------
+    Refusal
+        If the recipe has a text and cannot be built, or if it gives no learner.
+    """
+    try:
+        made = recipe(domain)
+        learner = build(domain, made) if isinstance(made, Parts | Balancing) else made
+    except Exception as error:
+        if not isinstance(recipe, recipes.Recipe | InFile):
+            raise
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        raise Refusal(f"The recipe {recipe!r} cannot be used: {kind}{error}") from error
+    if not isinstance(learner, Learner | Balanced):
+        raise Refusal(
+            f"The recipe {recipe!r} returned {learner!r}: a function from a domain to a learner "
+            "is needed."
+        )
+    return learner
 
 
 def stored_recipe(study: Study) -> str | None:
@@ -154,10 +180,19 @@ def stored_recipe(study: Study) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def record_recipe(study: Study, written: Written) -> None:
-    """Record a recipe with a study, in the place of an earlier one."""
-    if stored_recipe(study) != written.text:
-        study.set_user_attr(RECIPE, written.text)
+def replaces(recipe: Recipe, text: str | None) -> bool:
+    """Return True if a recipe is another one than that of a recorded text."""
+    try:
+        return text is None or parse(text) != recipe
+    except Refusal:
+        return True
+
+
+def record_recipe(study: Study, recipe: Recipe) -> None:
+    """Record a recipe with a study, in the place of an earlier one, if it has a text."""
+    text = text_of(recipe)
+    if text is not None and replaces(recipe, stored_recipe(study)):
+        study.set_user_attr(RECIPE, text)
 
 
 def recipe_to_look_with(study: Study) -> tuple[Recipe, str | None]:
@@ -168,18 +203,17 @@ def recipe_to_look_with(study: Study) -> tuple[Recipe, str | None]:
     """
     text = stored_recipe(study)
     if text is None:
-        return recipes.robust, None
+        return DEFAULT, None
     try:
-        written = Written.parse(text)
+        recipe = parse(text)
     except Refusal as refusal:
-        instead = f"What follows is what robust believes, not the study's recipe: {refusal}"
-        return recipes.robust, instead
-    if written.in_file:
-        return recipes.robust, (
+        return DEFAULT, f"What follows is what robust believes, not the study's recipe: {refusal}"
+    if isinstance(recipe, InFile):
+        return DEFAULT, (
             f"What follows is what robust believes. The study's recipe is {text}, and a file is "
             "not run only because a storage names it: give it as --recipe, or recipe=."
         )
-    return written.load(), None
+    return recipe, None
 
 
 def _call(text: str) -> tuple[str, dict[str, Any]]:
@@ -209,7 +243,9 @@ def _check(name: str, arguments: dict[str, Any]) -> None:
     recipe = _NAMED[name]
     hints = get_type_hints(recipe)
     signature = inspect.signature(recipe).parameters
-    _, *others = signature
+    others = list(signature)
+    if "seed" not in others:  # in older texts, and without effect: a study has its sampler's
+        arguments.pop("seed", None)
     needed = [key for key in others if signature[key].default is inspect.Parameter.empty]
     lacking = [f"a {key}" for key in needed if not _words(hints[key])]
     if hints["domain"] is Finite:
@@ -278,8 +314,8 @@ def _meant(name: str, there: Iterable[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}."
 
 
-def _function(path: Path, name: str) -> Callable[..., object]:
-    """Return a function of a file, after running the file."""
+def _from_file(path: Path, name: str) -> object:
+    """Return a function or a recipe of a file, after running the file."""
     if not path.is_file():
         raise Refusal(f"There is no file {str(path)!r} with the recipe {name}.")
     module_name = f"stoic_recipe_{path.stem}"
@@ -292,9 +328,8 @@ def _function(path: Path, name: str) -> Callable[..., object]:
         specification.loader.exec_module(module)
     except Exception as error:
         raise Refusal(f"{path} raised {type(error).__name__}: {error}") from error
-    function = getattr(module, name, None)
-    if not callable(function):
+    found: object = getattr(module, name, None)
+    if not callable(found) and not isinstance(found, Parts | Balancing):
         public = [key for key, value in vars(module).items() if callable(value)]
         raise Refusal(f"There is no function {name!r} in {path}: {_meant(name, public)}")
-    found: Callable[..., object] = function
     return found

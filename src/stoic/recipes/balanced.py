@@ -13,20 +13,20 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from stoic.balancing import Balanced
 from stoic.confidence import Confidence, Schedule, SelfNormalised
+from stoic.data import Observations
 from stoic.domains import Domain, Finite
-from stoic.learner import Learner
 from stoic.posteriors import information_bounds
 from stoic.posteriors.base import FittedDefence, Posterior
 from stoic.posteriors.levels import Constants, check_constants
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, median_and_mad_in_space
+from stoic.recipes.base import Balancing, Parts, recipe
 from stoic.recipes.corruption import rgp_ucb
 from stoic.recipes.heavy_tails import tgp_ucb
 from stoic.recipes.misspecification import ec_gp_ucb
 from stoic.recipes.outliers import a2_rcgp_ucb
-from stoic.recipes.parts import Seed, check_given, check_prior, kappa_and_noise
+from stoic.recipes.parts import check_given, check_prior, kappa_and_noise
 from stoic.recipes.plain import gp_ucb
 from stoic.rewards import check_span
 
@@ -123,10 +123,11 @@ class DoublingWidth:
         return self.base(posterior, t) * (1.0 + math.pow(posterior.n / self.horizon, self.power))
 
 
+@recipe
 def contextual_ec_gp_ucb(
     domain: Domain,
-    prior: Prior,
     *,
+    prior: Prior,
     horizon: int = 10_000,
     span: tuple[float, float] = (0.0, 1.0),
     constants: Constants = "practice",
@@ -137,8 +138,7 @@ def contextual_ec_gp_ucb(
     learners: int | None = None,
     c: float | None = None,
     everything: bool = False,
-    seed: Seed = None,
-) -> Balanced:
+) -> Balancing:
     """EC-GP-UCB for an unknown error of the model: section 4 of [Bogunovic2021b]_.
 
     Balances EC-GP-UCB for eps_i = 2^(1-i) / sqrt(gamma_T) times the width of the span, i = 1, ...,
@@ -147,7 +147,7 @@ def contextual_ec_gp_ucb(
 
     Parameters
     ----------
-    domain, prior, seed:
+    prior:
         As in every recipe; hyperparameters are not fitted, as gamma_T is needed in advance. On a
         ``Box`` it is that of 256 of its points, which is less than gamma_T: nothing is proved then.
     horizon:
@@ -193,23 +193,21 @@ def contextual_ec_gp_ucb(
     errors = [width * 2.0**-i / math.sqrt(gain) for i in range(learners)]
     bases = [
         ec_gp_ucb(
-            domain,
-            prior,
+            prior=prior,
             error=error,
             constants=constants,
             confidence=confidence,
             norm=norm,
             noise_sd=noise_sd,
             delta=delta / (2.0 * learners),
-            seed=seed,
-        )
+        )(domain)
         for error in errors
     ]
     share = 1.0 if theory else _SHARE
     bounds = [
         WidthPromise(
             base.confidence,
-            _before(base, prior),
+            _before(base, domain, prior),
             gain,
             width,
             error if theory else _WEIGHT * error,
@@ -219,13 +217,15 @@ def contextual_ec_gp_ucb(
     ]
     if c is None and not theory:
         c = _COMPARISON
-    return Balanced(bases, bounds, span=span, c=c, delta=delta / 2.0, everything=everything)
+    options = {"span": span, "c": c, "delta": delta / 2.0, "everything": everything}
+    return Balancing(tuple(bases), tuple(bounds), options)
 
 
+@recipe
 def any_threat(
     domain: Domain,
-    prior: Prior | None = None,
     *,
+    prior: Prior | None = None,
     horizon: int = 500,
     corruptions: int | None = None,
     budget: float | None = None,
@@ -240,8 +240,7 @@ def any_threat(
     c: float | None = None,
     everything: bool | None = None,
     scale: Scale = median_and_mad_in_space,
-    seed: Seed = None,
-) -> Balanced:
+) -> Balancing:
     """Regret bound balancing of five defences, against an unknown threat: our own.
 
     A2-RCGP-UCB (a few outliers), TGP-UCB (heavy tails), GP-UCB (no threat), RGP-UCB (a corruption
@@ -257,7 +256,7 @@ def any_threat(
 
     Parameters
     ----------
-    domain, prior, seed:
+    prior:
         As in every recipe. Without a prior each learner fits its own. On a ``Box`` putative bounds
         use the gamma_T of 256 of its points, which is less than gamma_T.
     horizon:
@@ -317,9 +316,9 @@ def any_threat(
         check_given(prior, "any_threat with constants='theory'")
     delta /= 10.0
     plain = confidence or (SelfNormalised(norm, noise_sd, delta) if theory else Schedule())
-    gp = gp_ucb(domain, prior, confidence=plain, scale=scale, seed=seed)
+    gp = gp_ucb(prior=prior, confidence=plain, scale=scale)(domain)
     gain = _gain(domain, prior, horizon)
-    last = _before(gp, prior)._replace(n=horizon, information=gain)
+    last = _before(gp, domain, prior)._replace(n=horizon, information=gain)
     weight = 1.0 if theory else _WEIGHT
     twice = plain(cast("Posterior", last), horizon + 1) * math.sqrt(last.prior.noise) / weight
     if corruptions is None:
@@ -332,8 +331,7 @@ def any_threat(
     budget = twice if budget is None else budget
     error = off if error is None else error
     a2 = a2_rcgp_ucb(
-        domain,
-        prior,
+        prior=prior,
         constants=constants,
         confidence=confidence,
         corruptions=corruptions if theory else 0,
@@ -341,11 +339,9 @@ def any_threat(
         delta=delta,
         norm=norm,
         scale=scale,
-        seed=seed,
     )
     tgp = tgp_ucb(
-        domain,
-        prior,
+        prior=prior,
         constants=constants,
         moment=moment,
         alpha=alpha,
@@ -353,27 +349,22 @@ def any_threat(
         delta=delta,
         confidence=None if theory else plain,
         scale=scale,
-        seed=seed,
     )
     rgp = rgp_ucb(
-        domain,
-        prior,
+        prior=prior,
         budget=budget,
         constants=constants,
         confidence=corrupted,
         scale=scale,
-        seed=seed,
     )
     ec = ec_gp_ucb(
-        domain,
-        prior,
+        prior=prior,
         error=error,
         constants=constants,
         confidence=misled,
         scale=scale,
-        seed=seed,
     )
-    bases = (a2, tgp, gp, rgp, ec)
+    bases = (a2(domain), tgp(domain), gp, rgp(domain), ec(domain))
     errors = (0.0, 0.0, 0.0, 0.0, off * weight)
     span: tuple[float, float] | Scale = scale
     width = 2.0 * _REACH
@@ -384,35 +375,34 @@ def any_threat(
     bounds = [
         WidthPromise(
             base.confidence,
-            _before(base, prior),
+            _before(base, domain, prior),
             gain,
             width,
             outside,
             share,
-            corruptions if theory and base is a2 else 0,
+            corruptions if theory and base is bases[0] else 0,
         )
         for base, outside in zip(bases, errors, strict=True)
     ]
     if c is None and not theory:
         c = _COMPARISON
-    return Balanced(
-        bases,
-        bounds,
-        span=span,
-        lies=corruptions if theory else 0,
-        budget=budget if theory else 0.0,
-        c=c,
-        unit="span" if theory else "spread",
-        delta=5.0 * delta,
-        proxy=0.25,
-        everything=not theory if everything is None else everything,
-    )
+    options = {
+        "span": span,
+        "lies": corruptions if theory else 0,
+        "budget": budget if theory else 0.0,
+        "c": c,
+        "unit": "span" if theory else "spread",
+        "delta": 5.0 * delta,
+        "proxy": 0.25,
+        "everything": not theory if everything is None else everything,
+    }
+    return Balancing(bases, tuple(bounds), options)
 
 
-def _before(learner: Learner, prior: Prior | None) -> Foreseen:
-    """Posterior of a learner without observations, as its width needs it."""
-    posterior = learner.model(learner.domain, learner.observations)
-    kappa, _ = kappa_and_noise(learner.domain, prior)
+def _before(parts: Parts, domain: Domain, prior: Prior | None) -> Foreseen:
+    """Posterior without observations, as the width of a learner needs it."""
+    posterior = parts.model(domain, Observations.none(domain.dim, domain.finite))
+    kappa, _ = kappa_and_noise(domain, prior)
     return Foreseen(posterior.prior, posterior.fitted_defence, kappa, 0, 0.0)
 
 

@@ -16,10 +16,8 @@ from stoic.confidence import (
 )
 from stoic.confidence.corruption import Averaging
 from stoic.confidence.reduction import ReducedBudget
-from stoic.default import family
 from stoic.defences import Trust
 from stoic.domains import Domain, Finite
-from stoic.learner import Learner
 from stoic.models import GaussianProcess
 from stoic.policies import Elimination, RareSwitching
 from stoic.policies.near_optimal import NearOptimal
@@ -28,11 +26,12 @@ from stoic.posteriors.levels import check_form
 from stoic.posteriors.newton import NewtonBasis
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, mean_and_sd
+from stoic.recipes.base import Parts, recipe
 from stoic.recipes.parts import (
-    Seed,
     check_finite,
     check_given,
     check_prior,
+    family,
     fitting,
     policy,
 )
@@ -44,10 +43,11 @@ def square_root_of_log(scale: float = 0.5) -> Schedule:
     return Schedule(scale / math.sqrt(2.0), offset=0.0, least=0.0)
 
 
+@recipe
 def rgp_ucb(
     domain: Domain,
-    prior: Prior | None = None,
     *,
+    prior: Prior | None = None,
     budget: float = 0.0,
     constants: Literal["practice", "theory"] = "practice",
     confidence: Confidence | None = None,
@@ -57,13 +57,12 @@ def rgp_ucb(
     scale: Scale = mean_and_sd,
     initial: int = 0,
     retries: int | None = None,
-    seed: Seed = None,
-) -> Learner:
+) -> Parts:
     """RGP-UCB [Bogunovic2020]_: GP-UCB with a width enlarged by a corruption budget.
 
     Parameters
     ----------
-    domain, prior, initial, retries, seed:
+    prior, initial, retries:
         As in every recipe. Without a prior, fitted as in :func:`~stoic.recipes.gp_ucb`.
     budget:
         C, the sum of all absolute corruptions, in units of the results.
@@ -89,13 +88,14 @@ def rgp_ucb(
     default = SelfNormalised(norm, noise_sd, delta) if theory else square_root_of_log()
     width = CorruptionBudget(confidence or default, budget, 1.0 if theory else 0.1)
     model = GaussianProcess(prior or family(domain), Trust(told_noise=False), fitting(prior, scale))
-    return Learner(domain, model, width, policy(initial, retries), seed)
+    return Parts(model, width, policy(initial, retries))
 
 
+@recipe
 def rgp_pe(
     domain: Finite,
-    prior: Prior,
     *,
+    prior: Prior,
     budget: float | Literal["unknown"] = 0.0,
     constants: Averaging = "practice",
     confidence: Confidence | None = None,
@@ -105,8 +105,7 @@ def rgp_pe(
     norm: float = 1.0,
     noise_sd: float | None = None,
     delta: float = 0.1,
-    seed: Seed = None,
-) -> Learner:
+) -> Parts:
     """RGP-PE, robust phased elimination: Algorithm 1 of [Bogunovic2022]_.
 
     ``ask(n)`` suggests the plays of an epoch in batches of any size, see
@@ -115,8 +114,6 @@ def rgp_pe(
 
     Parameters
     ----------
-    domain:
-        Finite.
     prior:
         Its kernel is at most 1 on the diagonal in the theory. Hyperparameters are not fitted: the
         plan of an epoch may not depend on results. A noise reported with a result is not used.
@@ -138,8 +135,6 @@ def rgp_pe(
         thousand arms.
     norm, noise_sd, delta:
         B >= ||f - prior mean||_k, R and the failure probability of Corollary 5.
-    seed:
-        Not used: it draws nothing at random.
 
     Guarantee
     ---------
@@ -170,13 +165,14 @@ def rgp_pe(
     default = Fixed(4.0) if practice else NonAdaptive(norm, len(domain), noise_sd, delta)
     width = EpochBudget(confidence or default, budget, constants)
     model = GaussianProcess(prior, Trust(told_noise=False))
-    return Learner(domain, model, width, Elimination(RareSwitching(growth, share)), seed)
+    return Parts(model, width, Elimination(RareSwitching(growth, share)))
 
 
+@recipe
 def linear_reduction(
     domain: Finite,
-    prior: Prior,
     *,
+    prior: Prior,
     budget: float = 0.0,
     constants: Literal["theory", "tight"] = "theory",
     error: float | None = None,
@@ -185,8 +181,7 @@ def linear_reduction(
     norm: float = 1.0,
     noise_sd: float | None = None,
     delta: float = 0.1,
-    seed: Seed = None,
-) -> Learner:
+) -> Parts:
     """Robust phased elimination of a linear bandit in a Newton basis: App. E of [Bogunovic2022]_.
 
     Phased elimination as in :func:`rgp_pe`, with least squares on features that span the kernel's
@@ -194,8 +189,6 @@ def linear_reduction(
 
     Parameters
     ----------
-    domain:
-        Finite.
     prior:
         Its kernel makes the basis; its mean is subtracted.
     budget:
@@ -212,8 +205,6 @@ def linear_reduction(
     norm, noise_sd, delta:
         B >= ||f - prior mean||_k, the sub-Gaussian constant of the noise (``None`` takes the
         prior's), and the failure probability.
-    seed:
-        Not used: it draws nothing at random.
 
     Guarantee
     ---------
@@ -259,4 +250,4 @@ def linear_reduction(
         delta=delta,
         form=constants,
     )
-    return Learner(domain, LeastSquares(prior, basis), width, Elimination(design), seed)
+    return Parts(LeastSquares(prior, basis), width, Elimination(design))

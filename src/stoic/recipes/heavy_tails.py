@@ -11,26 +11,24 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-import numpy as np
-
 from stoic.confidence import Confidence, FeatureTruncation, GrowingTruncation, Schedule
-from stoic.default import family
 from stoic.defences import AdaptiveTruncation, MedianOfMeans, Truncation
 from stoic.domains import Domain
-from stoic.learner import Learner
 from stoic.models import GaussianProcess
 from stoic.posteriors.features import Features, Fourier, Nystroem
 from stoic.posteriors.levels import Constants, FeatureLevel, check_constants, check_moment
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, median_and_mad_in_space
 from stoic.posteriors.truncated import TruncatedFeatures
-from stoic.recipes.parts import Seed, check_prior, fitting, kappa_and_noise, policy
+from stoic.recipes.base import Parts, recipe
+from stoic.recipes.parts import check_prior, family, fitting, kappa_and_noise, policy
 
 
+@recipe
 def tgp_ucb(
     domain: Domain,
-    prior: Prior | None = None,
     *,
+    prior: Prior | None = None,
     constants: Constants = "practice",
     moment: float | None = None,
     alpha: float = 1.0,
@@ -40,13 +38,12 @@ def tgp_ucb(
     scale: Scale = median_and_mad_in_space,
     initial: int = 0,
     retries: int | None = None,
-    seed: Seed = None,
-) -> Learner:
+) -> Parts:
     """TGP-UCB, Algorithm 1 of [Chowdhury2019]_: each result is truncated once, on arrival.
 
     Parameters
     ----------
-    domain, prior, initial, retries, seed:
+    prior, initial, retries:
         As in every recipe. The noise of the prior is lambda of the paper, which has 1.
     constants:
         Of the width: ``"practice"`` as the authors ran it. The level is the same.
@@ -76,13 +73,14 @@ def tgp_ucb(
     if confidence is None and isinstance(defence, Truncation):
         width = GrowingTruncation(norm, defence.moment, alpha, delta, constants)
     model = GaussianProcess(prior or family(domain), defence, fitting(prior, scale))
-    return Learner(domain, model, width, policy(initial, retries), seed)
+    return Parts(model, width, policy(initial, retries))
 
 
+@recipe
 def ata_gp_ucb(
     domain: Domain,
-    prior: Prior | None = None,
     *,
+    prior: Prior | None = None,
     features: Literal["qff", "nystroem"] | Features = "nystroem",
     constants: Constants = "practice",
     moment: float | None = None,
@@ -96,13 +94,13 @@ def ata_gp_ucb(
     scale: Scale = median_and_mad_in_space,
     initial: int = 0,
     retries: int | None = None,
-    seed: Seed = None,
-) -> Learner:
+    seed: int = 0,
+) -> Parts:
     """ATA-GP-UCB, Algorithm 2 of [Chowdhury2019]_: the history is truncated anew in each feature.
 
     Parameters
     ----------
-    domain, prior, constants, moment, alpha, norm, confidence, scale, initial, retries, seed:
+    prior, constants, moment, alpha, norm, confidence, scale, initial, retries:
         As in :func:`tgp_ucb`; ``constants`` also selects the level and the dictionary.
     features:
         ``"nystroem"`` for any kernel, ``"qff"`` for a given squared exponential, or an instance of
@@ -114,6 +112,9 @@ def ata_gp_ucb(
         Of ``"qff"``, per coordinate.
     distortion:
         eps of ``"nystroem"``.
+    seed:
+        Of the dictionaries of ``"nystroem"``: a stream of their own, so that they do not change
+        what the learner draws.
 
     Guarantee
     ---------
@@ -150,20 +151,20 @@ def ata_gp_ucb(
     model = TruncatedFeatures(
         prior or family(domain), chosen, level, defence, fitting(prior, scale)
     )
-    return Learner(domain, model, width, policy(initial, retries), seed)
+    return Parts(model, width, policy(initial, retries))
 
 
+@recipe
 def mom_gp_ucb(
     domain: Domain,
-    prior: Prior | None = None,
     *,
+    prior: Prior | None = None,
     delta: float = 0.1,
     confidence: Confidence | None = None,
     scale: Scale = median_and_mad_in_space,
     initial: int = 0,
     retries: int | None = None,
-    seed: Seed = None,
-) -> Learner:
+) -> Parts:
     """GP-UCB on the median of means of the results at each point.
 
     The closing remark of [Chowdhury2019]_ in its plainest form: per point and not per feature. It
@@ -171,7 +172,7 @@ def mom_gp_ucb(
 
     Parameters
     ----------
-    domain, prior, confidence, scale, initial, retries, seed:
+    prior, confidence, scale, initial, retries:
         As in :func:`tgp_ucb`; ``confidence`` is ``Schedule()`` by default.
     delta:
         Failure probability; the number of blocks is 8 ln(1 / delta).
@@ -185,7 +186,7 @@ def mom_gp_ucb(
     model = GaussianProcess(
         prior or family(domain), MedianOfMeans.for_confidence(delta), fitting(prior, scale)
     )
-    return Learner(domain, model, confidence or Schedule(), policy(initial, retries), seed)
+    return Parts(model, confidence or Schedule(), policy(initial, retries))
 
 
 def _check_theory(prior: Prior | None, constants: str) -> None:
@@ -215,14 +216,12 @@ def _features(
     horizon: int,
     delta: float,
     constants: Constants,
-    seed: Seed,
+    seed: int,
 ) -> Features:
     if features == "qff":
         return Fourier(nodes)
     if features == "nystroem":
-        # A stream of its own, so that dictionaries do not change what the learner draws.
-        own = seed if isinstance(seed, int | np.integer) else 0
-        return Nystroem(distortion, horizon, delta, constants, seed=int(own))
+        return Nystroem(distortion, horizon, delta, constants, seed=seed)
     if isinstance(features, str):
         raise ValueError(f"features is 'qff' or 'nystroem', got {features!r}.")
     return features

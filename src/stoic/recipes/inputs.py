@@ -6,10 +6,8 @@ import math
 from typing import Literal
 
 from stoic.confidence import Confidence, Fixed, SelfNormalised
-from stoic.default import family
 from stoic.distances import Distance
 from stoic.domains import Domain
-from stoic.learner import Learner
 from stoic.models import GaussianProcess
 from stoic.policies import Policy
 from stoic.policies.satisficing import Satisficing
@@ -18,13 +16,15 @@ from stoic.posteriors.base import Model
 from stoic.posteriors.levels import check_form
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, mean_and_sd
-from stoic.recipes.parts import Seed, after_design, check_prior, fitting
+from stoic.recipes.base import Parts, recipe
+from stoic.recipes.parts import after_design, check_prior, family, fitting
 
 
+@recipe
 def advers_1(
     domain: Domain,
-    prior: Prior | None = None,
     *,
+    prior: Prior | None = None,
     threshold: float | Literal["adaptive"] = "adaptive",
     margin: float = 0.0,
     distance: Distance | None = None,
@@ -37,18 +37,16 @@ def advers_1(
     scale: Scale = mean_and_sd,
     initial: int = 0,
     candidates: int = 1024,
-    seed: Seed = None,
-) -> Learner:
+) -> Parts:
     """AdveRS-1 [Saday2025]_: least loss below a threshold per unit of a move, Algorithm 1.
 
     Parameters
     ----------
-    domain:
-        On a ``Box``, ``candidates`` quasi-random points are compared.
     prior:
         Without one, fitted as in :func:`~stoic.recipes.gp_ucb`.
     threshold, margin, distance, candidates:
-        See :class:`~stoic.policies.satisficing.Satisficing`; Euclidean by default.
+        See :class:`~stoic.policies.satisficing.Satisficing`; Euclidean by default. On a ``Box``,
+        ``candidates`` quasi-random points are compared.
     constants:
         ``"practice"``: width 2. ``"theory"``: ``SelfNormalised(norm, noise_sd, delta)``.
     confidence:
@@ -57,10 +55,10 @@ def advers_1(
         B, R and the failure probability of the theory.
     model:
         A model instead of a Gaussian process that trusts all results:
-        ``a2_rcgp_ucb(domain).model`` where some of them are outliers. It has a prior of its own.
+        ``a2_rcgp_ucb()(domain).model`` where some of them are outliers. It has a prior of its own.
     scale:
         Standardisation of the results where hyperparameters are fitted.
-    initial, seed:
+    initial:
         As in every recipe.
 
     Guarantee
@@ -80,13 +78,14 @@ def advers_1(
     """
     policy = Satisficing(threshold, 1.0, distance or Distance(), margin, candidates)
     width = _width(constants, confidence, norm, noise_sd, delta)
-    return _learner(domain, prior, policy, width, model, scale, initial, seed)
+    return _learner(domain, prior, policy, width, model, scale, initial)
 
 
+@recipe
 def advers_2(
     domain: Domain,
-    prior: Prior | None = None,
     *,
+    prior: Prior | None = None,
     threshold: float | Literal["adaptive"] = "adaptive",
     margin: float = 0.0,
     distance: Distance | None = None,
@@ -99,15 +98,14 @@ def advers_2(
     scale: Scale = mean_and_sd,
     initial: int = 0,
     candidates: int = 1024,
-    seed: Seed = None,
-) -> Learner:
+) -> Parts:
     """AdveRS-2 [Saday2025]_: largest radius of moves above a threshold, Algorithm 2.
 
     Parameters
     ----------
-    domain, prior, threshold, margin, distance, constants, confidence, norm, noise_sd, delta, model:
+    prior, threshold, margin, distance, constants, confidence, norm, noise_sd, delta, model:
         As in :func:`advers_1`.
-    scale, initial, candidates, seed:
+    scale, initial, candidates:
         As in :func:`advers_1`.
 
     Guarantee
@@ -119,13 +117,14 @@ def advers_2(
     """
     policy = Satisficing(threshold, math.inf, distance or Distance(), margin, candidates)
     width = _width(constants, confidence, norm, noise_sd, delta)
-    return _learner(domain, prior, policy, width, model, scale, initial, seed)
+    return _learner(domain, prior, policy, width, model, scale, initial)
 
 
+@recipe
 def advers_g(
     domain: Domain,
-    prior: Prior | None = None,
     *,
+    prior: Prior | None = None,
     p: float = 2.0,
     threshold: float | Literal["adaptive"] = "adaptive",
     margin: float = 0.0,
@@ -139,17 +138,16 @@ def advers_g(
     scale: Scale = mean_and_sd,
     initial: int = 0,
     candidates: int = 1024,
-    seed: Seed = None,
-) -> Learner:
+) -> Parts:
     """AdveRS-G [Saday2025]_: between AdveRS-1 and AdveRS-2, section 4.
 
     Parameters
     ----------
     p:
         Power of the loss that a move d may cause, (kappa d)^p: 1 is AdveRS-1, infinity AdveRS-2.
-    domain, prior, threshold, margin, distance, constants, confidence, norm, noise_sd, delta, model:
+    prior, threshold, margin, distance, constants, confidence, norm, noise_sd, delta, model:
         As in :func:`advers_1`.
-    scale, initial, candidates, seed:
+    scale, initial, candidates:
         As in :func:`advers_1`.
 
     Guarantee
@@ -160,13 +158,14 @@ def advers_g(
     """
     policy = Satisficing(threshold, p, distance or Distance(), margin, candidates)
     width = _width(constants, confidence, norm, noise_sd, delta)
-    return _learner(domain, prior, policy, width, model, scale, initial, seed)
+    return _learner(domain, prior, policy, width, model, scale, initial)
 
 
+@recipe
 def stable_opt(
     domain: Domain,
-    prior: Prior | None = None,
     *,
+    prior: Prior | None = None,
     radius: float,
     distance: Distance | None = None,
     probe: bool = False,
@@ -179,8 +178,7 @@ def stable_opt(
     scale: Scale = mean_and_sd,
     initial: int = 0,
     candidates: int = 1024,
-    seed: Seed = None,
-) -> Learner:
+) -> Parts:
     """StableOpt [Bogunovic2018]_: maximin of f over moves within a known radius.
 
     Parameters
@@ -189,9 +187,9 @@ def stable_opt(
         Largest assumed move of an input, in units of the distance.
     probe:
         True if the learner moves inputs itself, see :class:`~stoic.policies.stable.StableOpt`.
-    domain, prior, distance, constants, confidence, norm, noise_sd, delta, model, scale, initial:
+    prior, distance, constants, confidence, norm, noise_sd, delta, model, scale, initial:
         As in :func:`advers_1`.
-    candidates, seed:
+    candidates:
         As in :func:`advers_1`.
 
     Guarantee
@@ -203,7 +201,7 @@ def stable_opt(
     """
     policy = StableOpt(radius, distance or Distance(), probe, candidates)
     width = _width(constants, confidence, norm, noise_sd, delta)
-    return _learner(domain, prior, policy, width, model, scale, initial, seed)
+    return _learner(domain, prior, policy, width, model, scale, initial)
 
 
 def _width(
@@ -227,11 +225,10 @@ def _learner(
     model: Model | None,
     scale: Scale,
     initial: int,
-    seed: Seed,
-) -> Learner:
+) -> Parts:
     if model is not None and prior is not None:
         raise ValueError("A model has a prior of its own: give a prior or a model, not both.")
     check_prior(domain, prior)
     if model is None:
         model = GaussianProcess(prior or family(domain), fitting=fitting(prior, scale))
-    return Learner(domain, model, width, after_design(policy, initial), seed)
+    return Parts(model, width, after_design(policy, initial))

@@ -5,29 +5,29 @@ from __future__ import annotations
 from typing import Literal
 
 from stoic.confidence import Confidence, Fixed, Misspecified, Schedule, SelfNormalised
-from stoic.default import family
 from stoic.defences import Trust
 from stoic.domains import Domain, Finite
-from stoic.learner import Learner
 from stoic.models import GaussianProcess
 from stoic.policies import Elimination, RareSwitching
 from stoic.posteriors.levels import check_form
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, mean_and_sd
+from stoic.recipes.base import Parts, recipe
 from stoic.recipes.parts import (
-    Seed,
     check_finite,
     check_given,
     check_prior,
+    family,
     fitting,
     policy,
 )
 
 
+@recipe
 def ec_gp_ucb(
     domain: Domain,
-    prior: Prior | None = None,
     *,
+    prior: Prior | None = None,
     error: float = 0.0,
     constants: Literal["practice", "theory"] = "practice",
     confidence: Confidence | None = None,
@@ -37,8 +37,7 @@ def ec_gp_ucb(
     scale: Scale = mean_and_sd,
     initial: int = 0,
     retries: int | None = None,
-    seed: Seed = None,
-) -> Learner:
+) -> Parts:
     """EC-GP-UCB: GP-UCB with a width enlarged for misspecification.
 
     Algorithm 1 of [Bogunovic2021b]_. With ``error=0`` it is GP-UCB with the same width, where no
@@ -46,7 +45,7 @@ def ec_gp_ucb(
 
     Parameters
     ----------
-    domain, prior, initial, retries, seed:
+    prior, initial, retries:
         As in every recipe. Without a prior, fitted as in :func:`~stoic.recipes.gp_ucb`.
     error:
         eps, in units of the results: the largest distance of f from a function of norm B.
@@ -76,20 +75,20 @@ def ec_gp_ucb(
     default = SelfNormalised(norm, noise_sd, delta) if theory else Schedule()
     width = Misspecified(confidence or default, error, 1.0 if theory else 0.1)
     model = GaussianProcess(prior or family(domain), Trust(told_noise=False), fitting(prior, scale))
-    return Learner(domain, model, width, policy(initial, retries), seed)
+    return Parts(model, width, policy(initial, retries))
 
 
+@recipe
 def phased_gp_us(
     domain: Finite,
-    prior: Prior,
     *,
+    prior: Prior,
     constants: Literal["practice", "theory"] = "practice",
     confidence: Confidence | None = None,
     norm: float = 1.0,
     noise_sd: float | None = None,
     delta: float = 0.1,
-    seed: Seed = None,
-) -> Learner:
+) -> Parts:
     """Phased GP Uncertainty Sampling: Algorithm 2 of [Bogunovic2021b]_.
 
     It need not know the error of the model. Episodes of 1, 2, 4, ... plays start from the prior
@@ -99,8 +98,6 @@ def phased_gp_us(
 
     Parameters
     ----------
-    domain:
-        Finite.
     prior:
         Hyperparameters are not fitted: the plan of an episode may not depend on results.
     constants:
@@ -110,8 +107,6 @@ def phased_gp_us(
         beta, the width of an episode, instead of the default.
     norm, noise_sd, delta:
         B, sigma and the failure probability of the theory.
-    seed:
-        Not used: it draws nothing at random.
 
     Guarantee
     ---------
@@ -134,4 +129,4 @@ def phased_gp_us(
     default = SelfNormalised(norm, noise_sd, delta, restarts=True) if theory else Fixed(4.0)
     design = RareSwitching(growth=1.0, share=0.0, first=1)
     model = GaussianProcess(prior, Trust(told_noise=False))
-    return Learner(domain, model, confidence or default, Elimination(design), seed)
+    return Parts(model, confidence or default, Elimination(design))

@@ -6,11 +6,9 @@ import math
 from typing import Literal, Protocol, runtime_checkable
 
 from stoic.confidence import BoundedNoise, Confidence, CorruptionCount, Schedule, influence, psi
-from stoic.default import family
 from stoic.defences import AdaptivePlateau, Anchored, LeaveOneOut, Plateau
 from stoic.defences.anchored import Reach
 from stoic.domains import Domain, Finite
-from stoic.learner import Learner
 from stoic.models import GaussianProcess, LeaveOneOutGP
 from stoic.posteriors import information_bounds
 from stoic.posteriors.fitting import (
@@ -22,7 +20,8 @@ from stoic.posteriors.fitting import (
 from stoic.posteriors.levels import Constants, check_constants
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, median_and_mad_in_space
-from stoic.recipes.parts import Seed, check_prior, fitting, kappa_and_noise, policy, union
+from stoic.recipes.base import Parts, recipe
+from stoic.recipes.parts import check_prior, family, fitting, kappa_and_noise, policy, union
 
 Assumption = Literal["draw", "norm"]
 
@@ -35,10 +34,11 @@ class Foreseen(Protocol):
         """Width in round ``t``, independent of the posterior."""
 
 
+@recipe
 def fc_rcgp_ucb(
     domain: Domain,
-    prior: Prior | None = None,
     *,
+    prior: Prior | None = None,
     constants: Constants = "practice",
     half_width: float | Literal["quantile"] | None = None,
     shape: float = 0.25,
@@ -53,8 +53,7 @@ def fc_rcgp_ucb(
     scale: Scale = median_and_mad_in_space,
     initial: int = 0,
     retries: int | None = None,
-    seed: Seed = None,
-) -> Learner:
+) -> Parts:
     """Fixed-centre RCGP-UCB, Algorithm 1 of [Ezzerg2026]_.
 
     The centre of the plateau is the prior mean: of a given prior as it stands, otherwise the
@@ -63,7 +62,7 @@ def fc_rcgp_ucb(
 
     Parameters
     ----------
-    domain, prior, initial, retries, seed:
+    prior, initial, retries:
         As in every recipe.
     constants:
         ``"practice"``: the width max(1, 1.7 sqrt(2 ln(t + 2))), without T_c. ``"theory"``: the
@@ -118,13 +117,14 @@ def fc_rcgp_ucb(
         if theory:
             confidence = _base(domain, prior, assumption, horizon, delta, norm, gain)
     width = _enlarged(confidence, corruptions, norm)
-    return Learner(domain, model, width, policy(initial, retries), seed)
+    return Parts(model, width, policy(initial, retries))
 
 
+@recipe
 def a2_rcgp_ucb(
     domain: Domain,
-    prior: Prior | None = None,
     *,
+    prior: Prior | None = None,
     constants: Constants = "practice",
     anchor_half_width: float | None = None,
     anchor_shape: float | None = None,
@@ -144,8 +144,7 @@ def a2_rcgp_ucb(
     scale: Scale = median_and_mad_in_space,
     initial: int = 0,
     retries: int | None = None,
-    seed: Seed = None,
-) -> Learner:
+) -> Parts:
     """Anchor-adapt RCGP-UCB, Algorithm 2 of [Ezzerg2026]_.
 
     An anchor model with a fixed centre gives the centre of the acting model's plateau. Each has
@@ -236,13 +235,14 @@ def a2_rcgp_ucb(
     )
     model = GaussianProcess(prior or family(domain), defence, fitted)
     width = _enlarged(base, corruptions, norm, deviation)
-    return Learner(domain, model, width, policy(initial, retries), seed)
+    return Parts(model, width, policy(initial, retries))
 
 
+@recipe
 def loo_gp_ucb(
     domain: Domain,
-    prior: Prior | None = None,
     *,
+    prior: Prior | None = None,
     half_width: float = 2.5,
     shape: float = 1.0,
     price: float = 3.0,
@@ -250,8 +250,7 @@ def loo_gp_ucb(
     confidence: Confidence | None = None,
     initial: int = 0,
     retries: int | None = None,
-    seed: Seed = None,
-) -> Learner:
+) -> Parts:
     """GP-UCB behind :class:`~stoic.defences.leave_one_out.LeaveOneOut`: our own.
 
     Each result is tested against the leave-one-out prediction; no centre, range or number of
@@ -261,7 +260,7 @@ def loo_gp_ucb(
 
     Parameters
     ----------
-    domain, prior, initial, retries, seed:
+    prior, initial, retries:
         As in every recipe.
     half_width, shape, price:
         k, c and the outlier penalty in nats, see there. A lower penalty rejects sooner: it costs
@@ -287,9 +286,7 @@ def loo_gp_ucb(
     chosen = prior or family(domain)
     judging = FixedHyperparameters() if prior else Fitting(marginal_likelihood)
     model = LeaveOneOutGP(LeaveOneOut(chosen, judging, half_width, shape, price))
-    return Learner(
-        domain, model, confidence or Schedule(), policy(initial, retries, second_look), seed
-    )
+    return Parts(model, confidence or Schedule(), policy(initial, retries, second_look))
 
 
 def noise_bound(horizon: int, delta: float, noise: float, *, bounded: bool = False) -> float:

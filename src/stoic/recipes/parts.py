@@ -10,13 +10,16 @@ import numpy as np
 from stoic.confidence import CompactUnion, FiniteUnion
 from stoic.data import Array
 from stoic.domains import Box, Domain, Finite
-from stoic.kernels import Kernel
+from stoic.kernels import Kernel, Matern52, Scaled
 from stoic.policies import UCB, Initial, Policy, Requery
 from stoic.posteriors.fitting import Fitting, FixedHyperparameters, Objective, marginal_likelihood
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale
 
-Seed = int | np.random.Generator | None
+
+def family(domain: Domain) -> Prior:
+    """Matern 5/2 kernel with one lengthscale per coordinate, fitted where no prior is given."""
+    return Prior(Scaled(Matern52(np.ones(domain.dim))), math.exp(-4.0))
 
 
 def check_finite(domain: Domain, recipe: str) -> None:

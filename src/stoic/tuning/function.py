@@ -19,7 +19,7 @@ from stoic.integrations.aim import RobustObjective
 from stoic.integrations.executed import noise_of
 from stoic.integrations.optuna import Explanation
 from stoic.integrations.optuna_internals import is_stopped, stoppable
-from stoic.integrations.recipe import Recipe, Written
+from stoic.integrations.recipe import Recipe
 from stoic.refusal import Refusal
 from stoic.tuning.campaign import Explain, Silent, Stop, explanation, run
 from stoic.tuning.failure import Failed
@@ -148,8 +148,9 @@ def tune(
     n_startup_trials:
         Trials from a quasi-random sequence before the model decides.
     recipe:
-        Another method than A2-RCGP-UCB: a function from a domain to a learner, or a text such as
-        "rgp_ucb(budget=5)", see ``stoic.integrations.recipe.Written``. A text is recorded with the
+        Method other than :func:`~stoic.recipes.robust`: a value such as
+        ``recipes.rgp_ucb(budget=5.0)``, its text, or a function from a domain to a learner, see
+        :class:`~stoic.integrations.optuna.StoicSampler`. What has a text is recorded with the
         study; without a recipe the recorded one is used.
     policy, threshold, margin, tolerance, radius, p, probe:
         For values that stay good when parameters are moved, see
@@ -180,11 +181,10 @@ def tune(
         "probe": probe,
     }
     aim = {name: value for name, value in said.items() if value is not None}
-    written = Written.parse(recipe) if isinstance(recipe, str) else recipe
     if tolerance:  # else a stored study may have one
         check_aim(RobustObjective.of(**aim), parsed)
     if isinstance(storage, str) and is_new(storage):  # a refused request must create no file
-        Method.of(None, aim, written).check(parsed)
+        Method.of(None, aim, recipe).check(parsed)
     if storage is None:
         opened: BaseStorage = optuna.storages.InMemoryStorage()
     elif isinstance(storage, str):
@@ -192,7 +192,7 @@ def tune(
     else:
         opened = optuna.storages.get_storage(storage)
     earlier = None if study_name is None else find_study(opened, study_name)
-    method = Method.of(earlier, aim, written)
+    method = Method.of(earlier, aim, recipe)
     method.check(parsed)
     sampler = method.sampler(earlier, parsed, seed, n_startup_trials)
     study = open_study(opened, study_name, checked, parsed, sampler)

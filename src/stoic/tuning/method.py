@@ -12,9 +12,18 @@ from optuna.search_space import intersection_search_space
 from stoic.integrations.aim import RobustObjective, merge_over, record_aim, stored_aim
 from stoic.integrations.campaign import made
 from stoic.integrations.optuna import StoicSampler
-from stoic.integrations.recipe import Recipe, Written, record_recipe, stored_recipe
+from stoic.integrations.recipe import (
+    DEFAULT,
+    InFile,
+    Recipe,
+    load,
+    parse,
+    record_recipe,
+    replaces,
+    stored_recipe,
+    text_of,
+)
 from stoic.integrations.spaces import Encoding, searched
-from stoic.recipes import robust
 from stoic.refusal import Refusal
 from stoic.tuning.space import Space
 from stoic.tuning.storage import patiently
@@ -29,21 +38,18 @@ class Method:
     aim:
         Robust objective where inputs move; None if none is given.
     recipe:
-        From a domain to a learner.
-    written:
-        Its text; None if it is a function, or the default.
+        A value of :mod:`stoic.recipes`, or a function from a domain to a learner.
     """
 
     aim: RobustObjective | None = None
-    recipe: Recipe = robust
-    written: Written | None = None
+    recipe: Recipe = DEFAULT
 
     @classmethod
     def of(
         cls,
         study: optuna.Study | None,
         aim: Mapping[str, Any] | None = None,
-        recipe: Written | Recipe | None = None,
+        recipe: Recipe | str | None = None,
     ) -> Method:
         """Combine what is given now with what a study recorded; the former overrides.
 
@@ -67,9 +73,7 @@ class Method:
         together = RobustObjective.of(**said)
         if recipe is None and study is not None:
             recipe = _recorded(study)
-        if isinstance(recipe, Written):
-            return cls(together, recipe.load(), recipe)
-        return cls(together, recipe or robust)
+        return cls(together, load(recipe or DEFAULT))
 
     def check(self, space: Space) -> None:
         """Refuse a method that cannot be used for these parameters."""
@@ -94,8 +98,8 @@ class Method:
         """Record the method with a study, for other workers and for readers."""
         if (aim := self.aim) is not None:
             patiently(lambda: record_aim(study, aim), "Could not record the tolerances")
-        if (written := self.written) is not None:
-            patiently(lambda: record_recipe(study, written), "Could not record the recipe")
+        if self.recipe is not DEFAULT:
+            patiently(lambda: record_recipe(study, self.recipe), "Could not record the recipe")
 
     def replaces(self, study: optuna.Study) -> list[str]:
         """List what differs from a study's record, a sentence for each."""
@@ -105,26 +109,27 @@ class Method:
             assert earlier is not None
             was = ", ".join(f"{name} {_brief(value)}" for name, value in earlier.record().items())
             notes.append(f"until now this study was after something else: {was}")
-        if self.written is not None and text is not None and text != self.written.text:
+        given = self.recipe is not DEFAULT and text_of(self.recipe) is not None
+        if given and text is not None and replaces(self.recipe, text):
             notes.append(f"until now this study used another recipe: {text}")
         return notes
 
 
-def _recorded(study: optuna.Study) -> Written | None:
+def _recorded(study: optuna.Study) -> Recipe | None:
     text = stored_recipe(study)
     if text is None:
         return None
     begun = f"The study {study.study_name!r} was begun with the recipe {text}"
     try:
-        written = Written.parse(text)
+        recipe = parse(text)
     except Refusal as refusal:
         raise Refusal(f"{begun}, which cannot be used here: give a --recipe. {refusal}") from None
-    if written.in_file:
+    if isinstance(recipe, InFile):
         raise Refusal(
             f"{begun}, and a file is not run only because a storage names it: "
             f"give --recipe {text}, or another one."
         )
-    return written
+    return recipe
 
 
 def _brief(value: object) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from stoic.data import FailureKind
 from stoic.integrations.aim import RobustObjective, merge_over
-from stoic.integrations.recipe import Written
+from stoic.integrations.recipe import Recipe, parse
 from stoic.integrations.spaces import Encoding, searched
 from stoic.refusal import Refusal
 from stoic.tuning.failure import parse_rules
@@ -76,7 +76,7 @@ class Settings:
     failures: Mapping[str, FailureKind] | None = None
     aim: Mapping[str, Any] | None = None
     fixed: Sequence[str] = ()
-    recipe: Written | None = None
+    recipe: Recipe | None = None
 
     def over(self, other: Settings) -> Settings:
         """Return these settings; where they give none, those of ``other``."""
@@ -115,7 +115,7 @@ class Request:
     space: Space
     program: Program
     said: Mapping[str, Any]
-    recipe: Written | None
+    recipe: Recipe | None
     fixed: Mapping[str, Any]
 
 
@@ -177,7 +177,7 @@ def _from_tables(content: Mapping[str, Any], path: Path, settings: Settings) -> 
         value=_text(program, "value"),
         failures=parse_rules(content.get("failures", {})),
         aim=_aim(study, content.get("tolerance", {})),
-        recipe=None if recipe is None else Written.parse(recipe, path.parent),
+        recipe=None if recipe is None else parse(recipe, path.parent),
     )
     directory = path.parent / (_text(program, "directory") or ".")
     name = path.stem if path.stem != "study" else path.absolute().parent.name or "study"

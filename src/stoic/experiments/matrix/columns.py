@@ -14,7 +14,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from stoic import recipes
+from stoic import balancing, recipes
 from stoic.confidence import Fixed
 from stoic.experiments.matrix.worlds import BUDGET, ERROR, Game, worst_within
 from stoic.experiments.methods import RandomSearch
@@ -71,10 +71,9 @@ def _column(
 
     def build(game: Game, rounds: int, seed: int) -> Player:
         horizon = {"horizon": rounds} if "horizon" in accepted else {}
-        player: Player = recipe(
-            game.problem.domain, game.prior, seed=seed, **horizon, **settings(game)
-        )
-        return player
+        own = {"seed": seed} if "seed" in accepted else {}  # of a dictionary
+        written = recipe(prior=game.prior, **own, **horizon, **settings(game))
+        return balancing.build(game.problem.domain, written, seed)
 
     return Column(name, build, made_for, batch, slow)
 
