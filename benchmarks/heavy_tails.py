@@ -9,7 +9,7 @@ import time
 import numpy as np
 
 from stoic import Finite, Learner, Prior, recipes
-from stoic.confidence import Schedule
+from stoic.confidence import Schedule, Theory
 from stoic.kernels import RBF
 from stoic.posteriors.features import Features, Fourier, Nystroem
 from stoic.posteriors.levels import FeatureLevel
@@ -32,7 +32,10 @@ def ours(lengthscale: float, features: Features, n: int, rounds: int = 300) -> f
     learner = Learner(
         ARMS,
         recipes.ata_gp_ucb(
-            prior=Prior(RBF(lengthscale), 1.0), features=features, moment=4.0, horizon=HORIZON
+            prior=Prior(RBF(lengthscale), 1.0),
+            features=features,
+            moment=4.0,
+            theory=Theory("practice", horizon=HORIZON),
         ),
     )
     arms, y = history(n + rounds)

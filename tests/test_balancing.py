@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from stoic import Box, GaussianProcess, Learner, Prior, Waiting, recipes, testing
 from stoic.balancing import Balanced, build
-from stoic.confidence import Fixed
+from stoic.confidence import Fixed, Theory
 from stoic.kernels import RBF
 from stoic.posteriors.scales import median_and_mad
 from stoic.promises import Promise, deviation
@@ -162,7 +162,12 @@ def test_learners_of_the_recipe_are_kept_and_a_liar_among_them_is_dropped(seed):
     """EC-GP-UCB for three errors, f wrong by the second of them, and one who plays the worst."""
     rng = np.random.default_rng(seed)
     prior = Prior(RBF(1.0), 0.04, 0.5)
-    recipe = build(GRID, recipes.contextual_ec_gp_ucb(prior=prior, horizon=2000, learners=3))
+    recipe = build(
+        GRID,
+        recipes.contextual_ec_gp_ucb(
+            prior=prior, learners=3, theory=Theory("practice", horizon=2000)
+        ),
+    )
     error = 0.1 * recipe.learners[1].confidence.error  # a tenth in practice
     f = 0.5 + 0.3 * np.sin(2.0 * GRID.points[:, 0]) + error * rng.choice([-1.0, 1.0], 25)
     balanced = Balanced([*recipe.learners, stuck(0)], [*recipe.bounds, Promise(3.0)], delta=0.05)

@@ -7,6 +7,7 @@ by ``test_every_part_can_be_built``.
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -413,7 +414,9 @@ def test_a_round_has_its_noise_whatever_was_asked_before(part, k):
 )
 def test_sequential_recipes(recipe, given, domain):
     prior = testing.example_prior(domain) if given else None
-    testing.check_learner(lambda: Learner(domain, recipe(prior=prior, initial=3), seed=5))
+    testing.check_learner(
+        lambda: Learner(domain, recipe(prior=prior, policy=Initial(UCB(), 3)), seed=5)
+    )
 
 
 @pytest.mark.parametrize("recipe", MOVED)
@@ -422,9 +425,9 @@ def test_sequential_recipes(recipe, given, domain):
 def test_recipes_against_moves_of_the_input(recipe, domain, given):
     prior = testing.example_prior(domain) if given else None
     needed = {"radius": 0.5} if recipe is stable_opt else {}
-    testing.check_learner(
-        lambda: Learner(domain, recipe(prior=prior, initial=3, candidates=100, **needed), seed=5)
-    )
+    parts = recipe(prior=prior, candidates=100, **needed)(domain)
+    parts = replace(parts, policy=Initial(parts.policy, 3))
+    testing.check_learner(lambda: Learner(domain, parts, seed=5))
 
 
 @pytest.mark.parametrize("recipe", PHASED)

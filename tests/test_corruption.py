@@ -7,7 +7,14 @@ import pytest
 
 from stoic import Box, Finite, Prior, recipes
 from stoic.adversaries import Adversary, Clipping, Flip, Gaussian, Later, Magnitude, TopK
-from stoic.confidence import CorruptionBudget, EpochBudget, Fixed, NonAdaptive, SelfNormalised
+from stoic.confidence import (
+    CorruptionBudget,
+    EpochBudget,
+    Fixed,
+    NonAdaptive,
+    SelfNormalised,
+    Theory,
+)
 from stoic.environment import Environment
 from stoic.kernels import RBF
 from stoic.learner import Learner
@@ -28,7 +35,7 @@ def test_rgp_ucb_in_practice_and_in_theory():
         expected = 0.5 * math.sqrt(math.log(t)) + 0.1 * 3.0 / math.sqrt(0.5)
         assert practice.confidence(posterior, t) == pytest.approx(expected, rel=1e-12)
     theory = Learner(
-        GRID, recipes.rgp_ucb(prior=PRIOR, budget=3.0, constants="theory", norm=2.0, noise_sd=0.1)
+        GRID, recipes.rgp_ucb(prior=PRIOR, budget=3.0, theory=Theory(norm=2.0, noise_sd=0.1))
     )
     assert theory.confidence == CorruptionBudget(SelfNormalised(2.0, 0.1), 3.0, 1.0)
     # without a budget it is GP-UCB with the same width
@@ -53,15 +60,20 @@ def test_rgp_pe_in_practice_and_in_theory():
         learner = Learner(
             GRID,
             recipes.rgp_pe(
-                prior=PRIOR, budget=3.0, constants=constants, growth=math.e, horizon=700, norm=2.0
+                prior=PRIOR,
+                budget=3.0,
+                growth=math.e,
+                theory=Theory(constants, norm=2.0, horizon=700),
             ),
         )
         assert learner.policy.design.share == pytest.approx(1.0 / (2.0 * gamma))
         assert learner.confidence == EpochBudget(NonAdaptive(2.0, 36), 3.0, constants)
-    unknown = Learner(GRID, recipes.rgp_pe(prior=PRIOR, budget="unknown", horizon=700))
+    unknown = Learner(
+        GRID, recipes.rgp_pe(prior=PRIOR, budget="unknown", theory=Theory("practice", horizon=700))
+    )
     assert unknown.confidence.budget == pytest.approx(math.sqrt(700) / gamma)
     unknown = Learner(
-        GRID, recipes.rgp_pe(prior=PRIOR, budget="unknown", horizon=700, constants="tight")
+        GRID, recipes.rgp_pe(prior=PRIOR, budget="unknown", theory=Theory("tight", horizon=700))
     )
     assert unknown.confidence.budget == pytest.approx(math.sqrt(700 / gamma))
 
@@ -69,12 +81,12 @@ def test_rgp_pe_in_practice_and_in_theory():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"constants": "praxis"}, "'practice'"),
+        ({"theory": Theory(gain=1.0)}, "no use for gain"),
         ({"budget": -1.0}, "at least 0"),
-        ({"horizon": 0, "budget": "unknown"}, "rounds"),
+        ({"theory": Theory(assumption="norm")}, "no use for assumption"),
         ({"budget": "unknwon"}, "total corruption is finite"),
-        ({"growth": 1.0, "constants": "theory"}, "above 1"),
-        ({"noise_sd": math.nan, "constants": "theory"}, "positive"),
+        ({"growth": 1.0, "theory": Theory()}, "above 1"),
+        ({"theory": Theory(noise_sd=math.nan)}, "positive"),
         ({"prior": None}, "needs a prior"),
         ({"growth": 0.9}, "at least 1"),
     ],
@@ -86,7 +98,7 @@ def test_settings_that_mean_nothing_are_refused(settings, message):
 
 def test_the_theory_width_of_an_epoch_is_line_15():
     learner = Learner(
-        GRID, recipes.rgp_pe(prior=PRIOR, budget=3.0, constants="theory", share=0.25, norm=2.0)
+        GRID, recipes.rgp_pe(prior=PRIOR, budget=3.0, share=0.25, theory=Theory(norm=2.0))
     )
     played = np.repeat([0, 7, 20], [8, 8, 9])
     learner.tell(GRID.points[played], np.zeros(25))
@@ -108,11 +120,9 @@ def keeps_the_optimum(seed, confidence=None):
         LINE,
         recipes.rgp_pe(
             prior=Prior(SMOOTH, 0.04),
-            constants="theory",
             share=0.0,
-            norm=problem.norm,
             confidence=confidence,
-            delta=0.05,
+            theory=Theory(norm=problem.norm, delta=0.05),
         ),
     )
     run(learner, Environment(problem, Gaussian(0.2), seed=seed), 500, batch=500)
@@ -157,7 +167,8 @@ def test_a_lie_cannot_buy_influence_with_a_small_noise(constants):
         if recipe is recipes.rgp_ucb and constants == "tight":
             continue
         told, untold = (
-            Learner(GRID, recipe(prior=PRIOR, budget=1.0, constants=constants)) for _ in range(2)
+            Learner(GRID, recipe(prior=PRIOR, budget=1.0, theory=Theory(constants)))
+            for _ in range(2)
         )
         for learner, noise in ((told, 1e-4), (untold, None)):
             learner.tell(GRID.points[[3] * 10], np.full(10, 0.1), noise=noise)
@@ -179,10 +190,8 @@ def test_a_recommendation_with_the_methods_own_width_is_that_of_its_last_epoch(r
         LINE,
         recipe(
             prior=Prior(SMOOTH, 0.04),
-            constants="theory",
             budget=20.0,
-            norm=problem.norm,
-            delta=0.05,
+            theory=Theory(norm=problem.norm, delta=0.05),
         ),
     )
     before = learner.band()

@@ -1,6 +1,7 @@
 """Results that lie and inputs that move, at once: every defence's model under every such policy."""
 
 import math
+from dataclasses import replace
 from inspect import Parameter, signature
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from stoic import recipes
 from stoic.domains import Box
 from stoic.learner import Learner
+from stoic.policies import Initial
 from stoic.recipes import advers_1, advers_2, any_threat, stable_opt
 from stoic.satisficing import Certificate
 
@@ -47,7 +49,8 @@ def test_a_defence_holds_while_inputs_move(name, where):
         (advers_2, {"threshold": 0.2}),
         (stable_opt, {"radius": 0.2}),
     ):
-        learner = Learner(domain, recipe(model=model, initial=3, **said), seed=0)
+        parts = recipe(model=model, **said)(domain)
+        learner = Learner(domain, replace(parts, policy=Initial(parts.policy, 3)), seed=0)
         for t in range(5):
             choice = learner.ask()
             domain.locate(choice.x)

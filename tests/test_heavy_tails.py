@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from stoic import testing
-from stoic.confidence import FeatureTruncation, Fixed, GrowingTruncation, Schedule
+from stoic.confidence import FeatureTruncation, Fixed, GrowingTruncation, Schedule, Theory
 from stoic.defences import AdaptiveTruncation, MedianOfMeans, Truncation
 from stoic.domains import Box, Finite
 from stoic.kernels import RBF, Matern52, Scaled
 from stoic.learner import Learner
+from stoic.policies import UCB, Initial
 from stoic.posteriors import Prior
 from stoic.posteriors.features import Fourier, Nystroem
 from stoic.posteriors.levels import FeatureLevel
@@ -23,7 +24,7 @@ PRIOR = Prior(RBF(0.2), 1.0)
 
 def test_tgp_is_the_papers():
     learner = Learner(
-        GRID, tgp_ucb(prior=PRIOR, moment=4.0, alpha=0.8, norm=1.5, delta=0.2, constants="theory")
+        GRID, tgp_ucb(prior=PRIOR, moment=4.0, alpha=0.8, theory=Theory(norm=1.5, delta=0.2))
     )
     assert learner.model.defence == Truncation(4.0, 0.8)
     assert learner.confidence == GrowingTruncation(1.5, 4.0, 0.8, 0.2, "theory")
@@ -33,7 +34,12 @@ def test_tgp_is_the_papers():
 def test_ata_is_the_papers():
     learner = Learner(
         GRID,
-        ata_gp_ucb(prior=PRIOR, features="qff", nodes=32, moment=4.0, norm=1.5, horizon=20_000),
+        ata_gp_ucb(
+            prior=PRIOR,
+            features=Fourier(32),
+            moment=4.0,
+            theory=Theory("practice", norm=1.5, horizon=20_000),
+        ),
     )
     level = FeatureLevel(20_000)
     assert learner.model.features == Fourier(32)
@@ -45,19 +51,16 @@ def test_ata_is_the_papers():
             prior=PRIOR,
             moment=4.0,
             alpha=0.7,
-            horizon=500,
-            delta=0.2,
-            distortion=0.3,
-            constants="theory",
-            seed=7,
+            features=Nystroem(0.3, 500, 0.2, "theory", seed=7),
+            theory=Theory(delta=0.2, horizon=500),
         ),
     )
     level = FeatureLevel(500, 0.2, "theory", drawn=True)
-    assert drawn.model.features == Nystroem(0.3, 500, 0.2, "theory", seed=7)
     assert drawn.confidence == FeatureTruncation(1.0, 4.0, level, 0.7, distortion=0.3)
-    own = Learner(GRID, ata_gp_ucb(prior=PRIOR, features=Fourier(16))).model
-    assert own.features == Fourier(16)
-    assert not own.level.drawn
+    assert not learner.model.level.drawn
+    theory = Theory(delta=0.2, horizon=500)
+    default = Learner(GRID, ata_gp_ucb(prior=PRIOR, theory=theory)).model.features
+    assert default == Nystroem(0.1, 500, 0.2, "theory")
 
 
 def test_the_default_moment_is_what_the_prior_expects():
@@ -82,7 +85,7 @@ def test_without_a_prior_moments_are_in_units_of_the_results():
     for recipe in (tgp_ucb, ata_gp_ucb):
         assert Learner(BOX, recipe()).confidence == Schedule()
         with pytest.raises(ValueError, match="for a given prior"):
-            Learner(BOX, recipe(constants="theory"))
+            Learner(BOX, recipe(theory=Theory()))
 
 
 def test_mom():
@@ -94,13 +97,11 @@ def test_mom():
     ("settings", "message"),
     [
         ({"features": "rff"}, "'qff' or 'nystroem'"),
-        ({"constants": "thoery"}, "'practice' or 'theory'"),
-        ({"horizon": 0}, "horizon >= 1"),
+        ({"theory": Theory(noise_sd=1.0)}, "no use for noise_sd in its theory"),
         ({"moment": math.inf}, "smaller alpha if the moment is infinite"),
         ({"alpha": 0.0}, r"lies in \(0, 1\]"),
-        ({"norm": -1.0}, "bound on the norm"),
-        ({"distortion": 0.0}, "distortion lies between"),
-        ({"features": "qff", "nodes": 2000}, "more than the budget"),
+        ({"theory": Theory("practice", norm=-1.0)}, "bound on the norm"),
+        ({"features": Fourier(2000)}, "more than the budget"),
     ],
 )
 def test_a_slip_is_refused(settings, message):
@@ -128,7 +129,9 @@ def test_every_setting_keeps_the_contract(features, constants, domain):
     testing.check_learner(
         lambda: Learner(
             domain,
-            ata_gp_ucb(prior=prior, features=features, constants=constants, initial=2, retries=2),
+            ata_gp_ucb(
+                prior=prior, features=features, theory=Theory(constants), policy=Initial(UCB(2), 2)
+            ),
             seed=1,
         ),
         rounds=5,
@@ -155,7 +158,12 @@ def test_truncation_in_features_beats_truncation_of_results(seed):
     draws = rng.standard_t(3, T)
     tgp = regret(Learner(GRID, tgp_ucb(prior=PRIOR, moment=4.0)), f, draws)
     for features in (Fourier(16), Nystroem(0.1, T, principal=True)):
-        ata = Learner(GRID, ata_gp_ucb(prior=PRIOR, features=features, moment=4.0, horizon=T))
+        ata = Learner(
+            GRID,
+            ata_gp_ucb(
+                prior=PRIOR, features=features, moment=4.0, theory=Theory("practice", horizon=T)
+            ),
+        )
         assert regret(ata, f, draws) < tgp - 0.03
 
 

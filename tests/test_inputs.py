@@ -13,13 +13,13 @@ from scipy.stats import binom
 
 from stoic.adversaries import Gaussian, LowestBound, RandomMove, WorstCase
 from stoic.confidence import Fixed, SelfNormalised
-from stoic.defences import Trust
+from stoic.defences import Anchored, Trust
 from stoic.distances import Distance
 from stoic.domains import Box
 from stoic.environment import Environment
 from stoic.kernels import Matern52, Scaled
 from stoic.learner import Learner
-from stoic.policies import Initial, Satisficing, StableOpt
+from stoic.policies import Satisficing, StableOpt
 from stoic.posteriors import Prior
 from stoic.posteriors.fitting import Fitting, FixedHyperparameters
 from stoic.posteriors.scales import mean_and_sd
@@ -67,20 +67,14 @@ def test_what_every_recipe_takes(recipe):
     assert fitted.model.fitting.scale is mean_and_sd
     assert given.model.defence == Trust()
     assert given.confidence == Fixed(2.0)
-    theory = made(recipe, BOX, prior=prior, constants="theory", norm=3.0, noise_sd=0.2, delta=0.05)
-    assert theory.confidence == SelfNormalised(3.0, 0.2, 0.05)
     assert made(recipe, BOX, confidence=Fixed(1.0)).confidence == Fixed(1.0)
     distance = Distance(tolerance=[0.1, 0.0])
     assert made(recipe, BOX, distance=distance).policy.distance is distance
-    first = made(recipe, BOX, initial=4).policy
-    assert isinstance(first, Initial)
-    assert first.n == 4
     model = Learner(BOX, a2_rcgp_ucb()).model
     assert made(recipe, BOX, model=model).model is model
+    assert isinstance(made(recipe, BOX, model=a2_rcgp_ucb()).model.defence, Anchored)
     with pytest.raises(ValueError, match="not both"):
         made(recipe, BOX, prior=prior, model=model)
-    with pytest.raises(ValueError, match="'practice' or 'theory'"):
-        made(recipe, BOX, constants="best")
 
 
 def test_the_policies_are_the_papers():
@@ -146,7 +140,7 @@ MAKERS = {
     "advers_g": partial(advers_g, threshold=-0.5, p=2.0),
     "stable_opt": partial(stable_opt, radius=0.8),
 }
-THEORY = {"constants": "theory", "norm": 2.0, "delta": DELTA}
+THEORY = {"confidence": SelfNormalised(2.0, delta=DELTA)}
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -189,7 +183,7 @@ def test_regrets_stay_below_their_bounds(perturbation):
         ):
             make = advers_1 if name == "1" else advers_2
             learner = Learner(
-                GRID, make(prior=PRIOR, threshold=tau, constants="theory", norm=2.0, **options)
+                GRID, make(prior=PRIOR, threshold=tau, confidence=SelfNormalised(2.0), **options)
             )
             noise = Gaussian(0.1)
             trace = run(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import literal
 from stoic import Box, Finite, GaussianProcess, Prior, recipes
 from stoic.adversaries import Gaussian
-from stoic.confidence import Fixed, Misspecified, Schedule, SelfNormalised
+from stoic.confidence import Fixed, Misspecified, Schedule, SelfNormalised, Theory
 from stoic.data import Observations
 from stoic.environment import Environment
 from stoic.kernels import RBF, Matern32, Matern52, Scaled
@@ -31,12 +31,12 @@ def test_ec_gp_ucb_in_practice_and_in_theory():
     theory = Learner(
         GRID,
         recipes.ec_gp_ucb(
-            prior=PRIOR, error=0.3, constants="theory", norm=2.0, noise_sd=0.1, delta=0.05
+            prior=PRIOR, error=0.3, theory=Theory(norm=2.0, noise_sd=0.1, delta=0.05)
         ),
     )
     assert theory.confidence == Misspecified(SelfNormalised(2.0, 0.1, 0.05), 0.3, 1.0)
     own = Learner(
-        GRID, recipes.ec_gp_ucb(prior=PRIOR, error=0.3, constants="theory", confidence=Fixed(1.0))
+        GRID, recipes.ec_gp_ucb(prior=PRIOR, error=0.3, confidence=Fixed(1.0), theory=Theory())
     )
     assert own.confidence == Misspecified(Fixed(1.0), 0.3, 1.0)
 
@@ -46,7 +46,7 @@ def test_the_width_is_equations_13_and_15():
     learner = Learner(
         LINE,
         recipes.ec_gp_ucb(
-            prior=PRIOR, error=0.3, constants="theory", norm=2.0, noise_sd=0.4, delta=0.05
+            prior=PRIOR, error=0.3, theory=Theory(norm=2.0, noise_sd=0.4, delta=0.05)
         ),
     )
     total, chosen = 0.0, []
@@ -71,11 +71,11 @@ def test_with_a_right_model_it_is_gp_ucb_for_a_thousand_rounds(domain):
     learners = (
         Learner(domain, recipes.gp_ucb(prior=PRIOR, confidence=width)),
         Learner(
-            domain, recipes.ec_gp_ucb(prior=PRIOR, error=0.0, constants="theory", norm=problem.norm)
+            domain, recipes.ec_gp_ucb(prior=PRIOR, error=0.0, theory=Theory(norm=problem.norm))
         ),
         Learner(
             domain,
-            recipes.ec_gp_ucb(prior=PRIOR, error=1e-3, constants="theory", norm=problem.norm),
+            recipes.ec_gp_ucb(prior=PRIOR, error=1e-3, theory=Theory(norm=problem.norm)),
         ),
     )
     plain, right, wrong = (
@@ -152,7 +152,7 @@ def test_the_band_holds_for_the_function_nearby_and_the_plain_one_does_not():
             learner = Learner(
                 LINE,
                 recipes.ec_gp_ucb(
-                    prior=PRIOR, error=error, constants="theory", norm=near.norm, noise_sd=0.05
+                    prior=PRIOR, error=error, theory=Theory(norm=near.norm, noise_sd=0.05)
                 ),
             )
             run(learner, Environment(problem, Gaussian(0.05), seed=seed), 200)
@@ -216,9 +216,7 @@ def test_whole_campaigns_are_those_of_algorithm_2(kernel, batch):
         expected = literal_algorithm_2(
             prior, LINE.points, Results(values, 0.2, seed), episodes, near.norm, 0.1
         )
-        learner = Learner(
-            LINE, recipes.phased_gp_us(prior=prior, constants="theory", norm=near.norm)
-        )
+        learner = Learner(LINE, recipes.phased_gp_us(prior=prior, theory=Theory(norm=near.norm)))
         results, plays = Results(values, 0.2, seed), []
         while len(plays) < T:
             choices = learner.ask(min(batch, T - len(plays)))
@@ -244,9 +242,7 @@ def test_phased_gp_us_in_practice_and_in_theory():
     practice = Learner(GRID, recipes.phased_gp_us(prior=PRIOR))
     assert practice.policy == Elimination(design)
     assert practice.confidence == Fixed(4.0)
-    theory = Learner(
-        GRID, recipes.phased_gp_us(prior=PRIOR, constants="theory", norm=2.0, delta=0.05)
-    )
+    theory = Learner(GRID, recipes.phased_gp_us(prior=PRIOR, theory=Theory(norm=2.0, delta=0.05)))
     assert theory.confidence == SelfNormalised(2.0, None, 0.05, restarts=True)
 
 
@@ -266,8 +262,14 @@ def test_an_episode_is_handed_out_whole_and_then_waits_for_its_results():
         (lambda: Learner(GRID, recipes.ec_gp_ucb(prior=PRIOR, error=-0.1)), "at least 0, got -0.1"),
         (lambda: Learner(GRID, recipes.ec_gp_ucb(prior=PRIOR, error=math.nan)), "finite"),
         (lambda: Learner(GRID, recipes.ec_gp_ucb(prior=PRIOR, error=math.inf)), "finite"),
-        (lambda: Learner(GRID, recipes.ec_gp_ucb(prior=PRIOR, constants="tight")), "constants"),
-        (lambda: Learner(GRID, recipes.phased_gp_us(prior=PRIOR, constants="tight")), "constants"),
+        (
+            lambda: Learner(GRID, recipes.ec_gp_ucb(prior=PRIOR, theory=Theory("tight"))),
+            "constants",
+        ),
+        (
+            lambda: Learner(GRID, recipes.phased_gp_us(prior=PRIOR, theory=Theory("tight"))),
+            "constants",
+        ),
         (lambda: Learner(Box([0.0], [1.0]), recipes.phased_gp_us(prior=PRIOR)), "finite domain"),
         (lambda: Learner(GRID, recipes.phased_gp_us(prior=None)), "needs a prior"),
         (lambda: Misspecified(Fixed(1.0), 0.1, -1.0), "weight"),

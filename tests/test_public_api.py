@@ -95,7 +95,7 @@ def test_every_recipe_takes_a_prior_and_names_its_arguments(recipe):
     parameters = inspect.signature(recipe).parameters
     assert next(iter(parameters)) == "prior"
     if recipe in SEQUENTIAL:
-        assert {"confidence", "initial", "retries"} <= set(parameters)
+        assert {"confidence", "policy"} <= set(parameters)
     assert all(p.kind is p.KEYWORD_ONLY for p in parameters.values())
 
 

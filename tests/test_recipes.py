@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 from stoic import recipes
 from stoic.balancing import Balanced, build
-from stoic.confidence import CompactUnion, CorruptionCount, FiniteUnion, Fixed, Schedule
+from stoic.confidence import CompactUnion, CorruptionCount, FiniteUnion, Fixed, Schedule, Theory
 from stoic.defences import AdaptivePlateau, Anchored, Plateau, Trust
 from stoic.domains import Box
 from stoic.kernels import RBF, Linear, Matern52, Scaled, Sum
@@ -20,6 +20,7 @@ from stoic.posteriors.fitting import Fitting, FixedHyperparameters
 from stoic.posteriors.scales import mean_and_sd
 from stoic.recipes import (
     PHASED,
+    RECIPES,
     SEQUENTIAL,
     a2_rcgp_ucb,
     any_threat,
@@ -28,7 +29,7 @@ from stoic.recipes import (
     rgp_pe,
     rgp_ucb,
 )
-from stoic.recipes.outliers import noise_bound
+from stoic.recipes.outliers import ActingPlateau, Anchor, noise_bound
 from stoic.recipes.parts import kappa_and_noise
 
 BOX = Box([0.0, 5.0], [1.0, 9.0])
@@ -66,11 +67,9 @@ def innermost(policy):
 @pytest.mark.parametrize("recipe", SEQUENTIAL)
 def test_what_every_sequential_recipe_takes(recipe):
     assert innermost(Learner(BOX, recipe()).policy) == UCB()
-    assert innermost(Learner(BOX, recipe(retries=2)).policy) == UCB(2)
-    first = Learner(BOX, recipe(initial=5)).policy
-    assert isinstance(first, Initial)
-    assert (first.n, innermost(first)) == (5, UCB())
-    a, b = (Learner(BOX, recipe(initial=3), seed=9).ask().x for _ in range(2))
+    first = recipe(policy=Initial(UCB(2), 3))
+    assert first(BOX).policy == Initial(UCB(2), 3)
+    a, b = (Learner(BOX, first, seed=9).ask().x for _ in range(2))
     assert_array_equal(a, b)
     if takes_a_scale(recipe):
         assert Learner(BOX, recipe(scale=mean_and_sd)).model.fitting.scale is mean_and_sd
@@ -105,7 +104,12 @@ def test_the_defences_are_the_papers():
     with pytest.raises(ValueError, match="a number of its standard deviations"):
         Learner(BOX, fc_rcgp_ucb(prior=PRIOR, half_width="quantile"))
     anchored = Learner(
-        BOX, a2_rcgp_ucb(prior=PRIOR, anchor_half_width=2.5, half_width=0.5, prequential=True)
+        BOX,
+        a2_rcgp_ucb(
+            prior=PRIOR,
+            plateau=ActingPlateau(half_width=0.5),
+            anchor=Anchor(half_width=2.5, prequential=True),
+        ),
     ).model.defence
     assert isinstance(anchored, Anchored)
     assert (anchored.half_width, anchored.prequential, anchored.revises) == (0.5, True, False)
@@ -118,15 +122,13 @@ def test_the_defences_are_the_papers():
 def test_the_theory_of_fc_has_the_papers_constants():
     learner = Learner(
         GRID,
-        fc_rcgp_ucb(
-            prior=PRIOR, constants="theory", corruptions=3, horizon=200, delta=0.06, norm=1.5
-        ),
+        fc_rcgp_ucb(prior=PRIOR, theory=Theory(norm=1.5, delta=0.06, horizon=200, corruptions=3)),
     )
     # L_T = norm sqrt(kappa) + sigma sqrt(2 ln(3 T / delta))
     reach = 1.5 * math.sqrt(2.0) + 0.5 * math.sqrt(2.0 * math.log(3 * 200 / 0.06))
     assert learner.model.defence.half_width == pytest.approx(reach, rel=1e-12)
     assert learner.confidence == CorruptionCount(FiniteUnion(36, 0.02), 3, 1.5)
-    on_a_box = Learner(BOX, fc_rcgp_ucb(prior=PRIOR, constants="theory", delta=0.06))
+    on_a_box = Learner(BOX, fc_rcgp_ucb(prior=PRIOR, theory=Theory(delta=0.06)))
     assert on_a_box.confidence == CompactUnion(2, extent=BOX.widths.max(), delta=0.02)  # T_c = 0
 
 
@@ -136,13 +138,9 @@ def test_the_theory_of_a2_has_the_papers_constants():
         GRID,
         a2_rcgp_ucb(
             prior=PRIOR,
-            constants="theory",
-            corruptions=corruptions,
-            horizon=T,
-            delta=delta,
-            norm=norm,
-            anchor_shape=shape / math.sqrt(2.0),
-            shape=0.3,
+            theory=Theory(norm=norm, delta=delta, horizon=T, corruptions=corruptions),
+            plateau=ActingPlateau(shape=0.3),
+            anchor=Anchor(shape=shape / math.sqrt(2.0)),
         ),
     )
     kappa, noise = 2.0, 0.25
@@ -173,18 +171,36 @@ def test_the_theory_of_a2_has_the_papers_constants():
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"constants": "thoery"}, "'practice' or 'theory'"),
+        ({"theory": Theory("tight")}, "no 'tight' constants"),
+        ({"theory": Theory(noise_sd=0.1)}, "no use for noise_sd in its theory"),
         ({"unit": "nois"}, "'scale' or 'noise'"),
+    ],
+)
+def test_a_slip_is_refused_and_not_ignored(recipe, setting, message):
+    if "unit" in setting and recipe is a2_rcgp_ucb:
+        setting = {"plateau": ActingPlateau(**setting)}
+    with pytest.raises(ValueError, match=message):
+        Learner(BOX, recipe(**setting))
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"constants": "thoery"}, "'practice', 'theory' or 'tight', got 'thoery'"),
         ({"corruptions": -3}, "a count >= 0"),
         ({"corruptions": "some"}, "a count >= 0"),
         ({"horizon": 0}, "horizon >= 1"),
         ({"delta": 1.5}, "0 < delta < 1"),
-        ({"retries": -1}, "a count >= 0"),
     ],
 )
-def test_a_slip_is_refused_and_not_ignored(recipe, setting, message):
+def test_constants_of_no_theorem_are_refused(setting, message):
     with pytest.raises(ValueError, match=message):
-        Learner(BOX, recipe(**setting))
+        Theory(**setting)
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_a_recipe_has_at_most_eight_parameters(recipe):
+    assert len(inspect.signature(recipe).parameters) <= 8
 
 
 @pytest.mark.parametrize("recipe", [gp_ucb, fc_rcgp_ucb, a2_rcgp_ucb])
@@ -212,7 +228,7 @@ def test_the_defaults_do_not_depend_on_the_units_of_the_prior():
 @pytest.mark.parametrize("corruptions", [0, 3, "distrusted"])
 def test_every_setting_plays(recipe, prior, constants, corruptions):
     learner = Learner(
-        GRID, recipe(prior=prior, constants=constants, corruptions=corruptions), seed=1
+        GRID, recipe(prior=prior, theory=Theory(constants, corruptions=corruptions)), seed=1
     )
     for y in (4.0, 1e300, math.nan, 3.0, 4.5):
         learner.tell(learner.ask().x, y)
@@ -220,7 +236,9 @@ def test_every_setting_plays(recipe, prior, constants, corruptions):
 
 
 def test_an_enlarged_practice_width_counts_the_distrusted():
-    learner = Learner(GRID, fc_rcgp_ucb(prior=PRIOR, corruptions="distrusted"))
+    learner = Learner(
+        GRID, fc_rcgp_ucb(prior=PRIOR, theory=Theory("practice", corruptions="distrusted"))
+    )
     assert learner.confidence == CorruptionCount(Schedule(), "distrusted", 1.0)
 
 
@@ -251,7 +269,7 @@ def test_noise_bound():
 def test_with_wide_plateaus_it_is_gp_ucb_choice_by_choice(make):
     wide = {"half_width": 1e9}
     if make is a2_rcgp_ucb:
-        wide["anchor_half_width"] = 1e9
+        wide = {"plateau": ActingPlateau(1e9), "anchor": Anchor(1e9)}
     plain, robust = (
         Learner(GRID, gp_ucb(prior=PRIOR), seed=0),
         Learner(GRID, make(prior=PRIOR, **wide), seed=0),

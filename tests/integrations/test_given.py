@@ -11,6 +11,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 
 from stoic import Prior, recipes
 from stoic.balancing import build
+from stoic.confidence import Theory
 from stoic.integrations.aim import RobustObjective
 from stoic.integrations.optuna import EXECUTED, explain
 from stoic.kernels import RBF
@@ -154,7 +155,7 @@ def phased(box):
 
 
 def balanced(box):
-    return build(box, recipes.any_threat(horizon=60))
+    return build(box, recipes.any_threat(theory=Theory("practice", horizon=60)))
 
 
 @pytest.mark.parametrize("recipe", [phased, balanced, recipes.loo_gp_ucb()])

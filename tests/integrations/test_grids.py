@@ -12,6 +12,7 @@ from optuna.samplers import PartialFixedSampler
 from optuna.trial import TrialState
 
 from stoic import Box, Finite, Prior, recipes
+from stoic.confidence import Theory
 from stoic.integrations.campaign import Campaign
 from stoic.integrations.optuna import EXECUTED, FAILED, StoicSampler, explain
 from stoic.integrations.points import Points
@@ -380,7 +381,9 @@ def test_what_cannot_be_is_refused():
 
 def test_a_reduction_to_a_linear_bandit_is_explained():
     def recipe(box):
-        return Learner(box.grid(7), recipes.linear_reduction(prior=PRIOR, horizon=100))
+        return Learner(
+            box.grid(7), recipes.linear_reduction(prior=PRIOR, theory=Theory(horizon=100))
+        )
 
     study = optuna.create_study(sampler=StoicSampler(recipe=recipe, search_space=X))
     for _ in range(12):

@@ -10,6 +10,7 @@ import pytest
 from optuna.distributions import FloatDistribution, IntDistribution
 
 from stoic import Prior, recipes
+from stoic.confidence import Theory
 from stoic.domains import Box
 from stoic.integrations.optuna import RECIPE, StoicSampler, explain, robust
 from stoic.integrations.recipe import (
@@ -23,6 +24,9 @@ from stoic.integrations.recipe import (
 )
 from stoic.kernels import RBF
 from stoic.learner import Learner
+from stoic.policies import UCB, Initial, Requery, VerifiedImprovement
+from stoic.posteriors.features import Nystroem
+from stoic.recipes import ActingPlateau, Anchor, Threats
 from stoic.refusal import Refusal
 
 X = {"x": FloatDistribution(-1.0, 1.0)}
@@ -119,11 +123,8 @@ def test_every_name_works_in_a_study(text, grid):
         ("gp_ucb", "gp_ucb()"),
         (" gp_ucb( ) ", "gp_ucb()"),
         ("rgp_ucb(budget=5)", "rgp_ucb(budget=5)"),
-        ("rgp_ucb( budget = 5.5,delta=1e-3 )", "rgp_ucb(budget=5.5, delta=0.001)"),
-        ("fc_rcgp_ucb(half_width='quantile', retries=None)",
-         "fc_rcgp_ucb(half_width='quantile', retries=None)"),
-        ("a2_rcgp_ucb(prequential=True, seed=3)", "a2_rcgp_ucb(prequential=True)"),
-        ('ata_gp_ucb(features="qff", seed=3)', "ata_gp_ucb(features='qff', seed=3)"),
+        ("rgp_ucb( budget = 5.5 )", "rgp_ucb(budget=5.5)"),
+        ("gp_ucb(confidence=Fixed(width=3.0))", "gp_ucb(confidence=Fixed(width=3.0))"),
         ("stable_opt(radius=0.1)", "stable_opt(radius=0.1)"),
         ("some where/methods.py:phased", "some where/methods.py:phased"),
     ],
@@ -132,6 +133,33 @@ def test_what_can_be_said(text, canonical):
     recipe = parse(text)
     assert repr(recipe) == text_of(recipe) == canonical
     assert parse(canonical) == recipe
+
+
+@pytest.mark.parametrize(
+    ("text", "recipe"),
+    [
+        ("rgp_ucb(budget=5, norm=2.0, delta=0.2)",
+         recipes.rgp_ucb(budget=5, theory=Theory("practice", norm=2.0, delta=0.2))),
+        ("rgp_ucb(constants='theory', norm=2.0)", recipes.rgp_ucb(theory=Theory(norm=2.0))),
+        ("gp_ucb(initial=2)", recipes.gp_ucb(policy=Initial(UCB(), 2))),
+        ("fc_rcgp_ucb(half_width='quantile', retries=None)",
+         recipes.fc_rcgp_ucb(half_width="quantile", policy=UCB())),
+        ("loo_gp_ucb(retries=1)", recipes.loo_gp_ucb(policy=Requery(UCB(1)))),
+        ("loo_gp_ucb(second_look=None)", recipes.loo_gp_ucb(policy=UCB())),
+        ("robust(initial=5)", recipes.robust(policy=Initial(VerifiedImprovement(), 5))),
+        ("a2_rcgp_ucb(prequential=True, anchor_shape=1.0, shape=0.5, seed=3)",
+         recipes.a2_rcgp_ucb(
+             plateau=ActingPlateau(shape=0.5), anchor=Anchor(shape=1.0, prequential=True))),
+        ("ata_gp_ucb(seed=3)", recipes.ata_gp_ucb(features=Nystroem(seed=3))),
+        ("any_threat(corruptions=2, horizon=50)",
+         recipes.any_threat(
+             threats=Threats(corruptions=2), theory=Theory("practice", horizon=50))),
+        ("stable_opt(radius=0.1, initial=3)", recipes.stable_opt(radius=0.1)),
+    ],
+)  # fmt: skip
+def test_arguments_of_a_value_stand_for_it(text, recipe):
+    read = parse(text)
+    assert read == recipe == parse(repr(recipe))
 
 
 def test_what_a_text_cannot_express_has_none():
@@ -143,7 +171,7 @@ def test_what_a_text_cannot_express_has_none():
 def test_arguments_arrive():
     learner = build_learner(parse("rgp_ucb(budget=5, initial=3)"), BOX)
     assert learner.confidence.budget == 5
-    assert learner.policy.n == 3
+    assert learner.policy == Initial(UCB(), 3)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +184,11 @@ def test_arguments_arrive():
         ("rgp_ucb(**{'budget': 5})", "need their names"),
         ("rgp_ucb(budget='five')", "budget of rgp_ucb must be a number, got 'five'"),
         ("rgp_ucb(budget=True)", "must be a number, got True"),
-        ("rgp_ucb(constants='tight')", "must be 'practice' or 'theory', got 'tight'"),
+        ("rgp_ucb(constants='best')", "must be 'practice' or 'theory' or 'tight', got 'best'"),
+        ("rgp_ucb(delta=2.0)", "Theory cannot be used: The theory needs 0 < delta < 1"),
+        ("rgp_ucb(theory=Theory(nrom=2.0))", "Theory has no argument 'nrom': did you mean 'norm'"),
+        ("gp_ucb(policy=Initial(then=3, n=2))", r"then of Initial must be UCB\(...\) or"),
+        ("gp_ucb(policy=open('x'))", "Cannot read the recipe"),
         ("rgp_ucb(initial=1.5)", "must be a whole number, got 1.5"),
         ("a2_rcgp_ucb(prequential=1)", "must be True or False, got 1"),
         ("rgp_ucb(budget=open('x'))", "Cannot read the recipe"),
@@ -219,9 +251,9 @@ def tuned(**more):
 
 def test_a_text_is_recorded_and_explained():
     study = tuned(recipe="gp_ucb(initial=2)", n_startup_trials=2)
-    assert study.user_attrs[RECIPE] == "gp_ucb(initial=2)"
-    assert tuned(recipe=recipes.gp_ucb(initial=2)).user_attrs == study.user_attrs
-    assert stored_recipe(study) == "gp_ucb(initial=2)"
+    text = "gp_ucb(policy=Initial(then=UCB(retries=None), n=2))"
+    assert study.user_attrs[RECIPE] == stored_recipe(study) == text
+    assert tuned(recipe=recipes.gp_ucb(policy=Initial(UCB(), 2))).user_attrs == study.user_attrs
     mine, by_name = explain(study), explain(study, recipe=recipes.gp_ucb())
     assert mine.rows == by_name.rows
     assert mine.rows != explain(study, recipe=robust()).rows

@@ -148,4 +148,4 @@ def test_a_rate_is_a_number():
 
 def test_our_recipe_looks_again_unless_told_otherwise():
     assert isinstance(Learner(BOX, recipes.loo_gp_ucb()).policy, Requery)
-    assert isinstance(Learner(BOX, recipes.loo_gp_ucb(second_look=None)).policy, UCB)
+    assert isinstance(Learner(BOX, recipes.loo_gp_ucb(policy=UCB())).policy, UCB)

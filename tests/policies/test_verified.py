@@ -14,7 +14,7 @@ from stoic.domains import Box, Finite
 from stoic.kernels import Matern52, Scaled
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
-from stoic.policies import LogExpectedImprovement, VerifiedImprovement
+from stoic.policies import Initial, LogExpectedImprovement, VerifiedImprovement
 from stoic.posteriors import Prior
 from stoic.recipes import Parts
 
@@ -113,7 +113,7 @@ def test_a_region_without_results_is_left_and_chance_is_not():
     rng, box = np.random.default_rng(3), Box([0.0, 0.0], [1.0, 1.0])
 
     def failures(fails):
-        agent = Learner(box, recipes.robust(initial=10), seed=1)
+        agent = Learner(box, recipes.robust(policy=Initial(VerifiedImprovement(), 10)), seed=1)
         failed = 0
         for t in range(30):
             x = agent.ask().x

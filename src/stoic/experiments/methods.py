@@ -10,12 +10,14 @@ from importlib.util import find_spec
 import numpy as np
 
 from stoic import recipes
+from stoic.confidence import Theory
 from stoic.data import Array, Booleans, Choice, Recommendation
 from stoic.domains import Domain, Finite
 from stoic.experiments.peers import RelevancePursuit
 from stoic.learner import Learner
 from stoic.policies import ExpectedImprovement
 from stoic.posteriors.scales import mean_and_sd
+from stoic.recipes.outliers import ActingPlateau
 from stoic.simulate import Player
 
 # Okabe and Ito's palette, which people with any colour vision can distinguish.
@@ -123,9 +125,7 @@ def _a2(domain: Domain, threat: Threat, seed: int) -> Player:
 def _fc_theory(domain: Domain, threat: Threat, seed: int) -> Player:
     return Learner(
         domain,
-        recipes.fc_rcgp_ucb(
-            constants="theory", corruptions=threat.corruptions, horizon=threat.horizon
-        ),
+        recipes.fc_rcgp_ucb(theory=Theory(horizon=threat.horizon, corruptions=threat.corruptions)),
         seed=seed,
     )
 
@@ -133,9 +133,7 @@ def _fc_theory(domain: Domain, threat: Threat, seed: int) -> Player:
 def _a2_theory(domain: Domain, threat: Threat, seed: int) -> Player:
     return Learner(
         domain,
-        recipes.a2_rcgp_ucb(
-            constants="theory", corruptions=threat.corruptions, horizon=threat.horizon
-        ),
+        recipes.a2_rcgp_ucb(theory=Theory(horizon=threat.horizon, corruptions=threat.corruptions)),
         seed=seed,
     )
 
@@ -145,7 +143,9 @@ def _fc_plain(domain: Domain, threat: Threat, seed: int) -> Player:
 
 
 def _a2_plain(domain: Domain, threat: Threat, seed: int) -> Player:
-    return Learner(domain, recipes.a2_rcgp_ucb(scale=mean_and_sd, shape=1.0), seed=seed)
+    return Learner(
+        domain, recipes.a2_rcgp_ucb(scale=mean_and_sd, plateau=ActingPlateau(shape=1.0)), seed=seed
+    )
 
 
 def _fc_noise(domain: Domain, threat: Threat, seed: int) -> Player:
@@ -153,7 +153,9 @@ def _fc_noise(domain: Domain, threat: Threat, seed: int) -> Player:
 
 
 def _a2_noise(domain: Domain, threat: Threat, seed: int) -> Player:
-    return Learner(domain, recipes.a2_rcgp_ucb(unit="noise", shape=1.0), seed=seed)
+    return Learner(
+        domain, recipes.a2_rcgp_ucb(plateau=ActingPlateau(shape=1.0, unit="noise")), seed=seed
+    )
 
 
 def _loo(domain: Domain, threat: Threat, seed: int) -> Player:

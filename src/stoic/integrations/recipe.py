@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-import ast
-import difflib
 import importlib.util
-import inspect
-import math
 import re
 import sys
-import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any
 
 from optuna.study import Study
 
 from stoic import recipes
 from stoic.balancing import Balanced, build
-from stoic.domains import Domain, Finite
-from stoic.integrations.executed import finite
+from stoic.domains import Domain
+from stoic.integrations.recipe_text import meant, read
 from stoic.learner import Learner
-from stoic.policies.ucb import PLACE
+from stoic.policies.ucb import PLACE, UCB
 from stoic.posteriors.scales import median_and_spread_in_space
-from stoic.recipes import Balancing, Parts
+from stoic.recipes import ActingPlateau, Anchor, Balancing, Parts
 from stoic.refusal import Refusal
 
 # A value of stoic.recipes, or a function that may build a learner on a grid of the domain.
 Recipe = Callable[[Domain], Parts | Balancing | Learner | Balanced]
 
 RECIPE = "stoic:recipe"  # user attribute of a study: the text of its recipe
-
-FORMS = "a name as in gp_ucb, one with arguments as in rgp_ucb(budget=5), or FILE.py:FUNCTION"
 
 # By identity: where inputs move, WHERE_INPUTS_MOVE takes its place, but not that of a robust()
 # that somebody asked for.
@@ -42,28 +35,14 @@ DEFAULT: Recipe = recipes.robust()
 # mixture of outlier hypotheses gave one to an outlier (15 above the truth in a test where this one
 # is within 3): the model of robust() is for recommendations at settings that were run.
 WHERE_INPUTS_MOVE: Recipe = recipes.a2_rcgp_ucb(
-    anchor_shape=1.0,
+    plateau=ActingPlateau(small_sample=True),
+    anchor=Anchor(shape=1.0, place=PLACE),
     scale=median_and_spread_in_space,
-    small_sample=True,
-    place=PLACE,
-    retries=1,
+    policy=UCB(retries=1),
 )
 
 _IN_A_FILE = re.compile(r"(?P<file>.+\.py):(?P<function>[^\W\d]\w*)")
 _LONGEST = 1000  # letters of a text
-_LARGEST = 100_000  # count in a text: with ten times as many, designs take minutes
-_SEEDS = 1 << 64
-
-_WORDS: dict[Any, str] = {
-    float: "a number",
-    int: "a whole number",
-    bool: "True or False",
-    types.NoneType: "None",
-}
-
-_NAMED: dict[str, Callable[..., recipes.Recipe[Any]]] = {
-    recipe.__name__: recipe for recipe in recipes.RECIPES
-}
 
 
 @dataclass(frozen=True)
@@ -112,8 +91,8 @@ class InFile:
 def parse(text: str, directory: Path = Path()) -> recipes.Recipe[Any] | InFile:
     """Read the text of a recipe; a file is not opened.
 
-    Either the name of one in :mod:`stoic.recipes` that needs nothing but the domain, or ``robust``,
-    perhaps with arguments that are literals: ``rgp_ucb(budget=5)``. Or ``FILE.py:FUNCTION``.
+    Either that of a value, see :func:`~stoic.integrations.recipe_text.read`, or
+    ``FILE.py:FUNCTION``.
 
     Raises
     ------
@@ -130,9 +109,7 @@ def parse(text: str, directory: Path = Path()) -> recipes.Recipe[Any] | InFile:
         return InFile(text.strip(), directory)
     if re.search(r"\.py\b", text):
         raise Refusal(f"Which function is missing in the recipe {text!r}: FILE.py:FUNCTION.")
-    name, arguments = _call(text)
-    _check(name, arguments)
-    return _NAMED[name](**arguments)
+    return read(text)
 
 
 def load(recipe: Recipe | str) -> Recipe:
@@ -216,104 +193,6 @@ def recipe_to_look_with(study: Study) -> tuple[Recipe, str | None]:
     return recipe, None
 
 
-def _call(text: str) -> tuple[str, dict[str, Any]]:
-    """Name and arguments of a text."""
-    try:
-        tree = ast.parse(text.strip(), mode="eval").body
-        if isinstance(tree, ast.Name):
-            return tree.id, {}
-        if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name):
-            if tree.args or any(keyword.arg is None for keyword in tree.keywords):
-                raise Refusal(
-                    f"Arguments of a recipe need their names, as in rgp_ucb(budget=5): got {text}."
-                )
-            arguments = {str(each.arg): ast.literal_eval(each.value) for each in tree.keywords}
-            return tree.func.id, arguments
-    except Refusal:
-        raise
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise Refusal(f"Cannot read the recipe {text!r}: write {FORMS}.") from error
-    raise Refusal(f"Cannot read the recipe {text!r}: write {FORMS}.")
-
-
-def _check(name: str, arguments: dict[str, Any]) -> None:
-    """Refuse unknown recipes, and those that need more than a domain and these arguments."""
-    if name not in _NAMED:
-        raise Refusal(f"There is no recipe {name!r}: {_meant(name, _NAMED)}")
-    recipe = _NAMED[name]
-    hints = get_type_hints(recipe)
-    signature = inspect.signature(recipe).parameters
-    others = list(signature)
-    if "seed" not in others:  # in older texts, and without effect: a study has its sampler's
-        arguments.pop("seed", None)
-    needed = [key for key in others if signature[key].default is inspect.Parameter.empty]
-    lacking = [f"a {key}" for key in needed if not _words(hints[key])]
-    if hints["domain"] is Finite:
-        lacking.append("a grid")
-    if lacking:
-        raise Refusal(
-            f"{name} needs {' and '.join(lacking)}, which a text cannot say: write a function from "
-            "a domain to a learner into a file, and give FILE.py:FUNCTION."
-        )
-    for key, value in arguments.items():
-        if key not in others:
-            raise Refusal(f"{name} has no argument {key!r}: {_meant(key, others)}")
-        words = _words(hints[key])
-        if not words:
-            raise Refusal(
-                f"A text cannot say the argument {key} of {name}: write a function from a domain "
-                "to a learner into a file, and give FILE.py:FUNCTION."
-            )
-        if not any(_fits(value, hint) for hint in _members(hints[key])):
-            raise Refusal(f"{key} of {name} must be {' or '.join(words)}, got {value!r}.")
-        _check_size(name, key, value, float in _members(hints[key]))
-    for key in needed:
-        if key not in arguments:
-            raise Refusal(f"{name} needs its argument {key}, {_words(hints[key])[0]}.")
-
-
-def _check_size(name: str, key: str, value: object, real: bool) -> None:
-    """Refuse a number that is out of range: a text may come from a storage."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return
-    if finite(value) is None:
-        raise Refusal(f"{key} of {name} must be a finite number.")
-    largest = math.inf if real else _SEEDS if key == "seed" else _LARGEST
-    if abs(value) > largest:
-        raise Refusal(f"{key} of {name} must be a whole number up to {largest}, got {value}.")
-
-
-def _members(hint: Any) -> tuple[Any, ...]:
-    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
-
-
-def _words(hint: Any) -> list[str]:
-    """Describe the values of a type that a text can express."""
-    words = []
-    for member in _members(hint):
-        if get_origin(member) is Literal:
-            words += [repr(value) for value in get_args(member)]
-        elif member in _WORDS and member is not types.NoneType:
-            words.append(_WORDS[member])
-    return words
-
-
-def _fits(value: object, hint: Any) -> bool:
-    if get_origin(hint) is Literal:
-        return value in get_args(hint)
-    if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return hint in _WORDS and isinstance(value, hint)
-
-
-def _meant(name: str, there: Iterable[str]) -> str:
-    names = list(there)
-    near = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}."
-
-
 def _from_file(path: Path, name: str) -> object:
     """Return a function or a recipe of a file, after running the file."""
     if not path.is_file():
@@ -331,5 +210,5 @@ def _from_file(path: Path, name: str) -> object:
     found: object = getattr(module, name, None)
     if not callable(found) and not isinstance(found, Parts | Balancing):
         public = [key for key, value in vars(module).items() if callable(value)]
-        raise Refusal(f"There is no function {name!r} in {path}: {_meant(name, public)}")
+        raise Refusal(f"There is no function {name!r} in {path}: {meant(name, public)}")
     return found

@@ -4,9 +4,10 @@ A recipe is a value, as in ``rgp_ucb(budget=5.0)``: it prints as it is written, 
 and knows no domain. ``Learner(domain, recipe, seed=0)`` builds its learner on a domain, and
 :func:`~stoic.balancing.build` also one that balances several. With a ``prior`` its hyperparameters
 are used as they are; without one they are fitted before every choice, in units of the domain's
-widths and of the results' scale. ``initial`` points of a design come first. A point
-whose results are rejected is queried again as long as its bound is the highest, or ``retries``
-times (:class:`~stoic.policies.ucb.UCB`).
+widths and of the results' scale. ``policy`` is by default :class:`~stoic.policies.ucb.UCB`: a point
+whose results are rejected is queried again as long as its bound is the highest. Others wrap it:
+``Initial(UCB(retries=1), 5)``. The constants of the theorems are one value,
+:class:`~stoic.confidence.theory.Theory`.
 
 Phased recipes need a finite domain and a prior, and plan their own first points.
 """
@@ -14,13 +15,13 @@ Phased recipes need a finite domain and a prior, and plan their own first points
 from collections.abc import Callable
 from typing import Any
 
-from stoic.recipes.balanced import any_threat, contextual_ec_gp_ucb
+from stoic.recipes.balanced import Threats, any_threat, contextual_ec_gp_ucb
 from stoic.recipes.base import Balancing, Parts, Recipe, recipe
 from stoic.recipes.corruption import linear_reduction, rgp_pe, rgp_ucb
 from stoic.recipes.heavy_tails import ata_gp_ucb, mom_gp_ucb, tgp_ucb
 from stoic.recipes.inputs import advers_1, advers_2, advers_g, stable_opt
 from stoic.recipes.misspecification import ec_gp_ucb, phased_gp_us
-from stoic.recipes.outliers import a2_rcgp_ucb, fc_rcgp_ucb, loo_gp_ucb
+from stoic.recipes.outliers import ActingPlateau, Anchor, a2_rcgp_ucb, fc_rcgp_ucb, loo_gp_ucb
 from stoic.recipes.plain import gp_ucb
 from stoic.recipes.robust import robust
 from stoic.recipes.student_t import diagnostics_gp_ucb, tp_ucb
@@ -52,9 +53,12 @@ __all__ = [
     "PHASED",
     "RECIPES",
     "SEQUENTIAL",
+    "ActingPlateau",
+    "Anchor",
     "Balancing",
     "Parts",
     "Recipe",
+    "Threats",
     "a2_rcgp_ucb",
     "advers_1",
     "advers_2",

@@ -6,10 +6,11 @@ from stoic.confidence import Confidence, Schedule
 from stoic.defences import Trust
 from stoic.domains import Domain
 from stoic.models import GaussianProcess
+from stoic.policies import UCB, Policy
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, mean_and_sd
 from stoic.recipes.base import Parts, recipe
-from stoic.recipes.parts import check_prior, family, fitting, policy
+from stoic.recipes.parts import check_prior, family, fitting
 
 
 @recipe
@@ -19,8 +20,7 @@ def gp_ucb(
     prior: Prior | None = None,
     confidence: Confidence | None = None,
     scale: Scale = mean_and_sd,
-    initial: int = 0,
-    retries: int | None = None,
+    policy: Policy | None = None,
 ) -> Parts:
     """GP-UCB [Srinivas2010]_: the baseline, without a defence.
 
@@ -35,4 +35,4 @@ def gp_ucb(
     """
     check_prior(domain, prior)
     model = GaussianProcess(prior or family(domain), Trust(), fitting(prior, scale))
-    return Parts(model, confidence or Schedule(), policy(initial, retries))
+    return Parts(model, confidence or Schedule(), policy or UCB())

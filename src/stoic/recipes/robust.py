@@ -6,7 +6,7 @@ from stoic.confidence import Fixed
 from stoic.defences import LeaveOneOut
 from stoic.domains import Domain
 from stoic.models import LeaveOneOutGP
-from stoic.policies import VerifiedImprovement
+from stoic.policies import Policy, VerifiedImprovement
 from stoic.posteriors.fitting import (
     BROAD_NOISE_PRIOR,
     Fitting,
@@ -15,11 +15,11 @@ from stoic.posteriors.fitting import (
 )
 from stoic.posteriors.prior import Prior
 from stoic.recipes.base import Parts, recipe
-from stoic.recipes.parts import after_design, check_prior, family
+from stoic.recipes.parts import check_prior, family
 
 
 @recipe
-def robust(domain: Domain, *, prior: Prior | None = None, initial: int = 0) -> Parts:
+def robust(domain: Domain, *, prior: Prior | None = None, policy: Policy | None = None) -> Parts:
     """Default method: expected improvement on a leave-one-out mixture, with verification.
 
     Each result is tested against the prediction from all others
@@ -34,8 +34,8 @@ def robust(domain: Domain, *, prior: Prior | None = None, initial: int = 0) -> P
 
     Parameters
     ----------
-    prior, initial:
-        As in every recipe.
+    prior, policy:
+        As in every recipe; the policy is ``VerifiedImprovement()`` unless it is given.
 
     Guarantee
     ---------
@@ -50,4 +50,4 @@ def robust(domain: Domain, *, prior: Prior | None = None, initial: int = 0) -> P
     defence = LeaveOneOut(
         prior or family(domain), fitting, price=2.0, replicates=True, extreme=10.0
     )
-    return Parts(LeaveOneOutGP(defence), Fixed(2.0), after_design(VerifiedImprovement(), initial))
+    return Parts(LeaveOneOutGP(defence), Fixed(2.0), policy or VerifiedImprovement())

@@ -6,12 +6,13 @@ from stoic.confidence import Confidence, Schedule
 from stoic.defences import Diagnostics
 from stoic.domains import Domain
 from stoic.models import GaussianProcess, StudentTProcess
+from stoic.policies import UCB, Policy
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, mean_and_sd, median_and_mad_in_space
 from stoic.posteriors.student_t import StudentTLikelihood
 from stoic.posteriors.student_t_noise import StudentTNoise
 from stoic.recipes.base import Parts, recipe
-from stoic.recipes.parts import check_prior, family, fitting, policy
+from stoic.recipes.parts import check_prior, family, fitting
 
 
 @recipe
@@ -22,8 +23,7 @@ def tp_ucb(
     freedom: float = 3.0,
     confidence: Confidence | None = None,
     scale: Scale = mean_and_sd,
-    initial: int = 0,
-    retries: int | None = None,
+    policy: Policy | None = None,
 ) -> Parts:
     """UCB on a Student-t process [Shah2014]_, as [Ezzerg2026]_ compares with.
 
@@ -32,7 +32,7 @@ def tp_ucb(
 
     Parameters
     ----------
-    prior, initial, retries:
+    prior, policy:
         As in every recipe.
     freedom:
         nu > 2 of the process.
@@ -49,7 +49,7 @@ def tp_ucb(
     check_prior(domain, prior)
     fitted = fitting(prior, scale, StudentTLikelihood(freedom))
     model = StudentTProcess(prior or family(domain), fitting=fitted, freedom=freedom)
-    return Parts(model, confidence or Schedule(), policy(initial, retries))
+    return Parts(model, confidence or Schedule(), policy or UCB())
 
 
 @recipe
@@ -61,8 +61,7 @@ def diagnostics_gp_ucb(
     level: float = 0.05,
     confidence: Confidence | None = None,
     scale: Scale = median_and_mad_in_space,
-    initial: int = 0,
-    retries: int | None = None,
+    policy: Policy | None = None,
 ) -> Parts:
     """GP-UCB after a test for outliers [MartinezCantin2018]_, as [Ezzerg2026]_ ran it.
 
@@ -72,7 +71,7 @@ def diagnostics_gp_ucb(
 
     Parameters
     ----------
-    prior, initial, retries:
+    prior, policy:
         As in every recipe.
     freedom, level:
         nu of the noise, and the level of the two-sided test.
@@ -92,4 +91,4 @@ def diagnostics_gp_ucb(
     fitted = fitting(prior, scale)
     defence = Diagnostics(StudentTNoise(chosen, freedom, fitted), level)
     model = GaussianProcess(chosen, defence, fitted)
-    return Parts(model, confidence or Schedule(), policy(initial, retries))
+    return Parts(model, confidence or Schedule(), policy or UCB())

@@ -8,6 +8,7 @@ import pytest
 
 from stoic import Prior, recipes
 from stoic.adversaries import Gaussian
+from stoic.confidence import Theory
 from stoic.data import Observations
 from stoic.environment import Environment
 from stoic.experiments.figure import Cell
@@ -82,7 +83,7 @@ class TestRuns:
         learner = Learner(
             ERRORS.domain,
             recipes.ec_gp_ucb(
-                prior=ERRORS.prior, error=4.0 * problem.error, constants="theory", norm=near.norm
+                prior=ERRORS.prior, error=4.0 * problem.error, theory=Theory(norm=near.norm)
             ),
         )
         trace = run(learner, Environment(problem, Gaussian(0.1), seed=5), 120)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from stoic.confidence import Confidence, GrowingTruncation, Schedule
+from stoic.confidence import Confidence, GrowingTruncation, Schedule, Theory
 from stoic.experiments.heavy_tails.settings import Settings
 from stoic.experiments.heavy_tails.worlds import Arms, Instance
 from stoic.experiments.methods import BLACK, BLUE, GREEN, GREY, PURPLE, VERMILION
@@ -101,8 +101,8 @@ def _ata(
                 features=features(at),
                 moment=at.instance.moment,
                 alpha=at.instance.alpha,
-                horizon=at.settings.rounds,
                 confidence=width,
+                theory=Theory("practice", horizon=at.settings.rounds),
             ),
         )
 

@@ -47,9 +47,7 @@ def _advers(world: World, threshold: float, radius: float, seed: int) -> Learner
 
 def _advers_a2(world: World, threshold: float, radius: float, seed: int) -> Learner:
     domain = world.problem.domain
-    return Learner(
-        domain, advers_2(threshold=threshold, model=a2_rcgp_ucb()(domain).model), seed=seed
-    )
+    return Learner(domain, advers_2(threshold=threshold, model=a2_rcgp_ucb()), seed=seed)
 
 
 def _stable(world: World, threshold: float, radius: float, seed: int) -> Learner:
@@ -58,7 +56,7 @@ def _stable(world: World, threshold: float, radius: float, seed: int) -> Learner
 
 def _stable_a2(world: World, threshold: float, radius: float, seed: int) -> Learner:
     domain = world.problem.domain
-    return Learner(domain, stable_opt(radius=radius, model=a2_rcgp_ucb()(domain).model), seed=seed)
+    return Learner(domain, stable_opt(radius=radius, model=a2_rcgp_ucb()), seed=seed)
 
 
 ADVERS = Algorithm("AdveRS-2", _advers, VERMILION, "--")

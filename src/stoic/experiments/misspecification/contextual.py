@@ -47,7 +47,7 @@ import numpy as np
 
 from stoic.adversaries import Gaussian
 from stoic.balancing import Balanced, build
-from stoic.confidence import SelfNormalised
+from stoic.confidence import SelfNormalised, Theory
 from stoic.data import Array
 from stoic.domains import Box, Finite
 from stoic.environment import Environment
@@ -178,10 +178,10 @@ def balanced(settings: Settings, norm: float, everything: bool = False) -> Balan
         settings.grid,
         contextual_ec_gp_ucb(
             prior=settings.prior,
-            horizon=settings.rounds,
             confidence=SelfNormalised(norm, settings.noise_sd, 0.1 / (2.0 * settings.learners)),
             learners=settings.learners,
             everything=everything,
+            theory=Theory("practice", horizon=settings.rounds),
         ),
     )
     assert isinstance(master, Balanced)
