@@ -12,6 +12,7 @@ import numpy as np
 import optuna
 
 from stoic import Box, Learner, recipes
+from stoic.recipes import Parts, Recipe
 
 SIZES = ((50, 2), (150, 2), (100, 6), (300, 36))
 
@@ -33,9 +34,9 @@ def times(step: Callable[[int], object], repeats: int) -> float:
     return statistics.median(taken)
 
 
-def ours(recipe: Callable[[Box], Learner], n: int, d: int, repeats: int) -> float:
+def ours(recipe: Recipe[Parts], n: int, d: int, repeats: int) -> float:
     x, y = data(n + repeats, d)
-    learner = recipe(Box(np.zeros(d), np.ones(d)))
+    learner = Learner(Box(np.zeros(d), np.ones(d)), recipe)
     learner.tell(x[: n - 1], y[: n - 1])
     learner.ask(pending=[])
 
@@ -104,9 +105,9 @@ def main() -> None:
     )
     for n, d in SIZES:
         repeats = 9 if n < 300 else 5
-        plain = ours(recipes.gp_ucb, n, d, repeats)
-        fixed = ours(recipes.fc_rcgp_ucb, n, d, repeats)
-        robust = ours(recipes.a2_rcgp_ucb, n, d, repeats)
+        plain = ours(recipes.gp_ucb(), n, d, repeats)
+        fixed = ours(recipes.fc_rcgp_ucb(), n, d, repeats)
+        robust = ours(recipes.a2_rcgp_ucb(), n, d, repeats)
         theirs = gp_sampler(n, d, repeats)
         torch = botorch(n, d, 3 if n < 300 else 1) if installed else float("nan")
         print(

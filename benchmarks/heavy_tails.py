@@ -9,7 +9,7 @@ import time
 import numpy as np
 
 from stoic import Finite, Learner, Prior, recipes
-from stoic.confidence import Schedule
+from stoic.confidence import Schedule, Theory
 from stoic.kernels import RBF
 from stoic.posteriors.features import Features, Fourier, Nystroem
 from stoic.posteriors.levels import FeatureLevel
@@ -29,8 +29,14 @@ def history(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 def ours(lengthscale: float, features: Features, n: int, rounds: int = 300) -> float:
     """Seconds a round, tell and ask, after ``n`` results."""
-    learner = recipes.ata_gp_ucb(
-        ARMS, Prior(RBF(lengthscale), 1.0), features=features, moment=4.0, horizon=HORIZON
+    learner = Learner(
+        ARMS,
+        recipes.ata_gp_ucb(
+            prior=Prior(RBF(lengthscale), 1.0),
+            features=features,
+            moment=4.0,
+            theory=Theory("practice", horizon=HORIZON),
+        ),
     )
     arms, y = history(n + rounds)
     learner.tell(ARMS.points[arms[:n]], y[:n])
@@ -69,7 +75,9 @@ def double_loop(Phi: np.ndarray, y: np.ndarray, b: float) -> np.ndarray:
 
 def literal(lengthscale: float, n: int) -> tuple[float, float]:
     """Seconds of theta alone after ``n`` results: in array operations, and in loops."""
-    learner = recipes.ata_gp_ucb(ARMS, Prior(RBF(lengthscale), 1.0), features=Fourier(64))
+    learner = Learner(
+        ARMS, recipes.ata_gp_ucb(prior=Prior(RBF(lengthscale), 1.0), features=Fourier(64))
+    )
     embedding = learner.model(ARMS, learner.observations).embedding  # type: ignore[attr-defined]
     arms, y = history(n)
     Phi = embedding.phi(ARMS.points)[arms]
@@ -131,11 +139,11 @@ def growing() -> None:
     noise = 0.02 * rng.standard_normal(10_000)
     narrow = Schedule(0.5 / math.sqrt(2.0), 1.0, 0.0)
     makers = {
-        "GP-UCB": lambda: recipes.gp_ucb(Finite(points), prior, confidence=narrow),
-        "TGP-UCB, the same width": lambda: recipes.tgp_ucb(
-            Finite(points), prior, moment=4.0, confidence=narrow
+        "GP-UCB": lambda: Learner(Finite(points), recipes.gp_ucb(prior=prior, confidence=narrow)),
+        "TGP-UCB, the same width": lambda: Learner(
+            Finite(points), recipes.tgp_ucb(prior=prior, moment=4.0, confidence=narrow)
         ),
-        "TGP-UCB": lambda: recipes.tgp_ucb(Finite(points), prior, moment=4.0),
+        "TGP-UCB": lambda: Learner(Finite(points), recipes.tgp_ucb(prior=prior, moment=4.0)),
     }
     taken: dict[str, list[float]] = {name: [] for name in makers}
     for _ in range(9):

@@ -6,7 +6,6 @@ import math
 import statistics
 import time
 import tracemalloc
-from collections.abc import Callable
 
 import numpy as np
 
@@ -16,10 +15,9 @@ from stoic.distances import Distance
 from stoic.environment import Environment
 from stoic.kernels import RBF, Scaled
 from stoic.problems import Tabulated, polynomial
+from stoic.recipes import Parts, Recipe
 from stoic.satisficing import fragility, worst_value
 from stoic.simulate import run
-
-Make = Callable[..., Learner]
 
 
 def choices() -> None:
@@ -28,24 +26,20 @@ def choices() -> None:
     points = problem.domain.points
     prior = Prior(Scaled(RBF(np.array([0.5, 0.5])), 400.0), 1.0)
     kernel = Distance.of_kernel(prior.kernel)
-    makers: dict[str, Make] = {
-        "AdveRS-1": lambda *a: recipes.advers_1(*a, threshold=-10.0),
-        "AdveRS-2": lambda *a: recipes.advers_2(*a, threshold=-10.0),
-        "AdveRS-G, p = 3": lambda *a: recipes.advers_g(*a, threshold=-10.0, p=3.0),
-        "StableOpt, r = 0.25": lambda *a: recipes.stable_opt(*a, radius=0.25),
-        "StableOpt, r = 0.5": lambda *a: recipes.stable_opt(*a, radius=0.5),
-        "StableOpt, r = 2": lambda *a: recipes.stable_opt(*a, radius=2.0),
-        "AdveRS-1, kernel metric": lambda *a: recipes.advers_1(
-            *a, threshold=-10.0, distance=kernel
-        ),
-        "AdveRS-2, kernel metric": lambda *a: recipes.advers_2(
-            *a, threshold=-10.0, distance=kernel
-        ),
-        "StableOpt, kernel metric": lambda *a: recipes.stable_opt(*a, radius=0.5, distance=kernel),
+    methods: dict[str, Recipe[Parts]] = {
+        "AdveRS-1": recipes.advers_1(prior=prior, threshold=-10.0),
+        "AdveRS-2": recipes.advers_2(prior=prior, threshold=-10.0),
+        "AdveRS-G, p = 3": recipes.advers_g(prior=prior, threshold=-10.0, p=3.0),
+        "StableOpt, r = 0.25": recipes.stable_opt(prior=prior, radius=0.25),
+        "StableOpt, r = 0.5": recipes.stable_opt(prior=prior, radius=0.5),
+        "StableOpt, r = 2": recipes.stable_opt(prior=prior, radius=2.0),
+        "AdveRS-1, kernel metric": recipes.advers_1(prior=prior, threshold=-10.0, distance=kernel),
+        "AdveRS-2, kernel metric": recipes.advers_2(prior=prior, threshold=-10.0, distance=kernel),
+        "StableOpt, kernel metric": recipes.stable_opt(prior=prior, radius=0.5, distance=kernel),
     }
     print(f"  {len(points)} points of the polynomial, one choice (median, worst), peak memory")
-    for name, make in makers.items():
-        learner = make(problem.domain, prior)
+    for name, recipe in methods.items():
+        learner = Learner(problem.domain, recipe)
         world = Environment(problem, Gaussian(1.0), perturbation=LowestBound(0.5))
         taken, peak = [], 0.0
         for t in range(100):
@@ -85,15 +79,15 @@ def rounds() -> None:
     f = prior.kernel(domain.points, domain.points[centres]) @ rng.standard_normal(30)
     problem = Tabulated("draw", domain, np.clip((f - f.mean()) / f.std(), -2.0, 2.0))
     print("  4096 points in 4 dimensions, 250 rounds, inputs moved to the lowest bound within 2")
-    for name, make in (
-        ("AdveRS-1", lambda *a: recipes.advers_1(*a, threshold=0.0)),
-        ("AdveRS-2", lambda *a: recipes.advers_2(*a, threshold=0.0)),
-        ("StableOpt, r = 2", lambda *a: recipes.stable_opt(*a, radius=2.0)),
-        ("StableOpt, r = 0.6", lambda *a: recipes.stable_opt(*a, radius=0.6)),
+    for name, recipe in (
+        ("AdveRS-1", recipes.advers_1(prior=prior, threshold=0.0)),
+        ("AdveRS-2", recipes.advers_2(prior=prior, threshold=0.0)),
+        ("StableOpt, r = 2", recipes.stable_opt(prior=prior, radius=2.0)),
+        ("StableOpt, r = 0.6", recipes.stable_opt(prior=prior, radius=0.6)),
     ):
         world = Environment(problem, Gaussian(math.sqrt(0.1)), perturbation=LowestBound(2.0))
         start = time.perf_counter()
-        run(make(domain, prior), world, 250)
+        run(Learner(domain, recipe), world, 250)
         each = (time.perf_counter() - start) / 250
         print(f"    {name:20s} {1e3 * each:6.1f} ms a round; 100 runs {each * 25_000 / 120:5.1f} "
               "minutes on 2 cores", flush=True)  # fmt: skip

@@ -12,14 +12,15 @@ import numpy as np
 
 from stoic import Box, Learner, recipes
 from stoic.experiments.peers import RelevancePursuit
+from stoic.recipes import Parts, Recipe
 
 SIZES = ((30, 2), (100, 2), (100, 6))
 LIES = 0.1  # of the results, each by 10 to 100 times the range of the function
 RECIPES = (
-    recipes.gp_ucb,
-    recipes.a2_rcgp_ucb,
-    recipes.diagnostics_gp_ucb,
-    recipes.loo_gp_ucb,
+    recipes.gp_ucb(),
+    recipes.a2_rcgp_ucb(),
+    recipes.diagnostics_gp_ucb(),
+    recipes.loo_gp_ucb(),
 )
 
 
@@ -47,12 +48,12 @@ def measured(step: Callable[[], float], repeats: int) -> tuple[float, float]:
     return statistics.median(taken), found
 
 
-def ours(recipe: Callable[[Box], Learner], n: int, d: int) -> tuple[float, float]:
+def ours(recipe: Recipe[Parts], n: int, d: int) -> tuple[float, float]:
     x, y = data(n, d)
     elsewhere = np.random.default_rng(1).random((500, d))
 
     def step() -> float:
-        learner = recipe(Box(np.zeros(d), np.ones(d)), seed=0)
+        learner = Learner(Box(np.zeros(d), np.ones(d)), recipe, seed=0)
         learner.tell(x, y)
         learner.ask()
         mean, _ = learner.posterior.predict(elsewhere)
@@ -85,7 +86,7 @@ def main() -> None:
     print(
         "  median ms from a cold start, and RMSE against f, whose standard deviation is about 0.7"
     )
-    names = [recipe.__name__ for recipe in RECIPES] + ["relevance pursuit"]
+    names = [recipe.write.__name__ for recipe in RECIPES] + ["relevance pursuit"]
     print("     n   d " + "".join(f"{name:>24s}" for name in names))
     for n, d in SIZES:
         found = [ours(recipe, n, d) for recipe in RECIPES]

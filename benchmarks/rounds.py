@@ -11,6 +11,7 @@ from scipy.linalg import blas
 from stoic import Finite, Prior, recipes
 from stoic.confidence import Schedule
 from stoic.kernels import RBF
+from stoic.learner import Learner
 
 
 def bare(covariance: np.ndarray, f: np.ndarray, rounds: int) -> float:
@@ -37,8 +38,9 @@ def small() -> None:
     rounds = 50_000
     noise = 0.02 * rng.standard_normal(rounds)
     reference = bare(K, f, 20_000)
-    learner = recipes.gp_ucb(
-        Finite(points), prior, confidence=Schedule(0.5 / np.sqrt(2.0), 1.0, 0.0)
+    learner = Learner(
+        Finite(points),
+        recipes.gp_ucb(prior=prior, confidence=Schedule(0.5 / np.sqrt(2.0), 1.0, 0.0)),
     )
     marks, start = {}, time.perf_counter()
     for t in range(rounds):
@@ -60,7 +62,7 @@ def large() -> None:
     rng = np.random.default_rng(2)
     domain = Finite(rng.uniform(-5.0, 5.0, (N, 2)))
     prior = Prior(RBF(1.0), 0.1)
-    learner = recipes.gp_ucb(domain, prior)
+    learner = Learner(domain, recipes.gp_ucb(prior=prior))
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
     print(f"  {N} arms:")

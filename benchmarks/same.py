@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from stoic.balancing import build
 from stoic.domains import Box, Domain
 from stoic.experiments.reproduction import catalogue, with_options
 from stoic.experiments.sweep import sweep
 from stoic.kernels import RBF
-from stoic.learner import Learner
 from stoic.posteriors import Prior
-from stoic.recipes import RECIPES
+from stoic.recipes import RECIPES, Recipe
 
 ROUNDS = 100
 BOX = Box([0.0, 0.0], [1.0, 1.0])
@@ -40,14 +40,14 @@ def main() -> None:
             print(f"  {figure.name}: {_rows(figure)}", flush=True)
 
 
-def _queries(recipe: Callable[..., Learner], domain: Domain) -> str:
+def _queries(recipe: Callable[..., Recipe], domain: Domain) -> str:
     """Digest of a hundred queries; one result in twelve is an outlier, one in thirty is missing."""
     parameters = inspect.signature(recipe).parameters.values()
     needed = {p.name: GIVEN[p.name] for p in parameters if p.default is p.empty and p.name in GIVEN}
     rng = np.random.default_rng(0)
     x = []
     try:
-        learner = recipe(domain, **needed, seed=0)
+        learner = build(domain, recipe(**needed), seed=0)
         for t in range(ROUNDS):
             choice = learner.ask()
             x.append(choice.x)

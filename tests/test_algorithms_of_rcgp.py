@@ -5,6 +5,7 @@ the same choices, round by round, under lies.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,16 +17,18 @@ from stoic.confidence import (
     CorruptionCount,
     FiniteUnion,
     SelfNormalised,
+    Theory,
 )
 from stoic.data import Observations
 from stoic.defences import Anchored, Plateau
 from stoic.defences.anchored import Reach
 from stoic.domains import Box
 from stoic.kernels import RBF, Scaled
+from stoic.learner import Learner
 from stoic.models import GaussianProcess
 from stoic.posteriors import Prior, information_bounds
 from stoic.recipes import a2_rcgp_ucb, fc_rcgp_ucb
-from stoic.recipes.outliers import noise_bound
+from stoic.recipes.outliers import ActingPlateau, Anchor, noise_bound
 
 BOX = Box([0.0], [1.0])
 GRID = BOX.grid(25)
@@ -117,10 +120,20 @@ def test_algorithm_1(case):
         multiplier = beta + C_w(L, (NORM + beta) * math.sqrt(KAPPA)) * math.sqrt(n)
         return mean + multiplier * Psi(n) * std, None
 
-    learner = fc_rcgp_ucb(
-        GRID, PRIOR, constants="theory", corruptions=T_C, horizon=T, delta=DELTA, norm=NORM,
-        shape=SHAPE / math.sqrt(KAPPA), assumption={1: "draw", 3: "norm"}[case],
-    )  # fmt: skip
+    learner = Learner(
+        GRID,
+        fc_rcgp_ucb(
+            prior=PRIOR,
+            shape=SHAPE / math.sqrt(KAPPA),
+            theory=Theory(
+                norm=NORM,
+                delta=DELTA,
+                horizon=T,
+                corruptions=T_C,
+                assumption={1: "draw", 3: "norm"}[case],
+            ),
+        ),
+    )
     assert learner.model.defence.half_width == pytest.approx(L, rel=1e-12)
     check(learner, bounds)
 
@@ -154,11 +167,23 @@ def test_algorithm_2(adaptive, case):
         bound = mean + (root_beta(t, case) + enlargement) * Psi(n) * std
         return bound, (centres, half_widths)
 
-    learner = a2_rcgp_ucb(
-        GRID, PRIOR, constants="theory", corruptions=T_C, horizon=T, delta=DELTA, norm=NORM,
-        shape=SHAPE / root_kappa, prequential=True, half_width="anchor" if adaptive else None,
-        assumption={1: "draw", 3: "norm"}[case],
-    )  # fmt: skip
+    learner = Learner(
+        GRID,
+        a2_rcgp_ucb(
+            prior=PRIOR,
+            theory=Theory(
+                norm=NORM,
+                delta=DELTA,
+                horizon=T,
+                corruptions=T_C,
+                assumption={1: "draw", 3: "norm"}[case],
+            ),
+            plateau=ActingPlateau(
+                half_width="anchor" if adaptive else None, shape=SHAPE / root_kappa
+            ),
+            anchor=Anchor(prequential=True),
+        ),
+    )
     check(learner, bounds)
 
 
@@ -193,42 +218,63 @@ def test_the_bound_on_the_noise_holds_as_often_as_it_says():
 
 def test_the_base_width_may_be_given_and_then_makes_the_half_width_too():
     base = CompactUnion(1, a=2.0, b=3.0, extent=1.0, delta=0.05)
-    settings = {"constants": "theory", "corruptions": T_C, "horizon": T, "norm": NORM}
-    learner = a2_rcgp_ucb(BOX, PRIOR, confidence=base, **settings)
-    other = a2_rcgp_ucb(BOX, PRIOR, confidence=CompactUnion(1, delta=0.05), **settings)
+    settings = {"theory": Theory(corruptions=T_C, horizon=T, norm=NORM)}
+    learner = Learner(BOX, a2_rcgp_ucb(prior=PRIOR, confidence=base, **settings))
+    other = Learner(
+        BOX, a2_rcgp_ucb(prior=PRIOR, confidence=CompactUnion(1, delta=0.05), **settings)
+    )
     assert learner.confidence.base is base
     assert learner.model.defence.half_width > 1.01 * other.model.defence.half_width
     with pytest.raises(ValueError, match="SelfNormalised does not know in advance: use"):
-        a2_rcgp_ucb(BOX, PRIOR, confidence=SelfNormalised(1.0), **settings)
-    given = a2_rcgp_ucb(BOX, PRIOR, confidence=SelfNormalised(1.0), half_width=3.0, **settings)
+        Learner(BOX, a2_rcgp_ucb(prior=PRIOR, confidence=SelfNormalised(1.0), **settings))
+    given = Learner(
+        BOX,
+        a2_rcgp_ucb(
+            prior=PRIOR,
+            confidence=SelfNormalised(1.0),
+            plateau=ActingPlateau(half_width=3.0),
+            **settings,
+        ),
+    )
     assert given.confidence.base == SelfNormalised(1.0)
 
 
 def test_case_3_asks_for_the_gain_where_it_is_not_known():
-    settings = {"constants": "theory", "assumption": "norm", "horizon": T, "delta": DELTA}
+    theory = Theory(assumption="norm", horizon=T, delta=DELTA)
     for recipe in (fc_rcgp_ucb, a2_rcgp_ucb):
-        known = recipe(GRID, PRIOR, norm=NORM, **settings).confidence
+        known = Learner(GRID, recipe(prior=PRIOR, theory=replace(theory, norm=NORM))).confidence
         gain = information_bounds(PRIOR, GRID, T).upper
         assert known == BoundedNoise(NORM**2, DELTA / 3.0, gain)
-        assert recipe(BOX, PRIOR, gain=7.0, **settings).confidence.gain == 7.0
+        gained = Learner(BOX, recipe(prior=PRIOR, theory=replace(theory, gain=7.0)))
+        assert gained.confidence.gain == 7.0
         for domain, prior in ((BOX, PRIOR), (GRID, None)):
             with pytest.raises(ValueError, match="needs gain="):
-                recipe(domain, prior, **settings)
-        with pytest.raises(ValueError, match="'draw' or 'norm'"):
-            recipe(GRID, PRIOR, constants="theory", assumption="nrom")
+                Learner(domain, recipe(prior=prior, theory=theory))
+    with pytest.raises(ValueError, match="'draw' or 'norm'"):
+        Theory(assumption="nrom")
 
 
 def test_the_adaptive_half_width_can_do_with_an_estimate_of_the_corruptions():
-    learner = a2_rcgp_ucb(
-        GRID, PRIOR, constants="theory", corruptions="distrusted", horizon=T, half_width="anchor"
+    learner = Learner(
+        GRID,
+        a2_rcgp_ucb(
+            prior=PRIOR,
+            theory=Theory(horizon=T, corruptions="distrusted"),
+            plateau=ActingPlateau(half_width="anchor"),
+        ),
     )
     reach = learner.model.defence.half_width
     assert isinstance(reach, Reach)
     assert reach.width == CorruptionCount(FiniteUnion(25, 0.1 / 3.0), "distrusted", 1.0)
     learner.tell(GRID.points[:6], [0.1, 0.2, 0.3, 0.2, 1e5, 0.0])
     one_lie = learner.model.defence.settle(GRID, learner.observations)
-    honest = a2_rcgp_ucb(
-        GRID, PRIOR, constants="theory", corruptions="distrusted", horizon=T, half_width="anchor"
+    honest = Learner(
+        GRID,
+        a2_rcgp_ucb(
+            prior=PRIOR,
+            theory=Theory(horizon=T, corruptions="distrusted"),
+            plateau=ActingPlateau(half_width="anchor"),
+        ),
     )
     honest.tell(GRID.points[:7], [0.1, 0.2, 0.3, 0.2, 0.1, 0.0, 0.1])
     learner.tell(GRID.points[6], 0.1)  # now the lie is in the anchor
@@ -236,8 +282,8 @@ def test_the_adaptive_half_width_can_do_with_an_estimate_of_the_corruptions():
     narrow = honest.model.defence.settle(GRID, honest.observations)
     assert np.min(wider.plateau.half_width) > 2.0 * np.max(narrow.plateau.half_width)
     assert np.shape(one_lie.plateau.half_width) == (6,)
-    with pytest.raises(ValueError, match="set constants"):
-        a2_rcgp_ucb(GRID, PRIOR, half_width="anchor")
+    with pytest.raises(ValueError, match="give a Theory"):
+        Learner(GRID, a2_rcgp_ucb(prior=PRIOR, plateau=ActingPlateau(half_width="anchor")))
     with pytest.raises(ValueError, match="at least 0"):
         Reach(FiniteUnion(25), -1.0)
 

@@ -8,13 +8,14 @@ import pytest
 
 from stoic import Box, Prior, recipes, testing
 from stoic.adversaries import Adversary, Gaussian, Replace, StudentT
-from stoic.confidence import CorruptionBudget, Fixed, Misspecified, SelfNormalised
+from stoic.balancing import build
+from stoic.confidence import CorruptionBudget, Fixed, Misspecified, SelfNormalised, Theory
 from stoic.defences import Anchored, Truncation
 from stoic.environment import Environment
 from stoic.kernels import RBF
 from stoic.posteriors import information_bounds
 from stoic.problems import Tabulated, gaussian_draw
-from stoic.recipes import any_threat, contextual_ec_gp_ucb
+from stoic.recipes import Threats, any_threat, contextual_ec_gp_ucb
 from stoic.simulate import run
 
 GRID = Box([0.0, 5.0], [1.0, 9.0]).grid(8)
@@ -26,7 +27,7 @@ UNIT = Prior(RBF(np.array([0.5, 2.0])), 1.0)  # lambda = 1: little is to be lear
 def test_the_errors_and_their_number_are_the_papers():
     T = 10_000
     gamma = information_bounds(UNIT, GRID, T).upper
-    balanced = contextual_ec_gp_ucb(GRID, UNIT, horizon=T, constants="theory", delta=0.1)
+    balanced = build(GRID, contextual_ec_gp_ucb(prior=UNIT, theory=Theory(delta=0.1, horizon=T)))
     M = math.ceil(1 + 0.5 * math.log2(T / gamma**2))
     assert len(balanced.learners) == M >= 2
     for i, learner in enumerate(balanced.learners, start=1):
@@ -36,21 +37,35 @@ def test_the_errors_and_their_number_are_the_papers():
         assert width.base == SelfNormalised(1.0, None, 0.1 / (2 * M))
         assert width.weight == 1.0
     assert (balanced.c, balanced.everything, balanced.delta) == (None, False, 0.05)
-    wide = contextual_ec_gp_ucb(GRID, UNIT, horizon=T, span=(-3.0, 1.0), learners=2)
+    wide = build(
+        GRID,
+        contextual_ec_gp_ucb(
+            prior=UNIT, span=(-3.0, 1.0), learners=2, theory=Theory("practice", horizon=T)
+        ),
+    )
     assert [learner.confidence.error for learner in wide.learners] == pytest.approx(
         [4.0 / math.sqrt(gamma), 2.0 / math.sqrt(gamma)]
     )
     # T < gamma^2: even the largest error costs no more than learning does.
-    assert len(contextual_ec_gp_ucb(GRID, PRIOR, horizon=100).learners) == 1
+    assert (
+        len(
+            build(
+                GRID, contextual_ec_gp_ucb(prior=PRIOR, theory=Theory("practice", horizon=100))
+            ).learners
+        )
+        == 1
+    )
 
 
 def test_the_promises_are_eq_22_with_its_constants():
     T, B, R = 5000, 1.5, 0.7
     gamma = information_bounds(UNIT, GRID, T).upper
-    balanced = contextual_ec_gp_ucb(
-        GRID, UNIT, horizon=T, constants="theory", span=(0.0, 1000.0), norm=B, noise_sd=R,
-        learners=3,
-    )  # fmt: skip
+    balanced = build(
+        GRID,
+        contextual_ec_gp_ucb(
+            prior=UNIT, span=(0.0, 1000.0), learners=3, theory=Theory(norm=B, noise_sd=R, horizon=T)
+        ),
+    )
     for i, promise in enumerate(balanced.bounds, start=1):
         eps = 1000.0 * 2.0 ** (1 - i) / math.sqrt(gamma)
         beta = B + R * math.sqrt(2 * math.log(6 / 0.1) + 2 * gamma)
@@ -93,7 +108,15 @@ def test_balancing_is_within_a_constant_of_the_best_of_its_learners(wrong):
     prior = Prior(UNIT.kernel, 0.01, 0.5)
 
     def make(everything=False):
-        return contextual_ec_gp_ucb(GRID, prior, horizon=1500, learners=3, everything=everything)
+        return build(
+            GRID,
+            contextual_ec_gp_ucb(
+                prior=prior,
+                learners=3,
+                everything=everything,
+                theory=Theory("practice", horizon=1500),
+            ),
+        )
 
     own = everything = 0.0
     alone = np.zeros(3)
@@ -111,7 +134,10 @@ def test_balancing_is_within_a_constant_of_the_best_of_its_learners(wrong):
 
 
 def test_the_defences_and_what_they_are_to_withstand():
-    balanced = any_threat(GRID, PRIOR, horizon=1000, confidence=Fixed(2.0))
+    balanced = build(
+        GRID,
+        any_threat(prior=PRIOR, confidence=Fixed(2.0), theory=Theory("practice", horizon=1000)),
+    )
     a2, tgp, gp, rgp, ec = balanced.learners
     assert gp.confidence == a2.confidence == tgp.confidence == Fixed(2.0)
     assert isinstance(a2.model.defence, Anchored)
@@ -122,14 +148,14 @@ def test_the_defences_and_what_they_are_to_withstand():
     assert ec.confidence.error == pytest.approx(4.0 / math.sqrt(1000))
     reach = 3.0 * math.sqrt(1.04)
     assert balanced.span == pytest.approx((-reach, reach))
-    given = any_threat(GRID, PRIOR, budget=50.0, error=0.3)
+    given = build(GRID, any_threat(prior=PRIOR, threats=Threats(budget=50.0, error=0.3)))
     assert given.learners[3].confidence.budget == 50.0
     assert given.learners[4].confidence.error == 0.3
-    theory = any_threat(GRID, PRIOR, horizon=1000, constants="theory")
+    theory = build(GRID, any_threat(prior=PRIOR, theory=Theory(horizon=1000)))
     assert (theory.c, theory.unit, theory.lies, theory.everything) == (None, "span", 10, False)
     assert theory.budget == theory.learners[3].confidence.budget > 0.0
     with pytest.raises(ValueError, match="needs a prior"):
-        any_threat(GRID, constants="theory")
+        build(GRID, any_threat(theory=Theory()))
 
 
 @pytest.mark.parametrize("lie", [1e6, -1e6, math.nan, math.inf, -math.inf])
@@ -139,7 +165,7 @@ def test_it_survives_lies_of_any_size(lie):
     lies = Adversary(Replace(dict.fromkeys(range(5, 100, 12), lie)))
     late = {}
     for make in (any_threat, recipes.gp_ucb):
-        learner = make(GRID, PRIOR, confidence=Fixed(2.0))
+        learner = build(GRID, make(prior=PRIOR, confidence=Fixed(2.0)))
         world = Environment(problem, Gaussian(0.2), lies, seed=3)
         trace = run(learner, world, 500, recommend=True)
         late[make] = trace.regret[-100:].mean()
@@ -156,7 +182,7 @@ def test_without_a_lie_it_costs_a_constant_factor():
     for seed in range(4):
         problem = gaussian_draw(GRID, KERNEL, seed)
         for make in total:
-            learner = make(GRID, PRIOR, confidence=Fixed(2.0))
+            learner = build(GRID, make(prior=PRIOR, confidence=Fixed(2.0)))
             trace = run(learner, Environment(problem, Gaussian(0.2), seed=seed), 300)
             total[make] += trace.cumulative_regret[-1]
     assert total[any_threat] < 5.0 * total[recipes.gp_ucb]  # as many as there are learners
@@ -164,7 +190,7 @@ def test_without_a_lie_it_costs_a_constant_factor():
 
 def test_without_a_prior_the_range_is_found_in_the_results():
     rng = np.random.default_rng(0)
-    balanced = any_threat(Box([0.0], [1.0]), horizon=30, seed=0)
+    balanced = build(Box([0.0], [1.0]), any_threat(theory=Theory("practice", horizon=30)), seed=0)
     for t in range(24):
         choice = balanced.ask()
         y = 500.0 + 100.0 * np.sin(6.0 * choice.x[0]) + rng.standard_normal()
@@ -184,7 +210,9 @@ def test_without_a_prior_no_unit_of_the_results_matters(unit):
     objective hardly changes: bounds of the same place differed by 0.33 % of their range at most.
     """
     rng = np.random.default_rng(0)
-    plain, scaled = (any_threat(GRID, horizon=30, seed=0) for _ in range(2))
+    plain, scaled = (
+        build(GRID, any_threat(theory=Theory("practice", horizon=30)), seed=0) for _ in range(2)
+    )
     for t in range(24):
         one, other = plain.ask(), scaled.ask()
         asker = one.notes["learner"]
@@ -211,17 +239,17 @@ def test_without_a_prior_no_unit_of_the_results_matters(unit):
     assert ec == pytest.approx((1.0 + math.sqrt(24 / 30)) * gp)
 
 
-@pytest.mark.parametrize("given", [{"budget": 1.0}, {"error": 0.1}])
+@pytest.mark.parametrize("given", [Threats(budget=1.0), Threats(error=0.1)])
 def test_a_number_in_units_of_results_needs_a_prior(given):
     with pytest.raises(ValueError, match="without a prior: give a prior"):
-        any_threat(GRID, **given)
+        build(GRID, any_threat(threats=given))
 
 
 def test_heavy_tails_and_theory_play():
     problem = Tabulated("f", GRID, contextual(0, 0.0))
     for make in (
-        lambda: any_threat(GRID, PRIOR, constants="theory", horizon=60),
-        lambda: contextual_ec_gp_ucb(GRID, PRIOR, constants="theory", horizon=60),
+        lambda: build(GRID, any_threat(prior=PRIOR, theory=Theory(horizon=60))),
+        lambda: build(GRID, contextual_ec_gp_ucb(prior=PRIOR, theory=Theory(horizon=60))),
     ):
         learner = make()
         run(learner, Environment(problem, StudentT(1.5), seed=0), 60)
@@ -232,41 +260,52 @@ def test_heavy_tails_and_theory_play():
 def test_both_keep_the_contract_of_a_learner():
     domain = testing.example_domains()[0]
     prior = testing.example_prior(domain)
-    testing.check_learner(lambda: any_threat(domain, prior, horizon=50, seed=1))
-    testing.check_learner(lambda: contextual_ec_gp_ucb(domain, prior, horizon=50, seed=1))
+    testing.check_learner(
+        lambda: build(
+            domain, any_threat(prior=prior, theory=Theory("practice", horizon=50)), seed=1
+        )
+    )
+    testing.check_learner(
+        lambda: build(
+            domain, contextual_ec_gp_ucb(prior=prior, theory=Theory("practice", horizon=50)), seed=1
+        )
+    )
 
 
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"constants": "thoery"}, "'practice' or 'theory'"),
-        ({"horizon": 0}, "horizon >= 1"),
+        ({"theory": Theory("tight")}, "no 'tight' constants"),
+        ({"theory": Theory(corruptions=3)}, "no use for corruptions in its theory"),
         ({"learners": 0}, "at least one learner"),
         ({"learners": 2.5}, "a whole number"),
-        ({"delta": 2.0}, "0 < delta < 1"),
     ],
 )
 def test_a_slip_is_refused(setting, message):
     with pytest.raises(ValueError, match=message):
-        contextual_ec_gp_ucb(GRID, PRIOR, **setting)
+        build(GRID, contextual_ec_gp_ucb(prior=PRIOR, **setting))
     if "learners" not in setting:
         with pytest.raises(ValueError, match=message):
-            any_threat(GRID, PRIOR, **setting)
+            build(GRID, any_threat(prior=PRIOR, **setting))
     with pytest.raises(ValueError, match="needs a prior"):
-        contextual_ec_gp_ucb(GRID, None)
+        build(GRID, contextual_ec_gp_ucb(prior=None))
 
 
 @pytest.mark.parametrize("span", [(1.0, 0.0), (0.0, math.nan), (0.0, math.inf), 3.0])
 def test_a_span_that_is_none_is_refused(span):
     with pytest.raises(ValueError, match="low < high"):
-        contextual_ec_gp_ucb(GRID, PRIOR, span=span)
+        build(GRID, contextual_ec_gp_ucb(prior=PRIOR, span=span))
 
 
 def test_results_that_may_be_rejected_are_lost_plays():
     """A2-RCGP-UCB learns nothing from a result that it rejects: its deviations do not shrink."""
-    theory = any_threat(GRID, PRIOR, horizon=1000, constants="theory", corruptions=10)
+    theory = build(
+        GRID, any_threat(prior=PRIOR, theory=Theory(horizon=1000), threats=Threats(corruptions=10))
+    )
     assert [promise.wasted for promise in theory.bounds] == [10, 0, 0, 0, 0]
-    assert any_threat(GRID, PRIOR, corruptions=10).bounds[0].wasted == 0  # practice
+    assert (
+        build(GRID, any_threat(prior=PRIOR, threats=Threats(corruptions=10))).bounds[0].wasted == 0
+    )  # practice
     promise = theory.bounds[0]
     assert promise(3) == 3 * promise.most
     wide = replace(promise, most=1e12)  # so large that it is not the least

@@ -7,20 +7,23 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from stoic import Box, GaussianProcess, Learner, Prior, WaitingError, recipes, testing
-from stoic.balancing import Balanced
-from stoic.confidence import Fixed
+from stoic.balancing import Balanced, build
+from stoic.confidence import Fixed, Theory
 from stoic.kernels import RBF
 from stoic.posteriors.scales import median_and_mad
 from stoic.promises import Promise, deviation
+from stoic.recipes import Parts
 from stuck import GRID, PRIOR, Stuck
 
 
 def stuck(arm):
-    return Learner(GRID, GaussianProcess(PRIOR), Fixed(), Stuck(arm))
+    return Learner(GRID, Parts(GaussianProcess(PRIOR), Fixed(), Stuck(arm)))
 
 
 def gp(lengthscale=0.4, domain=GRID):
-    return recipes.gp_ucb(domain, Prior(RBF(lengthscale), 0.04), confidence=Fixed(2.0))
+    return Learner(
+        domain, recipes.gp_ucb(prior=Prior(RBF(lengthscale), 0.04), confidence=Fixed(2.0))
+    )
 
 
 # --- the algorithm --------------------------------------------------------------------------------
@@ -159,7 +162,12 @@ def test_learners_of_the_recipe_are_kept_and_a_liar_among_them_is_dropped(seed):
     """EC-GP-UCB for three errors, f wrong by the second of them, and one who plays the worst."""
     rng = np.random.default_rng(seed)
     prior = Prior(RBF(1.0), 0.04, 0.5)
-    recipe = recipes.contextual_ec_gp_ucb(GRID, prior, horizon=2000, learners=3)
+    recipe = build(
+        GRID,
+        recipes.contextual_ec_gp_ucb(
+            prior=prior, learners=3, theory=Theory("practice", horizon=2000)
+        ),
+    )
     error = 0.1 * recipe.learners[1].confidence.error  # a tenth in practice
     f = 0.5 + 0.3 * np.sin(2.0 * GRID.points[:, 0]) + error * rng.choice([-1.0, 1.0], 25)
     balanced = Balanced([*recipe.learners, stuck(0)], [*recipe.bounds, Promise(3.0)], delta=0.05)
@@ -375,7 +383,7 @@ def test_each_is_told_what_it_played_or_everything(everything):
 
 def test_the_trust_of_each_result_is_that_of_who_was_told_it():
     plain = gp()
-    robust = recipes.fc_rcgp_ucb(GRID, PRIOR, confidence=Fixed(2.0))
+    robust = Learner(GRID, recipes.fc_rcgp_ucb(prior=PRIOR, confidence=Fixed(2.0)))
     balanced = Balanced([plain, robust], [Promise(1.0)] * 2, span=(-1.0, 1.0))
     trusts = []
     for _ in range(8):
@@ -393,7 +401,7 @@ def test_contexts_reach_the_learners_and_all_waiting_is_waiting():
         choice = balanced.ask(among=rows)
         assert choice.arm in rows
         balanced.tell(choice.x, 0.5)
-    phased = [recipes.rgp_pe(GRID, PRIOR, confidence=Fixed(3.0)) for _ in range(2)]
+    phased = [Learner(GRID, recipes.rgp_pe(prior=PRIOR, confidence=Fixed(3.0))) for _ in range(2)]
     waiting = Balanced(phased, [Promise(1.0)] * 2)
     handed = waiting.ask(1000)
     assert 4 <= len(handed) < 1000
@@ -431,7 +439,10 @@ def test_it_keeps_the_contract_of_a_learner(everything):
     def make():
         domain = testing.example_domains()[0]
         prior = testing.example_prior(domain)
-        learners = [recipes.gp_ucb(domain, prior, seed=1), recipes.fc_rcgp_ucb(domain, prior)]
+        learners = [
+            Learner(domain, recipes.gp_ucb(prior=prior), seed=1),
+            Learner(domain, recipes.fc_rcgp_ucb(prior=prior)),
+        ]
         return Balanced(learners, [Promise(1.0), Promise(2.0)], everything=everything)
 
     testing.check_learner(make)
@@ -480,7 +491,8 @@ def test_who_has_heard_nothing_does_not_recommend():
 def test_what_was_refused_is_on_nobodys_way():
     """The second learner refuses a part of the domain, after the first has answered."""
     balanced = Balanced(
-        [gp(0.2), recipes.rgp_pe(GRID, PRIOR, confidence=Fixed(3.0))], [Promise(1.0)] * 2
+        [gp(0.2), Learner(GRID, recipes.rgp_pe(prior=PRIOR, confidence=Fixed(3.0)))],
+        [Promise(1.0)] * 2,
     )
     before = balanced.learners[0].ask()
     with pytest.raises(ValueError, match="whole domain"):

@@ -737,12 +737,12 @@ def test_a_closed_pipe_ends_quietly(tmp_path):
 
 
 METHODS = """
-from stoic import Prior, recipes
+from stoic import Learner, Prior, recipes
 from stoic.kernels import RBF
 
 
 def phased(box):
-    return recipes.rgp_pe(box.grid(9), Prior(RBF(0.4), 0.05), budget=0.1)
+    return Learner(box.grid(9), recipes.rgp_pe(prior=Prior(RBF(0.4), 0.05), budget=0.1))
 """
 
 
@@ -757,11 +757,11 @@ def test_a_recipe_is_recorded_and_looked_with(stoic):
     other = json.loads(stoic("show", "--json", "--recipe", "robust").out)
     assert own["trials"] != other["trials"]
     assert stoic("tune", *X, "--trials", "6", "--recipe", "robust", *SQUARE).err == (
-        "note: until now this study used another recipe: gp_ucb\n"
+        "note: until now this study used another recipe: gp_ucb()\n"
     )
     assert json.loads(stoic("ask").out)["number"] == 6
     assert stoic("ask", "--recipe", "gp_ucb( )").err == (
-        "note: until now this study used another recipe: robust\n"
+        "note: until now this study used another recipe: robust()\n"
     )
     for command in (["show"], ["ask"], ["tune", *X, *SQUARE]):
         command[1:1] = ["--recipe", "rgp_ubc"]

@@ -7,6 +7,7 @@ by ``test_every_part_can_be_built``.
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -94,7 +95,7 @@ from stoic.posteriors.fitting import Fitting, FixedHyperparameters
 from stoic.posteriors.levels import FeatureLevel
 from stoic.posteriors.student_t_noise import StudentTNoise
 from stoic.problems import forrester, hosaki
-from stoic.recipes import MOVED, PHASED, SEQUENTIAL, stable_opt
+from stoic.recipes import MOVED, PHASED, SEQUENTIAL, Parts, stable_opt
 
 DOMAINS = testing.example_domains()
 
@@ -352,7 +353,7 @@ def test_perturbations(part, k, problem):
         with pytest.raises(ValueError, match=r"finite.*grid"):
             Environment(problem, perturbation=perturbation)
         return
-    learner = Learner(domain, GaussianProcess(testing.example_prior(domain)), Fixed(), UCB())
+    learner = Learner(domain, Parts(GaussianProcess(testing.example_prior(domain)), Fixed(), UCB()))
     worlds = [Environment(problem, Gaussian(1.0), perturbation=perturbation) for _ in range(2)]
     still = Environment(problem, Gaussian(1.0))
     rng = np.random.default_rng(0)
@@ -413,7 +414,9 @@ def test_a_round_has_its_noise_whatever_was_asked_before(part, k):
 )
 def test_sequential_recipes(recipe, given, domain):
     prior = testing.example_prior(domain) if given else None
-    testing.check_learner(lambda: recipe(domain, prior, initial=3, seed=5))
+    testing.check_learner(
+        lambda: Learner(domain, recipe(prior=prior, policy=Initial(UCB(), 3)), seed=5)
+    )
 
 
 @pytest.mark.parametrize("recipe", MOVED)
@@ -422,15 +425,17 @@ def test_sequential_recipes(recipe, given, domain):
 def test_recipes_against_moves_of_the_input(recipe, domain, given):
     prior = testing.example_prior(domain) if given else None
     needed = {"radius": 0.5} if recipe is stable_opt else {}
-    testing.check_learner(
-        lambda: recipe(domain, prior, initial=3, seed=5, candidates=100, **needed)
-    )
+    parts = recipe(prior=prior, candidates=100, **needed)(domain)
+    parts = replace(parts, policy=Initial(parts.policy, 3))
+    testing.check_learner(lambda: Learner(domain, parts, seed=5))
 
 
 @pytest.mark.parametrize("recipe", PHASED)
 @pytest.mark.parametrize("domain", [d for d in DOMAINS if d.finite], ids=repr)
 def test_phased_recipes(recipe, domain):
-    testing.check_learner(lambda: recipe(domain, testing.example_prior(domain), seed=5))
+    testing.check_learner(
+        lambda: Learner(domain, recipe(prior=testing.example_prior(domain)), seed=5)
+    )
 
 
 def told(learner, results):
@@ -506,7 +511,7 @@ def test_every_defence_width_and_policy_together(width, meeting, share):
         if rule.needs_finite and not domain.finite:
             continue
         model = GaussianProcess(testing.example_prior(domain), defence)
-        learner = Learner(domain, model, confidence, rule, seed=3)
+        learner = Learner(domain, Parts(model, confidence, rule), seed=3)
         if refuses(confidence, model, domain):
             learner.tell(domain.sample(1, np.random.default_rng(0)), 0.3)
             with pytest.raises(ValueError, match="needs a defence"):
@@ -522,7 +527,7 @@ def test_every_defence_width_and_policy_together(width, meeting, share):
 def test_every_defence_with_fitted_hyperparameters(part, k, domain):
     family = Prior(Scaled(Matern52(np.ones(domain.dim))), 0.1)
     model = GaussianProcess(family, examples(part, domain)[k], Fitting())
-    told(Learner(domain, model, Fixed(2.0), UCB(), seed=3), RESULTS)
+    told(Learner(domain, Parts(model, Fixed(2.0), UCB()), seed=3), RESULTS)
 
 
 def test_the_product_is_not_empty():

@@ -7,9 +7,17 @@ import pytest
 
 from stoic import Box, Finite, Prior, recipes
 from stoic.adversaries import Adversary, Clipping, Flip, Gaussian, Later, Magnitude, TopK
-from stoic.confidence import CorruptionBudget, EpochBudget, Fixed, NonAdaptive, SelfNormalised
+from stoic.confidence import (
+    CorruptionBudget,
+    EpochBudget,
+    Fixed,
+    NonAdaptive,
+    SelfNormalised,
+    Theory,
+)
 from stoic.environment import Environment
 from stoic.kernels import RBF
+from stoic.learner import Learner
 from stoic.policies import UCB, Elimination, RareSwitching
 from stoic.posteriors.information import information_bounds
 from stoic.problems import f1, kernel_sum
@@ -20,19 +28,21 @@ PRIOR = Prior(RBF(0.3), 0.5)
 
 
 def test_rgp_ucb_in_practice_and_in_theory():
-    practice = recipes.rgp_ucb(GRID, PRIOR, budget=3.0)
+    practice = Learner(GRID, recipes.rgp_ucb(prior=PRIOR, budget=3.0))
     assert practice.policy == UCB()
     posterior = practice.posterior
     for t in (1, 2, 1000):
         expected = 0.5 * math.sqrt(math.log(t)) + 0.1 * 3.0 / math.sqrt(0.5)
         assert practice.confidence(posterior, t) == pytest.approx(expected, rel=1e-12)
-    theory = recipes.rgp_ucb(GRID, PRIOR, budget=3.0, constants="theory", norm=2.0, noise_sd=0.1)
+    theory = Learner(
+        GRID, recipes.rgp_ucb(prior=PRIOR, budget=3.0, theory=Theory(norm=2.0, noise_sd=0.1))
+    )
     assert theory.confidence == CorruptionBudget(SelfNormalised(2.0, 0.1), 3.0, 1.0)
     # without a budget it is GP-UCB with the same width
     width = Fixed(2.0)
     robust, plain = (
-        recipes.rgp_ucb(GRID, PRIOR, confidence=width),
-        recipes.gp_ucb(GRID, PRIOR, confidence=width),
+        Learner(GRID, recipes.rgp_ucb(prior=PRIOR, confidence=width)),
+        Learner(GRID, recipes.gp_ucb(prior=PRIOR, confidence=width)),
     )
     for _ in range(30):
         a, b = robust.ask(), plain.ask()
@@ -42,42 +52,54 @@ def test_rgp_ucb_in_practice_and_in_theory():
 
 
 def test_rgp_pe_in_practice_and_in_theory():
-    practice = recipes.rgp_pe(GRID, PRIOR, budget=3.0)
+    practice = Learner(GRID, recipes.rgp_pe(prior=PRIOR, budget=3.0))
     assert practice.policy == Elimination(RareSwitching(2.0, 0.5))
     assert practice.confidence == EpochBudget(Fixed(4.0), 3.0, "practice")
     gamma = information_bounds(PRIOR, GRID, 700).upper
     for constants in ("theory", "tight"):
-        learner = recipes.rgp_pe(
-            GRID, PRIOR, budget=3.0, constants=constants, growth=math.e, horizon=700, norm=2.0
+        learner = Learner(
+            GRID,
+            recipes.rgp_pe(
+                prior=PRIOR,
+                budget=3.0,
+                growth=math.e,
+                theory=Theory(constants, norm=2.0, horizon=700),
+            ),
         )
         assert learner.policy.design.share == pytest.approx(1.0 / (2.0 * gamma))
         assert learner.confidence == EpochBudget(NonAdaptive(2.0, 36), 3.0, constants)
-    unknown = recipes.rgp_pe(GRID, PRIOR, budget="unknown", horizon=700)
+    unknown = Learner(
+        GRID, recipes.rgp_pe(prior=PRIOR, budget="unknown", theory=Theory("practice", horizon=700))
+    )
     assert unknown.confidence.budget == pytest.approx(math.sqrt(700) / gamma)
-    unknown = recipes.rgp_pe(GRID, PRIOR, budget="unknown", horizon=700, constants="tight")
+    unknown = Learner(
+        GRID, recipes.rgp_pe(prior=PRIOR, budget="unknown", theory=Theory("tight", horizon=700))
+    )
     assert unknown.confidence.budget == pytest.approx(math.sqrt(700 / gamma))
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"constants": "praxis"}, "'practice'"),
+        ({"theory": Theory(gain=1.0)}, "no use for gain"),
         ({"budget": -1.0}, "at least 0"),
-        ({"horizon": 0, "budget": "unknown"}, "rounds"),
+        ({"theory": Theory(assumption="norm")}, "no use for assumption"),
         ({"budget": "unknwon"}, "total corruption is finite"),
-        ({"growth": 1.0, "constants": "theory"}, "above 1"),
-        ({"noise_sd": math.nan, "constants": "theory"}, "positive"),
+        ({"growth": 1.0, "theory": Theory()}, "above 1"),
+        ({"theory": Theory(noise_sd=math.nan)}, "positive"),
         ({"prior": None}, "needs a prior"),
         ({"growth": 0.9}, "at least 1"),
     ],
 )
 def test_settings_that_mean_nothing_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
-        recipes.rgp_pe(**{"domain": GRID, "prior": PRIOR, **settings})
+        Learner(GRID, recipes.rgp_pe(**{"prior": PRIOR, **settings}))
 
 
 def test_the_theory_width_of_an_epoch_is_line_15():
-    learner = recipes.rgp_pe(GRID, PRIOR, budget=3.0, constants="theory", share=0.25, norm=2.0)
+    learner = Learner(
+        GRID, recipes.rgp_pe(prior=PRIOR, budget=3.0, share=0.25, theory=Theory(norm=2.0))
+    )
     played = np.repeat([0, 7, 20], [8, 8, 9])
     learner.tell(GRID.points[played], np.zeros(25))
     h = 4  # l_h = 32
@@ -94,10 +116,15 @@ SMOOTH = RBF(0.15)
 def keeps_the_optimum(seed, confidence=None):
     """Whether the maximiser is active after 500 clean rounds on a function of known norm."""
     problem = kernel_sum(LINE, SMOOTH, seed, terms=6)
-    learner = recipes.rgp_pe(
-        LINE, Prior(SMOOTH, 0.04), constants="theory", share=0.0, norm=problem.norm,
-        confidence=confidence, delta=0.05,
-    )  # fmt: skip
+    learner = Learner(
+        LINE,
+        recipes.rgp_pe(
+            prior=Prior(SMOOTH, 0.04),
+            share=0.0,
+            confidence=confidence,
+            theory=Theory(norm=problem.norm, delta=0.05),
+        ),
+    )
     run(learner, Environment(problem, Gaussian(0.2), seed=seed), 500, batch=500)
     values = problem.value(LINE.points)
     assert learner.active().sum() < 25 or confidence is None
@@ -124,7 +151,7 @@ def test_the_defence_pays_off_on_the_papers_function():
     best = max(v for v, x in zip(values, problem.domain.points, strict=True) if inside(x))
     attacks = (Clipping(inside, best), TopK(values, 3), Flip(), Later(TopK(values, 5)))
     for attack in attacks:
-        learner = recipes.rgp_pe(problem.domain, prior, budget=50.0)
+        learner = Learner(problem.domain, recipes.rgp_pe(prior=prior, budget=50.0))
         world = Environment(problem, Gaussian(0.02), Adversary(attack, Magnitude(50.0)))
         trace = run(learner, world, 50_000, batch=256)
         assert world.spent.magnitude <= 50.0 + 1e-12
@@ -139,14 +166,17 @@ def test_a_lie_cannot_buy_influence_with_a_small_noise(constants):
     for recipe in (recipes.rgp_ucb, recipes.rgp_pe):
         if recipe is recipes.rgp_ucb and constants == "tight":
             continue
-        told, untold = (recipe(GRID, PRIOR, budget=1.0, constants=constants) for _ in range(2))
+        told, untold = (
+            Learner(GRID, recipe(prior=PRIOR, budget=1.0, theory=Theory(constants)))
+            for _ in range(2)
+        )
         for learner, noise in ((told, 1e-4), (untold, None)):
             learner.tell(GRID.points[[3] * 10], np.full(10, 0.1), noise=noise)
         np.testing.assert_allclose(told.posterior.mean, untold.posterior.mean, rtol=1e-12)
 
 
 def test_the_practical_width_of_an_epoch_shrinks_with_the_root_of_its_plays():
-    learner = recipes.rgp_pe(GRID, PRIOR, budget=3.0)
+    learner = Learner(GRID, recipes.rgp_pe(prior=PRIOR, budget=3.0))
     learner.tell(GRID.points[[0] * 16], np.zeros(16))
     assert learner.confidence(learner.posterior, 1) == pytest.approx(4.0 + 0.1 * 3.0 / 4.0)
 
@@ -156,8 +186,13 @@ def test_a_recommendation_with_the_methods_own_width_is_that_of_its_last_epoch(r
     """C is spent in the first epoch; f lies in the band all the same, and what is said is so."""
     problem = kernel_sum(LINE, SMOOTH, 3, terms=6)
     values = problem.value(LINE.points)
-    learner = recipe(
-        LINE, Prior(SMOOTH, 0.04), constants="theory", budget=20.0, norm=problem.norm, delta=0.05
+    learner = Learner(
+        LINE,
+        recipe(
+            prior=Prior(SMOOTH, 0.04),
+            budget=20.0,
+            theory=Theory(norm=problem.norm, delta=0.05),
+        ),
     )
     before = learner.band()
     assert np.isfinite(before.bounds(LINE.points)).all()

@@ -1,14 +1,17 @@
 """Results that lie and inputs that move, at once: every defence's model under every such policy."""
 
 import math
-from inspect import Parameter, isfunction, signature
+from dataclasses import replace
+from inspect import Parameter, signature
 
 import numpy as np
 import pytest
 
 from stoic import recipes
 from stoic.domains import Box
-from stoic.recipes import advers_1, advers_2, stable_opt
+from stoic.learner import Learner
+from stoic.policies import Initial
+from stoic.recipes import advers_1, advers_2, any_threat, stable_opt
 from stoic.satisficing import Certificate
 
 BOX = Box([0.0, 0.0], [1.0, 1.0])
@@ -17,15 +20,11 @@ DOMAINS = {"grid": BOX.grid(8), "box": BOX}
 
 def _alone(recipe):
     """Whether it needs no more than a domain."""
-    needed = [p for p in signature(recipe).parameters.values() if p.default is Parameter.empty]
-    kinds = (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
-    return len([p for p in needed if p.kind not in kinds]) == 1
+    return all(p.default is not Parameter.empty for p in signature(recipe).parameters.values())
 
 
 MODELLED = sorted(
-    name
-    for name, recipe in vars(recipes).items()
-    if isfunction(recipe) and not name.startswith("_") and _alone(recipe) and name != "any_threat"
+    recipe.__name__ for recipe in recipes.RECIPES if _alone(recipe) and recipe is not any_threat
 )
 
 
@@ -44,13 +43,14 @@ PAIRS = [
 @pytest.mark.parametrize(("name", "where"), PAIRS)
 def test_a_defence_holds_while_inputs_move(name, where):
     domain = DOMAINS[where]
-    model = getattr(recipes, name)(domain).model
+    model = getattr(recipes, name)()(domain).model
     for recipe, said in (
         (advers_1, {"threshold": 0.2}),
         (advers_2, {"threshold": 0.2}),
         (stable_opt, {"radius": 0.2}),
     ):
-        learner = recipe(domain, model=model, seed=0, initial=3, **said)
+        parts = recipe(model=model, **said)(domain)
+        learner = Learner(domain, replace(parts, policy=Initial(parts.policy, 3)), seed=0)
         for t in range(5):
             choice = learner.ask()
             domain.locate(choice.x)

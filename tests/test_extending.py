@@ -16,6 +16,7 @@ from stoic.confidence import Fixed
 from stoic.domains import Lattice
 from stoic.kernels import RBF
 from stoic.policies import UCB
+from stoic.recipes import Parts
 from stuck import GRID, PRIOR, Stuck
 
 
@@ -34,14 +35,14 @@ def test_every_part_on_the_page_keeps_the_contract(page):
 
     def best_of():
         model = page.BestOf((Prior(RBF(1.0), 0.1), Prior(RBF(3.0), 0.1)))
-        return Learner(Box([4.0], [12.0]), model, Fixed(2.0), UCB(), 0)
+        return Learner(Box([4.0], [12.0]), Parts(model, Fixed(2.0), UCB()), seed=0)
 
     absurd = testing.example_observations(domain, 24, 3, True)
     posterior = GaussianProcess(prior, page.Possible(-2.0, 2.0))(domain, absurd)
     testing.check_defence(page.Possible(-2.0, 2.0))
     testing.check_confidence(page.CorruptionBudget(Fixed(1.0), 3.0), [posterior])
     testing.check_policy(page.Explore())
-    for make in (best_of, lambda: page.rgp_ucb(domain, prior, budget=2.0)):
+    for make in (best_of, lambda: page.Learner(domain, page.rgp_ucb(prior=prior, budget=2.0))):
         testing.check_learner(make)
 
 
@@ -76,7 +77,7 @@ def test_the_defence_of_the_page_is_one_file_of_the_package(tmp_path):
 
 def test_a_context_on_a_box_is_a_lattice_with_one_value():
     box = Box([0.0, -1.0], [1.0, 1.0])
-    learner = Learner(box, GaussianProcess(PRIOR), Fixed(), UCB(), seed=0)
+    learner = Learner(box, Parts(GaussianProcess(PRIOR), Fixed(), UCB()), seed=0)
     learner.tell([[0.2, 0.0], [0.7, 0.3]], [0.1, 0.4])
     given = Lattice(np.array([1]), np.array([[0.25]]))
     for choice in learner.ask(4, among=Box(box.lower, box.upper, (given,))):
@@ -85,7 +86,7 @@ def test_a_context_on_a_box_is_a_lattice_with_one_value():
 
 def test_a_part_that_sticks_out_of_the_box_is_refused():
     box = Box([0.0, -1.0], [1.0, 1.0])
-    learner = Learner(box, GaussianProcess(PRIOR), Fixed(), UCB(), seed=0)
+    learner = Learner(box, Parts(GaussianProcess(PRIOR), Fixed(), UCB()), seed=0)
     with pytest.raises(ValueError, match=r"coordinate 1 is 1\.5, outside"):
         learner.ask(among=Box([0.0, 0.0], [1.0, 1.5]))
     assert learner.pending == []
@@ -93,7 +94,7 @@ def test_a_part_that_sticks_out_of_the_box_is_refused():
 
 def test_a_thousand_open_questions_are_answered_in_any_order():
     """An epoch may be open as a whole; the choices of one point are told apart."""
-    learner = Learner(GRID, GaussianProcess(PRIOR), Fixed(), Stuck(3))
+    learner = Learner(GRID, Parts(GaussianProcess(PRIOR), Fixed(), Stuck(3)))
     open_ = learner.ask(1000)
     order = np.random.default_rng(0).permutation(1000)
     for i in order[:600]:
@@ -104,7 +105,7 @@ def test_a_thousand_open_questions_are_answered_in_any_order():
 
 
 def test_a_choice_per_result_or_none_is_stored():
-    learner = Learner(GRID, GaussianProcess(PRIOR), Fixed(), UCB())
+    learner = Learner(GRID, Parts(GaussianProcess(PRIOR), Fixed(), UCB()))
     choices = learner.ask(2)
     with pytest.raises(ValueError, match="Got 1 inputs but 2 choices"):
         learner.tell(choices[0].x, 0.0, choice=choices)

@@ -8,9 +8,11 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from stoic import testing
+from stoic.balancing import build
 from stoic.data import LARGEST
 from stoic.domains import Box, Finite
-from stoic.integrations.recipe import where_inputs_move
+from stoic.integrations.recipe import WHERE_INPUTS_MOVE
+from stoic.learner import Learner
 from stoic.recipes import BALANCED, MOVED, PHASED, SEQUENTIAL, gp_ucb, robust
 
 MAX = 1.7e308
@@ -41,17 +43,17 @@ def check(learner, results):
 
 def pairs():
     """All results for the default, and for the others those that overflow in most ways."""
-    for recipe in (where_inputs_move, robust, *SEQUENTIAL):
+    for recipe in (WHERE_INPUTS_MOVE, *(write() for write in (robust, *SEQUENTIAL))):
         for name, results in RESULTS.items():
-            first = recipe is robust or name in ("both signs", "every size", "infinities")
-            marks = () if recipe is robust or name == "every size" else pytest.mark.long
+            first = recipe == robust() or name in ("both signs", "every size", "infinities")
+            marks = () if recipe == robust() or name == "every size" else pytest.mark.long
             marks = marks if first else pytest.mark.slow
-            yield pytest.param(recipe, results, id=f"{recipe.__name__}-{name}", marks=marks)
+            yield pytest.param(recipe, results, id=f"{recipe.write.__name__}-{name}", marks=marks)
 
 
 @pytest.mark.parametrize(("recipe", "results"), [*pairs()])
 def test_results_of_any_size_give_finite_means(recipe, results):
-    check(recipe(Box([4.0], [12.0], candidates=64, climbs=3)), results)
+    check(Learner(Box([4.0], [12.0], candidates=64, climbs=3), recipe), results)
 
 
 @pytest.mark.parametrize("recipe", [*PHASED, *BALANCED, *MOVED])
@@ -60,22 +62,22 @@ def test_so_they_do_in_methods_with_arguments(recipe):
     examples = {"prior": testing.example_prior(domain), "budget": 5.0, "threshold": 0.5}
     arguments = {
         name: examples.get(name, 0.1)
-        for name, parameter in list(inspect.signature(recipe).parameters.items())[1:]
+        for name, parameter in list(inspect.signature(recipe).parameters.items())
         if parameter.default is parameter.empty
     }
-    check(recipe(domain, **arguments), RESULTS["both signs"])
+    check(build(domain, recipe(**arguments)), RESULTS["both signs"])
 
 
 @pytest.mark.parametrize("noise", [5e-324, 1.7e308])
 def test_a_noise_of_any_size_gives_finite_means(noise):
-    learner = robust(Box([0.0], [1.0], candidates=64, climbs=3))
+    learner = Learner(Box([0.0], [1.0], candidates=64, climbs=3), robust())
     for y in RESULTS["both signs"]:
         learner.tell(learner.ask().x, y, noise)
     assert np.isfinite(learner.recommend().mean)
 
 
 def test_a_result_counts_as_one_whose_square_is_a_number():
-    learner = gp_ucb(Box([0.0], [1.0]))
+    learner = Learner(Box([0.0], [1.0]), gp_ucb())
     told = [MAX, -MAX, math.inf, -math.inf, math.nan, 2.5, -1e149]
     learner.tell(np.linspace(0.0, 1.0, 7)[:, None], told)
     assert_array_equal(
@@ -88,7 +90,7 @@ def test_a_result_counts_as_one_whose_square_is_a_number():
 @pytest.mark.parametrize("width", [1.1e-100, 1e-9, 9e99])
 def test_the_unit_of_a_coordinate_does_not_matter(width):
     domain = Box([-0.5 * width, 0.0], [0.5 * width, 1.0], candidates=64, climbs=3)
-    check(gp_ucb(domain), RESULTS["both signs"])
+    check(Learner(domain, gp_ucb()), RESULTS["both signs"])
 
 
 @pytest.mark.parametrize(

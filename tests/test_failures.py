@@ -7,16 +7,17 @@ from stoic import Box, GaussianProcess, Learner, Prior, recipes
 from stoic.confidence import Fixed
 from stoic.data import FAILURES
 from stoic.kernels import RBF
-from stoic.policies import UCB, Band, UpperConfidenceBound
+from stoic.policies import UCB, Band, Initial, UpperConfidenceBound
 from stoic.policies.base import Feasible
 from stoic.posteriors.feasibility import Feasibility
+from stoic.recipes import Parts
 
 BOX = Box([0.0, 0.0], [1.0, 1.0])
 PRIOR = Prior(RBF(0.25), 0.01)
 
 
 def learner(domain=BOX, **settings):
-    return Learner(domain, GaussianProcess(PRIOR), Fixed(2.0), UCB(**settings), seed=0)
+    return Learner(domain, Parts(GaussianProcess(PRIOR), Fixed(2.0), UCB(**settings)), seed=0)
 
 
 def f(x):
@@ -90,7 +91,7 @@ def test_a_setting_that_fails_because_it_is_bad_is_as_low_as_anything():
 
 @pytest.mark.parametrize("recipe", recipes.SEQUENTIAL)
 def test_every_recipe_takes_every_kind_of_failure(recipe):
-    one = recipe(BOX, initial=4, seed=1)
+    one = Learner(BOX, recipe(policy=Initial(UCB(), 4)), seed=1)
     for t in range(12):
         choice = one.ask()
         if t % 3 == 2:

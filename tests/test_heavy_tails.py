@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from stoic import testing
-from stoic.confidence import FeatureTruncation, Fixed, GrowingTruncation, Schedule
+from stoic.confidence import FeatureTruncation, Fixed, GrowingTruncation, Schedule, Theory
 from stoic.defences import AdaptiveTruncation, MedianOfMeans, Truncation
 from stoic.domains import Box, Finite
 from stoic.kernels import RBF, Matern52, Scaled
+from stoic.learner import Learner
+from stoic.policies import UCB, Initial
 from stoic.posteriors import Prior
 from stoic.posteriors.features import Fourier, Nystroem
 from stoic.posteriors.levels import FeatureLevel
@@ -21,37 +23,53 @@ PRIOR = Prior(RBF(0.2), 1.0)
 
 
 def test_tgp_is_the_papers():
-    learner = tgp_ucb(GRID, PRIOR, moment=4.0, alpha=0.8, norm=1.5, delta=0.2, constants="theory")
+    learner = Learner(
+        GRID, tgp_ucb(prior=PRIOR, moment=4.0, alpha=0.8, theory=Theory(norm=1.5, delta=0.2))
+    )
     assert learner.model.defence == Truncation(4.0, 0.8)
     assert learner.confidence == GrowingTruncation(1.5, 4.0, 0.8, 0.2, "theory")
-    assert tgp_ucb(GRID, PRIOR, moment=4.0).confidence == GrowingTruncation(1.0, 4.0)
+    assert Learner(GRID, tgp_ucb(prior=PRIOR, moment=4.0)).confidence == GrowingTruncation(1.0, 4.0)
 
 
 def test_ata_is_the_papers():
-    learner = ata_gp_ucb(
-        GRID, PRIOR, features="qff", nodes=32, moment=4.0, norm=1.5, horizon=20_000
+    learner = Learner(
+        GRID,
+        ata_gp_ucb(
+            prior=PRIOR,
+            features=Fourier(32),
+            moment=4.0,
+            theory=Theory("practice", norm=1.5, horizon=20_000),
+        ),
     )
     level = FeatureLevel(20_000)
     assert learner.model.features == Fourier(32)
     assert learner.model.level == level
     assert learner.confidence == FeatureTruncation(1.5, 4.0, level)
-    drawn = ata_gp_ucb(
-        GRID, PRIOR, moment=4.0, alpha=0.7, horizon=500, delta=0.2, distortion=0.3,
-        constants="theory", seed=7,
-    )  # fmt: skip
+    drawn = Learner(
+        GRID,
+        ata_gp_ucb(
+            prior=PRIOR,
+            moment=4.0,
+            alpha=0.7,
+            features=Nystroem(0.3, 500, 0.2, "theory", seed=7),
+            theory=Theory(delta=0.2, horizon=500),
+        ),
+    )
     level = FeatureLevel(500, 0.2, "theory", drawn=True)
-    assert drawn.model.features == Nystroem(0.3, 500, 0.2, "theory", seed=7)
     assert drawn.confidence == FeatureTruncation(1.0, 4.0, level, 0.7, distortion=0.3)
-    own = ata_gp_ucb(GRID, PRIOR, features=Fourier(16)).model
-    assert own.features == Fourier(16)
-    assert not own.level.drawn
+    assert not learner.model.level.drawn
+    theory = Theory(delta=0.2, horizon=500)
+    default = Learner(GRID, ata_gp_ucb(prior=PRIOR, theory=theory)).model.features
+    assert default == Nystroem(0.1, 500, 0.2, "theory")
 
 
 def test_the_default_moment_is_what_the_prior_expects():
     prior = Prior(Scaled(RBF(0.2), 3.0), 1.0, 10.0)
-    assert tgp_ucb(GRID, prior).model.defence.moment == pytest.approx(4.0)
+    assert Learner(GRID, tgp_ucb(prior=prior)).model.defence.moment == pytest.approx(4.0)
     # alpha 1/2: 4^(3/4)
-    assert tgp_ucb(GRID, prior, alpha=0.5).model.defence.moment == pytest.approx(4.0**0.75)
+    assert Learner(GRID, tgp_ucb(prior=prior, alpha=0.5)).model.defence.moment == pytest.approx(
+        4.0**0.75
+    )
     # And it bounds the moment of a draw with this variance, whatever its shape.
     rng = np.random.default_rng(0)
     for draw in (rng.standard_normal(10**5), rng.standard_t(2.2, 10**5)):
@@ -60,16 +78,18 @@ def test_the_default_moment_is_what_the_prior_expects():
 
 
 def test_without_a_prior_moments_are_in_units_of_the_results():
-    assert tgp_ucb(BOX, moment=3.0, alpha=0.5).model.defence == AdaptiveTruncation(3.0, 0.5)
-    assert isinstance(ata_gp_ucb(BOX).model.features, Nystroem)
+    assert Learner(BOX, tgp_ucb(moment=3.0, alpha=0.5)).model.defence == AdaptiveTruncation(
+        3.0, 0.5
+    )
+    assert isinstance(Learner(BOX, ata_gp_ucb()).model.features, Nystroem)
     for recipe in (tgp_ucb, ata_gp_ucb):
-        assert recipe(BOX).confidence == Schedule()
+        assert Learner(BOX, recipe()).confidence == Schedule()
         with pytest.raises(ValueError, match="for a given prior"):
-            recipe(BOX, constants="theory")
+            Learner(BOX, recipe(theory=Theory()))
 
 
 def test_mom():
-    learner = mom_gp_ucb(GRID, PRIOR, delta=0.01)
+    learner = Learner(GRID, mom_gp_ucb(prior=PRIOR, delta=0.01))
     assert learner.model.defence == MedianOfMeans(37)  # 8 ln 100 = 36.8
 
 
@@ -77,27 +97,28 @@ def test_mom():
     ("settings", "message"),
     [
         ({"features": "rff"}, "'qff' or 'nystroem'"),
-        ({"constants": "thoery"}, "'practice' or 'theory'"),
-        ({"horizon": 0}, "horizon >= 1"),
+        ({"theory": Theory(noise_sd=1.0)}, "no use for noise_sd in its theory"),
         ({"moment": math.inf}, "smaller alpha if the moment is infinite"),
         ({"alpha": 0.0}, r"lies in \(0, 1\]"),
-        ({"norm": -1.0}, "bound on the norm"),
-        ({"distortion": 0.0}, "distortion lies between"),
-        ({"features": "qff", "nodes": 2000}, "more than the budget"),
+        ({"theory": Theory("practice", norm=-1.0)}, "bound on the norm"),
+        ({"features": Fourier(2000)}, "more than the budget"),
     ],
 )
 def test_a_slip_is_refused(settings, message):
     with pytest.raises(ValueError, match=message):
-        ata_gp_ucb(GRID, PRIOR, **settings)
+        Learner(GRID, ata_gp_ucb(prior=PRIOR, **settings))
 
 
 def test_qff_refuses_what_it_cannot_embed_when_it_is_made():
     with pytest.raises(ValueError, match="squared exponential kernel, got Matern52"):
-        ata_gp_ucb(GRID, Prior(Matern52(0.2), 1.0), features="qff")
+        Learner(GRID, ata_gp_ucb(prior=Prior(Matern52(0.2), 1.0), features="qff"))
     with pytest.raises(ValueError, match="need a given prior"):
-        ata_gp_ucb(GRID, features="qff")
+        Learner(GRID, ata_gp_ucb(features="qff"))
     with pytest.raises(ValueError, match="give one lengthscale, or 2 of them"):
-        ata_gp_ucb(Box([0.0, 0.0], [1.0, 1.0]), Prior(RBF(np.array([0.1, 0.2, 0.3])), 1.0))
+        Learner(
+            Box([0.0, 0.0], [1.0, 1.0]),
+            ata_gp_ucb(prior=Prior(RBF(np.array([0.1, 0.2, 0.3])), 1.0)),
+        )
 
 
 @pytest.mark.parametrize("features", ["qff", "nystroem"])
@@ -106,8 +127,12 @@ def test_qff_refuses_what_it_cannot_embed_when_it_is_made():
 def test_every_setting_keeps_the_contract(features, constants, domain):
     prior = Prior(RBF(0.5 * domain.widths), 0.5, 1.0)
     testing.check_learner(
-        lambda: ata_gp_ucb(
-            domain, prior, features=features, constants=constants, initial=2, retries=2, seed=1
+        lambda: Learner(
+            domain,
+            ata_gp_ucb(
+                prior=prior, features=features, theory=Theory(constants), policy=Initial(UCB(2), 2)
+            ),
+            seed=1,
         ),
         rounds=5,
     )
@@ -131,20 +156,27 @@ def test_truncation_in_features_beats_truncation_of_results(seed):
     f = PRIOR.kernel(GRID.points, rng.random((100, 1))) @ rng.uniform(-1.0, 1.0, 100)
     f /= np.abs(f).max()
     draws = rng.standard_t(3, T)
-    tgp = regret(tgp_ucb(GRID, PRIOR, moment=4.0), f, draws)
+    tgp = regret(Learner(GRID, tgp_ucb(prior=PRIOR, moment=4.0)), f, draws)
     for features in (Fourier(16), Nystroem(0.1, T, principal=True)):
-        ata = ata_gp_ucb(GRID, PRIOR, features=features, moment=4.0, horizon=T)
+        ata = Learner(
+            GRID,
+            ata_gp_ucb(
+                prior=PRIOR, features=features, moment=4.0, theory=Theory("practice", horizon=T)
+            ),
+        )
         assert regret(ata, f, draws) < tgp - 0.03
 
 
 def test_every_defence_estimates_better_than_none():
     # Symmetric Pareto noise of index 1.5, alpha 0.4. Errors of 6 campaigns, arms played at random.
     makers = {
-        "none": lambda: gp_ucb(GRID, PRIOR),
-        "tgp": lambda: tgp_ucb(GRID, PRIOR, moment=5.0, alpha=0.4),
-        "qff": lambda: ata_gp_ucb(GRID, PRIOR, features=Fourier(16), moment=5.0, alpha=0.4),
-        "nystroem": lambda: ata_gp_ucb(GRID, PRIOR, moment=5.0, alpha=0.4),
-        "mom": lambda: mom_gp_ucb(GRID, PRIOR),
+        "none": lambda: Learner(GRID, gp_ucb(prior=PRIOR)),
+        "tgp": lambda: Learner(GRID, tgp_ucb(prior=PRIOR, moment=5.0, alpha=0.4)),
+        "qff": lambda: Learner(
+            GRID, ata_gp_ucb(prior=PRIOR, features=Fourier(16), moment=5.0, alpha=0.4)
+        ),
+        "nystroem": lambda: Learner(GRID, ata_gp_ucb(prior=PRIOR, moment=5.0, alpha=0.4)),
+        "mom": lambda: Learner(GRID, mom_gp_ucb(prior=PRIOR)),
     }
     f, errors = np.sin(6.0 * GRID.points[:, 0]), {name: [] for name in makers}
     for seed in range(6):
@@ -160,8 +192,8 @@ def test_every_defence_estimates_better_than_none():
 
 
 def test_with_a_high_level_tgp_is_gp_ucb_choice_by_choice():
-    plain = gp_ucb(GRID, PRIOR, confidence=Fixed(2.0))
-    truncated = tgp_ucb(GRID, PRIOR, moment=1e12, confidence=Fixed(2.0))
+    plain = Learner(GRID, gp_ucb(prior=PRIOR, confidence=Fixed(2.0)))
+    truncated = Learner(GRID, tgp_ucb(prior=PRIOR, moment=1e12, confidence=Fixed(2.0)))
     for draw in np.random.default_rng(1).standard_t(2, 200):
         a, b = plain.ask(), truncated.ask()
         assert a.arm == b.arm

@@ -5,6 +5,7 @@ exceed the 1 - 1e-6 quantile of Binomial(M, delta) with probability below 1e-6; 
 """
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,12 +13,13 @@ from scipy.stats import binom
 
 from stoic.adversaries import Gaussian, LowestBound, RandomMove, WorstCase
 from stoic.confidence import Fixed, SelfNormalised
-from stoic.defences import Trust
+from stoic.defences import Anchored, Trust
 from stoic.distances import Distance
 from stoic.domains import Box
 from stoic.environment import Environment
 from stoic.kernels import Matern52, Scaled
-from stoic.policies import Initial, Satisficing, StableOpt
+from stoic.learner import Learner
+from stoic.policies import Satisficing, StableOpt
 from stoic.posteriors import Prior
 from stoic.posteriors.fitting import Fitting, FixedHyperparameters
 from stoic.posteriors.scales import mean_and_sd
@@ -50,46 +52,40 @@ K = PRIOR.kernel(POINTS, POINTS)
 DELTA = 0.2
 
 
-def made(recipe, domain, *args, **options):
+def made(recipe, domain, seed=None, **options):
     needed = {"radius": 0.5} if recipe is stable_opt else {}
-    return recipe(domain, *args, **{**needed, **options})
+    return Learner(domain, recipe(**{**needed, **options}), seed=seed)
 
 
 @pytest.mark.parametrize("recipe", MOVED)
 def test_what_every_recipe_takes(recipe):
     prior = Prior(Scaled(Matern52(np.array([0.3, 1.0])), 2.0), 0.25)
-    given, fitted = made(recipe, BOX, prior), made(recipe, BOX)
+    given, fitted = made(recipe, BOX, prior=prior), made(recipe, BOX)
     assert given.model.prior is prior
     assert isinstance(given.model.fitting, FixedHyperparameters)
     assert isinstance(fitted.model.fitting, Fitting)
     assert fitted.model.fitting.scale is mean_and_sd
     assert given.model.defence == Trust()
     assert given.confidence == Fixed(2.0)
-    theory = made(recipe, BOX, prior, constants="theory", norm=3.0, noise_sd=0.2, delta=0.05)
-    assert theory.confidence == SelfNormalised(3.0, 0.2, 0.05)
     assert made(recipe, BOX, confidence=Fixed(1.0)).confidence == Fixed(1.0)
     distance = Distance(tolerance=[0.1, 0.0])
     assert made(recipe, BOX, distance=distance).policy.distance is distance
-    first = made(recipe, BOX, initial=4).policy
-    assert isinstance(first, Initial)
-    assert first.n == 4
-    model = a2_rcgp_ucb(BOX).model
+    model = Learner(BOX, a2_rcgp_ucb()).model
     assert made(recipe, BOX, model=model).model is model
+    assert isinstance(made(recipe, BOX, model=a2_rcgp_ucb()).model.defence, Anchored)
     with pytest.raises(ValueError, match="not both"):
-        made(recipe, BOX, prior, model=model)
-    with pytest.raises(ValueError, match="'practice' or 'theory'"):
-        made(recipe, BOX, constants="best")
+        made(recipe, BOX, prior=prior, model=model)
 
 
 def test_the_policies_are_the_papers():
     for recipe, p in ((advers_1, 1.0), (advers_2, math.inf)):
-        policy = recipe(BOX, threshold=2.0).policy
+        policy = recipe(threshold=2.0)(BOX).policy
         assert isinstance(policy, Satisficing)
         assert (policy.threshold, policy.p) == (2.0, p)
-    assert advers_g(BOX, p=3.0).policy.p == 3.0
-    assert advers_1(BOX, margin=0.5).policy.margin == 0.5
-    assert advers_1(BOX).policy.threshold == "adaptive"
-    policy = stable_opt(BOX, radius=0.3, probe=True).policy
+    assert Learner(BOX, advers_g(p=3.0)).policy.p == 3.0
+    assert Learner(BOX, advers_1(margin=0.5)).policy.margin == 0.5
+    assert Learner(BOX, advers_1()).policy.threshold == "adaptive"
+    policy = Learner(BOX, stable_opt(radius=0.3, probe=True)).policy
     assert isinstance(policy, StableOpt)
     assert (policy.radius, policy.probe) == (0.3, True)
 
@@ -125,7 +121,7 @@ def failures(runs, rounds, options, make):
         f = of_norm(2.0, rng)
         problem = Tabulated("draw", GRID, f)
         world = Environment(problem, Gaussian(0.1), seed=seed, perturbation=PERTURBATIONS[seed % 3])
-        learner = make(GRID, PRIOR, seed=seed, **options)
+        learner = Learner(GRID, make(prior=PRIOR, **options), seed=seed)
         failed_here = False
         for _ in range(rounds):
             choice = learner.ask()
@@ -138,13 +134,13 @@ def failures(runs, rounds, options, make):
 
 
 MAKERS = {
-    "advers_1": lambda *a, **o: advers_1(*a, threshold=-0.5, **o),
-    "advers_2": lambda *a, **o: advers_2(*a, threshold=-0.5, **o),
-    "adaptive": lambda *a, **o: advers_2(*a, margin=0.5, **o),
-    "advers_g": lambda *a, **o: advers_g(*a, threshold=-0.5, p=2.0, **o),
-    "stable_opt": lambda *a, **o: stable_opt(*a, radius=0.8, **o),
+    "advers_1": partial(advers_1, threshold=-0.5),
+    "advers_2": partial(advers_2, threshold=-0.5),
+    "adaptive": partial(advers_2, margin=0.5),
+    "advers_g": partial(advers_g, threshold=-0.5, p=2.0),
+    "stable_opt": partial(stable_opt, radius=0.8),
 }
-THEORY = {"constants": "theory", "norm": 2.0, "delta": DELTA}
+THEORY = {"confidence": SelfNormalised(2.0, delta=DELTA)}
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -186,7 +182,9 @@ def test_regrets_stay_below_their_bounds(perturbation):
             ("2", {}),
         ):
             make = advers_1 if name == "1" else advers_2
-            learner = make(GRID, PRIOR, threshold=tau, constants="theory", norm=2.0, **options)
+            learner = Learner(
+                GRID, make(prior=PRIOR, threshold=tau, confidence=SelfNormalised(2.0), **options)
+            )
             noise = Gaussian(0.1)
             trace = run(
                 learner, Environment(problem, noise, seed=seed, perturbation=perturbation), T
@@ -215,5 +213,5 @@ def test_with_the_right_threshold_inputs_are_moved_for_nothing():
             Tabulated("draw", GRID, f), Gaussian(0.1), seed=seed, perturbation=WorstCase(0.8)
         )
         prior = Prior(PRIOR.kernel, 0.01)
-        trace = run(advers_2(GRID, prior, threshold=tau), world, 80)
+        trace = run(Learner(GRID, advers_2(prior=prior, threshold=tau)), world, 80)
         assert (trace.value[-30:] >= tau).all()

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,6 +19,7 @@ from stoic.pending import WaitingError
 from stoic.policies import UCB, Policy
 from stoic.posteriors import Prior
 from stoic.posteriors.fitting import Fitting
+from stoic.recipes import Parts
 
 BOX = Box([10.0, -1.0], [14.0, 1.0], candidates=64, climbs=3)
 GRID = Box([10.0, -1.0], [14.0, 1.0]).grid(8)
@@ -29,7 +32,7 @@ def learner(domain=GRID, defence=None, prior=PRIOR, fitting=None, width=None, se
         if fitting
         else GaussianProcess(prior, defence or Trust())
     )
-    return Learner(domain, model, width or Fixed(2.0), UCB(), seed)
+    return Learner(domain, Parts(model, width or Fixed(2.0), UCB()), seed=seed)
 
 
 def value(x):
@@ -232,7 +235,7 @@ def test_a_policy_may_wait_for_what_is_on_its_way():
             return UCB().choose(view, None, 1)[0], state
 
     model = GaussianProcess(PRIOR, Trust())
-    agent = Learner(GRID, model, Fixed(2.0), OnceAtATime(), 0)
+    agent = Learner(GRID, Parts(model, Fixed(2.0), OnceAtATime()), seed=0)
     choice = agent.ask()
     assert agent.ask(4) == []
     with pytest.raises(WaitingError, match="OnceAtATime waits for 1 results"):
@@ -429,7 +432,7 @@ def test_asking_twice_without_telling_does_not_refit():
             calls.append(len(observations))
             return GaussianProcess(PRIOR)(domain, observations, previous)
 
-    agent = Learner(GRID, Counting(), Fixed(2.0), UCB(), 0)
+    agent = Learner(GRID, Parts(Counting(), Fixed(2.0), UCB()), seed=0)
     agent.ask()
     agent.ask(3)
     assert agent.trust.shape == (0,)
@@ -461,12 +464,12 @@ def test_a_finite_domain_of_one_point():
 
 def test_by_default_it_is_the_default_method():
     box = Box([0.0], [1.0])
-    plain, named = Learner(box, seed=0), recipes.robust(box, seed=0)
+    plain, named = Learner(box, seed=0), Learner(box, recipes.robust(), seed=0)
     for _ in range(6):
         choice = plain.ask()
         assert_array_equal(choice.x, named.ask().x)
         for learner in (plain, named):
             learner.tell(choice.x, -((choice.x[0] - 0.3) ** 2))
-    mixed = Learner(box, policy=UCB())
+    mixed = Learner(box, replace(recipes.robust()(box), policy=UCB()))
     assert isinstance(mixed.policy, UCB)
     assert isinstance(mixed.model, LeaveOneOutGP)

@@ -7,8 +7,10 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import binom
 
+from stoic.confidence import Theory
 from stoic.domains import Box
 from stoic.kernels import RBF, Linear, Matern52, Scaled
+from stoic.learner import Learner
 from stoic.posteriors import Prior
 from stoic.posteriors.newton import NewtonBasis
 from stoic.recipes.corruption import linear_reduction
@@ -56,8 +58,10 @@ def nothing(arms, f):
 
 
 def reduction(budget, **settings):
-    known = {"norm": NORM, "error": 0.02, "seed": 0, **settings}
-    return linear_reduction(LINE, PRIOR, budget=budget, **known)
+    known = {"constants": "theory", "norm": NORM, **settings}
+    error = known.pop("error", 0.02)
+    recipe = linear_reduction(prior=PRIOR, budget=budget, error=error, theory=Theory(**known))
+    return Learner(LINE, recipe)
 
 
 @pytest.mark.parametrize("campaigns", [3, pytest.param(15, marks=pytest.mark.slow)])
@@ -108,8 +112,11 @@ def test_what_was_eliminated_is_not_played_again():
 def test_the_units_of_f_do_not_matter():
     def left(scale):
         prior = Prior(Scaled(KERNEL, scale**2), (scale * SD) ** 2, scale * PRIOR.mean)
-        learner = linear_reduction(
-            LINE, prior, budget=2.0 * scale, norm=NORM, constants="tight", horizon=10_000
+        learner = Learner(
+            LINE,
+            linear_reduction(
+                prior=prior, budget=2.0 * scale, theory=Theory("tight", norm=NORM, horizon=10_000)
+            ),
         )
         f, rng = draw(5), np.random.default_rng(5)
         for _ in range(4):
@@ -121,7 +128,9 @@ def test_the_units_of_f_do_not_matter():
 
 
 def test_the_defaults_are_those_of_the_appendix():
-    learner = linear_reduction(LINE, PRIOR, budget=5.0, horizon=10_000, norm=3.0)
+    learner = Learner(
+        LINE, linear_reduction(prior=PRIOR, budget=5.0, theory=Theory(norm=3.0, horizon=10_000))
+    )
     width = learner.confidence
     asked = 3.0 * math.sqrt(2.0) / 100
     basis = NewtonBasis.of(KERNEL, LINE, asked / 3.0)
@@ -140,8 +149,12 @@ def test_115_with_its_constants_bounds_the_regret(kernel):
     weights = np.array([1.0, -0.4])
     norm = math.sqrt(weights @ kernel(centres, centres) @ weights)
     f = kernel(LINE.points, centres) @ weights
-    learner = linear_reduction(
-        LINE, prior, budget=1.0, norm=norm, error=0.1 * norm, constants="tight", seed=1
+    learner = Learner(
+        LINE,
+        linear_reduction(
+            prior=prior, budget=1.0, error=0.1 * norm, theory=Theory("tight", norm=norm)
+        ),
+        seed=1,
     )
     before = None
     for h, arms, _ in epochs(learner, f, 5, hide_the_best):
@@ -158,7 +171,9 @@ def test_a_smooth_kernel_needs_few_functions_and_a_rough_one_the_stated_power():
 
     def sizes(kernel):
         return [
-            linear_reduction(fine, Prior(kernel, 0.01), budget=1.0, error=e).confidence.dim
+            Learner(
+                fine, linear_reduction(prior=Prior(kernel, 0.01), budget=1.0, error=e)
+            ).confidence.dim
             for e in errors
         ]
 
@@ -174,14 +189,13 @@ def test_a_smooth_kernel_needs_few_functions_and_a_rough_one_the_stated_power():
     ("domain", "settings", "answer"),
     [
         (Box([3.0], [4.0]), {}, r"needs a finite domain, got Box.*grid\(50\)"),
-        (LINE, {"norm": 0.0}, r"positive, got 0\.0"),
-        (LINE, {"horizon": 0}, "horizon >= 1, got 0"),
+        (LINE, {"theory": Theory(norm=0.0)}, r"positive, got 0\.0"),
         (LINE, {"error": -0.1}, "above 0"),
         (LINE, {"share": 1.0}, r"in \(0, 1\)"),
         (LINE, {"budget": -1.0}, r"budget=-1\.0"),
-        (LINE, {"constants": "practice"}, "got 'practice'"),
+        (LINE, {"theory": Theory("practice")}, "no constants of practice"),
     ],
 )
 def test_what_does_not_fit_is_refused(domain, settings, answer):
     with pytest.raises(ValueError, match=answer):
-        linear_reduction(domain, PRIOR, **{"budget": 1.0, **settings})
+        Learner(domain, linear_reduction(prior=PRIOR, **{"budget": 1.0, **settings}))

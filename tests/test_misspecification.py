@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 import literal
 from stoic import Box, Finite, GaussianProcess, Prior, recipes
 from stoic.adversaries import Gaussian
-from stoic.confidence import Fixed, Misspecified, Schedule, SelfNormalised
+from stoic.confidence import Fixed, Misspecified, Schedule, SelfNormalised, Theory
 from stoic.data import Observations
 from stoic.environment import Environment
 from stoic.kernels import RBF, Matern32, Matern52, Scaled
+from stoic.learner import Learner
 from stoic.policies import UCB, Elimination, RareSwitching
 from stoic.problems import Signs, kernel_sum, perturbed
 from stoic.simulate import run
@@ -24,21 +25,29 @@ PRIOR = Prior(RBF(0.3), 0.05)
 
 
 def test_ec_gp_ucb_in_practice_and_in_theory():
-    practice = recipes.ec_gp_ucb(GRID, PRIOR, error=0.3)
+    practice = Learner(GRID, recipes.ec_gp_ucb(prior=PRIOR, error=0.3))
     assert practice.policy == UCB()
     assert practice.confidence == Misspecified(Schedule(), 0.3, 0.1)
-    theory = recipes.ec_gp_ucb(
-        GRID, PRIOR, error=0.3, constants="theory", norm=2.0, noise_sd=0.1, delta=0.05
+    theory = Learner(
+        GRID,
+        recipes.ec_gp_ucb(
+            prior=PRIOR, error=0.3, theory=Theory(norm=2.0, noise_sd=0.1, delta=0.05)
+        ),
     )
     assert theory.confidence == Misspecified(SelfNormalised(2.0, 0.1, 0.05), 0.3, 1.0)
-    own = recipes.ec_gp_ucb(GRID, PRIOR, error=0.3, constants="theory", confidence=Fixed(1.0))
+    own = Learner(
+        GRID, recipes.ec_gp_ucb(prior=PRIOR, error=0.3, confidence=Fixed(1.0), theory=Theory())
+    )
     assert own.confidence == Misspecified(Fixed(1.0), 0.3, 1.0)
 
 
 def test_the_width_is_equations_13_and_15():
     rng = np.random.default_rng(0)
-    learner = recipes.ec_gp_ucb(
-        LINE, PRIOR, error=0.3, constants="theory", norm=2.0, noise_sd=0.4, delta=0.05
+    learner = Learner(
+        LINE,
+        recipes.ec_gp_ucb(
+            prior=PRIOR, error=0.3, theory=Theory(norm=2.0, noise_sd=0.4, delta=0.05)
+        ),
     )
     total, chosen = 0.0, []
     for t in range(1, 30):
@@ -60,9 +69,14 @@ def test_with_a_right_model_it_is_gp_ucb_for_a_thousand_rounds(domain):
     problem = kernel_sum(domain, PRIOR.kernel, 1, terms=10)
     width = SelfNormalised(problem.norm)
     learners = (
-        recipes.gp_ucb(domain, PRIOR, confidence=width),
-        recipes.ec_gp_ucb(domain, PRIOR, error=0.0, constants="theory", norm=problem.norm),
-        recipes.ec_gp_ucb(domain, PRIOR, error=1e-3, constants="theory", norm=problem.norm),
+        Learner(domain, recipes.gp_ucb(prior=PRIOR, confidence=width)),
+        Learner(
+            domain, recipes.ec_gp_ucb(prior=PRIOR, error=0.0, theory=Theory(norm=problem.norm))
+        ),
+        Learner(
+            domain,
+            recipes.ec_gp_ucb(prior=PRIOR, error=1e-3, theory=Theory(norm=problem.norm)),
+        ),
     )
     plain, right, wrong = (
         run(learner, Environment(problem, Gaussian(0.2), seed=4), 1000) for learner in learners
@@ -73,7 +87,10 @@ def test_with_a_right_model_it_is_gp_ucb_for_a_thousand_rounds(domain):
 
 
 def test_in_practice_it_is_the_baseline_where_nothing_is_wrong():
-    learners = (recipes.gp_ucb(GRID, PRIOR), recipes.ec_gp_ucb(GRID, PRIOR))
+    learners = (
+        Learner(GRID, recipes.gp_ucb(prior=PRIOR)),
+        Learner(GRID, recipes.ec_gp_ucb(prior=PRIOR)),
+    )
     for _ in range(30):
         a, b = (learner.ask() for learner in learners)
         assert a.arm == b.arm
@@ -132,8 +149,11 @@ def test_the_band_holds_for_the_function_nearby_and_the_plain_one_does_not():
         near = kernel_sum(LINE, PRIOR.kernel, seed, terms=10, normalise=True)
         problem = perturbed(near, 0.3, Signs(seed))
         for k, error in enumerate((problem.error, 0.0)):
-            learner = recipes.ec_gp_ucb(
-                LINE, PRIOR, error=error, constants="theory", norm=near.norm, noise_sd=0.05
+            learner = Learner(
+                LINE,
+                recipes.ec_gp_ucb(
+                    prior=PRIOR, error=error, theory=Theory(norm=near.norm, noise_sd=0.05)
+                ),
             )
             run(learner, Environment(problem, Gaussian(0.05), seed=seed), 200)
             lower, upper = learner.band().on(LINE)
@@ -196,7 +216,7 @@ def test_whole_campaigns_are_those_of_algorithm_2(kernel, batch):
         expected = literal_algorithm_2(
             prior, LINE.points, Results(values, 0.2, seed), episodes, near.norm, 0.1
         )
-        learner = recipes.phased_gp_us(LINE, prior, constants="theory", norm=near.norm)
+        learner = Learner(LINE, recipes.phased_gp_us(prior=prior, theory=Theory(norm=near.norm)))
         results, plays = Results(values, 0.2, seed), []
         while len(plays) < T:
             choices = learner.ask(min(batch, T - len(plays)))
@@ -219,15 +239,15 @@ def test_whole_campaigns_are_those_of_algorithm_2(kernel, batch):
 
 def test_phased_gp_us_in_practice_and_in_theory():
     design = RareSwitching(1.0, 0.0, first=1)
-    practice = recipes.phased_gp_us(GRID, PRIOR)
+    practice = Learner(GRID, recipes.phased_gp_us(prior=PRIOR))
     assert practice.policy == Elimination(design)
     assert practice.confidence == Fixed(4.0)
-    theory = recipes.phased_gp_us(GRID, PRIOR, constants="theory", norm=2.0, delta=0.05)
+    theory = Learner(GRID, recipes.phased_gp_us(prior=PRIOR, theory=Theory(norm=2.0, delta=0.05)))
     assert theory.confidence == SelfNormalised(2.0, None, 0.05, restarts=True)
 
 
 def test_an_episode_is_handed_out_whole_and_then_waits_for_its_results():
-    learner = recipes.phased_gp_us(GRID, PRIOR)
+    learner = Learner(GRID, recipes.phased_gp_us(prior=PRIOR))
     for length in (1, 2, 4, 8):
         choices = learner.ask(100)
         assert len(choices) == length
@@ -239,13 +259,19 @@ def test_an_episode_is_handed_out_whole_and_then_waits_for_its_results():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: recipes.ec_gp_ucb(GRID, PRIOR, error=-0.1), "at least 0, got -0.1"),
-        (lambda: recipes.ec_gp_ucb(GRID, PRIOR, error=math.nan), "finite"),
-        (lambda: recipes.ec_gp_ucb(GRID, PRIOR, error=math.inf), "finite"),
-        (lambda: recipes.ec_gp_ucb(GRID, PRIOR, constants="tight"), "constants"),
-        (lambda: recipes.phased_gp_us(GRID, PRIOR, constants="tight"), "constants"),
-        (lambda: recipes.phased_gp_us(Box([0.0], [1.0]), PRIOR), "finite domain"),
-        (lambda: recipes.phased_gp_us(GRID, None), "needs a prior"),
+        (lambda: Learner(GRID, recipes.ec_gp_ucb(prior=PRIOR, error=-0.1)), "at least 0, got -0.1"),
+        (lambda: Learner(GRID, recipes.ec_gp_ucb(prior=PRIOR, error=math.nan)), "finite"),
+        (lambda: Learner(GRID, recipes.ec_gp_ucb(prior=PRIOR, error=math.inf)), "finite"),
+        (
+            lambda: Learner(GRID, recipes.ec_gp_ucb(prior=PRIOR, theory=Theory("tight"))),
+            "constants",
+        ),
+        (
+            lambda: Learner(GRID, recipes.phased_gp_us(prior=PRIOR, theory=Theory("tight"))),
+            "constants",
+        ),
+        (lambda: Learner(Box([0.0], [1.0]), recipes.phased_gp_us(prior=PRIOR)), "finite domain"),
+        (lambda: Learner(GRID, recipes.phased_gp_us(prior=None)), "needs a prior"),
         (lambda: Misspecified(Fixed(1.0), 0.1, -1.0), "weight"),
         (lambda: RareSwitching(first=0), "at least one point"),
     ],
@@ -258,7 +284,7 @@ def test_settings_that_mean_nothing_are_refused(make, message):
 def test_a_told_noise_buys_no_influence():
     """Lemma 2 needs at least the prior's noise for every result."""
     for recipe in (recipes.ec_gp_ucb, recipes.phased_gp_us):
-        told, untold = (recipe(GRID, PRIOR) for _ in range(2))
+        told, untold = (Learner(GRID, recipe(prior=PRIOR)) for _ in range(2))
         for learner, noise in ((told, 1e-6), (untold, None)):
             learner.tell(GRID.points[[3] * 10], np.full(10, 0.1), noise=noise)
         np.testing.assert_array_equal(told.posterior.mean, untold.posterior.mean)

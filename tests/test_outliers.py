@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stoic import Learner, recipes
-from stoic.integrations.recipe import where_inputs_move
+from stoic.integrations.recipe import WHERE_INPUTS_MOVE
 from stoic.problems import SMOOTH
 from stoic.problems.synthetic import Synthetic, branin_tilted
 
@@ -19,8 +19,8 @@ def design(problem: Synthetic, seed: int) -> tuple[np.ndarray, np.ndarray, np.nd
     return x, value + 0.01 * value.std() * rng.standard_normal(29), problem.domain.sample(1, rng)
 
 
-def told(problem: Synthetic, x: np.ndarray, y: np.ndarray, recipe=where_inputs_move) -> Learner:
-    learner = recipe(problem.domain)
+def told(problem: Synthetic, x: np.ndarray, y: np.ndarray, recipe=WHERE_INPUTS_MOVE) -> Learner:
+    learner = Learner(problem.domain, recipe)
     learner.tell(x, y)
     return learner
 
@@ -60,9 +60,9 @@ def test_a_search_goes_on_as_if_there_had_been_no_outlier(make, seed):
     problem = make()
     x, y, where = design(problem, seed)
     span = float(np.ptp(problem.value(x)))
-    honest = problem.value(told(problem, x, y, recipes.robust).recommend().x[None])[0]
+    honest = problem.value(told(problem, x, y, recipes.robust()).recommend().x[None])[0]
     for outlier in LIES:
-        learner = told(problem, np.vstack([x, where]), np.append(y, outlier), recipes.robust)
+        learner = told(problem, np.vstack([x, where]), np.append(y, outlier), recipes.robust())
         for _ in range(8):
             choice = learner.ask()
             learner.tell(choice.x, problem.value(choice.x[None])[0])
@@ -77,7 +77,10 @@ def test_the_same_lies_do_move_the_learner_that_believes_everything():
     for make in SMOOTH:
         problem = make()
         x, y, where = design(problem, 0)
-        honest, lied = recipes.gp_ucb(problem.domain), recipes.gp_ucb(problem.domain)
+        honest, lied = (
+            Learner(problem.domain, recipes.gp_ucb()),
+            Learner(problem.domain, recipes.gp_ucb()),
+        )
         honest.tell(x, y)
         lied.tell(np.vstack([x, where]), np.append(y, 1e6))
         gap = np.abs(lied.recommend().x - honest.recommend().x) / problem.domain.widths

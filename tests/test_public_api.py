@@ -25,6 +25,7 @@ PUBLIC = [
     "Measured",
     "Observations",
     "Outcome",
+    "Parts",
     "Prior",
     "Recommendation",
     "Targets",
@@ -90,13 +91,12 @@ def test_every_method_says_what_it_guarantees(part):
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_every_recipe_takes_a_domain_a_prior_and_a_seed(recipe):
+def test_every_recipe_takes_a_prior_and_names_its_arguments(recipe):
     parameters = inspect.signature(recipe).parameters
-    assert list(parameters)[:2] == ["domain", "prior"]
-    assert "seed" in parameters
+    assert next(iter(parameters)) == "prior"
     if recipe in SEQUENTIAL:
-        assert {"confidence", "initial", "retries"} <= set(parameters)
-    assert all(p.kind is p.KEYWORD_ONLY for p in list(parameters.values())[2:])
+        assert {"confidence", "policy"} <= set(parameters)
+    assert all(p.kind is p.KEYWORD_ONLY for p in parameters.values())
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,35 @@
 import inspect
 import math
+import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from stoic.confidence import CompactUnion, CorruptionCount, FiniteUnion, Fixed, Schedule
+from stoic import recipes
+from stoic.balancing import Balanced, build
+from stoic.confidence import CompactUnion, CorruptionCount, FiniteUnion, Fixed, Schedule, Theory
 from stoic.defences import AdaptivePlateau, Anchored, Plateau, Trust
 from stoic.domains import Box
 from stoic.kernels import RBF, Linear, Matern52, Scaled, Sum
+from stoic.learner import Learner
 from stoic.policies import UCB, Elimination, Initial
 from stoic.posteriors import Prior
 from stoic.posteriors.fitting import Fitting, FixedHyperparameters
 from stoic.posteriors.scales import mean_and_sd
-from stoic.recipes import PHASED, SEQUENTIAL, a2_rcgp_ucb, fc_rcgp_ucb, gp_ucb
-from stoic.recipes.outliers import noise_bound
+from stoic.recipes import (
+    PHASED,
+    RECIPES,
+    SEQUENTIAL,
+    a2_rcgp_ucb,
+    any_threat,
+    fc_rcgp_ucb,
+    gp_ucb,
+    rgp_pe,
+    rgp_ucb,
+)
+from stoic.recipes.outliers import ActingPlateau, Anchor, noise_bound
 from stoic.recipes.parts import kappa_and_noise
 
 BOX = Box([0.0, 5.0], [1.0, 9.0])
@@ -29,7 +44,7 @@ def takes_a_scale(recipe):
 
 @pytest.mark.parametrize("recipe", SEQUENTIAL)
 def test_a_given_prior_is_used_as_it_is_and_otherwise_one_is_fitted(recipe):
-    given, fitted = recipe(BOX, PRIOR), recipe(BOX)
+    given, fitted = Learner(BOX, recipe(prior=PRIOR)), Learner(BOX, recipe())
     assert isinstance(given.model.fitting, FixedHyperparameters)
     assert given.model.prior is PRIOR
     assert fitted.model.fitting.refits
@@ -51,74 +66,83 @@ def innermost(policy):
 
 @pytest.mark.parametrize("recipe", SEQUENTIAL)
 def test_what_every_sequential_recipe_takes(recipe):
-    assert innermost(recipe(BOX).policy) == UCB()
-    assert innermost(recipe(BOX, retries=2).policy) == UCB(2)
-    first = recipe(BOX, initial=5).policy
-    assert isinstance(first, Initial)
-    assert (first.n, innermost(first)) == (5, UCB())
-    a, b = (recipe(BOX, initial=3, seed=9).ask().x for _ in range(2))
+    assert innermost(Learner(BOX, recipe()).policy) == UCB()
+    first = recipe(policy=Initial(UCB(2), 3))
+    assert first(BOX).policy == Initial(UCB(2), 3)
+    a, b = (Learner(BOX, first, seed=9).ask().x for _ in range(2))
     assert_array_equal(a, b)
     if takes_a_scale(recipe):
-        assert recipe(BOX, scale=mean_and_sd).model.fitting.scale is mean_and_sd
+        assert Learner(BOX, recipe(scale=mean_and_sd)).model.fitting.scale is mean_and_sd
 
 
 @pytest.mark.parametrize("recipe", [gp_ucb, fc_rcgp_ucb, a2_rcgp_ucb])
 def test_the_width_without_enlargement_is_a_schedule_or_the_given_one(recipe):
-    assert recipe(BOX, confidence=Fixed(3.0)).confidence == Fixed(3.0)
-    assert recipe(BOX).confidence == Schedule()
+    assert Learner(BOX, recipe(confidence=Fixed(3.0))).confidence == Fixed(3.0)
+    assert Learner(BOX, recipe()).confidence == Schedule()
 
 
 @pytest.mark.parametrize("recipe", PHASED)
 def test_phased_recipes_need_a_finite_domain_and_a_prior(recipe):
-    assert isinstance(recipe(GRID, PRIOR).policy, Elimination)
+    assert isinstance(Learner(GRID, recipe(prior=PRIOR)).policy, Elimination)
     with pytest.raises(ValueError, match=r"finite domain.*grid"):
-        recipe(BOX, PRIOR)
+        Learner(BOX, recipe(prior=PRIOR))
     with pytest.raises(TypeError, match="prior"):
-        recipe(GRID)
+        Learner(GRID, recipe())
 
 
 def test_the_defences_are_the_papers():
-    assert gp_ucb(BOX).model.defence == Trust()
-    fixed = fc_rcgp_ucb(BOX, PRIOR, half_width=1.5, shape=0.7).model.defence
+    assert Learner(BOX, gp_ucb()).model.defence == Trust()
+    fixed = Learner(BOX, fc_rcgp_ucb(prior=PRIOR, half_width=1.5, shape=0.7)).model.defence
     assert isinstance(fixed, Plateau)
     sd = math.sqrt(2.0)  # of the prior, the unit of half-width and shape
     assert (fixed.half_width, fixed.shape) == pytest.approx((1.5 * sd, 0.7 * sd))
     assert (fixed.centre, fixed.unit) == (4.0, "value")
-    assert fc_rcgp_ucb(BOX, PRIOR, unit="noise").model.defence.unit == "noise"
-    adaptive = fc_rcgp_ucb(BOX, half_width="quantile", unit="noise").model.defence
+    assert Learner(BOX, fc_rcgp_ucb(prior=PRIOR, unit="noise")).model.defence.unit == "noise"
+    adaptive = Learner(BOX, fc_rcgp_ucb(half_width="quantile", unit="noise")).model.defence
     assert isinstance(adaptive, AdaptivePlateau)
     assert (adaptive.half_width, adaptive.unit) == ("quantile", "noise")
     with pytest.raises(ValueError, match="a number of its standard deviations"):
-        fc_rcgp_ucb(BOX, PRIOR, half_width="quantile")
-    anchored = a2_rcgp_ucb(
-        BOX, PRIOR, anchor_half_width=2.5, half_width=0.5, prequential=True
+        Learner(BOX, fc_rcgp_ucb(prior=PRIOR, half_width="quantile"))
+    anchored = Learner(
+        BOX,
+        a2_rcgp_ucb(
+            prior=PRIOR,
+            plateau=ActingPlateau(half_width=0.5),
+            anchor=Anchor(half_width=2.5, prequential=True),
+        ),
     ).model.defence
     assert isinstance(anchored, Anchored)
     assert (anchored.half_width, anchored.prequential, anchored.revises) == (0.5, True, False)
     assert anchored.anchor.prior is PRIOR
     assert anchored.anchor.defence.half_width == pytest.approx(2.5 * sd)
     assert anchored.anchor.defence.centre == 4.0
-    assert isinstance(a2_rcgp_ucb(BOX).model.defence.anchor.defence, AdaptivePlateau)
+    assert isinstance(Learner(BOX, a2_rcgp_ucb()).model.defence.anchor.defence, AdaptivePlateau)
 
 
 def test_the_theory_of_fc_has_the_papers_constants():
-    learner = fc_rcgp_ucb(
-        GRID, PRIOR, constants="theory", corruptions=3, horizon=200, delta=0.06, norm=1.5
+    learner = Learner(
+        GRID,
+        fc_rcgp_ucb(prior=PRIOR, theory=Theory(norm=1.5, delta=0.06, horizon=200, corruptions=3)),
     )
     # L_T = norm sqrt(kappa) + sigma sqrt(2 ln(3 T / delta))
     reach = 1.5 * math.sqrt(2.0) + 0.5 * math.sqrt(2.0 * math.log(3 * 200 / 0.06))
     assert learner.model.defence.half_width == pytest.approx(reach, rel=1e-12)
     assert learner.confidence == CorruptionCount(FiniteUnion(36, 0.02), 3, 1.5)
-    on_a_box = fc_rcgp_ucb(BOX, PRIOR, constants="theory", delta=0.06)
+    on_a_box = Learner(BOX, fc_rcgp_ucb(prior=PRIOR, theory=Theory(delta=0.06)))
     assert on_a_box.confidence == CompactUnion(2, extent=BOX.widths.max(), delta=0.02)  # T_c = 0
 
 
 def test_the_theory_of_a2_has_the_papers_constants():
     corruptions, T, delta, norm, shape = 2, 100, 0.3, 1.2, 0.8
-    learner = a2_rcgp_ucb(
-        GRID, PRIOR, constants="theory", corruptions=corruptions, horizon=T, delta=delta,
-        norm=norm, anchor_shape=shape / math.sqrt(2.0), shape=0.3,
-    )  # fmt: skip
+    learner = Learner(
+        GRID,
+        a2_rcgp_ucb(
+            prior=PRIOR,
+            theory=Theory(norm=norm, delta=delta, horizon=T, corruptions=corruptions),
+            plateau=ActingPlateau(shape=0.3),
+            anchor=Anchor(shape=shape / math.sqrt(2.0)),
+        ),
+    )
     kappa, noise = 2.0, 0.25
     N_T = math.sqrt(2 * noise * math.log(3 * T / delta))
     L_A = norm * math.sqrt(kappa) + N_T
@@ -147,24 +171,42 @@ def test_the_theory_of_a2_has_the_papers_constants():
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"constants": "thoery"}, "'practice' or 'theory'"),
+        ({"theory": Theory("tight")}, "no 'tight' constants"),
+        ({"theory": Theory(noise_sd=0.1)}, "no use for noise_sd in its theory"),
         ({"unit": "nois"}, "'scale' or 'noise'"),
+    ],
+)
+def test_a_slip_is_refused_and_not_ignored(recipe, setting, message):
+    if "unit" in setting and recipe is a2_rcgp_ucb:
+        setting = {"plateau": ActingPlateau(**setting)}
+    with pytest.raises(ValueError, match=message):
+        Learner(BOX, recipe(**setting))
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"constants": "thoery"}, "'practice', 'theory' or 'tight', got 'thoery'"),
         ({"corruptions": -3}, "a count >= 0"),
         ({"corruptions": "some"}, "a count >= 0"),
         ({"horizon": 0}, "horizon >= 1"),
         ({"delta": 1.5}, "0 < delta < 1"),
-        ({"retries": -1}, "a count >= 0"),
     ],
 )
-def test_a_slip_is_refused_and_not_ignored(recipe, setting, message):
+def test_constants_of_no_theorem_are_refused(setting, message):
     with pytest.raises(ValueError, match=message):
-        recipe(BOX, **setting)
+        Theory(**setting)
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_a_recipe_has_at_most_eight_parameters(recipe):
+    assert len(inspect.signature(recipe).parameters) <= 8
 
 
 @pytest.mark.parametrize("recipe", [gp_ucb, fc_rcgp_ucb, a2_rcgp_ucb])
 def test_a_kernel_for_other_coordinates_is_refused_at_once(recipe):
     with pytest.raises(ValueError, match="give one lengthscale, or 2 of them"):
-        recipe(BOX, Prior(Matern52(np.array([0.1, 0.2, 0.3])), 0.01))
+        Learner(BOX, recipe(prior=Prior(Matern52(np.array([0.1, 0.2, 0.3])), 0.01)))
 
 
 def test_the_defaults_do_not_depend_on_the_units_of_the_prior():
@@ -172,7 +214,7 @@ def test_the_defaults_do_not_depend_on_the_units_of_the_prior():
         trusts = []
         for unit in (1.0, 1e3):
             prior = Prior(Scaled(RBF(1.0), unit**2), 0.01 * unit**2)
-            learner = recipe(GRID, prior)
+            learner = Learner(GRID, recipe(prior=prior))
             learner.tell(GRID.points[:9], unit * np.append(np.linspace(-1.0, 1.0, 8), 60.0))
             trusts.append(learner.trust)
         assert np.allclose(*trusts)
@@ -185,14 +227,18 @@ def test_the_defaults_do_not_depend_on_the_units_of_the_prior():
 @pytest.mark.parametrize("constants", ["practice", "theory"])
 @pytest.mark.parametrize("corruptions", [0, 3, "distrusted"])
 def test_every_setting_plays(recipe, prior, constants, corruptions):
-    learner = recipe(GRID, prior, constants=constants, corruptions=corruptions, seed=1)
+    learner = Learner(
+        GRID, recipe(prior=prior, theory=Theory(constants, corruptions=corruptions)), seed=1
+    )
     for y in (4.0, 1e300, math.nan, 3.0, 4.5):
         learner.tell(learner.ask().x, y)
     assert np.isfinite(learner.recommend().mean)
 
 
 def test_an_enlarged_practice_width_counts_the_distrusted():
-    learner = fc_rcgp_ucb(GRID, PRIOR, corruptions="distrusted")
+    learner = Learner(
+        GRID, fc_rcgp_ucb(prior=PRIOR, theory=Theory("practice", corruptions="distrusted"))
+    )
     assert learner.confidence == CorruptionCount(Schedule(), "distrusted", 1.0)
 
 
@@ -208,10 +254,10 @@ def test_the_largest_variance_is_that_of_the_whole_box():
         assert kappa == pytest.approx(largest, rel=1e-12)
         assert noise == 0.1
         assert kappa >= kernel.diagonal(box.grid(9).points).max()
-        agent = fc_rcgp_ucb(box, prior, half_width=3.0)
+        agent = Learner(box, fc_rcgp_ucb(prior=prior, half_width=3.0))
         assert agent.model.defence.half_width == pytest.approx(3.0 * math.sqrt(largest))
     for recipe in SEQUENTIAL:  # a kernel that is sure of the origin
-        recipe(Box([-1.0], [1.0]), Prior(Linear(), 0.1), seed=0).ask()
+        Learner(Box([-1.0], [1.0]), recipe(prior=Prior(Linear(), 0.1)), seed=0).ask()
 
 
 def test_noise_bound():
@@ -223,8 +269,11 @@ def test_noise_bound():
 def test_with_wide_plateaus_it_is_gp_ucb_choice_by_choice(make):
     wide = {"half_width": 1e9}
     if make is a2_rcgp_ucb:
-        wide["anchor_half_width"] = 1e9
-    plain, robust = gp_ucb(GRID, PRIOR, seed=0), make(GRID, PRIOR, **wide, seed=0)
+        wide = {"plateau": ActingPlateau(1e9), "anchor": Anchor(1e9)}
+    plain, robust = (
+        Learner(GRID, gp_ucb(prior=PRIOR), seed=0),
+        Learner(GRID, make(prior=PRIOR, **wide), seed=0),
+    )
     rng = np.random.default_rng(0)
     for _ in range(60):
         a, b = plain.ask(), robust.ask()
@@ -232,3 +281,38 @@ def test_with_wide_plateaus_it_is_gp_ucb_choice_by_choice(make):
         y = 4.0 + np.sin(a.x.sum()) + 0.5 * rng.standard_normal()
         plain.tell(a.x, y)
         robust.tell(b.x, y)
+
+
+def test_a_recipe_prints_as_it_is_written_pickles_and_compares():
+    recipe = rgp_ucb(budget=5.0)
+    assert repr(recipe) == "rgp_ucb(budget=5.0)"
+    assert pickle.loads(pickle.dumps(recipe)) == recipe == rgp_ucb(budget=5)
+    assert hash(recipe) == hash(rgp_ucb(budget=5))
+    assert recipe not in {rgp_ucb(budget=4.0), rgp_ucb(), gp_ucb()}
+
+
+def test_a_recipe_refuses_what_it_does_not_have():
+    with pytest.raises(TypeError, match=r"need their names, .* Learner\(domain, gp_ucb\(\)\)"):
+        gp_ucb(BOX)
+    with pytest.raises(TypeError, match="rgp_ucb: got an unexpected keyword argument 'budjet'"):
+        rgp_ucb(budjet=1.0)
+    with pytest.raises(TypeError, match="rgp_pe: missing a required argument: 'prior'"):
+        rgp_pe()
+
+
+def test_a_recipe_of_ones_own():
+    alike = ours(width=3.0)(BOX)
+    assert repr(ours(width=3.0)) == "ours(width=3.0)"
+    assert Learner(BOX, alike).confidence == Learner(BOX, ours(width=3.0)).confidence == Fixed(3.0)
+
+
+@recipes.recipe
+def ours(domain, *, width=2.0):
+    return replace(gp_ucb(prior=PRIOR)(domain), confidence=Fixed(width))
+
+
+def test_several_learners_are_built_by_build():
+    with pytest.raises(ValueError, match=r"build it with stoic\.balancing\.build"):
+        Learner(BOX, any_threat())
+    assert isinstance(build(BOX, any_threat()), Balanced)
+    assert isinstance(build(BOX, gp_ucb()), Learner)

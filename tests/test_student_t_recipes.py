@@ -10,6 +10,7 @@ from stoic.confidence import Fixed, Schedule
 from stoic.defences import Diagnostics, Trust
 from stoic.domains import Box
 from stoic.kernels import Matern52, Scaled
+from stoic.learner import Learner
 from stoic.models import StudentTProcess
 from stoic.posteriors import Prior
 from stoic.posteriors.fitting import FixedHyperparameters, marginal_likelihood
@@ -23,28 +24,30 @@ PRIOR = Prior(Scaled(Matern52(np.array([0.3, 1.0])), 2.0), 0.25, 4.0)
 
 @pytest.mark.parametrize("recipe", [tp_ucb, diagnostics_gp_ucb])
 def test_the_width_is_a_schedule_or_the_given_one(recipe):
-    assert recipe(BOX, confidence=Fixed(3.0)).confidence == Fixed(3.0)
-    assert recipe(BOX).confidence == Schedule()
+    assert Learner(BOX, recipe(confidence=Fixed(3.0))).confidence == Fixed(3.0)
+    assert Learner(BOX, recipe()).confidence == Schedule()
 
 
 def test_the_parts_are_the_papers():
-    model = tp_ucb(BOX, freedom=5.0).model
+    model = Learner(BOX, tp_ucb(freedom=5.0)).model
     assert isinstance(model, StudentTProcess)
     assert model.defence == Trust()
     assert (model.freedom, model.fitting.objective) == (5.0, StudentTLikelihood(5.0))
-    assert tp_ucb(BOX).model.freedom == 3.0
+    assert Learner(BOX, tp_ucb()).model.freedom == 3.0
     for prior in (None, PRIOR):
-        defence = diagnostics_gp_ucb(BOX, prior, freedom=2.0, level=0.1).model.defence
+        defence = Learner(
+            BOX, diagnostics_gp_ucb(prior=prior, freedom=2.0, level=0.1)
+        ).model.defence
         assert isinstance(defence, Diagnostics)
         assert (defence.level, defence.judge.freedom) == (0.1, 2.0)
         assert isinstance(defence.judge.fitting, FixedHyperparameters) == (prior is not None)
-    assert diagnostics_gp_ucb(BOX).model.fitting.objective is marginal_likelihood
-    defaults = diagnostics_gp_ucb(BOX).model.defence
+    assert Learner(BOX, diagnostics_gp_ucb()).model.fitting.objective is marginal_likelihood
+    defaults = Learner(BOX, diagnostics_gp_ucb()).model.defence
     assert (defaults.level, defaults.judge.freedom) == (0.05, 4.0)
 
 
 def test_with_a_given_prior_the_process_differs_from_gp_ucb_by_one_factor():
-    agents = [recipe(GRID, PRIOR, seed=0) for recipe in (gp_ucb, tp_ucb)]
+    agents = [Learner(GRID, recipe(prior=PRIOR), seed=0) for recipe in (gp_ucb, tp_ucb)]
     rng = np.random.default_rng(0)
     for _ in range(12):
         y = 4.0 + rng.standard_normal()
@@ -57,8 +60,8 @@ def test_with_a_given_prior_the_process_differs_from_gp_ucb_by_one_factor():
 
 
 def test_a_lie_widens_the_process_and_is_left_out_by_the_diagnosis():
-    honest, lied = tp_ucb(GRID, PRIOR), tp_ucb(GRID, PRIOR)
-    diagnosed = diagnostics_gp_ucb(GRID, PRIOR)
+    honest, lied = Learner(GRID, tp_ucb(prior=PRIOR)), Learner(GRID, tp_ucb(prior=PRIOR))
+    diagnosed = Learner(GRID, diagnostics_gp_ucb(prior=PRIOR))
     for agent in (honest, lied, diagnosed):
         agent.tell(GRID.points[:9], np.linspace(3.0, 5.0, 9))
     honest.tell(GRID.points[20], 4.0)
@@ -74,4 +77,4 @@ def test_a_lie_widens_the_process_and_is_left_out_by_the_diagnosis():
 @pytest.mark.parametrize("recipe", [tp_ucb, diagnostics_gp_ucb])
 def test_a_kernel_for_other_coordinates_is_refused_at_once(recipe):
     with pytest.raises(ValueError, match="give one lengthscale, or 2 of them"):
-        recipe(BOX, Prior(Matern52(np.array([0.1, 0.2, 0.3])), 0.01))
+        Learner(BOX, recipe(prior=Prior(Matern52(np.array([0.1, 0.2, 0.3])), 0.01)))

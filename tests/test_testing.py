@@ -19,6 +19,7 @@ from stoic.models import GaussianProcess
 from stoic.policies import UCB, Policy
 from stoic.posteriors import Exact
 from stoic.problems import forrester
+from stoic.recipes import Parts
 
 X = np.random.default_rng(0).uniform(5.0, 9.0, (6, 2))
 
@@ -373,7 +374,7 @@ def test_broken_learners_are_found():
 
     def build(cls, seed=3):
         model = GaussianProcess(testing.example_prior(domain), Plateau(2.0, 1.0, 1.0))
-        return cls(domain, model, Fixed(2.0), UCB(), seed)
+        return cls(domain, Parts(model, Fixed(2.0), UCB()), seed)
 
     class Careless(Learner):
         def tell(self, x, y, noise=None, *, choice=None):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from stoic.models import GaussianProcess
     from stoic.pending import WaitingError
     from stoic.posteriors.prior import Prior
+    from stoic.recipes import Parts
     from stoic.tuning import Failed, Measured, TuningResult, tune
 
 _HOMES = {
@@ -31,6 +32,7 @@ _HOMES = {
     "Measured": "tuning",
     "Observations": "data",
     "Outcome": "data",
+    "Parts": "recipes",
     "Prior": "posteriors.prior",
     "Recommendation": "data",
     "Targets": "data",
@@ -49,6 +51,7 @@ __all__ = [
     "Measured",
     "Observations",
     "Outcome",
+    "Parts",
     "Prior",
     "Recommendation",
     "Targets",

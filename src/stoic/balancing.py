@@ -8,7 +8,7 @@ holds), only that one of them is.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Protocol, overload
 
@@ -27,11 +27,13 @@ from stoic.data import (
     as_results,
 )
 from stoic.domains import Domain
+from stoic.learner import Learner
 from stoic.pending import Pending, WaitingError, check_count
 from stoic.policies.base import Band
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.scales import Scale
 from stoic.promises import Bound, deviation
+from stoic.recipes import Balancing, Parts
 from stoic.rewards import Rewards, check_span
 
 
@@ -554,6 +556,22 @@ class Balanced:
         slack += (self.lies * width + self.budget) / plays
         mean = self._rewards.mean(i)
         return mean - slack, mean + slack
+
+
+def build(
+    domain: Domain,
+    recipe: Callable[[Domain], Parts | Balancing] | Parts | Balancing | None = None,
+    seed: int | np.random.Generator | None = None,
+) -> Learner | Balanced:
+    """Build any recipe on a domain: a learner, or several that are balanced.
+
+    Arguments are those of :class:`~stoic.learner.Learner`; each of several learners has the seed.
+    """
+    made = recipe(domain) if callable(recipe) else recipe
+    if isinstance(made, Balancing):
+        learners = [Learner(domain, base, seed) for base in made.bases]
+        return Balanced(learners, made.bounds, **made.options)
+    return Learner(domain, made, seed)
 
 
 def _owner(question: Choice) -> int:

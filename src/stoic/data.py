@@ -59,6 +59,12 @@ class Observations:
     def __len__(self) -> int:
         return len(self.observed)
 
+    @staticmethod
+    def none(dim: int, finite: bool) -> Observations:
+        """No observations, of inputs with ``dim`` coordinates; with arms on a finite domain."""
+        arms = np.empty(0, dtype=np.intp) if finite else None
+        return Observations(np.empty((0, dim)), np.empty(0), np.empty(0), arms)
+
     def only(self, rows: Integers | slice) -> Observations:
         """Subset of these rows, as if nothing else had been observed."""
         arms = None if self.arms is None else self.arms[rows]

@@ -5,12 +5,11 @@ It is the only mutable object on the optimizer's side. ``tell`` only appends; ``
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import overload
 
 import numpy as np
 
-from stoic.confidence.base import Confidence
 from stoic.data import (
     FAILURES,
     VARIANCES,
@@ -24,13 +23,13 @@ from stoic.data import (
     Recommendation,
     as_results,
 )
-from stoic.default import default_parts
 from stoic.domains import Among, Box, Domain, Finite
 from stoic.pending import Pending, WaitingError, check_count
-from stoic.policies.base import Band, Policy, View
+from stoic.policies.base import Band, View
 from stoic.policies.ucb import UpperConfidenceBound
-from stoic.posteriors.base import Integrating, Model, Posterior
+from stoic.posteriors.base import Integrating, Posterior
 from stoic.posteriors.feasibility import Feasibility
+from stoic.recipes import Parts, robust
 
 _ROOM = 64  # rows of memory at the start; doubled when it is full
 
@@ -42,20 +41,17 @@ class Learner:
     ----------
     domain:
         The search space, in the user's own units.
-    model:
-        From observations to a posterior, usually ``GaussianProcess(prior, defence, fitting)``.
-    confidence:
-        From the posterior to the width beta^(1/2) of the confidence band.
-    policy:
-        From the band to the next choice: acquisition and its maximisation. Each of the three is by
-        default that of :func:`~stoic.recipes.robust`.
+    recipe:
+        The method: a value of :mod:`stoic.recipes`, such as ``rgp_ucb(budget=5.0)``, or the
+        :class:`~stoic.recipes.base.Parts` of a learner. By default :func:`~stoic.recipes.robust`.
     seed:
         Seed, or generator, of the learner's own randomness (designs, starting points).
 
     Raises
     ------
     ValueError
-        If the policy needs a finite domain and did not get one.
+        If the policy needs a finite domain and did not get one, or the recipe balances several
+        learners.
 
     Notes
     -----
@@ -65,24 +61,26 @@ class Learner:
     def __init__(
         self,
         domain: Domain,
-        model: Model | None = None,
-        confidence: Confidence | None = None,
-        policy: Policy | None = None,
+        recipe: Callable[[Domain], Parts] | Parts | None = None,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        if model is None or confidence is None or policy is None:
-            default = default_parts(domain)
-            model = model or default[0]
-            confidence = confidence or default[1]
-            policy = policy or default[2]
+        recipe = recipe or robust()
+        parts = recipe(domain) if callable(recipe) else recipe
+        if not isinstance(parts, Parts):
+            raise ValueError(
+                "A learner has one model, one confidence and one policy, and this recipe has "
+                f"others: build it with stoic.balancing.build(domain, recipe). Got {recipe!r}."
+            )
+        policy = parts.policy
         if policy.needs_finite and not domain.finite:
             raise ValueError(
                 f"{type(policy).__name__} needs a finite domain, got {domain!r}: "
                 "use Box(...).grid(50)."
             )
         self.domain = domain
-        self.model = model
-        self.confidence = confidence
+        self.parts = parts
+        self.model = parts.model
+        self.confidence = parts.confidence
         self.policy = policy
         self.rng = np.random.default_rng(seed)
         self._state = policy.start(domain)

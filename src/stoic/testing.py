@@ -33,6 +33,7 @@ from stoic.models import GaussianProcess
 from stoic.policies import Band, Policy, View
 from stoic.posteriors import Posterior, Prior
 from stoic.problems import Problem
+from stoic.recipes import Parts
 
 # Results that a crash, an overflow or an adversary produces; none of them is an error.
 ABSURD = (math.nan, math.inf, -math.inf, 1e300, -1e300, 1e6)
@@ -375,7 +376,9 @@ def check_learner(make: Callable[[], Learner], rounds: int = 6) -> None:
 
 
 def _learner(domain: Domain, policy: Policy) -> Learner:
-    return Learner(domain, GaussianProcess(example_prior(domain), Trust()), Fixed(2.0), policy, 7)
+    return Learner(
+        domain, Parts(GaussianProcess(example_prior(domain), Trust()), Fixed(2.0), policy), seed=7
+    )
 
 
 def _campaign(learner: Learner, rounds: int) -> list[Array]:

@@ -15,6 +15,7 @@ from stoic.models import GaussianProcess
 from stoic.policies import UCB
 from stoic.posteriors import Prior
 from stoic.problems import Tabulated, hosaki, peaks
+from stoic.recipes import Parts
 
 GRID = hosaki().on_grid(21)
 POINTS = GRID.domain.points
@@ -65,7 +66,7 @@ def test_the_worst_case_is_the_least_of_the_ball():
 
 
 def test_the_lowest_bound_is_that_of_the_learner_as_it_learns():
-    learner = Learner(GRID.domain, GaussianProcess(Prior(RBF(0.7), 0.1)), Fixed(2.0), UCB())
+    learner = Learner(GRID.domain, Parts(GaussianProcess(Prior(RBF(0.7), 0.1)), Fixed(2.0), UCB()))
     world = Environment(GRID, perturbation=LowestBound(1.0), seed=0)
     rng = np.random.default_rng(0)
     places = set()

@@ -18,6 +18,7 @@ from stoic.learner import Learner
 from stoic.models import GaussianProcess
 from stoic.policies import UCB
 from stoic.posteriors import Prior
+from stoic.recipes import Parts
 
 DRAWS, ROUNDS, DELTA = 120, 25, 0.2
 GRID = Box([5.0], [9.0]).grid(40)
@@ -31,7 +32,7 @@ def failures(draw, width, defence=None, lie=None):
     for seed in range(DRAWS):
         rng = np.random.default_rng(seed)
         f = draw(rng)
-        learner = Learner(GRID, GaussianProcess(PRIOR, defence or Trust()), width, UCB())
+        learner = Learner(GRID, Parts(GaussianProcess(PRIOR, defence or Trust()), width, UCB()))
         outside = False
         for t in range(1, ROUNDS + 1):
             posterior = learner.posterior

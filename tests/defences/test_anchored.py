@@ -11,6 +11,7 @@ from stoic.defences import AdaptivePlateau, Anchored, Plateau
 from stoic.defences.plateau import small_sample_factor
 from stoic.domains import Box
 from stoic.kernels import Matern52, Scaled
+from stoic.learner import Learner
 from stoic.models import GaussianProcess
 from stoic.posteriors import Prior
 from stoic.posteriors.fitting import Fitting
@@ -201,6 +202,6 @@ def test_few_observations_widen_the_plateau():
 
 
 def test_the_first_result_after_crashes_is_not_judged_by_nothing():
-    learner = recipes.a2_rcgp_ucb(Box([0.0], [1.0]), seed=0)
+    learner = Learner(Box([0.0], [1.0]), recipes.a2_rcgp_ucb(), seed=0)
     learner.tell([[0.2], [0.4], [0.7]], [np.nan, np.inf, 2.0])
     assert learner.trust.tolist() == [0.0, 0.0, 1.0]

@@ -13,6 +13,7 @@ from stoic.defences.settled import Settled
 from stoic.domains import Box
 from stoic.environment import Environment
 from stoic.kernels import Matern52, Scaled
+from stoic.learner import Learner
 from stoic.models import GaussianProcess, LeaveOneOutGP
 from stoic.posteriors import Exact, Prior
 from stoic.posteriors.fitting import Fitting, FixedHyperparameters, marginal_likelihood
@@ -149,7 +150,7 @@ def test_a_third_of_the_first_ten_results_may_lie_apart_from_each_other(size, si
     x = np.linspace(0.02, 0.98, 10)[:, None]
     lies = {row: sign * size for row, sign in zip((1, 5, 8), signs, strict=True)}
     observations = with_lies(observed(x, truth(x)), lies)
-    model = recipes.loo_gp_ucb(BOX).model
+    model = Learner(BOX, recipes.loo_gp_ucb()).model
     posterior = model(BOX, observations)
     assert posterior.trust(observations)[[1, 5, 8]].max() < 1e-3
     honest = np.delete(np.arange(10), [1, 5, 8])
@@ -175,7 +176,7 @@ def agreeing_lies(truths):
 @pytest.mark.parametrize("truths", [2, 4])
 def test_lies_that_agree_are_found_out_by_the_neighbourhood(truths):
     observations = agreeing_lies(truths)
-    posterior = recipes.loo_gp_ucb(BOX).model(BOX, observations)
+    posterior = Learner(BOX, recipes.loo_gp_ucb()).model(BOX, observations)
     trust = posterior.trust(observations)
     assert trust[8:11].max() < 1e-2
     assert np.delete(trust, [8, 9, 10]).min() > 0.5
@@ -249,7 +250,7 @@ def test_trying_the_other_way_round_finds_a_summit_sooner(monkeypatch):
         problem = forrester()
         adversary = APPENDIX.against(problem.optimum, 100)
         environment = Environment(problem, Gaussian(1.0), adversary, 44)
-        learner = recipes.loo_gp_ucb(problem.domain, seed=44)
+        learner = Learner(problem.domain, recipes.loo_gp_ucb(), seed=44)
         run(learner, environment, 100, initial=5)
         x = learner.observations.x
         return float((problem.optimum.value - problem.value(x)).sum())
@@ -262,7 +263,7 @@ def test_trying_the_other_way_round_finds_a_summit_sooner(monkeypatch):
 def test_it_survives_when_next_to_nothing_is_known():
     for y in ([], [np.nan], [np.inf, np.nan], [1.0], [1.0, np.nan], [3.0, 3.0], [1e300, -1e300]):
         observations = observed(np.linspace(0.2, 0.8, len(y)), y)
-        posterior = recipes.loo_gp_ucb(BOX).model(BOX, observations)
+        posterior = Learner(BOX, recipes.loo_gp_ucb()).model(BOX, observations)
         assert np.isfinite(posterior.predict(EVERYWHERE)).all()
         trust = posterior.trust(observations)
         assert_array_equal(trust[~np.isfinite(observations.observed)], 0.0)
@@ -323,7 +324,7 @@ def test_with_one_explanation_it_is_the_process_bit_for_bit():
 
 
 def test_a_posterior_does_not_hold_on_to_those_before_it():
-    model, posterior = recipes.loo_gp_ucb(BOX).model, None
+    model, posterior = Learner(BOX, recipes.loo_gp_ucb()).model, None
     observations = with_lies(some(14), {2: 30.0})
     for n in range(10, 15):
         posterior = model(BOX, observations.until(n), posterior)
@@ -361,7 +362,7 @@ def test_a_huge_lie_leaves_nothing_behind_in_the_fit(seed, lies):
     truth = np.sin(6.0 * x[:, 0]) + x[:, 1] ** 2
     y = truth + 0.05 * rng.standard_normal(60)
     y[:lies] = [1e6, -1e6, 1e3][:lies]
-    learner = recipes.loo_gp_ucb(Box([0.0, 0.0], [1.0, 1.0]), seed=0)
+    learner = Learner(Box([0.0, 0.0], [1.0, 1.0]), recipes.loo_gp_ucb(), seed=0)
     learner.tell(x, y)
     mean, _ = learner.posterior.predict(x)
     assert np.mean((mean - truth) ** 2) < 0.01 * truth.var()
@@ -374,6 +375,6 @@ def test_honest_results_without_noise_are_believed_beside_lies(noise):
     x = box.spread(20, np.random.default_rng(1))
     y = np.sin(6.0 * x[:, 0]) + x[:, 1]
     y[[3, 9]] = 50.0, -50.0
-    learner = recipes.loo_gp_ucb(box, seed=0)
+    learner = Learner(box, recipes.loo_gp_ucb(), seed=0)
     learner.tell(x, y, noise)
     assert_array_equal(np.flatnonzero(learner.trust < 0.5), [3, 9])

@@ -5,6 +5,7 @@ import math
 import optuna
 import pytest
 
+from stoic.confidence import Theory
 from stoic.integrations.optuna import StoicSampler, explain
 from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.recipes import any_threat
@@ -19,7 +20,7 @@ def test_a_study_is_searched_by_all_of_the_learners(kind):
             raise RuntimeError("crashed")
         return math.nan if trial.number == 5 else (x - 0.3) ** 2
 
-    sampler = StoicSampler(recipe=lambda domain: any_threat(domain, horizon=30), seed=0)
+    sampler = StoicSampler(recipe=any_threat(theory=Theory("practice", horizon=30)), seed=0)
     study = optuna.create_study(sampler=sampler)
     study.optimize(value, n_trials=24, catch=RuntimeError)
     (campaign,) = (part for part in vars(sampler).values() if isinstance(part, SyncedLearner))
@@ -30,13 +31,13 @@ def test_a_study_is_searched_by_all_of_the_learners(kind):
     # After ten trials at random it is asked, and whoever asked is given the result.
     assert balanced.plays.sum() == 14
     assert min(balanced.plays) > 0
-    explained = explain(study, recipe=lambda domain: any_threat(domain, horizon=30))
+    explained = explain(study, recipe=any_threat(theory=Theory("practice", horizon=30)))
     assert abs(explained.recommended.params["x"] - 0.3) < 0.15
 
 
 def test_tolerances_are_refused_by_who_balances():
     sampler = StoicSampler(
-        recipe=any_threat, policy="satisficing", threshold=0.1, tolerance={"x": 0.1}, seed=0
+        recipe=any_threat(), policy="satisficing", threshold=0.1, tolerance={"x": 0.1}, seed=0
     )
     study = optuna.create_study(sampler=sampler)
     with pytest.raises(ValueError, match="balances several learners"):

@@ -46,6 +46,7 @@ from stoic.defences import (
 )
 from stoic.integrations.botorch import RobustConjugateGP
 from stoic.integrations.torch_kernels import covariance
+from stoic.learner import Learner
 from stoic.models import LeaveOneOutGP, StudentTProcess
 from stoic.posteriors.fitting import Fitting, FixedHyperparameters, marginal_likelihood
 from stoic.posteriors.mixture import MixturePosterior
@@ -207,13 +208,14 @@ def test_a_kernel_of_one_s_own_can_be_registered():
 
 
 @pytest.mark.parametrize(
-    "recipe", [recipes.a2_rcgp_ucb, recipes.fc_rcgp_ucb, recipes.loo_gp_ucb, recipes.gp_ucb]
+    "write", [recipes.a2_rcgp_ucb, recipes.fc_rcgp_ucb, recipes.loo_gp_ucb, recipes.gp_ucb]
 )
-def test_it_is_the_model_of_a_learner(recipe):
+def test_it_is_the_model_of_a_learner(write):
     x, y = table()
-    y[3] = 50.0 if recipe is recipes.gp_ucb else 1e6
+    y[3] = 50.0 if write is recipes.gp_ucb else 1e6
     box = Box([0.0, 0.0], [1.0, 1.0])
-    learner = recipe(box)
+    recipe = write()
+    learner = Learner(box, recipe)
     learner.tell(x, y)
     made = RobustConjugateGP(tensor(x), column(y), recipe=recipe, bounds=[[0.0, 0.0], [1.0, 1.0]])
     places = np.random.default_rng(1).uniform(size=(8, 2))
@@ -239,7 +241,7 @@ def test_leave_one_out_with_hyperparameters_fitted():
 
 def test_the_posterior_of_a_finite_domain_is_known_everywhere():
     grid = Box([0.0], [1.0]).grid(21)
-    learner = recipes.fc_rcgp_ucb(grid, Prior(kernels.RBF(0.2), 0.01))
+    learner = Learner(grid, recipes.fc_rcgp_ucb(prior=Prior(kernels.RBF(0.2), 0.01)))
     rng = np.random.default_rng(0)
     for arm in rng.integers(21, size=12):
         learner.tell(grid.points[arm], 1e5 if arm == 3 else sine(grid.points[arm]))
@@ -461,7 +463,7 @@ def test_an_input_transform_is_applied_before_the_defence():
     wide = 1e3 * x - 500.0
     made = RobustConjugateGP(tensor(wide), column(y), input_transform=Normalize(d=2))
     units = (x - x.min(axis=0)) / (x.max(axis=0) - x.min(axis=0))
-    ours = recipes.a2_rcgp_ucb(Box([0.0, 0.0], [1.0, 1.0]))
+    ours = Learner(Box([0.0, 0.0], [1.0, 1.0]), recipes.a2_rcgp_ucb())
     ours.tell(units, y)
     places = units[:6] * 0.9
     there = 1e3 * (x.min(axis=0) + places * (x.max(axis=0) - x.min(axis=0))) - 500.0

@@ -13,6 +13,7 @@ from optuna.trial import create_trial
 from stoic import recipes
 from stoic.integrations.optuna import NOISE, RobustObjective, StoicSampler, explain
 from stoic.kernels import Matern52
+from stoic.learner import Learner
 from stoic.posteriors import Prior
 from stoic.tuning.views.summary import Summary
 
@@ -84,7 +85,7 @@ def test_a_standard_error_or_a_prior_or_a_second_result_gives_an_interval():
     assert explain(told).recommended_std == pytest.approx(0.2)
 
     def with_prior(box):
-        return recipes.gp_ucb(box, Prior(Matern52(0.2), 0.01))
+        return Learner(box, recipes.gp_ucb(prior=Prior(Matern52(0.2), 0.01)))
 
     assert 0.05 < explain(stored([5.0], [0.5]), recipe=with_prior).recommended_std < 0.1
     assert math.isfinite(explain(stored([5.0, 6.0], [0.2, 0.8])).recommended_std)

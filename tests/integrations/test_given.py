@@ -10,9 +10,12 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 from stoic import Prior, recipes
+from stoic.balancing import build
+from stoic.confidence import Theory
 from stoic.integrations.optuna import EXECUTED, explain
 from stoic.integrations.optuna.objective import RobustObjective
 from stoic.kernels import RBF
+from stoic.learner import Learner
 from stoic.refusal import Refusal
 
 SPACE = {
@@ -133,7 +136,7 @@ def test_a_trial_has_what_it_was_run_with():
 
 def test_a_grid_has_only_some_values():
     def gridded(box):
-        return recipes.gp_ucb(box.grid(11), Prior(RBF(0.3), 1e-3))
+        return Learner(box.grid(11), recipes.gp_ucb(prior=Prior(RBF(0.3), 1e-3)))
 
     settings = [s | {"x": round(s["x"])} for s in drawn(50)]
     study = study_of(settings)
@@ -148,14 +151,14 @@ def test_a_grid_has_only_some_values():
 
 
 def phased(box):
-    return recipes.rgp_pe(box.grid(11), Prior(RBF(0.3), 1e-3), budget=0.1)
+    return Learner(box.grid(11), recipes.rgp_pe(prior=Prior(RBF(0.3), 1e-3), budget=0.1))
 
 
 def balanced(box):
-    return recipes.any_threat(box, horizon=60)
+    return build(box, recipes.any_threat(theory=Theory("practice", horizon=60)))
 
 
-@pytest.mark.parametrize("recipe", [phased, balanced, recipes.loo_gp_ucb])
+@pytest.mark.parametrize("recipe", [phased, balanced, recipes.loo_gp_ucb()])
 def test_any_recipe_is_asked_for_what_is_given(recipe):
     settings = [s | {"x": float(round(s["x"]))} for s in drawn(60)]
     for fixed in ({"kind": "b"}, {"n": 3, "kind": "b"}):
@@ -169,23 +172,23 @@ def test_any_recipe_is_asked_for_what_is_given(recipe):
 def test_tolerances_hold_for_what_is_given():
     aim = RobustObjective(threshold=2.5, tolerance={"x": 0.5})
     study = study_of(drawn(80))
-    free = explain(study, aim=aim, recipe=recipes.gp_ucb)
-    known = explain(study, aim=aim, recipe=recipes.gp_ucb, fixed={"kind": "b"})
+    free = explain(study, aim=aim, recipe=recipes.gp_ucb())
+    known = explain(study, aim=aim, recipe=recipes.gp_ucb(), fixed={"kind": "b"})
     assert free.certified.params["kind"] == "a"
     assert known.certified.params == known.recommended.params
     assert known.certified.params["kind"] == "b"
     # valley of kind b: 2 + d^2 <= 2.5
     assert 0.0 < known.certified.within["x"] <= math.sqrt(0.5)
-    never = explain(study, aim=aim, recipe=recipes.gp_ucb, fixed={"n": 3})
+    never = explain(study, aim=aim, recipe=recipes.gp_ucb(), fixed={"n": 3})
     assert never.recommended is None
     assert never.certified.params == never.untried
     assert never.untried["n"] == 3
     assert 0.0 < never.certified.within["x"] <= math.sqrt(2.5)
     aim = RobustObjective(threshold=1.0, tolerance={"x": 0.5})
-    hopeless = explain(study, aim=aim, recipe=recipes.gp_ucb, fixed={"kind": "b"})
+    hopeless = explain(study, aim=aim, recipe=recipes.gp_ucb(), fixed={"kind": "b"})
     assert hopeless.certified.reached == pytest.approx(2.0, abs=0.5)
     adaptive = RobustObjective(threshold="adaptive", margin=1.0, tolerance={"x": 0.5})
-    found = explain(study, aim=adaptive, recipe=recipes.gp_ucb, fixed={"kind": "b"}).certified
+    found = explain(study, aim=adaptive, recipe=recipes.gp_ucb(), fixed={"kind": "b"}).certified
     assert 3.0 <= found.certificate.value < 3.5  # of the best of this kind, not of all
 
 

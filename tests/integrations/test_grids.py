@@ -12,12 +12,14 @@ from optuna.samplers import PartialFixedSampler
 from optuna.trial import TrialState
 
 from stoic import Box, Finite, Prior, recipes
+from stoic.confidence import Theory
 from stoic.integrations.optuna import EXECUTED, FAILED, StoicSampler, explain
 from stoic.integrations.optuna.encoding import Encoding
 from stoic.integrations.optuna.points import Points
 from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.integrations.optuna.turns import CHOSEN
 from stoic.kernels import RBF
+from stoic.learner import Learner
 from stoic.refusal import Refusal
 
 X = {"x": FloatDistribution(-1.0, 1.0)}
@@ -36,11 +38,11 @@ def quiet():
 
 def phased(box):
     """13 points; epochs of 5 plays, then twice as many."""
-    return recipes.rgp_pe(box.grid(13), PRIOR, budget=0.1)
+    return Learner(box.grid(13), recipes.rgp_pe(prior=PRIOR, budget=0.1))
 
 
 def episodes(box):
-    return recipes.phased_gp_us(box.grid(3), PRIOR)
+    return Learner(box.grid(3), recipes.phased_gp_us(prior=PRIOR))
 
 
 def value(params):
@@ -183,7 +185,7 @@ def test_a_result_that_ended_earlier_is_told_earlier():
     late = [t for t in trials if t.number != 4]
     for recipe, order in (
         (phased, list(range(13))),
-        (recipes.gp_ucb, [*range(4), *range(5, 13), 4]),
+        (recipes.gp_ucb(), [*range(4), *range(5, 13), 4]),
     ):
         campaign = SyncedLearner(study, X, recipe)
         campaign.follow(late)
@@ -258,7 +260,7 @@ def test_given_parameters_take_what_the_plan_has_there():
     space = {name: MIXED[name] for name in ("kind", "n")}
 
     def recipe(box):
-        return recipes.rgp_pe(box.grid(3), PRIOR, budget=0.1)
+        return Learner(box.grid(3), recipes.rgp_pe(prior=PRIOR, budget=0.1))
 
     study = optuna.create_study(sampler=StoicSampler(seed=0, recipe=recipe, search_space=space))
     inner = study.sampler
@@ -283,7 +285,7 @@ def test_a_given_value_off_the_grid_is_taken_for_the_nearest():
     space = {"x": X["x"], "y": X["x"]}
 
     def recipe(box):
-        return recipes.rgp_pe(box.grid(5), PRIOR, budget=0.1)
+        return Learner(box.grid(5), recipes.rgp_pe(prior=PRIOR, budget=0.1))
 
     study = optuna.create_study(sampler=StoicSampler(recipe=recipe, search_space=space))
     study.enqueue_trial({"x": 0.3})
@@ -299,7 +301,7 @@ def test_a_given_value_off_the_grid_is_taken_for_the_nearest():
 
 def test_round_by_round_methods_start_on_the_grid_and_stay_there():
     def recipe(box):
-        return recipes.a2_rcgp_ucb(box.grid(5))
+        return Learner(box.grid(5), recipes.a2_rcgp_ucb())
 
     study = optuna.create_study(
         sampler=StoicSampler(seed=0, recipe=recipe, search_space=MIXED, n_startup_trials=6)
@@ -343,7 +345,7 @@ def test_every_point_is_found_again_from_its_parameters(n):
 def test_a_smaller_box_leaves_out_what_lies_outside():
     study = optuna.create_study(
         sampler=StoicSampler(
-            recipe=lambda box: recipes.gp_ucb(Box([0.5], [1.0])), n_startup_trials=0
+            recipe=lambda box: Learner(Box([0.5], [1.0]), recipes.gp_ucb()), n_startup_trials=0
         )
     )
     for x in (-0.5, 0.1, 0.9):
@@ -365,10 +367,11 @@ def test_what_cannot_be_is_refused():
     for match, recipe, space, more in (
         ("grid of 13 points", phased, X, aim),
         ("has 2 coordinates and the search space has 1",
-         lambda box: recipes.gp_ucb(Box([0, 0], [1, 1])), X, {}),
-        ("needs a finite domain", lambda box: recipes.rgp_pe(box, PRIOR), X, {}),
+         lambda box: Learner(Box([0, 0], [1, 1]), recipes.gp_ucb()), X, {}),
+        ("needs a finite domain", lambda box: Learner(box, recipes.rgp_pe(prior=PRIOR)), X, {}),
         ("21 points of the recipe's grid are only 3 settings",
-         lambda box: recipes.gp_ucb(Finite(np.linspace(0.0, 1.0, 21))), {"n": MIXED["n"]}, {}),
+         lambda box: Learner(Finite(np.linspace(0, 1, 21)), recipes.gp_ucb()),
+         {"n": MIXED["n"]}, {}),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=match):
             ask_with(recipe, space, **more)
@@ -378,7 +381,9 @@ def test_what_cannot_be_is_refused():
 
 def test_a_reduction_to_a_linear_bandit_is_explained():
     def recipe(box):
-        return recipes.linear_reduction(box.grid(7), PRIOR, horizon=100)
+        return Learner(
+            box.grid(7), recipes.linear_reduction(prior=PRIOR, theory=Theory(horizon=100))
+        )
 
     study = optuna.create_study(sampler=StoicSampler(recipe=recipe, search_space=X))
     for _ in range(12):

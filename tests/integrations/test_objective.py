@@ -14,6 +14,7 @@ from stoic import recipes
 from stoic.integrations.optuna import AIM, EXECUTED, StoicSampler, explain
 from stoic.integrations.optuna.encoding import Encoding
 from stoic.integrations.optuna.objective import RobustObjective, merge_over, record_aim, stored_aim
+from stoic.learner import Learner
 from stoic.policies import Satisficing, StableOpt
 from stoic.refusal import Refusal
 
@@ -98,7 +99,7 @@ def test_the_observed_best_may_be_moved_less_far():
             optuna.create_trial(params={"heat": heat}, distributions=space, value=valleys(heat, 5))
         )
     known = explain(
-        study, recipe=recipes.gp_ucb, aim=RobustObjective(threshold=0.4, tolerance=HEAT)
+        study, recipe=recipes.gp_ucb(), aim=RobustObjective(threshold=0.4, tolerance=HEAT)
     )
     assert known.observed_best.params["heat"] == 30.0
     assert abs(known.recommended.params["heat"] - 70.0) <= 2.0
@@ -179,7 +180,7 @@ def test_that_nothing_is_promised_outside_of_the_range_is_said():
 
     def words(**tolerance):
         aim = RobustObjective(threshold=0.4, tolerance=tolerance)
-        return explain(study, recipe=recipes.gp_ucb, aim=aim).certified.sentence()
+        return explain(study, recipe=recipes.gp_ucb(), aim=aim).certified.sentence()
 
     assert ", and heat is in range, if the model is right" in words(heat=20.0)
     assert ", and heat and rate are in range, if the model" in words(heat=20.0, rate=100.0)
@@ -219,7 +220,7 @@ def test_tolerances_hold_at_once_and_every_one_in_its_own_unit():
             )
         )
     aim = RobustObjective(threshold=0.8, tolerance={"heat": 5.0, "n": 1, "rate": 1.5})
-    found = explain(study, recipe=recipes.gp_ucb, aim=aim).certified
+    found = explain(study, recipe=recipes.gp_ucb(), aim=aim).certified
     r = found.certificate.radius
     assert r > 0.5
     assert found.within == pytest.approx({"heat": 5.0 * r, "n": r, "rate": 1.5**r})
@@ -289,11 +290,11 @@ def test_lies_do_not_get_a_certificate():
 
 def test_the_recipe_says_what_is_believed_and_the_aim_where_to_look():
     study = searched(
-        n_trials=12, recipe=recipes.gp_ucb, threshold=0.4, tolerance=HEAT, p=1.0, probe=False
+        n_trials=12, recipe=recipes.gp_ucb(), threshold=0.4, tolerance=HEAT, p=1.0, probe=False
     )
     learner = study.sampler._synced.learner
-    assert type(learner.model) is type(recipes.gp_ucb(ENCODING.box).model)
-    assert learner.model.defence == recipes.gp_ucb(ENCODING.box).model.defence
+    assert type(learner.model) is type(Learner(ENCODING.box, recipes.gp_ucb()).model)
+    assert learner.model.defence == Learner(ENCODING.box, recipes.gp_ucb()).model.defence
     assert learner.policy.p == 1.0
     assert learner.policy.threshold == -0.4
     np.testing.assert_allclose(learner.policy.distance.tolerance, [0.02, 0.0])

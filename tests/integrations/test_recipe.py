@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import logging
+import math
 
 import optuna
 import pytest
 from optuna.distributions import FloatDistribution, IntDistribution
 
-from stoic import recipes
+from stoic import Prior, recipes
+from stoic.confidence import Theory
 from stoic.domains import Box
 from stoic.integrations.optuna import RECIPE, StoicSampler, explain, robust
-from stoic.integrations.recipe import Written, record_recipe, stored_recipe
+from stoic.integrations.recipe import (
+    InFile,
+    build_learner,
+    load,
+    parse,
+    record_recipe,
+    stored_recipe,
+    text_of,
+)
+from stoic.kernels import RBF
 from stoic.learner import Learner
+from stoic.policies import UCB, Initial, Requery, VerifiedImprovement
+from stoic.posteriors.features import Nystroem
+from stoic.recipes import ActingPlateau, Anchor, Threats
 from stoic.refusal import Refusal
 
 X = {"x": FloatDistribution(-1.0, 1.0)}
@@ -21,7 +35,7 @@ BOX = Box([0.0], [1.0])
 FILE = """
 from dataclasses import dataclass
 
-from stoic import Prior, recipes
+from stoic import Learner, Prior, recipes
 from stoic.kernels import RBF
 
 
@@ -31,7 +45,11 @@ class Settings:
 
 
 def phased(box):
-    return recipes.rgp_pe(box.grid(9), Prior(RBF(0.4), 0.05), budget=Settings().budget)
+    prior = Prior(RBF(0.4), 0.05)
+    return Learner(box.grid(9), recipes.rgp_pe(prior=prior, budget=Settings().budget))
+
+
+value = recipes.gp_ucb(prior=Prior(RBF(0.4), 0.05))
 
 
 def nothing(box):
@@ -55,7 +73,7 @@ def file(tmp_path):
 
 def without_needs(recipe):
     try:
-        Written.parse(recipe.__name__)
+        parse(recipe.__name__)
     except Refusal:
         return False
     return True
@@ -66,10 +84,8 @@ def test_every_recipe_is_a_name_or_says_what_it_needs():
     assert plain >= {*recipes.SEQUENTIAL, recipes.any_threat}
     assert not plain & {*recipes.PHASED, recipes.contextual_ec_gp_ucb, recipes.stable_opt}
     for recipe in plain:
-        learner = Written.parse(recipe.__name__).load()(BOX)
-        assert learner.domain is BOX
-        assert type(learner) is type(recipe(BOX))
-    assert Written.parse("robust").load()(BOX).policy == robust(BOX).policy
+        assert parse(recipe.__name__) == recipe()
+        assert build_learner(recipe(), BOX).domain is BOX
 
 
 SAYABLE = [
@@ -82,10 +98,10 @@ SAYABLE = [
 @pytest.mark.parametrize("grid", [False, True], ids=["box", "grid"])
 @pytest.mark.parametrize("text", SAYABLE)
 def test_every_name_works_in_a_study(text, grid):
-    named = Written.parse(text).load()
+    named = parse(text)
 
     def recipe(box):
-        return named(box.grid(5) if grid else box)
+        return build_learner(named, box.grid(5) if grid else box)
 
     space = X | {"n": IntDistribution(1, 3)}
     study = optuna.create_study(
@@ -104,28 +120,58 @@ def test_every_name_works_in_a_study(text, grid):
 @pytest.mark.parametrize(
     ("text", "canonical"),
     [
-        ("gp_ucb", "gp_ucb"),
-        (" gp_ucb( ) ", "gp_ucb"),
+        ("gp_ucb", "gp_ucb()"),
+        (" gp_ucb( ) ", "gp_ucb()"),
         ("rgp_ucb(budget=5)", "rgp_ucb(budget=5)"),
-        ("rgp_ucb( budget = 5.5,delta=1e-3 )", "rgp_ucb(budget=5.5, delta=0.001)"),
-        ("fc_rcgp_ucb(half_width='quantile', retries=None)",
-         "fc_rcgp_ucb(half_width='quantile', retries=None)"),
-        ("a2_rcgp_ucb(prequential=True, seed=3)", "a2_rcgp_ucb(prequential=True, seed=3)"),
-        ('ata_gp_ucb(features="qff")', "ata_gp_ucb(features='qff')"),
+        ("rgp_ucb( budget = 5.5 )", "rgp_ucb(budget=5.5)"),
+        ("gp_ucb(confidence=Fixed(width=3.0))", "gp_ucb(confidence=Fixed(width=3.0))"),
         ("stable_opt(radius=0.1)", "stable_opt(radius=0.1)"),
         ("some where/methods.py:phased", "some where/methods.py:phased"),
     ],
 )  # fmt: skip
 def test_what_can_be_said(text, canonical):
-    written = Written.parse(text)
-    assert written.text == canonical
-    assert Written.parse(canonical) == written
+    recipe = parse(text)
+    assert repr(recipe) == text_of(recipe) == canonical
+    assert parse(canonical) == recipe
+
+
+@pytest.mark.parametrize(
+    ("text", "recipe"),
+    [
+        ("rgp_ucb(budget=5, norm=2.0, delta=0.2)",
+         recipes.rgp_ucb(budget=5, theory=Theory("practice", norm=2.0, delta=0.2))),
+        ("rgp_ucb(constants='theory', norm=2.0)", recipes.rgp_ucb(theory=Theory(norm=2.0))),
+        ("gp_ucb(initial=2)", recipes.gp_ucb(policy=Initial(UCB(), 2))),
+        ("fc_rcgp_ucb(half_width='quantile', retries=None)",
+         recipes.fc_rcgp_ucb(half_width="quantile", policy=UCB())),
+        ("loo_gp_ucb(retries=1)", recipes.loo_gp_ucb(policy=Requery(UCB(1)))),
+        ("loo_gp_ucb(second_look=None)", recipes.loo_gp_ucb(policy=UCB())),
+        ("robust(initial=5)", recipes.robust(policy=Initial(VerifiedImprovement(), 5))),
+        ("a2_rcgp_ucb(prequential=True, anchor_shape=1.0, shape=0.5, seed=3)",
+         recipes.a2_rcgp_ucb(
+             plateau=ActingPlateau(shape=0.5), anchor=Anchor(shape=1.0, prequential=True))),
+        ("ata_gp_ucb(seed=3)", recipes.ata_gp_ucb(features=Nystroem(seed=3))),
+        ("any_threat(corruptions=2, horizon=50)",
+         recipes.any_threat(
+             threats=Threats(corruptions=2), theory=Theory("practice", horizon=50))),
+        ("stable_opt(radius=0.1, initial=3)", recipes.stable_opt(radius=0.1)),
+    ],
+)  # fmt: skip
+def test_arguments_of_a_value_stand_for_it(text, recipe):
+    read = parse(text)
+    assert read == recipe == parse(repr(recipe))
+
+
+def test_what_a_text_cannot_express_has_none():
+    assert text_of(recipes.gp_ucb(prior=Prior(RBF(0.4), 0.05))) is None
+    assert text_of(recipes.fc_rcgp_ucb(half_width=math.inf)) is None
+    assert text_of(lambda box: Learner(box)) is None
 
 
 def test_arguments_arrive():
-    learner = Written.parse("rgp_ucb(budget=5, initial=3)").load()(BOX)
+    learner = build_learner(parse("rgp_ucb(budget=5, initial=3)"), BOX)
     assert learner.confidence.budget == 5
-    assert learner.policy.n == 3
+    assert learner.policy == Initial(UCB(), 3)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +184,11 @@ def test_arguments_arrive():
         ("rgp_ucb(**{'budget': 5})", "need their names"),
         ("rgp_ucb(budget='five')", "budget of rgp_ucb must be a number, got 'five'"),
         ("rgp_ucb(budget=True)", "must be a number, got True"),
-        ("rgp_ucb(constants='tight')", "must be 'practice' or 'theory', got 'tight'"),
+        ("rgp_ucb(constants='best')", "must be 'practice' or 'theory' or 'tight', got 'best'"),
+        ("rgp_ucb(delta=2.0)", "Theory cannot be used: The theory needs 0 < delta < 1"),
+        ("rgp_ucb(theory=Theory(nrom=2.0))", "Theory has no argument 'nrom': did you mean 'norm'"),
+        ("gp_ucb(policy=Initial(then=3, n=2))", r"then of Initial must be UCB\(...\) or"),
+        ("gp_ucb(policy=open('x'))", "Cannot read the recipe"),
         ("rgp_ucb(initial=1.5)", "must be a whole number, got 1.5"),
         ("a2_rcgp_ucb(prequential=1)", "must be True or False, got 1"),
         ("rgp_ucb(budget=open('x'))", "Cannot read the recipe"),
@@ -157,19 +207,21 @@ def test_arguments_arrive():
 )
 def test_what_cannot_be_said_is_refused(text, match):
     with pytest.raises(Refusal, match=match):
-        Written.parse(text)
+        parse(text)
 
 
 def test_a_number_out_of_range_is_found_when_the_learner_is_made():
-    recipe = Written.parse("rgp_ucb(budget=-5)").load()
+    recipe = parse("rgp_ucb(budget=-5)")
     with pytest.raises(Refusal, match=r"The recipe rgp_ucb\(budget=-5\) cannot be used: A total"):
-        recipe(BOX)
+        build_learner(recipe, BOX)
 
 
 def test_a_function_in_a_file(file):
-    learner = Written.parse("methods.py:phased", file.parent).load()(BOX)
+    learner = build_learner(parse("methods.py:phased", file.parent), BOX)
     assert isinstance(learner, Learner)
     assert len(learner.domain) == 9
+    value = build_learner(parse("methods.py:value", file.parent), BOX)
+    assert value.model.prior.noise == 0.05
 
 
 @pytest.mark.parametrize(
@@ -186,7 +238,7 @@ def test_a_function_in_a_file(file):
 def test_a_file_that_cannot_be_used_is_refused(file, text, match):
     (file.parent / "broken.py").write_text("def phased(:")
     with pytest.raises(Refusal, match=match):
-        Written.parse(text, file.parent).load()(BOX)
+        build_learner(load(parse(text, file.parent)), BOX)
 
 
 def tuned(**more):
@@ -199,17 +251,27 @@ def tuned(**more):
 
 def test_a_text_is_recorded_and_explained():
     study = tuned(recipe="gp_ucb(initial=2)", n_startup_trials=2)
-    assert study.user_attrs[RECIPE] == "gp_ucb(initial=2)"
-    assert stored_recipe(study) == "gp_ucb(initial=2)"
-    mine, by_name = explain(study), explain(study, recipe=recipes.gp_ucb)
+    text = "gp_ucb(policy=Initial(then=UCB(retries=None), n=2))"
+    assert study.user_attrs[RECIPE] == stored_recipe(study) == text
+    assert tuned(recipe=recipes.gp_ucb(policy=Initial(UCB(), 2))).user_attrs == study.user_attrs
+    mine, by_name = explain(study), explain(study, recipe=recipes.gp_ucb())
     assert mine.rows == by_name.rows
-    assert mine.rows != explain(study, recipe=robust).rows
-    record_recipe(study, Written.parse("robust"))
-    assert explain(study).rows == explain(study, recipe=robust).rows
+    assert mine.rows != explain(study, recipe=robust()).rows
+    record_recipe(study, recipes.robust())
+    assert explain(study).rows == explain(study, recipe=robust()).rows
+
+
+def test_the_same_recipe_in_other_words_is_not_recorded_again():
+    study = tuned(recipe="gp_ucb")
+    study.set_user_attr(RECIPE, "gp_ucb( seed=7 )")  # as an earlier version stored it
+    record_recipe(study, recipes.gp_ucb())
+    assert stored_recipe(study) == "gp_ucb( seed=7 )"
+    record_recipe(study, InFile("methods.py:f"))
+    assert stored_recipe(study) == "methods.py:f"
 
 
 def test_a_function_is_not_recorded():
-    assert stored_recipe(tuned(recipe=recipes.gp_ucb)) is None
+    assert stored_recipe(tuned(recipe=lambda box: Learner(box, recipes.gp_ucb()))) is None
 
 
 def test_a_file_named_by_a_storage_is_not_run(file, monkeypatch, caplog):
@@ -219,7 +281,7 @@ def test_a_file_named_by_a_storage_is_not_run(file, monkeypatch, caplog):
     file.write_text("raise SystemExit('this was run')")
     caplog.clear()
     with caplog.at_level(logging.WARNING, "stoic"):
-        assert explain(study).rows == explain(study, recipe=robust).rows
+        assert explain(study).rows == explain(study, recipe=robust()).rows
     assert caplog.messages == [
         "What follows is what robust believes. The study's recipe is methods.py:phased, and a file "
         "is not run only because a storage names it: give it as --recipe, or recipe=."
@@ -232,5 +294,5 @@ def test_a_record_that_makes_no_sense_here_is_not_used(recorded, caplog):
     study.set_user_attr(RECIPE, recorded)
     caplog.clear()
     with caplog.at_level(logging.WARNING, "stoic"):
-        assert explain(study).rows == explain(study, recipe=robust).rows
+        assert explain(study).rows == explain(study, recipe=robust()).rows
     assert len(caplog.messages) == isinstance(recorded, str)

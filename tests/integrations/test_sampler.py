@@ -97,7 +97,7 @@ def test_with_one_trial_in_ten_lying_the_optimum_is_found(seed):
 
 
 def test_another_recipe_can_be_used():
-    study = optuna.create_study(sampler=StoicSampler(seed=0, recipe=recipes.gp_ucb))
+    study = optuna.create_study(sampler=StoicSampler(seed=0, recipe=recipes.gp_ucb()))
     study.optimize(bowl, n_trials=25)
     assert study.best_value < 0.05
 
@@ -293,7 +293,7 @@ def test_a_told_noise_variance_is_used():
                 params={"x": 0.5}, distributions=X, value=6.0, user_attrs=attributes
             )
         )
-        campaign_of = StoicSampler(seed=0, n_startup_trials=0, recipe=recipes.gp_ucb)
+        campaign_of = StoicSampler(seed=0, n_startup_trials=0, recipe=recipes.gp_ucb())
         study.sampler = campaign_of
         study.ask(X)
         learner = campaign_of._synced.learner
@@ -352,7 +352,7 @@ def test_a_row_says_why_it_is_distrusted(direction):
         [*xs, -3.25, 0.25],
         direction=direction,
     )
-    *honest, lie, infinite = explain(study, recipe=recipes.a2_rcgp_ucb).rows
+    *honest, lie, infinite = explain(study, recipe=recipes.a2_rcgp_ucb()).rows
     for row in honest:
         assert abs(row.value - row.centre) <= row.half_width  # within the plateau: believed
         assert row.trust == 1.0
@@ -369,10 +369,10 @@ def test_a_row_says_why_it_is_distrusted(direction):
 def test_there_is_a_plateau_only_where_the_method_has_one():
     xs = np.linspace(-5.0, 5.0, 11)
     study = stored([(x - 2.0) ** 2 for x in xs], xs)
-    for row in explain(study, recipe=recipes.gp_ucb).rows:
+    for row in explain(study, recipe=recipes.gp_ucb()).rows:
         assert row.centre is row.half_width is None
         assert row.noise_sd > 0.0
-    fixed = lambda domain: recipes.fc_rcgp_ucb(domain)  # noqa: E731 - one centre for all rows
+    fixed = recipes.fc_rcgp_ucb()  # one centre for all rows
     assert len({row.centre for row in explain(study, recipe=fixed).rows}) == 1
 
 

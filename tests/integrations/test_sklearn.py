@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from stoic import Box, GaussianProcess, Prior, recipes
+from stoic import Box, GaussianProcess, Learner, Prior, recipes
 from stoic.defences import Plateau
 from stoic.integrations.sklearn import RobustGaussianProcessRegressor
 from stoic.kernels import RBF, Scaled
@@ -30,7 +30,7 @@ def test_scikit_learn_accepts_it(estimator, check):
 
 
 @pytest.mark.slow
-@parametrize_with_checks([RobustGaussianProcessRegressor(recipes.loo_gp_ucb)])
+@parametrize_with_checks([RobustGaussianProcessRegressor(recipes.loo_gp_ucb())])
 def test_scikit_learn_accepts_it_with_another_recipe(estimator, check):
     check(estimator)
 
@@ -42,12 +42,12 @@ def table(n=60, seed=0, noise=0.1):
 
 
 @pytest.mark.parametrize(
-    "recipe", [recipes.loo_gp_ucb, recipes.a2_rcgp_ucb, recipes.fc_rcgp_ucb, recipes.tp_ucb]
+    "recipe", [recipes.loo_gp_ucb(), recipes.a2_rcgp_ucb(), recipes.fc_rcgp_ucb(), recipes.tp_ucb()]
 )
 def test_it_is_the_model_of_a_recipe(recipe):
     X, y = table()
     y[5] = 1e3
-    learner = recipe(Box(X.min(axis=0), X.max(axis=0)))
+    learner = Learner(Box(X.min(axis=0), X.max(axis=0)), recipe)
     learner.tell(X, y)
     regressor = RobustGaussianProcessRegressor(recipe).fit(X, y)
     somewhere = np.random.default_rng(1).uniform(-4.0, 4.0, size=(20, 2))
@@ -67,10 +67,10 @@ def test_leave_one_out_stands_many_lies_of_moderate_size():
     rng = np.random.default_rng(0)
     lying = rng.choice(100, 15, replace=False)
     y[lying] += rng.uniform(3.0, 20.0, 15) * rng.choice([-1.0, 1.0], 15)
-    regressor = RobustGaussianProcessRegressor(recipes.loo_gp_ucb).fit(X, y)
+    regressor = RobustGaussianProcessRegressor(recipes.loo_gp_ucb()).fit(X, y)
     assert regressor.score(elsewhere, truth) > 0.98
     assert regressor.weights_[lying].max() < 0.1
-    assert RobustGaussianProcessRegressor(recipes.gp_ucb).fit(X, y).score(elsewhere, truth) < 0.5
+    assert RobustGaussianProcessRegressor(recipes.gp_ucb()).fit(X, y).score(elsewhere, truth) < 0.5
 
 
 @pytest.mark.parametrize("lie", LIES)
@@ -159,18 +159,18 @@ def test_it_works_where_estimators_work():
     assert scores.min() > -0.3
     search = GridSearchCV(
         pipeline,
-        {"robustgaussianprocessregressor__recipe": [recipes.gp_ucb, recipes.loo_gp_ucb]},
+        {"robustgaussianprocessregressor__recipe": [recipes.gp_ucb(), recipes.loo_gp_ucb()]},
         cv=3,
         scoring="neg_median_absolute_error",
     )
     search.fit(X, y)
     [recipe] = search.best_params_.values()
-    assert recipe is recipes.loo_gp_ucb
+    assert recipe == recipes.loo_gp_ucb()
     assert search.best_estimator_.score(elsewhere, truth) > 0.98
 
 
 def test_one_target_that_counts_is_enough():
-    regressor = RobustGaussianProcessRegressor(recipes.loo_gp_ucb)
+    regressor = RobustGaussianProcessRegressor(recipes.loo_gp_ucb())
     regressor.fit([[0.0], [1.0]], [np.nan, 2.0])
     np.testing.assert_array_equal(regressor.weights_, [0.0, 1.0])
     assert np.isfinite(regressor.predict([[0.5]])).all()

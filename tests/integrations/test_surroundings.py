@@ -36,8 +36,8 @@ def judged(d, aim, whole=False):
         study.add_trial(
             optuna.create_trial(params=params, distributions=space, value=slope(params))
         )
-    found = explain(study, recipe=recipes.gp_ucb, aim=aim).certified
-    campaign = SyncedLearner(study, space, recipes.gp_ucb, aim)
+    found = explain(study, recipe=recipes.gp_ucb(), aim=aim).certified
+    campaign = SyncedLearner(study, space, recipes.gp_ucb(), aim)
     campaign.follow(study.get_trials(deepcopy=False))
     return found, campaign
 

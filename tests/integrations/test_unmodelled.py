@@ -103,7 +103,7 @@ def stored(*trials, state=TrialState.COMPLETE):
         {"constraints": None},  # as Optuna stores it when a constraints_func raises
     ],
 )
-@pytest.mark.parametrize("recipe", [None, recipes.gp_ucb])
+@pytest.mark.parametrize("recipe", [None, recipes.gp_ucb()])
 def test_what_violates_a_constraint_is_never_recommended(said, recipe):
     allowed = {"constraints": [0.0]}
     study = stored((0.2, 3.0, allowed), (0.5, 1.0, said), (0.8, 2.0, {}), (0.9, 2.5, allowed))

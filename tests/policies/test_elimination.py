@@ -10,6 +10,7 @@ from stoic.confidence import EpochBudget, Fixed
 from stoic.kernels import RBF, Matern52
 from stoic.pending import NothingLeftError
 from stoic.policies import Elimination, RareSwitching
+from stoic.recipes import Parts
 
 GRID = Box([0.0, 0.0], [1.0, 1.0]).grid(6)
 SCATTERED = Finite(np.random.default_rng(3).uniform(size=(30, 2)))
@@ -94,7 +95,7 @@ def f(x):
 
 def phased(design=None, domain=GRID, width=2.0):
     return Learner(
-        domain, GaussianProcess(PRIOR), Fixed(width), Elimination(design or RareSwitching())
+        domain, Parts(GaussianProcess(PRIOR), Fixed(width), Elimination(design or RareSwitching()))
     )
 
 
@@ -241,7 +242,7 @@ def test_a_part_of_the_domain_gets_its_own_plays_of_the_plan():
 
 def test_a_box_is_refused():
     with pytest.raises(ValueError, match="needs a finite domain"):
-        Learner(Box([0.0], [1.0]), GaussianProcess(PRIOR), Fixed(), Elimination())
+        Learner(Box([0.0], [1.0]), Parts(GaussianProcess(PRIOR), Fixed(), Elimination()))
 
 
 def test_averaging_makes_corruption_cheap_to_bear():
@@ -271,7 +272,8 @@ def test_averaging_makes_corruption_cheap_to_bear():
 def test_lemma_2_needs_the_square_root_of_a_noise_above_one():
     """One arm, ten plays, noise 10: what corruption can do, and what the lemma's text allows."""
     learner = Learner(
-        Finite(np.zeros((1, 1))), GaussianProcess(Prior(RBF(1.0), 10.0)), Fixed(), Elimination()
+        Finite(np.zeros((1, 1))),
+        Parts(GaussianProcess(Prior(RBF(1.0), 10.0)), Fixed(), Elimination()),
     )
     learner.tell(np.zeros((10, 1)), np.ones(10) / 10.0)  # C = 1, as the clean results are 0
     posterior = learner.posterior
@@ -313,7 +315,7 @@ class Noted(Fixed):
 
 def test_the_width_is_told_one_more_than_the_number_of_the_epoch():
     Noted.asked.clear()
-    learner = Learner(GRID, GaussianProcess(PRIOR), Noted(3.0), Elimination())
+    learner = Learner(GRID, Parts(GaussianProcess(PRIOR), Noted(3.0), Elimination()))
     play(learner, 200, 16)
     ends = [(n, t) for n, t in Noted.asked if n > 0]
     assert [t for _, t in ends] == list(range(1, len(ends) + 1))

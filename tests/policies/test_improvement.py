@@ -17,6 +17,7 @@ from stoic.models import GaussianProcess, StudentTProcess
 from stoic.policies import ExpectedImprovement, LogExpectedImprovement
 from stoic.policies.improvement import log_improvement
 from stoic.posteriors import Prior
+from stoic.recipes import Parts
 
 BOX = Box([2.0], [10.0])
 GRID = BOX.grid(50)
@@ -25,7 +26,7 @@ PRIOR = Prior(Scaled(Matern52(1.5), 2.0), 0.1, 0.5)
 
 def learner(domain=GRID, defence=None, policy=None, prior=PRIOR):
     model = GaussianProcess(prior, defence or Trust())
-    return Learner(domain, model, Fixed(2.0), policy or ExpectedImprovement(), seed=0)
+    return Learner(domain, Parts(model, Fixed(2.0), policy or ExpectedImprovement()), seed=0)
 
 
 def value(x):
@@ -74,9 +75,14 @@ def test_the_surface_is_the_logarithm_of_the_expectation_with_its_gradient(make)
     domain = Box([2.0, -1.0], [10.0, 1.0])
     rng = np.random.default_rng(0)
     agent = Learner(
-        domain, make(Prior(Scaled(Matern52(np.array([1.5, 0.4])), 2.0), 0.1)), Fixed(),
-        ExpectedImprovement(), 0,
-    )  # fmt: skip
+        domain,
+        Parts(
+            make(Prior(Scaled(Matern52(np.array([1.5, 0.4])), 2.0), 0.1)),
+            Fixed(),
+            ExpectedImprovement(),
+        ),
+        seed=0,
+    )
     agent.tell(domain.sample(8, rng), rng.standard_normal(8))
     posterior, x = agent.posterior, domain.sample(25, rng)
     mean, std = posterior.predict(x)

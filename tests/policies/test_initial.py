@@ -10,13 +10,14 @@ from stoic.learner import Learner
 from stoic.models import GaussianProcess
 from stoic.policies import UCB, Band, Initial, Policy, UpperConfidenceBound
 from stoic.posteriors import Prior
+from stoic.recipes import Parts
 
 BOX = Box([2.0, -1.0], [10.0, 1.0])
 
 
 def learner(policy, domain=BOX, seed=0):
     prior = Prior(Scaled(Matern52(0.3 * domain.widths), 2.0), 0.1)
-    return Learner(domain, GaussianProcess(prior, Trust()), Fixed(2.0), policy, seed)
+    return Learner(domain, Parts(GaussianProcess(prior, Trust()), Fixed(2.0), policy), seed=seed)
 
 
 def play(agent, rounds, batch=1):

@@ -15,6 +15,7 @@ from stoic.models import GaussianProcess
 from stoic.policies import UCB, Initial, Satisficing, StableOpt
 from stoic.posteriors import Prior
 from stoic.problems import polynomial
+from stoic.recipes import Parts
 from stoic.satisficing import (
     Certificate,
     fragility,
@@ -32,7 +33,7 @@ POWERS = (1.0, 2.0, math.inf)
 
 def learner(policy, domain=GRID, told=12, seed=0, width=2.0, prior=PRIOR):
     """A learner that was told a few noisy results of a wave."""
-    agent = Learner(domain, GaussianProcess(prior), Fixed(width), policy, seed=0)
+    agent = Learner(domain, Parts(GaussianProcess(prior), Fixed(width), policy), seed=0)
     rng = np.random.default_rng(seed)
     for x in domain.sample(told, rng):
         agent.tell(x, np.sin(5.0 * x[0]) + np.cos(4.0 * x[1]) + 0.1 * rng.standard_normal())
@@ -67,7 +68,7 @@ class Known:
 
 def chosen(policy, domain, f):
     """What a policy chooses if f is known."""
-    return Learner(domain, Known(f), Fixed(2.0), policy).ask()
+    return Learner(domain, Parts(Known(f), Fixed(2.0), policy)).ask()
 
 
 @pytest.mark.parametrize("distance", [Distance(), KERNEL], ids=["euclidean", "kernel"])
@@ -273,9 +274,7 @@ def test_probing_makes_certificates_where_the_world_moves_nothing():
     for probe in (False, True):
         agent = Learner(
             problem.domain,
-            GaussianProcess(prior),
-            Fixed(2.0),
-            Satisficing(-10.0, probe=probe, quiet=True),
+            Parts(GaussianProcess(prior), Fixed(2.0), Satisficing(-10.0, probe=probe, quiet=True)),
         )
         for _ in range(60):
             x = agent.ask().x
@@ -294,7 +293,9 @@ def test_a_place_without_results_is_given_up(policy, domain):
     asked = {}
     for retries in (None, 1):
         agent = Learner(
-            domain, GaussianProcess(PRIOR), Fixed(2.0), policy(retries=retries, **said), seed=0
+            domain,
+            Parts(GaussianProcess(PRIOR), Fixed(2.0), policy(retries=retries, **said)),
+            seed=0,
         )
         for _ in range(8):
             choice = agent.ask()
@@ -479,14 +480,14 @@ def test_where_no_lower_bound_reaches_the_threshold_nothing_is_promised():
     agent = learner(Satisficing(50.0))
     recommended = agent.recommend()
     assert recommended.notes["radius"] == -math.inf
-    plain = Learner(GRID, agent.model, Fixed(2.0), UCB(), seed=0)
+    plain = Learner(GRID, Parts(agent.model, Fixed(2.0), UCB()), seed=0)
     plain.tell(agent.observations.x, agent.observations.observed)
     assert_array_equal(recommended.x, plain.recommend().x)
 
 
 def test_a_design_comes_first():
     policy = Initial(Satisficing(0.4), 5)
-    agent = Learner(GRID, GaussianProcess(PRIOR), Fixed(2.0), policy, seed=0)
+    agent = Learner(GRID, Parts(GaussianProcess(PRIOR), Fixed(2.0), policy), seed=0)
     first = agent.ask(5)
     assert not any(choice.notes for choice in first)
     agent.tell(np.array([choice.x for choice in first]), np.zeros(5))
@@ -494,7 +495,7 @@ def test_a_design_comes_first():
 
 
 def test_before_anything_is_told_nothing_is_below_the_threshold():
-    agent = Learner(GRID, GaussianProcess(PRIOR), Fixed(2.0), Satisficing(-1.0), seed=0)
+    agent = Learner(GRID, Parts(GaussianProcess(PRIOR), Fixed(2.0), Satisficing(-1.0)), seed=0)
     choice = agent.ask()
     assert choice.arm == 0
     assert choice.notes["optimistic"] == math.inf
@@ -523,7 +524,7 @@ def test_where_there_are_no_results_f_is_as_good_as_low(policy, domain):
 
 def test_a_lone_point():
     for policy in (Satisficing(0.0), Satisficing(0.0, 1.0), StableOpt(1.0)):
-        alone = Learner(Finite([[2.0]]), GaussianProcess(PRIOR), Fixed(2.0), policy)
+        alone = Learner(Finite([[2.0]]), Parts(GaussianProcess(PRIOR), Fixed(2.0), policy))
         assert alone.ask().arm == 0
 
 

@@ -15,6 +15,7 @@ from stoic.learner import Learner
 from stoic.models import GaussianProcess
 from stoic.policies import UCB, ExpectedImprovement, Requery
 from stoic.posteriors import Prior
+from stoic.recipes import Parts
 
 BOX = Box([0.0, 0.0], [2.0, 50.0])
 PRIOR = Prior(Scaled(Matern52(np.array([0.5, 10.0])), 1.0), 0.01)
@@ -24,7 +25,7 @@ CONFIDENCES = np.array([2.0, 50.0])
 
 def learner(policy=None, domain=BOX):
     model = GaussianProcess(PRIOR, BOUNDED)
-    return Learner(domain, model, Fixed(2.0), policy or Requery(UCB(), 1.0), seed=0)
+    return Learner(domain, Parts(model, Fixed(2.0), policy or Requery(UCB(), 1.0)), seed=0)
 
 
 def by_hand(x, y, trust, posterior, rate, pending=(), failed=()):
@@ -146,5 +147,5 @@ def test_a_rate_is_a_number():
 
 
 def test_our_recipe_looks_again_unless_told_otherwise():
-    assert isinstance(recipes.loo_gp_ucb(BOX).policy, Requery)
-    assert isinstance(recipes.loo_gp_ucb(BOX, second_look=None).policy, UCB)
+    assert isinstance(Learner(BOX, recipes.loo_gp_ucb()).policy, Requery)
+    assert isinstance(Learner(BOX, recipes.loo_gp_ucb(policy=UCB())).policy, UCB)

@@ -7,6 +7,7 @@ import pytest
 
 from stoic import Box, recipes
 from stoic.kernels import RBF
+from stoic.learner import Learner
 from stoic.policies.base import View
 from stoic.policies.risk import Chance, Risky, at_risk
 from stoic.posteriors.feasibility import Feasibility
@@ -30,7 +31,7 @@ class Hill:
 
 def chance_of(fails, seed, known=()):
     """By 30 points of a square."""
-    agent = recipes.robust(BOX, seed=0)
+    agent = Learner(BOX, recipes.robust(), seed=0)
     rng = np.random.default_rng(seed)
     for x in BOX.spread(30, rng):
         bad = fails(x, rng)

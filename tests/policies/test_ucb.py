@@ -11,6 +11,7 @@ from stoic.learner import Learner
 from stoic.models import GaussianProcess
 from stoic.policies import UCB, Band, UpperConfidenceBound
 from stoic.posteriors import Prior
+from stoic.recipes import Parts
 
 GRID = Box([2.0], [10.0]).grid(50)
 PRIOR = Prior(Scaled(Matern32(1.5), 2.0), 0.1, 0.5)
@@ -18,7 +19,7 @@ PRIOR = Prior(Scaled(Matern32(1.5), 2.0), 0.1, 0.5)
 
 def learner(domain=GRID, policy=None, defence=None, width=2.0, prior=PRIOR):
     model = GaussianProcess(prior, defence or Trust())
-    return Learner(domain, model, Fixed(width), policy or UCB(), seed=0)
+    return Learner(domain, Parts(model, Fixed(width), policy or UCB()), seed=0)
 
 
 def value(x):

@@ -14,8 +14,9 @@ from stoic.domains import Box, Finite
 from stoic.kernels import Matern52, Scaled
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
-from stoic.policies import LogExpectedImprovement, VerifiedImprovement
+from stoic.policies import Initial, LogExpectedImprovement, VerifiedImprovement
 from stoic.posteriors import Prior
+from stoic.recipes import Parts
 
 BOX = Box([0.0, -1.0], [4.0, 1.0])
 PRIOR = Prior(Scaled(Matern52(np.array([1.0, 0.5])), 2.0), 0.05, 0.3)
@@ -23,7 +24,7 @@ PRIOR = Prior(Scaled(Matern52(np.array([1.0, 0.5])), 2.0), 0.05, 0.3)
 
 def learner(domain=BOX, defence=None, prior=PRIOR, **options):
     model = GaussianProcess(prior, defence or Trust())
-    return Learner(domain, model, Fixed(2.0), VerifiedImprovement(**options), seed=0)
+    return Learner(domain, Parts(model, Fixed(2.0), VerifiedImprovement(**options)), seed=0)
 
 
 def bowl(x):
@@ -93,7 +94,7 @@ def test_a_rejected_result_that_would_be_the_best_is_measured_again_and_given_up
 
 def test_a_finite_domain_without_noise_is_visited_whole():
     points = np.arange(30.0)[:, None]
-    agent = recipes.robust(Finite(points), seed=0)
+    agent = Learner(Finite(points), recipes.robust(), seed=0)
     for _ in range(30):
         choice = agent.ask()
         agent.tell(choice.x, 1.0)
@@ -101,7 +102,7 @@ def test_a_finite_domain_without_noise_is_visited_whole():
 
 
 def test_a_flat_start_is_searched():
-    agent = recipes.robust(BOX, seed=0)
+    agent = Learner(BOX, recipes.robust(), seed=0)
     for _ in range(15):
         choice = agent.ask()
         agent.tell(choice.x, 0.0)
@@ -112,7 +113,7 @@ def test_a_region_without_results_is_left_and_chance_is_not():
     rng, box = np.random.default_rng(3), Box([0.0, 0.0], [1.0, 1.0])
 
     def failures(fails):
-        agent = recipes.robust(box, initial=10, seed=1)
+        agent = Learner(box, recipes.robust(policy=Initial(VerifiedImprovement(), 10)), seed=1)
         failed = 0
         for t in range(30):
             x = agent.ask().x
@@ -129,7 +130,7 @@ def test_a_region_without_results_is_left_and_chance_is_not():
 @pytest.mark.parametrize("n", [1, 3])
 def test_a_batch_asks_different_points(n):
     rng = np.random.default_rng(4)
-    agent = recipes.robust(BOX, seed=0)
+    agent = Learner(BOX, recipes.robust(), seed=0)
     x = BOX.sample(12, rng)
     agent.tell(x, [bowl(point) for point in x])
     choices = agent.ask(n)
@@ -138,7 +139,7 @@ def test_a_batch_asks_different_points(n):
 
 def test_the_recommendation_says_what_it_rests_on():
     rng = np.random.default_rng(5)
-    agent = recipes.robust(BOX, seed=0)
+    agent = Learner(BOX, recipes.robust(), seed=0)
     x = BOX.sample(20, rng)
     agent.tell(x, [bowl(point) for point in x])
     notes = agent.recommend().notes

@@ -11,6 +11,7 @@ from stoic.defences import LeaveOneOut
 from stoic.defences.settled import Settled
 from stoic.domains import Box
 from stoic.kernels import Matern52, Scaled
+from stoic.learner import Learner
 from stoic.models import GaussianProcess, LeaveOneOutGP
 from stoic.posteriors import Prior
 from stoic.posteriors.fitting import (
@@ -200,7 +201,7 @@ def test_an_average_has_the_moments_of_the_mixture():
 
 @pytest.mark.parametrize("n", [0, 1])
 def test_without_two_results_there_is_nothing_to_integrate(n):
-    learner = robust(BOX, seed=0)
+    learner = Learner(BOX, robust(), seed=0)
     for x, y in zip(np.linspace(0.2, 0.8, n), np.arange(n), strict=True):
         learner.tell([x], y)
     for one, other in zip(
@@ -210,7 +211,7 @@ def test_without_two_results_there_is_nothing_to_integrate(n):
 
 
 def test_given_hyperparameters_are_known():
-    learner = robust(BOX, FAMILY, seed=0)
+    learner = Learner(BOX, robust(prior=FAMILY), seed=0)
     observations = wave(6)
     learner.tell(observations.x, observations.observed)
     for one, other in zip(

@@ -14,6 +14,7 @@ from stoic import Prior, recipes
 from stoic.integrations.optuna import EXECUTED, FAILED, NOISE, RECIPE, explain, robust
 from stoic.integrations.optuna.objective import RobustObjective, stored_aim
 from stoic.kernels import RBF
+from stoic.learner import Learner
 from stoic.refusal import Refusal
 from stoic.tuning import Failed, Measured, tune
 from stoic.tuning.views.summary import Summary
@@ -256,12 +257,12 @@ def test_tolerances_and_their_certificate(tmp_path):
 
 def test_a_recipe_is_recorded_and_kept():
     result = tune(valley, SPACE, n_trials=4, seed=0, recipe="gp_ucb( )", n_startup_trials=2)
-    assert result.study.user_attrs[RECIPE] == "gp_ucb"
+    assert result.study.user_attrs[RECIPE] == "gp_ucb()"
     again = {"storage": result.study._storage, "study_name": result.study.study_name}
     more = tune(valley, SPACE, n_trials=6, n_startup_trials=2, **again)
-    assert more.explanation.rows == explain(more.study, recipe=recipes.gp_ucb).rows
+    assert more.explanation.rows == explain(more.study, recipe=recipes.gp_ucb()).rows
     other = tune(valley, SPACE, n_trials=7, recipe="robust", **again)
-    assert other.explanation.rows == explain(other.study, recipe=robust).rows
+    assert other.explanation.rows == explain(other.study, recipe=robust()).rows
     with pytest.raises(Refusal, match="no recipe 'gp'"):
         tune(valley, SPACE, recipe="gp")
     with pytest.raises(Refusal, match=r"rgp_ucb\(budget=-1\) cannot be used"):
@@ -271,7 +272,7 @@ def test_a_recipe_is_recorded_and_kept():
 
 def test_a_function_makes_a_grid():
     def phased(box):
-        return recipes.rgp_pe(box.grid(5), Prior(RBF(0.5), 0.01), budget=0.1)
+        return Learner(box.grid(5), recipes.rgp_pe(prior=Prior(RBF(0.5), 0.01), budget=0.1))
 
     result = tune(valley, SPACE, n_trials=12, recipe=phased)
     assert {round(10.0 * x["x"]) / 10.0 == x["x"] for x in result.x_iters} == {True}

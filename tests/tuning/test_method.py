@@ -18,7 +18,7 @@ from scripts import trials_of
 from stoic import Box, recipes
 from stoic.integrations.optuna.objective import RobustObjective, stored_aim
 from stoic.integrations.optuna.synced_learner import SyncedLearner
-from stoic.integrations.recipe import RECIPE, Written
+from stoic.integrations.recipe import RECIPE, load, parse
 from stoic.refusal import Refusal
 from stoic.tuning.campaign import ask_for, open_request
 from stoic.tuning.method import StudyMethod
@@ -28,12 +28,12 @@ from stoic.tuning.views.report import Report
 from stoic.tuning.views.trust import Trust
 
 METHODS = """
-from stoic import Prior, recipes
+from stoic import Learner, Prior, recipes
 from stoic.kernels import RBF
 
 
 def phased(box):
-    return recipes.rgp_pe(box.grid(9), Prior(RBF(0.4), 0.05), budget=0.1)
+    return Learner(box.grid(9), recipes.rgp_pe(prior=Prior(RBF(0.4), 0.05), budget=0.1))
 """
 RANGE = "x=float(-1, 1)"
 SPACE = {"x": FloatDistribution(-1.0, 1.0)}
@@ -51,7 +51,7 @@ def here(tmp_path, monkeypatch):
 def request(here: Path, **said):
     """What the command line would ask for."""
     if "recipe" in said:
-        said["recipe"] = Written.parse(said["recipe"])
+        said["recipe"] = parse(said["recipe"])
     settings = Settings(storage=f"sqlite:///{here}/stoic.db", name="s", **said)
     return from_options([RANGE], ["{python}", "-c", "print({x})"], settings)
 
@@ -100,18 +100,18 @@ def test_nothing_is_created_if_it_is_refused(here, said, match):
 
 def test_a_recipe_is_kept_or_replaced(here):
     study = begin(here, recipe="gp_ucb( )")
-    assert study.user_attrs[RECIPE] == "gp_ucb"
+    assert study.user_attrs[RECIPE] == "gp_ucb()"
     study, method = open_request(request(here))
-    assert method.written == Written("gp_ucb")
+    assert method.recipe == recipes.gp_ucb()
     assert method.replaces(study) == []
     study, method = open_request(request(here, recipe="rgp_ucb(budget=2)"))
-    assert method.replaces(study) == ["until now this study used another recipe: gp_ucb"]
+    assert method.replaces(study) == ["until now this study used another recipe: gp_ucb()"]
     method.record(study)
-    assert open_request(request(here))[1].written == Written("rgp_ucb(budget=2)")
+    assert open_request(request(here))[1].recipe == recipes.rgp_ucb(budget=2)
     study.set_user_attr(RECIPE, "a_later_one(x=1)")
     with pytest.raises(Refusal, match="cannot be used here: give a --recipe"):
         open_request(request(here))
-    assert open_request(request(here, recipe="robust"))[1].written == Written("robust")
+    assert open_request(request(here, recipe="robust"))[1].recipe == recipes.robust()
 
 
 def test_a_function_in_a_file_has_to_be_said_again(here):
@@ -121,7 +121,7 @@ def test_a_function_in_a_file_has_to_be_said_again(here):
     with pytest.raises(Refusal, match=f"give --recipe {PHASED}, or another one"):
         ask_for(study, None, 0, 0, [])
     assert study.trials == []
-    trial = ask_for(study, None, 0, 0, [], Written.parse(PHASED))
+    trial = ask_for(study, None, 0, 0, [], parse(PHASED))
     assert trial.params["x"] in np.linspace(-1.0, 1.0, 9)
     assert len(open_request(request(here, recipe=PHASED))[1].recipe(Box([0.0], [1.0])).domain) == 9
 
@@ -140,7 +140,7 @@ def test_a_study_from_elsewhere_keeps_what_its_trials_share():
 
 def test_a_report_says_what_the_model_was_not_told(here):
     pytest.importorskip("plotly")
-    recipe = Written.parse(PHASED)
+    recipe = parse(PHASED)
     study = begin(here, recipe=PHASED)
     study.enqueue_trial({"x": 0.123})
     for _ in range(7):
@@ -149,7 +149,7 @@ def test_a_report_says_what_the_model_was_not_told(here):
     page = Report.of(study, recipe.load()).page()
     assert "<p>not in model   1, run at no point of the recipe&#39;s grid</p>" in page
     assert "<p>trial 0: x=0.123</p>" in page
-    assert "not in model" not in Report.of(study, recipes.gp_ucb).page()
+    assert "not in model" not in Report.of(study, recipes.gp_ucb()).page()
     judged = Trust.of(study, recipe.load())
     pictures.write_picture(timeline.draw(judged), here / "trust.png")
     assert judged.record()["left_out"] == {"0": "x=0.123"}
@@ -225,4 +225,4 @@ def _finished(storage: str) -> list[optuna.trial.FrozenTrial]:
 
 
 def _phased():
-    return Written.parse(PHASED).load()
+    return load(PHASED)

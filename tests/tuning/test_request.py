@@ -9,7 +9,7 @@ import pytest
 from optuna.distributions import FloatDistribution
 
 from stoic.integrations.optuna.objective import RobustObjective
-from stoic.integrations.recipe import Written
+from stoic.integrations.recipe import parse
 from stoic.refusal import Refusal
 from stoic.tuning.request import Settings, aim_arguments, from_file, from_options
 
@@ -241,10 +241,10 @@ def test_what_the_command_line_says_wrongly_is_refused(tolerance, threshold, rea
 
 def test_a_recipe_in_a_file(tmp_path):
     path = write(tmp_path, GOOD.replace("seed = 3", 'seed = 3\nrecipe = "rgp_ucb( budget=5 )"'))
-    assert from_file(path, Settings()).recipe == Written("rgp_ucb(budget=5)")
+    assert from_file(path, Settings()).recipe == parse("rgp_ucb(budget=5)")
     assert from_file(write(tmp_path, GOOD), Settings()).recipe is None
-    over = from_file(path, Settings(recipe=Written.parse("gp_ucb")))
-    assert over.recipe == Written("gp_ucb")
+    over = from_file(path, Settings(recipe=parse("gp_ucb")))
+    assert over.recipe == parse("gp_ucb")
     inside = GOOD.replace("seed = 3", 'recipe = "methods.py:phased"')
     recipe = from_file(write(tmp_path, inside), Settings()).recipe
     assert recipe is not None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from optuna import Study
     from optuna.storages import BaseStorage
 
-    from stoic.integrations.recipe import Recipe, Written
+    from stoic.integrations.recipe import Recipe
     from stoic.tuning.request import Request, Settings
 
 
@@ -35,19 +35,19 @@ def settings(**said: Any) -> Settings:
     return Settings(**said)
 
 
-def written(recipe: str | None) -> Written | None:
+def written(recipe: str | None) -> Recipe | None:
     """Parse the recipe of the command line, if there is one."""
-    from stoic.integrations.recipe import Written
+    from stoic.integrations.recipe import parse
 
-    return None if recipe is None else Written.parse(recipe)
+    return None if recipe is None else parse(recipe)
 
 
 def look_with(study: Study, recipe: str | None) -> Recipe:
     """Recipe to analyse a study with: that of the command line, else the study's own."""
-    from stoic.integrations.recipe import recipe_to_look_with
+    from stoic.integrations.recipe import load, recipe_to_look_with
 
-    if (said := written(recipe)) is not None:
-        return said.load()
+    if recipe is not None:
+        return load(recipe)
     own, instead = recipe_to_look_with(study)
     if instead is not None:
         note(f"note: {instead}")

@@ -187,13 +187,14 @@ def ask(
     if search_space is not None and param:
         raise Refusal("--param and --search-space say the same: leave out one of them.")
     space = parse_assignments(param or []) if search_space is None else parse_json(search_space)
+    from stoic.integrations.recipe import DEFAULT
     from stoic.tuning.campaign import ask_for
     from stoic.tuning.method import StudyMethod
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.views.records import render
 
     study, said = load(what, study_name, storage, storage_class), written(recipe)
-    for replaced in StudyMethod(written=said).replaces(study):
+    for replaced in StudyMethod(recipe=said or DEFAULT).replaces(study):
         note(f"note: {replaced}")
     with in_one_sentence("Could not create a trial"):
         trial = ask_for(study, space, seed, startup, fix or [], said)

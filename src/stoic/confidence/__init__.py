@@ -8,6 +8,7 @@ from stoic.confidence.fixed import Fixed, Schedule
 from stoic.confidence.frequentist import BoundedNoise, SelfNormalised
 from stoic.confidence.heavy_tails import FeatureTruncation, GrowingTruncation
 from stoic.confidence.misspecified import Misspecified
+from stoic.confidence.theory import PRACTICE, Theory
 
 CONFIDENCES = (
     Fixed,
@@ -27,6 +28,7 @@ CONFIDENCES = (
 
 __all__ = [
     "CONFIDENCES",
+    "PRACTICE",
     "BoundedNoise",
     "CompactUnion",
     "Confidence",
@@ -41,6 +43,7 @@ __all__ = [
     "NonAdaptive",
     "Schedule",
     "SelfNormalised",
+    "Theory",
     "influence",
     "psi",
 ]

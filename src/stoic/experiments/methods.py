@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
 import numpy as np
 
 from stoic import recipes
+from stoic.confidence import Theory
 from stoic.data import Array, Booleans, Choice, Recommendation
 from stoic.domains import Domain, Finite
 from stoic.experiments.peers import RelevancePursuit
 from stoic.learner import Learner
 from stoic.policies import ExpectedImprovement
 from stoic.posteriors.scales import mean_and_sd
+from stoic.recipes.outliers import ActingPlateau
 from stoic.simulate import Player
 
 # Okabe and Ito's palette, which people with any colour vision can distinguish.
@@ -104,81 +106,82 @@ class RandomSearch:
 
 
 def _gp(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.gp_ucb(domain, seed=seed)
+    return Learner(domain, recipes.gp_ucb(), seed=seed)
 
 
 def _gp_loo(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.fc_rcgp_ucb(domain, half_width=math.inf, seed=seed)  # all weights are equal
+    equal_weights = recipes.fc_rcgp_ucb(half_width=math.inf)
+    return Learner(domain, equal_weights, seed=seed)
 
 
 def _fc(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.fc_rcgp_ucb(domain, seed=seed)
+    return Learner(domain, recipes.fc_rcgp_ucb(), seed=seed)
 
 
 def _a2(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.a2_rcgp_ucb(domain, seed=seed)
+    return Learner(domain, recipes.a2_rcgp_ucb(), seed=seed)
 
 
 def _fc_theory(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.fc_rcgp_ucb(
+    return Learner(
         domain,
-        constants="theory",
-        corruptions=threat.corruptions,
-        horizon=threat.horizon,
+        recipes.fc_rcgp_ucb(theory=Theory(horizon=threat.horizon, corruptions=threat.corruptions)),
         seed=seed,
     )
 
 
 def _a2_theory(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.a2_rcgp_ucb(
+    return Learner(
         domain,
-        constants="theory",
-        corruptions=threat.corruptions,
-        horizon=threat.horizon,
+        recipes.a2_rcgp_ucb(theory=Theory(horizon=threat.horizon, corruptions=threat.corruptions)),
         seed=seed,
     )
 
 
 def _fc_plain(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.fc_rcgp_ucb(domain, scale=mean_and_sd, shape=1.0, seed=seed)
+    return Learner(domain, recipes.fc_rcgp_ucb(scale=mean_and_sd, shape=1.0), seed=seed)
 
 
 def _a2_plain(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.a2_rcgp_ucb(domain, scale=mean_and_sd, shape=1.0, seed=seed)
+    return Learner(
+        domain, recipes.a2_rcgp_ucb(scale=mean_and_sd, plateau=ActingPlateau(shape=1.0)), seed=seed
+    )
 
 
 def _fc_noise(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.fc_rcgp_ucb(domain, unit="noise", shape=1.0, seed=seed)
+    return Learner(domain, recipes.fc_rcgp_ucb(unit="noise", shape=1.0), seed=seed)
 
 
 def _a2_noise(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.a2_rcgp_ucb(domain, unit="noise", shape=1.0, seed=seed)
+    return Learner(
+        domain, recipes.a2_rcgp_ucb(plateau=ActingPlateau(shape=1.0, unit="noise")), seed=seed
+    )
 
 
 def _loo(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.loo_gp_ucb(domain, seed=seed)
+    return Learner(domain, recipes.loo_gp_ucb(), seed=seed)
 
 
 def _robust(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.robust(domain, seed=seed)
+    return Learner(domain, recipes.robust(), seed=seed)
 
 
 def _student(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.tp_ucb(domain, seed=seed)
+    return Learner(domain, recipes.tp_ucb(), seed=seed)
 
 
 def _diagnostics(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.diagnostics_gp_ucb(domain, seed=seed)
+    return Learner(domain, recipes.diagnostics_gp_ucb(), seed=seed)
 
 
 def _a2_ei(domain: Domain, threat: Threat, seed: int) -> Player:
-    a2 = recipes.a2_rcgp_ucb(domain)
-    return Learner(domain, a2.model, a2.confidence, ExpectedImprovement(), seed)
+    a2 = recipes.a2_rcgp_ucb()(domain)
+    return Learner(domain, replace(a2, policy=ExpectedImprovement()), seed=seed)
 
 
 def _a2_wide(domain: Domain, threat: Threat, seed: int) -> Player:
-    a2 = recipes.a2_rcgp_ucb(domain)
-    return Learner(domain, a2.model, a2.confidence, ExpectedImprovement(widened=True), seed)
+    a2 = recipes.a2_rcgp_ucb()(domain)
+    return Learner(domain, replace(a2, policy=ExpectedImprovement(widened=True)), seed=seed)
 
 
 def _relevance(domain: Domain, threat: Threat, seed: int) -> Player:

@@ -110,8 +110,8 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
     input_transform:
         Learns from all rows.
     recipe:
-        A function from a domain to a learner, whose model is taken: ``recipes.a2_rcgp_ucb``
-        (the default), ``recipes.fc_rcgp_ucb``, ``recipes.loo_gp_ucb`` or your own.
+        A recipe, whose model is taken: ``recipes.a2_rcgp_ucb()`` (the default),
+        ``recipes.fc_rcgp_ucb()``, ``recipes.loo_gp_ucb()`` or your own.
     model:
         Instead of a recipe, a model such as ``GaussianProcess(prior, defence, fitting)``.
     bounds:
@@ -146,7 +146,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
         outcome_transform: Any = None,
         input_transform: Any = None,
         *,
-        recipe: Recipe = recipes.a2_rcgp_ucb,
+        recipe: Recipe | None = None,
         model: Model | None = None,
         bounds: Any = None,
     ) -> None:
@@ -157,7 +157,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
                 input_transform.eval()
             x = _array(_placed(train_X, input_transform))
             domain = box_around(x) if bounds is None else Box(*_array(torch.as_tensor(bounds)))
-            chosen = model_of(recipe, model, domain)
+            chosen = model_of(recipe or recipes.a2_rcgp_ucb(), model, domain)
             if outcome_transform is not None:
                 raw = _rows(x, train_Y, train_Yvar)
                 trust = chosen(domain, raw).trust(raw)
@@ -242,7 +242,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
     def construct_inputs(
         cls,
         training_data: Any,
-        recipe: Recipe = recipes.a2_rcgp_ucb,
+        recipe: Recipe | None = None,
         model: Model | None = None,
         bounds: Any = None,
     ) -> dict[str, Any]:

@@ -36,10 +36,9 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
     Parameters
     ----------
     recipe:
-        A function from a domain to a learner, whose model is taken. By default
-        ``recipes.loo_gp_ucb``, which judges each row by all others. ``recipes.a2_rcgp_ucb``
-        [Ezzerg2026]_ is for a search, and judges the last row as the newest; ``recipes.gp_ucb``
-        trusts every target.
+        A recipe, whose model is taken. By default ``recipes.loo_gp_ucb()``, which judges each row
+        by all others. ``recipes.a2_rcgp_ucb()`` [Ezzerg2026]_ is for a search, and judges the last
+        row as the newest; ``recipes.gp_ucb()`` trusts every target.
     model:
         Instead of a recipe, a model such as ``GaussianProcess(prior, defence, fitting)``.
 
@@ -60,7 +59,7 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
     0. They are not legal in X, and a score needs finite targets.
     """
 
-    def __init__(self, recipe: Recipe = recipes.loo_gp_ucb, model: Model | None = None) -> None:
+    def __init__(self, recipe: Recipe | None = None, model: Model | None = None) -> None:
         self.recipe = recipe
         self.model = model
 
@@ -99,7 +98,9 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
             )
         rows = observations_of(x, y, None if noise is None else _noise(noise, len(y)))
         domain = box_around(x)
-        self.posterior_ = model_of(self.recipe, self.model, domain)(domain, rows)
+        self.posterior_ = model_of(self.recipe or recipes.loo_gp_ucb(), self.model, domain)(
+            domain, rows
+        )
         self.weights_ = self.posterior_.trust(rows)
         prior = self.posterior_.prior
         self.kernel_, self.noise_, self.mean_ = prior.kernel, prior.noise, prior.mean

@@ -10,8 +10,9 @@ from stoic.data import Array, Observations, as_results
 from stoic.domains import Box, Domain
 from stoic.learner import Learner
 from stoic.posteriors.base import Model
+from stoic.recipes import Parts
 
-Recipe = Callable[[Domain], Learner]
+Recipe = Callable[[Domain], Parts | Learner]
 
 
 def box_around(x: Array) -> Box:

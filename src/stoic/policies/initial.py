@@ -20,7 +20,7 @@ class Design:
     then: Any
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Initial(Policy):
     """``n`` points that cover the domain (scrambled Sobol on a box), then another policy.
 

@@ -16,7 +16,7 @@ from stoic.policies.base import Band, Notes, Policy, View, choices_at
 _CLEARLY = 2.0  # standard deviations of the noise
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Requery(Policy):
     """Re-query a rejected observation while few trusted ones near it contradict it.
 

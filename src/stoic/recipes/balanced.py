@@ -8,25 +8,24 @@ have std that add up to sqrt(2 kappa gamma_T N / ln(1 + kappa / noise)) at most.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
 import numpy as np
 
-from stoic.balancing import Balanced
-from stoic.confidence import Confidence, Schedule, SelfNormalised
+from stoic.confidence import PRACTICE, Confidence, Schedule, Theory
+from stoic.data import Observations
 from stoic.domains import Domain, Finite
-from stoic.learner import Learner
 from stoic.posteriors import information_bounds
 from stoic.posteriors.base import FittedDefence, Posterior
-from stoic.posteriors.levels import Constants, check_constants
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, median_and_mad_in_space
+from stoic.recipes.base import Balancing, Parts, recipe
 from stoic.recipes.corruption import rgp_ucb
 from stoic.recipes.heavy_tails import tgp_ucb
 from stoic.recipes.misspecification import ec_gp_ucb
 from stoic.recipes.outliers import a2_rcgp_ucb
-from stoic.recipes.parts import Seed, check_given, check_prior, kappa_and_noise
+from stoic.recipes.parts import check_given, check_prior, kappa_and_noise, self_normalised
 from stoic.recipes.plain import gp_ucb
 from stoic.rewards import check_span
 
@@ -123,22 +122,45 @@ class DoublingWidth:
         return self.base(posterior, t) * (1.0 + math.pow(posterior.n / self.horizon, self.power))
 
 
+@dataclass(frozen=True)
+class Threats:
+    """Corruptions, errors and tails that the learners of :func:`any_threat` are to withstand.
+
+    Parameters
+    ----------
+    corruptions, budget, error:
+        T_c, C and eps, the latter in units of the results. By default T_c is T^(1/3), and C and
+        eps make a width twice that of GP-UCB after T rounds. Without a prior they cannot be given,
+        since bounds are computed before the scale of the results is known; the widths are
+        doubled as they would be with these defaults, which depends on no unit. Results in another
+        unit give the same choices, unless two tie within the accuracy of a fit of hyperparameters,
+        about half a percent of a bound's range.
+    moment, alpha:
+        Of :func:`~stoic.recipes.tgp_ucb`.
+    """
+
+    corruptions: int | None = None
+    budget: float | None = None
+    error: float | None = None
+    moment: float | None = None
+    alpha: float = 1.0
+
+
+_THREATS = Threats()
+
+
+@recipe
 def contextual_ec_gp_ucb(
     domain: Domain,
-    prior: Prior,
     *,
-    horizon: int = 10_000,
+    prior: Prior,
     span: tuple[float, float] = (0.0, 1.0),
-    constants: Constants = "practice",
+    theory: Theory = PRACTICE,
     confidence: Confidence | None = None,
-    norm: float = 1.0,
-    noise_sd: float | None = None,
-    delta: float = 0.1,
     learners: int | None = None,
     c: float | None = None,
     everything: bool = False,
-    seed: Seed = None,
-) -> Balanced:
+) -> Balancing:
     """EC-GP-UCB for an unknown error of the model: section 4 of [Bogunovic2021b]_.
 
     Balances EC-GP-UCB for eps_i = 2^(1-i) / sqrt(gamma_T) times the width of the span, i = 1, ...,
@@ -147,21 +169,17 @@ def contextual_ec_gp_ucb(
 
     Parameters
     ----------
-    domain, prior, seed:
+    prior:
         As in every recipe; hyperparameters are not fitted, as gamma_T is needed in advance. On a
         ``Box`` it is that of 256 of its points, which is less than gamma_T: nothing is proved then.
-    horizon:
-        T.
     span:
         The range of the rewards.
-    constants:
-        Of :func:`~stoic.recipes.ec_gp_ucb`. In ``"practice"`` putative bounds are a tenth of those
-        that the widths imply, in ``"theory"`` all of them, and each learner has delta / (2 M) of
-        delta.
+    theory:
+        Of :func:`~stoic.recipes.ec_gp_ucb`, and T, by default 10,000. In practice putative bounds
+        are a tenth of those that the widths imply, in theory all of them, and each learner has
+        delta / (2 M) of delta.
     confidence:
         beta_t, the width without enlargement, instead of the default.
-    norm, noise_sd, delta:
-        B, sigma and the failure probability of the theory.
     learners:
         M, instead of the formula, which is 1 or less where T < gamma_T^2: then even the largest
         error costs no more than learning does.
@@ -170,7 +188,7 @@ def contextual_ec_gp_ucb(
 
     Guarantee
     ---------
-    On a finite domain, with ``constants="theory"`` and the defaults for ``c`` and ``everything``,
+    On a finite domain, with a ``Theory`` and the defaults for ``c`` and ``everything``,
     rewards in the span (or clipped to it, see :class:`~stoic.balancing.Balanced`), action sets
     drawn independently from one law and an f that is within eps of a function of norm B, for eps up
     to the largest eps_i: with probability 1 - delta regret O*((B sqrt(gamma_T) + gamma_T) sqrt(T) +
@@ -180,7 +198,8 @@ def contextual_ec_gp_ucb(
     check_given(prior, "contextual_ec_gp_ucb")
     check_prior(domain, prior)
     check_span(span)
-    check_constants(constants, horizon, delta)
+    theory.only("contextual_ec_gp_ucb", "norm", "noise_sd", "delta", "horizon")
+    horizon = theory.horizon or 10_000
     gain = _gain(domain, prior, horizon)
     if learners is None:
         learners = max(1, math.ceil(1.0 + 0.5 * math.log2(horizon / gain**2)))
@@ -188,60 +207,47 @@ def contextual_ec_gp_ucb(
         raise ValueError(
             f"Balancing needs at least one learner, a whole number of them: got {learners!r}."
         )
-    theory = constants == "theory"
     width = span[1] - span[0]
     errors = [width * 2.0**-i / math.sqrt(gain) for i in range(learners)]
     bases = [
         ec_gp_ucb(
-            domain,
-            prior,
+            prior=prior,
             error=error,
-            constants=constants,
+            theory=replace(theory, delta=theory.delta / (2.0 * learners), horizon=None),
             confidence=confidence,
-            norm=norm,
-            noise_sd=noise_sd,
-            delta=delta / (2.0 * learners),
-            seed=seed,
-        )
+        )(domain)
         for error in errors
     ]
-    share = 1.0 if theory else _SHARE
+    share = 1.0 if theory.proved else _SHARE
     bounds = [
         WidthPromise(
             base.confidence,
-            _before(base, prior),
+            _before(base, domain, prior),
             gain,
             width,
-            error if theory else _WEIGHT * error,
+            error if theory.proved else _WEIGHT * error,
             share,
         )
         for base, error in zip(bases, errors, strict=True)
     ]
-    if c is None and not theory:
+    if c is None and not theory.proved:
         c = _COMPARISON
-    return Balanced(bases, bounds, span=span, c=c, delta=delta / 2.0, everything=everything)
+    options = {"span": span, "c": c, "delta": theory.delta / 2.0, "everything": everything}
+    return Balancing(tuple(bases), tuple(bounds), options)
 
 
+@recipe
 def any_threat(
     domain: Domain,
-    prior: Prior | None = None,
     *,
-    horizon: int = 500,
-    corruptions: int | None = None,
-    budget: float | None = None,
-    error: float | None = None,
-    moment: float | None = None,
-    alpha: float = 1.0,
-    constants: Constants = "practice",
+    prior: Prior | None = None,
+    threats: Threats = _THREATS,
+    theory: Theory = PRACTICE,
     confidence: Confidence | None = None,
-    norm: float = 1.0,
-    noise_sd: float | None = None,
-    delta: float = 0.1,
     c: float | None = None,
     everything: bool | None = None,
     scale: Scale = median_and_mad_in_space,
-    seed: Seed = None,
-) -> Balanced:
+) -> Balancing:
     """Regret bound balancing of five defences, against an unknown threat: our own.
 
     A2-RCGP-UCB (a few outliers), TGP-UCB (heavy tails), GP-UCB (no threat), RGP-UCB (a corruption
@@ -257,30 +263,19 @@ def any_threat(
 
     Parameters
     ----------
-    domain, prior, seed:
+    prior:
         As in every recipe. Without a prior each learner fits its own. On a ``Box`` putative bounds
         use the gamma_T of 256 of its points, which is less than gamma_T.
-    horizon:
-        T.
-    corruptions, budget, error:
-        T_c, C and eps that the learners are to withstand, C and eps in units of the results. By
-        default as much as makes their width twice that of GP-UCB after T rounds: C and eps; T_c is
-        T^(1/3). Without a prior C and eps cannot be given, since bounds are computed before the
-        scale of the results is known; the widths are doubled as they would be with these defaults,
-        which depends on no unit. Results in another unit give the same choices, unless two tie
-        within the accuracy of a fit of hyperparameters, about half a percent of a bound's range.
-    moment, alpha:
-        Of :func:`~stoic.recipes.tgp_ucb`.
-    constants:
-        ``"practice"``: all have the width of GP-UCB, enlarged as their recipes do; putative bounds
-        are a tenth of those that the widths imply; comparisons are by ``c`` = 1/2 of the rewards'
-        spread and do not count corruptions; all learners observe everything. ``"theory"``: that of
-        all recipes, with delta / 10 each; full bounds; the comparison allows for T_c corruptions
-        and C; each observes its own plays.
+    threats:
+        What the learners are to withstand.
+    theory:
+        Its numbers for all recipes, with delta / 10 each, and T, by default 500: full bounds, the
+        comparison allows for T_c corruptions and C, each learner observes its own plays. In
+        practice all have the width of GP-UCB, enlarged as their recipes do; putative bounds are a
+        tenth of those that the widths imply; comparisons are by ``c`` = 1/2 of the rewards' spread
+        and do not count corruptions; all learners observe everything.
     confidence:
         The width of GP-UCB, instead of the default. In theory also that of A2-RCGP-UCB.
-    norm, noise_sd, delta:
-        B, sigma and the failure probability of the theory.
     c, everything:
         As in :class:`~stoic.balancing.Balanced`, instead of these.
     scale:
@@ -288,7 +283,7 @@ def any_threat(
 
     Guarantee
     ---------
-    Proved, on a finite domain, for a given prior with ``constants="theory"``, ``c=None`` and
+    Proved, on a finite domain, for a given prior with a ``Theory``, ``c=None`` and
     ``everything=False``: if at most T_c results are corrupted, by any size, and all others are f
     plus noise of any law that is the same everywhere, moved by at most C in all, then with
     probability 1 - delta / 2 no well-specified learner is eliminated, and the regret is that of
@@ -302,26 +297,27 @@ def any_threat(
     Raises
     ------
     ValueError
-        If a number is out of range; or, without a prior, for ``constants="theory"`` and for a
-        ``budget`` or an ``error``.
+        If a number is out of range; or, without a prior, for a ``Theory`` and for a ``budget`` or
+        an ``error``.
     """
     check_prior(domain, prior)
-    check_constants(constants, horizon, delta)
-    theory = constants == "theory"
+    theory.only("any_threat", "norm", "noise_sd", "delta", "horizon")
+    theory = replace(theory, delta=theory.delta / 10.0)
+    horizon, budget, error = theory.horizon or 500, threats.budget, threats.error
     if prior is None and not (budget is None and error is None):
         raise ValueError(
             "A budget and an error are in units of the results, whose scale is not known without a "
             f"prior: give a prior, or leave them out. Got budget={budget!r}, error={error!r}."
         )
-    if theory:
-        check_given(prior, "any_threat with constants='theory'")
-    delta /= 10.0
-    plain = confidence or (SelfNormalised(norm, noise_sd, delta) if theory else Schedule())
-    gp = gp_ucb(domain, prior, confidence=plain, scale=scale, seed=seed)
+    if theory.proved:
+        check_given(prior, "any_threat with a Theory")
+    plain = confidence or self_normalised(theory) or Schedule()
+    gp = gp_ucb(prior=prior, confidence=plain, scale=scale)(domain)
     gain = _gain(domain, prior, horizon)
-    last = _before(gp, prior)._replace(n=horizon, information=gain)
-    weight = 1.0 if theory else _WEIGHT
+    last = _before(gp, domain, prior)._replace(n=horizon, information=gain)
+    weight = 1.0 if theory.proved else _WEIGHT
     twice = plain(cast("Posterior", last), horizon + 1) * math.sqrt(last.prior.noise) / weight
+    corruptions = threats.corruptions
     if corruptions is None:
         corruptions = round(horizon ** (1.0 / 3.0))
     corrupted = misled = plain
@@ -331,88 +327,63 @@ def any_threat(
         budget = error = 0.0
     budget = twice if budget is None else budget
     error = off if error is None else error
+    own = replace(theory, noise_sd=None, horizon=None)
     a2 = a2_rcgp_ucb(
-        domain,
-        prior,
-        constants=constants,
+        prior=prior,
+        theory=replace(own, horizon=horizon, corruptions=corruptions if theory.proved else 0),
         confidence=confidence,
-        corruptions=corruptions if theory else 0,
-        horizon=horizon,
-        delta=delta,
-        norm=norm,
         scale=scale,
-        seed=seed,
     )
     tgp = tgp_ucb(
-        domain,
-        prior,
-        constants=constants,
-        moment=moment,
-        alpha=alpha,
-        norm=norm,
-        delta=delta,
-        confidence=None if theory else plain,
+        prior=prior,
+        theory=own,
+        moment=threats.moment,
+        alpha=threats.alpha,
+        confidence=None if theory.proved else plain,
         scale=scale,
-        seed=seed,
     )
-    rgp = rgp_ucb(
-        domain,
-        prior,
-        budget=budget,
-        constants=constants,
-        confidence=corrupted,
-        scale=scale,
-        seed=seed,
-    )
-    ec = ec_gp_ucb(
-        domain,
-        prior,
-        error=error,
-        constants=constants,
-        confidence=misled,
-        scale=scale,
-        seed=seed,
-    )
-    bases = (a2, tgp, gp, rgp, ec)
+    form = Theory(theory.constants)
+    rgp = rgp_ucb(prior=prior, budget=budget, theory=form, confidence=corrupted, scale=scale)
+    ec = ec_gp_ucb(prior=prior, error=error, theory=form, confidence=misled, scale=scale)
+    bases = (a2(domain), tgp(domain), gp, rgp(domain), ec(domain))
     errors = (0.0, 0.0, 0.0, 0.0, off * weight)
     span: tuple[float, float] | Scale = scale
     width = 2.0 * _REACH
     if prior is not None:
         reach = _REACH * math.sqrt(sum(kappa_and_noise(domain, prior)))
         span, width = (prior.mean - reach, prior.mean + reach), 2.0 * reach
-    share = 1.0 if theory else _SHARE
+    share = 1.0 if theory.proved else _SHARE
     bounds = [
         WidthPromise(
             base.confidence,
-            _before(base, prior),
+            _before(base, domain, prior),
             gain,
             width,
             outside,
             share,
-            corruptions if theory and base is a2 else 0,
+            corruptions if theory.proved and base is bases[0] else 0,
         )
         for base, outside in zip(bases, errors, strict=True)
     ]
-    if c is None and not theory:
+    if c is None and not theory.proved:
         c = _COMPARISON
-    return Balanced(
-        bases,
-        bounds,
-        span=span,
-        lies=corruptions if theory else 0,
-        budget=budget if theory else 0.0,
-        c=c,
-        unit="span" if theory else "spread",
-        delta=5.0 * delta,
-        proxy=0.25,
-        everything=not theory if everything is None else everything,
-    )
+    options = {
+        "span": span,
+        "lies": corruptions if theory.proved else 0,
+        "budget": budget if theory.proved else 0.0,
+        "c": c,
+        "unit": "span" if theory.proved else "spread",
+        "delta": 5.0 * theory.delta,
+        "proxy": 0.25,
+        "everything": not theory.proved if everything is None else everything,
+    }
+    return Balancing(bases, tuple(bounds), options)
 
 
-def _before(learner: Learner, prior: Prior | None) -> Foreseen:
-    """Posterior of a learner without observations, as its width needs it."""
-    posterior = learner.model(learner.domain, learner.observations)
-    kappa, _ = kappa_and_noise(learner.domain, prior)
+def _before(parts: Parts, domain: Domain, prior: Prior | None) -> Foreseen:
+    """Posterior without observations, as the width of a learner needs it."""
+    posterior = parts.model(domain, Observations.none(domain.dim, domain.finite))
+    kappa, _ = kappa_and_noise(domain, prior)
     return Foreseen(posterior.prior, posterior.fitted_defence, kappa, 0, 0.0)
 
 

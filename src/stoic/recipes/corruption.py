@@ -6,37 +6,38 @@ import math
 from typing import Literal
 
 from stoic.confidence import (
+    PRACTICE,
     Confidence,
     CorruptionBudget,
     EpochBudget,
     Fixed,
     NonAdaptive,
     Schedule,
-    SelfNormalised,
+    Theory,
 )
-from stoic.confidence.corruption import Averaging
 from stoic.confidence.reduction import ReducedBudget
-from stoic.default import family
 from stoic.defences import Trust
 from stoic.domains import Domain, Finite
-from stoic.learner import Learner
 from stoic.models import GaussianProcess
-from stoic.policies import Elimination, RareSwitching
+from stoic.policies import UCB, Elimination, Policy, RareSwitching
 from stoic.policies.near_optimal import NearOptimal
 from stoic.posteriors.least_squares import LeastSquares
-from stoic.posteriors.levels import check_form
 from stoic.posteriors.newton import NewtonBasis
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, mean_and_sd
+from stoic.recipes.base import Parts, recipe
 from stoic.recipes.parts import (
-    Seed,
     check_finite,
     check_given,
     check_prior,
+    family,
     fitting,
-    policy,
+    self_normalised,
 )
 from stoic.theory import plan
+
+_HORIZON = 50_000  # T, unless it is given
+_PROVED = Theory()
 
 
 def square_root_of_log(scale: float = 0.5) -> Schedule:
@@ -44,69 +45,58 @@ def square_root_of_log(scale: float = 0.5) -> Schedule:
     return Schedule(scale / math.sqrt(2.0), offset=0.0, least=0.0)
 
 
+@recipe
 def rgp_ucb(
     domain: Domain,
-    prior: Prior | None = None,
     *,
+    prior: Prior | None = None,
     budget: float = 0.0,
-    constants: Literal["practice", "theory"] = "practice",
+    theory: Theory = PRACTICE,
     confidence: Confidence | None = None,
-    norm: float = 1.0,
-    noise_sd: float | None = None,
-    delta: float = 0.1,
     scale: Scale = mean_and_sd,
-    initial: int = 0,
-    retries: int | None = None,
-    seed: Seed = None,
-) -> Learner:
+    policy: Policy | None = None,
+) -> Parts:
     """RGP-UCB [Bogunovic2020]_: GP-UCB with a width enlarged by a corruption budget.
 
     Parameters
     ----------
-    domain, prior, initial, retries, seed:
+    prior, policy:
         As in every recipe. Without a prior, fitted as in :func:`~stoic.recipes.gp_ucb`.
     budget:
         C, the sum of all absolute corruptions, in units of the results.
-    constants:
-        ``"practice"``: sqrt(ln t) / 2 + 0.1 C / sqrt(noise), as run in [Bogunovic2022]_.
-        ``"theory"``: ``SelfNormalised(norm)`` + C / sqrt(noise).
+    theory:
+        B, R and delta of ``SelfNormalised(norm)`` + C / sqrt(noise). In practice
+        sqrt(ln t) / 2 + 0.1 C / sqrt(noise), as run in [Bogunovic2022]_.
     confidence:
         beta_t, the width without enlargement, instead of the default.
-    norm, noise_sd, delta:
-        B, R and the failure probability of the theory.
     scale:
         Standardisation of the results where hyperparameters are fitted.
 
     Guarantee
     ---------
-    With a given prior and ``constants="theory"``: regret O((beta_T + C / sqrt(noise)) sqrt(T
+    With a given prior and a ``Theory``: regret O((beta_T + C / sqrt(noise)) sqrt(T
     gamma_T)) with probability 1 - delta, so C multiplies sqrt(T gamma_T) ([Bogunovic2020]_,
     Theorem 3). In practice mode and with fitted hyperparameters: none.
     """
     check_prior(domain, prior)
-    check_form(constants)
-    theory = constants == "theory"
-    default = SelfNormalised(norm, noise_sd, delta) if theory else square_root_of_log()
-    width = CorruptionBudget(confidence or default, budget, 1.0 if theory else 0.1)
+    theory.only("rgp_ucb", "norm", "noise_sd", "delta")
+    default = self_normalised(theory) or square_root_of_log()
+    width = CorruptionBudget(confidence or default, budget, 1.0 if theory.proved else 0.1)
     model = GaussianProcess(prior or family(domain), Trust(told_noise=False), fitting(prior, scale))
-    return Learner(domain, model, width, policy(initial, retries), seed)
+    return Parts(model, width, policy or UCB())
 
 
+@recipe
 def rgp_pe(
     domain: Finite,
-    prior: Prior,
     *,
+    prior: Prior,
     budget: float | Literal["unknown"] = 0.0,
-    constants: Averaging = "practice",
+    theory: Theory = PRACTICE,
     confidence: Confidence | None = None,
     growth: float = 2.0,
     share: float | None = None,
-    horizon: int = 50_000,
-    norm: float = 1.0,
-    noise_sd: float | None = None,
-    delta: float = 0.1,
-    seed: Seed = None,
-) -> Learner:
+) -> Parts:
     """RGP-PE, robust phased elimination: Algorithm 1 of [Bogunovic2022]_.
 
     ``ask(n)`` suggests the plays of an epoch in batches of any size, see
@@ -115,8 +105,6 @@ def rgp_pe(
 
     Parameters
     ----------
-    domain:
-        Finite.
     prior:
         Its kernel is at most 1 on the diagonal in the theory. Hyperparameters are not fitted: the
         plan of an epoch may not depend on results. A noise reported with a result is not used.
@@ -124,26 +112,21 @@ def rgp_pe(
         C, the sum of all absolute corruptions, in units of f. ``"unknown"``: the largest C that
         costs no more than a constant factor (section 3.4), sqrt(T) / gamma_T, or sqrt(T / gamma_T)
         with ``"tight"`` constants.
-    constants:
-        ``"practice"``: 4 + 0.1 C / sqrt(u) for an epoch of u plays, truncation 1/2 (section 4).
-        ``"theory"``: Corollary 5 and the enlargement of Lemma 2, truncation ln(growth) /
-        (2 gamma_T). ``"tight"``: the same with a smaller enlargement. Both are in
-        :class:`~stoic.confidence.corruption.EpochBudget`.
+    theory:
+        B >= ||f - prior mean||_k, R and delta of Corollary 5 with the enlargement of Lemma 2,
+        truncation ln(growth) / (2 gamma_T), or a ``"tight"``, smaller enlargement: see
+        :class:`~stoic.confidence.corruption.EpochBudget`. In practice 4 + 0.1 C / sqrt(u) for an
+        epoch of u plays, truncation 1/2 (section 4). The horizon T, by default 50,000, is that of
+        the upper bound on gamma_T, which is computed where it is needed: seconds for a thousand
+        arms.
     confidence:
         beta_h, the width without enlargement, instead of the default.
     growth, share:
         eta and psi; a share of 0 does not truncate.
-    horizon:
-        T of the upper bound on gamma_T, which is computed where it is needed: seconds for a
-        thousand arms.
-    norm, noise_sd, delta:
-        B >= ||f - prior mean||_k, R and the failure probability of Corollary 5.
-    seed:
-        Not used: it draws nothing at random.
 
     Guarantee
     ---------
-    With ``"theory"`` constants and ||f||_k <= ``norm``: regret O*(sqrt(T gamma_T) +
+    With a ``Theory`` and ||f||_k <= ``norm``: regret O*(sqrt(T gamma_T) +
     C gamma_T^(3/2)) with probability 1 - delta, so C is added and not multiplied (Theorem 3 and
     Corollary 5). With ``"tight"`` constants the same proof gives C gamma_T, see
     :mod:`stoic.theory`. In practice mode: none.
@@ -156,37 +139,33 @@ def rgp_pe(
     check_finite(domain, "rgp_pe")
     check_given(prior, "rgp_pe")
     check_prior(domain, prior)
-    if constants not in ("practice", "theory", "tight"):
-        raise ValueError(f"constants is 'practice', 'theory' or 'tight', got {constants!r}.")
-    practice = constants == "practice"
-    if share is None and practice:
+    theory.only("rgp_pe", "norm", "noise_sd", "delta", "horizon", "tight")
+    if share is None and not theory.proved:
         share = 0.5
     if share is None or budget == "unknown":
-        known = plan(prior, domain, horizon, eta=growth)
+        known = plan(prior, domain, theory.horizon or _HORIZON, eta=growth)
         share = known.psi if share is None else share
         if budget == "unknown":
-            tight = constants == "tight"
+            tight = theory.constants == "tight"
             budget = known.tight_unknown_budget if tight else known.unknown_budget
-    default = Fixed(4.0) if practice else NonAdaptive(norm, len(domain), noise_sd, delta)
-    width = EpochBudget(confidence or default, budget, constants)
+    default: Confidence = Fixed(4.0)
+    if theory.proved:
+        default = NonAdaptive(theory.norm, len(domain), theory.noise_sd, theory.delta)
+    width = EpochBudget(confidence or default, budget, theory.constants)
     model = GaussianProcess(prior, Trust(told_noise=False))
-    return Learner(domain, model, width, Elimination(RareSwitching(growth, share)), seed)
+    return Parts(model, width, Elimination(RareSwitching(growth, share)))
 
 
+@recipe
 def linear_reduction(
     domain: Finite,
-    prior: Prior,
     *,
+    prior: Prior,
     budget: float = 0.0,
-    constants: Literal["theory", "tight"] = "theory",
+    theory: Theory = _PROVED,
     error: float | None = None,
     share: float | None = None,
-    horizon: int = 50_000,
-    norm: float = 1.0,
-    noise_sd: float | None = None,
-    delta: float = 0.1,
-    seed: Seed = None,
-) -> Learner:
+) -> Parts:
     """Robust phased elimination of a linear bandit in a Newton basis: App. E of [Bogunovic2022]_.
 
     Phased elimination as in :func:`rgp_pe`, with least squares on features that span the kernel's
@@ -194,26 +173,19 @@ def linear_reduction(
 
     Parameters
     ----------
-    domain:
-        Finite.
     prior:
         Its kernel makes the basis; its mean is subtracted.
     budget:
         C, the sum of all absolute corruptions, in units of f.
-    constants:
-        The form of :class:`~stoic.confidence.reduction.ReducedBudget`.
+    theory:
+        B >= ||f - prior mean||_k, the sub-Gaussian constant of the noise, delta, and the form of
+        :class:`~stoic.confidence.reduction.ReducedBudget`. The horizon T, by default 50,000, is for
+        the choice of ``error`` alone.
     error:
         Delta, in units of f: the largest approximation error of the basis. ``None`` takes
         norm sqrt(kappa / T), kappa being the largest prior variance.
     share:
         alpha, the least share of an arm in an epoch; ``None`` takes 1 / m_0.
-    horizon:
-        T, for the choice of ``error`` alone.
-    norm, noise_sd, delta:
-        B >= ||f - prior mean||_k, the sub-Gaussian constant of the noise (``None`` takes the
-        prior's), and the failure probability.
-    seed:
-        Not used: it draws nothing at random.
 
     Guarantee
     ---------
@@ -240,12 +212,15 @@ def linear_reduction(
     check_finite(domain, "linear_reduction")
     check_given(prior, "linear_reduction")
     check_prior(domain, prior)
+    theory.only("linear_reduction", "norm", "noise_sd", "delta", "horizon", "tight")
+    norm, form = theory.norm, theory.constants
+    if form == "practice":
+        raise ValueError("linear_reduction has no constants of practice: take 'theory' or 'tight'.")
     if not 0.0 < norm < math.inf:
         raise ValueError(f"A bound on the norm is positive, got {norm!r}.")
-    if horizon < 1:
-        raise ValueError(f"The theory needs a horizon >= 1, got {horizon!r}.")
     if error is None:
-        error = norm * math.sqrt(float(prior.kernel.diagonal(domain.points).max()) / horizon)
+        largest = float(prior.kernel.diagonal(domain.points).max())
+        error = norm * math.sqrt(largest / (theory.horizon or _HORIZON))
     basis = NewtonBasis.of(prior.kernel, domain, error / norm)
     design = NearOptimal(basis, share)
     width = ReducedBudget(
@@ -255,8 +230,8 @@ def linear_reduction(
         error=norm * basis.error,  # the error that the basis reached, which is less
         budget=budget,
         arms=len(domain),
-        noise_sd=math.sqrt(prior.noise) if noise_sd is None else noise_sd,
-        delta=delta,
-        form=constants,
+        noise_sd=math.sqrt(prior.noise) if theory.noise_sd is None else theory.noise_sd,
+        delta=theory.delta,
+        form=form,
     )
-    return Learner(domain, LeastSquares(prior, basis), width, Elimination(design), seed)
+    return Parts(LeastSquares(prior, basis), width, Elimination(design))

@@ -11,51 +11,52 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-import numpy as np
-
-from stoic.confidence import Confidence, FeatureTruncation, GrowingTruncation, Schedule
-from stoic.default import family
+from stoic.confidence import (
+    PRACTICE,
+    Confidence,
+    FeatureTruncation,
+    GrowingTruncation,
+    Schedule,
+    Theory,
+)
 from stoic.defences import AdaptiveTruncation, MedianOfMeans, Truncation
 from stoic.domains import Domain
-from stoic.learner import Learner
 from stoic.models import GaussianProcess
+from stoic.policies import UCB, Policy
 from stoic.posteriors.features import Features, Fourier, Nystroem
-from stoic.posteriors.levels import Constants, FeatureLevel, check_constants, check_moment
+from stoic.posteriors.levels import FeatureLevel, check_moment
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, median_and_mad_in_space
 from stoic.posteriors.truncated import TruncatedFeatures
-from stoic.recipes.parts import Seed, check_prior, fitting, kappa_and_noise, policy
+from stoic.recipes.base import Parts, recipe
+from stoic.recipes.parts import check_prior, family, fitting, kappa_and_noise
+
+_DISTORTION = 0.1  # eps of the width, of features without one
 
 
+@recipe
 def tgp_ucb(
     domain: Domain,
-    prior: Prior | None = None,
     *,
-    constants: Constants = "practice",
+    prior: Prior | None = None,
+    theory: Theory = PRACTICE,
     moment: float | None = None,
     alpha: float = 1.0,
-    norm: float = 1.0,
-    delta: float = 0.1,
     confidence: Confidence | None = None,
     scale: Scale = median_and_mad_in_space,
-    initial: int = 0,
-    retries: int | None = None,
-    seed: Seed = None,
-) -> Learner:
+    policy: Policy | None = None,
+) -> Parts:
     """TGP-UCB, Algorithm 1 of [Chowdhury2019]_: each result is truncated once, on arrival.
 
     Parameters
     ----------
-    domain, prior, initial, retries, seed:
+    prior, policy:
         As in every recipe. The noise of the prior is lambda of the paper, which has 1.
-    constants:
-        Of the width: ``"practice"`` as the authors ran it. The level is the same.
+    theory:
+        B >= ||f - mean||_k and delta of the width; ``Theory("practice", ...)`` as the authors ran
+        it. The level is the same.
     moment, alpha:
         v and alpha.
-    norm:
-        B >= ||f - mean||_k.
-    delta:
-        Failure probability.
     confidence:
         Another width instead. Without a prior the default is ``Schedule()``.
     scale:
@@ -63,61 +64,51 @@ def tgp_ucb(
 
     Guarantee
     ---------
-    With a given prior, ``constants="theory"``, k(x, x) <= 1 and the right moment: Theorem 1 of
+    With a given prior, a ``Theory``, k(x, x) <= 1 and the right moment: Theorem 1 of
     [Chowdhury2019]_, with probability 1 - delta regret O(B sqrt(gamma_T T) + v^(1 / (1 + alpha))
     sqrt(gamma_T (gamma_T + ln(1 / delta))) T^((2 + alpha) / (2 (1 + alpha)))): T^(3/4) for a finite
     variance, where T^(1/2) is possible. None in practice and with fitted hyperparameters.
     """
-    check_constants(constants, 1, delta)
-    _check_theory(prior, constants)
+    theory.only("tgp_ucb", "norm", "delta")
+    _check_theory(prior, theory)
     check_prior(domain, prior)
     defence = _truncation(domain, prior, moment, alpha)
     width = confidence or Schedule()
     if confidence is None and isinstance(defence, Truncation):
-        width = GrowingTruncation(norm, defence.moment, alpha, delta, constants)
+        width = GrowingTruncation(theory.norm, defence.moment, alpha, theory.delta, theory.form)
     model = GaussianProcess(prior or family(domain), defence, fitting(prior, scale))
-    return Learner(domain, model, width, policy(initial, retries), seed)
+    return Parts(model, width, policy or UCB())
 
 
+@recipe
 def ata_gp_ucb(
     domain: Domain,
-    prior: Prior | None = None,
     *,
+    prior: Prior | None = None,
     features: Literal["qff", "nystroem"] | Features = "nystroem",
-    constants: Constants = "practice",
+    theory: Theory = PRACTICE,
     moment: float | None = None,
     alpha: float = 1.0,
-    norm: float = 1.0,
-    horizon: int = 1000,
-    delta: float = 0.1,
-    nodes: int | None = None,
-    distortion: float = 0.1,
     confidence: Confidence | None = None,
     scale: Scale = median_and_mad_in_space,
-    initial: int = 0,
-    retries: int | None = None,
-    seed: Seed = None,
-) -> Learner:
+    policy: Policy | None = None,
+) -> Parts:
     """ATA-GP-UCB, Algorithm 2 of [Chowdhury2019]_: the history is truncated anew in each feature.
 
     Parameters
     ----------
-    domain, prior, constants, moment, alpha, norm, confidence, scale, initial, retries, seed:
-        As in :func:`tgp_ucb`; ``constants`` also selects the level and the dictionary.
+    prior, theory, moment, alpha, confidence, scale, policy:
+        As in :func:`tgp_ucb`; ``theory`` also selects the level and the dictionary, and has their
+        horizon T, by default 1000.
     features:
         ``"nystroem"`` for any kernel, ``"qff"`` for a given squared exponential, or an instance of
-        :class:`~stoic.posteriors.features.Fourier` or
-        :class:`~stoic.posteriors.features.Nystroem`.
-    horizon, delta:
-        T and the failure probability.
-    nodes:
-        Of ``"qff"``, per coordinate.
-    distortion:
-        eps of ``"nystroem"``.
+        :class:`~stoic.posteriors.features.Fourier`, with a number of nodes, or
+        :class:`~stoic.posteriors.features.Nystroem`, with a distortion and the seed of its
+        dictionaries: a stream of their own, so that they do not change what the learner draws.
 
     Guarantee
     ---------
-    With a given prior, ``constants="theory"``, k(x, x) <= 1 and the right moment, with probability
+    With a given prior, a ``Theory``, k(x, x) <= 1 and the right moment, with probability
     1 - delta. ``"qff"``: Theorem 3 of [Chowdhury2019]_, regret O(B sqrt(T ln^(d + 1) T) +
     v^(1 / (1 + alpha)) (ln(T ln^d T / delta))^(alpha / (1 + alpha)) sqrt(ln T) ln^d T
     T^(1 / (1 + alpha))), with enough nodes that the error of the kernel is below T^-6.
@@ -129,41 +120,46 @@ def ata_gp_ucb(
     ValueError
         If the kernel is not one that the features embed.
     """
-    check_constants(constants, horizon, delta)
-    _check_theory(prior, constants)
+    theory.only("ata_gp_ucb", "norm", "delta", "horizon")
+    _check_theory(prior, theory)
+    horizon, delta = theory.horizon or 1000, theory.delta
     check_prior(domain, prior)
-    chosen = _features(features, nodes, distortion, horizon, delta, constants, seed)
-    if prior is None and isinstance(chosen, Fourier):
+    if features == "qff":
+        features = Fourier()
+    elif features == "nystroem":
+        features = Nystroem(horizon=horizon, delta=delta, constants=theory.form)
+    elif isinstance(features, str):
+        raise ValueError(f"features is 'qff' or 'nystroem', got {features!r}.")
+    if prior is None and isinstance(features, Fourier):
         raise ValueError(
             "Quadrature Fourier features need a given prior with a squared exponential kernel: a "
             "fitted lengthscale may need any number of them. Give a prior, or use 'nystroem'."
         )
     if prior is not None:
-        chosen.check(domain, prior)
+        features.check(domain, prior)
     defence = _truncation(domain, prior, moment, alpha)
-    drawn = not isinstance(chosen, Fourier)
-    level = FeatureLevel(horizon, delta, constants, drawn)
+    drawn = not isinstance(features, Fourier)
+    level = FeatureLevel(horizon, delta, theory.form, drawn)
     width = confidence or Schedule()
     if confidence is None and isinstance(defence, Truncation):
-        eps = chosen.distortion if isinstance(chosen, Nystroem) else distortion
-        width = FeatureTruncation(norm, defence.moment, level, alpha, distortion=eps)
+        eps = features.distortion if isinstance(features, Nystroem) else _DISTORTION
+        width = FeatureTruncation(theory.norm, defence.moment, level, alpha, distortion=eps)
     model = TruncatedFeatures(
-        prior or family(domain), chosen, level, defence, fitting(prior, scale)
+        prior or family(domain), features, level, defence, fitting(prior, scale)
     )
-    return Learner(domain, model, width, policy(initial, retries), seed)
+    return Parts(model, width, policy or UCB())
 
 
+@recipe
 def mom_gp_ucb(
     domain: Domain,
-    prior: Prior | None = None,
     *,
+    prior: Prior | None = None,
     delta: float = 0.1,
     confidence: Confidence | None = None,
     scale: Scale = median_and_mad_in_space,
-    initial: int = 0,
-    retries: int | None = None,
-    seed: Seed = None,
-) -> Learner:
+    policy: Policy | None = None,
+) -> Parts:
     """GP-UCB on the median of means of the results at each point.
 
     The closing remark of [Chowdhury2019]_ in its plainest form: per point and not per feature. It
@@ -171,7 +167,7 @@ def mom_gp_ucb(
 
     Parameters
     ----------
-    domain, prior, confidence, scale, initial, retries, seed:
+    prior, confidence, scale, policy:
         As in :func:`tgp_ucb`; ``confidence`` is ``Schedule()`` by default.
     delta:
         Failure probability; the number of blocks is 8 ln(1 / delta).
@@ -185,14 +181,14 @@ def mom_gp_ucb(
     model = GaussianProcess(
         prior or family(domain), MedianOfMeans.for_confidence(delta), fitting(prior, scale)
     )
-    return Learner(domain, model, confidence or Schedule(), policy(initial, retries), seed)
+    return Parts(model, confidence or Schedule(), policy or UCB())
 
 
-def _check_theory(prior: Prior | None, constants: str) -> None:
-    if prior is None and constants == "theory":
+def _check_theory(prior: Prior | None, theory: Theory) -> None:
+    if prior is None and theory.proved:
         raise ValueError(
-            "constants='theory' is for a given prior, whose moment and norm are known: give a "
-            "prior, or constants='practice'."
+            "A theory is for a given prior, whose moment and norm are known: give a prior, or "
+            "Theory('practice')."
         )
 
 
@@ -206,23 +202,3 @@ def _truncation(
         kappa, noise = kappa_and_noise(domain, prior)
         moment = math.pow(kappa + noise, 0.5 * (1.0 + alpha))
     return Truncation(moment, alpha)
-
-
-def _features(
-    features: Literal["qff", "nystroem"] | Features,
-    nodes: int | None,
-    distortion: float,
-    horizon: int,
-    delta: float,
-    constants: Constants,
-    seed: Seed,
-) -> Features:
-    if features == "qff":
-        return Fourier(nodes)
-    if features == "nystroem":
-        # A stream of its own, so that dictionaries do not change what the learner draws.
-        own = seed if isinstance(seed, int | np.integer) else 0
-        return Nystroem(distortion, horizon, delta, constants, seed=int(own))
-    if isinstance(features, str):
-        raise ValueError(f"features is 'qff' or 'nystroem', got {features!r}.")
-    return features

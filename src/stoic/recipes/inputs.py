@@ -3,72 +3,56 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Literal
 
-from stoic.confidence import Confidence, Fixed, SelfNormalised
-from stoic.default import family
+from stoic.confidence import Confidence, Fixed
 from stoic.distances import Distance
 from stoic.domains import Domain
-from stoic.learner import Learner
-from stoic.models import GaussianProcess
 from stoic.policies import Policy
 from stoic.policies.satisficing import Satisficing
 from stoic.policies.stable import StableOpt
 from stoic.posteriors.base import Model
-from stoic.posteriors.levels import check_form
 from stoic.posteriors.prior import Prior
-from stoic.posteriors.scales import Scale, mean_and_sd
-from stoic.recipes.parts import Seed, after_design, check_prior, fitting
+from stoic.recipes.base import Parts, Recipe, recipe
+from stoic.recipes.plain import gp_ucb
+
+_WIDTH = Fixed(2.0)
 
 
+@recipe
 def advers_1(
     domain: Domain,
-    prior: Prior | None = None,
     *,
+    prior: Prior | None = None,
     threshold: float | Literal["adaptive"] = "adaptive",
     margin: float = 0.0,
     distance: Distance | None = None,
-    constants: Literal["practice", "theory"] = "practice",
-    confidence: Confidence | None = None,
-    norm: float = 1.0,
-    noise_sd: float | None = None,
-    delta: float = 0.1,
-    model: Model | None = None,
-    scale: Scale = mean_and_sd,
-    initial: int = 0,
+    confidence: Confidence = _WIDTH,
+    model: Model | Recipe[Parts] | None = None,
     candidates: int = 1024,
-    seed: Seed = None,
-) -> Learner:
+) -> Parts:
     """AdveRS-1 [Saday2025]_: least loss below a threshold per unit of a move, Algorithm 1.
 
     Parameters
     ----------
-    domain:
-        On a ``Box``, ``candidates`` quasi-random points are compared.
     prior:
         Without one, fitted as in :func:`~stoic.recipes.gp_ucb`.
     threshold, margin, distance, candidates:
-        See :class:`~stoic.policies.satisficing.Satisficing`; Euclidean by default.
-    constants:
-        ``"practice"``: width 2. ``"theory"``: ``SelfNormalised(norm, noise_sd, delta)``.
+        See :class:`~stoic.policies.satisficing.Satisficing`; Euclidean by default. On a ``Box``,
+        ``candidates`` quasi-random points are compared.
     confidence:
-        The width, instead of either.
-    norm, noise_sd, delta:
-        B, R and the failure probability of the theory.
+        The width; for the theory ``SelfNormalised(norm, noise_sd, delta)``.
     model:
-        A model instead of a Gaussian process that trusts all results:
-        ``a2_rcgp_ucb(domain).model`` where some of them are outliers. It has a prior of its own.
-    scale:
-        Standardisation of the results where hyperparameters are fitted.
-    initial, seed:
-        As in every recipe.
+        A model, or a recipe whose model is taken, instead of a Gaussian process that trusts all
+        results: ``a2_rcgp_ucb()`` where some of them are outliers. It has a prior of its own.
 
     Guarantee
     ---------
-    With a given prior (noise and kernel at most 1), ``constants="theory"`` and tau <= max f: robust
+    With a given prior (noise and kernel at most 1), ``SelfNormalised`` and tau <= max f: robust
     satisficing regret at most 4 width_T sqrt(T gamma_T), with probability 1 - delta, however inputs
     are moved; with :meth:`~stoic.distances.Distance.of_kernel`, lenient regret at most that plus
-    B sum eps_t (Theorem 3.6). Certificates hold with the same probability. In practice mode and
+    B sum eps_t (Theorem 3.6). Certificates hold with the same probability. With a fixed width and
     with fitted hyperparameters: none.
 
     Notes
@@ -79,108 +63,83 @@ def advers_1(
     f = 0 leaves f outside of the band with probability 0.74.
     """
     policy = Satisficing(threshold, 1.0, distance or Distance(), margin, candidates)
-    width = _width(constants, confidence, norm, noise_sd, delta)
-    return _learner(domain, prior, policy, width, model, scale, initial, seed)
+    return _parts(domain, prior, confidence, policy, model)
 
 
+@recipe
 def advers_2(
     domain: Domain,
-    prior: Prior | None = None,
     *,
+    prior: Prior | None = None,
     threshold: float | Literal["adaptive"] = "adaptive",
     margin: float = 0.0,
     distance: Distance | None = None,
-    constants: Literal["practice", "theory"] = "practice",
-    confidence: Confidence | None = None,
-    norm: float = 1.0,
-    noise_sd: float | None = None,
-    delta: float = 0.1,
-    model: Model | None = None,
-    scale: Scale = mean_and_sd,
-    initial: int = 0,
+    confidence: Confidence = _WIDTH,
+    model: Model | Recipe[Parts] | None = None,
     candidates: int = 1024,
-    seed: Seed = None,
-) -> Learner:
+) -> Parts:
     """AdveRS-2 [Saday2025]_: largest radius of moves above a threshold, Algorithm 2.
 
     Parameters
     ----------
-    domain, prior, threshold, margin, distance, constants, confidence, norm, noise_sd, delta, model:
-        As in :func:`advers_1`.
-    scale, initial, candidates, seed:
+    prior, threshold, margin, distance, confidence, model, candidates:
         As in :func:`advers_1`.
 
     Guarantee
     ---------
-    As for :func:`advers_1` in theory mode, and if inputs are always moved by less than the largest
-    critical radius of tau: lenient regret at most 4 width_T sqrt(T gamma_T), in any metric
-    (Theorem 3.10). Certificates hold whatever happens to inputs. In practice mode and with fitted
+    As for :func:`advers_1` with ``SelfNormalised``, and if inputs are always moved by less than the
+    largest critical radius of tau: lenient regret at most 4 width_T sqrt(T gamma_T), in any metric
+    (Theorem 3.10). Certificates hold whatever happens to inputs. With a fixed width and with fitted
     hyperparameters: none.
     """
     policy = Satisficing(threshold, math.inf, distance or Distance(), margin, candidates)
-    width = _width(constants, confidence, norm, noise_sd, delta)
-    return _learner(domain, prior, policy, width, model, scale, initial, seed)
+    return _parts(domain, prior, confidence, policy, model)
 
 
+@recipe
 def advers_g(
     domain: Domain,
-    prior: Prior | None = None,
     *,
+    prior: Prior | None = None,
     p: float = 2.0,
     threshold: float | Literal["adaptive"] = "adaptive",
     margin: float = 0.0,
     distance: Distance | None = None,
-    constants: Literal["practice", "theory"] = "practice",
-    confidence: Confidence | None = None,
-    norm: float = 1.0,
-    noise_sd: float | None = None,
-    delta: float = 0.1,
-    model: Model | None = None,
-    scale: Scale = mean_and_sd,
-    initial: int = 0,
+    confidence: Confidence = _WIDTH,
+    model: Model | Recipe[Parts] | None = None,
     candidates: int = 1024,
-    seed: Seed = None,
-) -> Learner:
+) -> Parts:
     """AdveRS-G [Saday2025]_: between AdveRS-1 and AdveRS-2, section 4.
 
     Parameters
     ----------
     p:
         Power of the loss that a move d may cause, (kappa d)^p: 1 is AdveRS-1, infinity AdveRS-2.
-    domain, prior, threshold, margin, distance, constants, confidence, norm, noise_sd, delta, model:
-        As in :func:`advers_1`.
-    scale, initial, candidates, seed:
+    prior, threshold, margin, distance, confidence, model, candidates:
         As in :func:`advers_1`.
 
     Guarantee
     ---------
-    As for :func:`advers_1` in theory mode: robust satisficing regret of p at most
-    4 width_T sqrt(T gamma_T) (Corollary 4.2). In practice mode and with fitted hyperparameters:
+    As for :func:`advers_1` with ``SelfNormalised``: robust satisficing regret of p at most
+    4 width_T sqrt(T gamma_T) (Corollary 4.2). With a fixed width and with fitted hyperparameters:
     none.
     """
     policy = Satisficing(threshold, p, distance or Distance(), margin, candidates)
-    width = _width(constants, confidence, norm, noise_sd, delta)
-    return _learner(domain, prior, policy, width, model, scale, initial, seed)
+    return _parts(domain, prior, confidence, policy, model)
 
 
+@recipe
 def stable_opt(
     domain: Domain,
-    prior: Prior | None = None,
     *,
+    prior: Prior | None = None,
     radius: float,
     distance: Distance | None = None,
     probe: bool = False,
-    constants: Literal["practice", "theory"] = "practice",
-    confidence: Confidence | None = None,
-    norm: float = 1.0,
-    noise_sd: float | None = None,
-    delta: float = 0.1,
-    model: Model | None = None,
-    scale: Scale = mean_and_sd,
-    initial: int = 0,
+    confidence: Confidence = _WIDTH,
+    model: Model | Recipe[Parts] | None = None,
     candidates: int = 1024,
-    seed: Seed = None,
-) -> Learner:
+) -> Parts:
     """StableOpt [Bogunovic2018]_: maximin of f over moves within a known radius.
 
     Parameters
@@ -189,49 +148,31 @@ def stable_opt(
         Largest assumed move of an input, in units of the distance.
     probe:
         True if the learner moves inputs itself, see :class:`~stoic.policies.stable.StableOpt`.
-    domain, prior, distance, constants, confidence, norm, noise_sd, delta, model, scale, initial:
-        As in :func:`advers_1`.
-    candidates, seed:
+    prior, distance, confidence, model, candidates:
         As in :func:`advers_1`.
 
     Guarantee
     ---------
-    With ``probe``, a given prior and ``constants="theory"``: after T rounds, the choice with the
+    With ``probe``, a given prior and ``SelfNormalised``: after T rounds, the choice with the
     best certificate is within eps of the best worst value, with T / (width_T^2 gamma_T) of the
     order of 1 / eps^2, with probability 1 - delta (Theorem 1 of [Bogunovic2018]_). If the radius is
-    wrong, in practice mode and with fitted hyperparameters: none.
+    wrong, with a fixed width and with fitted hyperparameters: none.
     """
     policy = StableOpt(radius, distance or Distance(), probe, candidates)
-    width = _width(constants, confidence, norm, noise_sd, delta)
-    return _learner(domain, prior, policy, width, model, scale, initial, seed)
+    return _parts(domain, prior, confidence, policy, model)
 
 
-def _width(
-    constants: str,
-    confidence: Confidence | None,
-    norm: float,
-    noise_sd: float | None,
-    delta: float,
-) -> Confidence:
-    check_form(constants)
-    if confidence is not None:
-        return confidence
-    return SelfNormalised(norm, noise_sd, delta) if constants == "theory" else Fixed(2.0)
-
-
-def _learner(
+def _parts(
     domain: Domain,
     prior: Prior | None,
+    confidence: Confidence,
     policy: Policy,
-    width: Confidence,
-    model: Model | None,
-    scale: Scale,
-    initial: int,
-    seed: Seed,
-) -> Learner:
+    model: Model | Recipe[Parts] | None,
+) -> Parts:
     if model is not None and prior is not None:
         raise ValueError("A model has a prior of its own: give a prior or a model, not both.")
-    check_prior(domain, prior)
+    if isinstance(model, Recipe):
+        return replace(model(domain), confidence=confidence, policy=policy)
     if model is None:
-        model = GaussianProcess(prior or family(domain), fitting=fitting(prior, scale))
-    return Learner(domain, model, width, after_design(policy, initial), seed)
+        model = gp_ucb(prior=prior)(domain).model
+    return Parts(model, confidence, policy)

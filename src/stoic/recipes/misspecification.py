@@ -2,43 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from stoic.confidence import Confidence, Fixed, Misspecified, Schedule, SelfNormalised
-from stoic.default import family
+from stoic.confidence import PRACTICE, Confidence, Fixed, Misspecified, Schedule, Theory
 from stoic.defences import Trust
 from stoic.domains import Domain, Finite
-from stoic.learner import Learner
 from stoic.models import GaussianProcess
-from stoic.policies import Elimination, RareSwitching
-from stoic.posteriors.levels import check_form
+from stoic.policies import UCB, Elimination, Policy, RareSwitching
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, mean_and_sd
+from stoic.recipes.base import Parts, recipe
 from stoic.recipes.parts import (
-    Seed,
     check_finite,
     check_given,
     check_prior,
+    family,
     fitting,
-    policy,
+    self_normalised,
 )
 
 
+@recipe
 def ec_gp_ucb(
     domain: Domain,
-    prior: Prior | None = None,
     *,
+    prior: Prior | None = None,
     error: float = 0.0,
-    constants: Literal["practice", "theory"] = "practice",
+    theory: Theory = PRACTICE,
     confidence: Confidence | None = None,
-    norm: float = 1.0,
-    noise_sd: float | None = None,
-    delta: float = 0.1,
     scale: Scale = mean_and_sd,
-    initial: int = 0,
-    retries: int | None = None,
-    seed: Seed = None,
-) -> Learner:
+    policy: Policy | None = None,
+) -> Parts:
     """EC-GP-UCB: GP-UCB with a width enlarged for misspecification.
 
     Algorithm 1 of [Bogunovic2021b]_. With ``error=0`` it is GP-UCB with the same width, where no
@@ -46,24 +38,22 @@ def ec_gp_ucb(
 
     Parameters
     ----------
-    domain, prior, initial, retries, seed:
+    prior, policy:
         As in every recipe. Without a prior, fitted as in :func:`~stoic.recipes.gp_ucb`.
     error:
         eps, in units of the results: the largest distance of f from a function of norm B.
-    constants:
-        ``"practice"``: the schedule of :func:`~stoic.recipes.gp_ucb`, enlarged by a tenth of eps
-        sqrt(t - 1) / sqrt(noise). ``"theory"``: eq. (13), which is ``SelfNormalised(norm)``, and
-        the whole enlargement of eq. (15).
+    theory:
+        B, sigma and delta of eq. (13), which is ``SelfNormalised(norm)``, with the whole
+        enlargement of eq. (15). In practice the schedule of :func:`~stoic.recipes.gp_ucb`, enlarged
+        by a tenth of eps sqrt(t - 1) / sqrt(noise).
     confidence:
         beta_t, the width without enlargement, instead of the default.
-    norm, noise_sd, delta:
-        B, sigma and the failure probability of the theory.
     scale:
         Standardisation of the results where hyperparameters are fitted.
 
     Guarantee
     ---------
-    With a given prior and ``constants="theory"``: regret O(B sqrt(gamma_T T) + sqrt((ln(1 / delta)
+    With a given prior and a ``Theory``: regret O(B sqrt(gamma_T T) + sqrt((ln(1 / delta)
     + gamma_T) gamma_T T) + eps T sqrt(gamma_T)) with probability 1 - delta, if a function of norm
     at most B is within eps of f everywhere ([Bogunovic2021b]_, Theorem 1). No method avoids a
     regret of order eps T. A noise reported with a result is not used, since Lemma 2 needs at
@@ -71,25 +61,22 @@ def ec_gp_ucb(
     experiments, so the constants of practice are ours.
     """
     check_prior(domain, prior)
-    check_form(constants)
-    theory = constants == "theory"
-    default = SelfNormalised(norm, noise_sd, delta) if theory else Schedule()
-    width = Misspecified(confidence or default, error, 1.0 if theory else 0.1)
+    theory.only("ec_gp_ucb", "norm", "noise_sd", "delta")
+    width = Misspecified(
+        confidence or self_normalised(theory) or Schedule(), error, 1.0 if theory.proved else 0.1
+    )
     model = GaussianProcess(prior or family(domain), Trust(told_noise=False), fitting(prior, scale))
-    return Learner(domain, model, width, policy(initial, retries), seed)
+    return Parts(model, width, policy or UCB())
 
 
+@recipe
 def phased_gp_us(
     domain: Finite,
-    prior: Prior,
     *,
-    constants: Literal["practice", "theory"] = "practice",
+    prior: Prior,
+    theory: Theory = PRACTICE,
     confidence: Confidence | None = None,
-    norm: float = 1.0,
-    noise_sd: float | None = None,
-    delta: float = 0.1,
-    seed: Seed = None,
-) -> Learner:
+) -> Parts:
     """Phased GP Uncertainty Sampling: Algorithm 2 of [Bogunovic2021b]_.
 
     It need not know the error of the model. Episodes of 1, 2, 4, ... plays start from the prior
@@ -99,23 +86,18 @@ def phased_gp_us(
 
     Parameters
     ----------
-    domain:
-        Finite.
     prior:
         Hyperparameters are not fitted: the plan of an episode may not depend on results.
-    constants:
-        ``"practice"``: width 4, as [Bogunovic2022]_ ran a method of the same kind. ``"theory"``:
-        eq. (13) with delta shared among the episodes, ``SelfNormalised(norm, restarts=True)``.
+    theory:
+        B, sigma and delta of eq. (13), delta shared among the episodes:
+        ``SelfNormalised(norm, restarts=True)``. In practice width 4, as [Bogunovic2022]_ ran a
+        method of the same kind.
     confidence:
         beta, the width of an episode, instead of the default.
-    norm, noise_sd, delta:
-        B, sigma and the failure probability of the theory.
-    seed:
-        Not used: it draws nothing at random.
 
     Guarantee
     ---------
-    With ``"theory"`` constants: the regret of :func:`ec_gp_ucb` up to logarithms of T, with
+    With a ``Theory``: the regret of :func:`ec_gp_ucb` up to logarithms of T, with
     probability 1 - delta, for whatever eps is true ([Bogunovic2021b]_, Theorem 2). Eq. (13) holds
     for one episode with probability 1 - delta; the text takes it for all of them, here episode e
     has 6 delta / (pi e)^2 of delta. The best point may be eliminated where eps is not 0: the points
@@ -129,9 +111,8 @@ def phased_gp_us(
     check_finite(domain, "phased_gp_us")
     check_given(prior, "phased_gp_us")
     check_prior(domain, prior)
-    check_form(constants)
-    theory = constants == "theory"
-    default = SelfNormalised(norm, noise_sd, delta, restarts=True) if theory else Fixed(4.0)
+    theory.only("phased_gp_us", "norm", "noise_sd", "delta")
+    default = self_normalised(theory, restarts=True) or Fixed(4.0)
     design = RareSwitching(growth=1.0, share=0.0, first=1)
     model = GaussianProcess(prior, Trust(told_noise=False))
-    return Learner(domain, model, confidence or default, Elimination(design), seed)
+    return Parts(model, confidence or default, Elimination(design))

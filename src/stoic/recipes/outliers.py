@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
-from stoic.confidence import BoundedNoise, Confidence, CorruptionCount, Schedule, influence, psi
-from stoic.default import family
+from stoic.confidence import (
+    PRACTICE,
+    BoundedNoise,
+    Confidence,
+    CorruptionCount,
+    Schedule,
+    Theory,
+    influence,
+    psi,
+)
 from stoic.defences import AdaptivePlateau, Anchored, LeaveOneOut, Plateau
 from stoic.defences.anchored import Reach
 from stoic.domains import Domain, Finite
-from stoic.learner import Learner
 from stoic.models import GaussianProcess, LeaveOneOutGP
+from stoic.policies import UCB, Policy, Requery
 from stoic.posteriors import information_bounds
 from stoic.posteriors.fitting import (
     Fitting,
@@ -19,12 +28,59 @@ from stoic.posteriors.fitting import (
     bounded_leave_one_out,
     marginal_likelihood,
 )
-from stoic.posteriors.levels import Constants, check_constants
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, median_and_mad_in_space
-from stoic.recipes.parts import Seed, check_prior, fitting, kappa_and_noise, policy, union
+from stoic.recipes.base import Parts, recipe
+from stoic.recipes.parts import check_prior, family, fitting, kappa_and_noise, union
 
-Assumption = Literal["draw", "norm"]
+_USED = ("corruptions", "horizon", "delta", "norm", "assumption", "gain")  # of a theory
+
+
+@dataclass(frozen=True)
+class ActingPlateau:
+    """Plateau of the acting model of :func:`a2_rcgp_ucb`.
+
+    Parameters
+    ----------
+    half_width, shape, unit:
+        L_R and c_R, as in :func:`fc_rcgp_ucb`. ``half_width="anchor"``, with a theory: the adaptive
+        L_R,t(x) = sqrt(beta_A,t) Psi(T_c) std_A(x) + N_T(delta / 3) of appendix D.5.1, which is at
+        most the constant of Algorithm 2 and allows an estimated T_c. The constant does not: with
+        ``corruptions="distrusted"`` it and Delta, below, are those for T_c = 0.
+    small_sample:
+        True if it is wider while observations are few, as the anchor's is.
+    """
+
+    half_width: float | Literal["anchor"] | None = None
+    shape: float = 0.25
+    unit: Literal["scale", "noise"] = "scale"
+    small_sample: bool = False
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """Anchor model of :func:`a2_rcgp_ucb`.
+
+    Parameters
+    ----------
+    half_width, shape:
+        L_A and c_A of its plateau; c_A is c_R by default. An anchor whose weights decay more slowly
+        (a larger c_A) comes to trust results that agree with each other however far they are from
+        the centre.
+    prequential:
+        Weight each observation once, by the anchor before it was observed.
+    place:
+        Results less than this share of the domain's widths apart are replicates, which confirm each
+        other; 0 for never.
+    """
+
+    half_width: float | None = None
+    shape: float | None = None
+    prequential: bool = False
+    place: float = 0.0
+
+
+_ACTING, _ANCHOR = ActingPlateau(), Anchor()
 
 
 @runtime_checkable
@@ -35,26 +91,19 @@ class Foreseen(Protocol):
         """Width in round ``t``, independent of the posterior."""
 
 
+@recipe
 def fc_rcgp_ucb(
     domain: Domain,
-    prior: Prior | None = None,
     *,
-    constants: Constants = "practice",
+    prior: Prior | None = None,
     half_width: float | Literal["quantile"] | None = None,
     shape: float = 0.25,
     unit: Literal["scale", "noise"] = "scale",
+    theory: Theory = PRACTICE,
     confidence: Confidence | None = None,
-    corruptions: float | Literal["distrusted"] = 0,
-    horizon: int = 100,
-    delta: float = 0.1,
-    norm: float = 1.0,
-    assumption: Assumption = "draw",
-    gain: float | None = None,
     scale: Scale = median_and_mad_in_space,
-    initial: int = 0,
-    retries: int | None = None,
-    seed: Seed = None,
-) -> Learner:
+    policy: Policy | None = None,
+) -> Parts:
     """Fixed-centre RCGP-UCB, Algorithm 1 of [Ezzerg2026]_.
 
     The centre of the plateau is the prior mean: of a given prior as it stands, otherwise the
@@ -63,48 +112,48 @@ def fc_rcgp_ucb(
 
     Parameters
     ----------
-    domain, prior, initial, retries, seed:
+    prior, policy:
         As in every recipe.
-    constants:
-        ``"practice"``: the width max(1, 1.7 sqrt(2 ln(t + 2))), without T_c. ``"theory"``: the
-        half-width L_T = norm sqrt(kappa) + N_T(delta / 3) and the enlarged width.
     half_width, shape, unit:
         The plateau; ``unit="noise"`` gives the shape in noise standard deviations.
     confidence:
         The width without enlargement, instead of the default.
-    corruptions, horizon, delta, norm:
-        T_c, T, delta and sqrt(B_f) of the theory; |f - mean| <= norm sqrt(kappa).
-        ``"distrusted"`` estimates T_c by the number of results outside the plateau.
-    assumption, gain:
-        Assumption of the theory on f. ``"draw"`` from the prior, with Gaussian noise (cases 1 and
-        2): the base width is ``FiniteUnion(N, delta / 3)``, on a ``Box`` ``CompactUnion`` with
-        a = b = 1 and the longest side (give a ``confidence`` for other constants), and
-        N_T(delta / 3) = sigma sqrt(2 ln(3 T / delta)). Of bounded ``"norm"``, with noise within
-        sigma (case 3): the base width is ``BoundedNoise(norm^2, delta / 3, gain)`` with the maximum
-        information gain gamma_T, and N_T = sigma. On a finite domain with a given prior ``gain`` is
-        an upper bound on gamma_T unless it is given.
+    theory:
+        T_c, T (by default 100), delta and norm = sqrt(B_f), for |f - mean| <= norm sqrt(kappa), of
+        the half-width L_T = norm sqrt(kappa) + N_T(delta / 3) and the enlarged width.
+        ``"distrusted"`` estimates T_c by the number of results outside the plateau. In practice the
+        width is max(1, 1.7 sqrt(2 ln(t + 2))), without T_c unless it is given.
+
+        For f drawn from the prior, with Gaussian noise (cases 1 and 2), the base width is
+        ``FiniteUnion(N, delta / 3)``, on a ``Box`` ``CompactUnion`` with a = b = 1 and the longest
+        side (give a ``confidence`` for other constants), and N_T(delta / 3) =
+        sigma sqrt(2 ln(3 T / delta)). For f of bounded norm, noise within sigma (case 3), it is
+        ``BoundedNoise(norm^2, delta / 3, gain)`` with the maximum information gain gamma_T, and
+        N_T = sigma. On a finite domain with a given prior ``gain`` is an upper bound on gamma_T
+        unless it is given.
     scale:
         Standardisation of the results. The default weights observations by inverse local density;
         the paper's ``mean_and_sd`` has breakdown point 0.
 
     Guarantee
     ---------
-    With a given prior and ``constants="theory"``: Theorem 4.2 of [Ezzerg2026]_, regret
+    With a given prior and a ``Theory``: Theorem 4.2 of [Ezzerg2026]_, regret
     O(Psi(T_c) (1 + sqrt(T_c)) sqrt(beta_T T (gamma_T + T_c))) with probability 1 - delta, sublinear
     for T_c = o(T^(1/4)). While no residual leaves the plateau and T_c = 0 it is GP-UCB, choice by
     choice. In practice mode and with fitted hyperparameters, only the influence of each observation
     on the posterior is bounded.
     """
-    _check(constants, unit, corruptions, horizon, delta)
+    theory.only("fc_rcgp_ucb", *_USED)
+    _check_unit(unit)
     check_prior(domain, prior)
-    theory = constants == "theory"
     kappa, noise = kappa_and_noise(domain, prior)
     if half_width is None:
-        bound = noise_bound(horizon, delta / 3.0, noise, bounded=assumption == "norm")
-        half_width = norm + bound / math.sqrt(kappa) if theory else 3.0
+        half_width = 3.0
+        if theory.proved:
+            half_width = theory.norm + _noise_bound(theory, noise) / math.sqrt(kappa)
     defence: Plateau | AdaptivePlateau
     if prior is None:
-        defence = AdaptivePlateau(half_width, shape, unit, scale, small_sample=not theory)
+        defence = AdaptivePlateau(half_width, shape, unit, scale, small_sample=not theory.proved)
     elif half_width == "quantile":
         raise ValueError(
             "With a given prior the half-width is a number of its standard deviations."
@@ -114,38 +163,22 @@ def fc_rcgp_ucb(
     fitted = fitting(prior, scale, bounded_leave_one_out)
     model = GaussianProcess(prior or family(domain), defence, fitted)
     if confidence is None:
-        confidence = Schedule()
-        if theory:
-            confidence = _base(domain, prior, assumption, horizon, delta, norm, gain)
-    width = _enlarged(confidence, corruptions, norm)
-    return Learner(domain, model, width, policy(initial, retries), seed)
+        confidence = _base(domain, prior, theory) if theory.proved else Schedule()
+    return Parts(model, _enlarged(confidence, theory), policy or UCB())
 
 
+@recipe
 def a2_rcgp_ucb(
     domain: Domain,
-    prior: Prior | None = None,
     *,
-    constants: Constants = "practice",
-    anchor_half_width: float | None = None,
-    anchor_shape: float | None = None,
-    half_width: float | Literal["anchor"] | None = None,
-    shape: float = 0.25,
-    unit: Literal["scale", "noise"] = "scale",
-    prequential: bool = False,
-    small_sample: bool = False,
-    place: float = 0.0,
+    prior: Prior | None = None,
+    plateau: ActingPlateau = _ACTING,
+    anchor: Anchor = _ANCHOR,
+    theory: Theory = PRACTICE,
     confidence: Confidence | None = None,
-    corruptions: float | Literal["distrusted"] = 0,
-    horizon: int = 100,
-    delta: float = 0.1,
-    norm: float = 1.0,
-    assumption: Assumption = "draw",
-    gain: float | None = None,
     scale: Scale = median_and_mad_in_space,
-    initial: int = 0,
-    retries: int | None = None,
-    seed: Seed = None,
-) -> Learner:
+    policy: Policy | None = None,
+) -> Parts:
     """Anchor-adapt RCGP-UCB, Algorithm 2 of [Ezzerg2026]_.
 
     An anchor model with a fixed centre gives the centre of the acting model's plateau. Each has
@@ -153,28 +186,12 @@ def a2_rcgp_ucb(
 
     Parameters
     ----------
-    anchor_half_width, anchor_shape, half_width, shape:
-        L_A and c_A of the anchor, L_R and c_R of the acting model; c_A is c_R by default. An anchor
-        whose weights decay more slowly (a larger c_A) comes to trust results that agree with each
-        other however far they are from the centre. ``half_width="anchor"``, with the theory's
-        constants:
-        the adaptive L_R,t(x) = sqrt(beta_A,t) Psi(T_c) std_A(x) + N_T(delta / 3) of appendix D.5.1,
-        which is at most the constant of Algorithm 2 and allows an estimated T_c. The constant does
-        not: with ``corruptions="distrusted"`` it and Delta, below, are those for T_c = 0.
-    prequential:
-        Weight each observation once, by the anchor before it was observed.
-    small_sample:
-        True if the acting plateau is wider while observations are few, as the anchor's is.
-    place:
-        Results less than this share of the domain's widths apart are replicates, which confirm each
-        other; 0 for never.
-    retries:
-        Number of new queries at a point whose results are rejected, see
-        :class:`~stoic.policies.ucb.UCB`.
+    plateau, anchor:
+        Of the acting model, and of the anchor.
 
     Guarantee
     ---------
-    With a given prior and ``constants="theory"``: Theorem 4.3 of [Ezzerg2026]_, sublinear regret
+    With a given prior and a ``Theory``: Theorem 4.3 of [Ezzerg2026]_, sublinear regret
     for T_c = O(T^(1/7)). In practice mode and with fitted hyperparameters, only the influence of
     each observation on the acting model is bounded, given the centre.
 
@@ -183,75 +200,71 @@ def a2_rcgp_ucb(
     without the newest row). The bound Delta <= (sqrt(beta_A,T) Psi(T_c) + sqrt(beta'_T))
     sqrt(kappa) holds, through f, whenever both bands do, and is used instead.
     """
-    _check(constants, unit, corruptions, horizon, delta)
+    theory.only("a2_rcgp_ucb", *_USED)
+    _check_unit(plateau.unit)
     check_prior(domain, prior)
-    theory = constants == "theory"
-    if anchor_shape is None:
-        anchor_shape = shape
+    anchor_shape = plateau.shape if anchor.shape is None else anchor.shape
     kappa, noise = kappa_and_noise(domain, prior)
     sd = math.sqrt(kappa)
-    bound = noise_bound(horizon, delta / 3.0, noise, bounded=assumption == "norm") / sd
+    bound = _noise_bound(theory, noise) / sd
+    anchor_half_width = anchor.half_width
     if anchor_half_width is None:
-        anchor_half_width = norm + bound if theory else 3.0
-    if half_width == "anchor" and not theory:
-        raise ValueError("half_width='anchor' is made of the theory's constants: set constants.")
+        anchor_half_width = theory.norm + bound if theory.proved else 3.0
+    adaptive = plateau.half_width == "anchor"
+    if adaptive and not theory.proved:
+        raise ValueError("half_width='anchor' is made of the theory's constants: give a Theory.")
+    base = confidence or (_base(domain, prior, theory) if theory.proved else Schedule())
     deviation: float | None = None
-    reach: float | Reach
-    if not theory:
-        base: Confidence = confidence or Schedule()
-        reach = 1.0 if half_width is None or half_width == "anchor" else half_width
-    else:
-        base = confidence or _base(domain, prior, assumption, horizon, delta, norm, gain)
-        if half_width is None or half_width == "anchor":
-            last = _last(base, horizon)
-            c = anchor_shape * (math.sqrt(noise) if unit == "noise" else sd)
-            count = 0.0 if corruptions == "distrusted" else float(corruptions)
-            # Algorithm 2, lines 3 to 5: C_w,A; sqrt(beta_A,T) Psi(T_c); L_R
-            C_w = influence(anchor_half_width * sd, c, noise, (norm + last) * sd)
-            furthest = (last + C_w * math.sqrt(count)) * psi(count, kappa, noise)
-            reach = furthest + bound
-            if half_width == "anchor":
-                reach = Reach(_enlarged(base, corruptions, norm), bound)
-            deviation = furthest + last
-        else:
-            reach = half_width
+    reach: float | Reach = 1.0
+    if plateau.half_width is not None and plateau.half_width != "anchor":
+        reach = plateau.half_width
+    elif theory.proved:
+        last = _last(base, _horizon(theory))
+        c = anchor_shape * (math.sqrt(noise) if plateau.unit == "noise" else sd)
+        count = 0.0 if theory.corruptions == "distrusted" else float(theory.corruptions)
+        # Algorithm 2, lines 3 to 5: C_w,A; sqrt(beta_A,T) Psi(T_c); L_R
+        C_w = influence(anchor_half_width * sd, c, noise, (theory.norm + last) * sd)
+        furthest = (last + C_w * math.sqrt(count)) * psi(count, kappa, noise)
+        reach = Reach(_enlarged(base, theory), bound) if adaptive else furthest + bound
+        deviation = furthest + last
     fitted = fitting(prior, scale, bounded_leave_one_out)
     anchor_defence: Plateau | AdaptivePlateau
     if prior is None:
         anchor_defence = AdaptivePlateau(
-            anchor_half_width, anchor_shape, unit, scale, small_sample=not theory, place=place
+            anchor_half_width,
+            anchor_shape,
+            plateau.unit,
+            scale,
+            small_sample=not theory.proved,
+            place=anchor.place,
         )
     else:
-        anchor_defence = _fixed_plateau(prior, kappa, anchor_half_width, anchor_shape, unit)
-    anchor = GaussianProcess(prior or family(domain), anchor_defence, fitted)
+        anchor_defence = _fixed_plateau(prior, kappa, anchor_half_width, anchor_shape, plateau.unit)
     defence = Anchored(
-        anchor,
+        GaussianProcess(prior or family(domain), anchor_defence, fitted),
         reach,
-        shape,
-        unit,
+        plateau.shape,
+        plateau.unit,
         scale if prior is None else _prior_scale(prior, kappa),
-        small_sample=small_sample,
-        place=place,
-        prequential=prequential,
+        small_sample=plateau.small_sample,
+        place=anchor.place,
+        prequential=anchor.prequential,
     )
     model = GaussianProcess(prior or family(domain), defence, fitted)
-    width = _enlarged(base, corruptions, norm, deviation)
-    return Learner(domain, model, width, policy(initial, retries), seed)
+    return Parts(model, _enlarged(base, theory, deviation), policy or UCB())
 
 
+@recipe
 def loo_gp_ucb(
     domain: Domain,
-    prior: Prior | None = None,
     *,
+    prior: Prior | None = None,
     half_width: float = 2.5,
     shape: float = 1.0,
     price: float = 3.0,
-    second_look: float | None = 1.0,
     confidence: Confidence | None = None,
-    initial: int = 0,
-    retries: int | None = None,
-    seed: Seed = None,
-) -> Learner:
+    policy: Policy | None = None,
+) -> Parts:
     """GP-UCB behind :class:`~stoic.defences.leave_one_out.LeaveOneOut`: our own.
 
     Each result is tested against the leave-one-out prediction; no centre, range or number of
@@ -261,14 +274,12 @@ def loo_gp_ucb(
 
     Parameters
     ----------
-    domain, prior, initial, retries, seed:
-        As in every recipe.
+    prior, policy:
+        As in every recipe; by default ``Requery(UCB())``, which evaluates a rejected result that
+        would be the best again.
     half_width, shape, price:
         k, c and the outlier penalty in nats, see there. A lower penalty rejects sooner: it costs
         clean campaigns a re-evaluation of surprising results, and saves corrupted ones many.
-    second_look:
-        Rate at which a rejected result that would be the best is evaluated again, see
-        :class:`~stoic.policies.requery.Requery`; ``None`` for never.
     confidence:
         The width, instead of the default.
 
@@ -287,9 +298,7 @@ def loo_gp_ucb(
     chosen = prior or family(domain)
     judging = FixedHyperparameters() if prior else Fitting(marginal_likelihood)
     model = LeaveOneOutGP(LeaveOneOut(chosen, judging, half_width, shape, price))
-    return Learner(
-        domain, model, confidence or Schedule(), policy(initial, retries, second_look), seed
-    )
+    return Parts(model, confidence or Schedule(), policy or Requery(UCB()))
 
 
 def noise_bound(horizon: int, delta: float, noise: float, *, bounded: bool = False) -> float:
@@ -300,21 +309,18 @@ def noise_bound(horizon: int, delta: float, noise: float, *, bounded: bool = Fal
     return math.sqrt(noise if bounded else 2.0 * noise * math.log(horizon / delta))
 
 
-def _check(
-    constants: str,
-    unit: str,
-    corruptions: float | Literal["distrusted"],
-    horizon: int,
-    delta: float,
-) -> None:
-    """Refuse arguments that would silently mean something else."""
-    check_constants(constants, horizon, delta)
+def _noise_bound(theory: Theory, noise: float) -> float:
+    bounded = theory.assumption == "norm"
+    return noise_bound(_horizon(theory), theory.delta / 3.0, noise, bounded=bounded)
+
+
+def _horizon(theory: Theory) -> int:
+    return theory.horizon or 100
+
+
+def _check_unit(unit: str) -> None:
     if unit not in ("scale", "noise"):
         raise ValueError(f"unit is 'scale' or 'noise', got {unit!r}.")
-    if corruptions != "distrusted" and not (
-        isinstance(corruptions, int | float) and 0.0 <= corruptions < math.inf
-    ):
-        raise ValueError(f"corruptions is a count >= 0 or 'distrusted', got {corruptions!r}.")
 
 
 def _fixed_plateau(
@@ -332,28 +338,19 @@ def _prior_scale(prior: Prior, kappa: float) -> Scale:
     return lambda domain, observations: (prior.mean, math.sqrt(kappa))
 
 
-def _base(
-    domain: Domain,
-    prior: Prior | None,
-    assumption: Assumption,
-    horizon: int,
-    delta: float,
-    norm: float,
-    gain: float | None,
-) -> Confidence:
+def _base(domain: Domain, prior: Prior | None, theory: Theory) -> Confidence:
     """Width sqrt(beta'_t(delta / 3)) of appendix D.2, in its three cases."""
-    if assumption == "draw":
-        return union(domain, delta)
-    if assumption != "norm":
-        raise ValueError(f"assumption is 'draw' or 'norm', got {assumption!r}.")
+    if theory.assumption == "draw":
+        return union(domain, theory.delta)
+    gain = theory.gain
     if gain is None:
         if prior is None or not isinstance(domain, Finite):
             raise ValueError(
                 "assumption='norm' needs gain=, a bound on the maximum information gain of all "
                 f"rounds; it is known for a given prior on a finite domain, got {domain!r}."
             )
-        gain = information_bounds(prior, domain, horizon).upper
-    return BoundedNoise(norm**2, delta / 3.0, gain)
+        gain = information_bounds(prior, domain, _horizon(theory)).upper
+    return BoundedNoise(theory.norm**2, theory.delta / 3.0, gain)
 
 
 def _last(base: Confidence, horizon: int) -> float:
@@ -367,13 +364,8 @@ def _last(base: Confidence, horizon: int) -> float:
     return base.at(horizon)
 
 
-def _enlarged(
-    base: Confidence,
-    corruptions: float | Literal["distrusted"],
-    norm: float,
-    deviation: float | None = None,
-) -> Confidence:
+def _enlarged(base: Confidence, theory: Theory, deviation: float | None = None) -> Confidence:
     """Enlarge the base width for T_c corruptions, if there are any."""
-    if corruptions == 0:
+    if theory.corruptions == 0:
         return base
-    return CorruptionCount(base, corruptions, norm, deviation=deviation)
+    return CorruptionCount(base, theory.corruptions, theory.norm, deviation=deviation)

@@ -7,16 +7,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stoic.confidence import CompactUnion, FiniteUnion
+from stoic.confidence import CompactUnion, FiniteUnion, SelfNormalised, Theory
 from stoic.data import Array
 from stoic.domains import Box, Domain, Finite
-from stoic.kernels import Kernel
-from stoic.policies import UCB, Initial, Policy, Requery
+from stoic.kernels import Kernel, Matern52, Scaled
 from stoic.posteriors.fitting import Fitting, FixedHyperparameters, Objective, marginal_likelihood
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale
 
-Seed = int | np.random.Generator | None
+
+def family(domain: Domain) -> Prior:
+    """Matern 5/2 kernel with one lengthscale per coordinate, fitted where no prior is given."""
+    return Prior(Scaled(Matern52(np.ones(domain.dim))), math.exp(-4.0))
 
 
 def check_finite(domain: Domain, recipe: str) -> None:
@@ -52,15 +54,11 @@ def fitting(
     return FixedHyperparameters() if prior else Fitting(objective, scale)
 
 
-def after_design(then: Policy, initial: int) -> Policy:
-    """Prepend ``initial`` points of a design to a policy, if there are any."""
-    return Initial(then, initial) if initial else then
-
-
-def policy(initial: int, retries: int | None = None, second_look: float | None = None) -> Policy:
-    """UCB policy, with re-evaluation at a rate, after ``initial`` design points."""
-    bound = UCB(retries)
-    return after_design(bound if second_look is None else Requery(bound, second_look), initial)
+def self_normalised(theory: Theory, restarts: bool = False) -> SelfNormalised | None:
+    """Frequentist width of a theory; None in practice."""
+    if not theory.proved:
+        return None
+    return SelfNormalised(theory.norm, theory.noise_sd, theory.delta, restarts=restarts)
 
 
 def kappa_and_noise(domain: Domain, prior: Prior | None) -> tuple[float, float]:

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from stoic.confidence import Confidence, Schedule
-from stoic.default import family
 from stoic.defences import Trust
 from stoic.domains import Domain
-from stoic.learner import Learner
 from stoic.models import GaussianProcess
+from stoic.policies import UCB, Policy
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, mean_and_sd
-from stoic.recipes.parts import Seed, check_prior, fitting, policy
+from stoic.recipes.base import Parts, recipe
+from stoic.recipes.parts import check_prior, family, fitting
 
 
+@recipe
 def gp_ucb(
     domain: Domain,
-    prior: Prior | None = None,
     *,
+    prior: Prior | None = None,
     confidence: Confidence | None = None,
     scale: Scale = mean_and_sd,
-    initial: int = 0,
-    retries: int | None = None,
-    seed: Seed = None,
-) -> Learner:
+    policy: Policy | None = None,
+) -> Parts:
     """GP-UCB [Srinivas2010]_: the baseline, without a defence.
 
     Without a prior, hyperparameters maximise the marginal likelihood of results that are
@@ -36,4 +35,4 @@ def gp_ucb(
     """
     check_prior(domain, prior)
     model = GaussianProcess(prior or family(domain), Trust(), fitting(prior, scale))
-    return Learner(domain, model, confidence or Schedule(), policy(initial, retries), seed)
+    return Parts(model, confidence or Schedule(), policy or UCB())

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from stoic.default import default_parts
+from stoic.confidence import Fixed
+from stoic.defences import LeaveOneOut
 from stoic.domains import Domain
-from stoic.learner import Learner
+from stoic.models import LeaveOneOutGP
+from stoic.policies import Policy, VerifiedImprovement
+from stoic.posteriors.fitting import (
+    BROAD_NOISE_PRIOR,
+    Fitting,
+    FixedHyperparameters,
+    marginal_likelihood,
+)
 from stoic.posteriors.prior import Prior
-from stoic.recipes.parts import Seed, after_design, check_prior
+from stoic.recipes.base import Parts, recipe
+from stoic.recipes.parts import check_prior, family
 
 
-def robust(
-    domain: Domain, prior: Prior | None = None, *, initial: int = 0, seed: Seed = None
-) -> Learner:
+@recipe
+def robust(domain: Domain, *, prior: Prior | None = None, policy: Policy | None = None) -> Parts:
     """Default method: expected improvement on a leave-one-out mixture, with verification.
 
     Each result is tested against the prediction from all others
@@ -26,8 +34,8 @@ def robust(
 
     Parameters
     ----------
-    domain, prior, initial, seed:
-        As in every recipe.
+    prior, policy:
+        As in every recipe; the policy is ``VerifiedImprovement()`` unless it is given.
 
     Guarantee
     ---------
@@ -36,5 +44,10 @@ def robust(
     bounded number of standard deviations. All else is measured: the documentation's contest.
     """
     check_prior(domain, prior)
-    model, confidence, policy = default_parts(domain, prior)
-    return Learner(domain, model, confidence, after_design(policy, initial), seed)
+    fitting = (
+        FixedHyperparameters() if prior else Fitting(marginal_likelihood, noise=BROAD_NOISE_PRIOR)
+    )
+    defence = LeaveOneOut(
+        prior or family(domain), fitting, price=2.0, replicates=True, extreme=10.0
+    )
+    return Parts(LeaveOneOutGP(defence), Fixed(2.0), policy or VerifiedImprovement())

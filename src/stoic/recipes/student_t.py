@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from stoic.confidence import Confidence, Schedule
-from stoic.default import family
 from stoic.defences import Diagnostics
 from stoic.domains import Domain
-from stoic.learner import Learner
 from stoic.models import GaussianProcess, StudentTProcess
+from stoic.policies import UCB, Policy
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, mean_and_sd, median_and_mad_in_space
 from stoic.posteriors.student_t import StudentTLikelihood
 from stoic.posteriors.student_t_noise import StudentTNoise
-from stoic.recipes.parts import Seed, check_prior, fitting, policy
+from stoic.recipes.base import Parts, recipe
+from stoic.recipes.parts import check_prior, family, fitting
 
 
+@recipe
 def tp_ucb(
     domain: Domain,
-    prior: Prior | None = None,
     *,
+    prior: Prior | None = None,
     freedom: float = 3.0,
     confidence: Confidence | None = None,
     scale: Scale = mean_and_sd,
-    initial: int = 0,
-    retries: int | None = None,
-    seed: Seed = None,
-) -> Learner:
+    policy: Policy | None = None,
+) -> Parts:
     """UCB on a Student-t process [Shah2014]_, as [Ezzerg2026]_ compares with.
 
     Its mean is that of :func:`~stoic.recipes.plain.gp_ucb` with the same hyperparameters; without a
@@ -33,7 +32,7 @@ def tp_ucb(
 
     Parameters
     ----------
-    domain, prior, initial, retries, seed:
+    prior, policy:
         As in every recipe.
     freedom:
         nu > 2 of the process.
@@ -50,21 +49,20 @@ def tp_ucb(
     check_prior(domain, prior)
     fitted = fitting(prior, scale, StudentTLikelihood(freedom))
     model = StudentTProcess(prior or family(domain), fitting=fitted, freedom=freedom)
-    return Learner(domain, model, confidence or Schedule(), policy(initial, retries), seed)
+    return Parts(model, confidence or Schedule(), policy or UCB())
 
 
+@recipe
 def diagnostics_gp_ucb(
     domain: Domain,
-    prior: Prior | None = None,
     *,
+    prior: Prior | None = None,
     freedom: float = 4.0,
     level: float = 0.05,
     confidence: Confidence | None = None,
     scale: Scale = median_and_mad_in_space,
-    initial: int = 0,
-    retries: int | None = None,
-    seed: Seed = None,
-) -> Learner:
+    policy: Policy | None = None,
+) -> Parts:
     """GP-UCB after a test for outliers [MartinezCantin2018]_, as [Ezzerg2026]_ ran it.
 
     Before every choice a Gaussian process with Student-t noise is fitted to all results, those in
@@ -73,7 +71,7 @@ def diagnostics_gp_ucb(
 
     Parameters
     ----------
-    domain, prior, initial, retries, seed:
+    prior, policy:
         As in every recipe.
     freedom, level:
         nu of the noise, and the level of the two-sided test.
@@ -93,4 +91,4 @@ def diagnostics_gp_ucb(
     fitted = fitting(prior, scale)
     defence = Diagnostics(StudentTNoise(chosen, freedom, fitted), level)
     model = GaussianProcess(chosen, defence, fitted)
-    return Learner(domain, model, confidence or Schedule(), policy(initial, retries), seed)
+    return Parts(model, confidence or Schedule(), policy or UCB())

@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from stoic.integrations.optuna import Explanation, explain
 from stoic.integrations.optuna.internals import begin_trial, fixed_attrs
-from stoic.integrations.recipe import Recipe, Written
+from stoic.integrations.recipe import Recipe
 from stoic.refusal import Refusal
 from stoic.tuning.mark import RUN, new_mark
 from stoic.tuning.method import StudyMethod
@@ -221,7 +221,7 @@ def ask_for(
     seed: int | None,
     startup: int,
     fix: Sequence[str],
-    recipe: Written | None = None,
+    recipe: Recipe | None = None,
 ) -> Trial:
     """Suggest a new trial, by the aim and the recipe of the study.
 

@@ -20,7 +20,7 @@ from stoic.integrations.optuna import Explanation
 from stoic.integrations.optuna.internals import is_stopped, stoppable
 from stoic.integrations.optuna.objective import RobustArguments, check_arguments
 from stoic.integrations.optuna.possible import PossibleValues
-from stoic.integrations.recipe import Recipe, Written
+from stoic.integrations.recipe import Recipe
 from stoic.integrations.reported import noise_of
 from stoic.refusal import Refusal
 from stoic.tuning.campaign import Explain, Observer, Stop, explanation, run
@@ -157,8 +157,9 @@ def tune(
     n_startup_trials:
         Trials from a quasi-random sequence before the model decides.
     recipe:
-        Another method than A2-RCGP-UCB: a function from a domain to a learner, or a text such as
-        "rgp_ucb(budget=5)", see ``stoic.integrations.recipe.Written``. A text is recorded with the
+        Method other than :func:`~stoic.recipes.robust`: a value such as
+        ``recipes.rgp_ucb(budget=5.0)``, its text, or a function from a domain to a learner, see
+        :class:`~stoic.integrations.optuna.StoicSampler`. What has a text is recorded with the
         study; without a recipe the recorded one is used.
     catch:
         Exceptions of the objective that fail a trial instead of ending the campaign.
@@ -184,9 +185,8 @@ def tune(
         raise Refusal(f"n_trials must be at least 1, got {n_trials}.")
     parsed, checked = parse_space(space), check_direction(direction)
     aim, values = check_arguments(robust_to_moves), PossibleValues.of(possible)
-    written = Written.parse(recipe) if isinstance(recipe, str) else recipe
     if isinstance(storage, str) and is_new(storage):  # a refused request must create no file
-        StudyMethod.of(None, aim, written, values).check(parsed)
+        StudyMethod.of(None, aim, recipe, values).check(parsed)
     if storage is None:
         opened: BaseStorage = optuna.storages.InMemoryStorage()
     elif isinstance(storage, str):
@@ -194,7 +194,7 @@ def tune(
     else:
         opened = optuna.storages.get_storage(storage)
     earlier = None if study_name is None else find_study(opened, study_name)
-    method = StudyMethod.of(earlier, aim, written, values)
+    method = StudyMethod.of(earlier, aim, recipe, values)
     method.check(parsed)
     sampler = method.sampler(earlier, parsed, seed, n_startup_trials)
     study = open_study(opened, study_name, checked, parsed, sampler)

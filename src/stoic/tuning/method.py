@@ -19,10 +19,19 @@ from stoic.integrations.optuna.possible import (
     record_possible,
     stored_possible,
 )
-from stoic.integrations.optuna.synced_learner import build_learner
+from stoic.integrations.optuna.synced_learner import build_with_points
 from stoic.integrations.optuna.unmodelled import shared_space
-from stoic.integrations.recipe import Recipe, Written, record_recipe, stored_recipe
-from stoic.recipes import robust
+from stoic.integrations.recipe import (
+    DEFAULT,
+    InFile,
+    Recipe,
+    load,
+    parse,
+    record_recipe,
+    replaces,
+    stored_recipe,
+    text_of,
+)
 from stoic.refusal import Refusal
 from stoic.tuning.space import Space
 from stoic.tuning.storage import patiently
@@ -37,16 +46,13 @@ class StudyMethod:
     aim:
         Robust objective where inputs move; None if none is given.
     recipe:
-        From a domain to a learner.
-    written:
-        Its text; None if it is a function, or the default.
+        A value of :mod:`stoic.recipes`, or a function from a domain to a learner.
     possible:
         Range of the values; None if it is not declared.
     """
 
     aim: RobustObjective | None = None
-    recipe: Recipe = robust
-    written: Written | None = None
+    recipe: Recipe = DEFAULT
     possible: PossibleValues | None = None
 
     @classmethod
@@ -54,7 +60,7 @@ class StudyMethod:
         cls,
         study: optuna.Study | None,
         aim: RobustArguments | None = None,
-        recipe: Written | Recipe | None = None,
+        recipe: Recipe | str | None = None,
         possible: PossibleValues | None = None,
     ) -> StudyMethod:
         """Combine what is given now with what a study recorded; the former overrides.
@@ -81,14 +87,12 @@ class StudyMethod:
             recipe = _recorded(study)
         if possible is None and study is not None:
             possible = stored_possible(study)
-        if isinstance(recipe, Written):
-            return cls(together, recipe.load(), recipe, possible)
-        return cls(together, recipe or robust, possible=possible)
+        return cls(together, load(recipe or DEFAULT), possible)
 
     def check(self, space: Space) -> None:
         """Refuse a method that cannot be used for these parameters."""
         if free := searched(space):
-            build_learner(self.recipe, Encoding(free), self.aim)
+            build_with_points(self.recipe, Encoding(free), self.aim)
 
     def sampler(
         self, study: optuna.Study | None, space: Space, seed: int | None, startup: int
@@ -109,8 +113,8 @@ class StudyMethod:
         """Record the method with a study, for other workers and for readers."""
         if (aim := self.aim) is not None:
             patiently(lambda: record_aim(study, aim), "Could not record the tolerances")
-        if (written := self.written) is not None:
-            patiently(lambda: record_recipe(study, written), "Could not record the recipe")
+        if self.recipe is not DEFAULT:
+            patiently(lambda: record_recipe(study, self.recipe), "Could not record the recipe")
         if (possible := self.possible) is not None:
             patiently(lambda: record_possible(study, possible), "Could not record what is possible")
 
@@ -122,26 +126,27 @@ class StudyMethod:
             assert earlier is not None
             was = ", ".join(f"{name} {_brief(value)}" for name, value in earlier.record().items())
             notes.append(f"until now this study was after something else: {was}")
-        if self.written is not None and text is not None and text != self.written.text:
+        given = self.recipe is not DEFAULT and text_of(self.recipe) is not None
+        if given and text is not None and replaces(self.recipe, text):
             notes.append(f"until now this study used another recipe: {text}")
         return notes
 
 
-def _recorded(study: optuna.Study) -> Written | None:
+def _recorded(study: optuna.Study) -> Recipe | None:
     text = stored_recipe(study)
     if text is None:
         return None
     begun = f"The study {study.study_name!r} was begun with the recipe {text}"
     try:
-        written = Written.parse(text)
+        recipe = parse(text)
     except Refusal as refusal:
         raise Refusal(f"{begun}, which cannot be used here: give a --recipe. {refusal}") from None
-    if written.in_file:
+    if isinstance(recipe, InFile):
         raise Refusal(
             f"{begun}, and a file is not run only because a storage names it: "
             f"give --recipe {text}, or another one."
         )
-    return written
+    return recipe
 
 
 def _brief(value: object) -> str:

@@ -20,7 +20,7 @@ from stoic.integrations.optuna.objective import (
     merge_over,
 )
 from stoic.integrations.optuna.possible import PossibleValues
-from stoic.integrations.recipe import Written
+from stoic.integrations.recipe import Recipe, parse
 from stoic.refusal import Refusal
 from stoic.tuning.failure import parse_rules
 from stoic.tuning.program import Program
@@ -85,7 +85,7 @@ class Settings:
     failures: Mapping[str, FailureKind] | None = None
     aim: RobustArguments | None = None
     fixed: Sequence[str] = ()
-    recipe: Written | None = None
+    recipe: Recipe | None = None
     possible: PossibleValues | None = None
 
     def over(self, other: Settings) -> Settings:
@@ -125,7 +125,7 @@ class Request:
     space: Space
     program: Program
     said: RobustArguments
-    recipe: Written | None
+    recipe: Recipe | None
     possible: PossibleValues | None
     fixed: Mapping[str, Any]
 
@@ -187,7 +187,7 @@ def _from_tables(content: Mapping[str, Any], path: Path, settings: Settings) -> 
         aim=check_arguments(
             {name: study.get(name) for name in _AIM} | {"tolerance": content.get("tolerance")}
         ),
-        recipe=None if recipe is None else Written.parse(recipe, path.parent),
+        recipe=None if recipe is None else parse(recipe, path.parent),
         possible=PossibleValues.of(study.get("possible")),
     )
     directory = path.parent / (_text(program, "directory") or ".")

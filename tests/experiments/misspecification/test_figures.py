@@ -8,6 +8,7 @@ import pytest
 
 from stoic import Prior, recipes
 from stoic.adversaries import Gaussian
+from stoic.confidence import Theory
 from stoic.data import Observations
 from stoic.environment import Environment
 from stoic.experiments.figure import Cell
@@ -30,6 +31,7 @@ from stoic.experiments.misspecification.trials import (
     stretch,
 )
 from stoic.kernels import RBF
+from stoic.learner import Learner
 from stoic.models import GaussianProcess
 from stoic.simulate import run
 
@@ -78,10 +80,12 @@ class TestRuns:
             ERRORS.domain, ERRORS.prior.kernel, 5, terms=ERRORS.terms, normalise=True
         )
         problem = errors.perturbed(near, 0.4, errors.Signs(5))
-        learner = recipes.ec_gp_ucb(
-            ERRORS.domain, ERRORS.prior, error=4.0 * problem.error, constants="theory",
-            norm=near.norm,
-        )  # fmt: skip
+        learner = Learner(
+            ERRORS.domain,
+            recipes.ec_gp_ucb(
+                prior=ERRORS.prior, error=4.0 * problem.error, theory=Theory(norm=near.norm)
+            ),
+        )
         trace = run(learner, Environment(problem, Gaussian(0.1), seed=5), 120)
         assert row.regret == trace.cumulative_regret[-1]
         assert row.half == trace.cumulative_regret[59]

@@ -90,15 +90,19 @@ def _prior(world: World) -> Prior:
 
 
 def _gp_ucb(world: World, problem: Tabulated, budget: float) -> Learner:
-    return rgp_ucb(problem.domain, _prior(world), confidence=world.round_width)
+    return Learner(problem.domain, rgp_ucb(prior=_prior(world), confidence=world.round_width))
 
 
 def _rgp_ucb(world: World, problem: Tabulated, budget: float) -> Learner:
-    return rgp_ucb(problem.domain, _prior(world), budget=budget, confidence=world.round_width)
+    return Learner(
+        problem.domain, rgp_ucb(prior=_prior(world), budget=budget, confidence=world.round_width)
+    )
 
 
 def _rgp_pe(world: World, problem: Tabulated, budget: float) -> Learner:
-    return rgp_pe(problem.domain, _prior(world), budget=budget, confidence=world.epoch_width)
+    return Learner(
+        problem.domain, rgp_pe(prior=_prior(world), budget=budget, confidence=world.epoch_width)
+    )
 
 
 GP_UCB = Algorithm("GP-UCB", _gp_ucb, BLACK)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from stoic.confidence import Confidence, GrowingTruncation, Schedule
+from stoic.confidence import Confidence, GrowingTruncation, Schedule, Theory
 from stoic.experiments.heavy_tails.settings import Settings
 from stoic.experiments.heavy_tails.worlds import Arms, Instance
 from stoic.experiments.methods import BLACK, BLUE, GREEN, GREY, PURPLE, VERMILION
@@ -70,19 +70,21 @@ class Algorithm:
 
 def _gp(width: Callable[[Situation], Confidence]) -> Callable[[Situation, Arms], Learner]:
     def build(at: Situation, arms: Arms) -> Learner:
-        return gp_ucb(arms.problem.domain, at.prior(arms), confidence=width(at))
+        return Learner(arms.problem.domain, gp_ucb(prior=at.prior(arms), confidence=width(at)))
 
     return build
 
 
 def _tgp(width: Confidence | None) -> Callable[[Situation, Arms], Learner]:
     def build(at: Situation, arms: Arms) -> Learner:
-        return tgp_ucb(
+        return Learner(
             arms.problem.domain,
-            at.prior(arms),
-            moment=at.instance.moment,
-            alpha=at.instance.alpha,
-            confidence=width,
+            tgp_ucb(
+                prior=at.prior(arms),
+                moment=at.instance.moment,
+                alpha=at.instance.alpha,
+                confidence=width,
+            ),
         )
 
     return build
@@ -92,21 +94,23 @@ def _ata(
     features: Callable[[Situation], Features], width: Confidence | None
 ) -> Callable[[Situation, Arms], Learner]:
     def build(at: Situation, arms: Arms) -> Learner:
-        return ata_gp_ucb(
+        return Learner(
             arms.problem.domain,
-            at.prior(arms),
-            features=features(at),
-            moment=at.instance.moment,
-            alpha=at.instance.alpha,
-            horizon=at.settings.rounds,
-            confidence=width,
+            ata_gp_ucb(
+                prior=at.prior(arms),
+                features=features(at),
+                moment=at.instance.moment,
+                alpha=at.instance.alpha,
+                confidence=width,
+                theory=Theory("practice", horizon=at.settings.rounds),
+            ),
         )
 
     return build
 
 
 def _mom(at: Situation, arms: Arms) -> Learner:
-    return mom_gp_ucb(arms.problem.domain, at.prior(arms), confidence=Schedule())
+    return Learner(arms.problem.domain, mom_gp_ucb(prior=at.prior(arms), confidence=Schedule()))
 
 
 def _quadrature(at: Situation) -> Features:

@@ -170,8 +170,8 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
 def _learner(settings: Settings, method: str, domain: Finite) -> Learner:
     prior = Prior(RBF(settings.lengthscale), noise=settings.regulariser)
     if method == PLAIN:
-        return gp_ucb(domain, prior, confidence=Logarithmic())
-    return tgp_ucb(domain, prior, moment=1.0, alpha=1.0, confidence=Logarithmic())
+        return Learner(domain, gp_ucb(prior=prior, confidence=Logarithmic()))
+    return Learner(domain, tgp_ucb(prior=prior, moment=1.0, alpha=1.0, confidence=Logarithmic()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

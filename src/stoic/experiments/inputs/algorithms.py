@@ -36,23 +36,27 @@ class Algorithm:
 
 def _advers_1(world: World, threshold: float, radius: float, seed: int) -> Learner:
     domain, prior, distance = world.problem.domain, world.prior, world.distance
-    return advers_1(domain, prior, threshold=threshold, distance=distance, seed=seed)
+    return Learner(domain, advers_1(prior=prior, threshold=threshold, distance=distance), seed=seed)
 
 
 def _advers_2(world: World, threshold: float, radius: float, seed: int) -> Learner:
     domain, prior, distance = world.problem.domain, world.prior, world.distance
-    return advers_2(domain, prior, threshold=threshold, distance=distance, seed=seed)
+    return Learner(domain, advers_2(prior=prior, threshold=threshold, distance=distance), seed=seed)
 
 
 def _advers_g(world: World, threshold: float, radius: float, seed: int) -> Learner:
     domain, prior, distance = world.problem.domain, world.prior, world.distance
-    return advers_g(domain, prior, p=2.0, threshold=threshold, distance=distance, seed=seed)
+    return Learner(
+        domain, advers_g(prior=prior, p=2.0, threshold=threshold, distance=distance), seed=seed
+    )
 
 
 def _stable(name: str, factor: float, colour: str, line: str) -> Algorithm:
     def build(world: World, threshold: float, radius: float, seed: int) -> Learner:
         domain, prior, distance = world.problem.domain, world.prior, world.distance
-        return stable_opt(domain, prior, radius=factor * radius, distance=distance, seed=seed)
+        return Learner(
+            domain, stable_opt(prior=prior, radius=factor * radius, distance=distance), seed=seed
+        )
 
     return Algorithm(f"StableOpt, r = {name}", build, colour, line, factor)
 

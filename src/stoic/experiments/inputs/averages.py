@@ -41,6 +41,7 @@ from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
 from stoic.experiments.inputs.solutions import RS_1, RS_2, looks, radius_of, robust, solution
 from stoic.experiments.inputs.worlds import GAUSSIAN, POLYNOMIAL, perturbation, polynomial_on, world
 from stoic.experiments.regret import Estimate
+from stoic.learner import Learner
 from stoic.problems import polynomial
 from stoic.recipes import advers_1, advers_2, stable_opt
 from stoic.simulate import run as simulate
@@ -172,10 +173,10 @@ def learned_values(
     environment = Environment(here.problem, Gaussian(here.noise_sd), seed=seed, perturbation=move)
     domain, prior = here.problem.domain, here.prior
     if threshold is None:
-        learner = stable_opt(domain, prior, radius=radius_of(name), seed=seed)
+        learner = Learner(domain, stable_opt(prior=prior, radius=radius_of(name)), seed=seed)
     else:
         recipe = advers_1 if name == RS_1 else advers_2
-        learner = recipe(domain, prior, threshold=threshold, seed=seed)
+        learner = Learner(domain, recipe(prior=prior, threshold=threshold), seed=seed)
     return simulate(learner, environment, rounds).value
 
 

@@ -42,21 +42,21 @@ TOLD = {HIGH: 200.0, LOW: -200.0}
 
 
 def _advers(world: World, threshold: float, radius: float, seed: int) -> Learner:
-    return advers_2(world.problem.domain, threshold=threshold, seed=seed)
+    return Learner(world.problem.domain, advers_2(threshold=threshold), seed=seed)
 
 
 def _advers_a2(world: World, threshold: float, radius: float, seed: int) -> Learner:
     domain = world.problem.domain
-    return advers_2(domain, threshold=threshold, model=a2_rcgp_ucb(domain).model, seed=seed)
+    return Learner(domain, advers_2(threshold=threshold, model=a2_rcgp_ucb()), seed=seed)
 
 
 def _stable(world: World, threshold: float, radius: float, seed: int) -> Learner:
-    return stable_opt(world.problem.domain, radius=radius, seed=seed)
+    return Learner(world.problem.domain, stable_opt(radius=radius), seed=seed)
 
 
 def _stable_a2(world: World, threshold: float, radius: float, seed: int) -> Learner:
     domain = world.problem.domain
-    return stable_opt(domain, radius=radius, model=a2_rcgp_ucb(domain).model, seed=seed)
+    return Learner(domain, stable_opt(radius=radius, model=a2_rcgp_ucb()), seed=seed)
 
 
 ADVERS = Algorithm("AdveRS-2", _advers, VERMILION, "--")

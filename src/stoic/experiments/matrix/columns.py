@@ -10,14 +10,14 @@ no others.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from stoic import recipes
-from stoic.confidence import Fixed
+from stoic import balancing, recipes
+from stoic.confidence import Fixed, Theory
 from stoic.experiments.matrix.worlds import BUDGET, ERROR, Game, worst_within
 from stoic.experiments.methods import RandomSearch
+from stoic.posteriors.features import Nystroem
 from stoic.simulate import Player
 
 CORRUPTION = ("Clipping, C = 50", "Top-3, C = 50")
@@ -29,6 +29,15 @@ CLEAN = ("clean",)
 ALL = (*CLEAN, *CORRUPTION, *OUTLIERS, *TAILS, *WRONG)  # but for moves
 
 WIDTH = Fixed(2.0)
+_WITH_HORIZON = (
+    "fc_rcgp_ucb",
+    "a2_rcgp_ucb",
+    "ata_gp_ucb",
+    "rgp_pe",
+    "linear_reduction",
+    "contextual_ec_gp_ucb",
+    "any_threat",
+)
 Build = Callable[[Game, int, int], Player]
 
 
@@ -67,14 +76,16 @@ def _column(
 ) -> Column:
     """Column of a recipe with these settings, and the horizon if it takes one."""
     recipe = getattr(recipes, name)
-    accepted = inspect.signature(recipe).parameters
 
     def build(game: Game, rounds: int, seed: int) -> Player:
-        horizon = {"horizon": rounds} if "horizon" in accepted else {}
-        player: Player = recipe(
-            game.problem.domain, game.prior, seed=seed, **horizon, **settings(game)
-        )
-        return player
+        own: dict[str, object] = {}
+        if name in _WITH_HORIZON:
+            proved = name == "linear_reduction"
+            own["theory"] = Theory("theory" if proved else "practice", horizon=rounds)
+        if name == "ata_gp_ucb":
+            own["features"] = Nystroem(horizon=rounds, seed=seed)
+        written = recipe(prior=game.prior, **own, **settings(game))
+        return balancing.build(game.problem.domain, written, seed)
 
     return Column(name, build, made_for, batch, slow)
 

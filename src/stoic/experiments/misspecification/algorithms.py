@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from stoic.confidence import SelfNormalised
+from stoic.confidence import SelfNormalised, Theory
 from stoic.domains import Finite
 from stoic.experiments.methods import BLACK, BLUE, GREEN, GREY, VERMILION
 from stoic.learner import Learner
@@ -61,24 +61,26 @@ class Algorithm:
 
 
 def _gp_ucb(domain: Finite, assumed: Assumed) -> Learner:
-    return gp_ucb(domain, assumed.prior, confidence=SelfNormalised(assumed.norm))
+    return Learner(domain, gp_ucb(prior=assumed.prior, confidence=SelfNormalised(assumed.norm)))
 
 
 def _ec_gp_ucb(factor: float) -> Callable[[Finite, Assumed], Learner]:
     def build(domain: Finite, assumed: Assumed) -> Learner:
         error, norm = factor * assumed.error, assumed.norm
-        return ec_gp_ucb(domain, assumed.prior, error=error, constants="theory", norm=norm)
+        return Learner(
+            domain, ec_gp_ucb(prior=assumed.prior, error=error, theory=Theory(norm=norm))
+        )
 
     return build
 
 
 def _phased(domain: Finite, assumed: Assumed) -> Learner:
-    return phased_gp_us(domain, assumed.prior, constants="theory", norm=assumed.norm)
+    return Learner(domain, phased_gp_us(prior=assumed.prior, theory=Theory(norm=assumed.norm)))
 
 
 def _rgp_ucb(domain: Finite, assumed: Assumed) -> Learner:
     budget, norm = assumed.error * assumed.rounds, assumed.norm
-    return rgp_ucb(domain, assumed.prior, budget=budget, constants="theory", norm=norm)
+    return Learner(domain, rgp_ucb(prior=assumed.prior, budget=budget, theory=Theory(norm=norm)))
 
 
 GP = Algorithm("GP-UCB", _gp_ucb, BLACK)

@@ -46,8 +46,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from stoic.adversaries import Gaussian
-from stoic.balancing import Balanced
-from stoic.confidence import SelfNormalised
+from stoic.balancing import Balanced, build
+from stoic.confidence import SelfNormalised, Theory
 from stoic.data import Array
 from stoic.domains import Box, Finite
 from stoic.environment import Environment
@@ -174,14 +174,18 @@ def function(settings: Settings, error: float, seed: int) -> Approximated:
 
 def balanced(settings: Settings, norm: float, everything: bool = False) -> Balanced:
     """Master with its learners."""
-    return contextual_ec_gp_ucb(
+    master = build(
         settings.grid,
-        settings.prior,
-        horizon=settings.rounds,
-        confidence=SelfNormalised(norm, settings.noise_sd, 0.1 / (2.0 * settings.learners)),
-        learners=settings.learners,
-        everything=everything,
+        contextual_ec_gp_ucb(
+            prior=settings.prior,
+            confidence=SelfNormalised(norm, settings.noise_sd, 0.1 / (2.0 * settings.learners)),
+            learners=settings.learners,
+            everything=everything,
+            theory=Theory("practice", horizon=settings.rounds),
+        ),
     )
+    assert isinstance(master, Balanced)
+    return master
 
 
 def taking_turns(master: Balanced) -> Balanced:

@@ -12,7 +12,7 @@ from stoic.integrations.optuna.objective import AIM, RobustObjective
 from stoic.integrations.optuna.possible import POSSIBLE, PossibleValues
 from stoic.integrations.optuna.sampler import StoicSampler
 from stoic.integrations.optuna.synced_learner import FAILED, NOISE, failure_kind
-from stoic.integrations.recipe import RECIPE, Recipe, Written
+from stoic.integrations.recipe import RECIPE, Recipe
 from stoic.recipes import robust
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
     "RobustObjective",
     "Row",
     "StoicSampler",
-    "Written",
     "explain",
     "failure_kind",
     "robust",

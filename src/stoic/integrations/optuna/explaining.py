@@ -30,7 +30,7 @@ from stoic.integrations.optuna.unmodelled import (
     unmodelled,
     violates,
 )
-from stoic.integrations.recipe import Recipe, Written, recipe_to_look_with
+from stoic.integrations.recipe import Recipe, load, recipe_to_look_with
 from stoic.learner import Learner
 from stoic.policies.base import Band
 from stoic.posteriors.base import FittedDefence
@@ -90,8 +90,8 @@ def explain(
         recipe, instead = recipe_to_look_with(study)
         if instead is not None:
             log.warning(printable(instead))
-    elif isinstance(recipe, str):
-        recipe = Written.parse(recipe).load()
+    else:
+        recipe = load(recipe)
     trials = study.get_trials(deepcopy=False) if trials is None else trials
     complete = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
     sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0

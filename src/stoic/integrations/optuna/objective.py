@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypedDict, TypeGuard, cast
 
 import numpy as np
@@ -13,8 +13,8 @@ from optuna.study import Study
 from stoic.confidence import Fixed
 from stoic.distances import Distance
 from stoic.integrations.optuna.encoding import Encoding
-from stoic.learner import Learner
 from stoic.policies import Policy, Satisficing, StableOpt
+from stoic.recipes import Parts
 from stoic.refusal import Refusal
 
 AIM = "stoic:aim"  # user attribute of a study: the aim of its search
@@ -174,8 +174,8 @@ class RobustObjective:
         assert self.tolerance is not None
         return Distance(_METRIC, encoding.tolerances(self.tolerance))
 
-    def learner(self, base: Learner, encoding: Encoding, sign: float, probe: bool) -> Learner:
-        """Build a learner with the model of ``base`` and a policy for this aim.
+    def parts(self, base: Parts, encoding: Encoding, sign: float, probe: bool) -> Parts:
+        """Exchange the confidence and the policy of ``base`` for those of this aim.
 
         Confidence bounds are as wide as those of certificates. With wider ones, made for exploring,
         probes looked farther from the border, and certificates became smaller.
@@ -183,7 +183,7 @@ class RobustObjective:
         ``sign`` is -1 where the user minimises.
         """
         policy = self._policy(sign, self.distance(encoding), probe)
-        return Learner(base.domain, base.model, Fixed(WIDTH), policy)
+        return replace(base, confidence=Fixed(WIDTH), policy=policy)
 
     def _policy(self, sign: float, distance: Distance, probe: bool) -> Policy:
         n = _CANDIDATES if np.all(np.asarray(distance.tolerance) > 0.0) else _WITH_FIXED

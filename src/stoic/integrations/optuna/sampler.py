@@ -29,9 +29,8 @@ from stoic.integrations.optuna.synced_learner import (
 )
 from stoic.integrations.optuna.turns import Turns, announce
 from stoic.integrations.optuna.unmodelled import check_single_objective, shared_space, unmodelled
-from stoic.integrations.recipe import Recipe, Written, record_recipe
+from stoic.integrations.recipe import DEFAULT, Recipe, load, record_recipe
 from stoic.printable import printable
-from stoic.recipes import robust
 
 log = logging.getLogger(__name__)
 
@@ -68,10 +67,10 @@ class StoicSampler(BaseSampler):
     the sampler chooses the others for them.
 
     A recipe may make a grid of the search space and search that:
-    ``lambda box: recipes.rgp_pe(box.grid(20), prior, budget=5.0)``. A trial that was run at no
-    point of it is no observation of the model. It stays in the study, and a log message says once
-    that it is left out: it was enqueued elsewhere, or begun before a trial was complete, when
-    Optuna does not know the search space yet (pass ``search_space``). A given parameter with a
+    ``lambda box: Learner(box.grid(20), recipes.rgp_pe(prior=prior, budget=5.0))``. A trial that was
+    run at no point of it is no observation of the model. It stays in the study, and a log message
+    says once that it is left out: it was enqueued elsewhere, or begun before a trial was complete,
+    when Optuna does not know the search space yet (pass ``search_space``). A given parameter with a
     value that is not on the grid is taken for the nearest one that is, and the trial is left out,
     too.
 
@@ -93,10 +92,10 @@ class StoicSampler(BaseSampler):
         decides. Workers that share the seed share the sequence. A point is left out where the
         failures so far, without a kind or infeasible, make another one likelier than a result.
     recipe:
-        Method other than :func:`~stoic.recipes.robust`: a function from a domain, which is a
-        :class:`~stoic.Box`, to a learner. Or a text (:class:`Written`): the name of a recipe with
-        arguments as in ``"rgp_ucb(budget=5)"``, or ``"FILE.py:FUNCTION"``. A text is recorded with
-        the study, where :func:`explain` and ``stoic show`` find it; a function is not.
+        Method other than :func:`~stoic.recipes.robust`: a value such as
+        ``recipes.rgp_ucb(budget=5.0)``, or its text, ``"rgp_ucb(budget=5)"``. Or a function from a
+        domain, which is a :class:`~stoic.Box`, to a learner, or its ``"FILE.py:FUNCTION"``. What
+        has a text is recorded with the study, where :func:`explain` and ``stoic show`` find it.
     search_space:
         Parameters that all trials have, if known beforehand; by default those that all complete
         trials had. With it the first trial is chosen like all others.
@@ -129,7 +128,7 @@ class StoicSampler(BaseSampler):
         *,
         seed: int | None = None,
         n_startup_trials: int = 10,
-        recipe: Recipe | str = robust,
+        recipe: Recipe | str = DEFAULT,
         search_space: Mapping[str, BaseDistribution] | None = None,
         independent_sampler: BaseSampler | None = None,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
@@ -139,11 +138,7 @@ class StoicSampler(BaseSampler):
         if n_startup_trials < 0:
             raise ValueError(f"n_startup_trials is a count, got {n_startup_trials}.")
         self._seed = int(np.random.SeedSequence(seed).generate_state(1)[0])
-        self._written: Written | None = None
-        if isinstance(recipe, str):
-            self._written = Written.parse(recipe)
-            recipe = self._written.load()
-        self._recipe = recipe
+        self._recipe = load(recipe)
         self._space = search_space
         self._n_startup_trials = n_startup_trials
         self._independent = independent_sampler
@@ -226,8 +221,8 @@ class StoicSampler(BaseSampler):
             if self._synced.study not in self._recorded:
                 if aim is not None:
                     record_aim(study, aim)
-                if self._written is not None:
-                    record_recipe(study, self._written)
+                if self._recipe is not DEFAULT:
+                    record_recipe(study, self._recipe)
                 if self._possible is not None:
                     record_possible(study, self._possible)
                 self._recorded.add(self._synced.study)  # a later record has priority

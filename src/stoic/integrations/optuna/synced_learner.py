@@ -25,13 +25,17 @@ from stoic.integrations.optuna.points import Points
 from stoic.integrations.optuna.possible import PossibleValues, stored_possible
 from stoic.integrations.optuna.turns import announced
 from stoic.integrations.optuna.unmodelled import violates
-from stoic.integrations.recipe import Recipe, where_inputs_move
+from stoic.integrations.recipe import (
+    DEFAULT,
+    WHERE_INPUTS_MOVE,
+    Recipe,
+    build_learner,
+)
 from stoic.integrations.reported import finite
 from stoic.learner import Learner
 from stoic.pending import NothingLeftError, WaitingError
 from stoic.policies.ucb import PLACE
 from stoic.posteriors.feasibility import Feasibility
-from stoic.recipes import robust
 from stoic.refusal import Refusal
 
 NOISE = "stoic:noise"  # user attribute: noise variance of a trial's value
@@ -74,7 +78,8 @@ class SyncedLearner:
     study, search_space:
         The study, and the parameters that are searched.
     recipe:
-        From a domain to a learner, whose own domain may be a grid of that.
+        A value of :mod:`stoic.recipes`, or a function from a domain to a learner, whose own domain
+        may be a grid of that.
     aim:
         The objective where inputs move.
     probe:
@@ -103,7 +108,7 @@ class SyncedLearner:
         self._begin()
 
     def _begin(self) -> None:
-        self.learner, self.points = build_learner(
+        self.learner, self.points = build_with_points(
             self.recipe, self.encoding, self.aim, self.sign, self.probe
         )
         self.asking: dict[int, Choice] = {}  # by trial: the query that its result answers
@@ -277,7 +282,7 @@ class SyncedLearner:
         return self.sign * float(upper[0])
 
 
-def build_learner(
+def build_with_points(
     recipe: Recipe,
     encoding: Encoding,
     aim: RobustObjective | None,
@@ -291,9 +296,9 @@ def build_learner(
     Refusal
         If the recipe cannot be used there, or not with tolerances, or the aim does not fit.
     """
-    if aim is not None and recipe is robust:
-        recipe = where_inputs_move
-    learner = recipe(encoding.box)
+    if aim is not None and recipe is DEFAULT:
+        recipe = WHERE_INPUTS_MOVE
+    learner = build_learner(recipe, encoding.box)
     points = Points(encoding, learner.domain)
     if aim is None:
         return learner, points
@@ -308,7 +313,8 @@ def build_learner(
             f"{len(learner.domain)} points: take a recipe that leaves the box as it is, or leave "
             "out the tolerances."
         )
-    return aim.learner(learner, encoding, sign, probe), points
+    parts = aim.parts(learner.parts, encoding, sign, probe)
+    return Learner(learner.domain, parts), points
 
 
 def _ended(trial: FrozenTrial | None) -> tuple[datetime.datetime, int]:

@@ -1,0 +1,117 @@
+"""Recipe: a frozen value from which a learner is built on any domain."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+
+from stoic.confidence import Confidence, Fixed
+from stoic.domains import Domain
+from stoic.policies import Policy, VerifiedImprovement
+from stoic.posteriors.base import Model
+from stoic.promises import Bound
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Parts of a learner: a model, a confidence and a policy.
+
+    A method that no recipe describes is written with these: ``Learner(domain, Parts(model,
+    Fixed(2.0), UCB()))``. :func:`dataclasses.replace` exchanges one part of a recipe's:
+    ``replace(a2_rcgp_ucb()(domain), policy=ExpectedImprovement())``.
+
+    Parameters
+    ----------
+    model:
+        From observations to a posterior, usually ``GaussianProcess(prior, defence, fitting)``.
+    confidence:
+        From the posterior to the width beta^(1/2) of the confidence band.
+    policy:
+        From the band to the next choice: acquisition and its maximisation. Confidence and policy
+        are by default those of :func:`~stoic.recipes.robust`.
+    """
+
+    model: Model
+    confidence: Confidence = field(default_factory=Fixed)
+    policy: Policy = field(default_factory=VerifiedImprovement)
+
+
+@dataclass(frozen=True)
+class Balancing:
+    """Parts of learners to balance, and their regret bounds.
+
+    Parameters
+    ----------
+    bases:
+        The parts of each base learner.
+    bounds:
+        The putative regret bound of each.
+    options:
+        Keyword arguments of :class:`~stoic.balancing.Balanced`.
+    """
+
+    bases: tuple[Parts, ...]
+    bounds: tuple[Bound, ...]
+    options: Mapping[str, Any]
+
+
+Arguments = ParamSpec("Arguments")
+Made = TypeVar("Made", bound=Parts | Balancing, covariant=True)
+
+
+@dataclass(frozen=True, repr=False)
+class Recipe(Generic[Made]):
+    """Method with its arguments: prints as it is written, and is built on a domain.
+
+    It pickles, compares and hashes where its arguments do. Whatever depends on the domain is
+    computed when it is built, and wrong arguments are refused then: by
+    ``Learner(domain, recipe, seed=0)``, or, if it may balance several learners, by
+    :func:`~stoic.balancing.build`.
+
+    Attributes
+    ----------
+    write:
+        The function of :mod:`stoic.recipes` that the recipe is written with.
+    arguments:
+        Names and values of its arguments, as far as they were given.
+    """
+
+    write: Callable[..., Recipe[Made]]
+    arguments: tuple[tuple[str, Any], ...] = ()
+
+    def __call__(self, domain: Domain) -> Made:
+        """Compute the parts of the learner on a domain."""
+        make: Callable[..., Made] = inspect.unwrap(self.write)
+        return make(domain, **dict(self.arguments))
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.arguments)
+        return f"{self.write.__name__}({given})"
+
+
+def recipe(
+    make: Callable[Concatenate[Any, Arguments], Made],
+) -> Callable[Arguments, Recipe[Made]]:
+    """Decorate a function from a domain and keyword arguments to parts: it writes a recipe."""
+    _, *parameters = inspect.signature(make).parameters.values()
+    signature = inspect.Signature(parameters)
+
+    @functools.wraps(make)
+    def write(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Recipe[Made]:
+        name = make.__name__
+        if args:
+            raise TypeError(
+                f"Arguments of {name} need their names, as in {name}(prior=prior), and a learner "
+                f"is built with Learner(domain, {name}()): got {args[0]!r}."
+            )
+        try:
+            given = signature.bind(**kwargs).arguments
+        except TypeError as error:
+            raise TypeError(f"{name}: {error}.") from None
+        return Recipe(write, tuple(given.items()))
+
+    write.__signature__ = signature  # type: ignore[attr-defined]
+    return write
