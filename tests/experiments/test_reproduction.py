@@ -1,11 +1,13 @@
 import csv
 import importlib.util
 import json
+import re
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+import pages
 from stoic.experiments import catalogue, find, reproduce
 from stoic.experiments.__main__ import main
 from stoic.experiments.outliers import tuning
@@ -82,6 +84,29 @@ def coarse(monkeypatch):
     monkeypatch.setattr(Figure, "savefig", lambda *to, **how: draw(*to, **{**how, "dpi": 40}))
 
 
+KEYS = re.findall(r"@\w+\{(\w+),", (pages.ROOT / "references.bib").read_text(encoding="utf-8"))
+KEPT = sorted((pages.ROOT / "docs/figures").glob("*.json"))
+
+
+def is_source(text):
+    """Whether it is ours, or the place in a paper of the bibliography."""
+    key, _, place = text.partition(", ")
+    return text == "ours" or (key in KEYS and bool(place))
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
+def test_every_claim_that_is_kept_has_a_source(path):
+    summary = json.loads(path.read_text(encoding="utf-8"))
+    own = find(summary["figure"]).source
+    assert is_source(own)
+    keys = {own.partition(", ")[0], "ours"}
+    for claim in summary["claims"]:
+        assert is_source(claim["source"]), claim["claim"]
+        assert "Not in the paper" not in claim["claim"] or claim["source"] == "ours"
+        # A paper without experiments has theorems; a figure of ours is of no other paper.
+        assert claim["source"].partition(", ")[0] in keys | {"Bogunovic2021b"}
+
+
 @pytest.mark.parametrize("name", [simulated(name) for name in TINY])
 def test_json_is_one_object_and_nothing_else(name, tmp_path, tables, capsys):
     reproduce(name, **{"data": tables, **TINY[name]}, jobs=1, out=tmp_path, json=True)
@@ -90,7 +115,8 @@ def test_json_is_one_object_and_nothing_else(name, tmp_path, tables, capsys):
     assert printed["figure"] == name
     assert printed["claims"]
     for claim in printed["claims"]:
-        assert set(claim) == {"claim", "holds", "measured"}
+        assert set(claim) == {"claim", "source", "holds", "measured"}
+        assert is_source(claim["source"])
         assert isinstance(claim["holds"], bool)
         assert claim["measured"]
     for option, value in TINY[name].items():

@@ -128,7 +128,8 @@ def show(results: Results) -> None:
     console.print(_grid(results.figure, results.table))
     for claim in results.claims:
         verdict, colour = ("holds", "green") if claim.holds else ("does not hold", "red")
-        console.print(Text.assemble((f"{verdict:>13}  ", colour), claim.claim))
+        source = (f"  ({claim.source})", "dim")
+        console.print(Text.assemble((f"{verdict:>13}  ", colour), claim.claim, source))
         if not claim.holds:
             console.print(Text(f"{'':>15}{_numbers(claim)}"), style="dim")
     console.print(Text(f"Wrote {results.png}, {results.csv} and {results.json}."))

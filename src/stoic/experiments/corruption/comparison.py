@@ -68,7 +68,7 @@ from stoic.experiments.corruption.algorithms import (
 from stoic.experiments.corruption.growth import FLAT, LINEAR
 from stoic.experiments.corruption.trials import Groups, Row, Settings, Trials, cells, grouped, run
 from stoic.experiments.corruption.worlds import NO_ATTACK, WORLDS
-from stoic.experiments.figure import Claim, Figure, Table
+from stoic.experiments.figure import OURS, Claim, Figure, Table
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -219,7 +219,9 @@ def flattens(groups: Groups, attack: str, algorithm: Algorithm) -> Claim:
     )
 
 
-def less_regret(groups: Groups, attack: str, ours: Algorithm, theirs: Algorithm) -> Claim:
+def less_regret(
+    groups: Groups, attack: str, ours: Algorithm, theirs: Algorithm, source: str = ""
+) -> Claim:
     """Claim that one final mean is below another, on the same trials."""
     numbers = growth.less(groups[attack, ours.name], groups[attack, theirs.name])
     return Claim(
@@ -227,6 +229,7 @@ def less_regret(groups: Groups, attack: str, ours: Algorithm, theirs: Algorithm)
         f"{theirs.learner}.",
         numbers["mean"] < numbers["reference_mean"],
         numbers,
+        source,
     )
 
 
@@ -265,6 +268,7 @@ def near_ties(settings: Settings, phased: Sequence[Trials]) -> Claim:
             "runs_with_one_arm": float(sum(row.active == 1 for row in rows)),
             "runs_that_lost_the_best": float(sum(row.best_left > 0.0 for row in rows)),
         },
+        OURS,
     )
 
 
@@ -295,6 +299,7 @@ def figure(number: int, settings: Settings) -> Figure[Settings, Row]:
         plot,
         table,
         claims,
+        f"Bogunovic2022, Fig. {number}",
     )
 
 

@@ -166,4 +166,5 @@ FIGURE = Figure(
     plot,
     table,
     claims,
+    "Bogunovic2022, Fig. 4",
 )

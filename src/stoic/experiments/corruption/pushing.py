@@ -16,7 +16,7 @@ from stoic.experiments.corruption import comparison, growth
 from stoic.experiments.corruption.algorithms import GP_UCB, RGP_PE
 from stoic.experiments.corruption.trials import Groups, Row, Settings, cells, grouped, run
 from stoic.experiments.corruption.worlds import NO_ATTACK
-from stoic.experiments.figure import Claim, Figure
+from stoic.experiments.figure import OURS, Claim, Figure
 from stoic.experiments.methods import BLACK, BLUE, VERMILION
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
                 numbers,
             ),
             comparison.flattens(groups, attack, RGP_PE),
-            comparison.less_regret(groups, attack, RGP_PE, GP_UCB),
+            comparison.less_regret(groups, attack, RGP_PE, GP_UCB, OURS),
         ]
     return tuple(found)
 
@@ -108,4 +108,5 @@ FIGURE = Figure(
     plot,
     comparison.table,
     claims,
+    "Bogunovic2022, Fig. 1",
 )

@@ -42,7 +42,7 @@ from stoic.adversaries import Empirical
 from stoic.data import Array
 from stoic.domains import Finite
 from stoic.environment import Environment
-from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
+from stoic.experiments.figure import OURS, Cell, Claim, Figure, Table, crossed
 from stoic.experiments.methods import BLACK, BLUE, VERMILION
 from stoic.experiments.regret import Estimate
 from stoic.kernels import RBF
@@ -331,6 +331,7 @@ def about(reading: str, plain: Posteriors, truncated: Posteriors) -> tuple[Claim
                 "trials_with_smaller_error": float((truncated.errors < plain.errors).sum()),
                 "trials": float(len(plain.errors)),
             },
+            OURS,
         ),
     )
 
@@ -359,4 +360,5 @@ FIGURE = Figure(
     plot,
     table,
     claims,
+    "Chowdhury2019, Fig. 1 (f)",
 )

@@ -330,7 +330,9 @@ def figure(
     def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
         return tuple(judge(settings, grouped(rows)))
 
-    return Figure(f"inputs/figure-{number}", title, settings, cells, run, picture, table, claims)
+    source = f"Saday2025, Fig. {number}"
+    name = f"inputs/figure-{number}"
+    return Figure(name, title, settings, cells, run, picture, table, claims, source)
 
 
 def names(*algorithms: Algorithm) -> tuple[str, ...]:

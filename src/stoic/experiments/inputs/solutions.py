@@ -379,6 +379,7 @@ FIGURE_2 = Figure(
     plot,
     table,
     claims,
+    "Saday2025, Fig. 2",
 )
 FIGURE_5 = Figure(
     "inputs/figure-5",
@@ -389,4 +390,5 @@ FIGURE_5 = Figure(
     plot_sizes,
     table_sizes,
     claims_sizes,
+    "Saday2025, Fig. 5",
 )

@@ -89,4 +89,7 @@ PHASED = Algorithm("Phased GP-US", _phased, GREEN, batch=256)
 RGP = Algorithm("RGP-UCB, C = eps T", _rgp_ucb, BLUE)
 RIGHT = Algorithm("GP-UCB, right kernel", _gp_ucb, GREY)
 
+# What is proved: of EC-GP-UCB given the right eps, and of Phased GP-US.
+THEOREMS = {EC.name: "Bogunovic2021b, Theorem 1", PHASED.name: "Bogunovic2021b, Theorem 2"}
+
 ALGORITHMS = {a.name: a for a in (GP, EC, EC_LITTLE, EC_MUCH, PHASED, RGP, RIGHT)}

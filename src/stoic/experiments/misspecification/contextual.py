@@ -395,6 +395,7 @@ def _linear(settings: Settings, rows: Sequence[Row], method: str) -> Claim:
         f"{method}: an error of eps costs at most eps T sqrt(gamma_T), with 1 as the constant.",
         all(share <= 1.0 for share in shares.values()),
         shares,
+        "Bogunovic2021b, Proposition 1",
     )
 
 

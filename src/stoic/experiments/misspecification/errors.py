@@ -53,6 +53,7 @@ from stoic.experiments.misspecification.algorithms import (
     GP,
     PHASED,
     RGP,
+    THEOREMS,
     Algorithm,
     Assumed,
 )
@@ -272,6 +273,7 @@ def growth(settings: Settings, groups: Groups, panel: str, method: Algorithm) ->
     p, rise = exponent(errors, values), slope(errors, values)
     excess = (values - values[:, :1]).mean(axis=0)[1:] / errors[1:]
     root = math.sqrt(gain(settings))
+    source = THEOREMS.get(method.name, "")
     numbers = {
         "exponent": p.value,
         "exponent_low": p.low,
@@ -286,11 +288,13 @@ def growth(settings: Settings, groups: Groups, panel: str, method: Algorithm) ->
             "exponent is not above 1 by more than its interval.",
             p.value <= 1.0 or p.low <= 1.0,
             numbers,
+            source,
         ),
         Claim(
             f"{panel}: eps costs {method.name} no more than eps T sqrt(gamma_T), for every eps.",
             bool((excess <= root).all()),
             {"largest_cost_over_eps_T": float(excess.max()), "root_of_gamma": root},
+            source,
         ),
     ]
 

@@ -42,6 +42,7 @@ from stoic.experiments.misspecification.algorithms import (
     GP,
     PHASED,
     RIGHT,
+    THEOREMS,
     Algorithm,
     Assumed,
 )
@@ -273,6 +274,7 @@ def at_most(settings: Settings, method: str, trials: list[Trials]) -> Claim:
         f"{'2 eps' if plain else 'eps sqrt(gamma_T)'} a round, for every norm.",
         all(ratio <= most for ratio in ratios),
         {**by_norm(settings, "regret_per_round_over_eps", ratios), "most": most},
+        THEOREMS.get(method, ""),
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stoic.experiments import regret
-from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
+from stoic.experiments.figure import OURS, Cell, Claim, Figure, Table, crossed
 from stoic.experiments.methods import (
     A2,
     A2_THEORY,
@@ -113,11 +113,13 @@ def claims(settings: Settings, rows: Sequence[Step]) -> tuple[Claim, ...]:
                     f"Clean: {robust.name} ends within one standard error of {reference.name}.",
                     abs(gap) <= error,
                     measured,
+                    "" if reference is GP else OURS,
                 ),
                 Claim(
                     f"Clean: {robust.name} ends at most one standard error above {reference.name}.",
                     gap <= error,
                     measured,
+                    OURS,
                 ),
             ]
     return tuple(found)
@@ -133,4 +135,5 @@ FIGURE = Figure(
     plot,
     table,
     claims,
+    "Ezzerg2026, Fig. 3",
 )

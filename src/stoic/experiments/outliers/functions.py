@@ -52,6 +52,7 @@ def less(
     ours: Sequence[Method],
     references: Sequence[Method],
     said: str,
+    source: str = "",
 ) -> Iterator[Claim]:
     """Claims that each has less mean cumulative regret than each reference, if both were run.
 
@@ -65,6 +66,8 @@ def less(
         The compared methods.
     said:
         Name of the panel in the claim.
+    source:
+        Source of the claims.
     """
     for one in ours:
         for reference in references:
@@ -74,4 +77,5 @@ def less(
                     f"{said}: {one.name} has less mean cumulative regret than {reference.name}.",
                     measured["paired_difference"] < 0.0,
                     measured,
+                    source,
                 )

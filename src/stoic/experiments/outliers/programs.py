@@ -156,14 +156,19 @@ def steps(rows: Sequence[Play]) -> list[Step]:
 
 
 def less(
-    by_run: Mapping[tuple[str, str], Run], panel: str, ours: Sequence[Method], reference: Method
+    by_run: Mapping[tuple[str, str], Run],
+    panel: str,
+    ours: Sequence[Method],
+    reference: Method,
+    source: str = "",
 ) -> list[Claim]:
     """Claims that each method has less mean cumulative regret than the reference."""
     found = []
     for one, measured in _measured(by_run, panel, ours, reference):
         sentence = f"has less mean cumulative regret than {reference.name}"
         holds = measured["paired_difference"] < 0.0
-        found.append(Claim(f"Corruptions {panel}: {one.name} {sentence}.", holds, measured))
+        claim = f"Corruptions {panel}: {one.name} {sentence}."
+        found.append(Claim(claim, holds, measured, source))
     return found
 
 

@@ -158,6 +158,7 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
                 "at": float(sizes[peak]),
                 "at_1e12": float(influence[-1]),
             },
+            "Ezzerg2026, Sec. 2.3",
         ),
     )
 
@@ -172,4 +173,5 @@ FIGURE = Figure(
     plot,
     table,
     claims,
+    "Ezzerg2026, Fig. 2",
 )
