@@ -79,24 +79,35 @@ def _section(figure: Figure[Any, Any], results: Path, told: dict[str, str]) -> s
         f"```console\nstoic reproduce {figure.name}\n```",
         f"[![{figure.title}](../figures/{path.stem}.png)](../figures/{path.stem}.png)",
         *([_TABLE, table.read_text(encoding="utf-8")] if table.exists() else []),
-        *_seen(figure, path.stem, told),
+        *_described(figure, path.stem, told),
+        *_noted(path.with_suffix(".notes.md")),
         held(claims),
         "| claim | source | holds | measured |\n|---|---|---|---|\n" + "\n".join(map(_row, claims)),
     ]
     return "\n\n".join(lines)
 
 
-def _seen(figure: Figure[Any, Any], place: str, told: dict[str, str]) -> list[str]:
-    """Return what a figure's module of claims says about the picture; once on a page."""
+def _described(figure: Figure[Any, Any], place: str, told: dict[str, str]) -> list[str]:
+    """Return how a figure's module of claims describes the experiment; once on a page."""
     module = figure.claims.__module__
     _, _, text = inspect.cleandoc(sys.modules[module].__doc__ or "").partition("\n\n")
     if not text:
         return []
     if module in told:
-        return [f"What is seen, and why claims fail, is told [above](#{told[module]})."]
+        return [f"The experiment is described [above](#{told[module]})."]
     told[module] = place
-    text = markdown(_HEADING.sub(r"**\1**\n", text))
-    return ['??? note "What is seen, and why claims fail"', textwrap.indent(text, "    ")]
+    return [_folded("The experiment", markdown(_HEADING.sub(r"**\1**\n", text)))]
+
+
+def _noted(path: Path) -> list[str]:
+    """Return the notes on the kept results."""
+    if not path.exists():
+        return []
+    return [_folded("What is seen, and why claims fail", path.read_text(encoding="utf-8"))]
+
+
+def _folded(title: str, text: str) -> str:
+    return f'??? note "{title}"\n\n{textwrap.indent(text, "    ")}'
 
 
 def held(claims: Sequence[Mapping[str, Any]]) -> str:

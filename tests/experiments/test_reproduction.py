@@ -189,6 +189,72 @@ def test_an_unknown_figure_is_refused_with_the_names(tmp_path):
         reproduce("weights", out=tmp_path)
 
 
+MINE = """
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from matplotlib.figure import Figure as Picture
+
+from stoic.experiments import Cell, Claim, Figure, Table
+
+
+@dataclass(frozen=True)
+class Settings:
+    trials: int = 3
+
+
+class Row(NamedTuple):
+    seed: int
+    square: int
+
+
+def cells(settings):
+    return [Cell("mine", "square", seed) for seed in range(settings.trials)]
+
+
+def run(settings, cell):
+    return [Row(cell.seed, cell.seed**2)]
+
+
+def claims(settings, rows):
+    return (Claim("It rises.", rows[-1].square > 0, {"last": float(rows[-1].square)}),)
+
+
+def plot(settings, rows):
+    return Picture()
+
+
+def table(settings, rows):
+    return Table("Squares.", ("n",), ((str(len(rows)),),))
+
+
+FIGURE = Figure("mine/squares", "Squares", Settings(), cells, run, plot, table, claims)
+"""
+
+
+@pytest.mark.parametrize(("jobs", "backend"), [(1, "local"), (2, "local"), (1, "dask")])
+def test_a_figure_of_the_users_own_file_runs(jobs, backend, tmp_path):
+    if backend == "dask":
+        pytest.importorskip("distributed", reason="the extra dask is not installed")
+    (tmp_path / "mine.py").write_text(MINE)
+    name, out = f"{tmp_path / 'mine.py'}:FIGURE", tmp_path / "out"
+    results = reproduce(name, jobs=jobs, out=out, backend=backend)
+    assert results.summary()["claims"] == [
+        {"claim": "It rises.", "source": "ours", "holds": True, "measured": {"last": 4.0}}
+    ]
+    assert (out / "mine-squares.csv").read_text() == "seed,square\n0,0\n1,1\n2,4\n"
+
+
+def test_a_file_without_the_figure_is_refused(tmp_path):
+    file = tmp_path / "mine.py"
+    with pytest.raises(ValueError, match=r"no file .*mine\.py"):
+        find(f"{file}:FIGURE")
+    file.write_text("FIGURE = 3")
+    for name in ("FIGURE", "OTHER"):
+        with pytest.raises(ValueError, match=f"no Figure called '{name}'"):
+            find(f"{file}:{name}")
+
+
 def test_options_that_a_figure_does_not_have_change_nothing():
     settings = find("outliers/weights").settings
     assert with_options(settings, trials=3, rounds=None, seed=1) == settings

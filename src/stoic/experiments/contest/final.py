@@ -3,13 +3,6 @@
 No problem here was used while the default was developed: six other tables of trained networks;
 COCO's bbob-noisy in two and five dimensions, where a noise-free twin exists; and Hartmann's
 function as BoTorch corrupts it. 60 trials each.
-
-What is seen, with two seeds: four of seven claims hold. All contenders try settings that are about
-equally good; where the default fails it is in what it recommends. The noise of bbob-noisy's uniform
-kind is a factor, so low values are precise and the lowest observed one is a good guide; a model
-with one noise variance smooths it away, and ``explain`` does so on the trials of the peers, too. On
-the tables as they are the same is seen, in a wide interval. The scene of a random point's value has
-one function and two seeds, and decides nothing.
 """
 
 from __future__ import annotations

@@ -12,37 +12,6 @@ maximum are *near-ties*, which 13 epochs cannot separate.
 
 The paper names the attacks under which GP-UCB's regret grows linearly, four on f1 and "two" on
 Robot3D; the others are read as claims that it flattens.
-
-What fails, and why
--------------------
-*GP-UCB on f1, no corruption.* It often grows linearly. Its width sqrt(ln t) / 2 never exceeds
-1.645, and an arm that was never played has a standard deviation of at most 1 and a mean near 0, as
-neighbours correlate by 0.08: once an arm worth more than 1.64 is found, hardly any other is played.
-Linear regret on such draws is not due to the attacks, so they are measured again on the trials in
-which GP-UCB flattens without corruption.
-
-*RGP-UCB on f1 under Top-3.* With C = 50 x* is played 4 to 7 times in 6 of 10 trials, observed as
--1, and then no more. After n plays with corruptions that add up to L its upper bound is about (n
-f(x*) - L) / (1 + n) + width / (1 + n)^(1/2), and the width, at most 1.64 + 0.1 C, is too small for
-that: on the first draw the bound ends at 1.90, and the second best arm, worth 2.04, is played for
-ever. The theory's enlargement, ten times as large, suffices. When the attack comes later, x* has
-been played too often to be moved so far.
-
-*RGP-PE on f1 with C = 100.* Under Top-3 and Top-5 x* is lost in one or two of 10 trials, as in
-two of the paper's on Robot3D. There the whole budget falls on the 32 plays that x* has in the sixth
-epoch, which moves its mean by 3.0, and the width 4 + 0.1 C / u^(1/2) of u > 1,000 plays allows for
-0.8.
-
-*GP-UCB on Robot3D.* Under Top-3 and Top-5 its regret is linear for a time and then flattens. The
-budget is spent within the first 6,000 rounds, and its width 2 sqrt(ln t) grows until x* is played
-again: after 2,000 rounds or after 40,000, or not before T, depending on the draw. Clipping with C =
-100, read as one of those that fail, does mislead it on three draws of ten, in which the remaining
-value of x* is below the best of the target region until T. Where it is not misled it has a regret
-of about 1,000, which the same width lets grow by up to 0.12 in the second half: flat to the eye,
-and not always by the threshold.
-
-*One arm after 13 epochs.* Where more are left they are near-ties, about as many with corruption as
-without.
 """
 
 from __future__ import annotations

@@ -9,36 +9,6 @@ What is claimed
 Everything is judged by the mean of R_T / T over the trials, and paired over them: both methods meet
 the same functions and the same noise. *No worse* is claimed twice: literally, and up to one
 standard error of the paired difference.
-
-What fails and why
-------------------
-Regret follows the width, whatever the defence. Widths at T, and R_T / T beside them:
-
-====================  ===========  ===========  ===========  ===========  ===========
-method                (a)          (b)          (c)          (d)          (e)
-====================  ===========  ===========  ===========  ===========  ===========
-TGP-UCB               76    0.371  104   0.202  76    0.421  16    0.386  21    0.411
-Nystroem              71    0.357  103   0.201  74    0.421  11    0.262  16    0.336
-Nystroem, principal   31    0.203  46    0.165  74    0.419  11    0.261  16    0.336
-QFF                   42    0.261  62    0.181                            41    0.329
-GP-UCB                7.6   0.035  7.6   0.044  7.6   0.054  7.3   0.154  7.3   0.133
-====================  ===========  ===========  ===========  ===========  ===========
-
-The features of QFF in (e) are those of another kernel, so its width is not to be compared.
-
-- *Nystroem no worse than QFF* fails in (a) and (b): the dictionary holds about 85 of 100 arms, so
-  its width has sqrt(85) where that of 32 quadrature features has sqrt(32). The same features turned
-  to the 18 eigenvectors that smooth functions have are better than both. In (e) Nystroem is worse
-  by 0.007, but falls faster.
-- *ATA-GP-UCB below TGP-UCB* is a draw in (c), 0.0002 +- 0.0016: a Matern kernel has as many
-  eigenvectors as arms, and the curves meet at T. In (b) it holds for Nystroem by 0.0012 +- 0.0004.
-  The width of TGP-UCB grows like sqrt(t^(1/2) ln t) where alpha is 1, that of ATA-GP-UCB hardly
-  grows, so the advantage comes late: from round 14,500 on in (a), and from 17,600 on in (b).
-- *Truncation* does next to nothing at either width: TGP-UCB and GP-UCB with its width differ by
-  0.003 at most, and all defences with the width of GP-UCB are within three standard errors of it,
-  but for QFF in (e) with its other kernel, which is better by 0.007 +- 0.001.
-  The median of means alone is better where tails are heavy: by 0.008 +- 0.002 in (a), 0.010 +-
-  0.002 in (b) and 0.014 +- 0.003 in (c). In (d), whose prices are bounded, it costs 0.004 +- 0.001.
 """
 
 from __future__ import annotations

@@ -14,19 +14,6 @@ The paper's noise, +-10 with equal odds at a single random point and 0 elsewhere
 ways, and both are run: one point is drawn once and returns f +- 10 in all rounds, or another
 point is drawn in every round. Either way the noise has mean 0; in the second every point has noise
 of variance 1.
-
-What fails and why
-------------------
-Averages over runs hide the harm: huge results of either sign cancel in them. Run by run, another
-point in each round takes the mean off by 0.144 without truncation and by 0.046 with it; where the
-point is the same in all rounds, it is the other way round, 0.051 and 0.089.
-
-- *One point.* Without truncation its few huge results are outweighed by the ordinary ones of its
-  neighbours: 3 of 50 runs are off by more than 0.1. With truncation all its results count as 0, so
-  that where f is near 1 there, the posterior is off by up to 1.03: 7 of 50 runs by more than 0.1.
-- *A point a round.* One result in a hundred counts as 0, which takes 0.01 off the mean at the
-  maximum; and from round 9^4 on f - 10 comes through there and f + 10 does not, which takes off
-  another 0.016. The standard deviation is 0.016, so f is above the band.
 """
 
 from __future__ import annotations

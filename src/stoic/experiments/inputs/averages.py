@@ -7,21 +7,6 @@ the values. It is read in two ways, both with moves of N(0, 0.3^2) in each coord
   each of 100 runs.
 - *Learned f*: AdveRS-1, AdveRS-2 and StableOpt play T rounds as in figure 3, and R_T / T is
   averaged.
-
-What comes out
---------------
-In the paper RS-2 has the least regret for every tau.
-
-- *Learned f* has the paper's levels at low thresholds, where regret is the price of learning: in
-  the left half of the table nothing else is left. RS-2 is the least for -30, -20, -10 and 10; for
-  0, RO with r = 0.57 has 7.56 against 7.58, with an error of 0.35.
-- *Known f*: RS-2 is the least for -30, -20 and 10. For -10, RO with r = 1.05 has 0.006 against
-  0.010; for 0, RO with r = 0.57 has 2.31 against 2.73.
-
-So at most one radius of five does better, another one for each threshold, and it is not known
-beforehand. The paper's small numbers for tau >= 0, 3.14 of RS-2 and 3.25 of RO with r = 0.10
-against 7.25 and 8.04 with known f, must come from the modification of f: its peak seems to be
-broader.
 """
 
 from __future__ import annotations

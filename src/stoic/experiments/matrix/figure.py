@@ -8,45 +8,6 @@ trials of each function.
 
 Methods that are slow play fewer rounds against the same adversary, which spends its corruptions
 early, and are compared with the best after so many rounds.
-
-What each column pays, after 300 rounds
----------------------------------------
-The best of a row is chosen for each function with hindsight, so no column is 1 throughout. On
-Forrester's function satisficing is given the value to look for, and is the best without corruption:
-that explains much of the 2.6 of gp_ucb there. 300 rounds on 60 or 100 points are few. Recipes made
-for 50,000 of them show their price here, and little of their worth.
-
-*gp_ucb* is cheap wherever errors are small or zero on average, heavy tails included (1.2 and 1.7),
-and pays 6 to 7 times the best for outliers of 1e6. *tp_ucb* pays more (17): they widen its band
-everywhere.
-
-*fc_rcgp_ucb, a2_rcgp_ucb* are the best or nearly, 1.0 to 1.1, against outliers of any size and
-sign, and cost nothing without corruption: 2.6, as gp_ucb. *loo_gp_ucb* and *diagnostics_gp_ucb*,
-after 60 rounds, are within 1.6 of the best in every row, if time does not count. In the row of -10
-the median hides their worth: on the RKHS draw a2_rcgp_ucb has a regret of 25 and gp_ucb of 154, but
-on Forrester's function and the polynomial no recipe is much better than gp_ucb (828, 353).
-
-*tgp_ucb, ata_gp_ucb* truncate honest results that are high, for the prior mean is 0 and the level
-low in early rounds: 3.5 and 9 without corruption, and more than gp_ucb under Student's t and Pareto
-too. *mom_gp_ucb* is like gp_ucb (1.9 and 1.2 there) and better against +10 and +1e6, where high
-observations are re-evaluated; a point observed as -1e6 is not (6.0).
-
-*rgp_ucb, rgp_pe, linear_reduction* pay for C = 50 in advance: 11 to 16 times the best without
-corruption. rgp_ucb is the best there is against Clipping and Top-3 on Forrester's function, by a
-factor of 1.8, and not on the others. The other two have hardly left their first epochs.
-
-*ec_gp_ucb, phased_gp_us, contextual_ec_gp_ucb* pay 2.6 to 5 where the model is wrong by 0.5, and
-gp_ucb, which does not know of it, 1.1: signs that change from point to point mislead no method for
-long.
-
-*stable_opt* is near gp_ucb in most rows, the best of all on f1 in five of them, and 1.7 where
-inputs are moved. *advers_2* and *advers_g*, given the attainable value, are the best there (1.0,
-1.1), *advers_1* is not (3.1). None of them withstands 1e6.
-
-*any_threat* is within twice gp_ucb in every row and better at +1e6 (4.2), but not by enough: at
--1e6 it pays 5.6, more than five times what one of its own learners does. Three of the five are
-ruined there by the same outliers, and 300 rounds hardly suffice to drop them. Users who expect
-outliers should choose a recipe made for them.
 """
 
 from __future__ import annotations

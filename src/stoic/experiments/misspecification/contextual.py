@@ -11,29 +11,6 @@ rounds, and balancing is taking turns: a mean of the learners. Taking turns is d
 same learners one after the other, each observing its own plays. Balancing has to be better than
 that, and than the worst of its learners alone, which is the result of a bad guess of eps.
 Differences are paired by trial, and count if they are more than two standard errors.
-
-What fails, and why
--------------------
-*A larger enlargement is better where the error is larger.* The least one is best for every eps, or
-as good as any. The enlargement buys a band that holds, not a better mean: no function of this
-kernel follows signs that change from point to point, so all learners have the same model of f, and
-a wider band only queries more often where less is known. An error of 0.4 costs each of them about
-the same, and when 50 of 400 points are drawn anew in every round no learner stays at a wrong one.
-The cost of the enlargement is visible at eps = 0: a factor of 2.6 for the largest, of 2.2 for
-balancing, which cannot know.
-
-*Elimination* plays no part but once, at eps = 0.4: learners differ by less than the comparison can
-resolve. The remaining effect of balancing is that learners with smaller regret bounds are played
-more, here 4,315 times of 10,000 for the least enlargement against 2,352 for the largest, and that
-is little more than taking turns.
-
-*Less than taking turns, less than the worst learner alone.* Given the results of its own plays,
-balancing is better than taking turns by 6 % at eps = 0 and by 4 % at 0.05, and indistinguishable
-from it beyond. It is better than its worst learner by more than chance at eps = 0 alone, by 16 %;
-at eps = 0.2 and 0.4 it is *worse* than each of its learners alone, by 8 % and 9 % than the worst:
-it splits the results among three, and each learns from a third. Given all results, it does not
-split them, but is again better than the worst by more than chance at eps = 0 only. With these
-settings balancing has no advantage over the least enlargement alone.
 """
 
 from __future__ import annotations

@@ -6,29 +6,6 @@ those of the theorems. Perturbations:
 - the *bump* is the obvious perturbation; the model averages it away;
 - the *needle* is the worst that we know: one point stands out by 2 eps from its surroundings;
 - *random signs* are not chosen adversarially.
-
-What fails and why
-------------------
-- *GP-UCB fails* is false here. On average eps costs it at most 0.25 eps a round on the bump, 0.66
-  eps on the needle and 0.26 eps with random signs. It costs EC-GP-UCB, which is given eps, 1.1 to
-  2.4 eps. GP-UCB can be misled: with eps = 0.4 it ruled out the best point in 5, 2 and 9 of 20
-  trials, and from then on the regret of a trial is linear. But its worst trial of all lost 1.96 eps
-  a round, less than EC-GP-UCB loses on average where this happened.
-- Why: as long as the band holds for g given its own results, f(x*) exceeds its upper bound by at
-  most eps (1 + ||a||_1), where the mean at x* is a'y, since f(x*) <= g(x*) + eps and errors of
-  eps in the results move the mean by at most eps ||a||_1. All that is known beforehand is
-  ||a||_1 <= sqrt(n / noise) std, and that is what the enlargement pays for. Measured at the end,
-  the median of ||a||_1 is about 1.0 to 1.6. It was 7 to 26 in single trials with eps = 0.4, whose
-  errors did not happen to have the signs of a.
-- *The right eps is best* is false for the same reason: given a quarter of it, EC-GP-UCB has a third
-  to two thirds of the regret; given four times as much, 1.2 to 1.5 times (at eps = 0.4).
-- *No faster than linearly* holds as a bound: eps costs EC-GP-UCB at most 2.4 eps T and Phased GP-US
-  1.3 eps T, where sqrt(gamma_T) is 6.8. On the bump the exponent of EC-GP-UCB is 1.07 [1.03, 1.11]:
-  what a unit of eps costs rises from 1.15 at 0.05 to 1.51 at 0.2, as more points come within reach
-  of the width, and falls to 1.33 at 0.4.
-- *Phased GP-US* is not given eps and has less regret than EC-GP-UCB from eps = 0.1 on, though it
-  drops the best point in up to 16 of 20 trials: what it keeps is nearly as good. Where nothing is
-  wrong it pays for its episodes, 0.055 a round against 0.004.
 """
 
 from __future__ import annotations

@@ -3,24 +3,6 @@
 Such a draw is in no space of a squared exponential kernel. For each norm B there is a least eps,
 the distance to the nearest function of norm B, which is computed here from both sides. The
 assumptions are therefore true, for any trade of norm against error.
-
-What fails and why
-------------------
-Too smooth a kernel does not make GP-UCB fail: R_T / T is 0.020 (B = 1) to 0.091 (B = 32), against
-0.107 +- 0.005 with the right kernel, and a quarter of it falls in the second half. Two reasons:
-
-- Regret follows the width. At T it is B + 12.5 with the smooth kernel (gamma_T = 75) and 36 with
-  the right one (gamma_T = 301, B = 5.8 on average). The model's error costs less than its smaller
-  width saves.
-- The posterior of the smooth kernel on 100 points can follow any function where it has many
-  results. At x* their weights add up to about 1.01 to 1.08 in absolute value, so the mean there is
-  off by hardly more than eps, and by much less once x* is played. GP-UCB wrongly ruled out the best
-  point in 3 of 120 trials, EC-GP-UCB in none, Phased GP-US in 5; the worst trial of GP-UCB lost 1.3
-  eps a round.
-
-EC-GP-UCB pays for its enlargement at any norm: 0.41 to 0.53, which is 1.7 to 2.6 eps a round, half
-of it in the second half. More norm with less eps helps it up to B = 8. Phased GP-US is better than
-EC-GP-UCB for all norms but the largest, whose width it pays for in every episode.
 """
 
 from __future__ import annotations

@@ -4,28 +4,6 @@ One of the two signs is easy. max f is at the edge of the domain and is 16 high,
 of 25 is hardly out of the ordinary; max -f is inside and is 6 high, beside a wide plateau.
 Relevance pursuit takes seconds a round, so it is run on fewer seeds, and only with corruption;
 claims about it hold for the seeds that both methods were run on.
-
-What fails and why
-------------------
-Under corruption leave-one-out has less regret than GP-UCB in all four panels, 282 against 461 and
-503 against 980 on f, 156 against 193 and 221 against 478 on -f. Beside relevance pursuit, on seeds
-0 to 4, it has less on the short runs (288 against 433, 137 against 154), and on the long ones two
-of the claims fail by less than an error (183 against 179 on -f) and two through one run:
-
-- f, T = 100, seed 4: the one corruption near the maximum, -10 at x = 1, is the only result within
-  0.1. It fits the others, no result contradicts it, and the search stays at the local maximum at x
-  = 0. This is 1 of 20 seeds (and 2 of 20 on -f, T = 30); the mean of all 20 is 503 +- 67, relevance
-  pursuit's of its five is 582 +- 77, and GP-UCB ends there in 7 of 20. Re-evaluating trusted low
-  results would find it, at the price of the next paragraph, everywhere.
-- Re-evaluation (:class:`~stoic.policies.requery.Requery`) is a choice. Without it the long
-  runs on f have 569 +- 107 and end beside the maximum in 5 of 20 seeds; on -f they have 205 and not
-  221, since high outliers far away are re-evaluated.
-
-Without corruption it costs 2 to 3 % on f and 16 to 19 % on -f, not 5 %. Most of that, 12 of 17, is
-the trough at x = 1, 22 below the maximum: after the design leave-one-out queries it once in the
-mean and GP-UCB in every other run. One low result far from all others looks like an outlier, so it
-is re-evaluated. A2-RCGP has a single scale, takes the trough for an outlier, and in seed 11 queries
-it 51 times in 100 rounds; ``retries=1`` ends that.
 """
 
 from __future__ import annotations

@@ -1,32 +1,4 @@
-"""Figure 1 of [Ezzerg2026]_: a few corruptions by an adversary that knows the maximiser.
-
-What is seen, what fails and why
---------------------------------
-Under each adversary A2 and FC have less regret than GP-UCB, either fit of it, the Student-t process
-and random search: GP-UCB has 1067 +- 92, A2 775 +- 102 and FC 777 +- 108 under the text's, and 934
-+- 84, 201 +- 19 and 272 +- 41 under that of the code. The schedule makes the difference: the code's
-corruptions come at rounds 1, 8, 27 and 64, each beside honest results, the text's as early as
-possible. (A rerun of the text's setting by others had FC 219 +- 27, A2 225, GP-UCB 247 and
-Student's t 439. What they did otherwise we do not know.)
-
-Every method that judges single results trusts early corruptions that agree. Runs end at the local
-maximum at x = 0, 12.8 below: under the text's adversary 10 of 20 of A2, 10 of FC and, since it
-never rejects a result for good, only 5 of GP-UCB. So in *inference* regret RCGP is the worse one
-there (4.9 and 5.1 against 3.0), and better under the code's (0.17 and 1.1 against 2.2). With the
-width of the theory FC queries everywhere and never ends at the wrong maximum: 332, 325 and 249, the
-least of all; A2's, whose plateau is the band, explores for ever. Trust in units of the noise (c = 1
-noise sd) helps A2 (540 and 532, 195) and the paper's mean and standard deviation help no method.
-
-Leave-one-out re-evaluates rejected results that would be the best, and ends at the wrong maximum in
-2, 1 and 0 of 20 runs: 505 +- 83, 503 +- 67 and 202 +- 12. Four claims fail:
-
-- Relevance pursuit on five seeds of the appendix, 582 +- 77, is below FC (747 +- 254) and below
-  leave-one-out (719 +- 186) there. One run of each decides: see
-  :mod:`~stoic.experiments.outliers.both_signs`.
-- Under the code's adversary Diagnostics (227 +- 43) is below FC (272 +- 41): it drops an outlier
-  altogether, and FC's plateau stands where the first results put it. The difference is 45 +- 62.
-- There leave-one-out is not below A2: 202 +- 12 and 201 +- 19.
-"""
+"""Figure 1 of [Ezzerg2026]_: a few corruptions by an adversary that knows the maximiser."""
 
 from __future__ import annotations
 

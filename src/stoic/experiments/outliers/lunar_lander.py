@@ -1,22 +1,4 @@
-"""Figure 5 of [Ezzerg2026]_: a policy with 36 parameters, and some returns that are not true.
-
-What is seen, what fails and why
---------------------------------
-f(x*) is not known; regret is counted from the best result of all runs, 39, which is too high by the
-luck of four episodes. All 80 runs end without a numerical failure. The mean return of the last 100
-rounds is -329 +- 12 for GP-UCB, -253 +- 17 for FC, -273 +- 24 for A2 and -472 +- 8 for random
-search, so both RCGPs are below GP-UCB in regret, by 1.2 and 1.8 standard errors only: half of the
-runs of A2 are as bad as GP-UCB's and half much better.
-
-- *Student-t and Diagnostics are worse than GP-UCB* fails: they are better, by 1.3 and 3.3 standard
-  errors (-299 +- 12, -249 +- 19). Six results of -1000 among returns of -100 to -700 are hardly
-  outliers: each baseline that downweights results at all does a little better than trusting them.
-- Our leave-one-out has the least regret, -229 +- 9 in the last 100 rounds, on five of ten seeds.
-
-None of it makes a pilot. 300 results in 36 dimensions are few: the final recommendation has a mean
-return between -95 and -146 for all methods, random search included (-130 +- 20), and the
-differences are within their errors.
-"""
+"""Figure 5 of [Ezzerg2026]_: a policy with 36 parameters, and some returns that are not true."""
 
 from __future__ import annotations
 

@@ -4,21 +4,6 @@ The robust methods should discount an outlier the more the larger it is, so that
 change once outliers are far out of the ordinary. They come where the clairvoyant adversary of the
 appendix of [Ezzerg2026]_ puts them: near the maximum and far from it. One version lowers the
 maximum and raises what is far; the other does the opposite.
-
-What fails and why
-------------------
-From 10^3 on no outlier counts: all have a trust of 0, and the regret of each seed is the same for
-10^6 and 10^12. Still the mean regret of A2 *falls* by 30 % from 10^3 to 10^6 with low outliers near
-the maximum, by 59 +- 44, and by 28 % with high ones, by 48 +- 45. One seed of the 20 makes that: in
-seed 12 all four outliers are at x = 0, where f has a local maximum, and its regret is 1,084 at 10^3
-and 199 at 10^6. Without it the falls are 10 % and 2 %; the medians go from 128 to 116 and from 104
-to 104. There outliers of 10^3 still move a few digits, which decide between two optima of the fit,
-of lengthscales 1.0 and 0.4, whose objectives differ by 0.15. The flatter one extrapolates from the
-hollow at 0.8 to x = 1 without much doubt, and UCB plugs in the better optimum and gives the other
-no weight: the first 56 rounds are all at x = 0. FC does the same in the same seed.
-
-Small outliers are worse than large ones if they lower the maximum: outliers of 10 are among the
-values of f, which reach from -6 to 16. If they raise it, they help the search.
 """
 
 from __future__ import annotations

@@ -1,23 +1,4 @@
-"""Figure 4 of [Ezzerg2026]_: a network is tuned, and some trainings crash.
-
-What fails and why
-------------------
-Both RCGP-UCBs have less regret than GP-UCB on every seed, and less than half of it in the mean.
-Diagnostics GP-UCB, which the paper found to do as well, has a third less than A2 still: 8.1 +- 1.2
-against 12.6 +- 1.3, with less regret in 8 of 10 seeds. There are two reasons.
-
-- It removes a crash altogether, and with it all that was learned there, so it queries the same
-  point again until the crashes are spent: in each seed four or five of the five fall on one place.
-  RCGP learns a little from each; its next query is elsewhere, and so is the next crash.
-- RCGP scales trust by the median absolute deviation of the results. As it converges this falls,
-  from 0.03 to 0.015, and accuracies of 0.1 that are true are far outside of the plateau: at round
-  140 their trust has come down to 0.09 in seed 0 of A2 and to 0.02 in seed 5 of FC. Corners that
-  were known to be bad are queried again, which is the rise of A2 after round 110 (seeds 0, 5, 6,
-  7). Diagnostics judges a result by its neighbours, and trusts these in full.
-
-Our leave-one-out GP-UCB, which judges by neighbours too, has the least regret, 6.7 +- 0.6. That is
-1.4 +- 1.1 less than Diagnostics, and less in 5 of 10 seeds: a draw.
-"""
+"""Figure 4 of [Ezzerg2026]_: a network is tuned, and some trainings crash."""
 
 from __future__ import annotations
 
