@@ -23,8 +23,8 @@ def test_names_and_looks_are_distinct():
 
 
 def test_a_method_whose_library_is_missing_is_left_out():
-    absent = replace(RELEVANCE, extra="no_such_library")
-    assert installed(GP, absent, replace(RELEVANCE, extra="numpy")) == (GP.name, RELEVANCE.name)
+    absent = replace(RELEVANCE, module="no_such_library")
+    assert installed(GP, absent, replace(RELEVANCE, module="numpy")) == (GP.name, RELEVANCE.name)
 
 
 @pytest.mark.parametrize("one", METHODS, ids=lambda m: m.name)

@@ -88,13 +88,18 @@ class Figure(Generic[S, R]):
     title:
         One-line summary of the figure.
     settings:
-        Frozen dataclass of plain values that decide the results. Fields named ``trials``,
-        ``rounds`` and ``seed`` can be changed by the user.
+        Frozen dataclass of plain values that decide the results. Where it has these fields, they
+        mean the same everywhere: ``trials``, independent runs of each method, with the seeds
+        ``seed``, ``seed + 1``, ...; ``rounds``, T; ``methods``, names, the reference first;
+        ``initial``, clean scrambled Sobol points before the first round, common to all methods;
+        ``noise_sd``, the standard deviation of the noise in units of f. Users can change
+        ``trials``, ``rounds`` and ``seed``.
     cells:
         The independent runs, in the order of their results.
     run:
-        One run; its rows are named tuples whose fields are the columns of the CSV file. It must
-        depend on nothing but its arguments.
+        One run; its rows are named tuples whose fields are the columns of the CSV file, the first
+        of them mostly the ``panel``, ``method`` and ``seed`` of the cell. It must depend on nothing
+        but its arguments.
     plot, table, claims:
         Functions of the rows of all runs.
     source:

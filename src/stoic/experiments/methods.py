@@ -5,23 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 
 from stoic import recipes
 from stoic.data import Array, Booleans, Choice, Recommendation
 from stoic.domains import Domain, Finite
+from stoic.experiments.contender import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    YELLOW,
+    Contender,
+)
 from stoic.experiments.peers import RelevancePursuit
 from stoic.learner import Learner
 from stoic.policies import ExpectedImprovement
 from stoic.posteriors.scales import mean_and_sd
 from stoic.simulate import Player
-
-# Okabe and Ito's palette, which people with any colour vision can distinguish.
-BLACK, GREY = "#000000", "#999999"
-BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
-ORANGE, SKY, YELLOW = "#E69F00", "#56B4E9", "#F0E442"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,27 +47,7 @@ class Threat:
     horizon: int
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
-    """Named learner with its colour and line style.
-
-    Attributes
-    ----------
-    name:
-        As in tables and legends.
-    build:
-        Function from a domain, the threat it assumes and a seed to a learner.
-    colour, line:
-        As matplotlib knows them: one colour a family, one line style a variant.
-    extra:
-        Module that has to be installed besides; ``None`` for none.
-    """
-
-    name: str
-    build: Callable[[Domain, Threat, int], Player]
-    colour: str
-    line: str = "-"
-    extra: str | None = None
+Method = Contender[[Domain, Threat, int], Player]
 
 
 class RandomSearch:
@@ -103,114 +90,57 @@ class RandomSearch:
         return Recommendation(x, y, y, y, x, y)
 
 
-def _gp(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.gp_ucb(domain, seed=seed)
+Build = Callable[[Domain, Threat, int], Player]
 
 
-def _gp_loo(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.fc_rcgp_ucb(domain, half_width=math.inf, seed=seed)  # all weights are equal
+def _built(recipe: Callable[..., Player], **settings: Any) -> Build:
+    return lambda domain, threat, seed: recipe(domain, **settings, seed=seed)
 
 
-def _fc(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.fc_rcgp_ucb(domain, seed=seed)
+def _theory(recipe: Callable[..., Player]) -> Build:
+    """With the width of the theorem, which takes the assumed corruptions and the horizon."""
+
+    def build(domain: Domain, threat: Threat, seed: int) -> Player:
+        T_c, T = threat.corruptions, threat.horizon
+        return recipe(domain, constants="theory", corruptions=T_c, horizon=T, seed=seed)
+
+    return build
 
 
-def _a2(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.a2_rcgp_ucb(domain, seed=seed)
+def _improving(widened: bool) -> Build:
+    def build(domain: Domain, threat: Threat, seed: int) -> Player:
+        a2 = recipes.a2_rcgp_ucb(domain)
+        return Learner(domain, a2.model, a2.confidence, ExpectedImprovement(widened), seed)
+
+    return build
 
 
-def _fc_theory(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.fc_rcgp_ucb(
-        domain,
-        constants="theory",
-        corruptions=threat.corruptions,
-        horizon=threat.horizon,
-        seed=seed,
-    )
+_FC, _A2 = recipes.fc_rcgp_ucb, recipes.a2_rcgp_ucb
+_PLAIN = {"scale": mean_and_sd, "shape": 1.0}
+_NOISE = {"unit": "noise", "shape": 1.0}
 
-
-def _a2_theory(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.a2_rcgp_ucb(
-        domain,
-        constants="theory",
-        corruptions=threat.corruptions,
-        horizon=threat.horizon,
-        seed=seed,
-    )
-
-
-def _fc_plain(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.fc_rcgp_ucb(domain, scale=mean_and_sd, shape=1.0, seed=seed)
-
-
-def _a2_plain(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.a2_rcgp_ucb(domain, scale=mean_and_sd, shape=1.0, seed=seed)
-
-
-def _fc_noise(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.fc_rcgp_ucb(domain, unit="noise", shape=1.0, seed=seed)
-
-
-def _a2_noise(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.a2_rcgp_ucb(domain, unit="noise", shape=1.0, seed=seed)
-
-
-def _loo(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.loo_gp_ucb(domain, seed=seed)
-
-
-def _robust(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.robust(domain, seed=seed)
-
-
-def _student(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.tp_ucb(domain, seed=seed)
-
-
-def _diagnostics(domain: Domain, threat: Threat, seed: int) -> Player:
-    return recipes.diagnostics_gp_ucb(domain, seed=seed)
-
-
-def _a2_ei(domain: Domain, threat: Threat, seed: int) -> Player:
-    a2 = recipes.a2_rcgp_ucb(domain)
-    return Learner(domain, a2.model, a2.confidence, ExpectedImprovement(), seed)
-
-
-def _a2_wide(domain: Domain, threat: Threat, seed: int) -> Player:
-    a2 = recipes.a2_rcgp_ucb(domain)
-    return Learner(domain, a2.model, a2.confidence, ExpectedImprovement(widened=True), seed)
-
-
-def _relevance(domain: Domain, threat: Threat, seed: int) -> Player:
-    return RelevancePursuit(domain, seed)
-
-
-def _random(domain: Domain, threat: Threat, seed: int) -> Player:
-    return RandomSearch(domain, seed)
-
-
-GP = Method("GP-UCB", _gp, BLACK)
-# Standardised and fitted as the robust methods are, so that only the weights differ.
-GP_LOO = Method("GP-UCB, leave-one-out fit", _gp_loo, BLACK, "--")
-RANDOM = Method("random search", _random, GREY)
-FC = Method("FC-RCGP-UCB", _fc, BLUE)
-A2 = Method("A2-RCGP-UCB", _a2, VERMILION)
-FC_THEORY = Method("FC-RCGP-UCB, theory width", _fc_theory, BLUE, "--")
-A2_THEORY = Method("A2-RCGP-UCB, theory width", _a2_theory, VERMILION, "--")
+GP = Method("GP-UCB", _built(recipes.gp_ucb), BLACK)
+# Standardised and fitted as the robust methods are, so that only the weights differ: all are equal.
+GP_LOO = Method("GP-UCB, leave-one-out fit", _built(_FC, half_width=math.inf), BLACK, "--")
+RANDOM = Method("random search", _built(RandomSearch), GREY)
+FC = Method("FC-RCGP-UCB", _built(_FC), BLUE)
+A2 = Method("A2-RCGP-UCB", _built(_A2), VERMILION)
+FC_THEORY = Method("FC-RCGP-UCB, theory width", _theory(_FC), BLUE, "--")
+A2_THEORY = Method("A2-RCGP-UCB, theory width", _theory(_A2), VERMILION, "--")
 # As the paper standardises: by mean and sd, outliers included; its shape is their sd.
-FC_PLAIN = Method("FC-RCGP-UCB, mean and sd, c = 1 sd", _fc_plain, GREEN, "-.")
-A2_PLAIN = Method("A2-RCGP-UCB, mean and sd, c = 1 sd", _a2_plain, PURPLE, "-.")
+FC_PLAIN = Method("FC-RCGP-UCB, mean and sd, c = 1 sd", _built(_FC, **_PLAIN), GREEN, "-.")
+A2_PLAIN = Method("A2-RCGP-UCB, mean and sd, c = 1 sd", _built(_A2, **_PLAIN), PURPLE, "-.")
 # The shape c in standard deviations of the noise instead of the scale of the results.
-FC_NOISE = Method("FC-RCGP-UCB, c = 1 noise sd", _fc_noise, GREEN, ":")
-A2_NOISE = Method("A2-RCGP-UCB, c = 1 noise sd", _a2_noise, PURPLE, ":")
-LOO = Method("leave-one-out GP-UCB", _loo, GREEN)  # our own
-ROBUST = Method("robust, the default", _robust, PURPLE)  # our own
-STUDENT = Method("Student-t process UCB", _student, ORANGE)
-DIAGNOSTICS = Method("Diagnostics GP-UCB", _diagnostics, SKY)
-A2_EI = Method("A2-RCGP, expected improvement", _a2_ei, VERMILION, ":")
-A2_WIDE = Method("A2-RCGP, widened improvement", _a2_wide, VERMILION, "-.")
+FC_NOISE = Method("FC-RCGP-UCB, c = 1 noise sd", _built(_FC, **_NOISE), GREEN, ":")
+A2_NOISE = Method("A2-RCGP-UCB, c = 1 noise sd", _built(_A2, **_NOISE), PURPLE, ":")
+LOO = Method("leave-one-out GP-UCB", _built(recipes.loo_gp_ucb), GREEN)  # our own
+ROBUST = Method("robust, the default", _built(recipes.robust), PURPLE)  # our own
+STUDENT = Method("Student-t process UCB", _built(recipes.tp_ucb), ORANGE)
+DIAGNOSTICS = Method("Diagnostics GP-UCB", _built(recipes.diagnostics_gp_ucb), SKY)
+A2_EI = Method("A2-RCGP, expected improvement", _improving(False), VERMILION, ":")
+A2_WIDE = Method("A2-RCGP, widened improvement", _improving(True), VERMILION, "-.")
 # BoTorch's; it takes seconds a round.
-RELEVANCE = Method("relevance pursuit UCB", _relevance, YELLOW, extra="botorch")
+RELEVANCE = Method("relevance pursuit UCB", _built(RelevancePursuit), YELLOW, module="botorch")
 
 METHODS: tuple[Method, ...] = (
     GP,
@@ -241,4 +171,4 @@ def method(name: str) -> Method:
 
 def installed(*methods: Method) -> tuple[str, ...]:
     """Return the names of the methods whose library is installed."""
-    return tuple(m.name for m in methods if m.extra is None or find_spec(m.extra) is not None)
+    return tuple(m.name for m in methods if m.installed)

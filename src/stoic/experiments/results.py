@@ -113,12 +113,7 @@ class Shelf:
                 f"Cannot write to {self.directory}: {error.strerror}; choose another --out."
             ) from error
 
-    def write(
-        self,
-        figure: Figure[Any, Any],
-        settings: Any,
-        rows: Sequence[Any],
-    ) -> Results:
+    def write(self, figure: Figure[Any, Any], settings: Any, rows: Sequence[Any]) -> Results:
         """Write the three files; the JSON file last, as it marks the others as complete."""
         plain = plain_settings(settings)
         self.check_free(plain)

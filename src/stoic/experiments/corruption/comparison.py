@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stoic.confidence import Fixed
-from stoic.experiments import regret
+from stoic.experiments import pictures, regret
+from stoic.experiments.claims import flattens, grows_linearly
 from stoic.experiments.corruption import growth
 from stoic.experiments.corruption.algorithms import (
     ALGORITHMS,
@@ -34,26 +35,22 @@ from stoic.experiments.corruption.algorithms import (
     RGP_UCB_LATER,
     Algorithm,
 )
-from stoic.experiments.corruption.growth import FLAT, LINEAR
 from stoic.experiments.corruption.trials import Groups, Row, Settings, Trials, cells, grouped, run
 from stoic.experiments.corruption.worlds import NO_ATTACK, WORLDS
 from stoic.experiments.figure import OURS, Claim, Figure, Table
 
 if TYPE_CHECKING:
-    import matplotlib.figure
     from matplotlib.axes import Axes
 
 EPOCHS = 13  # after so many epochs the paper counts the arms that are left
 
 
-def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot one panel per attack: mean cumulative regret with one standard deviation."""
-    from matplotlib.figure import Figure as Picture
-
     groups = grouped(rows)
     columns = min(3, len(settings.attacks))
     lines = math.ceil(len(settings.attacks) / columns)
-    picture = Picture(figsize=(3.4 * columns + 0.4, 2.8 * lines + 0.8), layout="constrained")
+    picture = pictures.blank(3.4 * columns + 0.4, 2.8 * lines + 0.8)
     panels = picture.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
     for attack, axes in zip(settings.attacks, panels.flat, strict=False):
         for name in settings.methods:
@@ -68,19 +65,7 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
         axes.set_xlabel("round t")
     for axes in panels[:, 0]:
         axes.set_ylabel("cumulative regret\n(units of f)")
-    handles = {
-        label: handle
-        for axes in panels.flat
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
-    picture.legend(
-        handles.values(),
-        handles.keys(),
-        loc="outside lower center",
-        ncols=5,
-        frameon=False,
-        fontsize=9,
-    )
+    pictures.legend(picture, panels.flat, "outside lower center", ncols=5, fontsize=9)
     picture.suptitle(
         f"{settings.world}, C = {settings.budget:g}: mean of {settings.trials} trials, "
         "band: one standard deviation",
@@ -129,7 +114,7 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     found = [about_gp_ucb(settings, groups, attack) for attack in settings.attacks]
     pairs = [(RGP_UCB, RGP_PE, settings.attacks), (RGP_UCB_LATER, RGP_PE_LATER, attacked)]
     found += [
-        flattens(groups, attack, robust)
+        robust_flattens(groups, attack, robust)
         for pair in pairs
         for robust in pair[:2]
         for attack in attacked
@@ -158,34 +143,19 @@ def about_gp_ucb(settings: Settings, groups: Groups, attack: str) -> Claim:
         numbers["lowest_value_settled_for_in_linear_trials"] = (
             float(stuck.min()) if len(stuck) else math.nan
         )
-        return Claim(
-            f"{against(attack)}: the regret of {GP_UCB.learner} flattens "
-            f"(at most {FLAT:g} of it in the second half).",
-            numbers["share_in_second_half"] <= FLAT,
-            numbers,
-        )
+        return flattens(f"{against(attack)}: the regret of {GP_UCB.learner}", numbers)
     if NO_ATTACK in settings.attacks:
         sane = growth.flat(groups[NO_ATTACK, GP_UCB.name])
         numbers["trials_flat_without_attack"] = float(sane.sum())
         numbers["share_in_those"] = growth.of_mean(trials, sane)
         numbers["linear_trials_of_those"] = float((sane & growth.linear(trials)).sum())
-    return Claim(
-        f"{against(attack)}: the regret of {GP_UCB.learner} grows linearly "
-        f"(at least {LINEAR:g} of it in the second half).",
-        numbers["share_in_second_half"] >= LINEAR,
-        numbers,
-    )
+    return grows_linearly(f"{against(attack)}: the regret of {GP_UCB.learner}", numbers)
 
 
-def flattens(groups: Groups, attack: str, algorithm: Algorithm) -> Claim:
-    """Claim flat regret: at most ``FLAT`` of the mean curve in the second half."""
+def robust_flattens(groups: Groups, attack: str, algorithm: Algorithm) -> Claim:
+    """Claim flat regret of a method under an attack."""
     numbers = growth.measured(groups[attack, algorithm.name])
-    return Claim(
-        f"{against(attack, algorithm)}: the regret of {algorithm.learner} flattens "
-        f"(at most {FLAT:g} of it in the second half).",
-        numbers["share_in_second_half"] <= FLAT,
-        numbers,
-    )
+    return flattens(f"{against(attack, algorithm)}: the regret of {algorithm.learner}", numbers)
 
 
 def less_regret(

@@ -14,9 +14,9 @@ standard error of the paired difference.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from stoic.experiments import regret
+from stoic.experiments import claims as vocabulary
+from stoic.experiments import pictures, regret
 from stoic.experiments.figure import OURS, Claim, Figure, Table
 from stoic.experiments.heavy_tails.algorithms import (
     ALGORITHMS,
@@ -39,15 +39,10 @@ from stoic.experiments.heavy_tails.settings import Settings
 from stoic.experiments.heavy_tails.trials import Row, Trials, cells, grouped, paired, run
 from stoic.experiments.heavy_tails.worlds import MATERN, PARETO, SENSORS, STOCKS, STUDENT
 
-if TYPE_CHECKING:
-    import matplotlib.figure
 
-
-def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot mean R_t / t of each method with a band of one standard deviation over the trials."""
-    from matplotlib.figure import Figure as Picture
-
-    picture = Picture(figsize=(8.6, 4.2), layout="constrained")
+    picture = pictures.blank(8.6, 4.2)
     axes = picture.add_subplot()
     by_method = grouped(rows)
     for name in settings.methods:
@@ -150,12 +145,8 @@ def less(
 ) -> Claim:
     """Claim that one final mean is below another."""
     numbers = paired(by_method[ours.name], by_method[theirs.name])
-    return Claim(
-        f"{start}{ours.name} ends with less time-average regret than {theirs.name}.",
-        numbers["paired_difference"] < 0.0,
-        numbers,
-        source,
-    )
+    sentence = f"{start}{ours.name} ends with less time-average regret than {theirs.name}."
+    return vocabulary.less(sentence, numbers, source)
 
 
 def figure(letter: str, title: str, settings: Settings) -> Figure[Settings, Row]:

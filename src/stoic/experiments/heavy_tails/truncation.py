@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,8 +29,9 @@ from stoic.adversaries import Empirical
 from stoic.data import Array
 from stoic.domains import Finite
 from stoic.environment import Environment
+from stoic.experiments import pictures
+from stoic.experiments.contender import BLACK, BLUE, VERMILION
 from stoic.experiments.figure import OURS, Cell, Claim, Figure, Table, crossed
-from stoic.experiments.methods import BLACK, BLUE, VERMILION
 from stoic.experiments.regret import Estimate
 from stoic.kernels import RBF
 from stoic.learner import Learner
@@ -39,9 +40,6 @@ from stoic.posteriors.prior import Prior
 from stoic.problems import Tabulated, kernel_sum
 from stoic.recipes import gp_ucb, tgp_ucb
 from stoic.simulate import run as simulate
-
-if TYPE_CHECKING:
-    import matplotlib.figure
 
 ONE_POINT, A_POINT_A_ROUND = "one point, in all rounds", "another point in each round"
 PLAIN, TRUNCATED = "no truncation", "truncation"
@@ -56,8 +54,6 @@ class Settings:
     ----------
     trials:
         Randomisations: which point returns f +- size, and which of the two.
-    rounds:
-        T.
     seed:
         The first of their seeds.
     draw:
@@ -214,14 +210,12 @@ def _posteriors(rows: Sequence[Row]) -> Posteriors:
     return Posteriors(x[0], value[0], mean, std, huge.sum(axis=1))
 
 
-def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot f, the posterior mean of each run, and their average with the average deviation."""
-    from matplotlib.figure import Figure as Picture
-
     by_run = grouped(rows)
     looks = {PLAIN: (VERMILION, "-."), TRUNCATED: (BLUE, "--")}
     lines, columns = len(settings.readings), len(settings.methods)
-    picture = Picture(figsize=(4.6 * columns, 3.0 * lines + 1.0), layout="constrained")
+    picture = pictures.blank(4.6 * columns, 3.0 * lines + 1.0)
     panels = picture.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
     for (reading, method), axes in zip(
         ((r, m) for r in settings.readings for m in settings.methods), panels.flat, strict=True
@@ -239,14 +233,7 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
         axes.set_xlabel("x")
     for axes in panels[:, 0]:
         axes.set_ylabel("f(x) (units of its range)")
-    handles = {
-        label: handle
-        for axes in panels.flat
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
-    picture.legend(
-        handles.values(), handles.keys(), loc="outside lower center", ncols=3, frameon=False
-    )
+    pictures.legend(picture, panels.flat, "outside lower center", ncols=3)
     picture.suptitle(
         f"Posterior of GP-UCB after {settings.rounds} rounds: mean of {settings.trials} runs "
         "(thin), average ± average sd",

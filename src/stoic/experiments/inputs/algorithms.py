@@ -5,48 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from stoic.experiments.contender import BLACK, BLUE, GREY, ORANGE, PURPLE, VERMILION, Contender
 from stoic.experiments.inputs.worlds import World
-from stoic.experiments.methods import BLACK, BLUE, GREY, ORANGE, PURPLE, VERMILION
 from stoic.learner import Learner
 from stoic.recipes import advers_1, advers_2, advers_g, stable_opt
 
+Build = Callable[[World, float, float, int], Learner]
 
-@dataclass(frozen=True, slots=True)
-class Algorithm:
-    """Learner with its colour and line style.
+
+@dataclass(frozen=True)
+class Algorithm(Contender[[World, float, float, int], Learner]):
+    """Contender that is built from a world, the threshold, the true radius and a seed.
 
     Attributes
     ----------
-    name:
-        As in tables and legends.
-    build:
-        Function from a world, the threshold, the true radius and a seed to a learner.
-    colour, line:
-        As matplotlib knows them.
     factor:
         Radius of StableOpt in units of the true one; None for learners without a radius.
     """
 
-    name: str
-    build: Callable[[World, float, float, int], Learner]
-    colour: str
-    line: str = "-"
     factor: float | None = None
 
 
-def _advers_1(world: World, threshold: float, radius: float, seed: int) -> Learner:
-    domain, prior, distance = world.problem.domain, world.prior, world.distance
-    return advers_1(domain, prior, threshold=threshold, distance=distance, seed=seed)
+def _advers(recipe: Callable[..., Learner], **settings: float) -> Build:
+    def build(world: World, threshold: float, radius: float, seed: int) -> Learner:
+        domain, prior, distance = world.problem.domain, world.prior, world.distance
+        return recipe(domain, prior, threshold=threshold, distance=distance, seed=seed, **settings)
 
-
-def _advers_2(world: World, threshold: float, radius: float, seed: int) -> Learner:
-    domain, prior, distance = world.problem.domain, world.prior, world.distance
-    return advers_2(domain, prior, threshold=threshold, distance=distance, seed=seed)
-
-
-def _advers_g(world: World, threshold: float, radius: float, seed: int) -> Learner:
-    domain, prior, distance = world.problem.domain, world.prior, world.distance
-    return advers_g(domain, prior, p=2.0, threshold=threshold, distance=distance, seed=seed)
+    return build
 
 
 def _stable(name: str, factor: float, colour: str, line: str) -> Algorithm:
@@ -54,12 +39,12 @@ def _stable(name: str, factor: float, colour: str, line: str) -> Algorithm:
         domain, prior, distance = world.problem.domain, world.prior, world.distance
         return stable_opt(domain, prior, radius=factor * radius, distance=distance, seed=seed)
 
-    return Algorithm(f"StableOpt, r = {name}", build, colour, line, factor)
+    return Algorithm(f"StableOpt, r = {name}", build, colour, line, factor=factor)
 
 
-ADVERS_1 = Algorithm("AdveRS-1", _advers_1, BLUE)
-ADVERS_2 = Algorithm("AdveRS-2", _advers_2, VERMILION)
-ADVERS_G = Algorithm("AdveRS-G, p = 2", _advers_g, PURPLE)
+ADVERS_1 = Algorithm("AdveRS-1", _advers(advers_1), BLUE)
+ADVERS_2 = Algorithm("AdveRS-2", _advers(advers_2), VERMILION)
+ADVERS_G = Algorithm("AdveRS-G, p = 2", _advers(advers_g, p=2.0), PURPLE)
 STABLE = _stable("eps", 1.0, BLACK, "-")
 STABLE_4 = _stable("4 eps", 4.0, GREY, "--")
 STABLE_3 = _stable("3 eps", 3.0, GREY, "--")

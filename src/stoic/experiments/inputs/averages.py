@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from stoic.adversaries import Gaussian
 from stoic.data import Array
 from stoic.domains import Box
 from stoic.environment import Environment
+from stoic.experiments import pictures
 from stoic.experiments.figure import OURS, Cell, Claim, Figure, Table, crossed
 from stoic.experiments.inputs.solutions import RS_1, RS_2, looks, radius_of, robust, solution
 from stoic.experiments.inputs.worlds import GAUSSIAN, POLYNOMIAL, perturbation, polynomial_on, world
@@ -29,9 +30,6 @@ from stoic.experiments.regret import Estimate
 from stoic.problems import polynomial
 from stoic.recipes import advers_1, advers_2, stable_opt
 from stoic.simulate import run as simulate
-
-if TYPE_CHECKING:
-    import matplotlib.figure
 
 KNOWN, LEARNED = "known f", "learned f"
 
@@ -56,14 +54,10 @@ class Settings:
     ----------
     sd:
         Standard deviation of a move, in each coordinate.
-    trials:
-        Independent runs; trial numbers start at ``seed``.
     moves:
         Number of moves of a run with known f.
     rounds:
         T with learned f.
-    seed:
-        Number of the first trial.
     side:
         Points of the grid in each coordinate, with known f.
     coarse_side:
@@ -229,13 +223,11 @@ ORDERS: tuple[tuple[str, Callable[[dict[str, float]], bool], str], ...] = (
 )
 
 
-def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot one panel for each reading, the paper's last."""
-    from matplotlib.figure import Figure as Picture
-
     found, styles = means(rows), looks(tuple(PRINTED))
     columns = len(settings.readings) + 1
-    picture = Picture(figsize=(3.6 * columns, 3.9), layout="constrained")
+    picture = pictures.blank(3.6 * columns, 3.9)
     panels = picture.subplots(1, columns, sharex=True, sharey=True)
     for name, theirs in PRINTED.items():
         colour, line, marker = styles[name]
@@ -250,8 +242,7 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
         axes.grid(alpha=0.3, lw=0.5)
     panels[0].set_ylabel("average lenient regret")
     panels[0].set_ylim(bottom=0.0)
-    handles, labels = panels[0].get_legend_handles_labels()
-    picture.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    pictures.legend(picture, [panels[0]], "outside lower center", ncols=4, fontsize=8)
     return picture
 
 

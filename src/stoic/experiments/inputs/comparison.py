@@ -13,12 +13,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from stoic.data import Array
-from stoic.experiments.corruption.growth import FLAT, LINEAR, share
+from stoic.experiments import claims as vocabulary
+from stoic.experiments import pictures
+from stoic.experiments.claims import LINEAR, flattens, grows_linearly, share
 from stoic.experiments.figure import Claim, Figure, Table
 from stoic.experiments.inputs.algorithms import (
     ADVERS_1,
@@ -37,9 +39,6 @@ from stoic.experiments.inputs.trials import Groups, Row, Settings, Trials, cells
 from stoic.experiments.inputs.worlds import GAUSSIAN, INSULIN, MISSPECIFIED, PENDULUM
 from stoic.experiments.regret import Estimate, compared, curve
 
-if TYPE_CHECKING:
-    import matplotlib.figure
-
 Kind = Literal["lenient", "robust satisficing"]
 LENIENT: Kind = "lenient"
 SATISFICING: Kind = "robust satisficing"
@@ -54,7 +53,7 @@ def growth(trials: Trials, kind: Kind) -> dict[str, float]:
     """Compute the numbers behind *linear* and *flat*."""
     cumulative = curves(trials, kind)
     final = Estimate.of(cumulative[:, -1])
-    fraction = float(share(cumulative.mean(axis=0), trials))
+    fraction = float(share(cumulative.mean(axis=0), trials.rounds))
     return {
         "share_in_second_half": 0.0 if math.isnan(fraction) else fraction,
         "mean": final.mean,
@@ -67,17 +66,8 @@ def growth(trials: Trials, kind: Kind) -> dict[str, float]:
 def grows(groups: Groups, panel: str, algorithm: Algorithm, kind: Kind, linear: bool) -> Claim:
     """Claim that one mean curve is linear, or flat."""
     numbers = growth(groups[panel, algorithm.name], kind)
-    fraction = numbers["share_in_second_half"]
-    what = (
-        f"grows linearly (at least {LINEAR:g} of it in the second half)"
-        if linear
-        else f"flattens (at most {FLAT:g} of it in the second half)"
-    )
-    return Claim(
-        f"{start(panel)}: the {kind} regret of {algorithm.name} {what}.",
-        fraction >= LINEAR if linear else fraction <= FLAT,
-        numbers,
-    )
+    judged = grows_linearly if linear else flattens
+    return judged(f"{start(panel)}: the {kind} regret of {algorithm.name}", numbers)
 
 
 def all_grow(groups: Groups, panel: str, names: Sequence[str], kind: Kind) -> Claim:
@@ -94,12 +84,8 @@ def all_grow(groups: Groups, panel: str, names: Sequence[str], kind: Kind) -> Cl
 def less(groups: Groups, panel: str, ours: Algorithm, theirs: Algorithm, kind: Kind) -> Claim:
     """Claim that one final mean is below another, on the same trials."""
     mine, other = (curves(groups[panel, a.name], kind)[:, -1] for a in (ours, theirs))
-    numbers = compared(mine, other)
-    return Claim(
-        f"{start(panel)}: {ours.name} ends with less {kind} regret than {theirs.name}.",
-        numbers["paired_difference"] < 0.0,
-        numbers,
-    )
+    sentence = f"{start(panel)}: {ours.name} ends with less {kind} regret than {theirs.name}."
+    return vocabulary.less(sentence, compared(mine, other))
 
 
 def least(groups: Groups, panel: str, ours: Algorithm, names: Sequence[str], kind: Kind) -> Claim:
@@ -208,19 +194,12 @@ def satisficing(groups: Groups, panel: str, robust: Sequence[Algorithm]) -> list
     return [grows(groups, panel, one, SATISFICING, linear=False) for one in robust]
 
 
-def plot(
-    settings: Settings, rows: Sequence[Row], kinds: Sequence[Kind]
-) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Row], kinds: Sequence[Kind]) -> pictures.Picture:
     """Plot mean cumulative regret with half a standard deviation, by attack and radius."""
-    from matplotlib.figure import Figure as Picture
-
     groups = grouped(rows)
     shown = [(kind, radius) for kind in kinds for radius in settings.radii]
     lines, columns = len(shown), len(settings.attacks)
-    picture = Picture(
-        figsize=(3.1 * columns + 1.2 + 1.6 * (columns == 1), 2.5 * lines + 1.2),
-        layout="constrained",
-    )
+    picture = pictures.blank(3.1 * columns + 1.2 + 1.6 * (columns == 1), 2.5 * lines + 1.2)
     panels = picture.subplots(lines, columns, sharex=True, squeeze=False)
     names = {key: name for name, key in settings.panels.items()}
     for (kind, radius), line in zip(shown, panels, strict=True):
@@ -237,8 +216,7 @@ def plot(
         line[0].set_ylabel(f"{kind} regret\n(units of f)")
     for axes in panels[-1]:
         axes.set_xlabel("round t")
-    handles, labels = panels[0, 0].get_legend_handles_labels()
-    picture.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    pictures.legend(picture, [panels[0, 0]], "outside lower center", ncols=3, fontsize=8)
     picture.suptitle(
         f"{start(settings.world)}, tau = {settings.threshold:g}: mean of {settings.trials} runs, "
         "band: sd / 2",
@@ -283,7 +261,7 @@ def figure(
 ) -> Figure[Settings, Row]:
     """Figure of this number."""
 
-    def picture(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+    def picture(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
         return plot(settings, rows, kinds)
 
     def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:

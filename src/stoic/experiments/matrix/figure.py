@@ -15,18 +15,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stoic.data import Array
+from stoic.experiments import pictures
 from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
 from stoic.experiments.matrix.columns import COLUMNS
 from stoic.experiments.matrix.worlds import GAMES, THREATS
 from stoic.simulate import run as simulate
-
-if TYPE_CHECKING:
-    import matplotlib.figure
 
 _BETWEEN = " / "
 _RESAMPLES = 2000
@@ -38,14 +36,10 @@ class Settings:
 
     Attributes
     ----------
-    trials:
-        Independent runs on each function; seeds start at ``seed``.
     rounds:
         T, which also decides the number of outliers.
     short:
         Rounds of the slow methods.
-    seed:
-        The first seed.
     games, threats, methods:
         Functions, rows and columns, by name.
     """
@@ -161,20 +155,16 @@ def _median(ratios: Array) -> tuple[float, float, float]:
     return float(np.median(ratios)), float(lower), float(upper)
 
 
-def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot a heat map of threats by methods; a frame where a method is made for the row."""
     from matplotlib.colors import LogNorm
-    from matplotlib.figure import Figure as Picture
     from matplotlib.patches import Rectangle
 
     entries = matrix(settings, rows)
     values = np.array(
         [[entries[threat, m].median for m in settings.methods] for threat in settings.threats]
     )
-    picture = Picture(
-        figsize=(0.58 * len(settings.methods) + 2.6, 0.46 * len(settings.threats) + 2.8),
-        layout="constrained",
-    )
+    picture = pictures.blank(0.58 * len(settings.methods) + 2.6, 0.46 * len(settings.threats) + 2.8)
     axes = picture.subplots()
     image = axes.imshow(values, norm=LogNorm(1.0, 100.0), cmap="YlOrRd", aspect="auto")
     for i, threat in enumerate(settings.threats):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from stoic.confidence import SelfNormalised
 from stoic.domains import Finite
-from stoic.experiments.methods import BLACK, BLUE, GREEN, GREY, VERMILION
+from stoic.experiments.contender import BLACK, BLUE, GREEN, GREY, VERMILION, Contender
 from stoic.learner import Learner
 from stoic.posteriors.prior import Prior
 from stoic.recipes.corruption import rgp_ucb
@@ -27,8 +27,6 @@ class Assumed:
         B: some function of at most this norm is within ``error`` of f.
     error:
         eps, in units of f.
-    rounds:
-        T.
     """
 
     prior: Prior
@@ -37,27 +35,7 @@ class Assumed:
     rounds: int
 
 
-@dataclass(frozen=True, slots=True)
-class Algorithm:
-    """Learner with its colour and line style.
-
-    Attributes
-    ----------
-    name:
-        As in tables and legends.
-    build:
-        Function from the points and the assumptions to a learner.
-    colour, line:
-        One colour a learner, one style a variant.
-    batch:
-        Number of rounds queried at once; more than one for learners that plan ahead.
-    """
-
-    name: str
-    build: Callable[[Finite, Assumed], Learner]
-    colour: str
-    line: str = "-"
-    batch: int = 1
+Algorithm = Contender[[Finite, Assumed], Learner]
 
 
 def _gp_ucb(domain: Finite, assumed: Assumed) -> Learner:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,8 +28,9 @@ from stoic.confidence import SelfNormalised
 from stoic.data import Array
 from stoic.domains import Box, Finite
 from stoic.environment import Environment
+from stoic.experiments import pictures
+from stoic.experiments.contender import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
-from stoic.experiments.methods import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from stoic.experiments.regret import Estimate
 from stoic.kernels import RBF
 from stoic.learner import Learner
@@ -40,9 +41,6 @@ from stoic.problems.misspecified import Approximated, Signs
 from stoic.problems.tabulated import Tabulated
 from stoic.promises import Promise
 from stoic.recipes import contextual_ec_gp_ucb
-
-if TYPE_CHECKING:
-    import matplotlib.figure
 
 OWN, ALL, TURNS = "balanced", "balanced, told everything", "taking turns"
 
@@ -58,10 +56,6 @@ class Settings:
     trials:
         Independent runs for each eps; seeds start at ``seed``, and a trial has the same g, signs,
         actions and noise for all eps and methods.
-    rounds:
-        T.
-    seed:
-        The first seed.
     actions, side:
         Number of points available in a round, and of points on a side of the grid.
     lengthscale, noise_sd, regulariser:
@@ -230,11 +224,9 @@ def relative(settings: Settings, rows: Sequence[Row], panel: str, method: str) -
     return regrets(rows, panel, method) / (least or math.nan)
 
 
-def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot mean regret and its ratio to the best learner alone over eps, with standard errors."""
-    from matplotlib.figure import Figure as Picture
-
-    picture = Picture(figsize=(9.0, 3.6), layout="constrained")
+    picture = pictures.blank(9.0, 3.6)
     left, right = picture.subplots(1, 2)
     colours = (VERMILION, ORANGE, PURPLE, BLUE, SKY, GREEN)
     eps = np.array(settings.errors)

@@ -14,13 +14,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stoic.data import Array
 from stoic.domains import Finite
-from stoic.experiments import regret
+from stoic.experiments import pictures, regret
+from stoic.experiments.claims import LINEAR, less
 from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
 from stoic.experiments.misspecification.algorithms import (
     ALGORITHMS,
@@ -35,7 +35,6 @@ from stoic.experiments.misspecification.algorithms import (
     Assumed,
 )
 from stoic.experiments.misspecification.trials import (
-    LINEAR,
     Row,
     Trials,
     collected,
@@ -50,9 +49,6 @@ from stoic.posteriors.prior import Prior
 from stoic.problems.draws import kernel_sum
 from stoic.problems.misspecified import Bump, Needle, Perturbation, Signs, perturbed
 
-if TYPE_CHECKING:
-    import matplotlib.figure
-
 BUMP, NEEDLE, SIGNS = "bump", "needle", "random signs"
 
 
@@ -62,18 +58,10 @@ class Settings:
 
     Attributes
     ----------
-    trials:
-        Independent draws of g and of the noise; their seeds start at ``seed``.
-    rounds:
-        T.
-    seed:
-        The first seed.
     errors:
         eps, in units of max |g|; the first is 0.
     perturbations:
         Kinds of m, a panel each.
-    methods:
-        Names.
     points:
         N, evenly spaced on [0, 1].
     lengthscale:
@@ -165,12 +153,10 @@ def gain(settings: Settings) -> float:
     return information_bounds(settings.prior, settings.domain, settings.rounds).upper
 
 
-def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot mean R_T / T over eps, with a band of one standard error, and two reference lines."""
-    from matplotlib.figure import Figure as Picture
-
     panels = settings.perturbations
-    picture = Picture(figsize=(3.1 * len(panels) + 2.6, 3.6), layout="constrained")
+    picture = pictures.blank(3.1 * len(panels) + 2.6, 3.6)
     groups, errors = grouped(settings, rows), np.array(settings.errors)
     for k, panel in enumerate(panels):
         axes = picture.add_subplot(1, len(panels), k + 1)
@@ -188,8 +174,7 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
         axes.grid(alpha=0.3, lw=0.5)
         if k == 0:
             axes.set_ylabel(f"$R_T / T$ at T = {settings.rounds:,}")
-            handles, labels = axes.get_legend_handles_labels()
-    picture.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8)
+            pictures.legend(picture, [axes], fontsize=8)
     return picture
 
 
@@ -316,19 +301,19 @@ def told(settings: Settings, groups: Groups, panel: str) -> list[Claim]:
     """Cost of a wrong eps, of none, and of a budget instead of it."""
     last = settings.errors[-1]
 
-    def less(ours: Algorithm, theirs: Algorithm, start: str) -> Claim:
+    def below(ours: Algorithm, theirs: Algorithm, start: str) -> Claim:
         a, b = groups[panel, ours.name, last], groups[panel, theirs.name, last]
         numbers = paired(a, b)
         sentence = f"{start}{panel}, eps = {last:g}: {ours.name} has less regret than "
-        return Claim(f"{sentence}{theirs.name}.", numbers["paired_difference"] < 0.0, numbers)
+        return less(f"{sentence}{theirs.name}.", numbers)
 
     own = "Not in the paper: "
     return [
-        less(EC, RGP, ""),
-        less(EC, EC_LITTLE, own),
-        less(EC, EC_MUCH, own),
-        less(PHASED, EC, own),
-        less(PHASED, GP, own),
+        below(EC, RGP, ""),
+        below(EC, EC_LITTLE, own),
+        below(EC, EC_MUCH, own),
+        below(PHASED, EC, own),
+        below(PHASED, GP, own),
     ]
 
 

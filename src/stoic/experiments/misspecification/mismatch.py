@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stoic.domains import Finite
-from stoic.experiments import regret
+from stoic.experiments import pictures, regret
+from stoic.experiments.claims import LINEAR
 from stoic.experiments.figure import Cell, Claim, Figure, Table
 from stoic.experiments.misspecification.algorithms import (
     ALGORITHMS,
@@ -28,23 +28,13 @@ from stoic.experiments.misspecification.algorithms import (
     Algorithm,
     Assumed,
 )
-from stoic.experiments.misspecification.trials import (
-    LINEAR,
-    Row,
-    Trials,
-    collected,
-    paired,
-    play,
-)
+from stoic.experiments.misspecification.trials import Row, Trials, collected, paired, play
 from stoic.kernels import RBF, Matern12
 from stoic.posteriors.information import information_bounds
 from stoic.posteriors.prior import Prior
 from stoic.problems.draws import gaussian_draw
 from stoic.problems.misspecified import Approximated, nearest
 from stoic.problems.tabulated import Tabulated
-
-if TYPE_CHECKING:
-    import matplotlib.figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +43,6 @@ class Settings:
 
     Attributes
     ----------
-    trials:
-        Independent draws of f and of the noise; their seeds start at ``seed``.
-    rounds:
-        T.
-    seed:
-        The first seed.
     norms:
         B, the assumed norm, with the least true eps for it; a panel each.
     methods:
@@ -132,16 +116,14 @@ def grouped(settings: Settings, rows: Sequence[Row]) -> dict[tuple[str, str], Tr
     return {key: Trials(tuple(collected(rows, *key))) for key in [*keys, (REFERENCE, RIGHT.name)]}
 
 
-def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot eps and mean R_T / T by B, with bands of one standard error."""
-    from matplotlib.figure import Figure as Picture
-
-    picture = Picture(figsize=(9.2, 3.6), layout="constrained")
+    picture = pictures.blank(9.2, 3.6)
     groups, norms = grouped(settings, rows), np.array(settings.norms)
     left, right = picture.add_subplot(1, 2, 1), picture.add_subplot(1, 2, 2)
     first = settings.methods[0]
     errors = np.stack([groups[panel(norm), first].errors for norm in norms.tolist()], axis=1)
-    regret.curve(left, norms, errors, _Certified())
+    regret.curve(left, norms, errors, replace(GP, name="eps"))
     left.set_ylabel("least eps (units of max |f|)")
     for method in settings.methods:
         of_method = [groups[panel(norm), method].average for norm in norms.tolist()]
@@ -155,18 +137,8 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
         axes.set_xlabel("assumed norm B")
         axes.set_ylim(bottom=0.0)
         axes.grid(alpha=0.3, lw=0.5)
-    handles, labels = right.get_legend_handles_labels()
-    picture.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8)
+    pictures.legend(picture, [right], fontsize=8)
     return picture
-
-
-@dataclass(frozen=True, slots=True)
-class _Certified:
-    """Name, colour and line style of the least eps."""
-
-    name: str = "eps"
-    colour: str = "black"
-    line: str = "-"
 
 
 def table(settings: Settings, rows: Sequence[Row]) -> Table:

@@ -10,20 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from stoic.adversaries import ClairvoyantSetting, cube_root
 from stoic.adversaries.frequency import APPENDIX
-from stoic.experiments import regret
-from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments import pictures, regret
+from stoic.experiments.figure import Cell, Claim, Figure
 from stoic.experiments.methods import A2, GP, LOO, RELEVANCE, installed, method
 from stoic.experiments.outliers import functions
 from stoic.experiments.regret import Step
 from stoic.problems import forrester, forrester_negative
 from stoic.problems.synthetic import Synthetic
-
-if TYPE_CHECKING:
-    import matplotlib.figure
 
 CLOSE = 0.05  # leave-one-out's allowed cost without corruption, as a share of GP-UCB's regret
 
@@ -34,20 +31,10 @@ class Settings:
 
     Attributes
     ----------
-    trials:
-        Independent runs; trial k has seed ``seed + k``.
     rounds, short:
         T of the long and of the short runs; floor(T^(1/3)) results are replaced.
-    seed:
-        The first seed.
-    initial:
-        Clean scrambled Sobol points, common to all methods.
-    noise_sd:
-        Standard deviation of the noise, in units of f.
     adversary:
         It replaces results of f and of -f by the same values.
-    methods:
-        Names, the reference first.
     peers:
         Names of slow methods, run only with corruption; none if their library is not installed.
     peer_trials:
@@ -76,8 +63,6 @@ class Game(NamedTuple):
     ----------
     problem:
         The maximised function.
-    rounds:
-        T.
     lies:
         Number of replaced results.
     """
@@ -129,13 +114,11 @@ def run(settings: Settings, cell: Cell) -> list[Step]:
     )
 
 
-def plot(settings: Settings, rows: Sequence[Step]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Step]) -> pictures.Picture:
     """Plot mean cumulative regret, with corruption above and without below."""
-    from matplotlib.figure import Figure as Picture
-
     by_run = regret.runs(rows)
     panels = games(settings)
-    picture = Picture(figsize=(1.7 * len(panels) + 2.8, 6.6), layout="constrained")
+    picture = pictures.blank(1.7 * len(panels) + 2.8, 6.6)
     grid = picture.subplots(2, len(panels) // 2, squeeze=False)
     for (panel, game), axes in zip(panels.items(), grid.flat, strict=True):
         for name in (*settings.methods, *settings.peers):
@@ -145,16 +128,13 @@ def plot(settings: Settings, rows: Sequence[Step]) -> matplotlib.figure.Figure:
         axes.set_title(panel, fontsize=9)
     for line in grid:
         line[0].set_ylabel("cumulative regret (units of f)")
-    handles, names = grid[0, 0].get_legend_handles_labels()
     few = f"\n({min(settings.peer_trials, settings.trials)} trials)"
-    labels = [name + few if name in settings.peers else name for name in names]
-    picture.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8)
+
+    def named(name: str) -> str:
+        return name + few if name in settings.peers else name
+
+    pictures.legend(picture, [grid[0, 0]], named=named, fontsize=8)
     return picture
-
-
-def table(settings: Settings, rows: Sequence[Step]) -> Table:
-    """Regrets at the end."""
-    return regret.table(rows, GP.name)
 
 
 def claims(settings: Settings, rows: Sequence[Step]) -> tuple[Claim, ...]:
@@ -201,6 +181,6 @@ FIGURE = Figure(
     cells,
     run,
     plot,
-    table,
+    regret.against(GP.name),
     claims,
 )

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from stoic.adversaries import ClairvoyantSetting
 from stoic.adversaries import frequency as adversaries
-from stoic.experiments import regret
-from stoic.experiments.figure import OURS, Cell, Claim, Figure, Table
+from stoic.experiments import pictures, regret
+from stoic.experiments.figure import OURS, Cell, Claim, Figure
 from stoic.experiments.methods import (
     A2,
     A2_NOISE,
@@ -34,9 +33,6 @@ from stoic.experiments.outliers import functions
 from stoic.experiments.regret import Step
 from stoic.problems import forrester
 
-if TYPE_CHECKING:
-    import matplotlib.figure
-
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -44,20 +40,10 @@ class Settings:
 
     Attributes
     ----------
-    trials:
-        Independent runs; trial k has seed ``seed + k``.
     rounds:
         T; the adversary may corrupt floor(T^(1/3)) results.
-    seed:
-        The first seed.
-    initial:
-        Clean scrambled Sobol points, common to all methods.
-    noise_sd:
-        Standard deviation of the noise, in units of f.
     adversaries:
         One panel each.
-    methods:
-        Names, the reference first.
     peers:
         Names of slow methods, which meet fewer adversaries on fewer seeds; none if their library is
         not installed.
@@ -108,10 +94,7 @@ ROWS = (
         "fit, standardisation and shape",
         (GP, GP_LOO, FC, A2, FC_PLAIN, A2_PLAIN, FC_NOISE, A2_NOISE),
     ),
-    (
-        "other models and defences",
-        (GP, A2, A2_WIDE, LOO, ROBUST, STUDENT, DIAGNOSTICS, RELEVANCE),
-    ),
+    ("other models and defences", (GP, A2, A2_WIDE, LOO, ROBUST, STUDENT, DIAGNOSTICS, RELEVANCE)),
 )
 
 
@@ -147,13 +130,11 @@ def run(settings: Settings, cell: Cell) -> list[Step]:
     )
 
 
-def plot(settings: Settings, rows: Sequence[Step]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Step]) -> pictures.Picture:
     """Plot one column per adversary; above the widths, below the other choices."""
-    from matplotlib.figure import Figure as Picture
-
     by_run = regret.runs(rows)
     panels = list(settings.adversaries)
-    picture = Picture(figsize=(3.6 * len(panels) + 2.8, 3.4 * len(ROWS)), layout="constrained")
+    picture = pictures.blank(3.6 * len(panels) + 2.8, 3.4 * len(ROWS))
     grid = picture.subplots(len(ROWS), len(panels), sharey=True, squeeze=False)
     for (subject, methods), line in zip(ROWS, grid, strict=True):
         for panel, axes in zip(panels, line, strict=True):
@@ -163,20 +144,13 @@ def plot(settings: Settings, rows: Sequence[Step]) -> matplotlib.figure.Figure:
             regret.finish(axes, settings.initial, settings.rounds)
             axes.set_title(f"{_describe(panel, settings.adversaries[panel])}", fontsize=8)
         line[0].set_ylabel(f"{subject}\ncumulative regret (units of f)")
-    lines = {
-        label: handle
-        for axes in grid.flat
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
     few = f" ({min(settings.peer_trials, settings.trials)} trials)"
-    labels = [name + few if name in settings.peers else name for name in lines]
-    picture.legend(lines.values(), labels, loc="outside right upper", frameon=False, fontsize=8)
+
+    def named(name: str) -> str:
+        return name + few if name in settings.peers else name
+
+    pictures.legend(picture, grid.flat, named=named, fontsize=8)
     return picture
-
-
-def table(settings: Settings, rows: Sequence[Step]) -> Table:
-    """Regrets at the end."""
-    return regret.table(rows, GP.name)
 
 
 def claims(settings: Settings, rows: Sequence[Step]) -> tuple[Claim, ...]:
@@ -210,7 +184,7 @@ FIGURE = Figure(
     cells,
     run,
     plot,
-    table,
+    regret.against(GP.name),
     claims,
     "Ezzerg2026, Fig. 1",
 )

@@ -11,21 +11,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stoic.adversaries import ClairvoyantSetting
 from stoic.adversaries.frequency import APPENDIX
-from stoic.experiments import regret
-from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
+from stoic.experiments import pictures, regret
+from stoic.experiments.figure import Cell, Claim, Figure, crossed
 from stoic.experiments.methods import A2, FC, GP, ROBUST, Method, method
 from stoic.experiments.outliers import functions
 from stoic.experiments.regret import Run, Step
 from stoic.problems import forrester
-
-if TYPE_CHECKING:
-    import matplotlib.figure
 
 SIGNS = {"low near the maximum, high far from it": -1.0, "high near, low far": 1.0}
 STEADY = 0.15  # allowed relative change of regret once outliers are large
@@ -37,24 +33,14 @@ class Settings:
 
     Attributes
     ----------
-    trials:
-        Independent runs; trial k has seed ``seed + k``.
     rounds:
         T; floor(T^(1/3)) results are replaced.
-    seed:
-        The first seed.
-    initial:
-        Clean scrambled Sobol points, common to all methods.
-    noise_sd:
-        Standard deviation of the noise, in units of f.
     sizes:
         The outliers are plus and minus a size, in units of f, rising; f has values from -6 to 16.
     large:
         The size from which on regret is to stay the same.
     adversary:
         Decides where outliers come; its values are not used.
-    methods:
-        Names, the reference first.
     """
 
     trials: int = 20
@@ -95,12 +81,10 @@ def run(settings: Settings, cell: Cell) -> list[Step]:
     )
 
 
-def plot(settings: Settings, rows: Sequence[Step]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Step]) -> pictures.Picture:
     """Plot mean final cumulative regret by the size of the outliers, one panel per sign."""
-    from matplotlib.figure import Figure as Picture
-
     by_run = regret.runs(rows)
-    picture = Picture(figsize=(9.6, 4.0), layout="constrained")
+    picture = pictures.blank(9.6, 4.0)
     line = picture.subplots(1, len(SIGNS), sharey=True)
     exponents = np.log10(np.array(settings.sizes))
     for signs, axes in zip(SIGNS, line, strict=True):
@@ -115,14 +99,8 @@ def plot(settings: Settings, rows: Sequence[Step]) -> matplotlib.figure.Figure:
         axes.set_ylim(bottom=0.0)
         axes.grid(alpha=0.3, lw=0.5)
     line[0].set_ylabel(f"cumulative regret at T = {settings.rounds}\n(units of f)")
-    handles, labels = line[0].get_legend_handles_labels()
-    picture.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8)
+    pictures.legend(picture, [line[0]], fontsize=8)
     return picture
-
-
-def table(settings: Settings, rows: Sequence[Step]) -> Table:
-    """Regrets at the end."""
-    return regret.table(rows, GP.name)
 
 
 def claims(settings: Settings, rows: Sequence[Step]) -> tuple[Claim, ...]:
@@ -171,6 +149,6 @@ FIGURE = Figure(
     cells,
     run,
     plot,
-    table,
+    regret.against(GP.name),
     claims,
 )
