@@ -75,7 +75,7 @@ def test_the_commands_of_a_page_exist(page):
     known = typer.main.get_command(app)
     for name, *words in commands(page):
         parsed = known.commands[name].make_context(name, words).params
-        if name == "reproduce":
+        if name == "reproduce" and ".py:" not in parsed["name"]:  # which test_extending runs
             find(parsed["name"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import shutil
 import subprocess
@@ -14,15 +15,18 @@ import pages
 from stoic import Box, Finite, GaussianProcess, Learner, Prior, testing
 from stoic.confidence import Fixed
 from stoic.domains import Lattice
+from stoic.experiments import reproduce
 from stoic.kernels import RBF
 from stoic.policies import UCB
 from stoic.recipes import Parts
 from stuck import GRID, PRIOR, Stuck
 
+PAGE = pages.ROOT / "docs/extending.md"
+
 
 @pytest.fixture(scope="module")
 def page():
-    return pages.run(pages.ROOT / "docs/extending.md")
+    return pages.run(PAGE)
 
 
 # --- the contract ---------------------------------------------------------------------------------
@@ -46,13 +50,29 @@ def test_every_part_on_the_page_keeps_the_contract(page):
         testing.check_learner(make)
 
 
+def test_the_figure_of_the_page_runs_from_its_file(tmp_path):
+    """It needs nothing of the page, nor of the package that is not imported in it."""
+    code = next(c for _, _, c in pages.blocks(PAGE) if c.startswith("# slump.py\n"))
+    (tmp_path / "slump.py").write_text(code, encoding="utf-8")
+    options = {"trials": 2, "rounds": 12, "jobs": 2, "out": tmp_path}
+    results = reproduce(f"{tmp_path / 'slump.py'}:FIGURE", **options)
+    assert results.claims[0].source == "ours"
+    assert results.claims[0].measured["trials"] == 2.0
+    assert results.png.exists()
+    with results.csv.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    lies = [row["observed"] for row in rows if row["corrupted"] == "1"]
+    assert lies
+    assert set(lies) == {"-5.0"}
+
+
 def test_the_defence_of_the_page_is_one_file_of_the_package(tmp_path):
     """Followed to the letter, in a copy: the file, and the lines in the folder's list."""
     source = tmp_path / "stoic"
     shutil.copytree(pages.ROOT / "src/stoic", source, ignore=shutil.ignore_patterns("__pycache__"))
     files = [
         (path[1], code)
-        for _, _, code in pages.blocks(pages.ROOT / "docs/extending.md")
+        for _, _, code in pages.blocks(PAGE)
         if (path := re.match(r"# src/stoic/(\S+)\n", code))
     ]
     assert [name for name, _ in files] == ["defences/possible.py"]

@@ -7,7 +7,7 @@ import json
 import re
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 from stoic.experiments import catalogue
-from stoic.experiments.figure import Figure
+from stoic.experiments.figure import OURS, Figure
 
 FAMILIES = {
     "outliers": "A few outliers of any size",
@@ -41,7 +41,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         ]
         if not figures:
             continue
-        parts = [f"# {title}", _INTRODUCTION]
+        claims = [claim for figure in figures for claim in _claims(results, figure)]
+        parts = [f"# {title}", _INTRODUCTION, f"On this page: {held(claims)}"]
         told: dict[str, str] = {}
         parts += [_section(figure, results, told) for figure in figures]
         page = File.generated(config, f"gallery/{family}.md", content="\n\n".join(parts))
@@ -50,9 +51,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 _INTRODUCTION = (
-    "Reproduced figures, with what the papers claim and what was measured here. A claim that does "
-    "not hold is a finding, and stays in the list. The command above each picture draws it again, "
-    "[quickly or on a cluster](../reproducing.md); a click on a picture enlarges it."
+    "Reproduced figures, with what the papers and we claim and what was measured here. A claim "
+    "that does not hold is a finding, and stays in the list. The command above each picture draws "
+    "it again, [quickly or on a cluster](../reproducing.md); a click on a picture enlarges it."
 )
 _HEADING = re.compile(r"^(.+)\n-{3,}$", re.MULTILINE)
 _TABLE = "The numbers of the picture, bold where it has a frame:"
@@ -63,41 +64,70 @@ def _json(results: Path, name: str) -> Path:
     return results / f"{name.replace('/', '-')}.json"
 
 
+def _claims(results: Path, figure: Figure[Any, Any]) -> list[dict[str, Any]]:
+    claims: list[dict[str, Any]]
+    claims = json.loads(_json(results, figure.name).read_text(encoding="utf-8"))["claims"]
+    return claims
+
+
 def _section(figure: Figure[Any, Any], results: Path, told: dict[str, str]) -> str:
     """One figure. ``told`` says which texts the page has already, and where."""
-    path = _json(results, figure.name)
-    claims = json.loads(path.read_text(encoding="utf-8"))["claims"]
+    path, claims = _json(results, figure.name), _claims(results, figure)
     table = path.with_suffix(".md")
-    held = sum(bool(claim["holds"]) for claim in claims)
     lines = [
         f"## {figure.title} {{#{path.stem}}}",
         f"```console\nstoic reproduce {figure.name}\n```",
         f"[![{figure.title}](../figures/{path.stem}.png)](../figures/{path.stem}.png)",
         *([_TABLE, table.read_text(encoding="utf-8")] if table.exists() else []),
-        *_seen(figure, path.stem, told),
-        f"{held} of {len(claims)} claims hold.",
-        "| claim | holds | measured |\n|---|---|---|\n" + "\n".join(map(_row, claims)),
+        *_described(figure, path.stem, told),
+        *_noted(path.with_suffix(".notes.md")),
+        held(claims),
+        "| claim | source | holds | measured |\n|---|---|---|---|\n" + "\n".join(map(_row, claims)),
     ]
     return "\n\n".join(lines)
 
 
-def _seen(figure: Figure[Any, Any], place: str, told: dict[str, str]) -> list[str]:
-    """Return what a figure's module of claims says about the picture; once on a page."""
+def _described(figure: Figure[Any, Any], place: str, told: dict[str, str]) -> list[str]:
+    """Return how a figure's module of claims describes the experiment; once on a page."""
     module = figure.claims.__module__
     _, _, text = inspect.cleandoc(sys.modules[module].__doc__ or "").partition("\n\n")
     if not text:
         return []
     if module in told:
-        return [f"What is seen, and why claims fail, is told [above](#{told[module]})."]
+        return [f"The experiment is described [above](#{told[module]})."]
     told[module] = place
-    text = markdown(_HEADING.sub(r"**\1**\n", text))
-    return ['??? note "What is seen, and why claims fail"', textwrap.indent(text, "    ")]
+    return [_folded("The experiment", markdown(_HEADING.sub(r"**\1**\n", text)))]
+
+
+def _noted(path: Path) -> list[str]:
+    """Return the notes on the kept results."""
+    if not path.exists():
+        return []
+    return [_folded("What is seen, and why claims fail", path.read_text(encoding="utf-8"))]
+
+
+def _folded(title: str, text: str) -> str:
+    return f'??? note "{title}"\n\n{textwrap.indent(text, "    ")}'
+
+
+def held(claims: Sequence[Mapping[str, Any]]) -> str:
+    """Count the claims that hold, those of each paper by themselves."""
+    counts: dict[str, list[bool]] = {}
+    for claim in claims:
+        counts.setdefault(claim["source"].partition(",")[0], []).append(bool(claim["holds"]))
+    parts = [
+        f"{sum(verdicts)} of {len(verdicts)} claims "
+        + ("of ours" if paper == OURS else f"of [{paper}]")
+        for paper, verdicts in sorted(counts.items(), key=lambda item: item[0] == OURS)
+    ]
+    return f"{' and '.join(parts)} hold."
 
 
 def _row(claim: Mapping[str, Any]) -> str:
     text = str(claim["claim"]).replace("|", "\\|")
     numbers = _numbers(claim["measured"])
-    return f"| {text} | {'yes' if claim['holds'] else '**no**'} | {numbers} |"
+    verdict = "yes" if claim["holds"] else "**no**"
+    return f"| {text} | {claim['source']} | {verdict} | {numbers} |"
 
 
 def _numbers(measured: object) -> str:

@@ -23,14 +23,14 @@ def test_names_and_looks_are_distinct():
 
 
 def test_a_method_whose_library_is_missing_is_left_out():
-    absent = replace(RELEVANCE, extra="no_such_library")
-    assert installed(GP, absent, replace(RELEVANCE, extra="numpy")) == (GP.name, RELEVANCE.name)
+    absent = replace(RELEVANCE, module="no_such_library")
+    assert installed(GP, absent, replace(RELEVANCE, module="numpy")) == (GP.name, RELEVANCE.name)
 
 
 @pytest.mark.parametrize("one", METHODS, ids=lambda m: m.name)
 def test_every_method_asks_and_is_told(one):
-    if one.extra is not None:
-        pytest.importorskip(one.extra)
+    if one.module is not None:
+        pytest.importorskip(one.module)
     domain = forrester().domain
     learner = one.build(domain, Threat(corruptions=2, horizon=10), 0)
     for x, y in zip(np.linspace(0, 1, 5), [1.0, 3.0, math.nan, -2.0, 1e9], strict=True):

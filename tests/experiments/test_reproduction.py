@@ -1,11 +1,13 @@
 import csv
 import importlib.util
 import json
+import re
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+import pages
 from stoic.experiments import catalogue, find, reproduce
 from stoic.experiments.__main__ import main
 from stoic.experiments.outliers import tuning
@@ -82,6 +84,29 @@ def coarse(monkeypatch):
     monkeypatch.setattr(Figure, "savefig", lambda *to, **how: draw(*to, **{**how, "dpi": 40}))
 
 
+KEYS = re.findall(r"@\w+\{(\w+),", (pages.ROOT / "references.bib").read_text(encoding="utf-8"))
+KEPT = sorted((pages.ROOT / "docs/figures").glob("*.json"))
+
+
+def is_source(text):
+    """Whether it is ours, or the place in a paper of the bibliography."""
+    key, _, place = text.partition(", ")
+    return text == "ours" or (key in KEYS and bool(place))
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
+def test_every_claim_that_is_kept_has_a_source(path):
+    summary = json.loads(path.read_text(encoding="utf-8"))
+    own = find(summary["figure"]).source
+    assert is_source(own)
+    keys = {own.partition(", ")[0], "ours"}
+    for claim in summary["claims"]:
+        assert is_source(claim["source"]), claim["claim"]
+        assert "Not in the paper" not in claim["claim"] or claim["source"] == "ours"
+        # A paper without experiments has theorems; a figure of ours is of no other paper.
+        assert claim["source"].partition(", ")[0] in keys | {"Bogunovic2021b"}
+
+
 @pytest.mark.parametrize("name", [simulated(name) for name in TINY])
 def test_json_is_one_object_and_nothing_else(name, tmp_path, tables, capsys):
     reproduce(name, **{"data": tables, **TINY[name]}, jobs=1, out=tmp_path, json=True)
@@ -90,7 +115,8 @@ def test_json_is_one_object_and_nothing_else(name, tmp_path, tables, capsys):
     assert printed["figure"] == name
     assert printed["claims"]
     for claim in printed["claims"]:
-        assert set(claim) == {"claim", "holds", "measured"}
+        assert set(claim) == {"claim", "source", "holds", "measured"}
+        assert is_source(claim["source"])
         assert isinstance(claim["holds"], bool)
         assert claim["measured"]
     for option, value in TINY[name].items():
@@ -161,6 +187,72 @@ def test_impossible_numbers_are_refused(options, message, tmp_path):
 def test_an_unknown_figure_is_refused_with_the_names(tmp_path):
     with pytest.raises(ValueError, match=r"no figure 'weights': choose one of outliers/weights, "):
         reproduce("weights", out=tmp_path)
+
+
+MINE = """
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from matplotlib.figure import Figure as Picture
+
+from stoic.experiments import Cell, Claim, Figure, Table
+
+
+@dataclass(frozen=True)
+class Settings:
+    trials: int = 3
+
+
+class Row(NamedTuple):
+    seed: int
+    square: int
+
+
+def cells(settings):
+    return [Cell("mine", "square", seed) for seed in range(settings.trials)]
+
+
+def run(settings, cell):
+    return [Row(cell.seed, cell.seed**2)]
+
+
+def claims(settings, rows):
+    return (Claim("It rises.", rows[-1].square > 0, {"last": float(rows[-1].square)}),)
+
+
+def plot(settings, rows):
+    return Picture()
+
+
+def table(settings, rows):
+    return Table("Squares.", ("n",), ((str(len(rows)),),))
+
+
+FIGURE = Figure("mine/squares", "Squares", Settings(), cells, run, plot, table, claims)
+"""
+
+
+@pytest.mark.parametrize(("jobs", "backend"), [(1, "local"), (2, "local"), (1, "dask")])
+def test_a_figure_of_the_users_own_file_runs(jobs, backend, tmp_path):
+    if backend == "dask":
+        pytest.importorskip("distributed", reason="the extra dask is not installed")
+    (tmp_path / "mine.py").write_text(MINE)
+    name, out = f"{tmp_path / 'mine.py'}:FIGURE", tmp_path / "out"
+    results = reproduce(name, jobs=jobs, out=out, backend=backend)
+    assert results.summary()["claims"] == [
+        {"claim": "It rises.", "source": "ours", "holds": True, "measured": {"last": 4.0}}
+    ]
+    assert (out / "mine-squares.csv").read_text() == "seed,square\n0,0\n1,1\n2,4\n"
+
+
+def test_a_file_without_the_figure_is_refused(tmp_path):
+    file = tmp_path / "mine.py"
+    with pytest.raises(ValueError, match=r"no file .*mine\.py"):
+        find(f"{file}:FIGURE")
+    file.write_text("FIGURE = 3")
+    for name in ("FIGURE", "OTHER"):
+        with pytest.raises(ValueError, match=f"no Figure called '{name}'"):
+            find(f"{file}:{name}")
 
 
 def test_options_that_a_figure_does_not_have_change_nothing():

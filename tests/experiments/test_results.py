@@ -58,7 +58,14 @@ def test_three_files_and_nothing_else(shelf):
     assert json.loads(results.json.read_text()) == {
         "figure": "test/results",
         "settings": {"trials": 3, "names": ["a", "b"]},
-        "claims": [{"claim": "It holds.", "holds": True, "measured": {"error": None, "mean": 2.0}}],
+        "claims": [
+            {
+                "claim": "It holds.",
+                "source": "ours",
+                "holds": True,
+                "measured": {"error": None, "mean": 2.0},
+            }
+        ],
     }
 
 

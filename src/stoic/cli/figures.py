@@ -25,7 +25,9 @@ def list_figures() -> None:
 
 @app.command()
 def reproduce(
-    name: Annotated[str, typer.Argument(help="Name of a figure, see stoic list.")],
+    name: Annotated[
+        str, typer.Argument(help="Name of a figure, see stoic list; or FILE.py:FIGURE.")
+    ],
     trials: Annotated[
         int | None, typer.Option("--trials", help="Independent runs for each method.")
     ] = None,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:  # importing it takes longer than most of the library
     import matplotlib.figure
+
+OURS = "ours"  # source of a claim that no paper makes
 
 S = TypeVar("S")
 R = TypeVar("R", bound=tuple[Any, ...])
@@ -45,7 +47,7 @@ def crossed(
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Sentence of a paper, and the verdict of these results.
+    """Sentence, its source, and the verdict of these results.
 
     Attributes
     ----------
@@ -55,11 +57,15 @@ class Claim:
         True if it is true of these results, read literally.
     measured:
         The numbers it was judged by; nan where there are too few trials for a number.
+    source:
+        Where it is claimed: a paper's key and place (``"Bogunovic2022, Fig. 2"``) or ``OURS``;
+        empty for the source of the figure.
     """
 
     claim: str
     holds: bool
     measured: Mapping[str, float]
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +88,22 @@ class Figure(Generic[S, R]):
     title:
         One-line summary of the figure.
     settings:
-        Frozen dataclass of plain values that decide the results. Fields named ``trials``,
-        ``rounds`` and ``seed`` can be changed by the user.
+        Frozen dataclass of plain values that decide the results. Where it has these fields, they
+        mean the same everywhere: ``trials``, independent runs of each method, with the seeds
+        ``seed``, ``seed + 1``, ...; ``rounds``, T; ``methods``, names, the reference first;
+        ``initial``, clean scrambled Sobol points before the first round, common to all methods;
+        ``noise_sd``, the standard deviation of the noise in units of f. Users can change
+        ``trials``, ``rounds`` and ``seed``.
     cells:
         The independent runs, in the order of their results.
     run:
-        One run; its rows are named tuples whose fields are the columns of the CSV file. It must
-        depend on nothing but its arguments.
+        One run; its rows are named tuples whose fields are the columns of the CSV file, the first
+        of them mostly the ``panel``, ``method`` and ``seed`` of the cell. It must depend on nothing
+        but its arguments.
     plot, table, claims:
         Functions of the rows of all runs.
+    source:
+        Source of the claims that do not name another one.
     """
 
     name: str
@@ -101,3 +114,11 @@ class Figure(Generic[S, R]):
     plot: Callable[[S, Sequence[R]], matplotlib.figure.Figure]
     table: Callable[[S, Sequence[R]], Table]
     claims: Callable[[S, Sequence[R]], tuple[Claim, ...]]
+    source: str = OURS
+
+    def judge(self, settings: S, rows: Sequence[R]) -> tuple[Claim, ...]:
+        """Check the claims; each has a source."""
+        return tuple(
+            replace(claim, source=claim.source or self.source)
+            for claim in self.claims(settings, rows)
+        )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from stoic.data import Array, Integers
+from stoic.experiments.contender import Contender
 from stoic.experiments.figure import Cell, Table
-from stoic.experiments.methods import Method
 from stoic.simulate import Trace
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ class Step(NamedTuple):
 
     Attributes
     ----------
-    panel, method, seed:
-        Key of the run.
     round:
         Round number, from 1; 0 for the clean initial points.
     x:
@@ -169,26 +167,13 @@ def compared(ours: Array, theirs: Array) -> dict[str, float]:
     }
 
 
-class Line(Protocol):
-    """Style of a curve: its name in the legend, a colour and a line style of matplotlib."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def colour(self) -> str: ...
-
-    @property
-    def line(self) -> str: ...
-
-
 def marks(rounds: int) -> list[int]:
     """Select the rounds to keep, rising: evenly spaced, the last and the middle one among them."""
     even = np.rint(np.linspace(0.0, rounds, min(MARKS, rounds) + 1)).astype(int)
     return sorted({*even.tolist(), rounds // 2} - {0})
 
 
-def draw(axes: Axes, run: Run, method: Method) -> None:
+def draw(axes: Axes, run: Run, method: Contender[..., Any]) -> None:
     """Draw mean cumulative regret over the observations, with a band of one standard error."""
     observations = np.arange(1, run.cumulative.shape[1] + 1)
     curve(axes, observations, run.cumulative, method)
@@ -198,7 +183,7 @@ def curve(
     axes: Axes,
     x: Array | Integers,
     values: Array,
-    line: Line,
+    line: Contender[..., Any],
     band: Literal["error", "deviation", "half"] = "error",
 ) -> None:
     """Draw a mean over trials with a band; no band for a single trial.
@@ -244,6 +229,11 @@ def table(rows: Sequence[Step], reference: str) -> Table:
     )
     regrets = ("cumulative regret", f"less {reference}", "inference regret")
     return Table(caption, ("panel", "method", "trials", *regrets), tuple(lines))
+
+
+def against(reference: str) -> Callable[[Any, Sequence[Step]], Table]:
+    """Table of a figure whose differences are to the ``reference`` method."""
+    return lambda settings, rows: table(rows, reference)
 
 
 def finish(axes: Axes, initial: int, rounds: int) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json as jsonlib
 import sys
+from contextlib import suppress
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +44,39 @@ def catalogue() -> tuple[Figure[Any, Any], ...]:
 
 
 def find(name: str) -> Figure[Any, Any]:
-    """Find the figure called ``name``; ``ValueError`` with all names if there is none."""
+    """Find the figure called ``name``; ``ValueError`` with all names if there is none.
+
+    A figure of the user's own is ``FILE.py:NAME``, a variable of a file, which is executed.
+    """
+    file, separator, variable = name.rpartition(":")
+    if separator and file.endswith(".py"):
+        return _load(Path(file), variable)
     for figure in catalogue():
         if figure.name == name:
             return figure
     names = ", ".join(figure.name for figure in catalogue())
-    raise Refusal(f"There is no figure {name!r}: choose one of {names}.")
+    raise Refusal(
+        f"There is no figure {name!r}: choose one of {names}; or FILE.py:FIGURE for one of yours."
+    )
+
+
+def _load(file: Path, variable: str) -> Figure[Any, Any]:
+    """Execute a file and take a figure from it, which workers elsewhere can run, too."""
+    if not file.is_file():
+        raise Refusal(f"There is no file {file}.")
+    spec = spec_from_file_location(f"figures_of_{file.stem}", file)
+    assert spec is not None  # of a file that ends in .py
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module  # where dataclasses look for the names in annotations
+    spec.loader.exec_module(module)
+    for pickler in ("joblib.externals.cloudpickle", "cloudpickle", "ray.cloudpickle"):
+        with suppress(ImportError):  # workers cannot import the file: they are sent what is in it
+            import_module(pickler).register_pickle_by_value(module)
+    figure = getattr(module, variable, None)
+    if not isinstance(figure, Figure):
+        raise Refusal(f"{file} has no Figure called {variable!r}.")
+    return figure
 
 
 def reproduce(
@@ -69,7 +99,7 @@ def reproduce(
     Parameters
     ----------
     name:
-        As in ``catalogue()``.
+        As in ``catalogue()``, or ``FILE.py:FIGURE``.
     trials, rounds, seed:
         Instead of the figure's own settings. A figure that draws nothing at random has none of
         them, and is the same whatever they are.
@@ -103,7 +133,7 @@ def reproduce(
         seed=seed,
         data=None if data is None else Path(data),
     )
-    shelf = Shelf(Path(out), name.replace("/", "-"))
+    shelf = Shelf(Path(out), figure.name.replace("/", "-"))
     shelf.check_free(plain_settings(settings))
     results = shelf.write(figure, settings, sweep(figure, settings, jobs, backend, address))
     if json:
@@ -128,7 +158,8 @@ def show(results: Results) -> None:
     console.print(_grid(results.figure, results.table))
     for claim in results.claims:
         verdict, colour = ("holds", "green") if claim.holds else ("does not hold", "red")
-        console.print(Text.assemble((f"{verdict:>13}  ", colour), claim.claim))
+        source = (f"  ({claim.source})", "dim")
+        console.print(Text.assemble((f"{verdict:>13}  ", colour), claim.claim, source))
         if not claim.holds:
             console.print(Text(f"{'':>15}{_numbers(claim)}"), style="dim")
     console.print(Text(f"Wrote {results.png}, {results.csv} and {results.json}."))

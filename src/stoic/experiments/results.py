@@ -113,16 +113,11 @@ class Shelf:
                 f"Cannot write to {self.directory}: {error.strerror}; choose another --out."
             ) from error
 
-    def write(
-        self,
-        figure: Figure[Any, Any],
-        settings: Any,
-        rows: Sequence[Any],
-    ) -> Results:
+    def write(self, figure: Figure[Any, Any], settings: Any, rows: Sequence[Any]) -> Results:
         """Write the three files; the JSON file last, as it marks the others as complete."""
         plain = plain_settings(settings)
         self.check_free(plain)
-        claims = figure.claims(settings, rows)
+        claims = figure.judge(settings, rows)
         picture = figure.plot(settings, rows)
         self.make_directory()
         _replace(self.csv, lambda path: _write_rows(path, rows))
@@ -154,7 +149,12 @@ def _summary(name: str, settings: dict[str, Any], claims: Sequence[Claim]) -> di
         "figure": name,
         "settings": settings,
         "claims": [
-            {"claim": claim.claim, "holds": claim.holds, "measured": dict(claim.measured)}
+            {
+                "claim": claim.claim,
+                "source": claim.source,
+                "holds": claim.holds,
+                "measured": dict(claim.measured),
+            }
             for claim in claims
         ],
     }

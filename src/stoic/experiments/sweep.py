@@ -94,9 +94,15 @@ def _local(work: Work, processes: int) -> Iterator[Result]:
     with joblib.parallel_config(
         backend="loky", n_jobs=processes, inner_max_num_threads=1, initializer=_ignore_interrupts
     ):
-        yield from joblib.Parallel(return_as="generator_unordered")(
-            joblib.delayed(_one)(run, settings, index, cell) for index, cell in enumerate(cells)
-        )
+        yield from _parallel(work)
+
+
+def _parallel(work: Work) -> Iterator[Result]:
+    """Results as they come, by the back end of joblib that is set."""
+    run, settings, cells = work
+    yield from joblib.Parallel(return_as="generator_unordered")(
+        joblib.delayed(_one)(run, settings, index, cell) for index, cell in enumerate(cells)
+    )
 
 
 def _one(run: Any, settings: Any, index: int, cell: Cell) -> Result:
@@ -106,23 +112,17 @@ def _one(run: Any, settings: Any, index: int, cell: Cell) -> Result:
 
 def _dask(work: Work, jobs: int | None, address: str | None) -> Iterator[Result]:
     distributed = _library("distributed", "dask")
-    run, settings, cells = work
     here = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": None}
     try:
         client = distributed.Client(**({"address": address, "timeout": 10} if address else here))
     except (OSError, ValueError) as error:  # no scheduler there, or no address at all
         raise Refusal(f"There is no Dask scheduler at {address}: {error}.") from error
-    with client:
-        # Not pure: an earlier version of a figure must not supply its results.
-        futures = [
-            client.submit(_one, run, settings, index, cell, pure=False)
-            for index, cell in enumerate(cells)
-        ]
-        for _, result in distributed.as_completed(futures, with_results=True):
-            yield result
+    with client, joblib.parallel_config(backend="dask", client=client, n_jobs=-1):
+        yield from _parallel(work)
 
 
 def _ray(work: Work, jobs: int | None, address: str | None) -> Iterator[Result]:
+    # Not by joblib: Ray's back end there is a pool, which has no results before the last one.
     ray = _library("ray", "ray")
     run, settings, cells = work
     here = {"num_cpus": jobs, "include_dashboard": False}

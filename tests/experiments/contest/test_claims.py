@@ -135,7 +135,7 @@ def test_claims_can_fail(clean, wrong, holds):
         return {"score": factor * (0.1 + 0.05 * seed)}
 
     rows = rows_of(development.FIGURE, TWO, numbers)
-    found = by_scene(development.FIGURE, development.claims(TWO, rows))
+    found = by_scene(development.FIGURE, development.FIGURE.claims(TWO, rows))
     assert found["clean"].measured["ratio"] == pytest.approx(clean)
     assert "best peer's, TPE" in found["clean"].claim  # not what explain makes of its trials
     assert found["clean"].measured["TPE + explain"] == pytest.approx(0.001)
@@ -147,7 +147,7 @@ def test_a_line_of_the_table():
     def numbers(scene, method, seed):
         return {"score": 0.2 if method == "default" else 0.4, "outlier": seed == 0}
 
-    table = development.table(TWO, rows_of(development.FIGURE, TWO, numbers))
+    table = development.FIGURE.table(TWO, rows_of(development.FIGURE, TWO, numbers))
     assert len(table.rows) == 2 * 5  # default, and each peer twice
     first = dict(zip(table.headings, table.rows[0], strict=True))
     assert first["contender"] == "default"
@@ -239,7 +239,9 @@ def test_claims_about_the_accuracy_can_fail(wrong, right, holds):
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
 def test_pictures_and_tables_are_made_of_any_rows(figure, monkeypatch):
-    monkeypatch.setattr(final, "ground", lambda *_: None)  # its libraries are extras
+    monkeypatch.setattr(final, "trained", lambda *_: None)  # its libraries are extras
+    for build in ("bbob_noisy", "corrupted_hartmann6"):
+        monkeypatch.setattr(final.noisy, build, lambda *_: None)
     settings = replace(figure.settings, trials=2)
     if hasattr(settings, "games"):
         games = {scene: problems[:1] for scene, problems in settings.games.items()}

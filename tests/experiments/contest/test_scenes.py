@@ -219,11 +219,12 @@ def test_a_noisy_function_has_its_twin(function, constant):
 
 
 def test_a_library_that_is_missing_is_said_before_anything_is_run(monkeypatch):
-    def ground(scene, problem, seed):
-        if scene == "constant":
-            raise Refusal("needs BoTorch")
+    def lacking(kind, seed):
+        raise Refusal("needs BoTorch")
 
-    monkeypatch.setattr(final, "ground", ground)
+    monkeypatch.setattr(final, "trained", lambda name: None)
+    monkeypatch.setattr(noisy, "bbob_noisy", lambda function, dim, seed: None)
+    monkeypatch.setattr(noisy, "corrupted_hartmann6", lacking)
     with pytest.raises(Refusal, match="needs BoTorch"):
         final.FIGURE.cells(final.FIGURE.settings)
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from stoic.experiments.claims import share
 from stoic.experiments.corruption import comparison, functions, growth, pushing
 from stoic.experiments.corruption.algorithms import ALGORITHMS, GP_UCB, RGP_PE, RGP_UCB
 from stoic.experiments.corruption.trials import Row, Settings, Trials, grouped
@@ -161,7 +162,7 @@ def test_numbers_by_hand():
     assert numbers["standard_error"] == pytest.approx(10.0)
     assert numbers["share_in_second_half"] == pytest.approx(20.0 / 30.0)
     assert numbers["regret_per_round_at_the_end"] == pytest.approx(4.0)
-    np.testing.assert_allclose(growth.share(group.cumulative, group), [0.5, 0.75])
+    np.testing.assert_allclose(share(group.cumulative, group.rounds), [0.5, 0.75])
 
 
 def test_a_bound_on_near_ties_by_hand():

@@ -9,11 +9,13 @@ result is the accuracy on one random split. The same splits without wrong result
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from stoic.data import Array
+from stoic.experiments import pictures
+from stoic.experiments.contender import BLACK, BLUE, VERMILION
 from stoic.experiments.contest import scores
 from stoic.experiments.contest.comparison import Settings, cells, lines
 from stoic.experiments.contest.contenders import DEFAULT, EXPLAINED, FAST, PEERS, installed
@@ -22,10 +24,6 @@ from stoic.experiments.contest.scenes import World
 from stoic.experiments.contest.scores import BETWEEN, Estimate, Scores, share
 from stoic.experiments.contest.studies import Outcome, play
 from stoic.experiments.figure import Cell, Claim, Figure, Table
-from stoic.experiments.methods import BLACK, BLUE, VERMILION
-
-if TYPE_CHECKING:
-    import matplotlib.figure
 
 NAMES = {
     DEFAULT: "stoic, the default",
@@ -112,12 +110,10 @@ def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
     return tuple(made)
 
 
-def plot(settings: Settings, rows: Sequence[Outcome]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
     """Plot a line per contender, a tick per study: its recommendations and ``explain``'s."""
-    from matplotlib.figure import Figure as Picture
-
     found = _accuracies(rows)
-    picture = Picture(figsize=(5.6, 0.55 * len(settings.methods) + 1.6), layout="constrained")
+    picture = pictures.blank(5.6, 0.55 * len(settings.methods) + 1.6)
     axes = picture.subplots()
     for scene, suffix, marker, face, colour, offset, label in SERIES:
         there = [

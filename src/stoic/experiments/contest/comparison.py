@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from stoic.experiments import pictures
 from stoic.experiments.contest import scores
 from stoic.experiments.contest.contenders import (
     DEFAULT,
@@ -24,12 +25,12 @@ from stoic.experiments.contest.contenders import (
     skipped,
 )
 from stoic.experiments.contest.networks import TABLES
+from stoic.experiments.contest.scenes import Ground, Scene, World
 from stoic.experiments.contest.scores import BETWEEN, Estimate, Scores
-from stoic.experiments.contest.studies import Outcome
-from stoic.experiments.figure import Cell, Claim, Table, crossed
+from stoic.experiments.contest.studies import Outcome, play
+from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
 
 if TYPE_CHECKING:
-    import matplotlib.figure
     from matplotlib.axes import Axes
 
 HONEST = 1.1  # largest allowed ratio of the default's score to the best peer's, no outliers
@@ -42,12 +43,6 @@ class Settings:
 
     Attributes
     ----------
-    trials:
-        Independent studies of each problem in each scene; seeds start at ``seed``.
-    rounds:
-        Number of results of a study.
-    seed:
-        First seed, of the world and of the sampler.
     games:
         Name of a scene -> names of its problems.
     methods:
@@ -65,6 +60,56 @@ class Settings:
     methods: tuple[str, ...] = (DEFAULT, "loo_gp_ucb", "gp_ucb", *installed(FAST))
     few: tuple[str, ...] = installed(SLOW)
     few_trials: int = 2
+
+
+def figure(
+    name: str,
+    title: str,
+    settings: Settings,
+    ground: Callable[[str, str, int], Ground],
+    scenes: Mapping[str, Scene],
+    label: str,
+    early: bool = False,
+) -> Figure[Settings, Outcome]:
+    """Figure of contenders by scene.
+
+    Parameters
+    ----------
+    name, title, settings:
+        Of the figure.
+    ground:
+        Function from a scene, a problem and a seed to a ground truth.
+    scenes:
+        Scenes by name.
+    label:
+        Label of the scores.
+    early:
+        Build each problem once before the first run: a missing library is said now and not hours
+        later.
+    """
+    titles = {key: scene.title for key, scene in scenes.items()}
+
+    def prepared(settings: Settings) -> list[Cell]:
+        for scene, played in settings.games.items() if early else ():
+            for problem in played:
+                ground(scene, problem, settings.seed)
+        return cells(settings)
+
+    def run(settings: Settings, cell: Cell) -> list[Outcome]:
+        scene, problem = cell.panel.split(BETWEEN)
+        world = World.of(ground(scene, problem, cell.seed), scenes[scene], cell.seed)
+        return play(world, cell, settings.rounds)
+
+    return Figure(
+        name,
+        title,
+        settings,
+        prepared,
+        run,
+        lambda settings, rows: plot(settings, rows, titles, label),
+        lambda settings, rows: table(settings, rows, titles),
+        lambda settings, rows: claims(settings, rows, scenes),
+    )
 
 
 def cells(settings: Settings) -> list[Cell]:
@@ -133,10 +178,7 @@ def _percent(happened: Sequence[bool | None]) -> str:
 
 
 def claims(
-    settings: Settings,
-    rows: Sequence[Outcome],
-    titles: Mapping[str, str],
-    honest: Mapping[str, bool],
+    settings: Settings, rows: Sequence[Outcome], scenes: Mapping[str, Scene]
 ) -> tuple[Claim, ...]:
     """Our claims: near the best peer without outliers, at most half of its score with them."""
     found = scores.collect(rows)
@@ -144,7 +186,7 @@ def claims(
     for scene, best, names in _by_scene(settings, found):
         if best is None or (scene, DEFAULT) not in found:
             continue
-        most = HONEST if honest[scene] else WITH_OUTLIERS
+        most = HONEST if scenes[scene].honest else WITH_OUTLIERS
         measured: dict[str, float] = {}
         for name in names:
             value, lower, upper = scores.geometric(found[scene, name])
@@ -152,8 +194,8 @@ def claims(
         against = scores.ratio(found[scene, DEFAULT], found[scene, best])
         made.append(
             Claim(
-                f"{titles[scene]}: the default's score is at most {most:g} of the best peer's, "
-                f"{best} (ours).",
+                f"{scenes[scene].title}: the default's score is at most {most:g} of the best "
+                f"peer's, {best} (ours).",
                 against.value <= most,
                 {
                     "ratio": against.value,
@@ -177,17 +219,13 @@ def _by_scene(settings: Settings, found: Scores) -> list[tuple[str, str | None, 
 
 def plot(
     settings: Settings, rows: Sequence[Outcome], titles: Mapping[str, str], label: str
-) -> matplotlib.figure.Figure:
+) -> pictures.Picture:
     """Plot a panel per scene, a line per contender: its own answer filled, ``explain``'s hollow."""
-    from matplotlib.figure import Figure as Picture
-
     found = scores.collect(rows)
     names = (*settings.methods, *settings.few)
     across = min(4, len(settings.games))
     down = math.ceil(len(settings.games) / across)
-    picture = Picture(
-        figsize=(2.6 * across + 1.4, (0.24 * len(names) + 0.75) * down + 0.6), layout="constrained"
-    )
+    picture = pictures.blank(2.6 * across + 1.4, (0.24 * len(names) + 0.75) * down + 0.6)
     grid = picture.subplots(down, across, sharex=True, sharey=True, squeeze=False)
     for axes in grid.flat[len(settings.games) :]:
         axes.set_axis_off()

@@ -5,16 +5,14 @@ All are Optuna samplers in the same loop. A peer's library is an extra, imported
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 
 import optuna
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 
-from stoic.experiments.contest import foreign
-from stoic.experiments.methods import (
+from stoic.experiments.contender import (
     BLACK,
     BLUE,
     GREEN,
@@ -25,46 +23,32 @@ from stoic.experiments.methods import (
     VERMILION,
     YELLOW,
 )
+from stoic.experiments.contender import Contender as Method
+from stoic.experiments.contest import foreign
 from stoic.integrations.optuna import StoicSampler
 from stoic.refusal import Refusal
-
-Build = Callable[[Mapping[str, BaseDistribution], int, int], BaseSampler]
 
 DEFAULT = "default"
 EXPLAINED = " + explain"  # the recommendation of ``explain`` on the trials of a peer
 
 
-@dataclass(frozen=True, slots=True)
-class Contender:
-    """Method of the contest.
+@dataclass(frozen=True)
+class Contender(Method[[Mapping[str, BaseDistribution], int, int], BaseSampler]):
+    """Contender that is built from a search space, a seed and the number of trials.
 
     Attributes
     ----------
-    name:
-        As in tables.
-    build:
-        Function from a search space, a seed and the number of trials to a sampler.
-    colour:
-        Colour in pictures.
     peer:
         True if it is not ours: then its own recommendation is ``study.best_trial``.
-    module, extra:
-        Module that has to be importable, and the extra that installs it.
+    extra:
+        The extra that installs its module.
     numbers_only:
         True if every parameter has to be a float.
     """
 
-    name: str
-    build: Build
-    colour: str
     peer: bool = True
-    module: str | None = None
     extra: str | None = None
     numbers_only: bool = False
-
-    @property
-    def installed(self) -> bool:
-        return self.module is None or find_spec(self.module) is not None
 
     def sampler(self, space: Mapping[str, BaseDistribution], seed: int, trials: int) -> BaseSampler:
         """Build a new sampler; ``Refusal`` with the name of the extra if its library is missing."""
@@ -122,11 +106,11 @@ def contender(name: str) -> Contender:
     if name in PEERS:
         return PEERS[name]
     colour = _COLOURS.get(name, BLACK)
-    if name == DEFAULT:
-        return Contender(name, lambda space, seed, trials: StoicSampler(seed=seed), colour, False)
-    return Contender(
-        name, lambda space, seed, trials: StoicSampler(seed=seed, recipe=name), colour, False
-    )
+
+    def build(space: Mapping[str, BaseDistribution], seed: int, trials: int) -> BaseSampler:
+        return StoicSampler(seed=seed) if name == DEFAULT else StoicSampler(seed=seed, recipe=name)
+
+    return Contender(name, build, colour, peer=False)
 
 
 def installed(names: Iterable[str]) -> tuple[str, ...]:

@@ -117,10 +117,7 @@ def _library() -> tuple[tuple[Any, Any], Any, Any]:
     """Load the transformation and the classifier, and the images in [0, 1] with their digits."""
     try:
         datasets = import_module("sklearn.datasets")
-        parts = (
-            import_module("sklearn.decomposition").PCA,
-            import_module("sklearn.svm").SVC,
-        )
+        parts = (import_module("sklearn.decomposition").PCA, import_module("sklearn.svm").SVC)
     except ImportError as error:
         raise Refusal(
             "The accuracy of a classifier needs scikit-learn, which is not installed: "

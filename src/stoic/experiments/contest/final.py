@@ -3,30 +3,14 @@
 No problem here was used while the default was developed: six other tables of trained networks;
 COCO's bbob-noisy in two and five dimensions, where a noise-free twin exists; and Hartmann's
 function as BoTorch corrupts it. 60 trials each.
-
-What is seen, with two seeds: four of seven claims hold. All contenders try settings that are about
-equally good; where the default fails it is in what it recommends. The noise of bbob-noisy's uniform
-kind is a factor, so low values are precise and the lowest observed one is a good guide; a model
-with one noise variance smooths it away, and ``explain`` does so on the trials of the peers, too. On
-the tables as they are the same is seen, in a wide interval. The scene of a random point's value has
-one function and two seeds, and decides nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from stoic.experiments.contest import comparison, networks, noisy
-from stoic.experiments.contest.comparison import Settings
+from stoic.experiments.contest import networks, noisy
+from stoic.experiments.contest.comparison import Settings, figure
 from stoic.experiments.contest.networks import trained
-from stoic.experiments.contest.scenes import Ground, Scene, World
-from stoic.experiments.contest.scores import BETWEEN
-from stoic.experiments.contest.studies import Outcome, play
-from stoic.experiments.figure import Cell, Claim, Figure, Table
-
-if TYPE_CHECKING:
-    import matplotlib.figure
+from stoic.experiments.contest.scenes import Ground, Scene
 
 _DIMENSIONS = (2, 5)
 _BBOB = {
@@ -39,8 +23,6 @@ _BOTORCH = {
     "elsewhere": Scene("elsewhere", "BoTorch's Hartmann 6, 10 % of a random point", marked=False),
 }
 SCENES: dict[str, Scene] = {**networks.SCENES, **_BBOB, **_BOTORCH}
-TITLES = {key: scene.title for key, scene in SCENES.items()}
-HONEST = {key: scene.honest for key, scene in SCENES.items()}
 LABEL = (
     "tables: fraction of all configurations truly better than the recommended one; others: true "
     "score of what is recommended (0: the optimum, 1: the median of random settings)"
@@ -65,43 +47,12 @@ def ground(scene: str, problem: str, seed: int) -> Ground:
     return trained(problem)
 
 
-def cells(settings: Settings) -> list[Cell]:
-    """Every contender in every scene; a library that is missing is said now and not hours later."""
-    for scene, played in settings.games.items():
-        for problem in played:
-            ground(scene, problem, settings.seed)
-    return comparison.cells(settings)
-
-
-def run(settings: Settings, cell: Cell) -> list[Outcome]:
-    """Play one contender in one scene on one problem."""
-    scene, problem = cell.panel.split(BETWEEN)
-    world = World.of(ground(scene, problem, cell.seed), SCENES[scene], cell.seed)
-    return play(world, cell, settings.rounds)
-
-
-def plot(settings: Settings, rows: Sequence[Outcome]) -> matplotlib.figure.Figure:
-    """Plot one panel per scene."""
-    return comparison.plot(settings, rows, TITLES, LABEL)
-
-
-def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
-    """Table with a line for each scene and contender."""
-    return comparison.table(settings, rows, TITLES)
-
-
-def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
-    """One claim for each scene."""
-    return comparison.claims(settings, rows, TITLES, HONEST)
-
-
-FIGURE = Figure(
+FIGURE = figure(
     "contest/final",
     "The default against other optimizers on scenes that it was not made on",
     Settings(games=GAMES),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
+    ground,
+    SCENES,
+    LABEL,
+    early=True,
 )

@@ -77,11 +77,7 @@ class Adapter(BaseSampler):
         return self._independent.sample_independent(study, trial, param_name, param_distribution)
 
     def after_trial(
-        self,
-        study: Study,
-        trial: FrozenTrial,
-        state: TrialState,
-        values: Sequence[float] | None,
+        self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
         sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
         self.optimizer.tell(trial.params, sign * values[0] if values else math.nan)

@@ -11,11 +11,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from stoic.data import Array
+from stoic.experiments import pictures
 from stoic.experiments.contest import comparison, scores
 from stoic.experiments.contest.cases import CASES
 from stoic.experiments.contest.comparison import HONEST
@@ -33,9 +34,6 @@ from stoic.experiments.contest.scores import BETWEEN, Estimate
 from stoic.experiments.contest.studies import Outcome, play
 from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
 
-if TYPE_CHECKING:
-    import matplotlib.figure
-
 FOUND = 0.5  # score below which the needle is found: half of its height
 
 
@@ -49,8 +47,6 @@ class Settings:
         Number of independent studies of each case, but for slow ones; seeds start at ``seed``.
     rounds:
         Largest number of results of a study; cases have from 40 to 120.
-    seed:
-        First seed, of the world and of the sampler.
     cases:
         Names of the cases.
     methods:
@@ -179,12 +175,10 @@ def _rejected(rows: Sequence[Outcome]) -> Estimate:
     return _median(_array(rows, lambda row: row.rejected or 0))
 
 
-def plot(settings: Settings, rows: Sequence[Outcome]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
     """Plot a panel per case, a line per contender: its own answer filled, ``explain``'s hollow."""
-    from matplotlib.figure import Figure as Picture
-
     down = -(-len(settings.cases) // 3)
-    picture = Picture(figsize=(10.0, 2.3 * down + 0.3), layout="constrained")
+    picture = pictures.blank(10.0, 2.3 * down + 0.3)
     grid = picture.subplots(down, 3, sharey=True, squeeze=False)
     for axes in grid.flat[len(settings.cases) :]:
         axes.set_axis_off()
@@ -233,10 +227,7 @@ def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
 
 
 def _measured(
-    settings: Settings,
-    rows: Sequence[Outcome],
-    name: str,
-    number: _Measure,
+    settings: Settings, rows: Sequence[Outcome], name: str, number: _Measure
 ) -> dict[str, float]:
     """Collect the number of each contender, and the interval of the default's."""
     of_default = number(_of(rows, name, DEFAULT))

@@ -18,13 +18,7 @@ import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 
 from stoic.data import Array
-from stoic.experiments.contest.scenes import (
-    Draws,
-    Ground,
-    Scene,
-    missing,
-    slightly_better,
-)
+from stoic.experiments.contest.scenes import Draws, Ground, Scene, missing, slightly_better
 from stoic.refusal import Refusal
 
 DEVELOPMENT = (

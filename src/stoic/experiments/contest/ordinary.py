@@ -11,8 +11,8 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from stoic.experiments import pictures
 from stoic.experiments.contest import scores
 from stoic.experiments.contest.contenders import (
     DEFAULT,
@@ -26,9 +26,6 @@ from stoic.experiments.contest.scenes import ORDINARY, Scene, World, ordinary
 from stoic.experiments.contest.scores import BETWEEN, Estimate, share
 from stoic.experiments.contest.studies import Outcome, play
 from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
-
-if TYPE_CHECKING:
-    import matplotlib.figure
 
 SIZES = (0.5, 1.5, 3.0)  # in ranges; each hits the same trials
 _UNDER_2, _UNDER_5 = math.nextafter(0.02, 0.0), math.nextafter(0.05, 0.0)
@@ -70,12 +67,8 @@ class Settings:
 
     Attributes
     ----------
-    trials:
-        Independent studies of each function in each condition; seeds start at ``seed``.
     rounds:
         Number of results of a study, but for longer ones.
-    seed:
-        First seed, of the world and of the sampler.
     conditions, problems:
         Names of conditions and of functions.
     methods:
@@ -132,15 +125,11 @@ def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
     return Table(caption, headings, tuple(lines))
 
 
-def plot(settings: Settings, rows: Sequence[Outcome]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
     """Plot one panel per share; in each a group of points per condition."""
-    from matplotlib.figure import Figure as Picture
-
     names = [method for method in scores.order(settings.methods) if _of(rows, method)]
     count = len(settings.conditions)
-    picture = Picture(
-        figsize=(11.5, (0.13 * len(names) + 0.12) * count + 1.3), layout="constrained"
-    )
+    picture = pictures.blank(11.5, (0.13 * len(names) + 0.12) * count + 1.3)
     line = picture.subplots(1, len(MEASURES), sharey=True)
     for (title, measure), axes in zip(MEASURES, line, strict=True):
         for k, method in enumerate(names):
@@ -170,8 +159,7 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> matplotlib.figure.Figur
         for border in range(count - 1):
             axes.axhline(border + 0.5, color="0.8", lw=0.6)
     line[1].axvspan(*(100 * end for end in COVERS), color="0.9", zorder=0)
-    handles, labels = line[0].get_legend_handles_labels()
-    picture.legend(handles, labels, loc="outside upper center", ncols=5, frameon=False, fontsize=8)
+    pictures.legend(picture, [line[0]], "outside upper center", ncols=5, fontsize=8)
     return picture
 
 

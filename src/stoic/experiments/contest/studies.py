@@ -85,8 +85,7 @@ def play(world: World, cell: Cell, trials: int) -> list[Outcome]:
     with _quiet():
         sampler = method.sampler(space, cell.seed, trials)
         study = optuna.create_study(
-            sampler=sampler,
-            direction="maximize" if ground.sign > 0.0 else "minimize",
+            sampler=sampler, direction="maximize" if ground.sign > 0.0 else "minimize"
         )
         for t in range(trials):
             trial = study.ask(space)
@@ -140,10 +139,7 @@ def interval(explanation: Explanation) -> tuple[float, float, float]:
 
 
 def _outcome(
-    world: World,
-    cell: Cell,
-    trials: Sequence[FrozenTrial],
-    params: Mapping[str, Any],
+    world: World, cell: Cell, trials: Sequence[FrozenTrial], params: Mapping[str, Any]
 ) -> Outcome:
     ground = world.ground
     tried = {tuple(sorted(trial.params.items())) for trial in trials}

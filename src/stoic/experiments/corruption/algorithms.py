@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stoic.data import Array, Booleans, Choice, Recommendation
+from stoic.experiments.contender import BLACK, BLUE, VERMILION, Contender
 from stoic.experiments.corruption.worlds import World
-from stoic.experiments.methods import BLACK, BLUE, VERMILION
 from stoic.learner import Learner
 from stoic.posteriors.prior import Prior
 from stoic.problems import Tabulated
@@ -15,35 +14,22 @@ from stoic.recipes.corruption import rgp_pe, rgp_ucb
 from stoic.simulate import Player
 
 
-@dataclass(frozen=True, slots=True)
-class Algorithm:
-    """Learner, and the time from which it is attacked.
+@dataclass(frozen=True)
+class Algorithm(Contender[[World, Tabulated, float], Learner]):
+    """Contender that is built from a world, one of its problems and the budget.
 
     Attributes
     ----------
-    learner:
-        Its name in claims.
-    build:
-        Function from a world, one of its problems and the budget to a learner.
-    colour, line:
-        One colour a learner, one style a start of the attack.
-    batch:
-        Number of rounds queried at once; more than one for learners that plan ahead.
     later:
         True if the attack waits until the learner has ruled out an arm.
     """
 
-    learner: str
-    build: Callable[[World, Tabulated, float], Learner]
-    colour: str
-    line: str = "-"
-    batch: int = 1
     later: bool = False
 
     @property
-    def name(self) -> str:
-        """Name as in tables and legends."""
-        return f"{self.learner}, attacked later" if self.later else self.learner
+    def learner(self) -> str:
+        """Name of the learner, as in claims."""
+        return self.name.removesuffix(_LATER)
 
 
 class Watched:
@@ -105,13 +91,11 @@ def _rgp_pe(world: World, problem: Tabulated, budget: float) -> Learner:
     )
 
 
+_LATER = ", attacked later"
 GP_UCB = Algorithm("GP-UCB", _gp_ucb, BLACK)
 RGP_UCB = Algorithm("RGP-UCB", _rgp_ucb, BLUE)
 RGP_PE = Algorithm("RGP-PE", _rgp_pe, VERMILION, batch=256)
-RGP_UCB_LATER = Algorithm("RGP-UCB", _rgp_ucb, BLUE, "--", later=True)
-RGP_PE_LATER = Algorithm("RGP-PE", _rgp_pe, VERMILION, "--", batch=256, later=True)
+RGP_UCB_LATER = replace(RGP_UCB, name=RGP_UCB.name + _LATER, line="--", later=True)
+RGP_PE_LATER = replace(RGP_PE, name=RGP_PE.name + _LATER, line="--", later=True)
 
-ALGORITHMS = {
-    algorithm.name: algorithm
-    for algorithm in (GP_UCB, RGP_UCB, RGP_PE, RGP_UCB_LATER, RGP_PE_LATER)
-}
+ALGORITHMS = {a.name: a for a in (GP_UCB, RGP_UCB, RGP_PE, RGP_UCB_LATER, RGP_PE_LATER)}

@@ -12,37 +12,6 @@ maximum are *near-ties*, which 13 epochs cannot separate.
 
 The paper names the attacks under which GP-UCB's regret grows linearly, four on f1 and "two" on
 Robot3D; the others are read as claims that it flattens.
-
-What fails, and why
--------------------
-*GP-UCB on f1, no corruption.* It often grows linearly. Its width sqrt(ln t) / 2 never exceeds
-1.645, and an arm that was never played has a standard deviation of at most 1 and a mean near 0, as
-neighbours correlate by 0.08: once an arm worth more than 1.64 is found, hardly any other is played.
-Linear regret on such draws is not due to the attacks, so they are measured again on the trials in
-which GP-UCB flattens without corruption.
-
-*RGP-UCB on f1 under Top-3.* With C = 50 x* is played 4 to 7 times in 6 of 10 trials, observed as
--1, and then no more. After n plays with corruptions that add up to L its upper bound is about (n
-f(x*) - L) / (1 + n) + width / (1 + n)^(1/2), and the width, at most 1.64 + 0.1 C, is too small for
-that: on the first draw the bound ends at 1.90, and the second best arm, worth 2.04, is played for
-ever. The theory's enlargement, ten times as large, suffices. When the attack comes later, x* has
-been played too often to be moved so far.
-
-*RGP-PE on f1 with C = 100.* Under Top-3 and Top-5 x* is lost in one or two of 10 trials, as in
-two of the paper's on Robot3D. There the whole budget falls on the 32 plays that x* has in the sixth
-epoch, which moves its mean by 3.0, and the width 4 + 0.1 C / u^(1/2) of u > 1,000 plays allows for
-0.8.
-
-*GP-UCB on Robot3D.* Under Top-3 and Top-5 its regret is linear for a time and then flattens. The
-budget is spent within the first 6,000 rounds, and its width 2 sqrt(ln t) grows until x* is played
-again: after 2,000 rounds or after 40,000, or not before T, depending on the draw. Clipping with C =
-100, read as one of those that fail, does mislead it on three draws of ten, in which the remaining
-value of x* is below the best of the target region until T. Where it is not misled it has a regret
-of about 1,000, which the same width lets grow by up to 0.12 in the second half: flat to the eye,
-and not always by the threshold.
-
-*One arm after 13 epochs.* Where more are left they are near-ties, about as many with corruption as
-without.
 """
 
 from __future__ import annotations
@@ -54,7 +23,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stoic.confidence import Fixed
-from stoic.experiments import regret
+from stoic.experiments import pictures, regret
+from stoic.experiments.claims import flattens, grows_linearly
 from stoic.experiments.corruption import growth
 from stoic.experiments.corruption.algorithms import (
     ALGORITHMS,
@@ -65,26 +35,22 @@ from stoic.experiments.corruption.algorithms import (
     RGP_UCB_LATER,
     Algorithm,
 )
-from stoic.experiments.corruption.growth import FLAT, LINEAR
 from stoic.experiments.corruption.trials import Groups, Row, Settings, Trials, cells, grouped, run
 from stoic.experiments.corruption.worlds import NO_ATTACK, WORLDS
-from stoic.experiments.figure import Claim, Figure, Table
+from stoic.experiments.figure import OURS, Claim, Figure, Table
 
 if TYPE_CHECKING:
-    import matplotlib.figure
     from matplotlib.axes import Axes
 
 EPOCHS = 13  # after so many epochs the paper counts the arms that are left
 
 
-def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot one panel per attack: mean cumulative regret with one standard deviation."""
-    from matplotlib.figure import Figure as Picture
-
     groups = grouped(rows)
     columns = min(3, len(settings.attacks))
     lines = math.ceil(len(settings.attacks) / columns)
-    picture = Picture(figsize=(3.4 * columns + 0.4, 2.8 * lines + 0.8), layout="constrained")
+    picture = pictures.blank(3.4 * columns + 0.4, 2.8 * lines + 0.8)
     panels = picture.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
     for attack, axes in zip(settings.attacks, panels.flat, strict=False):
         for name in settings.methods:
@@ -99,19 +65,7 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
         axes.set_xlabel("round t")
     for axes in panels[:, 0]:
         axes.set_ylabel("cumulative regret\n(units of f)")
-    handles = {
-        label: handle
-        for axes in panels.flat
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
-    picture.legend(
-        handles.values(),
-        handles.keys(),
-        loc="outside lower center",
-        ncols=5,
-        frameon=False,
-        fontsize=9,
-    )
+    pictures.legend(picture, panels.flat, "outside lower center", ncols=5, fontsize=9)
     picture.suptitle(
         f"{settings.world}, C = {settings.budget:g}: mean of {settings.trials} trials, "
         "band: one standard deviation",
@@ -160,7 +114,7 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     found = [about_gp_ucb(settings, groups, attack) for attack in settings.attacks]
     pairs = [(RGP_UCB, RGP_PE, settings.attacks), (RGP_UCB_LATER, RGP_PE_LATER, attacked)]
     found += [
-        flattens(groups, attack, robust)
+        robust_flattens(groups, attack, robust)
         for pair in pairs
         for robust in pair[:2]
         for attack in attacked
@@ -189,37 +143,24 @@ def about_gp_ucb(settings: Settings, groups: Groups, attack: str) -> Claim:
         numbers["lowest_value_settled_for_in_linear_trials"] = (
             float(stuck.min()) if len(stuck) else math.nan
         )
-        return Claim(
-            f"{against(attack)}: the regret of {GP_UCB.learner} flattens "
-            f"(at most {FLAT:g} of it in the second half).",
-            numbers["share_in_second_half"] <= FLAT,
-            numbers,
-        )
+        return flattens(f"{against(attack)}: the regret of {GP_UCB.learner}", numbers)
     if NO_ATTACK in settings.attacks:
         sane = growth.flat(groups[NO_ATTACK, GP_UCB.name])
         numbers["trials_flat_without_attack"] = float(sane.sum())
         numbers["share_in_those"] = growth.of_mean(trials, sane)
         numbers["linear_trials_of_those"] = float((sane & growth.linear(trials)).sum())
-    return Claim(
-        f"{against(attack)}: the regret of {GP_UCB.learner} grows linearly "
-        f"(at least {LINEAR:g} of it in the second half).",
-        numbers["share_in_second_half"] >= LINEAR,
-        numbers,
-    )
+    return grows_linearly(f"{against(attack)}: the regret of {GP_UCB.learner}", numbers)
 
 
-def flattens(groups: Groups, attack: str, algorithm: Algorithm) -> Claim:
-    """Claim flat regret: at most ``FLAT`` of the mean curve in the second half."""
+def robust_flattens(groups: Groups, attack: str, algorithm: Algorithm) -> Claim:
+    """Claim flat regret of a method under an attack."""
     numbers = growth.measured(groups[attack, algorithm.name])
-    return Claim(
-        f"{against(attack, algorithm)}: the regret of {algorithm.learner} flattens "
-        f"(at most {FLAT:g} of it in the second half).",
-        numbers["share_in_second_half"] <= FLAT,
-        numbers,
-    )
+    return flattens(f"{against(attack, algorithm)}: the regret of {algorithm.learner}", numbers)
 
 
-def less_regret(groups: Groups, attack: str, ours: Algorithm, theirs: Algorithm) -> Claim:
+def less_regret(
+    groups: Groups, attack: str, ours: Algorithm, theirs: Algorithm, source: str = ""
+) -> Claim:
     """Claim that one final mean is below another, on the same trials."""
     numbers = growth.less(groups[attack, ours.name], groups[attack, theirs.name])
     return Claim(
@@ -227,6 +168,7 @@ def less_regret(groups: Groups, attack: str, ours: Algorithm, theirs: Algorithm)
         f"{theirs.learner}.",
         numbers["mean"] < numbers["reference_mean"],
         numbers,
+        source,
     )
 
 
@@ -265,6 +207,7 @@ def near_ties(settings: Settings, phased: Sequence[Trials]) -> Claim:
             "runs_with_one_arm": float(sum(row.active == 1 for row in rows)),
             "runs_that_lost_the_best": float(sum(row.best_left > 0.0 for row in rows)),
         },
+        OURS,
     )
 
 
@@ -295,6 +238,7 @@ def figure(number: int, settings: Settings) -> Figure[Settings, Row]:
         plot,
         table,
         claims,
+        f"Bogunovic2022, Fig. {number}",
     )
 
 

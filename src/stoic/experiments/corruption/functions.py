@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from stoic.experiments import pictures
 from stoic.experiments.corruption.worlds import F1, draw
 from stoic.experiments.figure import Cell, Claim, Figure, Table
-
-if TYPE_CHECKING:
-    import matplotlib.figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +66,12 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
     ]
 
 
-def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot a map of each draw, with its maximum and the points of the target region."""
-    from matplotlib.figure import Figure as Picture
-
     draws = _by_trial(rows)
     columns = min(5, len(draws))
     lines = -(-len(draws) // columns)
-    picture = Picture(figsize=(2.1 * columns + 1.2, 2.3 * lines + 0.8), layout="constrained")
+    picture = pictures.blank(2.1 * columns + 1.2, 2.3 * lines + 0.8)
     panels = picture.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
     reach = max(abs(row.value) for row in rows)
     for axes, points in zip(panels.flat, draws, strict=False):
@@ -101,12 +97,7 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
     for axes in panels[:, 0]:
         axes.set_ylabel("x2")
     picture.colorbar(image, ax=panels, label="f (its prior sd is 1)", shrink=0.8)
-    picture.legend(
-        *panels[0, 0].get_legend_handles_labels(),
-        loc="outside lower center",
-        ncols=2,
-        frameon=False,
-    )
+    pictures.legend(picture, [panels[0, 0]], "outside lower center", ncols=2)
     return picture
 
 
@@ -166,4 +157,5 @@ FIGURE = Figure(
     plot,
     table,
     claims,
+    "Bogunovic2022, Fig. 4",
 )

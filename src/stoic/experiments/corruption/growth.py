@@ -3,48 +3,29 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 import numpy as np
 
-from stoic.data import Array, Booleans, Integers
+from stoic.data import Array, Booleans
+from stoic.experiments.claims import FLAT, LINEAR, share
 from stoic.experiments.corruption.trials import Trials
 from stoic.experiments.regret import Estimate, Run, comparison
-
-# 0.5 is a straight line from the origin, 0 is no regret in the second half.
-LINEAR, FLAT = 0.4, 0.1
-
-
-class Curves(Protocol):
-    """Runs with the same kept rounds."""
-
-    @property
-    def rounds(self) -> Integers:
-        """Kept rounds, shape (n,), rising."""
-
-
-def share(cumulative: Array, trials: Curves) -> Array:
-    """(R(T) - R(T/2)) / R(T) of curves of shape (..., n), shape (...); nan where R(T) = 0."""
-    half = np.flatnonzero(trials.rounds == trials.rounds[-1] // 2)
-    before = cumulative[..., half[0]] if len(half) else 0.0  # a single round has no first half
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray((cumulative[..., -1] - before) / cumulative[..., -1])
 
 
 def of_mean(trials: Trials, among: Booleans | None = None) -> float:
     """Share of the mean curve over the trials, or over some of them; nan over none."""
     curves = trials.cumulative if among is None else trials.cumulative[among]
-    return float(share(curves.mean(axis=0), trials)) if len(curves) else math.nan
+    return float(share(curves.mean(axis=0), trials.rounds)) if len(curves) else math.nan
 
 
 def flat(trials: Trials) -> Booleans:
     """Mask of the trials that flatten, shape (trials,)."""
-    return np.asarray(share(trials.cumulative, trials) <= FLAT)
+    return np.asarray(share(trials.cumulative, trials.rounds) <= FLAT)
 
 
 def linear(trials: Trials) -> Booleans:
     """Mask of the trials that grow linearly, shape (trials,)."""
-    return np.asarray(share(trials.cumulative, trials) >= LINEAR)
+    return np.asarray(share(trials.cumulative, trials.rounds) >= LINEAR)
 
 
 def last_slopes(trials: Trials) -> Array:

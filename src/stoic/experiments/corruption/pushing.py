@@ -8,28 +8,15 @@ some draws.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
-from stoic.experiments import regret
+from stoic.experiments import pictures, regret
+from stoic.experiments.contender import BLACK, BLUE, VERMILION
 from stoic.experiments.corruption import comparison, growth
 from stoic.experiments.corruption.algorithms import GP_UCB, RGP_PE
 from stoic.experiments.corruption.trials import Groups, Row, Settings, cells, grouped, run
 from stoic.experiments.corruption.worlds import NO_ATTACK
-from stoic.experiments.figure import Claim, Figure
-from stoic.experiments.methods import BLACK, BLUE, VERMILION
-
-if TYPE_CHECKING:
-    import matplotlib.figure
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """Name, colour and line style of an attack."""
-
-    name: str
-    colour: str
-    line: str
+from stoic.experiments.figure import OURS, Claim, Figure
 
 
 def most_effective(groups: Groups) -> list[str]:
@@ -42,25 +29,22 @@ def most_effective(groups: Groups) -> list[str]:
     return sorted(finals, key=finals.__getitem__)[-2:]
 
 
-def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot one panel per method: no attack and the two attacks that cost GP-UCB most."""
-    from matplotlib.figure import Figure as Picture
-
     groups = grouped(rows)
     styles = zip((BLACK, BLUE, VERMILION), ("-", "--", "-."), strict=True)
-    picture = Picture(figsize=(7.6, 3.6), layout="constrained")
+    picture = pictures.blank(7.6, 3.6)
     panels = picture.subplots(1, 2, sharey=True)
     for attack, (colour, line) in zip((NO_ATTACK, *most_effective(groups)), styles, strict=False):
         for name, axes in zip((GP_UCB.name, RGP_PE.name), panels, strict=True):
-            group, style = groups[attack, name], Line(attack, colour, line)
+            group = groups[attack, name]
+            style = replace(GP_UCB, name=attack, colour=colour, line=line)
             regret.curve(axes, group.rounds, group.cumulative, style, band="deviation")
             axes.set_title(name, fontsize=10)
             axes.set_xlabel("round t")
     comparison.frame(panels, settings)
     panels[0].set_ylabel("cumulative regret\n(units of f)")
-    picture.legend(
-        *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False
-    )
+    pictures.legend(picture, [panels[0]], "outside lower center", ncols=3)
     picture.suptitle(
         f"{settings.world}, C = {settings.budget:g}: mean of {settings.trials} trials, "
         "band: one standard deviation",
@@ -93,8 +77,8 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
                 -numbers["paired_difference"] > 2.0 * numbers["paired_standard_error"],
                 numbers,
             ),
-            comparison.flattens(groups, attack, RGP_PE),
-            comparison.less_regret(groups, attack, RGP_PE, GP_UCB),
+            comparison.robust_flattens(groups, attack, RGP_PE),
+            comparison.less_regret(groups, attack, RGP_PE, GP_UCB, OURS),
         ]
     return tuple(found)
 
@@ -108,4 +92,5 @@ FIGURE = Figure(
     plot,
     comparison.table,
     claims,
+    "Bogunovic2022, Fig. 1",
 )

@@ -38,12 +38,6 @@ class Settings:
         Name of the kind of function.
     budget:
         C, in units of f: the budget of the adversary, and the one RGP-UCB and RGP-PE assume.
-    trials:
-        Independent runs; trial numbers start at ``seed``.
-    rounds:
-        T.
-    seed:
-        Number of the first trial.
     noise_sd:
         sigma, in units of f.
     attacks:

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stoic.confidence import Confidence, GrowingTruncation, Schedule, Theory
+from stoic.experiments.contender import BLACK, BLUE, GREEN, GREY, PURPLE, VERMILION, Contender
 from stoic.experiments.heavy_tails.settings import Settings
 from stoic.experiments.heavy_tails.worlds import Arms, Instance
-from stoic.experiments.methods import BLACK, BLUE, GREEN, GREY, PURPLE, VERMILION
 from stoic.learner import Learner
 from stoic.posteriors.features import Features, Fourier, Nystroem
 from stoic.posteriors.prior import Prior
@@ -38,26 +38,16 @@ class Situation:
         return GrowingTruncation(1.0, self.instance.moment, self.instance.alpha)
 
 
-@dataclass(frozen=True, slots=True)
-class Algorithm:
-    """Learner with its colour and line style.
+@dataclass(frozen=True)
+class Algorithm(Contender[[Situation, Arms], Learner]):
+    """Contender that is built from a situation and the played arms.
 
     Attributes
     ----------
-    name:
-        As in tables and legends.
-    build:
-        Function from a situation, and the played arms, to a learner.
-    colour, line:
-        One colour a defence, one style a variant.
     formula:
         True if it needs the arms as points with a squared exponential kernel.
     """
 
-    name: str
-    build: Callable[[Situation, Arms], Learner]
-    colour: str
-    line: str = "-"
     formula: bool = False
 
     def arms(self, instance: Instance) -> Arms:

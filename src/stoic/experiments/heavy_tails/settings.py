@@ -32,8 +32,6 @@ class Settings:
         The same of ``same_width``, at most ``trials``.
     rounds:
         T, which the methods know.
-    seed:
-        Number of the first trial.
     regulariser:
         lambda, the noise variance of the prior.
     nodes:

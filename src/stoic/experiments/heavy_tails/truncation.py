@@ -14,19 +14,6 @@ The paper's noise, +-10 with equal odds at a single random point and 0 elsewhere
 ways, and both are run: one point is drawn once and returns f +- 10 in all rounds, or another
 point is drawn in every round. Either way the noise has mean 0; in the second every point has noise
 of variance 1.
-
-What fails and why
-------------------
-Averages over runs hide the harm: huge results of either sign cancel in them. Run by run, another
-point in each round takes the mean off by 0.144 without truncation and by 0.046 with it; where the
-point is the same in all rounds, it is the other way round, 0.051 and 0.089.
-
-- *One point.* Without truncation its few huge results are outweighed by the ordinary ones of its
-  neighbours: 3 of 50 runs are off by more than 0.1. With truncation all its results count as 0, so
-  that where f is near 1 there, the posterior is off by up to 1.03: 7 of 50 runs by more than 0.1.
-- *A point a round.* One result in a hundred counts as 0, which takes 0.01 off the mean at the
-  maximum; and from round 9^4 on f - 10 comes through there and f + 10 does not, which takes off
-  another 0.016. The standard deviation is 0.016, so f is above the band.
 """
 
 from __future__ import annotations
@@ -34,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,8 +29,9 @@ from stoic.adversaries import Empirical
 from stoic.data import Array
 from stoic.domains import Finite
 from stoic.environment import Environment
-from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
-from stoic.experiments.methods import BLACK, BLUE, VERMILION
+from stoic.experiments import pictures
+from stoic.experiments.contender import BLACK, BLUE, VERMILION
+from stoic.experiments.figure import OURS, Cell, Claim, Figure, Table, crossed
 from stoic.experiments.regret import Estimate
 from stoic.kernels import RBF
 from stoic.learner import Learner
@@ -52,9 +40,6 @@ from stoic.posteriors.prior import Prior
 from stoic.problems import Tabulated, kernel_sum
 from stoic.recipes import gp_ucb, tgp_ucb
 from stoic.simulate import run as simulate
-
-if TYPE_CHECKING:
-    import matplotlib.figure
 
 ONE_POINT, A_POINT_A_ROUND = "one point, in all rounds", "another point in each round"
 PLAIN, TRUNCATED = "no truncation", "truncation"
@@ -69,8 +54,6 @@ class Settings:
     ----------
     trials:
         Randomisations: which point returns f +- size, and which of the two.
-    rounds:
-        T.
     seed:
         The first of their seeds.
     draw:
@@ -227,14 +210,12 @@ def _posteriors(rows: Sequence[Row]) -> Posteriors:
     return Posteriors(x[0], value[0], mean, std, huge.sum(axis=1))
 
 
-def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot f, the posterior mean of each run, and their average with the average deviation."""
-    from matplotlib.figure import Figure as Picture
-
     by_run = grouped(rows)
     looks = {PLAIN: (VERMILION, "-."), TRUNCATED: (BLUE, "--")}
     lines, columns = len(settings.readings), len(settings.methods)
-    picture = Picture(figsize=(4.6 * columns, 3.0 * lines + 1.0), layout="constrained")
+    picture = pictures.blank(4.6 * columns, 3.0 * lines + 1.0)
     panels = picture.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
     for (reading, method), axes in zip(
         ((r, m) for r in settings.readings for m in settings.methods), panels.flat, strict=True
@@ -252,14 +233,7 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
         axes.set_xlabel("x")
     for axes in panels[:, 0]:
         axes.set_ylabel("f(x) (units of its range)")
-    handles = {
-        label: handle
-        for axes in panels.flat
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
-    picture.legend(
-        handles.values(), handles.keys(), loc="outside lower center", ncols=3, frameon=False
-    )
+    pictures.legend(picture, panels.flat, "outside lower center", ncols=3)
     picture.suptitle(
         f"Posterior of GP-UCB after {settings.rounds} rounds: mean of {settings.trials} runs "
         "(thin), average ± average sd",
@@ -331,6 +305,7 @@ def about(reading: str, plain: Posteriors, truncated: Posteriors) -> tuple[Claim
                 "trials_with_smaller_error": float((truncated.errors < plain.errors).sum()),
                 "trials": float(len(plain.errors)),
             },
+            OURS,
         ),
     )
 
@@ -359,4 +334,5 @@ FIGURE = Figure(
     plot,
     table,
     claims,
+    "Chowdhury2019, Fig. 1 (f)",
 )

@@ -5,50 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from stoic.experiments.contender import BLACK, BLUE, GREY, ORANGE, PURPLE, VERMILION, Contender
 from stoic.experiments.inputs.worlds import World
-from stoic.experiments.methods import BLACK, BLUE, GREY, ORANGE, PURPLE, VERMILION
 from stoic.learner import Learner
-from stoic.recipes import advers_1, advers_2, advers_g, stable_opt
+from stoic.recipes import Parts, Recipe, advers_1, advers_2, advers_g, stable_opt
+
+Build = Callable[[World, float, float, int], Learner]
 
 
-@dataclass(frozen=True, slots=True)
-class Algorithm:
-    """Learner with its colour and line style.
+@dataclass(frozen=True)
+class Algorithm(Contender[[World, float, float, int], Learner]):
+    """Contender that is built from a world, the threshold, the true radius and a seed.
 
     Attributes
     ----------
-    name:
-        As in tables and legends.
-    build:
-        Function from a world, the threshold, the true radius and a seed to a learner.
-    colour, line:
-        As matplotlib knows them.
     factor:
         Radius of StableOpt in units of the true one; None for learners without a radius.
     """
 
-    name: str
-    build: Callable[[World, float, float, int], Learner]
-    colour: str
-    line: str = "-"
     factor: float | None = None
 
 
-def _advers_1(world: World, threshold: float, radius: float, seed: int) -> Learner:
-    domain, prior, distance = world.problem.domain, world.prior, world.distance
-    return Learner(domain, advers_1(prior=prior, threshold=threshold, distance=distance), seed=seed)
+def _advers(write: Callable[..., Recipe[Parts]], **settings: float) -> Build:
+    def build(world: World, threshold: float, radius: float, seed: int) -> Learner:
+        prior, distance = world.prior, world.distance
+        recipe = write(prior=prior, threshold=threshold, distance=distance, **settings)
+        return Learner(world.problem.domain, recipe, seed=seed)
 
-
-def _advers_2(world: World, threshold: float, radius: float, seed: int) -> Learner:
-    domain, prior, distance = world.problem.domain, world.prior, world.distance
-    return Learner(domain, advers_2(prior=prior, threshold=threshold, distance=distance), seed=seed)
-
-
-def _advers_g(world: World, threshold: float, radius: float, seed: int) -> Learner:
-    domain, prior, distance = world.problem.domain, world.prior, world.distance
-    return Learner(
-        domain, advers_g(prior=prior, p=2.0, threshold=threshold, distance=distance), seed=seed
-    )
+    return build
 
 
 def _stable(name: str, factor: float, colour: str, line: str) -> Algorithm:
@@ -58,12 +42,12 @@ def _stable(name: str, factor: float, colour: str, line: str) -> Algorithm:
             domain, stable_opt(prior=prior, radius=factor * radius, distance=distance), seed=seed
         )
 
-    return Algorithm(f"StableOpt, r = {name}", build, colour, line, factor)
+    return Algorithm(f"StableOpt, r = {name}", build, colour, line, factor=factor)
 
 
-ADVERS_1 = Algorithm("AdveRS-1", _advers_1, BLUE)
-ADVERS_2 = Algorithm("AdveRS-2", _advers_2, VERMILION)
-ADVERS_G = Algorithm("AdveRS-G, p = 2", _advers_g, PURPLE)
+ADVERS_1 = Algorithm("AdveRS-1", _advers(advers_1), BLUE)
+ADVERS_2 = Algorithm("AdveRS-2", _advers(advers_2), VERMILION)
+ADVERS_G = Algorithm("AdveRS-G, p = 2", _advers(advers_g, p=2.0), PURPLE)
 STABLE = _stable("eps", 1.0, BLACK, "-")
 STABLE_4 = _stable("4 eps", 4.0, GREY, "--")
 STABLE_3 = _stable("3 eps", 3.0, GREY, "--")

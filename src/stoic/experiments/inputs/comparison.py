@@ -6,47 +6,6 @@ What is claimed
 of the rounds: at least 0.4, and at most 0.1. One half is a straight line; no regret at all is flat.
 *Less* is the mean at the end, on the same trials. Figures 3, 4, 6 and 9 are of lenient regret,
 figures 7, 8 and 10 of robust satisficing regret, figure 6 has both.
-
-What fails, and why
--------------------
-*StableOpt with a wrong radius on the polynomial.* With known f its points lose 3.8 (r = eps / 2)
-and 8.0 (r = 4 eps) a round in the worst place within eps = 0.5 on this grid, AdveRS-2's nothing.
-The learners converge there: under LCB r = eps / 2 loses 3.8 in every round from the 30th on, but
-learning had cost 550, so the second half is a quarter of it and not *linear* before T is several
-hundred. Under random moves r = eps / 2 is flat: its peak is rarely left by half a unit.
-
-*AdveRS-1* has less lenient regret than StableOpt with either wrong radius in all three panels with
-eps = 0.5. What it ends with depends on the grid: 219 to 613 under LCB with 20 to 60 points a side
-(six runs each). Nothing in its theory keeps lenient regret small: it stays where the optimistic
-fragility is small, and results there do not correct an optimistic bound over far away pits.
-
-*Robust satisficing regret of AdveRS-1 under LCB and random moves.* In 95 runs of 100 it is flat
-(shares 0.00 and 0.05 without the five largest); in the others up to a third of f is above the upper
-bound, far from all results, where a polynomial of degree 6 is extrapolated. AdveRS-1 then stays
-where the fragility of the bound, 149, is least, and that of f, 20, never corrects it. Width 2 is
-the paper's in practice, and has no guarantee. With width 4 those five runs are flat under LCB, in
-both regrets.
-
-*tau out of reach.* Every method loses something in every round, and AdveRS-1 and -G at least 0.4 of
-it in the second half. Under random moves 0.34 to 0.36 of three methods is in the second half, as
-learning costs more. AdveRS-G is the best but for StableOpt with the true radius under LCB and in
-the worst case; under random moves five methods are between 381 and 421.
-
-*Insulin.* Meals are moved by so much that there is little to choose: with known f the best dose for
-each meal loses 8.41 a round, RO with r = eps 8.52, with eps / 3 8.54 and with 3 eps 11.08. All but
-the last end between 940 and 951, and their order is chance.
-
-*Pendulum.* The point of RO with r = 0.3 eps for known f is worth 0.22 in the worst place within
-eps: so small a radius is no mistake on this f, whose cost is ours, and AdveRS-1, which loses 0.23 a
-round, is not below it. AdveRS-2 is below StableOpt with the true radius in the worst case only;
-under LCB and random moves it is above by 1.7 and 0.8, and both are flat.
-
-*A kernel that does not suit f.* With variance 1 and mean 0 every place far from results is at least
--2 by its upper bound, above tau, whatever was found nearby: AdveRS explores the whole box before it
-converges. With random moves its shares are 0.3 after 100 rounds and 0.13 to 0.17 after 400 (four
-runs). A variance of 400 and a mean of -15, which suit f but for the shape of the kernel, make
-AdveRS-2 flat in all three panels. That the same variance tames StableOpt with a wrong radius is why
-its robust satisficing regret is nowhere linear here; figure 7 has that, in the worst case.
 """
 
 from __future__ import annotations
@@ -54,12 +13,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from stoic.data import Array
-from stoic.experiments.corruption.growth import FLAT, LINEAR, share
+from stoic.experiments import claims as vocabulary
+from stoic.experiments import pictures
+from stoic.experiments.claims import LINEAR, flattens, grows_linearly, share
 from stoic.experiments.figure import Claim, Figure, Table
 from stoic.experiments.inputs.algorithms import (
     ADVERS_1,
@@ -78,9 +39,6 @@ from stoic.experiments.inputs.trials import Groups, Row, Settings, Trials, cells
 from stoic.experiments.inputs.worlds import GAUSSIAN, INSULIN, MISSPECIFIED, PENDULUM
 from stoic.experiments.regret import Estimate, compared, curve
 
-if TYPE_CHECKING:
-    import matplotlib.figure
-
 Kind = Literal["lenient", "robust satisficing"]
 LENIENT: Kind = "lenient"
 SATISFICING: Kind = "robust satisficing"
@@ -95,7 +53,7 @@ def growth(trials: Trials, kind: Kind) -> dict[str, float]:
     """Compute the numbers behind *linear* and *flat*."""
     cumulative = curves(trials, kind)
     final = Estimate.of(cumulative[:, -1])
-    fraction = float(share(cumulative.mean(axis=0), trials))
+    fraction = float(share(cumulative.mean(axis=0), trials.rounds))
     return {
         "share_in_second_half": 0.0 if math.isnan(fraction) else fraction,
         "mean": final.mean,
@@ -108,17 +66,8 @@ def growth(trials: Trials, kind: Kind) -> dict[str, float]:
 def grows(groups: Groups, panel: str, algorithm: Algorithm, kind: Kind, linear: bool) -> Claim:
     """Claim that one mean curve is linear, or flat."""
     numbers = growth(groups[panel, algorithm.name], kind)
-    fraction = numbers["share_in_second_half"]
-    what = (
-        f"grows linearly (at least {LINEAR:g} of it in the second half)"
-        if linear
-        else f"flattens (at most {FLAT:g} of it in the second half)"
-    )
-    return Claim(
-        f"{start(panel)}: the {kind} regret of {algorithm.name} {what}.",
-        fraction >= LINEAR if linear else fraction <= FLAT,
-        numbers,
-    )
+    judged = grows_linearly if linear else flattens
+    return judged(f"{start(panel)}: the {kind} regret of {algorithm.name}", numbers)
 
 
 def all_grow(groups: Groups, panel: str, names: Sequence[str], kind: Kind) -> Claim:
@@ -135,12 +84,8 @@ def all_grow(groups: Groups, panel: str, names: Sequence[str], kind: Kind) -> Cl
 def less(groups: Groups, panel: str, ours: Algorithm, theirs: Algorithm, kind: Kind) -> Claim:
     """Claim that one final mean is below another, on the same trials."""
     mine, other = (curves(groups[panel, a.name], kind)[:, -1] for a in (ours, theirs))
-    numbers = compared(mine, other)
-    return Claim(
-        f"{start(panel)}: {ours.name} ends with less {kind} regret than {theirs.name}.",
-        numbers["paired_difference"] < 0.0,
-        numbers,
-    )
+    sentence = f"{start(panel)}: {ours.name} ends with less {kind} regret than {theirs.name}."
+    return vocabulary.less(sentence, compared(mine, other))
 
 
 def least(groups: Groups, panel: str, ours: Algorithm, names: Sequence[str], kind: Kind) -> Claim:
@@ -249,19 +194,12 @@ def satisficing(groups: Groups, panel: str, robust: Sequence[Algorithm]) -> list
     return [grows(groups, panel, one, SATISFICING, linear=False) for one in robust]
 
 
-def plot(
-    settings: Settings, rows: Sequence[Row], kinds: Sequence[Kind]
-) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Row], kinds: Sequence[Kind]) -> pictures.Picture:
     """Plot mean cumulative regret with half a standard deviation, by attack and radius."""
-    from matplotlib.figure import Figure as Picture
-
     groups = grouped(rows)
     shown = [(kind, radius) for kind in kinds for radius in settings.radii]
     lines, columns = len(shown), len(settings.attacks)
-    picture = Picture(
-        figsize=(3.1 * columns + 1.2 + 1.6 * (columns == 1), 2.5 * lines + 1.2),
-        layout="constrained",
-    )
+    picture = pictures.blank(3.1 * columns + 1.2 + 1.6 * (columns == 1), 2.5 * lines + 1.2)
     panels = picture.subplots(lines, columns, sharex=True, squeeze=False)
     names = {key: name for name, key in settings.panels.items()}
     for (kind, radius), line in zip(shown, panels, strict=True):
@@ -278,8 +216,7 @@ def plot(
         line[0].set_ylabel(f"{kind} regret\n(units of f)")
     for axes in panels[-1]:
         axes.set_xlabel("round t")
-    handles, labels = panels[0, 0].get_legend_handles_labels()
-    picture.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    pictures.legend(picture, [panels[0, 0]], "outside lower center", ncols=3, fontsize=8)
     picture.suptitle(
         f"{start(settings.world)}, tau = {settings.threshold:g}: mean of {settings.trials} runs, "
         "band: sd / 2",
@@ -324,13 +261,15 @@ def figure(
 ) -> Figure[Settings, Row]:
     """Figure of this number."""
 
-    def picture(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+    def picture(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
         return plot(settings, rows, kinds)
 
     def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
         return tuple(judge(settings, grouped(rows)))
 
-    return Figure(f"inputs/figure-{number}", title, settings, cells, run, picture, table, claims)
+    source = f"Saday2025, Fig. {number}"
+    name = f"inputs/figure-{number}"
+    return Figure(name, title, settings, cells, run, picture, table, claims, source)
 
 
 def names(*algorithms: Algorithm) -> tuple[str, ...]:

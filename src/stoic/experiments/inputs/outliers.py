@@ -13,56 +13,48 @@ are many times their errors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stoic.adversaries import Adversary, Always, Frequency, Gaussian, WorstCase, cube_root
 from stoic.adversaries.budgets import cubic_releases
 from stoic.environment import Environment
+from stoic.experiments import pictures
+from stoic.experiments.contender import BLACK, VERMILION
 from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
-from stoic.experiments.inputs.algorithms import Algorithm
+from stoic.experiments.inputs.algorithms import Algorithm, Build
 from stoic.experiments.inputs.comparison import LENIENT, curves, grows, less, summary
 from stoic.experiments.inputs.trials import Groups, Row, grouped
 from stoic.experiments.inputs.worlds import MISSPECIFIED, World, world
-from stoic.experiments.methods import BLACK, VERMILION
 from stoic.experiments.regret import compared, curve, marks
 from stoic.learner import Learner
-from stoic.recipes import a2_rcgp_ucb, advers_2, stable_opt
+from stoic.recipes import Parts, Recipe, a2_rcgp_ucb, advers_2, stable_opt
 from stoic.satisficing import lenient_regret, satisficing_regret
 from stoic.simulate import run as simulate
-
-if TYPE_CHECKING:
-    import matplotlib.figure
 
 CLEAN, HIGH, LOW = "no outliers", "outliers of 200", "outliers of -200"
 TOLD = {HIGH: 200.0, LOW: -200.0}
 
 
-def _advers(world: World, threshold: float, radius: float, seed: int) -> Learner:
-    return Learner(world.problem.domain, advers_2(threshold=threshold), seed=seed)
+def _plain(write: Callable[..., Recipe[Parts]], defended: bool = False) -> Build:
+    """Build with fitted hyperparameters, and behind A2-RCGP if ``defended``."""
+
+    def build(world: World, threshold: float, radius: float, seed: int) -> Learner:
+        model = a2_rcgp_ucb() if defended else None
+        known = {"threshold": threshold} if write is advers_2 else {"radius": radius}
+        return Learner(world.problem.domain, write(model=model, **known), seed=seed)
+
+    return build
 
 
-def _advers_a2(world: World, threshold: float, radius: float, seed: int) -> Learner:
-    domain = world.problem.domain
-    return Learner(domain, advers_2(threshold=threshold, model=a2_rcgp_ucb()), seed=seed)
-
-
-def _stable(world: World, threshold: float, radius: float, seed: int) -> Learner:
-    return Learner(world.problem.domain, stable_opt(radius=radius), seed=seed)
-
-
-def _stable_a2(world: World, threshold: float, radius: float, seed: int) -> Learner:
-    domain = world.problem.domain
-    return Learner(domain, stable_opt(radius=radius, model=a2_rcgp_ucb()), seed=seed)
-
-
-ADVERS = Algorithm("AdveRS-2", _advers, VERMILION, "--")
-ADVERS_A2 = Algorithm("AdveRS-2 behind A2-RCGP", _advers_a2, VERMILION)
-STABLE = Algorithm("StableOpt, r = eps", _stable, BLACK, "--", 1.0)
-STABLE_A2 = Algorithm("StableOpt, r = eps, behind A2-RCGP", _stable_a2, BLACK, "-", 1.0)
+ADVERS = Algorithm("AdveRS-2", _plain(advers_2), VERMILION, "--")
+ADVERS_A2 = Algorithm("AdveRS-2 behind A2-RCGP", _plain(advers_2, defended=True), VERMILION)
+STABLE = Algorithm("StableOpt, r = eps", _plain(stable_opt), BLACK, "--", factor=1.0)
+STABLE_A2 = Algorithm(
+    "StableOpt, r = eps, behind A2-RCGP", _plain(stable_opt, defended=True), BLACK, "-", factor=1.0
+)
 PAIRS = ((ADVERS_A2, ADVERS), (STABLE_A2, STABLE))
 ALGORITHMS = {algorithm.name: algorithm for pair in PAIRS for algorithm in pair}
 
@@ -79,18 +71,10 @@ class Settings:
         eps, which StableOpt knows.
     initial:
         Clean results at random points before the first round, the same for all methods.
-    trials:
-        Independent runs; trial numbers start at ``seed``.
-    rounds:
-        T.
-    seed:
-        Number of the first trial.
     side:
         Points of the grid in each coordinate.
     panels:
         Kinds of outliers.
-    methods:
-        Names.
     """
 
     threshold: float = -10.0
@@ -137,13 +121,11 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
     ]
 
 
-def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot mean lenient regret with half a standard deviation, a panel per kind of outlier."""
-    from matplotlib.figure import Figure as Picture
-
     groups = grouped(rows)
     columns = len(settings.panels)
-    picture = Picture(figsize=(3.3 * columns + 0.6, 3.8), layout="constrained")
+    picture = pictures.blank(3.3 * columns + 0.6, 3.8)
     panels = picture.subplots(1, columns, sharex=True, sharey=True, squeeze=False)[0]
     for axes, panel in zip(panels, settings.panels, strict=True):
         for name in settings.methods:
@@ -155,8 +137,7 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
         axes.grid(alpha=0.3, lw=0.5)
     panels[0].set_ylim(bottom=0.0)  # of all, once everything is drawn
     panels[0].set_ylabel("lenient regret\n(units of f)")
-    handles, labels = panels[0].get_legend_handles_labels()
-    picture.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=8)
+    pictures.legend(picture, [panels[0]], "outside lower center", ncols=2, fontsize=8)
     picture.suptitle(
         f"Polynomial, tau = {settings.threshold:g}, moved to the worst place within "
         f"{settings.radius:g}: mean of {settings.trials} runs, band: sd / 2",

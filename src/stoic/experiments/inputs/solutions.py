@@ -11,13 +11,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from stoic.experiments import pictures
+from stoic.experiments.contender import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 from stoic.experiments.figure import Cell, Claim, Figure, Table
 from stoic.experiments.inputs.worlds import polynomial_on
-from stoic.experiments.methods import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 from stoic.satisficing import (
     critical_radius,
     fragility,
@@ -27,9 +28,6 @@ from stoic.satisficing import (
     most_robust,
     worst_value,
 )
-
-if TYPE_CHECKING:
-    import matplotlib.figure
 
 RS_1, RS_2, RS_G = "RS-1", "RS-2", "RS-G, p = 2"
 
@@ -56,11 +54,7 @@ def solution(name: str, threshold: float, side: int) -> int:
     return highest_worst(f, radius_of(name), points).row
 
 
-LOOKS = {
-    RS_1: (BLUE, "-", "o"),
-    RS_2: (VERMILION, "-", "D"),
-    RS_G: (PURPLE, "-", "s"),
-}
+LOOKS = {RS_1: (BLUE, "-", "o"), RS_2: (VERMILION, "-", "D"), RS_G: (PURPLE, "-", "s")}
 ROBUST_LOOKS = ((ORANGE, "--", "v"), (BLACK, "-", "^"), (GREY, "--", "<"), (GREEN, "-.", ">"),
                 (SKY, ":", "P"))  # fmt: skip
 
@@ -106,8 +100,6 @@ class Solution(NamedTuple):
 
     Attributes
     ----------
-    panel, method, seed:
-        As in every figure; nothing is random.
     x1, x2, value:
         The point and f there.
     worst:
@@ -151,15 +143,14 @@ def run(settings: Settings, cell: Cell) -> list[Solution]:
     ]
 
 
-def plot(settings: Settings, rows: Sequence[Solution]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Solution]) -> pictures.Picture:
     """Plot a map of f, the threshold as a line, and the solutions with their radii."""
-    from matplotlib.figure import Figure as Picture
     from matplotlib.patches import Circle
 
     problem = polynomial_on(settings.side)
     points, f = problem.domain.points, problem.values.reshape(settings.side, settings.side)
     x1, x2 = np.unique(points[:, 0]), np.unique(points[:, 1])
-    picture = Picture(figsize=(7.4, 5.6), layout="constrained")
+    picture = pictures.blank(7.4, 5.6)
     axes = picture.add_subplot()
     colours = axes.contourf(x1, x2, f.T, levels=30, cmap="cividis")
     line = axes.contour(
@@ -249,8 +240,6 @@ class Guaranteed(NamedTuple):
 
     Attributes
     ----------
-    panel, method, seed:
-        As in every figure; nothing is random.
     size:
         eps.
     worst:
@@ -283,11 +272,9 @@ def run_sizes(settings: Settings, cell: Cell) -> list[Guaranteed]:
     ]
 
 
-def plot_sizes(settings: Settings, rows: Sequence[Guaranteed]) -> matplotlib.figure.Figure:
+def plot_sizes(settings: Settings, rows: Sequence[Guaranteed]) -> pictures.Picture:
     """Plot worst values, and the areas below tau."""
-    from matplotlib.figure import Figure as Picture
-
-    picture = Picture(figsize=(8.6, 3.9), layout="constrained")
+    picture = pictures.blank(8.6, 3.9)
     left, right = picture.subplots(1, 2, sharex=True)
     styles = looks(settings.names)
     for name, own in _by_method(rows).items():
@@ -306,8 +293,7 @@ def plot_sizes(settings: Settings, rows: Sequence[Guaranteed]) -> matplotlib.fig
         axes.set_xlabel("size of the move, eps")
         axes.set_xlim(0.0, settings.largest)
         axes.grid(alpha=0.3, lw=0.5)
-    handles, labels = left.get_legend_handles_labels()
-    picture.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    pictures.legend(picture, [left], "outside lower center", ncols=3, fontsize=8)
     return picture
 
 
@@ -379,6 +365,7 @@ FIGURE_2 = Figure(
     plot,
     table,
     claims,
+    "Saday2025, Fig. 2",
 )
 FIGURE_5 = Figure(
     "inputs/figure-5",
@@ -389,4 +376,5 @@ FIGURE_5 = Figure(
     plot_sizes,
     table_sizes,
     claims_sizes,
+    "Saday2025, Fig. 5",
 )

@@ -50,14 +50,6 @@ class Settings:
         eps, the true radius, known to StableOpt alone; of Gaussian moves the standard deviation.
     attacks:
         Perturbations of the inputs; a panel each, for every radius.
-    methods:
-        Names.
-    trials:
-        Independent runs; trial numbers start at ``seed``.
-    rounds:
-        T.
-    seed:
-        Number of the first trial.
     side:
         Points of the grid in each coordinate, where there is a grid.
     data:

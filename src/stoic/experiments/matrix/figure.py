@@ -8,45 +8,6 @@ trials of each function.
 
 Methods that are slow play fewer rounds against the same adversary, which spends its corruptions
 early, and are compared with the best after so many rounds.
-
-What each column pays, after 300 rounds
----------------------------------------
-The best of a row is chosen for each function with hindsight, so no column is 1 throughout. On
-Forrester's function satisficing is given the value to look for, and is the best without corruption:
-that explains much of the 2.6 of gp_ucb there. 300 rounds on 60 or 100 points are few. Recipes made
-for 50,000 of them show their price here, and little of their worth.
-
-*gp_ucb* is cheap wherever errors are small or zero on average, heavy tails included (1.2 and 1.7),
-and pays 6 to 7 times the best for outliers of 1e6. *tp_ucb* pays more (17): they widen its band
-everywhere.
-
-*fc_rcgp_ucb, a2_rcgp_ucb* are the best or nearly, 1.0 to 1.1, against outliers of any size and
-sign, and cost nothing without corruption: 2.6, as gp_ucb. *loo_gp_ucb* and *diagnostics_gp_ucb*,
-after 60 rounds, are within 1.6 of the best in every row, if time does not count. In the row of -10
-the median hides their worth: on the RKHS draw a2_rcgp_ucb has a regret of 25 and gp_ucb of 154, but
-on Forrester's function and the polynomial no recipe is much better than gp_ucb (828, 353).
-
-*tgp_ucb, ata_gp_ucb* truncate honest results that are high, for the prior mean is 0 and the level
-low in early rounds: 3.5 and 9 without corruption, and more than gp_ucb under Student's t and Pareto
-too. *mom_gp_ucb* is like gp_ucb (1.9 and 1.2 there) and better against +10 and +1e6, where high
-observations are re-evaluated; a point observed as -1e6 is not (6.0).
-
-*rgp_ucb, rgp_pe, linear_reduction* pay for C = 50 in advance: 11 to 16 times the best without
-corruption. rgp_ucb is the best there is against Clipping and Top-3 on Forrester's function, by a
-factor of 1.8, and not on the others. The other two have hardly left their first epochs.
-
-*ec_gp_ucb, phased_gp_us, contextual_ec_gp_ucb* pay 2.6 to 5 where the model is wrong by 0.5, and
-gp_ucb, which does not know of it, 1.1: signs that change from point to point mislead no method for
-long.
-
-*stable_opt* is near gp_ucb in most rows, the best of all on f1 in five of them, and 1.7 where
-inputs are moved. *advers_2* and *advers_g*, given the attainable value, are the best there (1.0,
-1.1), *advers_1* is not (3.1). None of them withstands 1e6.
-
-*any_threat* is within twice gp_ucb in every row and better at +1e6 (4.2), but not by enough: at
--1e6 it pays 5.6, more than five times what one of its own learners does. Three of the five are
-ruined there by the same outliers, and 300 rounds hardly suffice to drop them. Users who expect
-outliers should choose a recipe made for them.
 """
 
 from __future__ import annotations
@@ -54,18 +15,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stoic.data import Array
+from stoic.experiments import pictures
 from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
 from stoic.experiments.matrix.columns import COLUMNS
 from stoic.experiments.matrix.worlds import GAMES, THREATS
 from stoic.simulate import run as simulate
-
-if TYPE_CHECKING:
-    import matplotlib.figure
 
 _BETWEEN = " / "
 _RESAMPLES = 2000
@@ -77,14 +36,10 @@ class Settings:
 
     Attributes
     ----------
-    trials:
-        Independent runs on each function; seeds start at ``seed``.
     rounds:
         T, which also decides the number of outliers.
     short:
         Rounds of the slow methods.
-    seed:
-        The first seed.
     games, threats, methods:
         Functions, rows and columns, by name.
     """
@@ -200,20 +155,16 @@ def _median(ratios: Array) -> tuple[float, float, float]:
     return float(np.median(ratios)), float(lower), float(upper)
 
 
-def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot a heat map of threats by methods; a frame where a method is made for the row."""
     from matplotlib.colors import LogNorm
-    from matplotlib.figure import Figure as Picture
     from matplotlib.patches import Rectangle
 
     entries = matrix(settings, rows)
     values = np.array(
         [[entries[threat, m].median for m in settings.methods] for threat in settings.threats]
     )
-    picture = Picture(
-        figsize=(0.58 * len(settings.methods) + 2.6, 0.46 * len(settings.threats) + 2.8),
-        layout="constrained",
-    )
+    picture = pictures.blank(0.58 * len(settings.methods) + 2.6, 0.46 * len(settings.threats) + 2.8)
     axes = picture.subplots()
     image = axes.imshow(values, norm=LogNorm(1.0, 100.0), cmap="YlOrRd", aspect="auto")
     for i, threat in enumerate(settings.threats):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from stoic.confidence import SelfNormalised, Theory
 from stoic.domains import Finite
-from stoic.experiments.methods import BLACK, BLUE, GREEN, GREY, VERMILION
+from stoic.experiments.contender import BLACK, BLUE, GREEN, GREY, VERMILION, Contender
 from stoic.learner import Learner
 from stoic.posteriors.prior import Prior
 from stoic.recipes.corruption import rgp_ucb
@@ -27,8 +27,6 @@ class Assumed:
         B: some function of at most this norm is within ``error`` of f.
     error:
         eps, in units of f.
-    rounds:
-        T.
     """
 
     prior: Prior
@@ -37,27 +35,7 @@ class Assumed:
     rounds: int
 
 
-@dataclass(frozen=True, slots=True)
-class Algorithm:
-    """Learner with its colour and line style.
-
-    Attributes
-    ----------
-    name:
-        As in tables and legends.
-    build:
-        Function from the points and the assumptions to a learner.
-    colour, line:
-        One colour a learner, one style a variant.
-    batch:
-        Number of rounds queried at once; more than one for learners that plan ahead.
-    """
-
-    name: str
-    build: Callable[[Finite, Assumed], Learner]
-    colour: str
-    line: str = "-"
-    batch: int = 1
+Algorithm = Contender[[Finite, Assumed], Learner]
 
 
 def _gp_ucb(domain: Finite, assumed: Assumed) -> Learner:
@@ -90,5 +68,8 @@ EC_MUCH = Algorithm("EC-GP-UCB, told 4 eps", _ec_gp_ucb(4.0), VERMILION, "--")
 PHASED = Algorithm("Phased GP-US", _phased, GREEN, batch=256)
 RGP = Algorithm("RGP-UCB, C = eps T", _rgp_ucb, BLUE)
 RIGHT = Algorithm("GP-UCB, right kernel", _gp_ucb, GREY)
+
+# What is proved: of EC-GP-UCB given the right eps, and of Phased GP-US.
+THEOREMS = {EC.name: "Bogunovic2021b, Theorem 1", PHASED.name: "Bogunovic2021b, Theorem 2"}
 
 ALGORITHMS = {a.name: a for a in (GP, EC, EC_LITTLE, EC_MUCH, PHASED, RGP, RIGHT)}

@@ -11,29 +11,6 @@ rounds, and balancing is taking turns: a mean of the learners. Taking turns is d
 same learners one after the other, each observing its own plays. Balancing has to be better than
 that, and than the worst of its learners alone, which is the result of a bad guess of eps.
 Differences are paired by trial, and count if they are more than two standard errors.
-
-What fails, and why
--------------------
-*A larger enlargement is better where the error is larger.* The least one is best for every eps, or
-as good as any. The enlargement buys a band that holds, not a better mean: no function of this
-kernel follows signs that change from point to point, so all learners have the same model of f, and
-a wider band only queries more often where less is known. An error of 0.4 costs each of them about
-the same, and when 50 of 400 points are drawn anew in every round no learner stays at a wrong one.
-The cost of the enlargement is visible at eps = 0: a factor of 2.6 for the largest, of 2.2 for
-balancing, which cannot know.
-
-*Elimination* plays no part but once, at eps = 0.4: learners differ by less than the comparison can
-resolve. The remaining effect of balancing is that learners with smaller regret bounds are played
-more, here 4,315 times of 10,000 for the least enlargement against 2,352 for the largest, and that
-is little more than taking turns.
-
-*Less than taking turns, less than the worst learner alone.* Given the results of its own plays,
-balancing is better than taking turns by 6 % at eps = 0 and by 4 % at 0.05, and indistinguishable
-from it beyond. It is better than its worst learner by more than chance at eps = 0 alone, by 16 %;
-at eps = 0.2 and 0.4 it is *worse* than each of its learners alone, by 8 % and 9 % than the worst:
-it splits the results among three, and each learns from a third. Given all results, it does not
-split them, but is again better than the worst by more than chance at eps = 0 only. With these
-settings balancing has no advantage over the least enlargement alone.
 """
 
 from __future__ import annotations
@@ -41,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,8 +28,9 @@ from stoic.confidence import SelfNormalised, Theory
 from stoic.data import Array
 from stoic.domains import Box, Finite
 from stoic.environment import Environment
+from stoic.experiments import pictures
+from stoic.experiments.contender import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
-from stoic.experiments.methods import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from stoic.experiments.regret import Estimate
 from stoic.kernels import RBF
 from stoic.learner import Learner
@@ -63,9 +41,6 @@ from stoic.problems.misspecified import Approximated, Signs
 from stoic.problems.tabulated import Tabulated
 from stoic.promises import Promise
 from stoic.recipes import contextual_ec_gp_ucb
-
-if TYPE_CHECKING:
-    import matplotlib.figure
 
 OWN, ALL, TURNS = "balanced", "balanced, told everything", "taking turns"
 
@@ -81,10 +56,6 @@ class Settings:
     trials:
         Independent runs for each eps; seeds start at ``seed``, and a trial has the same g, signs,
         actions and noise for all eps and methods.
-    rounds:
-        T.
-    seed:
-        The first seed.
     actions, side:
         Number of points available in a round, and of points on a side of the grid.
     lengthscale, noise_sd, regulariser:
@@ -257,11 +228,9 @@ def relative(settings: Settings, rows: Sequence[Row], panel: str, method: str) -
     return regrets(rows, panel, method) / (least or math.nan)
 
 
-def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot mean regret and its ratio to the best learner alone over eps, with standard errors."""
-    from matplotlib.figure import Figure as Picture
-
-    picture = Picture(figsize=(9.0, 3.6), layout="constrained")
+    picture = pictures.blank(9.0, 3.6)
     left, right = picture.subplots(1, 2)
     colours = (VERMILION, ORANGE, PURPLE, BLUE, SKY, GREEN)
     eps = np.array(settings.errors)
@@ -399,6 +368,7 @@ def _linear(settings: Settings, rows: Sequence[Row], method: str) -> Claim:
         f"{method}: an error of eps costs at most eps T sqrt(gamma_T), with 1 as the constant.",
         all(share <= 1.0 for share in shares.values()),
         shares,
+        "Bogunovic2021b, Proposition 1",
     )
 
 

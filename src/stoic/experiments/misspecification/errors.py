@@ -6,29 +6,6 @@ those of the theorems. Perturbations:
 - the *bump* is the obvious perturbation; the model averages it away;
 - the *needle* is the worst that we know: one point stands out by 2 eps from its surroundings;
 - *random signs* are not chosen adversarially.
-
-What fails and why
-------------------
-- *GP-UCB fails* is false here. On average eps costs it at most 0.25 eps a round on the bump, 0.66
-  eps on the needle and 0.26 eps with random signs. It costs EC-GP-UCB, which is given eps, 1.1 to
-  2.4 eps. GP-UCB can be misled: with eps = 0.4 it ruled out the best point in 5, 2 and 9 of 20
-  trials, and from then on the regret of a trial is linear. But its worst trial of all lost 1.96 eps
-  a round, less than EC-GP-UCB loses on average where this happened.
-- Why: as long as the band holds for g given its own results, f(x*) exceeds its upper bound by at
-  most eps (1 + ||a||_1), where the mean at x* is a'y, since f(x*) <= g(x*) + eps and errors of
-  eps in the results move the mean by at most eps ||a||_1. All that is known beforehand is
-  ||a||_1 <= sqrt(n / noise) std, and that is what the enlargement pays for. Measured at the end,
-  the median of ||a||_1 is about 1.0 to 1.6. It was 7 to 26 in single trials with eps = 0.4, whose
-  errors did not happen to have the signs of a.
-- *The right eps is best* is false for the same reason: given a quarter of it, EC-GP-UCB has a third
-  to two thirds of the regret; given four times as much, 1.2 to 1.5 times (at eps = 0.4).
-- *No faster than linearly* holds as a bound: eps costs EC-GP-UCB at most 2.4 eps T and Phased GP-US
-  1.3 eps T, where sqrt(gamma_T) is 6.8. On the bump the exponent of EC-GP-UCB is 1.07 [1.03, 1.11]:
-  what a unit of eps costs rises from 1.15 at 0.05 to 1.51 at 0.2, as more points come within reach
-  of the width, and falls to 1.33 at 0.4.
-- *Phased GP-US* is not given eps and has less regret than EC-GP-UCB from eps = 0.1 on, though it
-  drops the best point in up to 16 of 20 trials: what it keeps is nearly as good. Where nothing is
-  wrong it pays for its episodes, 0.055 a round against 0.004.
 """
 
 from __future__ import annotations
@@ -37,13 +14,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stoic.data import Array
 from stoic.domains import Finite
-from stoic.experiments import regret
+from stoic.experiments import pictures, regret
+from stoic.experiments.claims import LINEAR, less
 from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
 from stoic.experiments.misspecification.algorithms import (
     ALGORITHMS,
@@ -53,11 +30,11 @@ from stoic.experiments.misspecification.algorithms import (
     GP,
     PHASED,
     RGP,
+    THEOREMS,
     Algorithm,
     Assumed,
 )
 from stoic.experiments.misspecification.trials import (
-    LINEAR,
     Row,
     Trials,
     collected,
@@ -72,9 +49,6 @@ from stoic.posteriors.prior import Prior
 from stoic.problems.draws import kernel_sum
 from stoic.problems.misspecified import Bump, Needle, Perturbation, Signs, perturbed
 
-if TYPE_CHECKING:
-    import matplotlib.figure
-
 BUMP, NEEDLE, SIGNS = "bump", "needle", "random signs"
 
 
@@ -84,18 +58,10 @@ class Settings:
 
     Attributes
     ----------
-    trials:
-        Independent draws of g and of the noise; their seeds start at ``seed``.
-    rounds:
-        T.
-    seed:
-        The first seed.
     errors:
         eps, in units of max |g|; the first is 0.
     perturbations:
         Kinds of m, a panel each.
-    methods:
-        Names.
     points:
         N, evenly spaced on [0, 1].
     lengthscale:
@@ -187,12 +153,10 @@ def gain(settings: Settings) -> float:
     return information_bounds(settings.prior, settings.domain, settings.rounds).upper
 
 
-def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot mean R_T / T over eps, with a band of one standard error, and two reference lines."""
-    from matplotlib.figure import Figure as Picture
-
     panels = settings.perturbations
-    picture = Picture(figsize=(3.1 * len(panels) + 2.6, 3.6), layout="constrained")
+    picture = pictures.blank(3.1 * len(panels) + 2.6, 3.6)
     groups, errors = grouped(settings, rows), np.array(settings.errors)
     for k, panel in enumerate(panels):
         axes = picture.add_subplot(1, len(panels), k + 1)
@@ -210,8 +174,7 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
         axes.grid(alpha=0.3, lw=0.5)
         if k == 0:
             axes.set_ylabel(f"$R_T / T$ at T = {settings.rounds:,}")
-            handles, labels = axes.get_legend_handles_labels()
-    picture.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8)
+            pictures.legend(picture, [axes], fontsize=8)
     return picture
 
 
@@ -272,6 +235,7 @@ def growth(settings: Settings, groups: Groups, panel: str, method: Algorithm) ->
     p, rise = exponent(errors, values), slope(errors, values)
     excess = (values - values[:, :1]).mean(axis=0)[1:] / errors[1:]
     root = math.sqrt(gain(settings))
+    source = THEOREMS.get(method.name, "")
     numbers = {
         "exponent": p.value,
         "exponent_low": p.low,
@@ -286,11 +250,13 @@ def growth(settings: Settings, groups: Groups, panel: str, method: Algorithm) ->
             "exponent is not above 1 by more than its interval.",
             p.value <= 1.0 or p.low <= 1.0,
             numbers,
+            source,
         ),
         Claim(
             f"{panel}: eps costs {method.name} no more than eps T sqrt(gamma_T), for every eps.",
             bool((excess <= root).all()),
             {"largest_cost_over_eps_T": float(excess.max()), "root_of_gamma": root},
+            source,
         ),
     ]
 
@@ -335,19 +301,19 @@ def told(settings: Settings, groups: Groups, panel: str) -> list[Claim]:
     """Cost of a wrong eps, of none, and of a budget instead of it."""
     last = settings.errors[-1]
 
-    def less(ours: Algorithm, theirs: Algorithm, start: str) -> Claim:
+    def below(ours: Algorithm, theirs: Algorithm, start: str) -> Claim:
         a, b = groups[panel, ours.name, last], groups[panel, theirs.name, last]
         numbers = paired(a, b)
         sentence = f"{start}{panel}, eps = {last:g}: {ours.name} has less regret than "
-        return Claim(f"{sentence}{theirs.name}.", numbers["paired_difference"] < 0.0, numbers)
+        return less(f"{sentence}{theirs.name}.", numbers)
 
     own = "Not in the paper: "
     return [
-        less(EC, RGP, ""),
-        less(EC, EC_LITTLE, own),
-        less(EC, EC_MUCH, own),
-        less(PHASED, EC, own),
-        less(PHASED, GP, own),
+        below(EC, RGP, ""),
+        below(EC, EC_LITTLE, own),
+        below(EC, EC_MUCH, own),
+        below(PHASED, EC, own),
+        below(PHASED, GP, own),
     ]
 
 

@@ -3,38 +3,20 @@
 Such a draw is in no space of a squared exponential kernel. For each norm B there is a least eps,
 the distance to the nearest function of norm B, which is computed here from both sides. The
 assumptions are therefore true, for any trade of norm against error.
-
-What fails and why
-------------------
-Too smooth a kernel does not make GP-UCB fail: R_T / T is 0.020 (B = 1) to 0.091 (B = 32), against
-0.107 +- 0.005 with the right kernel, and a quarter of it falls in the second half. Two reasons:
-
-- Regret follows the width. At T it is B + 12.5 with the smooth kernel (gamma_T = 75) and 36 with
-  the right one (gamma_T = 301, B = 5.8 on average). The model's error costs less than its smaller
-  width saves.
-- The posterior of the smooth kernel on 100 points can follow any function where it has many
-  results. At x* their weights add up to about 1.01 to 1.08 in absolute value, so the mean there is
-  off by hardly more than eps, and by much less once x* is played. GP-UCB wrongly ruled out the best
-  point in 3 of 120 trials, EC-GP-UCB in none, Phased GP-US in 5; the worst trial of GP-UCB lost 1.3
-  eps a round.
-
-EC-GP-UCB pays for its enlargement at any norm: 0.41 to 0.53, which is 1.7 to 2.6 eps a round, half
-of it in the second half. More norm with less eps helps it up to B = 8. Phased GP-US is better than
-EC-GP-UCB for all norms but the largest, whose width it pays for in every episode.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stoic.domains import Finite
-from stoic.experiments import regret
+from stoic.experiments import pictures, regret
+from stoic.experiments.claims import LINEAR
 from stoic.experiments.figure import Cell, Claim, Figure, Table
 from stoic.experiments.misspecification.algorithms import (
     ALGORITHMS,
@@ -42,26 +24,17 @@ from stoic.experiments.misspecification.algorithms import (
     GP,
     PHASED,
     RIGHT,
+    THEOREMS,
     Algorithm,
     Assumed,
 )
-from stoic.experiments.misspecification.trials import (
-    LINEAR,
-    Row,
-    Trials,
-    collected,
-    paired,
-    play,
-)
+from stoic.experiments.misspecification.trials import Row, Trials, collected, paired, play
 from stoic.kernels import RBF, Matern12
 from stoic.posteriors.information import information_bounds
 from stoic.posteriors.prior import Prior
 from stoic.problems.draws import gaussian_draw
 from stoic.problems.misspecified import Approximated, nearest
 from stoic.problems.tabulated import Tabulated
-
-if TYPE_CHECKING:
-    import matplotlib.figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +43,6 @@ class Settings:
 
     Attributes
     ----------
-    trials:
-        Independent draws of f and of the noise; their seeds start at ``seed``.
-    rounds:
-        T.
-    seed:
-        The first seed.
     norms:
         B, the assumed norm, with the least true eps for it; a panel each.
     methods:
@@ -149,16 +116,14 @@ def grouped(settings: Settings, rows: Sequence[Row]) -> dict[tuple[str, str], Tr
     return {key: Trials(tuple(collected(rows, *key))) for key in [*keys, (REFERENCE, RIGHT.name)]}
 
 
-def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot eps and mean R_T / T by B, with bands of one standard error."""
-    from matplotlib.figure import Figure as Picture
-
-    picture = Picture(figsize=(9.2, 3.6), layout="constrained")
+    picture = pictures.blank(9.2, 3.6)
     groups, norms = grouped(settings, rows), np.array(settings.norms)
     left, right = picture.add_subplot(1, 2, 1), picture.add_subplot(1, 2, 2)
     first = settings.methods[0]
     errors = np.stack([groups[panel(norm), first].errors for norm in norms.tolist()], axis=1)
-    regret.curve(left, norms, errors, _Certified())
+    regret.curve(left, norms, errors, replace(GP, name="eps"))
     left.set_ylabel("least eps (units of max |f|)")
     for method in settings.methods:
         of_method = [groups[panel(norm), method].average for norm in norms.tolist()]
@@ -172,18 +137,8 @@ def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
         axes.set_xlabel("assumed norm B")
         axes.set_ylim(bottom=0.0)
         axes.grid(alpha=0.3, lw=0.5)
-    handles, labels = right.get_legend_handles_labels()
-    picture.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8)
+    pictures.legend(picture, [right], fontsize=8)
     return picture
-
-
-@dataclass(frozen=True, slots=True)
-class _Certified:
-    """Name, colour and line style of the least eps."""
-
-    name: str = "eps"
-    colour: str = "black"
-    line: str = "-"
 
 
 def table(settings: Settings, rows: Sequence[Row]) -> Table:
@@ -273,6 +228,7 @@ def at_most(settings: Settings, method: str, trials: list[Trials]) -> Claim:
         f"{'2 eps' if plain else 'eps sqrt(gamma_T)'} a round, for every norm.",
         all(ratio <= most for ratio in ratios),
         {**by_norm(settings, "regret_per_round_over_eps", ratios), "most": most},
+        THEOREMS.get(method, ""),
     )
 
 

@@ -19,7 +19,6 @@ from stoic.posteriors.arms import Arms
 from stoic.problems.misspecified import Approximated
 from stoic.simulate import run as simulate
 
-LINEAR = 0.4  # of the regret in the second half of the rounds: 0.5 is a straight line
 _RESAMPLES = 2000
 
 
@@ -28,16 +27,12 @@ class Row(NamedTuple):
 
     Attributes
     ----------
-    panel, method, seed:
-        Key of the run.
     norm:
         B, the norm that every method assumes.
     error:
         eps: some known function of norm at most B is nowhere farther from f.
     error_at_least:
         No function of norm at most B is nearer; 0 where that was not computed.
-    rounds:
-        T.
     regret, half:
         Sums of f(x*) - f(x) over all rounds, and over the first half of them.
     best_plays:

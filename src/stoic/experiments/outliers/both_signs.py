@@ -4,48 +4,23 @@ One of the two signs is easy. max f is at the edge of the domain and is 16 high,
 of 25 is hardly out of the ordinary; max -f is inside and is 6 high, beside a wide plateau.
 Relevance pursuit takes seconds a round, so it is run on fewer seeds, and only with corruption;
 claims about it hold for the seeds that both methods were run on.
-
-What fails and why
-------------------
-Under corruption leave-one-out has less regret than GP-UCB in all four panels, 282 against 461 and
-503 against 980 on f, 156 against 193 and 221 against 478 on -f. Beside relevance pursuit, on seeds
-0 to 4, it has less on the short runs (288 against 433, 137 against 154), and on the long ones two
-of the claims fail by less than an error (183 against 179 on -f) and two through one run:
-
-- f, T = 100, seed 4: the one corruption near the maximum, -10 at x = 1, is the only result within
-  0.1. It fits the others, no result contradicts it, and the search stays at the local maximum at x
-  = 0. This is 1 of 20 seeds (and 2 of 20 on -f, T = 30); the mean of all 20 is 503 +- 67, relevance
-  pursuit's of its five is 582 +- 77, and GP-UCB ends there in 7 of 20. Re-evaluating trusted low
-  results would find it, at the price of the next paragraph, everywhere.
-- Re-evaluation (:class:`~stoic.policies.requery.Requery`) is a choice. Without it the long
-  runs on f have 569 +- 107 and end beside the maximum in 5 of 20 seeds; on -f they have 205 and not
-  221, since high outliers far away are re-evaluated.
-
-Without corruption it costs 2 to 3 % on f and 16 to 19 % on -f, not 5 %. Most of that, 12 of 17, is
-the trough at x = 1, 22 below the maximum: after the design leave-one-out queries it once in the
-mean and GP-UCB in every other run. One low result far from all others looks like an outlier, so it
-is re-evaluated. A2-RCGP has a single scale, takes the trough for an outlier, and in seed 11 queries
-it 51 times in 100 rounds; ``retries=1`` ends that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from stoic.adversaries import ClairvoyantSetting, cube_root
 from stoic.adversaries.frequency import APPENDIX
-from stoic.experiments import regret
-from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments import pictures, regret
+from stoic.experiments.figure import Cell, Claim, Figure
 from stoic.experiments.methods import A2, GP, LOO, RELEVANCE, installed, method
 from stoic.experiments.outliers import functions
 from stoic.experiments.regret import Step
 from stoic.problems import forrester, forrester_negative
 from stoic.problems.synthetic import Synthetic
-
-if TYPE_CHECKING:
-    import matplotlib.figure
 
 CLOSE = 0.05  # leave-one-out's allowed cost without corruption, as a share of GP-UCB's regret
 
@@ -56,20 +31,10 @@ class Settings:
 
     Attributes
     ----------
-    trials:
-        Independent runs; trial k has seed ``seed + k``.
     rounds, short:
         T of the long and of the short runs; floor(T^(1/3)) results are replaced.
-    seed:
-        The first seed.
-    initial:
-        Clean scrambled Sobol points, common to all methods.
-    noise_sd:
-        Standard deviation of the noise, in units of f.
     adversary:
         It replaces results of f and of -f by the same values.
-    methods:
-        Names, the reference first.
     peers:
         Names of slow methods, run only with corruption; none if their library is not installed.
     peer_trials:
@@ -98,8 +63,6 @@ class Game(NamedTuple):
     ----------
     problem:
         The maximised function.
-    rounds:
-        T.
     lies:
         Number of replaced results.
     """
@@ -151,13 +114,11 @@ def run(settings: Settings, cell: Cell) -> list[Step]:
     )
 
 
-def plot(settings: Settings, rows: Sequence[Step]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Step]) -> pictures.Picture:
     """Plot mean cumulative regret, with corruption above and without below."""
-    from matplotlib.figure import Figure as Picture
-
     by_run = regret.runs(rows)
     panels = games(settings)
-    picture = Picture(figsize=(1.7 * len(panels) + 2.8, 6.6), layout="constrained")
+    picture = pictures.blank(1.7 * len(panels) + 2.8, 6.6)
     grid = picture.subplots(2, len(panels) // 2, squeeze=False)
     for (panel, game), axes in zip(panels.items(), grid.flat, strict=True):
         for name in (*settings.methods, *settings.peers):
@@ -167,16 +128,13 @@ def plot(settings: Settings, rows: Sequence[Step]) -> matplotlib.figure.Figure:
         axes.set_title(panel, fontsize=9)
     for line in grid:
         line[0].set_ylabel("cumulative regret (units of f)")
-    handles, names = grid[0, 0].get_legend_handles_labels()
     few = f"\n({min(settings.peer_trials, settings.trials)} trials)"
-    labels = [name + few if name in settings.peers else name for name in names]
-    picture.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8)
+
+    def named(name: str) -> str:
+        return name + few if name in settings.peers else name
+
+    pictures.legend(picture, [grid[0, 0]], named=named, fontsize=8)
     return picture
-
-
-def table(settings: Settings, rows: Sequence[Step]) -> Table:
-    """Regrets at the end."""
-    return regret.table(rows, GP.name)
 
 
 def claims(settings: Settings, rows: Sequence[Step]) -> tuple[Claim, ...]:
@@ -223,6 +181,6 @@ FIGURE = Figure(
     cells,
     run,
     plot,
-    table,
+    regret.against(GP.name),
     claims,
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from stoic.adversaries import Adversary, Frequency, Gaussian
 from stoic.environment import Environment
-from stoic.experiments import regret
+from stoic.experiments import claims, regret
 from stoic.experiments.figure import Cell, Claim
 from stoic.experiments.methods import Method, Threat, method
 from stoic.experiments.regret import Run, Step
@@ -35,8 +35,6 @@ def play(
         Replaces results, if given; the method knows how many.
     rounds, initial:
         T, and the number of clean scrambled Sobol points that come first.
-    noise_sd:
-        Standard deviation of the noise, in units of f.
     """
     environment = Environment(problem, Gaussian(noise_sd), adversary, cell.seed)
     budget = environment.adversary.budget
@@ -52,6 +50,7 @@ def less(
     ours: Sequence[Method],
     references: Sequence[Method],
     said: str,
+    source: str = "",
 ) -> Iterator[Claim]:
     """Claims that each has less mean cumulative regret than each reference, if both were run.
 
@@ -65,13 +64,14 @@ def less(
         The compared methods.
     said:
         Name of the panel in the claim.
+    source:
+        Source of the claims.
     """
     for one in ours:
         for reference in references:
             if (panel, one.name) in by_run and (panel, reference.name) in by_run:
                 measured = regret.comparison(by_run[panel, one.name], by_run[panel, reference.name])
-                yield Claim(
-                    f"{said}: {one.name} has less mean cumulative regret than {reference.name}.",
-                    measured["paired_difference"] < 0.0,
-                    measured,
+                sentence = (
+                    f"{said}: {one.name} has less mean cumulative regret than {reference.name}."
                 )
+                yield claims.less(sentence, measured, source)

@@ -7,25 +7,22 @@ budget of floor(T^(1/3)) allows.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from stoic.adversaries import Adversary, Always, Frequency, cube_root
 from stoic.adversaries.budgets import cubic_releases
 from stoic.environment import Environment
-from stoic.experiments import regret
+from stoic.experiments import pictures, regret
 from stoic.experiments.figure import Cell, Claim
 from stoic.experiments.methods import Method, Threat, method
 from stoic.experiments.regret import Run, Step
 from stoic.problems import Problem
 from stoic.problems.programs import Program, Runs, mean_of_runs
 from stoic.simulate import run as simulate
-
-if TYPE_CHECKING:
-    import matplotlib.figure
 
 # Schedules of corruption: that of the paper's text, and that of its authors' code.
 SWIFT = "from the first round on"
@@ -39,8 +36,6 @@ class Play(NamedTuple):
 
     Attributes
     ----------
-    panel, method, seed:
-        Key of the run.
     round:
         Round number, from 1; 0 for the clean initial points.
     x:
@@ -155,46 +150,26 @@ def steps(rows: Sequence[Play]) -> list[Step]:
     return found
 
 
-def less(
-    by_run: Mapping[tuple[str, str], Run], panel: str, ours: Sequence[Method], reference: Method
-) -> list[Claim]:
-    """Claims that each method has less mean cumulative regret than the reference."""
-    found = []
-    for one, measured in _measured(by_run, panel, ours, reference):
-        sentence = f"has less mean cumulative regret than {reference.name}"
-        holds = measured["paired_difference"] < 0.0
-        found.append(Claim(f"Corruptions {panel}: {one.name} {sentence}.", holds, measured))
-    return found
-
-
 def significantly_more(
     by_run: Mapping[tuple[str, str], Run], panel: str, ours: Sequence[Method], reference: Method
 ) -> list[Claim]:
     """Claims that each has more, by over two standard errors of the paired difference."""
     found = []
-    for one, measured in _measured(by_run, panel, ours, reference):
-        sentence = f"has significantly more mean cumulative regret than {reference.name}"
-        holds = measured["paired_difference"] > 2.0 * measured["paired_standard_error"]
-        found.append(Claim(f"Corruptions {panel}: {one.name} {sentence}.", holds, measured))
-    return found
-
-
-def _measured(
-    by_run: Mapping[tuple[str, str], Run], panel: str, ours: Sequence[Method], reference: Method
-) -> Iterator[tuple[Method, dict[str, float]]]:
     for one in ours:
         if (panel, one.name) in by_run and (panel, reference.name) in by_run:
-            yield one, regret.comparison(by_run[panel, one.name], by_run[panel, reference.name])
+            measured = regret.comparison(by_run[panel, one.name], by_run[panel, reference.name])
+            sentence = f"has significantly more mean cumulative regret than {reference.name}"
+            holds = measured["paired_difference"] > 2.0 * measured["paired_standard_error"]
+            found.append(Claim(f"Corruptions {panel}: {one.name} {sentence}.", holds, measured))
+    return found
 
 
 def picture(
     panels: Sequence[str], methods: Sequence[str], rows: Sequence[Play], initial: int, unit: str
-) -> matplotlib.figure.Figure:
+) -> pictures.Picture:
     """Plot mean cumulative regret with one standard error, and the corrupted rounds, by panel."""
-    from matplotlib.figure import Figure as Picture
-
     by_run = regret.runs(steps(rows))
-    whole = Picture(figsize=(4.2 * len(panels) + 3.0, 4.4), layout="constrained")
+    whole = pictures.blank(4.2 * len(panels) + 3.0, 4.4)
     grid = whole.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for panel, axes in zip(panels, grid, strict=True):
         for name in methods:
@@ -208,6 +183,5 @@ def picture(
         axes.plot(struck, np.full(len(struck), 0.01), "k|", ms=7, transform=ticks)
         axes.set_title(f"corruptions (|) {panel}", fontsize=9)
     grid[0].set_ylabel(f"cumulative regret ({unit})")
-    handles, labels = grid[0].get_legend_handles_labels()
-    whole.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8)
+    pictures.legend(whole, [grid[0]], fontsize=8)
     return whole

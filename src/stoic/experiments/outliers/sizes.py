@@ -4,21 +4,6 @@ The robust methods should discount an outlier the more the larger it is, so that
 change once outliers are far out of the ordinary. They come where the clairvoyant adversary of the
 appendix of [Ezzerg2026]_ puts them: near the maximum and far from it. One version lowers the
 maximum and raises what is far; the other does the opposite.
-
-What fails and why
-------------------
-From 10^3 on no outlier counts: all have a trust of 0, and the regret of each seed is the same for
-10^6 and 10^12. Still the mean regret of A2 *falls* by 30 % from 10^3 to 10^6 with low outliers near
-the maximum, by 59 +- 44, and by 28 % with high ones, by 48 +- 45. One seed of the 20 makes that: in
-seed 12 all four outliers are at x = 0, where f has a local maximum, and its regret is 1,084 at 10^3
-and 199 at 10^6. Without it the falls are 10 % and 2 %; the medians go from 128 to 116 and from 104
-to 104. There outliers of 10^3 still move a few digits, which decide between two optima of the fit,
-of lengthscales 1.0 and 0.4, whose objectives differ by 0.15. The flatter one extrapolates from the
-hollow at 0.8 to x = 1 without much doubt, and UCB plugs in the better optimum and gives the other
-no weight: the first 56 rounds are all at x = 0. FC does the same in the same seed.
-
-Small outliers are worse than large ones if they lower the maximum: outliers of 10 are among the
-values of f, which reach from -6 to 16. If they raise it, they help the search.
 """
 
 from __future__ import annotations
@@ -26,21 +11,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stoic.adversaries import ClairvoyantSetting
 from stoic.adversaries.frequency import APPENDIX
-from stoic.experiments import regret
-from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
+from stoic.experiments import pictures, regret
+from stoic.experiments.figure import Cell, Claim, Figure, crossed
 from stoic.experiments.methods import A2, FC, GP, ROBUST, Method, method
 from stoic.experiments.outliers import functions
 from stoic.experiments.regret import Run, Step
 from stoic.problems import forrester
-
-if TYPE_CHECKING:
-    import matplotlib.figure
 
 SIGNS = {"low near the maximum, high far from it": -1.0, "high near, low far": 1.0}
 STEADY = 0.15  # allowed relative change of regret once outliers are large
@@ -52,24 +33,14 @@ class Settings:
 
     Attributes
     ----------
-    trials:
-        Independent runs; trial k has seed ``seed + k``.
     rounds:
         T; floor(T^(1/3)) results are replaced.
-    seed:
-        The first seed.
-    initial:
-        Clean scrambled Sobol points, common to all methods.
-    noise_sd:
-        Standard deviation of the noise, in units of f.
     sizes:
         The outliers are plus and minus a size, in units of f, rising; f has values from -6 to 16.
     large:
         The size from which on regret is to stay the same.
     adversary:
         Decides where outliers come; its values are not used.
-    methods:
-        Names, the reference first.
     """
 
     trials: int = 20
@@ -110,12 +81,10 @@ def run(settings: Settings, cell: Cell) -> list[Step]:
     )
 
 
-def plot(settings: Settings, rows: Sequence[Step]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Step]) -> pictures.Picture:
     """Plot mean final cumulative regret by the size of the outliers, one panel per sign."""
-    from matplotlib.figure import Figure as Picture
-
     by_run = regret.runs(rows)
-    picture = Picture(figsize=(9.6, 4.0), layout="constrained")
+    picture = pictures.blank(9.6, 4.0)
     line = picture.subplots(1, len(SIGNS), sharey=True)
     exponents = np.log10(np.array(settings.sizes))
     for signs, axes in zip(SIGNS, line, strict=True):
@@ -130,14 +99,8 @@ def plot(settings: Settings, rows: Sequence[Step]) -> matplotlib.figure.Figure:
         axes.set_ylim(bottom=0.0)
         axes.grid(alpha=0.3, lw=0.5)
     line[0].set_ylabel(f"cumulative regret at T = {settings.rounds}\n(units of f)")
-    handles, labels = line[0].get_legend_handles_labels()
-    picture.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8)
+    pictures.legend(picture, [line[0]], fontsize=8)
     return picture
-
-
-def table(settings: Settings, rows: Sequence[Step]) -> Table:
-    """Regrets at the end."""
-    return regret.table(rows, GP.name)
 
 
 def claims(settings: Settings, rows: Sequence[Step]) -> tuple[Claim, ...]:
@@ -186,6 +149,6 @@ FIGURE = Figure(
     cells,
     run,
     plot,
-    table,
+    regret.against(GP.name),
     claims,
 )

@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from stoic.data import Array, Observations
 from stoic.defences import Plateau
+from stoic.experiments import pictures
+from stoic.experiments.contender import BLUE, VERMILION
 from stoic.experiments.figure import Cell, Claim, Figure, Table
-from stoic.experiments.methods import BLUE, VERMILION
 from stoic.kernels import RBF
 from stoic.posteriors.prior import Prior
-
-if TYPE_CHECKING:
-    import matplotlib.figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +76,10 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
     return [Row(*row) for row in np.stack(columns, axis=1).tolist()]
 
 
-def plot(settings: Settings, rows: Sequence[Row]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot both curves, with the plateau marked."""
-    from matplotlib.figure import Figure as Picture
-
     y, imq, plateau = np.array(rows).T
-    picture = Picture(figsize=(7.0, 3.2), layout="constrained")
+    picture = pictures.blank(7.0, 3.2)
     axes = picture.add_subplot()
     L, g = settings.half_width, settings.centre
     axes.axvspan(g - L, g + L, color="0.93", lw=0)
@@ -158,6 +154,7 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
                 "at": float(sizes[peak]),
                 "at_1e12": float(influence[-1]),
             },
+            "Ezzerg2026, Sec. 2.3",
         ),
     )
 
@@ -172,4 +169,5 @@ FIGURE = Figure(
     plot,
     table,
     claims,
+    "Ezzerg2026, Fig. 2",
 )
