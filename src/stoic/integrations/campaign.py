@@ -26,9 +26,9 @@ from stoic.integrations.spaces import Encoding
 from stoic.integrations.turns import announced
 from stoic.integrations.unmodelled import violates
 from stoic.learner import Learner
+from stoic.models.feasibility import Feasibility
 from stoic.pending import NothingLeft, Waiting
 from stoic.policies.ucb import PLACE
-from stoic.posteriors.feasibility import Feasibility
 from stoic.refusal import Refusal
 
 NOISE = "stoic:noise"  # user attribute: noise variance of a trial's value
