@@ -8,7 +8,7 @@ NUMERICAL := tests/confidence tests/defences tests/domains tests/policies tests/
 	tests/test_algorithms_of_rcgp.py tests/test_balanced_recipes.py tests/test_balancing.py \
 	tests/test_defences_and_moves.py tests/test_kernels.py tests/test_learner.py \
 	tests/test_linalg.py tests/test_linear_reduction.py tests/test_misspecification.py \
-	tests/test_models.py tests/test_recipes.py tests/test_satisficing.py \
+	tests/models/test_gaussian.py tests/test_recipes.py tests/test_satisficing.py \
 	tests/test_student_t_recipes.py
 
 .PHONY: help setup check test long test-all numerical figures bench docs dist

@@ -7,9 +7,9 @@ from stoic import Box, GaussianProcess, Learner, Prior, recipes
 from stoic.confidence import Fixed
 from stoic.data import FAILURES
 from stoic.kernels import RBF
+from stoic.models.feasibility import Feasibility
 from stoic.policies import UCB, Band, Initial, UpperConfidenceBound
 from stoic.policies.base import Feasible
-from stoic.posteriors.feasibility import Feasibility
 from stoic.recipes import Parts
 
 BOX = Box([0.0, 0.0], [1.0, 1.0])

@@ -24,11 +24,11 @@ from stoic.data import (
     as_results,
 )
 from stoic.domains import Among, Box, Domain, Finite
+from stoic.models.feasibility import Feasibility
 from stoic.pending import Pending, WaitingError, check_count
 from stoic.policies.base import Band, View
 from stoic.policies.ucb import UpperConfidenceBound
 from stoic.posteriors.base import Integrating, Posterior
-from stoic.posteriors.feasibility import Feasibility
 from stoic.recipes import Parts, robust
 
 _ROOM = 64  # rows of memory at the start; doubled when it is full

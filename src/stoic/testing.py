@@ -31,7 +31,7 @@ from stoic.kernels import Kernel, Matern52, Scaled
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
 from stoic.policies import Band, Policy, View
-from stoic.posteriors import Posterior, Prior
+from stoic.posteriors import Model, Posterior, Prior
 from stoic.problems import Problem
 from stoic.recipes import Parts
 
@@ -200,6 +200,34 @@ def check_posterior(posterior: Posterior, domain: Domain, observations: Observat
                     1e-4 * size,
                     1e-4,
                 )
+
+
+def check_model(model: Model, domain: Domain, tolerance: float = 1e-6) -> None:
+    """Check that ``model`` gives legal posteriors on ``domain``, for any observations.
+
+    With and without absurd results among them; after each of them the posterior that is updated
+    from the previous one predicts what the one from the start does, up to ``tolerance``, and
+    previous ones stay.
+    """
+    for n, absurd in ((0, False), (1, False), (12, False), (17, True)):
+        check_posterior(
+            model(domain, example_observations(domain, n, 3 + n, absurd)),
+            domain,
+            example_observations(domain, n, 3 + n, absurd),
+        )
+    observations = example_observations(domain, 9, 1, absurd=False)
+    x = domain.sample(6, np.random.default_rng(0))
+    posterior = model(domain, observations.until(5))
+    for n in range(6, 10):
+        held = posterior.copy()
+        before = held.predict(x)[0].copy()
+        posterior = model(domain, observations.until(n), posterior)
+        fresh = model(domain, observations.until(n))
+        _require(posterior.n == n, "an updated posterior counts all observations")
+        for updated, anew in zip(posterior.predict(x), fresh.predict(x), strict=True):
+            same = "an update gives what conditioning anew does"
+            _close(updated, anew, same, tolerance, tolerance)
+        _close(held.predict(x)[0], before, "later observations do not change a copy")
 
 
 def check_defence(defence: Defence, domains: Sequence[Domain] | None = None) -> None:

@@ -8,9 +8,9 @@ import pytest
 from stoic import Box, recipes
 from stoic.kernels import RBF
 from stoic.learner import Learner
+from stoic.models.feasibility import Feasibility
 from stoic.policies.base import View
 from stoic.policies.risk import Chance, Risky, at_risk
-from stoic.posteriors.feasibility import Feasibility
 
 BOX = Box([0.0, 0.0], [1.0, 1.0])
 RNG = np.random.default_rng(0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from stoic.models.truncated import Truncated
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.levels import (
     Constants,
@@ -17,7 +18,6 @@ from stoic.posteriors.levels import (
     check_moment,
     growing_level,
 )
-from stoic.posteriors.truncated import Truncated
 
 
 def _check_norm(norm: float) -> None:

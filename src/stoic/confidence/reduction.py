@@ -14,7 +14,7 @@ from stoic.posteriors.base import Posterior
 class ReducedBudget:
     """Half of the right-hand side of (109) of [Bogunovic2022]_, plus the basis error.
 
-    For :class:`~stoic.posteriors.least_squares.LeastSquares`, whose deviation is 1, so this is in
+    For :class:`~stoic.models.linear.LeastSquares`, whose deviation is 1, so this is in
     units of f. In epoch t = h + 1, of m = m_0 2^h plays before rounding up,
 
         Delta + 2 Delta sqrt(D (1 + alpha m_0)) + 2 sigma sqrt(D / m ln(1 / delta_h))

@@ -38,7 +38,7 @@ class Truncation(Defence):
     ---------
     With :class:`~stoic.confidence.heavy_tails.GrowingTruncation` the band of TGP-UCB: Theorem 1 of
     [Chowdhury2019]_, regret O(T^((2 + alpha) / (2 (1 + alpha)))) up to gamma_T and logarithms. The
-    lower bound is T^(1 / (1 + alpha)): :class:`~stoic.posteriors.truncated.TruncatedFeatures`
+    lower bound is T^(1 / (1 + alpha)): :class:`~stoic.models.truncated.TruncatedFeatures`
     attains it. The theorem has only finite observations; as everywhere in this library, such
     a row is left out of the solve instead of counting as a play.
 

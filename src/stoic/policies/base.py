@@ -11,8 +11,8 @@ import numpy as np
 
 from stoic.data import Array, Booleans, Choice, Failures, Integers, Observations
 from stoic.domains import Acquisition, Among, Domain, Finite, Peak, Random
+from stoic.models.feasibility import Feasibility
 from stoic.posteriors.base import Posterior
-from stoic.posteriors.feasibility import Feasibility
 
 
 class Band(NamedTuple):

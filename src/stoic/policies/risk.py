@@ -10,8 +10,8 @@ from scipy.special import expit
 
 from stoic.data import Array
 from stoic.domains import Acquisition, Finite
+from stoic.models.feasibility import Feasibility
 from stoic.policies.base import View
-from stoic.posteriors.feasibility import Feasibility
 
 _PRIOR = -math.log(3.0)  # prior log odds that failures without a kind are confined to a region
 # Cost of a failure, for each before it, in prior standard deviations. If half of the domain always

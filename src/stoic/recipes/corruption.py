@@ -19,9 +19,9 @@ from stoic.confidence.reduction import ReducedBudget
 from stoic.defences import Trust
 from stoic.domains import Domain, Finite
 from stoic.models import GaussianProcess
+from stoic.models.linear import LeastSquares
 from stoic.policies import UCB, Elimination, Policy, RareSwitching
 from stoic.policies.near_optimal import NearOptimal
-from stoic.posteriors.least_squares import LeastSquares
 from stoic.posteriors.newton import NewtonBasis
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, mean_and_sd

@@ -22,12 +22,12 @@ from stoic.confidence import (
 from stoic.defences import AdaptiveTruncation, MedianOfMeans, Truncation
 from stoic.domains import Domain
 from stoic.models import GaussianProcess
+from stoic.models.truncated import TruncatedFeatures
 from stoic.policies import UCB, Policy
 from stoic.posteriors.features import Features, Fourier, Nystroem
 from stoic.posteriors.levels import FeatureLevel, check_moment
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, median_and_mad_in_space
-from stoic.posteriors.truncated import TruncatedFeatures
 from stoic.recipes.base import Parts, recipe
 from stoic.recipes.parts import check_prior, family, fitting, kappa_and_noise
 

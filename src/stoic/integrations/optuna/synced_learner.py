@@ -33,9 +33,9 @@ from stoic.integrations.recipe import (
 )
 from stoic.integrations.reported import finite
 from stoic.learner import Learner
+from stoic.models.feasibility import Feasibility
 from stoic.pending import NothingLeftError, WaitingError
 from stoic.policies.ucb import PLACE
-from stoic.posteriors.feasibility import Feasibility
 from stoic.refusal import Refusal
 
 NOISE = "stoic:noise"  # user attribute: noise variance of a trial's value

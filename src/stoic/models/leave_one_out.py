@@ -1,106 +1,20 @@
-"""Models: from observations to a posterior, by a process prior and a defence against outliers."""
+"""Mixture of Gaussian processes over competing outlier hypotheses."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from stoic.data import Observations
-from stoic.defences.base import Defence
 from stoic.defences.leave_one_out import LeaveOneOut
 from stoic.defences.settled import Settled
-from stoic.defences.trust import Trust
-from stoic.domains import Domain, Finite
-from stoic.posteriors.arms import Arms
+from stoic.domains import Domain
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.fitting import Fitting, FixedHyperparameters
 from stoic.posteriors.mixture import Averaged, MixturePosterior
 from stoic.posteriors.prior import Prior
-from stoic.posteriors.student_t import StudentT, check_freedom
-
-
-@dataclass(frozen=True, eq=False)
-class GaussianProcess:
-    """Gaussian process, conditioned on the targets that a defence computes from the observations.
-
-    On a finite domain the posterior lives on its arms, elsewhere on the rows. While the prior is
-    given and the defence does not revise, a new observation is one rank-one update; otherwise the
-    posterior is recomputed, with the previous hyperparameters as a warm start.
-
-    Parameters
-    ----------
-    prior:
-        The prior; if ``fitting`` refits, the family it is chosen from.
-    defence:
-        The map from observations to targets and trust weights.
-    fitting:
-        :class:`~stoic.posteriors.fitting.Fitting`, or ``FixedHyperparameters()`` for those of the
-        prior.
-    """
-
-    prior: Prior
-    defence: Defence = field(default_factory=Trust)
-    fitting: Fitting | FixedHyperparameters = field(default_factory=FixedHyperparameters)
-
-    def __call__(
-        self, domain: Domain, observations: Observations, previous: Posterior | None = None
-    ) -> Posterior:
-        earlier = None if previous is None else previous.fitted_defence
-        fitted = self.defence.settle(domain, observations, earlier)
-        if previous is not None and not self.defence.revises and not self.fitting.refits:
-            assert isinstance(previous, Arms | Exact)
-            tail = observations.since(previous.n)
-            return previous.extend(fitted, tail, fitted(tail, self.prior))
-        prior = self.fitting(domain, observations, fitted, self.prior, previous)
-        targets = fitted(observations, prior)
-        if observations.arms is not None:
-            assert isinstance(domain, Finite)
-            return Arms.condition(prior, fitted, domain, observations, targets)
-        return Exact.condition(prior, fitted, observations, targets)
-
-
-@dataclass(frozen=True, eq=False)
-class StudentTProcess:
-    """Student-t process [Shah2014]_, conditioned as :class:`GaussianProcess` is.
-
-    Its mean is the Gaussian process's. Its deviation is too, times a factor that grows with the
-    misfit of the results: it widens where the results are unlikely, and rejects none of them.
-
-    Parameters
-    ----------
-    prior, defence, fitting:
-        As in :class:`GaussianProcess`. Fit by
-        :class:`~stoic.posteriors.student_t.StudentTLikelihood` with the same ``freedom``.
-    freedom:
-        nu > 2, the degrees of freedom; for large ones it is the Gaussian process.
-
-    Guarantee
-    ---------
-    The exact posterior, if results and f are jointly Student-t. None against outliers: one result
-    of size c moves the mean by a multiple of c, and the deviation with it.
-    """
-
-    prior: Prior
-    defence: Defence = field(default_factory=Trust)
-    fitting: Fitting | FixedHyperparameters = field(default_factory=FixedHyperparameters)
-    freedom: float = 3.0
-
-    def __post_init__(self) -> None:
-        check_freedom(self.freedom, 2.0)
-
-    def __call__(
-        self, domain: Domain, observations: Observations, previous: Posterior | None = None
-    ) -> StudentT:
-        assert previous is None or isinstance(previous, StudentT)
-        earlier = None if previous is None else previous.gaussian
-        gaussian = GaussianProcess(self.prior, self.defence, self.fitting)(
-            domain, observations, earlier
-        )
-        assert isinstance(gaussian, Arms | Exact)
-        return StudentT.around(gaussian, observations, self.freedom)
-
 
 _DRAWS, _FEWEST = 24, 4  # of the hyperparameters: of all explanations, and of each
 

@@ -13,11 +13,11 @@ from stoic.data import Observations
 from stoic.defences import AdaptiveTruncation, Truncation
 from stoic.domains import Box, Finite
 from stoic.kernels import RBF, Matern52, Scaled
+from stoic.models.truncated import TruncatedFeatures
 from stoic.posteriors import Prior
 from stoic.posteriors.features import Fourier, Nystroem
 from stoic.posteriors.fitting import Fitting
 from stoic.posteriors.levels import FeatureLevel
-from stoic.posteriors.truncated import TruncatedFeatures
 
 GRID = Finite(np.linspace(0.0, 1.0, 12))
 BOX = Box([0.0], [1.0])

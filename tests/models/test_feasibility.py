@@ -6,7 +6,7 @@ from scipy.stats import norm
 
 from stoic import Box
 from stoic.kernels import RBF, Matern52, Scaled
-from stoic.posteriors.feasibility import Feasibility
+from stoic.models.feasibility import Feasibility
 
 RNG = np.random.default_rng(0)
 YES = RNG.uniform([0.0, 0.0], [0.6, 1.0], (9, 2))

@@ -10,9 +10,9 @@ from stoic.confidence.reduction import ReducedBudget
 from stoic.data import Observations
 from stoic.domains import Box, Finite
 from stoic.kernels import RBF, Matern52, Scaled
+from stoic.models.linear import LeastSquares
 from stoic.policies.near_optimal import near_optimal_design, support_bound
 from stoic.posteriors import Prior
-from stoic.posteriors.least_squares import LeastSquares
 from stoic.posteriors.newton import NewtonBasis
 
 GRID = Box([-5, 20], [5, 30]).grid(6)
