@@ -11,6 +11,7 @@ import yaml
 
 import stoic
 from pages import ROOT
+from scripts import load
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT, HATCH = PYPROJECT["project"], PYPROJECT["tool"]["hatch"]
@@ -22,7 +23,18 @@ INDEX = re.compile(
     r"(?:pypi|pythonhosted|anaconda|conda-forge|npmjs|jsdelivr|artifactory|/whl\b|/simple\b)",
     re.IGNORECASE,
 )
-TREES = (".ci", ".github", "benchmarks", "docs", "examples", "recipe", "src", "tests")
+TREES = (
+    ".ci",
+    ".github",
+    "benchmarks",
+    "docs",
+    "examples",
+    "optunahub",
+    "recipe",
+    "src",
+    "tests",
+    "tools",
+)
 
 
 def parsed(path):
@@ -166,3 +178,22 @@ def test_an_address_of_an_index_is_found(scheme):
     assert INDEX.search(f"{scheme}://{host}")
     assert INDEX.search("--extra-index" + "-url x")
     assert not INDEX.search(f"{scheme}://optuna.org")
+
+
+def test_the_release_check_finds_links_that_lead_nowhere(tmp_path):
+    check = load(ROOT / "tools/release_check.py")
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep/index.html").write_text('<h1 id="here">x</h1><a href="../#top">up</a>')
+    (tmp_path / "index.html").write_text(
+        '<h1 id="top">x</h1><a href="deep/#here">1</a><a href="https://optuna.org">2</a>'
+    )
+    assert check.bad_links(tmp_path) == []
+    (tmp_path / "index.html").write_text(
+        '<a href="deep/#there">1</a><a href="gone/">2</a><img src="https://optuna.org/a.png">'
+    )
+    assert check.bad_links(tmp_path) == [
+        "deep/index.html: ../#top",
+        "index.html loads https://optuna.org/a.png",
+        "index.html: deep/#there",
+        "index.html: gone/",
+    ]
