@@ -11,7 +11,7 @@ NUMERICAL := tests/confidence tests/defences tests/domains tests/policies tests/
 	tests/test_models.py tests/test_recipes.py tests/test_satisficing.py \
 	tests/test_student_t_recipes.py
 
-.PHONY: help setup check test long test-all numerical figures bench docs dist release-check
+.PHONY: help setup check test long test-all numerical figures pictures bench docs dist release-check
 
 help:            ## what each command does
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/: *## */\t/' | expand -t 16
@@ -38,6 +38,9 @@ numerical:       ## the part of the tests that depends on rounding; MORE=further
 
 figures:         ## regenerate the pictures of the docs; DATA=directory of the real tables
 	$(THREADS) $(PYTHON) -m stoic.experiments --all --out docs/figures $(if $(DATA),--data $(DATA))
+
+pictures:        ## run the studies of the tutorial and of the page on the default, and draw them
+	$(THREADS) $(PYTHON) docs/machinery/pictures.py
 
 bench:           ## speed, as ratios in one run
 	$(THREADS) $(PYTHON) -m benchmarks
