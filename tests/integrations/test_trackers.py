@@ -97,6 +97,15 @@ def test_snapshots_are_taken_every_few_trials_and_at_the_end():
     assert tracker.ended is False
 
 
+def test_no_trial_of_several_threads_is_left_out():
+    tracker = Kept()
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
+    study.optimize(
+        lambda trial: trial.suggest_float("x", 0.0, 1.0), 8, n_jobs=4, callbacks=[tracker]
+    )
+    assert sorted(taken.number for taken in tracker.taken) == list(range(8))
+
+
 def test_a_tracker_that_is_away_ends_no_study(caplog):
     tracker = Kept(broken=(3, 4))
     with caplog.at_level(logging.WARNING, "stoic"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -125,20 +126,23 @@ class Tracker(ABC):
         if every < 1:
             raise ValueError(f"every must be at least 1 trial, got {every}.")
         self.every = every
-        self._waiting: tuple[Study, FrozenTrial] | None = None
+        self._last: tuple[Study, FrozenTrial] | None = None  # as long as it is not logged
         self._count = 0
+        self._logging = threading.Lock()
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
         """Log what is known after a trial."""
-        self._waiting = study, trial
-        self._count += 1
-        if self._count % self.every == 0:
-            self._log()
+        with self._logging:  # of several threads of a study
+            self._count += 1
+            self._last = study, trial
+            if self._count % self.every == 0:
+                self._log()
 
     def _log(self) -> None:
-        if self._waiting is None:
+        """Log the last trial, unless it has been."""
+        if self._last is None:
             return
-        study, trial = self._waiting
+        study, trial = self._last
         taken = snapshot(study, trial)
         try:
             self.write(taken)
@@ -147,7 +151,7 @@ class Tracker(ABC):
                 "Trial %d could not be logged: %s: %s", trial.number, type(error).__name__, error
             )
         else:
-            self._waiting = None
+            self._last = None
 
     @abstractmethod
     def write(self, taken: Snapshot) -> None:

@@ -53,18 +53,18 @@ class WandbCallback(Tracker):
         self._owns = run is None
         self.run: Any = wandb.init(**init) if run is None else run
         self.run.define_metric(f"{_PREFIX}*", step_metric=f"{_PREFIX}trial")
-        self._last: Snapshot | None = None
+        self._rows: list[list[object]] = []
 
     def write(self, taken: Snapshot) -> None:
         metrics = {_PREFIX + name: value for name, value in taken.metrics.items()}
         self.run.log({f"{_PREFIX}trial": taken.number} | metrics)
         if taken.recommended:
             self.run.summary[f"{_PREFIX}recommended"] = taken.recommended
-        self._last = taken
+        self._rows = [list(row) for row in taken.rows]
 
     def finish(self, failed: bool) -> None:
-        if self._last is not None:
-            table = wandb.Table(columns=list(COLUMNS), data=[list(row) for row in self._last.rows])
+        if self._rows:
+            table = wandb.Table(columns=list(COLUMNS), data=self._rows)
             self.run.log({f"{_PREFIX}trials": table})
         if self._owns:
             self.run.finish(exit_code=int(failed))
