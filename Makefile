@@ -11,10 +11,10 @@ NUMERICAL := tests/confidence tests/defences tests/domains tests/policies tests/
 	tests/models/test_gaussian.py tests/test_recipes.py tests/test_satisficing.py \
 	tests/test_student_t_recipes.py
 
-.PHONY: help setup check test long test-all numerical figures bench docs dist
+.PHONY: help setup check test long test-all numerical figures pictures bench docs dist release-check
 
 help:            ## what each command does
-	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/: *## */\t/' | expand -t 12
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/: *## */\t/' | expand -t 16
 
 setup:           ## install stoic and what its tests need; EXTRAS=others, as in docs
 	$(PYTHON) -m pip install -e '.[$(EXTRAS)]'
@@ -39,6 +39,9 @@ numerical:       ## the part of the tests that depends on rounding; MORE=further
 figures:         ## regenerate the pictures of the docs; DATA=directory of the real tables
 	$(THREADS) $(PYTHON) -m stoic.experiments --all --out docs/figures $(if $(DATA),--data $(DATA))
 
+pictures:        ## run the studies of the tutorial and of the page on the default, and draw them
+	$(THREADS) $(PYTHON) docs/machinery/pictures.py
+
 bench:           ## speed, as ratios in one run
 	$(THREADS) $(PYTHON) -m benchmarks
 
@@ -48,3 +51,6 @@ docs:            ## the documentation site, into site/
 dist:            ## the source distribution and the wheel, into dist/
 	$(PYTHON) -m pip install 'build>=1.2'
 	$(PYTHON) -m build
+
+release-check:   ## build, install the wheel elsewhere, run all that is shown with it
+	$(PYTHON) tools/release_check.py

@@ -33,7 +33,7 @@ NEEDS = {"botorch.md": "botorch", "scikit-learn.md": "sklearn"}
 ALONE = [page for page in pages.PAGES if page.name != "start.md"]
 
 
-WHOLE = ("choosing.md", "tuning.md")  # campaigns
+WHOLE = ("choosing.md", "coming-from.md", "tuning.md", "tutorial.md")  # campaigns
 
 
 @pytest.mark.parametrize(

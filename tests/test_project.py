@@ -9,9 +9,12 @@ import tomllib
 import pytest
 import yaml
 
+import stoic
 from pages import ROOT
+from scripts import load
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT, HATCH = PYPROJECT["project"], PYPROJECT["tool"]["hatch"]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 FORMS = sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml"))
@@ -20,7 +23,18 @@ INDEX = re.compile(
     r"(?:pypi|pythonhosted|anaconda|conda-forge|npmjs|jsdelivr|artifactory|/whl\b|/simple\b)",
     re.IGNORECASE,
 )
-TREES = (".ci", ".github", "benchmarks", "docs", "examples", "src", "tests")
+TREES = (
+    ".ci",
+    ".github",
+    "benchmarks",
+    "docs",
+    "examples",
+    "optunahub",
+    "recipe",
+    "src",
+    "tests",
+    "tools",
+)
 
 
 def parsed(path):
@@ -55,8 +69,29 @@ def test_the_citation_is_of_this_version():
     assert required <= citation.keys() <= required | optional
     assert citation["cff-version"] == "1.2.0"
     assert citation["title"] == PROJECT["name"]
-    assert citation["version"] == PROJECT["version"]
+    assert citation["version"] == stoic.__version__
     assert citation["license"] == PROJECT["license"]
+
+
+def test_the_version_has_one_home():
+    assert "version" not in PROJECT
+    assert PROJECT["dynamic"] == ["version"]
+    assert HATCH["version"]["path"] == "src/stoic/__init__.py"
+
+
+def test_the_recipe_for_conda_is_of_this_project():
+    """Not built here; but what it says twice is the same."""
+    recipe = parsed(ROOT / "recipe/recipe.yaml")
+    assert recipe["context"]["version"] == stoic.__version__
+    assert recipe["about"]["license"] == PROJECT["license"]
+    assert recipe["about"]["summary"] == PROJECT["description"]
+    assert f">={recipe['context']['python_min']}" == PROJECT["requires-python"]
+    named = {"matplotlib": "matplotlib-base"}  # where conda calls it otherwise
+    asked = [re.match(r"([\w-]+)(.*)", each).groups() for each in PROJECT["dependencies"]]
+    _, *run = recipe["requirements"]["run"]  # after Python
+    assert run == [f"{named.get(name, name)} {limits}" for name, limits in asked]
+    scripts = [f"{name} = {home}" for name, home in PROJECT["scripts"].items()]
+    assert recipe["build"]["python"]["entry_points"] == scripts
 
 
 def test_the_authors_have_one_name():
@@ -143,3 +178,22 @@ def test_an_address_of_an_index_is_found(scheme):
     assert INDEX.search(f"{scheme}://{host}")
     assert INDEX.search("--extra-index" + "-url x")
     assert not INDEX.search(f"{scheme}://optuna.org")
+
+
+def test_the_release_check_finds_links_that_lead_nowhere(tmp_path):
+    check = load(ROOT / "tools/release_check.py")
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep/index.html").write_text('<h1 id="here">x</h1><a href="../#top">up</a>')
+    (tmp_path / "index.html").write_text(
+        '<h1 id="top">x</h1><a href="deep/#here">1</a><a href="https://optuna.org">2</a>'
+    )
+    assert check.bad_links(tmp_path) == []
+    (tmp_path / "index.html").write_text(
+        '<a href="deep/#there">1</a><a href="gone/">2</a><img src="https://optuna.org/a.png">'
+    )
+    assert check.bad_links(tmp_path) == [
+        "deep/index.html: ../#top",
+        "index.html loads https://optuna.org/a.png",
+        "index.html: deep/#there",
+        "index.html: gone/",
+    ]

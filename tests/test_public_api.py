@@ -63,8 +63,11 @@ def test_recommendations_of_the_tuples_are_in_their_folders_lists():
         assert {part.__name__ for part in parts} <= set(listed)
 
 
-# Their classes derive from those of an outside library, which is an extra.
-ADAPTERS = {f"stoic.integrations.{name}" for name in ("botorch", "sklearn", "torch_kernels")}
+# They need an outside library, which is an extra.
+ADAPTERS = {
+    f"stoic.integrations.{name}"
+    for name in ("botorch", "mlflow", "sklearn", "torch_kernels", "wandb")
+}
 
 
 @pytest.mark.parametrize("name", MODULES)

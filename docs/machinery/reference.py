@@ -24,7 +24,10 @@ PAGES = {
     # Each shows what it exports, wherever that is defined.
     "integrations": (
         "Integrations",
-        [f"integrations/{x}" for x in ("optuna", "sklearn", "botorch")],
+        [
+            f"integrations/{x}"
+            for x in ("optuna", "retrying", "sklearn", "botorch", "mlflow", "wandb")
+        ],
     ),
     "tuning": ("Tuning", ["tuning/function", "tuning/program"]),
 }

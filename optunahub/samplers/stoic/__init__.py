@@ -1,0 +1,3 @@
+from stoic.integrations.optuna import StoicSampler, explain
+
+__all__ = ["StoicSampler", "explain"]
