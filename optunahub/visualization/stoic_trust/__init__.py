@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stoic.tuning.timeline import draw
-from stoic.tuning.trust import Trust
+from stoic.tuning.views.timeline import draw
+from stoic.tuning.views.trust import Trust
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
