@@ -19,6 +19,7 @@ from stoic.defences.plateau import Plateau
 from stoic.integrations.aim import WIDTH, RobustObjective, stored_aim
 from stoic.integrations.campaign import Campaign
 from stoic.integrations.certified import Certified, certified, sturdiest
+from stoic.integrations.confirming import Confirmation, Standing, confirms, reliable
 from stoic.integrations.executed import executed
 from stoic.integrations.recipe import Recipe, recipe_to_look_with
 from stoic.integrations.spaces import check_fixed, searched
@@ -137,6 +138,9 @@ class Explanation:
         which queries would resolve it; None where they do not.
     repeats:
         Number of trusted trials at the recommended setting. One alone may be luck.
+    confirmation:
+        Outcome of the confirming measurements; None if there are none, with an aim, and where
+        values are given.
     steep:
         Numbers of distrusted trials that are worse than expected beside others of this kind: rather
         a slope too steep for the model than outliers.
@@ -160,6 +164,7 @@ class Explanation:
     undecided: str | None = None
     repeats: int = 0
     steep: tuple[int, ...] = ()
+    confirmation: Confirmation | None = None
 
 
 def explain(
@@ -251,6 +256,7 @@ def explain(
     for level in levels:
         if len(tried := np.unique(settings[level & inside], axis=0)):
             break
+    tried = reliable(campaign, trials, tried) if aim is None else tried
     part = campaign.points.having(given) if given else None
     if aim is not None and len(tried):
         # The setting with the best lower bound sets the threshold; certificates are compared below.
@@ -258,7 +264,9 @@ def explain(
         recommendation = learner.recommend(settings=tried[[surest]], among=part)
     else:
         recommendation = learner.recommend(settings=tried, among=part)
-    x = recommendation.x
+    x, standing = recommendation.x, None
+    if aim is None and not fixed and any(confirms(t) and t.state.is_finished() for t in trials):
+        standing = Standing.of(study, campaign, trials, tried, x)
     found = campaign.encoding.decode(x)
     if not campaign.encoding.agrees(found, given):
         raise Refusal(
@@ -324,6 +332,7 @@ def explain(
         undecided=undecided(rows, sign * float(mean[0]), sign),
         repeats=int((np.all(settings == x, axis=1) & (trusted >= 0.5)).sum()) if len(tried) else 0,
         steep=tuple(row.number for row in rows if falling[number[row.number]]),
+        confirmation=None if standing is None else standing.outcome(),
         **aside,
     )
     if aim is None or not scaled:

@@ -30,6 +30,7 @@ from stoic.integrations.campaign import (
     moved,
 )
 from stoic.integrations.certified import Certified, Curve
+from stoic.integrations.confirming import CONFIRM, Confirmation, confirm
 from stoic.integrations.executed import EXECUTED, executed
 from stoic.integrations.explanation import Explanation, Row, explain
 from stoic.integrations.optuna_internals import fixed_by, fixed_params, record_constraints
@@ -42,11 +43,13 @@ from stoic.recipes import robust
 
 __all__ = [
     "AIM",
+    "CONFIRM",
     "EXECUTED",
     "FAILED",
     "NOISE",
     "RECIPE",
     "Certified",
+    "Confirmation",
     "Curve",
     "Explanation",
     "Recipe",
@@ -54,6 +57,7 @@ __all__ = [
     "Row",
     "StoicSampler",
     "Written",
+    "confirm",
     "explain",
     "failure_kind",
     "robust",
