@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +23,9 @@ from stoic.cli.app import (
 )
 from stoic.cli.printing import note
 from stoic.cli.studies import parse, quiet, settings, written
+
+if TYPE_CHECKING:
+    from stoic.tuning.request import Request
 
 
 @app.command()
@@ -102,6 +105,35 @@ def tune(
     p: Power = None,
     probe: Probe = None,
     fix: Fix = None,
+    confirm: Annotated[
+        int | None,
+        typer.Option(
+            "--confirm",
+            metavar="K",
+            help="Measure the settings that may be the best again at the end, up to K times "
+            "altogether.",
+            show_default=False,
+        ),
+    ] = None,
+    repeats: Annotated[
+        int | None,
+        typer.Option(
+            "--repeats",
+            metavar="N",
+            help="Measure each trial N times and take the median; 1 if not said.",
+            show_default=False,
+        ),
+    ] = None,
+    until_settled: Annotated[
+        str | None,
+        typer.Option(
+            "--until-settled",
+            metavar="AMOUNT",
+            help="Stop the search when more trials can gain less than that: a number, or noise "
+            "for the noise's standard deviation.",
+            show_default=False,
+        ),
+    ] = None,
     patience: Annotated[
         float, typer.Option("--patience", help="Seconds to wait for a locked SQLite file.")
     ] = 60.0,
@@ -120,6 +152,7 @@ def tune(
     run instead, and how noisy the value is; with --value json:loss:
     {"loss": 0.3, "executed": {"heat": 61.2}, "standard_error": 0.02}
     """
+    from stoic.tuning.ending import read_amount
     from stoic.tuning.failure import parse_assignments
     from stoic.tuning.request import aim_arguments
 
@@ -147,8 +180,16 @@ def tune(
             ),
             fixed=tuple(fix or ()),
             recipe=written(recipe),
+            confirm=confirm,
+            repeats=repeats,
+            until_settled=None if until_settled is None else read_amount(until_settled),
         ),
     )
+    carry_out(request, storage_class, patience)
+
+
+def carry_out(request: Request, storage_class: str | None, patience: float) -> None:
+    """Run a request, print the summary, and exit with its code."""
     quiet()
     from rich.console import Console
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -163,7 +204,7 @@ def tune(
     study, method = open_request(request, storage_class, patience)
     for said in patiently(lambda: notes(study, request, method), "Could not read the study"):
         note(f"note: {said}")
-    with display(Console(), request.trials) as observer:
+    with display(Console(), request.trials + request.ending.confirm) as observer:
         signal = run_request(study, request, method, observer)
     if signal is not None:
         print(f"stopped by signal {signal}; run the same command again to resume")

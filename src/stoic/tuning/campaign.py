@@ -17,9 +17,12 @@ from stoic.integrations.optuna import Explanation, explain
 from stoic.integrations.optuna_internals import begin_trial, fixed_attrs
 from stoic.integrations.recipe import Recipe, Written
 from stoic.tuning.believed import Believed
+from stoic.tuning.confirming import claim_confirmation, confirmations
+from stoic.tuning.ending import Ending
 from stoic.tuning.mark import RUN, new_mark
 from stoic.tuning.method import Method
 from stoic.tuning.program import Result
+from stoic.tuning.repeats import repeated
 from stoic.tuning.request import Request
 from stoic.tuning.space import Space, parse_fixed
 from stoic.tuning.storage import PATIENCE, is_new, open_storage, patiently
@@ -119,12 +122,15 @@ def run(
     worker: Worker,
     fixed: Mapping[str, Any] | None = None,
     recipe: Recipe | None = None,
+    ending: Ending | None = None,
 ) -> None:
     """Run trials until a study has ``trials`` finished ones, together with its other workers.
 
-    Parameters in ``fixed`` have the values there. ``recipe`` explains the study. The loop does not
-    wait for trials that other workers run at the end.
+    Parameters in ``fixed`` have the values there. ``recipe`` explains the study. ``ending`` may end
+    the search before, and adds confirming measurements. The loop does not wait for trials that
+    other workers run at the end.
     """
+    ending = ending or Ending()
     recorder = Believed(study)
     while not stop:
         numbers = patiently(
@@ -133,7 +139,7 @@ def run(
         if numbers:
             observer.buried(numbers)
         trial = patiently(
-            lambda: claim(study, space, trials, worker, fixed), "Could not begin a trial"
+            lambda: _next(study, space, trials, worker, fixed, ending), "Could not begin a trial"
         )
         if trial is None:
             return
@@ -144,6 +150,24 @@ def run(
             result = evaluate(trial)
         stored = finish(study, trial, result)
         observer.ended(stored, result, lambda: _explained(study, recipe, recorder))
+
+
+def _next(
+    study: optuna.Study,
+    space: Space,
+    trials: int,
+    worker: Worker,
+    fixed: Mapping[str, Any] | None,
+    ending: Ending,
+) -> Trial | None:
+    """Claim the next trial of the search, or of the confirmation after it; None at the end."""
+    stand = study.get_trials(deepcopy=False)
+    confirming = confirmations(stand)
+    if not ending.settled(study, stand):
+        trial = claim(study, space, trials + confirming, worker, fixed)
+        if trial is not None:
+            return trial
+    return claim_confirmation(study, space, ending.confirm, worker)
 
 
 def _explained(
@@ -189,6 +213,7 @@ def open_request(
     def searched_with() -> tuple[Method, BaseSampler]:
         method = Method.of(earlier, request.said, request.recipe)
         method.check(request.space)
+        request.ending.check("tolerances, which the study has" if method.aim else None)
         return method, method.sampler(earlier, request.space, request.seed, request.startup)
 
     method, sampler = patiently(searched_with, f"Could not read the study {request.name!r}")
@@ -267,6 +292,9 @@ def run_request(
     with Stop() as stop:
 
         def evaluate(trial: Trial) -> Result:
+            return repeated(lambda: measure(trial), request.repeats, lambda: bool(stop))
+
+        def measure(trial: Trial) -> Result:
             mark = new_mark()
             patiently(
                 lambda: record_run(trial, mark, worker), f"Could not begin trial {trial.number}"
@@ -295,5 +323,6 @@ def run_request(
             worker,
             request.fixed,
             method.recipe,
+            request.ending,
         )
         return stop.signal

@@ -22,9 +22,11 @@ from stoic.integrations.optuna_internals import is_stopped, stoppable
 from stoic.integrations.recipe import Recipe, Written
 from stoic.refusal import Refusal
 from stoic.tuning.campaign import Explain, Silent, Stop, explanation, run
+from stoic.tuning.ending import Ending
 from stoic.tuning.failure import Failed
 from stoic.tuning.method import Method
 from stoic.tuning.program import Result
+from stoic.tuning.repeats import check_repeats, repeated
 from stoic.tuning.request import check_aim, check_direction
 from stoic.tuning.space import parse_space
 from stoic.tuning.storage import is_new, open_storage
@@ -121,6 +123,9 @@ def tune(
     radius: float | None = None,
     p: float | None = None,
     probe: bool | None = None,
+    confirm: int = 0,
+    repeats: int = 1,
+    until_settled: float | Literal["noise"] | None = None,
     catch: tuple[type[Exception], ...] = (Exception,),
     callback: Callable[[optuna.Study, FrozenTrial], None] | None = None,
 ) -> TuningResult:
@@ -155,6 +160,14 @@ def tune(
         For values that stay good when parameters are moved, see
         ``stoic.integrations.aim.RobustObjective``; recorded with the study. Those not
         given are as recorded earlier, as far as that still fits.
+    confirm:
+        Largest number of measurements after the search that tell the settings that may be the best
+        apart; ``result.explanation.confirmation`` has the outcome.
+    repeats:
+        Measurements of each trial. Its value is their median; it fails if half of them fail.
+    until_settled:
+        End the search when more trials can gain less than this, in the unit of the value, or with
+        "noise" less than the standard deviation of the noise.
     catch:
         Exceptions of the objective that fail a trial instead of ending the campaign.
     callback:
@@ -170,6 +183,8 @@ def tune(
     if n_trials < 1:
         raise Refusal(f"n_trials must be at least 1, got {n_trials}.")
     parsed, checked = parse_space(space), check_direction(direction)
+    ending = Ending(confirm, until_settled)
+    check_repeats(repeats)
     said = {
         "policy": policy,
         "threshold": threshold,
@@ -185,6 +200,7 @@ def tune(
         check_aim(RobustObjective.of(**aim), parsed)
     if isinstance(storage, str) and is_new(storage):  # a refused request must create no file
         Method.of(None, aim, written).check(parsed)
+        ending.check("tolerances" if aim else None)
     if storage is None:
         opened: BaseStorage = optuna.storages.InMemoryStorage()
     elif isinstance(storage, str):
@@ -194,11 +210,15 @@ def tune(
     earlier = None if study_name is None else find_study(opened, study_name)
     method = Method.of(earlier, aim, written)
     method.check(parsed)
+    ending.check("tolerances" if method.aim else None)
     sampler = method.sampler(earlier, parsed, seed, n_startup_trials)
     study = open_study(opened, study_name, checked, parsed, sampler)
     method.record(study)
 
     def evaluate(trial: Trial) -> Result:
+        return repeated(lambda: measure(trial), repeats, lambda: False)
+
+    def measure(trial: Trial) -> Result:
         try:
             found = objective(dict(trial.params))
             obs = found if isinstance(found, Measured) else Measured(found)
@@ -223,7 +243,7 @@ def tune(
     observer = Silent() if callback is None else _Calling(study, callback)
     me, own = Worker.current(), method.recipe
     with contextlib.suppress(_Stopped):
-        run(study, parsed, n_trials, evaluate, observer, Stop(), me, recipe=own)
+        run(study, parsed, n_trials, evaluate, observer, Stop(), me, None, own, ending)
     return _result(study, own)
 
 

@@ -18,7 +18,7 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.trial import FrozenTrial
 
-from stoic.integrations.optuna import Explanation, Row
+from stoic.integrations.optuna import Confirmation, Explanation, Row
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
 from stoic.refusal import Refusal
@@ -106,6 +106,8 @@ class Report:
             sections.append(_section("Surprise over time", draw.surprise(), _SURPRISE))
             if len(self.space) > 1:
                 sections.append(_section("All parameters", draw.parallel(), _PARALLEL))
+            if known.confirmation is not None:
+                sections.append(_section("Confirmed", self._confirmed(known.confirmation)))
             sections.append(_section("Distrusted", self._distrusted()))
         sections.append(_section("Failed", self._failed()))
         title = _escaped(f"{self.summary.name} ({self.summary.direction})")
@@ -147,6 +149,18 @@ class Report:
         if summary.command is not None:
             cards.append(_card("Command, as the storage says", "", "", summary.command))
         return _grid(cards)
+
+    def _confirmed(self, found: Confirmation) -> str:
+        rows = [
+            (
+                candidate.number, f"{candidate.mean:.6g} ± {deviation(candidate.std)}",
+                f"{candidate.probability:.2f}", candidate.measurements, candidate.failures,
+                setting(candidate.params),
+            )
+            for candidate in found.candidates
+        ]  # fmt: skip
+        heads = ("trial", "estimated", "probability", "measured", "failed", "parameters")
+        return f"<p>{_escaped(found.sentence())}.</p>" + _table(heads, rows)
 
     def _distrusted(self) -> str:
         rows = [

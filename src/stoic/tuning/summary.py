@@ -17,6 +17,7 @@ from stoic.integrations.recipe import Recipe
 from stoic.integrations.unmodelled import unmodelled
 from stoic.printable import printable
 from stoic.tuning.campaign import explanation
+from stoic.tuning.confirming import confirmation_lines
 from stoic.tuning.stored import stored_command
 from stoic.tuning.study import (
     ERRORS,
@@ -136,6 +137,7 @@ class Summary:
             lines += _best_lines(known)
             if known.certified is not None:
                 lines += certificate_lines(known.certified)
+            lines += confirmation_lines(known.confirmation)
             if self.command is not None:
                 lines.append(f"storage says   its command was: {self.command}")
             lines.append(f"distrusted     {len(self.distrusted) or 'none'}")
@@ -214,6 +216,9 @@ class Summary:
             "left_out": {} if known is None else left_out_record(known),
             "undecided": None if known is None else known.undecided,
             "repeats": 0 if known is None else known.repeats,
+            "confirmation": None
+            if known is None or known.confirmation is None
+            else known.confirmation.record(),
             "steep": [] if known is None else list(known.steep),
             "infeasible": [] if known is None else list(known.infeasible),
             "unmodelled": list(self.unmodelled),
