@@ -103,11 +103,6 @@ class StudentTProcess:
 
 
 _DRAWS, _FEWEST = 24, 4  # of the hyperparameters: of all explanations, and of each
-# Factor of deviations: an objective is no draw from a stationary process, above all at the optimum
-# that a study found. Over four functions, 1 % and 5 % noise, with and without outliers,
-# two deviations of the mixture cover the truth in .84 to .91 of 32 studies each, two of 1.3 times
-# that in .91 to 1, in .96 of all 128.
-_WIDENING = 1.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,4 +178,4 @@ class LeaveOneOutGP:
             assert isinstance(fitted, Settled)
             parts += [fitted.condition(prior, observations) for prior in priors]
             weights += [weight / len(priors)] * len(priors)
-        return Averaged(tuple(parts), np.array(weights), posterior.fitted_defence, _WIDENING)
+        return Averaged(tuple(parts), np.array(weights), posterior.fitted_defence)

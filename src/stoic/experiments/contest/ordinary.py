@@ -19,7 +19,6 @@ from stoic.experiments.contest.contenders import (
     EXPLAINED,
     SLOW,
     contender,
-    installed,
     skipped,
 )
 from stoic.experiments.contest.functions import FUNCTIONS
@@ -88,13 +87,7 @@ class Settings:
     seed: int = 0
     conditions: tuple[str, ...] = tuple(CONDITIONS)
     problems: tuple[str, ...] = ("branin", "bowl3", "hart3", "forrester")
-    methods: tuple[str, ...] = (
-        DEFAULT,
-        "loo_gp_ucb",
-        "fc_rcgp_ucb",
-        "gp_ucb",
-        *installed(("GPSampler", "TPE")),
-    )
+    methods: tuple[str, ...] = (DEFAULT, "TPE")
 
 
 def cells(settings: Settings) -> list[Cell]:

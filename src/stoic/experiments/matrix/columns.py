@@ -108,9 +108,14 @@ def _random(game: Game, rounds: int, seed: int) -> Player:
     return RandomSearch(game.problem.domain, seed)
 
 
+def _nothing(game: Game) -> Mapping[str, object]:
+    return {}
+
+
 COLUMNS = {
     column.name: column
     for column in (
+        _column("robust", OUTLIERS, _nothing, slow=True),
         _sequential("gp_ucb", CLEAN),
         _sequential("tp_ucb", ()),
         _sequential("fc_rcgp_ucb", OUTLIERS),
