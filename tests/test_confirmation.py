@@ -1,5 +1,7 @@
 """Comparison of candidates, and which of them is measured again."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -46,16 +48,16 @@ def test_draws_have_the_joint_moments():
     np.testing.assert_allclose(np.cov(draws.T), covariance, atol=5e-4)
 
 
-def test_a_mixture_draws_from_its_parts_and_leaves_the_widening_out():
+def test_a_mixture_draws_from_its_parts():
     low, high = posterior(), posterior((1.0, 0.9, 0.0, 0.1))
-    mixture = Averaged((low, high), np.array([0.25, 0.75]), as_told, 3.0)
+    mixture = Averaged((low, high), np.array([0.25, 0.75]), as_told)
     draws = draw_jointly(mixture, X, 8000, np.random.default_rng(0))
     assert draws.shape == (8000, len(X))
     from_low = (draws[:, 2] > draws[:, 0]).mean()
     assert from_low == pytest.approx(0.25, abs=0.03)  # six standard errors
-    unwidened = Averaged((low, high), np.array([0.25, 0.75]), as_told, 1.0)
-    again = draw_jointly(unwidened, X, 8000, np.random.default_rng(0))
-    np.testing.assert_array_equal(draws, again)
+    mean, std = mixture.predict(X)
+    assert (np.abs(draws.mean(axis=0) - mean) <= 5.0 * std / math.sqrt(8000)).all()
+    np.testing.assert_allclose(draws.std(axis=0), std, rtol=0.05)
 
 
 def test_other_posteriors_are_refused():

@@ -422,7 +422,9 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> matplotlib.figure.Figur
     right.set_xlim(left=0.0)
     right.set_xlabel("mean loss of the recommended setting, % of the range")
     right.grid(alpha=0.3, lw=0.5, axis="x")
-    right.legend(frameon=False)
+    picture.legend(
+        *right.get_legend_handles_labels(), loc="outside upper right", ncols=2, frameon=False
+    )
     return picture
 
 
