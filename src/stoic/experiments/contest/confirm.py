@@ -398,7 +398,8 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> matplotlib.figure.Figur
     left.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     left.set_xlabel("stated probability of being the best of those tried")
     left.set_ylabel("how often it was")
-    left.legend(frameon=False, loc="upper left")
+    if len(settings.methods) > 1:
+        left.legend(frameon=False, loc="upper left")
     names = _names(settings)
     for which, colour, marker, offset, label in (
         ("loss", BLUE, "o", -0.13, "to the optimum"),
