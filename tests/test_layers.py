@@ -24,6 +24,7 @@ LAYERS = (
     "theory",
     "defences",
     "models",
+    "confirmation",
     "confidence",
     "pending",
     "policies",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,6 +26,9 @@ from stoic.cli.app import (
 from stoic.cli.printing import note
 from stoic.cli.studies import parse, settings, silence_optuna, written
 from stoic.printable import printable
+
+if TYPE_CHECKING:
+    from stoic.tuning.request import Request
 
 
 @app.command()
@@ -101,6 +104,35 @@ def tune(
         bool,
         typer.Option("--keep-going", help="Go on, too, if the first five trials all fail."),
     ] = False,
+    confirm: Annotated[
+        int | None,
+        typer.Option(
+            "--confirm",
+            metavar="K",
+            help="Measure the settings that may be the best again at the end, up to K times "
+            "altogether.",
+            show_default=False,
+        ),
+    ] = None,
+    repeats: Annotated[
+        int | None,
+        typer.Option(
+            "--repeats",
+            metavar="N",
+            help="Measure each trial N times and take the median; 1 if not said.",
+            show_default=False,
+        ),
+    ] = None,
+    until_settled: Annotated[
+        str | None,
+        typer.Option(
+            "--until-settled",
+            metavar="AMOUNT",
+            help="Stop the search when more trials can gain less than that: a number, or noise "
+            "for the noise's standard deviation.",
+            show_default=False,
+        ),
+    ] = None,
     patience: Annotated[
         float, typer.Option("--patience", help="Seconds to wait for a locked SQLite file.")
     ] = 60.0,
@@ -120,6 +152,7 @@ def tune(
     {"loss": 0.3, "executed": {"heat": 61.2}, "standard_error": 0.02}
     """
     from stoic.integrations.optuna.possible import PossibleValues
+    from stoic.tuning.ending import read_amount
     from stoic.tuning.failure import parse_assignments
     from stoic.tuning.request import aim_arguments
 
@@ -148,8 +181,18 @@ def tune(
             fixed=tuple(fix or ()),
             recipe=written(recipe),
             possible=PossibleValues.of(possible),
+            confirm=confirm,
+            repeats=repeats,
+            until_settled=None if until_settled is None else read_amount(until_settled),
         ),
     )
+    carry_out(request, storage_class, patience, keep_going)
+
+
+def carry_out(
+    request: Request, storage_class: str | None, patience: float, keep_going: bool = True
+) -> None:
+    """Run a request, print the summary, and exit with its code."""
     silence_optuna()
     from rich.console import Console
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -174,7 +217,7 @@ def tune(
     before, signal, hopeless = count_trials(study, FINISHED), None, None
     stand = f"{before} of {request.trials} trials are finished"
     print(printable(f"study {study.study_name} in {shown(request.storage)}: {stand}"), flush=True)
-    with display(Console(), request.trials) as observer:
+    with display(Console(), request.trials + request.ending.confirm) as observer:
         try:
             signal = run_request(study, request, method, observer, keep_going)
         except HopelessError as error:

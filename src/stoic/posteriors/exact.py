@@ -117,6 +117,15 @@ class Exact:
         variance = variance - np.einsum("ij,ij->j", V, V)
         return self.prior.mean + K @ self.alpha, np.sqrt(np.maximum(variance, 0.0))
 
+    def jointly(self, x: Array) -> tuple[Array, Array]:
+        """Mean (m,) and covariance (m, m) of f at ``x`` (m, d)."""
+        covariance = self.prior.kernel(x, x)
+        if not len(self.x):
+            return np.full(len(x), self.prior.mean), covariance
+        K = self.prior.kernel(x, self.x)
+        V = linalg.solve_lower(self.L, K.T)
+        return self.prior.mean + K @ self.alpha, covariance - V.T @ V
+
     def predict_with_gradient(self, x: Array) -> tuple[Array, Array, Array, Array]:
         variance = self.prior.kernel.diagonal(x)
         slope = self.prior.kernel.diagonal_wrt_x(x)

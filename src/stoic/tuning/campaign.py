@@ -17,9 +17,12 @@ from stoic.integrations.optuna import Explanation, explain
 from stoic.integrations.optuna.internals import begin_trial, fixed_attrs
 from stoic.integrations.recipe import Recipe
 from stoic.refusal import Refusal
+from stoic.tuning.confirming import claim_confirmation, confirmations
+from stoic.tuning.ending import Ending
 from stoic.tuning.mark import RUN, new_mark
 from stoic.tuning.method import StudyMethod
 from stoic.tuning.program import Result
+from stoic.tuning.repeats import repeated
 from stoic.tuning.request import Request
 from stoic.tuning.space import Space, parse_fixed
 from stoic.tuning.storage import PATIENCE, is_new, open_storage, patiently
@@ -115,18 +118,21 @@ def run(
     worker: Worker,
     fixed: Mapping[str, Any] | None = None,
     recipe: Recipe | None = None,
+    ending: Ending | None = None,
     keep_going: bool = True,
 ) -> None:
     """Run trials until a study has ``trials`` finished ones, together with its other workers.
 
-    Parameters in ``fixed`` have the values there. ``recipe`` explains the study. The loop does not
-    wait for trials that other workers run at the end.
+    Parameters in ``fixed`` have the values there. ``recipe`` explains the study. ``ending`` may end
+    the search before, and adds confirming measurements. The loop does not wait for trials that
+    other workers run at the end.
 
     Raises
     ------
     HopelessError
         Without ``keep_going``, if the first trials all fail and the study has no value.
     """
+    ending = ending or Ending()
     recorder = TrustRecorder(study)
     failed_first: int | None = 0  # None from the first value on
     while not stop:
@@ -136,7 +142,7 @@ def run(
         if numbers:
             observer.orphaned(numbers)
         trial = patiently(
-            lambda: claim(study, space, trials, worker, fixed), "Could not begin a trial"
+            lambda: _next(study, space, trials, worker, fixed, ending), "Could not begin a trial"
         )
         if trial is None:
             return
@@ -155,6 +161,24 @@ def run(
                 f"The first {_HOPELESS} trials failed, the last one so: {result.reason}. Change "
                 "the program and run the same command again, or say --keep-going."
             )
+
+
+def _next(
+    study: optuna.Study,
+    space: Space,
+    trials: int,
+    worker: Worker,
+    fixed: Mapping[str, Any] | None,
+    ending: Ending,
+) -> Trial | None:
+    """Claim the next trial of the search, or of the confirmation after it; None at the end."""
+    stand = study.get_trials(deepcopy=False)
+    confirming = confirmations(stand)
+    if not ending.settled(study, stand):
+        trial = claim(study, space, trials + confirming, worker, fixed)
+        if trial is not None:
+            return trial
+    return claim_confirmation(study, space, ending.confirm, worker)
 
 
 def _explained(
@@ -200,6 +224,7 @@ def open_request(
     def searched_with() -> tuple[StudyMethod, BaseSampler]:
         method = StudyMethod.of(earlier, request.said, request.recipe, request.possible)
         method.check(request.space)
+        request.ending.check("tolerances, which the study has" if method.aim else None)
         return method, method.sampler(earlier, request.space, request.seed, request.startup)
 
     method, sampler = patiently(searched_with, f"Could not read the study {request.name!r}")
@@ -294,6 +319,9 @@ def run_request(
     with Stop() as stop:
 
         def evaluate(trial: Trial) -> Result:
+            return repeated(lambda: measure(trial), request.repeats, lambda: bool(stop))
+
+        def measure(trial: Trial) -> Result:
             mark = new_mark()
             patiently(
                 lambda: record_run(trial, mark, worker), f"Could not begin trial {trial.number}"
@@ -322,6 +350,7 @@ def run_request(
             worker,
             request.fixed,
             method.recipe,
+            request.ending,
             keep_going,
         )
         return stop.signal

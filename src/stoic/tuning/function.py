@@ -7,7 +7,7 @@ import html
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import optuna
@@ -24,9 +24,11 @@ from stoic.integrations.recipe import Recipe
 from stoic.integrations.reported import noise_of
 from stoic.refusal import Refusal
 from stoic.tuning.campaign import Explain, Observer, Stop, explanation, run
+from stoic.tuning.ending import Ending
 from stoic.tuning.failure import Failed
 from stoic.tuning.method import StudyMethod
 from stoic.tuning.program import Result
+from stoic.tuning.repeats import check_repeats, repeated
 from stoic.tuning.request import check_direction
 from stoic.tuning.space import parse_space
 from stoic.tuning.storage import is_new, open_storage
@@ -128,6 +130,9 @@ def tune(
     seed: int | None = None,
     n_startup_trials: int = 10,
     recipe: Recipe | str | None = None,
+    confirm: int = 0,
+    repeats: int = 1,
+    until_settled: float | Literal["noise"] | None = None,
     catch: tuple[type[Exception], ...] = (Exception,),
     callback: Callable[[optuna.Study, FrozenTrial], None] | None = None,
     possible: Sequence[float] | None = None,
@@ -161,6 +166,14 @@ def tune(
         ``recipes.rgp_ucb(budget=5.0)``, its text, or a function from a domain to a learner, see
         :class:`~stoic.integrations.optuna.StoicSampler`. What has a text is recorded with the
         study; without a recipe the recorded one is used.
+    confirm:
+        Largest number of measurements after the search that tell the settings that may be the best
+        apart; ``result.explanation.confirmation`` has the outcome.
+    repeats:
+        Measurements of each trial. Its value is their median; it fails if half of them fail.
+    until_settled:
+        End the search when more trials can gain less than this, in the unit of the value, or with
+        "noise" less than the standard deviation of the noise.
     catch:
         Exceptions of the objective that fail a trial instead of ending the campaign.
     callback:
@@ -184,9 +197,12 @@ def tune(
     if n_trials < 1:
         raise Refusal(f"n_trials must be at least 1, got {n_trials}.")
     parsed, checked = parse_space(space), check_direction(direction)
+    ending = Ending(confirm, until_settled)
+    check_repeats(repeats)
     aim, values = check_arguments(robust_to_moves), PossibleValues.of(possible)
     if isinstance(storage, str) and is_new(storage):  # a refused request must create no file
         StudyMethod.of(None, aim, recipe, values).check(parsed)
+        ending.check("tolerances" if aim else None)
     if storage is None:
         opened: BaseStorage = optuna.storages.InMemoryStorage()
     elif isinstance(storage, str):
@@ -196,11 +212,15 @@ def tune(
     earlier = None if study_name is None else find_study(opened, study_name)
     method = StudyMethod.of(earlier, aim, recipe, values)
     method.check(parsed)
+    ending.check("tolerances" if method.aim else None)
     sampler = method.sampler(earlier, parsed, seed, n_startup_trials)
     study = open_study(opened, study_name, checked, parsed, sampler)
     method.record(study)
 
     def evaluate(trial: Trial) -> Result:
+        return repeated(lambda: measure(trial), repeats, lambda: False)
+
+    def measure(trial: Trial) -> Result:
         try:
             found = objective(dict(trial.params))
             obs = found if isinstance(found, Measured) else Measured(found)
@@ -225,7 +245,7 @@ def tune(
     observer = Observer() if callback is None else _Calling(study, callback)
     me, own = Worker.current(), method.recipe
     with contextlib.suppress(_Stopped):
-        run(study, parsed, n_trials, evaluate, observer, Stop(), me, recipe=own)
+        run(study, parsed, n_trials, evaluate, observer, Stop(), me, None, own, ending)
     return _result(study, own)
 
 

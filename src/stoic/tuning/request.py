@@ -6,9 +6,11 @@ import difflib
 import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
+
+import optuna
 
 from stoic.data import FailureKind
 from stoic.integrations.optuna.encoding import Encoding, searched
@@ -22,11 +24,14 @@ from stoic.integrations.optuna.objective import (
 from stoic.integrations.optuna.possible import PossibleValues
 from stoic.integrations.recipe import Recipe, parse
 from stoic.refusal import Refusal
+from stoic.tuning.ending import Amount, Ending
 from stoic.tuning.failure import parse_rules
 from stoic.tuning.program import Program
 from stoic.tuning.reading import Reading
+from stoic.tuning.repeats import check_repeats
 from stoic.tuning.space import Space, parse_assignments, parse_fixed, parse_named, parse_space
 from stoic.tuning.storage import storage_url
+from stoic.tuning.stored import known_space
 from stoic.tuning.template import Template
 
 Direction = Literal["minimize", "maximize"]
@@ -36,7 +41,11 @@ _DIRECTIONS: dict[str, Direction] = {"minimize": "minimize", "maximize": "maximi
 _SECTIONS = ("study", "parameters", "program", "failures", "tolerance")
 _OPTIONAL = ("study", "failures", "tolerance")
 _AIM = tuple(name for name in ARGUMENTS if name != "tolerance")  # which is a section
-_STUDY = ("name", "direction", "storage", "trials", "seed", "startup", "recipe", "possible", *_AIM)
+_ENDING = ("confirm", "repeats", "until_settled")
+_STUDY = (
+    "name", "direction", "storage", "trials", "seed", "startup", "recipe", "possible", *_ENDING,
+    *_AIM,
+)  # fmt: skip
 _PROGRAM = ("command", "value", "timeout", "directory")
 
 
@@ -72,6 +81,10 @@ class Settings:
         The method.
     possible:
         Range of the values that the objective can have.
+    confirm, until_settled:
+        See ``stoic.tuning.ending.Ending``.
+    repeats:
+        Measurements of a trial.
     """
 
     name: str | None = None
@@ -87,6 +100,9 @@ class Settings:
     fixed: Sequence[str] = ()
     recipe: Recipe | None = None
     possible: PossibleValues | None = None
+    confirm: int | None = None
+    repeats: int | None = None
+    until_settled: Amount | None = None
 
     def over(self, other: Settings) -> Settings:
         """Return these settings; where they give none, those of ``other``."""
@@ -114,6 +130,10 @@ class Request:
         The method, and the range of the values; None if the request gives none.
     fixed:
         Name of a parameter -> its value in this run.
+    ending:
+        When the search stops, and what is measured again after it.
+    repeats:
+        Measurements of a trial.
     """
 
     name: str
@@ -128,6 +148,8 @@ class Request:
     recipe: Recipe | None
     possible: PossibleValues | None
     fixed: Mapping[str, Any]
+    ending: Ending = field(default_factory=Ending)
+    repeats: int = 1
 
 
 def from_options(assignments: Sequence[str], command: Sequence[str], settings: Settings) -> Request:
@@ -137,6 +159,17 @@ def from_options(assignments: Sequence[str], command: Sequence[str], settings: S
     return _request(
         parse_assignments(assignments), Template.parse(list(command)), Path.cwd(), settings, "stoic"
     )
+
+
+def from_study(study: optuna.Study, command: Sequence[str], settings: Settings) -> Request:
+    """Make a request to run a command with the parameters of a stored study."""
+    space = known_space(study)
+    if not space:
+        raise Refusal(
+            f"The study {study.study_name!r} has no parameters yet: run stoic tune first."
+        )
+    given = replace(settings, direction=study.direction.name.lower())
+    return _request(space, Template.parse(list(command)), Path.cwd(), given, study.study_name)
 
 
 def from_file(path: Path, settings: Settings) -> Request:
@@ -189,6 +222,11 @@ def _from_tables(content: Mapping[str, Any], path: Path, settings: Settings) -> 
         ),
         recipe=None if recipe is None else parse(recipe, path.parent),
         possible=PossibleValues.of(study.get("possible")),
+        confirm=_whole(study, "confirm"),
+        repeats=_whole(study, "repeats"),
+        until_settled="noise"
+        if study.get("until_settled") == "noise"
+        else _number(study, "until_settled"),
     )
     directory = path.parent / (_text(program, "directory") or ".")
     name = path.stem if path.stem != "study" else path.absolute().parent.name or "study"
@@ -217,6 +255,8 @@ def _request(
     if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
         raise Refusal(f"timeout must be a number of seconds above 0, got {timeout:g}.")
     template.check(space)
+    ending = Ending(settings.confirm or 0, settings.until_settled)
+    ending.check("--fix" if settings.fixed else "tolerances" if settings.aim else None)
     reading = Reading.parse(settings.value or "last-line")
     program = Program(template, reading, directory, timeout, settings.failures or {})
     said = settings.aim or {}
@@ -235,6 +275,8 @@ def _request(
         recipe=settings.recipe,
         possible=settings.possible,
         fixed=parse_fixed(settings.fixed, space),
+        ending=ending,
+        repeats=check_repeats(1 if settings.repeats is None else settings.repeats),
     )
 
 

@@ -125,7 +125,7 @@ def test_doubt_is_read_from_the_explanation(monkeypatch):
 
 @pytest.mark.parametrize("name", NEEDS_A_LIBRARY)
 def test_a_peer_without_its_library_names_the_extra(name, monkeypatch):
-    monkeypatch.setattr(contenders, "find_spec", lambda module: None)
+    monkeypatch.setattr("stoic.experiments.contender.find_spec", lambda module: None)
     peer = contender(name)
     assert not peer.installed
     with pytest.raises(Refusal, match=rf"{peer.module}, .* pip install 'stoic\[{peer.extra}\]'"):

@@ -1,15 +1,24 @@
 """Our own figures: the default against other optimizers, with outliers and without."""
 
-from stoic.experiments.contest import accuracy, development, final, narrow, ordinary, tables
+from stoic.experiments.contest import (
+    accuracy,
+    confirm,
+    development,
+    final,
+    narrow,
+    ordinary,
+    tables,
+)
 
 FIGURES = (
     development.QUICK,
     development.FIGURE,
     accuracy.FIGURE,
     ordinary.FIGURE,
+    confirm.FIGURE,
     narrow.FIGURE,
     tables.FIGURE,
     final.FIGURE,
 )
 
-__all__ = ["FIGURES", "accuracy", "development", "final", "narrow", "ordinary", "tables"]
+__all__ = ["FIGURES", "accuracy", "confirm", "development", "final", "narrow", "ordinary", "tables"]

@@ -82,7 +82,7 @@ def play(world: World, cell: Cell, trials: int) -> list[Outcome]:
     method = contender(cell.method)
     ground = world.ground
     space = dict(ground.space)
-    with _quiet():
+    with quiet():
         sampler = method.sampler(space, cell.seed, trials)
         study = optuna.create_study(
             sampler=sampler, direction="maximize" if ground.sign > 0.0 else "minimize"
@@ -173,7 +173,7 @@ def _value(trial: FrozenTrial) -> float:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Silence Optuna's line per trial and the warnings of other libraries."""
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)

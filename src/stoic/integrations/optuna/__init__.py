@@ -4,6 +4,7 @@ The pure core knows arrays; everything about studies, trials and storage is in t
 """
 
 from stoic.integrations.optuna.certified import Certified, Curve
+from stoic.integrations.optuna.confirming import CONFIRM, Confirmation, confirm
 from stoic.integrations.optuna.diagnostics import Row
 from stoic.integrations.optuna.executed import EXECUTED
 from stoic.integrations.optuna.explaining import explain
@@ -17,12 +18,14 @@ from stoic.recipes import robust
 
 __all__ = [
     "AIM",
+    "CONFIRM",
     "EXECUTED",
     "FAILED",
     "NOISE",
     "POSSIBLE",
     "RECIPE",
     "Certified",
+    "Confirmation",
     "Curve",
     "Explanation",
     "PossibleValues",
@@ -30,6 +33,7 @@ __all__ = [
     "RobustObjective",
     "Row",
     "StoicSampler",
+    "confirm",
     "explain",
     "failure_kind",
     "robust",

@@ -16,6 +16,7 @@ from stoic.balancing import Balanced
 from stoic.data import Array
 from stoic.defences.plateau import Plateau
 from stoic.integrations.optuna.certified import Certified, certified, sturdiest
+from stoic.integrations.optuna.confirming import Standing, confirms, reliable
 from stoic.integrations.optuna.diagnostics import Row
 from stoic.integrations.optuna.encoding import check_fixed, searched
 from stoic.integrations.optuna.executed import executed
@@ -141,6 +142,7 @@ def explain(
     for level in levels:
         if len(tried := np.unique(settings[level & inside], axis=0)):
             break
+    tried = reliable(synced, trials, tried) if aim is None else tried
     part = synced.points.having(given) if given else None
     if aim is not None and len(tried):
         # The setting with the best lower bound sets the threshold; certificates are compared below.
@@ -148,7 +150,9 @@ def explain(
         recommendation = learner.recommend(settings=tried[[surest]], among=part)
     else:
         recommendation = learner.recommend(settings=tried, among=part)
-    x = recommendation.x
+    x, standing = recommendation.x, None
+    if aim is None and not fixed and any(confirms(t) and t.state.is_finished() for t in trials):
+        standing = Standing.of(study, synced, trials, tried, x)
     found = synced.encoding.decode(x)
     if not synced.encoding.agrees(found, given):
         raise Refusal(
@@ -216,6 +220,7 @@ def explain(
         undecided=undecided(rows, sign * float(mean[0]), sign),
         repeats=int((np.all(settings == x, axis=1) & (trusted >= 0.5)).sum()) if len(tried) else 0,
         steep=tuple(row.number for row in rows if falling[number[row.number]]),
+        confirmation=None if standing is None else standing.outcome(),
         **aside,
     )
     if aim is None or not scaled:

@@ -13,6 +13,7 @@ from optuna.trial import FrozenTrial
 
 from stoic.data import Array
 from stoic.integrations.optuna.certified import Certified
+from stoic.integrations.optuna.confirming import Confirmation
 from stoic.integrations.optuna.diagnostics import DISTRUSTED, Row
 from stoic.integrations.optuna.possible import PossibleValues
 from stoic.printable import printable
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 Settings = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 SHOWN = 20  # entries of a list
+_CANDIDATES = 5
 
 
 def _unknown(settings: Settings) -> tuple[Array, Array]:
@@ -87,6 +89,9 @@ class Explanation:
         which queries would resolve it; None where they do not.
     repeats:
         Number of trusted trials at the recommended setting. One alone may be luck.
+    confirmation:
+        Outcome of the confirming measurements; None if there are none, with an aim, and where
+        values are given.
     steep:
         Numbers of distrusted trials that are worse than expected beside others of this kind: rather
         a slope too steep for the model than outliers.
@@ -110,6 +115,7 @@ class Explanation:
     undecided: str | None = None
     repeats: int = 0
     steep: tuple[int, ...] = ()
+    confirmation: Confirmation | None = None
     possible: PossibleValues | None = None
     impossible: Mapping[int, float] = field(default_factory=dict)
 
@@ -202,6 +208,21 @@ def setting(params: Mapping[str, Any]) -> str:
     return "  ".join(f"{name}={value}" for name, value in params.items())
 
 
+def _confirmation_lines(found: Confirmation) -> list[str]:
+    """Format for people: the outcome, and the candidates that are left."""
+    lines = [f"confirmed      {found.sentence()}"]
+    for candidate in found.candidates[:_CANDIDATES]:
+        count, failed = candidate.measurements, candidate.failures
+        lines.append(
+            f"  trial {candidate.number}: {candidate.mean:.6g} +- {candidate.std:.2g}, best with "
+            f"probability {candidate.probability:.2f}, measured {count} time{'s' * (count != 1)}"
+            + f", failed {failed} time{'s' * (failed != 1)}"
+            * bool(failed)
+        )
+    more = len(found.candidates) - _CANDIDATES
+    return lines + [f"  and {more} more, see stoic show --json"] * (more > 0)
+
+
 def best_lines(known: Explanation) -> list[str]:
     """Format the observed best and the recommended setting, with its certificate."""
     lines = []
@@ -239,6 +260,8 @@ def best_lines(known: Explanation) -> list[str]:
         lines.append(f"undecided      {known.undecided}")
     if known.certified is not None:
         lines += certificate_lines(known.certified)
+    if known.confirmation is not None:
+        lines += _confirmation_lines(known.confirmation)
     return lines
 
 

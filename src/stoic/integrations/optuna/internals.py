@@ -39,14 +39,20 @@ def trial_id(trial: Trial | FrozenTrial) -> int:
     return trial._trial_id
 
 
-def begin_trial(study: Study, system_attrs: Mapping[str, Any]) -> Trial:
+def begin_trial(
+    study: Study, system_attrs: Mapping[str, Any], user_attrs: Mapping[str, Any] | None = None
+) -> Trial:
     """Begin a trial, as ``Study.ask`` does, in one transaction with its attributes.
 
     ``Study._thread_local.cached_all_trials``, since 3.2, is the samplers' cache of other trials:
     ``Study.ask`` clears it, too.
     """
     study._thread_local.cached_all_trials = None
-    template = create_trial(state=TrialState.RUNNING, system_attrs=dict(system_attrs))
+    template = create_trial(
+        state=TrialState.RUNNING,
+        system_attrs=dict(system_attrs),
+        user_attrs=dict(user_attrs or {}),
+    )
     return Trial(study, storage_of(study).create_new_trial(study_id(study), template))
 
 

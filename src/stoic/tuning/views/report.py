@@ -107,6 +107,8 @@ class Report:
             cards=self.cards(),
             draw=draw,
             slices=len(self.space),
+            confirmation=None if known is None else known.confirmation,
+            candidates=self._candidates(),
             distrusted=self._distrusted(),
             notes=[] if known is None else excluded_lines(known),
             failed=self._failed(),
@@ -143,6 +145,19 @@ class Report:
         if summary.command is not None:
             cards.append(Card("Command, as the storage says", code=summary.command))
         return cards
+
+    def _candidates(self) -> list[tuple[object, ...]]:
+        known = self.summary.explanation
+        if known is None or known.confirmation is None:
+            return []
+        return [
+            (
+                candidate.number, f"{candidate.mean:.6g} ± {deviation(candidate.std)}",
+                f"{candidate.probability:.2f}", candidate.measurements, candidate.failures,
+                setting(candidate.params),
+            )
+            for candidate in known.confirmation.candidates
+        ]  # fmt: skip
 
     def _distrusted(self) -> list[tuple[object, ...]]:
         return [

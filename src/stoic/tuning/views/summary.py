@@ -208,6 +208,9 @@ class Summary:
             "left_out": {} if known is None else left_out_record(known),
             "undecided": None if known is None else known.undecided,
             "repeats": 0 if known is None else known.repeats,
+            "confirmation": None
+            if known is None or known.confirmation is None
+            else known.confirmation.record(),
             "steep": [] if known is None else list(known.steep),
             "infeasible": [] if known is None else list(known.infeasible),
             "impossible": {}

@@ -1,0 +1,84 @@
+"""Command that measures the best settings of a study again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stoic.cli.app import StorageClass, StorageUrl, StudyName, app
+from stoic.cli.studies import load, settings
+from stoic.cli.tuning import carry_out
+from stoic.refusal import Refusal
+
+
+@app.command()
+def confirm(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="STUDY.toml | -- COMMAND...",
+            help="A study file; or, after --, the command, with --study-name.",
+            show_default=False,
+        ),
+    ] = None,
+    trials: Annotated[
+        int,
+        typer.Option("--trials", "-n", help="Confirming measurements altogether, at most."),
+    ] = 10,
+    study_name: StudyName = None,
+    storage: StorageUrl = None,
+    storage_class: StorageClass = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option("--timeout", help="Seconds a trial may take; then it is stopped and failed."),
+    ] = None,
+    value: Annotated[
+        str | None,
+        typer.Option(
+            "--value",
+            help="Where the value is in the standard output, as for stoic tune.",
+            show_default=False,
+        ),
+    ] = None,
+    repeats: Annotated[
+        int | None,
+        typer.Option("--repeats", metavar="N", help="As for stoic tune.", show_default=False),
+    ] = None,
+) -> None:
+    """Measure the settings of a study that may be the best again.
+
+    Of any study, whatever sampler made it. Each measurement is an ordinary trial
+    at a setting that was tried, where it decides most. It ends when the answer
+    is settled, and says with which probability the recommended setting is the
+    best of those tried, and by how much it may be worse.
+
+    stoic confirm --study-name oven --trials 10 -- python bake.py {heat}
+    """
+    from stoic.tuning.request import from_file, from_study
+
+    if trials < 1:
+        raise Refusal(f"--trials must be at least 1, got {trials}.")
+    given = settings(
+        name=study_name,
+        storage=storage,
+        timeout=timeout,
+        value=value,
+        confirm=trials,
+        repeats=repeats,
+    )
+    if what and len(what) == 1 and what[0].endswith(".toml"):
+        request = from_file(Path(what[0]), given)
+        study = load(None, request.name, request.storage, storage_class, only_read=True)
+    elif what:
+        study = load(None, study_name, storage, storage_class, only_read=True)
+        request = from_study(study, what, given)
+    else:
+        raise Refusal(
+            "Which program measures a setting is missing: give the study file, or after -- the "
+            "command with {NAME} where a parameter goes."
+        )
+    # No further trials of the search: as many as there are.
+    carry_out(replace(request, trials=0), storage_class, 60.0)

@@ -1,0 +1,441 @@
+"""Not in a paper: whether the recommended setting is really the best of those tried.
+
+Four small functions, noise of 5 % of the range, 40 trials, and then 10 more: spent on searching
+further, which recommends the estimated or the observed best; on confirming measurements; or on
+measuring the five best results twice again, as people do by hand. The loss is that of the
+recommended setting, in ranges of the function: against the optimum, and against the best setting
+that was tried in the same study.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import optuna
+from optuna.study import Study
+from optuna.trial import FrozenTrial
+
+from stoic.data import Array
+from stoic.experiments.contender import BLACK, BLUE, GREEN, VERMILION
+from stoic.experiments.contest.contenders import DEFAULT, contender
+from stoic.experiments.contest.functions import FUNCTIONS
+from stoic.experiments.contest.ordinary import COVERS
+from stoic.experiments.contest.scenes import ORDINARY, World, ordinary
+from stoic.experiments.contest.scores import Estimate, share
+from stoic.experiments.contest.studies import quiet
+from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
+from stoic.integrations.optuna import CONFIRM, Confirmation, confirm, explain
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+CONFIRMED, TOP, OBSERVED = ", confirmed", ", top 5 twice again", ", observed best"
+BINS = 10  # of the stated probability
+_TOP = 5
+_SDS = 1.959963984540054
+_FEWEST = 5  # studies of a bin that is judged
+# Wilson's interval of one bin: with ten of them, one is missed in 5 % of the figures by chance.
+_Z = 2.807033768343811
+_RATIO = 0.7
+_RESAMPLES = 2000
+_COLOURS = {DEFAULT: VERMILION, "TPE": GREEN}
+
+
+class Outcome(NamedTuple):
+    """Outcome of one study that was finished in one way: a row of the CSV file.
+
+    Attributes
+    ----------
+    panel, method, seed:
+        Key of the study, and how it was finished.
+    loss, missed:
+        The optimum, and f at the best setting tried, less f at the recommended setting; in ranges.
+    best:
+        True if the recommended setting is the best of those tried.
+    probability, expected:
+        Stated probability of that, and stated expected loss in ranges; nan if none is stated.
+    covered:
+        True if the stated 95 % interval has the true value; None without one.
+    repeats_covered:
+        True if that of the mean of the repeats alone has it, with the known noise.
+    measurements:
+        Number of confirming measurements, or of repeats.
+    settled:
+        True if the confirmation was settled; None without one.
+    """
+
+    panel: str
+    method: str
+    seed: int
+    loss: float
+    missed: float
+    best: bool
+    probability: float
+    expected: float
+    covered: bool | None
+    repeats_covered: bool | None
+    measurements: int
+    settled: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of the studies.
+
+    Attributes
+    ----------
+    trials:
+        Independent studies of each function; seeds start at ``seed``.
+    rounds, measurements:
+        Number of results of the search, and of those after it.
+    seed:
+        First seed, of the world and of the sampler.
+    problems, methods:
+        Names of functions and of contenders.
+    """
+
+    trials: int = 50
+    rounds: int = 40
+    measurements: int = 10
+    seed: int = 0
+    problems: tuple[str, ...] = ("branin", "bowl3", "hart3", "forrester")
+    methods: tuple[str, ...] = (DEFAULT,)
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """Every contender on every function."""
+    return crossed(settings.problems, settings.methods, seed=settings.seed, trials=settings.trials)
+
+
+def run(settings: Settings, cell: Cell) -> list[Outcome]:
+    """Play one study, and finish it in each way."""
+    world = World.of(FUNCTIONS[cell.panel], ordinary(0.0, *ORDINARY), cell.seed)
+    method, space = contender(cell.method), dict(world.ground.space)
+    total = settings.rounds + settings.measurements
+
+    def objective(trial: optuna.Trial) -> float:
+        params = {name: trial.suggest_float(name, 0.0, 1.0) for name in space}
+        return world.observe(params, trial.number)
+
+    with quiet():
+        searched = optuna.create_study(
+            sampler=method.sampler(space, cell.seed, total), direction="maximize"
+        )
+        searched.optimize(objective, n_trials=total)
+        begun = searched.get_trials(deepcopy=False)[: settings.rounds]
+        confirmed, repeated = _study(begun), _study(begun)
+        outcome = confirm(confirmed, objective, settings.measurements)
+        _repeat_top(repeated, objective, settings.measurements)
+        known = explain(searched)
+    assert outcome is not None
+    assert known.recommended is not None
+    trials = searched.get_trials(deepcopy=False)
+    rows = [_outcome(world, cell, OBSERVED, trials, searched.best_params)]
+    if not method.peer:  # a peer recommends its observed best
+        params, half = known.recommended.params, _SDS * known.recommended_std
+        covered = bool(abs(known.recommended_mean - world.ground.truth(params)) <= half)
+        rows.append(_outcome(world, cell, "", trials, params)._replace(covered=covered))
+    rows.append(_confirmed(world, cell, confirmed.get_trials(deepcopy=False), outcome))
+    trials = repeated.get_trials(deepcopy=False)
+    return [*rows, _outcome(world, cell, TOP, trials, _best_of_top(trials))]
+
+
+def _study(trials: Sequence[FrozenTrial]) -> Study:
+    """Make a study of these trials."""
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0), direction="maximize")
+    study.add_trials(trials)
+    return study
+
+
+def _repeat_top(study: Study, objective: Any, count: int) -> None:
+    """Measure the settings with the best results again, in turn."""
+    best = sorted(study.trials, key=lambda t: -_value(t))[:_TOP]
+    for k in range(count):
+        study.enqueue_trial(best[k % len(best)].params, user_attrs={CONFIRM: True})
+        study.optimize(objective, n_trials=1)
+
+
+def _best_of_top(trials: Sequence[FrozenTrial]) -> dict[str, Any]:
+    """Return the repeated setting with the best mean of all its results."""
+    means = {
+        t.number: float(np.mean([_value(o) for o in trials if o.params == t.params]))
+        for t in trials
+        if t.user_attrs.get(CONFIRM)
+    }
+    return dict(trials[max(means, key=lambda number: means[number])].params)
+
+
+def _confirmed(
+    world: World, cell: Cell, trials: Sequence[FrozenTrial], outcome: Confirmation
+) -> Outcome:
+    params, truth = outcome.recommended.params, world.ground.truth(outcome.recommended.params)
+    repeats = [_value(t) for t in trials if t.params == params and t.user_attrs.get(CONFIRM)]
+    half = _SDS * world.scene.noise * world.ground.span / math.sqrt(max(len(repeats), 1))
+    return _outcome(world, cell, CONFIRMED, trials, params)._replace(
+        probability=outcome.probability,
+        expected=outcome.expected_loss / world.ground.span,
+        covered=bool(outcome.lower <= truth <= outcome.upper),
+        repeats_covered=bool(abs(np.mean(repeats) - truth) <= half) if repeats else None,
+        settled=outcome.settled,
+    )
+
+
+def _outcome(
+    world: World, cell: Cell, way: str, trials: Sequence[FrozenTrial], params: Any
+) -> Outcome:
+    ground = world.ground
+    value, tried = ground.truth(params), max(ground.truth(t.params) for t in trials)
+    return Outcome(
+        cell.panel,
+        cell.method + way,
+        cell.seed,
+        loss=(ground.best - value) / ground.span,
+        missed=(tried - value) / ground.span,
+        best=value >= tried,
+        probability=math.nan,
+        expected=math.nan,
+        covered=None,
+        repeats_covered=None,
+        measurements=sum(bool(t.user_attrs.get(CONFIRM)) for t in trials),
+        settled=None,
+    )
+
+
+def _value(trial: FrozenTrial) -> float:
+    assert trial.value is not None  # no result of these studies fails
+    return trial.value
+
+
+def _names(settings: Settings) -> list[str]:
+    return [name + way for name in settings.methods for way in _ways(name)]
+
+
+def _ways(name: str) -> tuple[str, ...]:
+    own = () if contender(name).peer else ("",)
+    return (CONFIRMED, *own, OBSERVED, TOP)
+
+
+def _of(rows: Sequence[Outcome], method: str) -> list[Outcome]:
+    return sorted(row for row in rows if row.method == method)
+
+
+def _mean(values: Sequence[float]) -> Estimate:
+    """Mean with the interval of a bootstrap."""
+    return _ratio(values, [1.0] * len(values))
+
+
+def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
+    """Ratio of the means of paired studies, with the interval of a bootstrap."""
+    pairs = np.array([ours, theirs])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = float(pairs[0].mean() / pairs[1].mean())
+        if pairs.shape[1] < 2:
+            return Estimate(value, math.nan, math.nan)
+        drawn = np.random.default_rng(0).integers(pairs.shape[1], size=(_RESAMPLES, pairs.shape[1]))
+        means = pairs[:, drawn].mean(axis=2)
+        lower, upper = np.nanquantile(means[0] / means[1], (0.025, 0.975))
+    return Estimate(value, float(lower), float(upper))
+
+
+def _bins(rows: Sequence[Outcome]) -> list[tuple[float, int, int]]:
+    """List the mean stated probability of each bin, how often it came true, and of how many."""
+    found = []
+    for k in range(BINS):
+        here = [row for row in rows if min(int(row.probability * BINS), BINS - 1) == k]
+        if here:
+            stated = float(np.mean([row.probability for row in here]))
+            found.append((stated, sum(row.best for row in here), len(here)))
+    return found
+
+
+def _wilson(true: int, n: int, z: float) -> tuple[float, float]:
+    p = true / n
+    centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
+    """Table with a line for each way to finish a study."""
+    lines = []
+    for name in _names(settings):
+        here = _of(rows, name)
+        stated = [row.probability for row in here]
+        lines.append(
+            (
+                name,
+                str(len(here)),
+                _percent(_mean([row.loss for row in here]), 2),
+                _percent(_mean([row.missed for row in here]), 2),
+                _percent(share([row.best for row in here])),
+                "" if math.isnan(stated[0]) else f"{100 * np.mean(stated):.0f} %",
+                _percent(share([row.covered for row in here])),
+                _percent(share([row.repeats_covered for row in here])),
+                f"{np.mean([row.measurements for row in here]):.1f}",
+            )
+        )
+    caption = (
+        f"{settings.rounds} trials and {settings.measurements} more, with 95 % intervals. Losses "
+        "are in percent of the range; the best is that of the settings tried."
+    )
+    headings = (
+        "contender",
+        "studies",
+        "loss to the optimum",
+        "loss to the best tried",
+        "is the best",
+        "stated",
+        "interval covers",
+        "that of the repeats alone",
+        "repeats",
+    )
+    return Table(caption, headings, tuple(lines))
+
+
+def _percent(estimate: Estimate, digits: int = 0) -> str:
+    if math.isnan(estimate.value):
+        return ""
+    value, lower, upper = (f"{100 * v:.{digits}f}" for v in estimate)
+    return f"{value} %" if lower == "nan" else f"{value} % [{lower}, {upper}]"
+
+
+def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
+    """Our claims: calibrated probabilities, intervals that cover, and a smaller loss."""
+    made = []
+    for name in settings.methods:
+        ours = _of(rows, name + CONFIRMED)
+        bins = _bins(ours)
+        measured = {
+            "studies": float(len(ours)),
+            "stated": float(np.mean([row.probability for row in ours])),
+            "came true": float(np.mean([row.best for row in ours])),
+            "expected loss": float(np.mean([row.expected for row in ours])),
+            "loss to the best tried": float(np.mean([row.missed for row in ours])),
+        }
+        right = True
+        for stated, true, n in bins:
+            lower, upper = _wilson(true, n, _Z)
+            right = right and (n < _FEWEST or lower <= stated <= upper)
+            key = f"{stated:.3f} of {n}"
+            measured |= {key: true / n, f"{key}, lower": lower, f"{key}, upper": upper}
+        made.append(
+            Claim(
+                f"{name}: the stated probability of being the best is calibrated: in each of ten "
+                f"bins with at least {_FEWEST} studies it is in the 99.5 % interval of the "
+                "frequency (ours).",
+                right,
+                measured,
+            )
+        )
+        covered = share([row.covered for row in ours])
+        made.append(
+            Claim(
+                f"{name}: the confirmed 95 % interval covers the truth in 90 to 98 % of the "
+                "studies (ours).",
+                COVERS[0] <= covered.value <= COVERS[1],
+                {
+                    "covered": covered.value,
+                    "lower": covered.lower,
+                    "upper": covered.upper,
+                    "of the repeats alone": share([row.repeats_covered for row in ours]).value,
+                },
+            )
+        )
+        made += [
+            _smaller(rows, name + CONFIRMED, other, which)
+            for other in (name + way for way in _ways(name)[1:])
+            for which in ("loss", "missed")
+        ]
+    return tuple(made)
+
+
+_LOSSES = {"loss": "the optimum", "missed": "the best setting it tried"}
+
+
+def _smaller(rows: Sequence[Outcome], ours: str, theirs: str, which: str) -> Claim:
+    losses = [[getattr(row, which) for row in _of(rows, name)] for name in (ours, theirs)]
+    ratio = _ratio(*losses)
+    return Claim(
+        f"The loss of {ours!r} to {_LOSSES[which]} is on average at most {_RATIO:g} of that of "
+        f"{theirs!r} after as many trials (ours).",
+        ratio.value <= _RATIO,
+        {
+            "ratio": ratio.value,
+            "lower": ratio.lower,
+            "upper": ratio.upper,
+            "ours": float(np.mean(losses[0])),
+            "theirs": float(np.mean(losses[1])),
+        },
+    )
+
+
+def plot(settings: Settings, rows: Sequence[Outcome]) -> matplotlib.figure.Figure:
+    """Plot the frequency against the stated probability, and the mean losses."""
+    from matplotlib.figure import Figure as Picture
+
+    picture = Picture(figsize=(10.5, 4.2), layout="constrained")
+    left, right = picture.subplots(1, 2)
+    left.plot([0, 1], [0, 1], color="0.6", lw=1, zorder=0)
+    for k, name in enumerate(settings.methods):
+        bins = _bins(_of(rows, name + CONFIRMED))
+        stated = np.array([each for each, _, _ in bins]) + 0.008 * k
+        came = np.array([true / n for _, true, n in bins])
+        limits = np.array([_wilson(true, n, _SDS) for _, true, n in bins]).T
+        left.errorbar(
+            stated,
+            came,
+            yerr=np.maximum([came - limits[0], limits[1] - came], 0.0),
+            fmt="os"[k % 2],
+            ms=6,
+            capsize=3,
+            color=_COLOURS.get(name, BLACK),
+            label=name + CONFIRMED,
+        )
+    left.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    left.set_xlabel("stated probability of being the best of those tried")
+    left.set_ylabel("how often it was")
+    if len(settings.methods) > 1:
+        left.legend(frameon=False, loc="upper left")
+    names = _names(settings)
+    for which, colour, marker, offset, label in (
+        ("loss", BLUE, "o", -0.13, "to the optimum"),
+        ("missed", BLACK, "D", 0.13, "to the best setting tried"),
+    ):
+        found = [_mean([getattr(row, which) for row in _of(rows, name)]) for name in names]
+        means, lower, upper = 100 * np.array(found).T
+        errors: Array = np.nan_to_num(np.array([means - lower, upper - means]))
+        right.errorbar(
+            means,
+            np.arange(len(names)) + offset,
+            xerr=np.maximum(errors, 0.0),
+            fmt=marker,
+            ms=6,
+            capsize=3,
+            color=colour,
+            label=label,
+        )
+    right.set_yticks(range(len(names)), names)
+    right.set_ylim(len(names) - 0.5, -0.5)
+    right.set_xlim(left=0.0)
+    right.set_xlabel("mean loss of the recommended setting, % of the range")
+    right.grid(alpha=0.3, lw=0.5, axis="x")
+    picture.legend(
+        *right.get_legend_handles_labels(), loc="outside upper right", ncols=2, frameon=False
+    )
+    return picture
+
+
+FIGURE = Figure(
+    "contest/confirm",
+    "Is the recommended setting the best? Ten confirming measurements after 40 trials",
+    Settings(),
+    cells,
+    run,
+    plot,
+    table,
+    claims,
+)

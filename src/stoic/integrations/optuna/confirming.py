@@ -1,0 +1,384 @@
+"""Confirmation of a study: the candidates for its best setting, measured again.
+
+A confirming measurement is an ordinary trial with the user attribute ``stoic:confirm``: the model
+judges it as it judges every result, and a study that was killed goes on from its storage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from optuna.search_space import intersection_search_space
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial, TrialState
+from scipy.special import ndtri
+
+from stoic.confirmation import Comparison, contenders
+from stoic.data import Array, Integers
+from stoic.integrations.optuna.encoding import searched
+from stoic.integrations.optuna.executed import executed
+from stoic.integrations.optuna.internals import possible
+from stoic.integrations.optuna.synced_learner import SyncedLearner, failure_kind
+from stoic.integrations.optuna.unmodelled import check_single_objective, violates
+from stoic.integrations.recipe import DEFAULT, recipe_to_look_with
+from stoic.posteriors.base import Posterior
+from stoic.posteriors.exact import Exact
+from stoic.posteriors.mixture import MixturePosterior
+from stoic.refusal import Refusal
+
+CONFIRM = "stoic:confirm"  # user attribute: True for a confirming measurement
+
+_SDS = float(ndtri(0.975))  # half of a normal 95 % interval, in standard deviations
+_LIKELY = 0.01  # probability to be the best from which on a candidate is listed
+_SURE = 0.95  # probability to be the best with which the question is settled
+# Of the noise's standard deviation: an expected loss that is settled, too. To see a difference of
+# that size at two standard errors takes 20,000 measurements of each setting.
+_SMALL = 0.02
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Setting that may be the best, in the user's units.
+
+    Attributes
+    ----------
+    number:
+        Of a trial that has it.
+    params:
+        As they were run.
+    mean, std:
+        Posterior mean and standard deviation of the objective there.
+    probability:
+        That it is the best of those tried.
+    measurements, confirmations, failures:
+        Numbers of trusted results there, of the confirming ones among all results, and of
+        confirming measurements that failed.
+    """
+
+    number: int
+    params: Mapping[str, Any]
+    mean: float
+    std: float
+    probability: float
+    measurements: int
+    confirmations: int
+    failures: int
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """Outcome of the confirming measurements so far, in the user's units.
+
+    Attributes
+    ----------
+    candidates:
+        The recommended setting, and all others whose probability is 1 % or more, the likeliest
+        first.
+    lower, upper:
+        95 % interval of the objective at the recommended setting. It comes from the joint posterior
+        of all candidates given all results, which accounts for the selection.
+    expected_loss:
+        By how much the best setting tried is expected to be better than the recommended one.
+    largest_loss:
+        The loss that is exceeded with a probability of 5 %.
+    measurements:
+        Number of confirming measurements that ended.
+    failed:
+        How many of them failed.
+    settled:
+        True if the recommended setting was measured again, and either is the best with a
+        probability of at least 0.95 or is expected to lose at most 2 % of the noise's standard
+        deviation.
+    """
+
+    candidates: tuple[Candidate, ...]
+    lower: float
+    upper: float
+    expected_loss: float
+    largest_loss: float
+    measurements: int
+    failed: int
+    settled: bool
+
+    @property
+    def recommended(self) -> Candidate:
+        """The first candidate."""
+        return self.candidates[0]
+
+    @property
+    def probability(self) -> float:
+        """Probability that the recommended setting is the best of those tried."""
+        return self.recommended.probability
+
+    def sentence(self) -> str:
+        """State the outcome in words."""
+        count, failed = self.measurements, f", {self.failed} failed" * bool(self.failed)
+        loss = f"expected loss {self.expected_loss:.3g}, at most {self.largest_loss:.3g} (95 %)"
+        return (
+            f"{count} measurement{'s' * (count != 1)}{failed}: the best of those tried with "
+            f"probability {self.probability:.2f}, 95 % interval {self.lower:.6g} to "
+            f"{self.upper:.6g}, {loss}, {'settled' if self.settled else 'not settled yet'}"
+        )
+
+    def record(self) -> dict[str, Any]:
+        """Return a JSON object for programs."""
+        return {
+            "measurements": self.measurements,
+            "failed": self.failed,
+            "settled": self.settled,
+            "probability": self.probability,
+            "interval": [self.lower, self.upper],
+            "expected_loss": self.expected_loss,
+            "largest_loss": self.largest_loss,
+            "candidates": [{**vars(c), "params": dict(c.params)} for c in self.candidates],
+        }
+
+
+def confirms(trial: FrozenTrial) -> bool:
+    """Return True for a confirming measurement."""
+    return bool(trial.user_attrs.get(CONFIRM, False))
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """Comparison of the settings of a study, by the model of :func:`~stoic.recipes.robust`.
+
+    Attributes
+    ----------
+    synced:
+        The learner and its encoding.
+    x:
+        The candidates, shape (k, d).
+    leader:
+        The one that is recommended.
+    trials:
+        All trials of the study.
+    posterior:
+        Of the objective, for reports.
+    noise:
+        Noise variance of one measurement.
+    """
+
+    synced: SyncedLearner
+    x: Array
+    leader: int
+    trials: Sequence[FrozenTrial]
+    posterior: Posterior
+    noise: float
+
+    @staticmethod
+    def of(
+        study: Study,
+        synced: SyncedLearner,
+        trials: Sequence[FrozenTrial],
+        tried: Array,
+        recommended: Array,
+    ) -> Standing | None:
+        """Compare the settings ``tried`` (k, d) with the ``recommended`` one, which is among them.
+
+        None if there is none, or no scale to compare them in.
+        """
+        learner, posterior = synced.learner, synced.learner.estimate
+        if not len(tried):
+            return None
+        if not isinstance(posterior, Exact | MixturePosterior):
+            own = SyncedLearner(study, synced.encoding.space, DEFAULT)
+            own.follow(trials)
+            learner, posterior = own.learner, own.learner.estimate
+        noise = np.median(learner.observations.own_noise(learner.posterior.prior.noise))
+        here = np.flatnonzero((tried == recommended).all(axis=1))
+        rows = np.union1d(contenders(posterior, tried), here[:1])
+        leader = int(np.searchsorted(rows, here[0]))
+        standing = Standing(synced, tried[rows], leader, trials, posterior, float(noise))
+        return standing if np.isfinite(standing.comparison.draws).all() else None
+
+    @cached_property
+    def comparison(self) -> Comparison:
+        """Comparison of the candidates."""
+        return Comparison.of(self.posterior, self.x, self.leader)
+
+    def _count(self, which: Callable[[FrozenTrial], bool]) -> Integers:
+        """Count the trials of a kind at each candidate, shape (k,)."""
+        return _count_at(self.x, self.synced, filter(which, self.trials))
+
+    def settled(self) -> bool:
+        """Return True if further measurements are not needed, see :class:`Confirmation`."""
+        comparison = self.comparison
+        sure = comparison.probability[self.leader] >= _SURE
+        small = comparison.loss.mean() <= _SMALL * np.sqrt(self.noise)
+        return bool(self._count(_measured)[self.leader] > 1 and (sure or small))
+
+    def next_trial(self) -> FrozenTrial:
+        """Return a trial at the setting that is to be measured next."""
+        results = self._count(lambda t: _measured(t) or t.state == TrialState.RUNNING)
+        rng = np.random.default_rng(len(self.trials))
+        return self._example(self.comparison.next_measurement(results[self.leader] > 1, rng))
+
+    def _example(self, row: int) -> FrozenTrial:
+        """Return the first complete trial at a candidate."""
+        complete = (t for t in self.trials if t.state == TrialState.COMPLETE)
+        return next(t for t in complete if _count_at(self.x, self.synced, [t])[row])
+
+    def outcome(self) -> Confirmation:
+        """Sum up for people."""
+        comparison, sign, trust = self.comparison, self.synced.sign, self.synced.learner.trust
+        mean, std = self.posterior.predict(self.x)
+        number = {n: i for i, n in enumerate(self.synced.observed)}
+        trusted = self._count(lambda t: t.number in number and trust[number[t.number]] >= 0.5)
+        confirmed = self._count(lambda t: confirms(t) and t.number in number)
+        failures, best = self._count(_failed), self.leader
+        order = sorted(range(len(self.x)), key=lambda j: (j != best, -comparison.probability[j]))
+        mine = [t for t in self.trials if confirms(t) and t.state.is_finished()]
+        ends = [sign * (mean[best] + side * _SDS * std[best]) for side in (-1.0, 1.0)]
+        return Confirmation(
+            tuple(
+                Candidate(
+                    self._example(j).number,
+                    _params(self._example(j)),
+                    sign * float(mean[j]),
+                    float(std[j]),
+                    float(comparison.probability[j]),
+                    int(trusted[j]),
+                    int(confirmed[j]),
+                    int(failures[j]),
+                )
+                for j in order
+                if j == best or comparison.probability[j] >= _LIKELY
+            ),
+            float(min(ends)),
+            float(max(ends)),
+            float(comparison.loss.mean()),
+            float(np.quantile(comparison.loss, 0.95)),
+            len(mine),
+            sum(_failed(t) for t in mine),
+            self.settled(),
+        )
+
+
+def _measured(trial: FrozenTrial) -> bool:
+    """Return True if a trial has a value that counts."""
+    return trial.state == TrialState.COMPLETE and not violates(trial)
+
+
+def _failed(trial: FrozenTrial) -> bool:
+    """Return True for a confirming measurement that failed, but for a transient reason."""
+    if not confirms(trial) or not trial.state.is_finished():
+        return False
+    if trial.state == TrialState.COMPLETE:
+        return violates(trial)
+    return failure_kind(trial) != "transient"
+
+
+def _params(trial: FrozenTrial) -> dict[str, Any]:
+    run = executed(trial)
+    return dict(trial.params if run is None else run.params)
+
+
+def _count_at(x: Array, synced: SyncedLearner, trials: Iterable[FrozenTrial]) -> Integers:
+    """Count the trials that were run at each of the points ``x`` (k, d), shape (k,)."""
+    counts = np.zeros(len(x), dtype=np.intp)
+    for trial in trials:
+        if (at := synced.run(trial)) is not None:
+            counts += (x == at).all(axis=1)
+    return counts
+
+
+def reliable(synced: SyncedLearner, trials: Sequence[FrozenTrial], tried: Array) -> Array:
+    """Leave out settings whose confirming measurements failed as often as any had a value.
+
+    Unless that holds for all of the settings ``tried`` (k, d).
+    """
+    if not any(map(confirms, trials)) or not len(tried):
+        return tried
+    failed = _count_at(tried, synced, filter(_failed, trials))
+    kept = failed < np.maximum(_count_at(tried, synced, filter(_measured, trials)), 1)
+    return tried[kept] if kept.any() else tried
+
+
+def standing(study: Study, trials: Sequence[FrozenTrial] | None = None) -> Standing | None:
+    """Compare the trusted settings of a study; None if none has a value or nothing is searched."""
+    check_single_objective(study)
+    trials = study.get_trials(deepcopy=False) if trials is None else trials
+    complete = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
+    space = searched(intersection_search_space(list(complete)))
+    if not complete or not space:
+        return None
+    synced = SyncedLearner(study, space, recipe_to_look_with(study)[0])
+    synced.follow(trials)
+    number, trust = {n: i for i, n in enumerate(synced.observed)}, synced.learner.trust
+    tried = [
+        x
+        for t in complete
+        if t.number in number
+        and not violates(t)
+        and trust[number[t.number]] >= 0.5
+        and (x := synced.run(t)) is not None
+    ]
+    if not tried:
+        return None
+    settings = reliable(synced, trials, np.unique(np.array(tried), axis=0))
+    recommended = synced.learner.recommend(settings=settings).x
+    return Standing.of(study, synced, trials, settings, recommended)
+
+
+def next_confirmation(
+    study: Study, trials: Sequence[FrozenTrial] | None = None
+) -> dict[str, Any] | None:
+    """Choose the parameters to measure again; None if the answer is settled, or has no candidate.
+
+    Parameters
+    ----------
+    study:
+        Of any sampler; with one objective.
+    trials:
+        All of its trials; by default those it has now.
+    """
+    found = standing(study, trials)
+    if found is None or found.settled():
+        return None
+    example = found.next_trial()
+    run, space = _params(example), example.distributions
+    return run if all(possible(space[name], run[name]) for name in run) else dict(example.params)
+
+
+def confirm(
+    study: Study, objective: Callable[[Trial], float], n_trials: int
+) -> Confirmation | None:
+    """Measure the candidates of a study again, until the answer is settled.
+
+    For any study, whatever sampler made it. ``explain(study).confirmation`` has the outcome later,
+    too.
+
+    Parameters
+    ----------
+    study:
+        With one objective.
+    objective:
+        As for ``study.optimize``. An exception is a failed measurement, which counts against its
+        candidate.
+    n_trials:
+        The largest number of measurements.
+
+    Returns
+    -------
+    outcome:
+        None if there is nothing to confirm: no trusted result, or no parameter that is searched.
+
+    Raises
+    ------
+    ValueError
+        If ``n_trials`` is not positive, or the study has several objectives.
+    """
+    if n_trials < 1:
+        raise Refusal(f"n_trials must be at least 1, got {n_trials}.")
+    for _ in range(n_trials):
+        if (params := next_confirmation(study)) is None:
+            break
+        study.enqueue_trial(params, user_attrs={CONFIRM: True})
+        study.optimize(objective, n_trials=1, catch=(Exception,))
+    found = standing(study)
+    return None if found is None else found.outcome()

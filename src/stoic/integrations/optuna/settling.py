@@ -1,0 +1,75 @@
+"""What further trials of a study can still gain."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+from scipy.stats import qmc
+
+from stoic.confirmation import draw_jointly
+from stoic.data import Array
+from stoic.integrations.optuna.confirming import Standing, standing
+
+_FEWEST = 10  # results; with fewer, the model has learned nothing from one trial about another
+_SPREAD, _NEARBY = 256, 64  # points all over the domain, and about each of the best candidates
+_BEST = 3  # candidates with points about them
+_WIDTH = 0.05  # of the domain's widths: standard deviation of the points nearby
+_DRAWS = 1024
+
+
+class RemainingGain(NamedTuple):
+    """Expected gain of further trials, in the user's units.
+
+    Attributes
+    ----------
+    gain:
+        Expected value of perfect information: the mean of the best value that is possible, less
+        that of the best setting tried. No number of further trials can be expected to gain more.
+        Infinite as long as there are too few results to tell.
+    noise_sd:
+        Standard deviation of the noise of one result; 0 if it is not known.
+    """
+
+    gain: float
+    noise_sd: float
+
+
+def remaining_gain(study: Study, trials: Sequence[FrozenTrial] | None = None) -> RemainingGain:
+    """Estimate what further trials of a study can still gain.
+
+    The best value possible is that over the tried settings, points all over the domain and points
+    near the best settings, in joint draws from the posterior.
+
+    Parameters
+    ----------
+    study:
+        Of any sampler; with one objective.
+    trials:
+        All of its trials; by default those it has now.
+    """
+    trials = study.get_trials(deepcopy=False) if trials is None else trials
+    complete = sum(t.state == TrialState.COMPLETE for t in trials)
+    found = standing(study, trials) if complete >= _FEWEST else None
+    if found is None:
+        return RemainingGain(math.inf, 0.0)
+    x = np.concatenate([found.x, _elsewhere(found)])
+    draws = draw_jointly(found.posterior, x, _DRAWS, np.random.default_rng(0))
+    best = draws[:, : len(found.x)].mean(axis=0).max()
+    return RemainingGain(float(draws.max(axis=1).mean() - best), math.sqrt(found.noise))
+
+
+def _elsewhere(found: Standing) -> Array:
+    """Points of the domain that may be better than what was tried, shape (m, d)."""
+    box, points = found.synced.encoding.box, found.synced.points
+    spread = qmc.scale(
+        qmc.Sobol(box.dim, seed=np.random.default_rng(0)).random(_SPREAD), box.lower, box.upper
+    )
+    best = found.x[np.argsort(-found.comparison.draws.mean(axis=0))[:_BEST]]
+    steps = np.random.default_rng(1).standard_normal((_NEARBY, box.dim)) * _WIDTH * box.widths
+    near = np.clip((best[:, None] + steps).reshape(-1, box.dim), box.lower, box.upper)
+    return points.nearest(np.concatenate([spread, near]))

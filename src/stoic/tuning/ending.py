@@ -1,0 +1,81 @@
+"""End of a campaign: when the search stops, and what is measured again after it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import optuna
+from optuna.trial import FrozenTrial
+
+from stoic.integrations.optuna.settling import remaining_gain
+from stoic.refusal import Refusal
+
+Amount = float | Literal["noise"]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """End of a campaign.
+
+    Attributes
+    ----------
+    confirm:
+        Largest number of confirming measurements after the search.
+    until_settled:
+        End the search when what more trials can gain is below this, or below the standard deviation
+        of the noise; None to run all trials.
+
+    Raises
+    ------
+    Refusal
+        If a number makes no sense.
+    """
+
+    confirm: int = 0
+    until_settled: Amount | None = None
+
+    def __post_init__(self) -> None:
+        if self.confirm < 0:
+            raise Refusal(f"confirm must be at least 0, got {self.confirm}.")
+        amount = self.until_settled
+        if amount is None or amount == "noise":
+            return
+        if isinstance(amount, str) or not (math.isfinite(amount) and amount > 0.0):
+            raise Refusal(
+                f'until_settled must be "noise" or a number above 0 in the unit of the value, '
+                f"got {amount!r}."
+            )
+
+    def check(self, beside: str | None) -> None:
+        """Refuse to confirm, or to settle, beside something that compares settings in another way.
+
+        Parameters
+        ----------
+        beside:
+            What that is, in words; None if there is nothing.
+        """
+        if beside is not None and self != Ending():
+            raise Refusal(
+                "Confirming and settling compare all settings at what was run, so they do not go "
+                f"with {beside}: leave out one of them."
+            )
+
+    def settled(self, study: optuna.Study, trials: Sequence[FrozenTrial]) -> bool:
+        """Return True if more trials of the search are not worth it."""
+        if self.until_settled is None:
+            return False
+        gain, noise_sd = remaining_gain(study, trials)
+        return gain < (noise_sd if self.until_settled == "noise" else self.until_settled)
+
+
+def read_amount(text: str) -> Amount:
+    """Read the AMOUNT of the command line."""
+    if text == "noise":
+        return "noise"
+    try:
+        return float(text)
+    except ValueError as error:
+        raise Refusal(f"until_settled must be noise or a number, got {text!r}.") from error

@@ -1,0 +1,71 @@
+"""Repeated measurements of one trial, aggregated robustly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from stoic.data import Array
+from stoic.integrations.reported import noise_of
+from stoic.refusal import Refusal
+from stoic.tuning.program import Result
+
+# Fewest values whose spread says what the noise is: the variance of a mean of n of them is s^2 / n
+# times (n - 1) / (n - 3), that of Student's t, which is infinite for fewer.
+_FEWEST = 4
+_NORMAL = 1.4826  # median absolute deviations in a standard deviation
+_MEDIAN = math.pi / 2.0  # variance of a median of normal values, times n / s^2
+
+
+def check_repeats(repeats: int) -> int:
+    """Return the number of measurements of a trial, if it is one."""
+    if repeats < 1:
+        raise Refusal(f"repeats must be at least 1, got {repeats}.")
+    return repeats
+
+
+def repeated(measure: Callable[[], Result], repeats: int, stopped: Callable[[], bool]) -> Result:
+    """Measure a trial ``repeats`` times; its value is the median.
+
+    A minority of outliers or failures does not change it much. If half or more failed, the trial
+    fails for the last reason. What was executed is that of the measurement nearest to the median.
+    From four values on their spread gives the noise of the median, unless it is reported; with
+    fewer the model learns it from all trials, better than from these.
+    """
+    results = []
+    for _ in range(repeats):
+        results.append(measure())
+        failed = [result for result in results if result.value is None]
+        if stopped() or 2 * len(failed) >= repeats:
+            break
+    if len(results) == 1:
+        return results[0]
+    if failed and 2 * len(failed) >= len(results):
+        return failed[-1]
+    values = np.array([result.value for result in results if result.value is not None])
+    middle = float(np.median(values))
+    nearest = min(
+        (result for result in results if result.value is not None),
+        key=lambda result: abs((result.value or 0.0) - middle),
+    )
+    return replace(
+        nearest,
+        value=middle,
+        noise=_noise([r.noise for r in results if r.value is not None], values),
+        seconds=sum(result.seconds for result in results),
+    )
+
+
+def _noise(reported: Sequence[float | None], values: Array) -> float | None:
+    """Noise variance of the median: by reports if all have one, else by the spread."""
+    n = len(values)
+    known = [noise for noise in reported if noise is not None]
+    if len(known) == n:
+        return float(np.median(known)) * _MEDIAN / n if n > 2 else float(np.mean(known)) / n
+    if n < _FEWEST:
+        return None
+    spread = _NORMAL * float(np.median(np.abs(values - np.median(values))))
+    return noise_of(math.sqrt(_MEDIAN / n * (n - 1) / (n - 3)) * spread)

@@ -1,0 +1,191 @@
+"""Confirming measurements of any study: what is measured, stated, and what failures do."""
+
+import json
+import math
+import random
+
+import optuna
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution
+from optuna.trial import TrialState, create_trial
+
+from stoic.confirmation import Comparison
+from stoic.integrations.optuna import CONFIRM, FAILED, StoicSampler, confirm, explain
+from stoic.integrations.optuna.confirming import next_confirmation, standing
+from stoic.refusal import Refusal
+
+SPACE = {"x": FloatDistribution(0.0, 1.0), "kind": CategoricalDistribution(["a", "b"])}
+
+
+def truth(x, kind):
+    return (x - 0.3) ** 2 + 0.3 * (kind == "b")
+
+
+def study_of(values, direction="minimize"):
+    """Study of any sampler with these (x, kind, value)."""
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0), direction=direction)
+    for x, kind, value in values:
+        study.add_trial(
+            create_trial(params={"x": x, "kind": kind}, distributions=SPACE, value=value)
+        )
+    return study
+
+
+def noisy(n=16, seed=0, sign=1.0):
+    rng = random.Random(seed)
+    points = [(rng.random(), rng.choice("ab")) for _ in range(n)]
+    return [(x, k, sign * (truth(x, k) + rng.gauss(0.0, 0.02))) for x, k in points]
+
+
+def objective(seed=1, sign=1.0, spoil=lambda trial: None):
+    rng = random.Random(seed)
+
+    def measure(trial):
+        x, kind = trial.suggest_float("x", 0, 1), trial.suggest_categorical("kind", ["a", "b"])
+        spoilt = spoil(trial)
+        return sign * (truth(x, kind) + rng.gauss(0.0, 0.02)) if spoilt is None else spoilt
+
+    return measure
+
+
+def test_measurements_are_ordinary_trials_at_settings_that_were_tried():
+    study = study_of(noisy())
+    found = confirm(study, objective(), 5)
+    marked = [t for t in study.trials if t.user_attrs.get(CONFIRM)]
+    assert 1 <= len(marked) == found.measurements <= 5
+    tried = [t.params for t in study.trials[:16]]
+    assert all(t.params in tried and t.state == TrialState.COMPLETE for t in marked)
+    known = explain(study)
+    assert known.confirmation == found  # later, and from the storage alone
+    assert known.recommended.params == dict(found.recommended.params)
+    assert len(known.rows) == 16 + len(marked)  # judged as every result
+
+
+def test_the_outcome_is_consistent():
+    study = study_of(noisy())
+    found, known = confirm(study, objective(), 6), explain(study)
+    assert found.lower < known.recommended_mean < found.upper
+    width = 2 * 1.959963984540054 * known.recommended_std
+    assert found.upper - found.lower == pytest.approx(width)
+    assert 0.0 <= found.expected_loss <= found.largest_loss
+    assert found.probability == found.recommended.probability
+    assert 0.9 <= sum(c.probability for c in found.candidates) <= 1.0 + 1e-9
+    assert found.recommended.measurements >= 2
+    assert found.sentence().startswith(f"{found.measurements} measurement")
+    assert json.loads(json.dumps(found.record()))["probability"] == found.probability
+
+
+def test_nothing_is_confirmed_before_it_is_asked_for():
+    assert explain(study_of(noisy())).confirmation is None
+
+
+def test_maximising_is_the_mirror_image():
+    low, high = study_of(noisy()), study_of(noisy(sign=-1.0), "maximize")
+    ours, theirs = confirm(low, objective(), 3), confirm(high, objective(sign=-1.0), 3)
+    assert [t.params for t in low.trials] == [t.params for t in high.trials]
+    assert ours.lower == pytest.approx(-theirs.upper)
+    assert ours.expected_loss == pytest.approx(theirs.expected_loss)
+
+
+def test_the_leader_is_measured_first():
+    study = study_of(noisy())
+    assert next_confirmation(study) == explain(study).recommended.params
+
+
+def test_a_settled_study_is_left_alone():
+    smooth = [(k / 10, "a", 10.0 * (k / 10 - 0.3) ** 2) for k in range(11)]
+    study = study_of([*smooth, (0.3, "a", 0.001)])
+    found = confirm(study, objective(), 4)
+    assert len(study.trials) == len(smooth) + 1
+    assert found.settled
+    assert found.measurements == 0
+    assert found.probability > 0.95
+
+
+def test_a_lucky_result_loses_its_place():
+    # One result is far too good; what is measured again there is not.
+    values = [*noisy(20), (0.9, "a", -0.2)]
+    study = study_of(values)
+    confirm(study, objective(), 8)
+    assert explain(study).recommended.params != {"x": 0.9, "kind": "a"}
+
+
+def test_an_outlier_among_the_repeats_does_not_decide():
+    study = study_of(noisy(20))
+    leader = explain(study).recommended.params
+    n = len(study.trials)
+    confirm(study, objective(spoil=lambda t: 1e6 if t.number == n else None), 8)
+    known = explain(study)
+    assert next(row.trust for row in known.rows if row.number == n) < 0.5
+    assert truth(**known.recommended.params) <= truth(**leader) + 0.02
+
+
+def test_failures_count_against_a_candidate():
+    study = study_of(noisy())
+    leader = explain(study).recommended.params
+
+    def fail_there(trial):
+        if trial.params == leader:
+            raise RuntimeError("out of memory")
+
+    found = confirm(study, objective(spoil=fail_there), 4)
+    assert found.failed == 1  # after which it is no candidate
+    assert dict(found.recommended.params) != leader
+    assert explain(study).recommended.params != leader
+
+
+def test_a_transient_failure_counts_against_nobody():
+    study = study_of(noisy())
+    leader = next_confirmation(study)
+    study.enqueue_trial(leader, user_attrs={CONFIRM: True, FAILED: "transient"})
+    trial = study.ask(SPACE)
+    study.tell(trial, state=TrialState.FAIL)
+    found = standing(study).outcome()
+    assert found.failed == 0
+    assert found.measurements == 1
+    assert next_confirmation(study) == leader
+
+
+def test_a_pending_measurement_verifies_the_leader(monkeypatch):
+    seen, study = [], study_of(noisy())
+
+    def record(self, verified, rng):
+        seen.append(verified)
+        return self.leader
+
+    monkeypatch.setattr(Comparison, "next_measurement", record)
+    leader = next_confirmation(study)
+    study.enqueue_trial(leader, user_attrs={CONFIRM: True})
+    study.ask(SPACE)  # runs, and has no result yet
+    assert next_confirmation(study) == leader
+    assert seen == [False, True]
+
+
+@pytest.mark.parametrize("recipe", ["robust", "gp_ucb", "rgp_ucb(budget=5)", "loo_gp_ucb"])
+def test_every_recipe_is_confirmed(recipe):
+    sampler = StoicSampler(seed=0, recipe=recipe, n_startup_trials=6, search_space=SPACE)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(objective(), n_trials=10)
+    found = confirm(study, objective(2), 2)
+    assert found.measurements == 2 or found.settled
+    assert math.isfinite(found.expected_loss)
+    assert explain(study).confirmation == found
+
+
+def test_there_may_be_nothing_to_confirm():
+    assert confirm(optuna.create_study(), lambda trial: 0.0, 3) is None
+    only = optuna.create_study()
+    only.add_trial(create_trial(params={}, distributions={}, value=1.0))
+    assert confirm(only, lambda trial: 0.0, 3) is None
+
+
+def test_equal_values_and_infinite_ones_break_nothing():
+    for values in ([1.0] * 4, [1.0, 2.0, math.inf, -math.inf], [1e300, -1e300, 0.0, 1e299]):
+        study = study_of([(0.1 + 0.2 * k, "a", value) for k, value in enumerate(values)])
+        confirm(study, objective(), 2)
+        explain(study)
+
+
+def test_a_count_that_is_none_is_refused():
+    with pytest.raises(Refusal, match="n_trials must be at least 1, got 0"):
+        confirm(study_of(noisy()), objective(), 0)

@@ -1,0 +1,233 @@
+"""Confirmation, repeats and the end of a search, in ``tune`` and on the command line."""
+
+import json
+import math
+import random
+import sys
+
+import optuna
+import pytest
+from optuna.terminator import Terminator
+from typer.testing import CliRunner
+
+from stoic import Failed, tune
+from stoic.cli import app
+from stoic.integrations.optuna import NOISE
+from stoic.integrations.optuna.confirming import CONFIRM, confirms
+from stoic.integrations.optuna.settling import remaining_gain
+from stoic.integrations.optuna.terminator import NoiseEvaluator, RemainingGainEvaluator
+from stoic.refusal import Refusal
+from stoic.tuning.confirming import claim_confirmation, confirmations
+from stoic.tuning.program import Result
+from stoic.tuning.repeats import repeated
+from stoic.tuning.stored import known_space
+from stoic.tuning.worker import Worker
+
+SPACE = {"x": "float(0, 1)"}
+
+
+def noisy(seed=0, sd=0.05):
+    rng = random.Random(seed)
+    return lambda params: (params["x"] - 0.3) ** 2 + rng.gauss(0.0, sd)
+
+
+# --- confirmation ---------------------------------------------------------------------------------
+
+
+def test_tune_confirms_after_the_search_and_goes_on_where_it_was():
+    storage = optuna.storages.InMemoryStorage()
+    options = {"storage": storage, "study_name": "s", "seed": 0}
+    first = tune(noisy(), SPACE, n_trials=12, confirm=2, **options)
+    marked = [confirms(trial) for trial in first.study.trials]
+    assert marked == [False] * 12 + [True] * sum(marked)
+    assert 1 <= sum(marked) <= 2
+    again = tune(noisy(1), SPACE, n_trials=12, confirm=2, **options)
+    if not first.explanation.confirmation.settled:
+        assert len(again.study.trials) == len(first.study.trials)
+    longer = tune(noisy(2), SPACE, n_trials=14, confirm=2, **options)
+    assert sum(not confirms(trial) for trial in longer.study.trials) == 14
+    assert longer.x == dict(longer.explanation.confirmation.recommended.params)
+
+
+def test_a_worker_that_was_too_slow_puts_its_measurement_back(monkeypatch):
+    study = tune(noisy(), SPACE, n_trials=12, seed=0).study
+    space = known_space(study)
+    # Both workers see one measurement left; the other one begins it first.
+    seen = confirmations(study.get_trials())
+    monkeypatch.setattr("stoic.tuning.confirming.confirmations", lambda trials: seen)
+    assert claim_confirmation(study, space, 1, Worker.current()) is not None
+    counts = iter([0, 1])
+    monkeypatch.setattr("stoic.tuning.confirming.confirmations", lambda trials: next(counts))
+    assert claim_confirmation(study, space, 1, Worker.current()) is None
+    assert [t.state.name for t in study.trials[12:]] == ["RUNNING", "WAITING"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"confirm": -1}, "confirm must be at least 0, got -1"),
+        ({"repeats": 0}, "repeats must be at least 1, got 0"),
+        ({"until_settled": 0.0}, 'until_settled must be "noise" or a number above 0'),
+        ({"until_settled": "soon"}, "got 'soon'"),
+        (
+            {"confirm": 3, "tolerance": {"x": 0.1}, "threshold": 0.5},
+            "do not go with tolerances: leave out one of them",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused(given, said):
+    with pytest.raises(Refusal, match=said):
+        tune(noisy(), SPACE, n_trials=2, **given)
+
+
+PROGRAM = """
+import os, random, sys
+x = float(sys.argv[1])
+random.seed(int(os.environ["STOIC_TRIAL"]))
+print((x - 0.3) ** 2 + random.gauss(0.0, 0.05))
+"""
+STUDY = """
+[study]
+trials = 11
+confirm = 1
+seed = 0
+[parameters]
+x = "float(0, 1)"
+[program]
+command = ["{python}", "p.py", "{x}"]
+"""
+
+
+def test_the_command_line_confirms_shows_and_goes_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPTUNA_STORAGE", raising=False)
+    (tmp_path / "p.py").write_text(PROGRAM)
+    (tmp_path / "bake.toml").write_text(STUDY)
+    run = CliRunner().invoke
+    tuned = run(app, ["tune", "bake.toml"])
+    assert tuned.exit_code == 0, tuned.output
+    assert "confirmed      1 measurement" in tuned.output
+    more = run(app, ["confirm", "bake.toml", "--trials", "2"])
+    assert more.exit_code == 0, more.output
+    said = run(
+        app, ["confirm", "--study-name", "bake", "-n", "3", "--", sys.executable, "p.py", "{x}"]
+    )
+    assert said.exit_code == 0, said.output
+    assert "best with probability" in said.output
+    shown = json.loads(run(app, ["show", "bake.toml", "--json"]).stdout)
+    assert 1 <= shown["confirmation"]["measurements"] <= 3
+    assert len(shown["trials"]) == 11 + shown["confirmation"]["measurements"]
+    assert shown["recommended"]["params"] == shown["confirmation"]["candidates"][0]["params"]
+    report = tmp_path / "report.html"
+    pytest.importorskip("plotly")
+    assert run(app, ["report", "bake.toml", "--out", str(report)]).exit_code == 0
+    assert "Confirmed" in report.read_text()
+
+
+def test_confirm_needs_a_program(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    refused = CliRunner().invoke(app, ["confirm"])
+    assert isinstance(refused.exception, Refusal)
+    assert "Which program measures a setting is missing" in str(refused.exception)
+
+
+# --- repeats --------------------------------------------------------------------------------------
+
+
+def results(*values):
+    made = [
+        Result(v, None, "", 1.0) if v is not None else Result(None, "no", "", 1.0) for v in values
+    ]
+    return iter(made).__next__
+
+
+def test_the_value_is_the_median_and_an_outlier_does_not_matter():
+    found = repeated(results(1.0, 1e9, 1.2), 3, lambda: False)
+    assert (found.value, found.seconds, found.noise) == (1.2, 3.0, None)
+
+
+def test_from_four_values_on_their_spread_is_the_noise():
+    values = [0.9, 1.0, 1.1, 1.2, 1e6]
+    found = repeated(results(*values), 5, lambda: False)
+    spread = 1.4826 * 0.1
+    assert found.value == 1.1
+    assert found.noise == pytest.approx(math.pi / 2 / 5 * 4 / 2 * spread**2)
+    assert repeated(results(*[1.0] * 5), 5, lambda: False).noise is None  # equal values
+
+
+def test_the_noise_is_right_on_average():
+    rng = random.Random(0)
+    found = [
+        repeated(results(*(rng.gauss(0.0, 1.0) for _ in range(9))), 9, lambda: False)
+        for _ in range(500)
+    ]
+    true = sum(one.value**2 for one in found) / 500
+    stated = sum(one.noise for one in found) / 500
+    assert 0.8 < stated / true < 2.0  # rather too large: Student's factor
+
+
+def test_reported_noise_is_kept():
+    noises = iter([Result(v, None, "", 0.0, noise=0.04) for v in (1.0, 2.0)])
+    assert repeated(noises.__next__, 2, lambda: False).noise == pytest.approx(0.02)
+
+
+def test_half_of_the_measurements_must_succeed():
+    assert repeated(results(1.0, None, 3.0), 3, lambda: False).value == 2.0
+    assert repeated(results(None, None, 3.0), 3, lambda: False).failure == "no"
+    assert repeated(results(1.0, None), 2, lambda: False).value is None
+    one = Result(None, "exploded", "", 0.0, "bad")
+    assert repeated(lambda: one, 1, lambda: False) is one
+
+
+def test_tune_repeats_each_trial():
+    count = []
+
+    def objective(params):
+        count.append(params["x"])
+        if len(count) == 2:
+            raise Failed("transient", "again")
+        return params["x"] + 0.01 * len(count)
+
+    result = tune(objective, SPACE, n_trials=2, repeats=5, seed=0)
+    assert len(count) == 10
+    assert len(set(count)) == 2
+    assert all(trial.user_attrs[NOISE] > 0.0 for trial in result.study.trials)
+
+
+# --- the end of a search --------------------------------------------------------------------------
+
+
+def test_a_search_ends_when_more_trials_gain_little():
+    result = tune(noisy(sd=0.001), SPACE, n_trials=40, seed=0, until_settled=0.02)
+    assert 10 <= len(result.study.trials) < 40
+    assert (result.x["x"] - 0.3) ** 2 < 0.02
+    assert remaining_gain(result.study).gain < 0.02
+
+
+def test_the_gain_falls_and_begins_unknown():
+    study = tune(noisy(sd=0.01), SPACE, n_trials=25, seed=0).study
+    trials = study.get_trials()
+    assert remaining_gain(study, trials[:5]).gain == math.inf
+    early, late = remaining_gain(study, trials[:10]), remaining_gain(study)
+    assert 0.0 <= late.gain < early.gain
+    assert 0.003 < late.noise_sd < 0.03
+
+
+@pytest.mark.filterwarnings("ignore:.*terminator.*deprecated:FutureWarning")
+def test_optunas_terminator_takes_the_evaluators():
+    study = tune(noisy(), SPACE, n_trials=25, seed=0).study
+    done = Terminator(RemainingGainEvaluator(), NoiseEvaluator(), min_n_trials=10)
+    gain, noise_sd = remaining_gain(study)
+    assert done.should_terminate(study) == (gain < noise_sd)
+    assert RemainingGainEvaluator().evaluate(study.trials, study.direction) == gain
+    assert not Terminator(
+        RemainingGainEvaluator(), NoiseEvaluator(), min_n_trials=26
+    ).should_terminate(study)
+
+
+def test_duplicates_cost_and_break_nothing():
+    study = tune(noisy(), SPACE, n_trials=10, seed=0).study
+    for _ in range(12):
+        study.enqueue_trial({"x": 0.25}, user_attrs={CONFIRM: True})
+    study.optimize(lambda trial: noisy(trial.number)({"x": trial.suggest_float("x", 0, 1)}), 12)
+    assert remaining_gain(study).gain < math.inf
