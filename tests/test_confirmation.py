@@ -110,7 +110,7 @@ def test_the_stated_probability_is_right_where_the_model_is():
     root = np.linalg.cholesky(PRIOR.kernel(x, x) + 1e-9 * np.eye(10))
     for _ in range(150):
         f = root @ rng.standard_normal(10)
-        learner = recipes.gp_ucb(box, PRIOR)
+        learner = Learner(box, recipes.gp_ucb(prior=PRIOR))
         assert isinstance(learner, Learner)
         learner.tell(x, f + 0.1 * rng.standard_normal(10))
         exact = learner.posterior

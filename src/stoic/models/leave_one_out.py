@@ -17,6 +17,10 @@ from stoic.posteriors.mixture import Averaged, MixturePosterior
 from stoic.posteriors.prior import Prior
 
 _DRAWS, _FEWEST = 24, 4  # of the hyperparameters: of all explanations, and of each
+# Factor of deviations: an objective is no draw from a stationary process, above all at the optimum
+# that a study found, and the more so the longer it searched. Without it a 95 % interval covers the
+# truth in 240 of 256 studies of 30 trials, but in 71 of 80 of 50; with it in 248 and 76.
+_WIDENING = 1.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,4 +96,4 @@ class LeaveOneOutGP:
             assert isinstance(fitted, Settled)
             parts += [fitted.condition(prior, observations) for prior in priors]
             weights += [weight / len(priors)] * len(priors)
-        return Averaged(tuple(parts), np.array(weights), posterior.fitted_defence)
+        return Averaged(tuple(parts), np.array(weights), posterior.fitted_defence, _WIDENING)

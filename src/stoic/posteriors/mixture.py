@@ -113,8 +113,18 @@ class MixturePosterior:
 class Averaged(MixturePosterior):
     """Mixture of posteriors that differ in their hyperparameters.
 
-    The mean is sum_k w_k m_k, and the deviation that of the mixture.
+    The mean is sum_k w_k m_k, and the deviation that of the mixture, times ``widening``.
     """
+
+    widening: float = 1.0
+
+    def together(self, predicted: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+        mean, std = super().together(predicted)
+        return mean, self.widening * std
+
+    def predict_with_gradient(self, x: Array) -> tuple[Array, Array, Array, Array]:
+        mean, std, slope, std_slope = super().predict_with_gradient(x)
+        return mean, self.widening * std, slope, self.widening * std_slope
 
     def _centre(self, of: Array) -> Array:
         average: Array = np.tensordot(self.weights, of, 1)
