@@ -24,7 +24,7 @@ from urllib.parse import unquote, urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
 LARGEST_WHEEL = 2e6  # bytes
-IN_THE_WHEEL = {".py", ".typed"}  # no figures, no tables of a paper
+IN_THE_WHEEL = {".py", ".typed", ".html"}  # no figures, no tables of a paper
 IN_THE_SOURCES = ("LICENSE", "README.md", "CITATION.cff", "references.bib", "pyproject.toml")
 NOWHERE = "http://127.0.0.1:9"  # the port "discard": nobody listens
 OFFLINE = {f"{kind}_proxy": NOWHERE for kind in ("http", "https", "ftp", "all")}
