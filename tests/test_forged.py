@@ -22,7 +22,7 @@ from optuna.trial import TrialState, create_trial
 from rich.console import Console
 
 from stoic import cli
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.program import Result
 from stoic.tuning.storage import open_storage
 from stoic.tuning.study import claim
@@ -276,7 +276,7 @@ def test_what_is_no_value_of_a_parameter_is_in_no_argument_of_a_program(value, k
     waiting = create_trial(state=TrialState.WAITING)
     waiting.distributions, waiting._params = {kind: space[kind]}, {kind: value}
     made._storage.create_new_trial(made._study_id, waiting)
-    with pytest.raises(Refusal, match="Cannot begin trial 0 with what is stored for it"):
+    with pytest.raises(RefusalError, match="Cannot begin trial 0 with what is stored for it"):
         claim(made, {kind: space[kind]}, 3, Worker.current())
 
 

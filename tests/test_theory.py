@@ -10,7 +10,7 @@ from stoic.data import Observations
 from stoic.domains import Box, Finite
 from stoic.kernels import RBF, Scaled
 from stoic.posteriors import Arms, Prior, as_told, information_bounds
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.theory import Bound, Family, Power, plan, records, table
 
 dims = st.integers(1, 8)
@@ -198,7 +198,7 @@ def test_records_hint_at_what_is_trivial():
     ],
 )
 def test_what_does_not_fit_is_refused(ask, answer):
-    with pytest.raises(Refusal, match=answer):
+    with pytest.raises(RefusalError, match=answer):
         ask()
 
 

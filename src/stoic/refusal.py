@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Refusal(ValueError):  # noqa: N818  (what it is, not what went wrong)
+class RefusalError(ValueError):
     """Error of a request that cannot be carried out; its message is one sentence for the user.
 
     The message says what was given, what is needed and what to do. The command line prints it alone

@@ -52,7 +52,7 @@ from dataclasses import dataclass
 
 from stoic.domains import Finite
 from stoic.posteriors import InformationBounds, Prior, information_bounds
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 Record = dict[str, str | float | bool | None]
 
@@ -184,7 +184,7 @@ class Family:
 
     Raises
     ------
-    Refusal
+    RefusalError
         If one of these does not fit.
     """
 
@@ -194,15 +194,15 @@ class Family:
 
     def __post_init__(self) -> None:
         if self.kernel not in KERNELS:
-            raise Refusal(f"The kernel is one of {', '.join(KERNELS)}, got {self.kernel!r}.")
+            raise RefusalError(f"The kernel is one of {', '.join(KERNELS)}, got {self.kernel!r}.")
         if self.dim < 1:
-            raise Refusal(f"A domain has at least 1 dimension, got {self.dim}.")
+            raise RefusalError(f"A domain has at least 1 dimension, got {self.dim}.")
         if self.kernel != "matern" and self.nu is not None:
-            raise Refusal(f"Only a matern kernel has a nu: leave it out for {self.kernel}.")
+            raise RefusalError(f"Only a matern kernel has a nu: leave it out for {self.kernel}.")
         if self.kernel == "matern" and (
             self.nu is None or not 0.0 < self.nu < math.inf  # not for nan
         ):
-            raise Refusal(
+            raise RefusalError(
                 f"A matern kernel needs its smoothness nu > 0, such as 2.5: got {self.nu}."
             )
 
@@ -285,7 +285,7 @@ def records(family: Family, rounds: int, budget: float | None, norm: float = 1.0
     up to a factor; constants are left out of both, so it is a hint about sizes and no theorem.
     """
     if not 0.0 < norm < math.inf:
-        raise Refusal(f"A bound on the norm is positive, got {norm}.")
+        raise RefusalError(f"A bound on the norm is positive, got {norm}.")
     rows: list[Record] = []
     for bound in table(family, rounds, budget):
         value = bound.value(rounds, family.dim, 0.0 if budget is None else budget)
@@ -308,13 +308,13 @@ def records(family: Family, rounds: int, budget: float | None, norm: float = 1.0
 def check_rounds(rounds: int) -> None:
     """Refuse a horizon for which ln T is not above 1."""
     if rounds < 3:
-        raise Refusal(f"The orders are for at least 3 rounds, got {rounds}.")
+        raise RefusalError(f"The orders are for at least 3 rounds, got {rounds}.")
 
 
 def check_budget(budget: float | None) -> None:
     """Refuse a budget that is negative or not finite."""
     if budget is not None and not 0.0 <= budget < math.inf:
-        raise Refusal(f"A budget is a number that is not negative, or unknown: got {budget}.")
+        raise RefusalError(f"A budget is a number that is not negative, or unknown: got {budget}.")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -417,12 +417,12 @@ def plan(prior: Prior, domain: Finite, rounds: int, *, eta: float = 2.0) -> Plan
 
     Raises
     ------
-    Refusal
+    RefusalError
         If there are fewer than 3 rounds, or eta is not above 1.
     """
     check_rounds(rounds)
     if not 1.0 < eta < math.inf:
-        raise Refusal(f"The switching parameter eta is above 1, got {eta}.")
+        raise RefusalError(f"The switching parameter eta is above 1, got {eta}.")
     gamma = information_bounds(prior, domain, rounds)
     kappa = float(prior.kernel.diagonal(domain.points).max())
     return Plan(prior, len(domain), rounds, eta, kappa, gamma)

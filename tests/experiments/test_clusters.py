@@ -12,7 +12,7 @@ import pytest
 from stoic.experiments import find
 from stoic.experiments.reproduction import with_options
 from stoic.experiments.sweep import sweep
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 FIGURE = find("corruption/figure-2")
 SETTINGS = with_options(FIGURE.settings, trials=1, rounds=60)
@@ -88,10 +88,10 @@ def test_ray_gives_the_same_results(alone):
 
 
 def test_what_is_not_a_cluster_is_refused():
-    with pytest.raises(Refusal, match="one of local, dask, ray, got 'slurm'"):
+    with pytest.raises(RefusalError, match="one of local, dask, ray, got 'slurm'"):
         sweep(FIGURE, SETTINGS, backend="slurm")
-    with pytest.raises(Refusal, match="--backend dask or ray"):
+    with pytest.raises(RefusalError, match="--backend dask or ray"):
         sweep(FIGURE, SETTINGS, address="tcp://localhost:8786")
     pytest.importorskip("distributed", reason="the extra dask is not installed")
-    with pytest.raises(Refusal, match=r"no Dask scheduler at tcp://127\.0\.0\.1:1"):
+    with pytest.raises(RefusalError, match=r"no Dask scheduler at tcp://127\.0\.0\.1:1"):
         sweep(FIGURE, SETTINGS, backend="dask", address="tcp://127.0.0.1:1")

@@ -12,7 +12,7 @@ from optuna.trial import TrialState, create_trial
 from stoic.confirmation import Comparison
 from stoic.integrations.optuna import CONFIRM, FAILED, StoicSampler, confirm, explain
 from stoic.integrations.optuna.confirming import next_confirmation, standing
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 SPACE = {"x": FloatDistribution(0.0, 1.0), "kind": CategoricalDistribution(["a", "b"])}
 
@@ -187,5 +187,5 @@ def test_equal_values_and_infinite_ones_break_nothing():
 
 
 def test_a_count_that_is_none_is_refused():
-    with pytest.raises(Refusal, match="n_trials must be at least 1, got 0"):
+    with pytest.raises(RefusalError, match="n_trials must be at least 1, got 0"):
         confirm(study_of(noisy()), objective(), 0)

@@ -11,7 +11,7 @@ from optuna.trial import TrialState
 
 from stoic.integrations.optuna import EXECUTED, FAILED, NOISE, StoicSampler, explain
 from stoic.integrations.optuna.executed import Executed, check_executed, executed
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 SPACE = {
     "heat": FloatDistribution(20.0, 60.0),
@@ -63,7 +63,7 @@ def test_what_cannot_have_been_is_refused_and_the_rest_is_used(report, reason):
     if isinstance(report, dict):
         assert executed(trial({**report, "n": 7})).params["n"] == 7
         name, value = next(iter(report.items()))
-        with pytest.raises(Refusal, match=r"\.$|\?$"):
+        with pytest.raises(RefusalError, match=r"\.$|\?$"):
             check_executed(name, value, SPACE)
 
 
@@ -77,7 +77,7 @@ def test_outside_of_the_range_the_nearest_end_is_nearer_than_what_was_asked(name
     (reason,) = run.refused
     assert reason.startswith(f"{name} was {value:g}, outside of its range, ")
     assert reason.endswith(f". It counts at {nearest:g}, the nearest end")
-    with pytest.raises(Refusal, match="outside of its range"):  # by hand it is a slip
+    with pytest.raises(RefusalError, match="outside of its range"):  # by hand it is a slip
         check_executed(name, value, SPACE)
 
 

@@ -16,7 +16,7 @@ from stoic.integrations.optuna import EXECUTED, explain
 from stoic.integrations.optuna.objective import RobustObjective
 from stoic.kernels import RBF
 from stoic.learner import Learner
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 SPACE = {
     "kind": CategoricalDistribution(["a", "b"]),
@@ -143,7 +143,7 @@ def test_a_grid_has_only_some_values():
     known = explain(study, recipe=gridded, fixed={"x": 2})
     assert known.recommended.params["x"] == known.model_optimum["x"] == 2
     off = "No point of the recipe's grid has x=2.25: the nearest has x=2.0"
-    with pytest.raises(Refusal, match=off):
+    with pytest.raises(RefusalError, match=off):
         explain(study, recipe=gridded, fixed={"x": 2.25})
     never = explain(study, recipe=gridded, fixed={"n": 3})
     assert never.recommended is None
@@ -201,12 +201,12 @@ def test_what_cannot_be_given_is_refused():
         ({"x": 7.5}, "x cannot be 7.5"),
         ({"x": "much"}, "x cannot be much"),
     ):
-        with pytest.raises(Refusal, match=said):
+        with pytest.raises(RefusalError, match=said):
             explain(study, fixed=fixed)
     one = {"x": FloatDistribution(0.5, 0.5)}
     alike = study_of([{"x": 0.5}, {"x": 0.5}], [2.0, 1.0], one)
     assert explain(alike, fixed={"x": 0.5}).recommended.number == 1
-    with pytest.raises(Refusal, match="cannot be 1"):
+    with pytest.raises(RefusalError, match="cannot be 1"):
         explain(alike, fixed={"x": 1})
     assert explain(optuna.create_study(), fixed={"x": 1}).recommended is None
 

@@ -20,7 +20,7 @@ from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.integrations.optuna.turns import CHOSEN
 from stoic.kernels import RBF
 from stoic.learner import Learner
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 X = {"x": FloatDistribution(-1.0, 1.0)}
 MIXED = {
@@ -375,7 +375,7 @@ def test_what_cannot_be_is_refused():
     ):  # fmt: skip
         with pytest.raises(ValueError, match=match):
             ask_with(recipe, space, **more)
-    with pytest.raises(Refusal, match="grid of 13"):
+    with pytest.raises(RefusalError, match="grid of 13"):
         ask_with(phased, X, **aim)
 
 

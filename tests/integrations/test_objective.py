@@ -16,7 +16,7 @@ from stoic.integrations.optuna.encoding import Encoding
 from stoic.integrations.optuna.objective import RobustObjective, merge_over, record_aim, stored_aim
 from stoic.learner import Learner
 from stoic.policies import Satisficing, StableOpt
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 SPACE = {
     "heat": FloatDistribution(0.0, 100.0),
@@ -434,7 +434,7 @@ def test_what_is_said_now_ends_what_does_not_go_with_it(said, earlier, kept):
     ],
 )
 def test_what_is_said_together_has_to_go_together(said):
-    with pytest.raises(Refusal):
+    with pytest.raises(RefusalError):
         RobustObjective.of(merge_over(said, {"tolerance": HEAT, "threshold": "adaptive"}))
 
 
@@ -451,7 +451,7 @@ def test_what_is_said_together_has_to_go_together(said):
 def test_tolerances_that_do_not_fit_the_space_are_refused_when_it_is_known(tolerance, reason):
     study = optuna.create_study(sampler=StoicSampler(seed=0, threshold=0.4, tolerance=tolerance))
     study.tell(study.ask(SPACE), 1.0)
-    with pytest.raises(Refusal, match=reason):
+    with pytest.raises(RefusalError, match=reason):
         study.ask(SPACE)
     assert AIM not in study.user_attrs
 

@@ -9,7 +9,7 @@ from optuna.trial import TrialState
 from stoic import tune
 from stoic.integrations.optuna import POSSIBLE, PossibleValues, StoicSampler, explain
 from stoic.integrations.optuna.possible import stored_possible
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.views.summary import Summary
 from stoic.tuning.views.trust import Trust
 
@@ -96,7 +96,7 @@ def test_a_function_and_a_resumed_study_have_it(tmp_path):
 
 @pytest.mark.parametrize("given", [(1, 0), (0, 0), (0,), 1, "01", (0, "1"), (0, math.nan), {0, 1}])
 def test_what_is_no_range_is_refused(given):
-    with pytest.raises(Refusal, match="possible needs"):
+    with pytest.raises(RefusalError, match="possible needs"):
         StoicSampler(possible=given)
 
 

@@ -27,7 +27,7 @@ from stoic.learner import Learner
 from stoic.policies import UCB, Initial, Requery, VerifiedImprovement
 from stoic.posteriors.features import Nystroem
 from stoic.recipes import ActingPlateau, Anchor, Threats
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 X = {"x": FloatDistribution(-1.0, 1.0)}
 BOX = Box([0.0], [1.0])
@@ -74,7 +74,7 @@ def file(tmp_path):
 def without_needs(recipe):
     try:
         parse(recipe.__name__)
-    except Refusal:
+    except RefusalError:
         return False
     return True
 
@@ -206,13 +206,15 @@ def test_arguments_arrive():
     ],
 )
 def test_what_cannot_be_said_is_refused(text, match):
-    with pytest.raises(Refusal, match=match):
+    with pytest.raises(RefusalError, match=match):
         parse(text)
 
 
 def test_a_number_out_of_range_is_found_when_the_learner_is_made():
     recipe = parse("rgp_ucb(budget=-5)")
-    with pytest.raises(Refusal, match=r"The recipe rgp_ucb\(budget=-5\) cannot be used: A total"):
+    with pytest.raises(
+        RefusalError, match=r"The recipe rgp_ucb\(budget=-5\) cannot be used: A total"
+    ):
         build_learner(recipe, BOX)
 
 
@@ -237,7 +239,7 @@ def test_a_function_in_a_file(file):
 )
 def test_a_file_that_cannot_be_used_is_refused(file, text, match):
     (file.parent / "broken.py").write_text("def phased(:")
-    with pytest.raises(Refusal, match=match):
+    with pytest.raises(RefusalError, match=match):
         build_learner(load(parse(text, file.parent)), BOX)
 
 

@@ -14,7 +14,7 @@ from optuna.trial import create_trial
 
 from stoic.integrations.optuna import EXECUTED
 from stoic.integrations.optuna.objective import RobustObjective, record_aim
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.views import moves, pictures
 from stoic.tuning.views.certificate import Certificates
 from stoic.tuning.views.moves import draw
@@ -107,7 +107,7 @@ def test_the_object_is_strict_json(study):
 
 
 def test_what_the_study_was_begun_with_is_used_unless_something_else_is_said(study):
-    with pytest.raises(Refusal, match="give one, as in --tolerance heat=2"):
+    with pytest.raises(RefusalError, match="give one, as in --tolerance heat=2"):
         Certificates.of(study, {})
     record_aim(study, RobustObjective(**said(study)))
     assert Certificates.of(study, {}).explanation.certified.aim == RobustObjective(**said(study))
@@ -117,7 +117,7 @@ def test_what_the_study_was_begun_with_is_used_unless_something_else_is_said(stu
     stable = Certificates.of(study, {"policy": "stable", "radius": 2.0}).explanation.certified
     assert stable.aim == RobustObjective(policy="stable", radius=2.0, tolerance={"heat": 2.0})
     assert stable.within == {"heat": 4.0}
-    with pytest.raises(Refusal, match="no parameter 'haet': did you mean 'heat'"):
+    with pytest.raises(RefusalError, match="no parameter 'haet': did you mean 'heat'"):
         Certificates.of(study, {"tolerance": {"haet": 2.0}})
     record_aim(study, RobustObjective(threshold="adaptive", margin=0.1, tolerance={"heat": 2.0}))
     number = Certificates.of(study, {"threshold": 0.5}).explanation.certified
@@ -132,7 +132,7 @@ def test_what_the_study_was_begun_with_is_used_unless_something_else_is_said(stu
 
 def test_a_study_without_values_is_refused():
     empty = optuna.create_study()
-    with pytest.raises(Refusal, match="has a value yet"):
+    with pytest.raises(RefusalError, match="has a value yet"):
         Certificates.of(empty, SAID)
 
 
@@ -219,7 +219,7 @@ def test_a_picture_is_written(study, tmp_path):
     found = Certificates.of(study, said(study))
     pictures.write_picture(moves.draw(found), tmp_path / "c.png")
     assert (tmp_path / "c.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-    with pytest.raises(Refusal, match="Cannot write"):
+    with pytest.raises(RefusalError, match="Cannot write"):
         pictures.write_picture(moves.draw(found), tmp_path / "no" / "c.png")
 
 

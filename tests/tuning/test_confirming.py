@@ -16,7 +16,7 @@ from stoic.integrations.optuna import NOISE
 from stoic.integrations.optuna.confirming import CONFIRM, confirms
 from stoic.integrations.optuna.settling import remaining_gain
 from stoic.integrations.optuna.terminator import NoiseEvaluator, RemainingGainEvaluator
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.confirming import claim_confirmation, confirmations
 from stoic.tuning.program import Result
 from stoic.tuning.repeats import repeated
@@ -76,7 +76,7 @@ def test_a_worker_that_was_too_slow_puts_its_measurement_back(monkeypatch):
     ],
 )
 def test_what_makes_no_sense_is_refused(given, said):
-    with pytest.raises(Refusal, match=said):
+    with pytest.raises(RefusalError, match=said):
         tune(noisy(), SPACE, n_trials=2, **given)
 
 
@@ -127,7 +127,7 @@ def test_the_command_line_confirms_shows_and_goes_on(tmp_path, monkeypatch):
 def test_confirm_needs_a_program(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     refused = CliRunner().invoke(app, ["confirm"])
-    assert isinstance(refused.exception, Refusal)
+    assert isinstance(refused.exception, RefusalError)
     assert "Which program measures a setting is missing" in str(refused.exception)
 
 

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 import stoic
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.failure import Failed, parse_assignments, parse_rules
 
 
@@ -70,5 +70,5 @@ def test_endings_are_written_in_several_ways_and_mean_one_thing():
     ],
 )
 def test_a_rule_that_makes_no_sense_is_refused(texts, said):
-    with pytest.raises(Refusal, match=said):
+    with pytest.raises(RefusalError, match=said):
         parse_assignments(texts)

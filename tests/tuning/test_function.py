@@ -15,7 +15,7 @@ from stoic.integrations.optuna import EXECUTED, FAILED, NOISE, RECIPE, explain, 
 from stoic.integrations.optuna.objective import RobustObjective, stored_aim
 from stoic.kernels import RBF
 from stoic.learner import Learner
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning import Failed, Measured, tune
 from stoic.tuning.views.summary import Summary
 
@@ -151,9 +151,9 @@ def test_wrong_requests_are_value_errors():
         {"space": SPACE, "direction": "up"},
         {"space": SPACE, "storage": "sqlite:////nowhere/at/all.db"},
     ):
-        with pytest.raises(Refusal):
+        with pytest.raises(RefusalError):
             tune(valley, **wrong)
-    assert issubclass(Refusal, ValueError)
+    assert issubclass(RefusalError, ValueError)
 
 
 def test_a_callback_sees_every_trial_and_the_space_is_not_changed():
@@ -246,11 +246,11 @@ def test_tolerances_and_their_certificate(tmp_path):
         threshold=0.25, tolerance={"x": 0.2}
     )
     assert stored_aim(result.study) == stricter.explanation.certified.aim
-    with pytest.raises(Refusal, match="no parameter 'z'"):
+    with pytest.raises(RefusalError, match="no parameter 'z'"):
         tune(valley, SPACE, threshold=0.5, tolerance={"z": 1.0})
-    with pytest.raises(Refusal, match="Which parameters may be moved"):
+    with pytest.raises(RefusalError, match="Which parameters may be moved"):
         tune(valley, SPACE, threshold=0.5)
-    with pytest.raises(Refusal, match="Which parameters may be moved"):
+    with pytest.raises(RefusalError, match="Which parameters may be moved"):
         tune(valley, SPACE, threshold=0.5, storage=f"sqlite:///{tmp_path}/new.db")
     assert list(tmp_path.iterdir()) == []
 
@@ -263,9 +263,9 @@ def test_a_recipe_is_recorded_and_kept():
     assert more.explanation.rows == explain(more.study, recipe=recipes.gp_ucb()).rows
     other = tune(valley, SPACE, n_trials=7, recipe="robust", **again)
     assert other.explanation.rows == explain(other.study, recipe=robust()).rows
-    with pytest.raises(Refusal, match="no recipe 'gp'"):
+    with pytest.raises(RefusalError, match="no recipe 'gp'"):
         tune(valley, SPACE, recipe="gp")
-    with pytest.raises(Refusal, match=r"rgp_ucb\(budget=-1\) cannot be used"):
+    with pytest.raises(RefusalError, match=r"rgp_ucb\(budget=-1\) cannot be used"):
         tune(valley, SPACE, recipe="rgp_ucb(budget=-1)", study_name="new", storage=again["storage"])
     assert len(optuna.get_all_study_names(again["storage"])) == 1
 

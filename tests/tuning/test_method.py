@@ -19,7 +19,7 @@ from stoic import Box, recipes
 from stoic.integrations.optuna.objective import RobustObjective, stored_aim
 from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.integrations.recipe import RECIPE, load, parse
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.campaign import ask_for, open_request
 from stoic.tuning.method import StudyMethod
 from stoic.tuning.request import Settings, from_options
@@ -93,7 +93,7 @@ def test_a_threshold_alone_keeps_the_stored_tolerances(here):
     ],
 )
 def test_nothing_is_created_if_it_is_refused(here, said, match):
-    with pytest.raises(Refusal, match=match):
+    with pytest.raises(RefusalError, match=match):
         open_request(request(here, **said))
     assert optuna.get_all_study_names(f"sqlite:///{here}/stoic.db") == []
 
@@ -109,16 +109,16 @@ def test_a_recipe_is_kept_or_replaced(here):
     method.record(study)
     assert open_request(request(here))[1].recipe == recipes.rgp_ucb(budget=2)
     study.set_user_attr(RECIPE, "a_later_one(x=1)")
-    with pytest.raises(Refusal, match="cannot be used here: give a --recipe"):
+    with pytest.raises(RefusalError, match="cannot be used here: give a --recipe"):
         open_request(request(here))
     assert open_request(request(here, recipe="robust"))[1].recipe == recipes.robust()
 
 
 def test_a_function_in_a_file_has_to_be_said_again(here):
     study = begin(here, recipe=PHASED)
-    with pytest.raises(Refusal, match=f"give --recipe {PHASED}, or another one"):
+    with pytest.raises(RefusalError, match=f"give --recipe {PHASED}, or another one"):
         open_request(request(here))
-    with pytest.raises(Refusal, match=f"give --recipe {PHASED}, or another one"):
+    with pytest.raises(RefusalError, match=f"give --recipe {PHASED}, or another one"):
         ask_for(study, None, 0, 0, [])
     assert study.trials == []
     trial = ask_for(study, None, 0, 0, [], parse(PHASED))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.failure import parse_rules
 from stoic.tuning.mark import RUN, kill_marked
 from stoic.tuning.program import KEPT_OUTPUT, Program, _Tail
@@ -141,10 +141,10 @@ def test_what_is_not_there_is_refused_before_anything_runs(tmp_path):
     for first in ("no-such-program", "./train", str(tmp_path)):
         program = Program(Template((first,)), Reading.parse("last-line"), tmp_path)
         if first != str(tmp_path):
-            with pytest.raises(Refusal, match="Cannot find the program"):
+            with pytest.raises(RefusalError, match="Cannot find the program"):
                 program.check()
     away = Program(Template(("sh",)), Reading.parse("last-line"), tmp_path / "away")
-    with pytest.raises(Refusal, match="no directory"):
+    with pytest.raises(RefusalError, match="no directory"):
         away.check()
     Program(Template(("{python}",)), Reading.parse("last-line"), tmp_path).check()
     Program(Template(("sh",)), Reading.parse("last-line"), tmp_path).check()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.reading import Beside, NoValueError, Reading
 
 LOSS = r"regex:loss=(\S+)"
@@ -105,7 +105,7 @@ def test_what_stands_in_the_place_of_a_number_is_no_part_of_the_reason(rule, tex
     ],
 )
 def test_a_rule_that_is_wrong_is_refused(rule, said):
-    with pytest.raises(Refusal, match=said):
+    with pytest.raises(RefusalError, match=said):
         Reading.parse(rule)
 
 

@@ -9,7 +9,7 @@ import optuna
 import pytest
 
 from stoic.integrations.optuna import AIM, EXECUTED, StoicSampler
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.views import report as module
 from stoic.tuning.views.report import Report
 from stoic.tuning.views.summary import Summary
@@ -202,7 +202,7 @@ def test_a_study_without_a_value_has_a_page(tmp_path):
     Report.of(study).write(path)
     text = path.read_text(encoding="utf-8")
     assert "No trial has a value yet." in text
-    with pytest.raises(Refusal, match="Cannot write"):
+    with pytest.raises(RefusalError, match="Cannot write"):
         Report.of(study).write(tmp_path / "nowhere" / "report.html")
 
 
@@ -218,7 +218,7 @@ def test_without_plotly_it_says_what_to_install(report, monkeypatch):
         raise ImportError(name)
 
     monkeypatch.setattr(module, "import_module", missing)
-    with pytest.raises(Refusal, match="needs plotly, which is not installed: pip install"):
+    with pytest.raises(RefusalError, match="needs plotly, which is not installed: pip install"):
         report.page()
 
 

@@ -10,7 +10,7 @@ from optuna.distributions import FloatDistribution
 
 from stoic.integrations.optuna.objective import RobustObjective
 from stoic.integrations.recipe import parse
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.request import Settings, aim_arguments, from_file, from_options
 
 GOOD = """
@@ -136,7 +136,7 @@ def change(old: str, new: str) -> str:
     ],
 )
 def test_a_wrong_file_is_one_sentence_that_names_the_file(tmp_path, text, said):
-    with pytest.raises(Refusal) as refusal:
+    with pytest.raises(RefusalError) as refusal:
         from_file(write(tmp_path, text), Settings())
     assert said in str(refusal.value)
     assert "study.toml" in str(refusal.value)
@@ -144,7 +144,7 @@ def test_a_wrong_file_is_one_sentence_that_names_the_file(tmp_path, text, said):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(Refusal, match="Cannot read the study file"):
+    with pytest.raises(RefusalError, match="Cannot read the study file"):
         from_file(tmp_path / "none.toml", Settings())
 
 
@@ -156,9 +156,9 @@ def test_options_name_each_parameter_once():
         (["x=float(0, 1)", "x=int(0, 1)"], "given twice"),
         (["x"], "not NAME=RANGE"),
     ):
-        with pytest.raises(Refusal, match=said):
+        with pytest.raises(RefusalError, match=said):
             from_options(wrong, command, Settings())
-    with pytest.raises(Refusal, match="no program"):
+    with pytest.raises(RefusalError, match="no program"):
         from_options(["x=float(0, 1)"], [], Settings())
 
 
@@ -221,7 +221,7 @@ def test_tolerances_in_a_file(tmp_path):
     ],
 )
 def test_tolerances_that_make_no_sense_are_refused(tmp_path, change, reason):
-    with pytest.raises(Refusal, match=reason):
+    with pytest.raises(RefusalError, match=reason):
         from_file(write(tmp_path, AIMED.replace(*change)), Settings())
 
 
@@ -235,7 +235,7 @@ def test_tolerances_that_make_no_sense_are_refused(tmp_path, change, reason):
     ],
 )
 def test_what_the_command_line_says_wrongly_is_refused(tolerance, threshold, reason):
-    with pytest.raises(Refusal, match=reason):
+    with pytest.raises(RefusalError, match=reason):
         aim_arguments(tolerance, threshold=threshold)
 
 
@@ -250,5 +250,5 @@ def test_a_recipe_in_a_file(tmp_path):
     assert recipe is not None
     assert recipe.directory == tmp_path  # and it is not run: there is none
     for wrong, reason in (('"rgp_ubc"', "did you mean 'rgp_ucb'"), ("3", "must be a text")):
-        with pytest.raises(Refusal, match=reason):
+        with pytest.raises(RefusalError, match=reason):
             from_file(write(tmp_path, GOOD.replace("seed = 3", f"recipe = {wrong}")), Settings())

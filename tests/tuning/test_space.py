@@ -14,7 +14,7 @@ from optuna.distributions import (
     distribution_to_json,
 )
 
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.space import (
     parse_assignments,
     parse_fixed,
@@ -80,7 +80,7 @@ def test_a_range_means_what_it_says(written, meant):
     ],
 )
 def test_a_wrong_range_is_one_sentence_with_the_name_of_the_parameter(written, said):
-    with pytest.raises(Refusal, match=r"^lr: ") as refusal:
+    with pytest.raises(RefusalError, match=r"^lr: ") as refusal:
         parse_range("lr", written)
     assert said in str(refusal.value)
     assert "\n" not in str(refusal.value)
@@ -89,12 +89,12 @@ def test_a_wrong_range_is_one_sentence_with_the_name_of_the_parameter(written, s
 def test_an_assignment_has_a_name_and_a_range():
     assert parse_assignments(["lr = float(0, 1)"]) == {"lr": FloatDistribution(0, 1)}
     for wrong in ("lr", "=float(0, 1)", "2x=float(0, 1)", "a b=float(0, 1)"):
-        with pytest.raises(Refusal):
+        with pytest.raises(RefusalError):
             parse_assignments([wrong])
 
 
 def test_a_space_without_parameters_is_refused():
-    with pytest.raises(Refusal, match="nothing to tune"):
+    with pytest.raises(RefusalError, match="nothing to tune"):
         parse_space({})
 
 
@@ -118,7 +118,7 @@ def test_json_takes_both_our_texts_and_the_distributions_of_optuna():
     text = json.dumps({"a": "float(0, 1)", "b": optunas})
     assert parse_json(text) == {"a": FloatDistribution(0, 1), "b": IntDistribution(1, 8)}
     for wrong in ("{", "[]", '{"a": {"name": "Nothing"}}', '{"a": {}}', "{}"):
-        with pytest.raises(Refusal):
+        with pytest.raises(RefusalError):
             parse_json(wrong)
 
 
@@ -153,7 +153,7 @@ def test_fixed_values_have_the_type_of_their_parameter():
     ],
 )
 def test_a_value_that_a_parameter_cannot_have_is_not_fixed(text, reason):
-    with pytest.raises(Refusal, match=reason):
+    with pytest.raises(RefusalError, match=reason):
         parse_fixed([text], FIXED)
 
 
@@ -166,7 +166,7 @@ def test_a_value_that_a_parameter_cannot_have_is_not_fixed(text, reason):
     ],
 )
 def test_a_pair_of_numbers_may_be_a_range_or_a_choice(pair, ways):
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(RefusalError) as refused:
         parse_space({"x": pair})
     assert all(way in str(refused.value) for way in ways)
     assert parse_space({"x": [1, 2, 4]})["x"] == CategoricalDistribution([1, 2, 4])

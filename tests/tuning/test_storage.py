@@ -14,7 +14,7 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState, create_trial
 
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.storage import (
     DEFAULT_URL,
     PATIENCE,
@@ -43,16 +43,16 @@ def test_given_before_variable_before_default(monkeypatch):
     ],
 )
 def test_a_storage_that_cannot_be_opened_is_one_sentence(url, said):
-    with pytest.raises(Refusal) as refusal:
+    with pytest.raises(RefusalError) as refusal:
         open_storage(url, create=True)
     assert said in str(refusal.value)
     assert "\n" not in str(refusal.value)
 
 
 def test_reading_never_creates_a_file(tmp_path):
-    with pytest.raises(Refusal, match="There is no storage"):
+    with pytest.raises(RefusalError, match="There is no storage"):
         open_storage(f"sqlite:///{tmp_path}/x.db", create=False)
-    with pytest.raises(Refusal, match="There is no storage"):
+    with pytest.raises(RefusalError, match="There is no storage"):
         open_storage(f"{tmp_path}/x.log", create=False, kind="JournalFileBackend")
     assert list(tmp_path.iterdir()) == []
 
@@ -61,13 +61,13 @@ def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path):
     file = tmp_path / "x.db"
     file.write_text("something else, and long enough not to be taken for an empty file" * 20)
     before = file.read_bytes()
-    with pytest.raises(Refusal, match="file is not a database"):
+    with pytest.raises(RefusalError, match="file is not a database"):
         open_storage(f"sqlite:///{file}", create=True)
     assert file.read_bytes() == before
 
 
 def test_an_unknown_class_of_storage_is_refused():
-    with pytest.raises(Refusal, match="Unknown storage class"):
+    with pytest.raises(RefusalError, match="Unknown storage class"):
         open_storage("x", create=True, kind="Nothing")
 
 
@@ -147,10 +147,10 @@ def test_a_locked_file_is_waited_for_and_then_named(tmp_path):
     study = optuna.create_study(storage=open_storage(url, create=True, patience=0.2))
     held = lock(file)
     begun = time.monotonic()
-    with pytest.raises(Refusal, match=r"could not write: database is locked\."):
+    with pytest.raises(RefusalError, match=r"could not write: database is locked\."):
         patiently(lambda: study.set_user_attr("a", 1), "could not write")
     assert 0.5 < time.monotonic() - begun < PATIENCE
-    with pytest.raises(Refusal, match="database is locked"):
+    with pytest.raises(RefusalError, match="database is locked"):
         open_storage(url, create=True, patience=0.2)
     threading.Timer(0.3, held.close).start()
     patient = optuna.load_study(
@@ -163,7 +163,7 @@ def test_a_locked_file_is_waited_for_and_then_named(tmp_path):
 def test_a_file_that_is_no_storage_is_refused_and_left_alone(tmp_path, content):
     notes = tmp_path / "notes.txt"
     notes.write_bytes(content)
-    with pytest.raises(Refusal, match="is not a storage"):
+    with pytest.raises(RefusalError, match="is not a storage"):
         open_storage(str(notes), create=True)
     assert notes.read_bytes() == content
 
@@ -197,7 +197,7 @@ def test_a_storage_is_new_if_its_file_is_not_there(tmp_path):
 
 
 def test_a_refused_url_is_shown_without_its_password():
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(RefusalError) as refused:
         open_storage("mysql+nosuchdriver://me:hunter2@nowhere/db", create=True)
     assert "hunter2" not in str(refused.value)
     assert "me:***@nowhere" in str(refused.value)
@@ -211,5 +211,5 @@ def test_a_journal_in_which_something_else_has_written_is_refused(tmp_path, entr
     optuna.create_study(storage=JournalStorage(JournalFileBackend(str(path))))
     with path.open("a") as file:
         file.write(json.dumps(entry) + "\n")
-    with pytest.raises(Refusal, match="in which something else has written"):
+    with pytest.raises(RefusalError, match="in which something else has written"):
         open_storage(str(path), create=False)

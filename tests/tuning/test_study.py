@@ -18,7 +18,7 @@ from optuna.samplers import RandomSampler
 from optuna.trial import Trial, TrialState, create_trial
 
 from stoic.integrations.optuna import EXECUTED, FAILED, NOISE
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning import mark
 from stoic.tuning.mark import RUN, new_mark
 from stoic.tuning.program import Result
@@ -242,11 +242,11 @@ def test_a_study_is_taken_up_only_as_what_it_is(make, tmp_path):
     open_study(make(tmp_path), "s", "maximize", SPACE, sampler, ("run", "{x}"))
     again = open_study(make(tmp_path), "s", "maximize", dict(reversed(SPACE.items())), sampler)
     assert known_space(again) == SPACE
-    with pytest.raises(Refusal, match="is to maximize, not to minimize"):
+    with pytest.raises(RefusalError, match="is to maximize, not to minimize"):
         open_study(make(tmp_path), "s", "minimize", SPACE, sampler)
     wider = SPACE | {"x": FloatDistribution(0, 2)}
     for other in (wider, {"x": SPACE["x"]}, SPACE | {"y": SPACE["x"]}):
-        with pytest.raises(Refusal, match="another search space"):
+        with pytest.raises(RefusalError, match="another search space"):
             open_study(make(tmp_path), "s", "maximize", other, sampler)
 
 
@@ -255,7 +255,7 @@ def test_a_study_made_by_optuna_is_known_by_its_trials(tmp_path):
     theirs = optuna.create_study(storage=storage, study_name="s")
     assert known_space(theirs) is None
     theirs.add_trial(create_trial(value=1, params={"x": 0.5}, distributions={"x": SPACE["x"]}))
-    with pytest.raises(Refusal, match="it has no 'n'"):
+    with pytest.raises(RefusalError, match="it has no 'n'"):
         open_study(storage, "s", "minimize", SPACE, RandomSampler())
     open_study(storage, "s", "minimize", {"x": SPACE["x"]}, RandomSampler())
 
@@ -263,22 +263,22 @@ def test_a_study_made_by_optuna_is_known_by_its_trials(tmp_path):
 def test_two_objectives_are_refused(tmp_path):
     storage = sqlite(tmp_path)
     optuna.create_study(storage=storage, study_name="two", directions=["minimize", "maximize"])
-    with pytest.raises(Refusal, match="2 objectives"):
+    with pytest.raises(RefusalError, match="2 objectives"):
         open_study(storage, "two", "minimize", SPACE, RandomSampler())
-    with pytest.raises(Refusal, match="2 objectives"):
+    with pytest.raises(RefusalError, match="2 objectives"):
         load_study(storage, "two")
 
 
 def test_the_only_study_needs_no_name(tmp_path):
     storage = sqlite(tmp_path)
-    with pytest.raises(Refusal, match="holds no study"):
+    with pytest.raises(RefusalError, match="holds no study"):
         load_study(storage, None)
     optuna.create_study(storage=storage, study_name="a")
     assert load_study(storage, None).study_name == "a"
     optuna.create_study(storage=storage, study_name="b")
-    with pytest.raises(Refusal, match=r"2 studies \(a, b\)"):
+    with pytest.raises(RefusalError, match=r"2 studies \(a, b\)"):
         load_study(storage, None)
-    with pytest.raises(Refusal, match="no study 'c' in the storage; it holds a, b"):
+    with pytest.raises(RefusalError, match="no study 'c' in the storage; it holds a, b"):
         load_study(storage, "c")
 
 
@@ -296,7 +296,7 @@ def test_telling_by_number(study):
         (running(study).number, 1.0, "fail"),
         (running(study).number, math.nan, "complete"),
     ):
-        with pytest.raises(Refusal, match=f"Cannot tell trial {number}"):
+        with pytest.raises(RefusalError, match=f"Cannot tell trial {number}"):
             tell_number(study, number, value, state, False)
 
 
@@ -313,13 +313,13 @@ def test_telling_a_kind_of_failure(study):
         (None, "complete", "does not go with the state complete"),
         (None, "pruned", "does not go with the state pruned"),
     ):
-        with pytest.raises(Refusal, match=said):
+        with pytest.raises(RefusalError, match=said):
             tell_number(study, numbers[3], value, state, False, "bad")
     tell_number(study, numbers[3], 2.0, None, False)
     assert tell_number(study, numbers[3], None, None, True, "bad").value == 2.0
     study.enqueue_trial({"x": 0.5})
     for number in (numbers[3], numbers[3] + 1, 99):  # has ended, has not begun, is not there
-        with pytest.raises(Refusal, match=f"Cannot tell trial {number}"):
+        with pytest.raises(RefusalError, match=f"Cannot tell trial {number}"):
             tell_number(study, number, None, None, False, "bad")
     assert all(FAILED not in trial.user_attrs for trial in study.get_trials()[3:])
 
@@ -359,9 +359,9 @@ def test_telling_what_was_executed(study):
         (["y=1"], "There is no parameter 'y'"),
         (["x"], "not NAME=VALUE"),
     ):
-        with pytest.raises(Refusal, match=reason):
+        with pytest.raises(RefusalError, match=reason):
             tell_number(study, 1, 1.0, None, False, None, wrong)
     assert study.trials[1].state == TrialState.RUNNING
     assert EXECUTED not in study.trials[1].user_attrs
-    with pytest.raises(Refusal, match="no parameter 'x'"):
+    with pytest.raises(RefusalError, match="no parameter 'x'"):
         tell_number(study, 7, 1.0, None, False, None, ["x=0.5"])

@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 from rich.console import Console
 
 from stoic.integrations.optuna import FAILED, Explanation, Row
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning import campaign
 from stoic.tuning.program import Result
 from stoic.tuning.study import COMMAND, open_study
@@ -177,7 +177,7 @@ def test_what_is_given_is_said():
     assert recommended["params"]["x"] == 0.25
     assert recommended["mean"] == summary.explanation.recommended_mean
     assert summary.record()["command"] is None
-    with pytest.raises(Refusal, match=r"study 'l' with x=0\.25 is trusted"):
+    with pytest.raises(RefusalError, match=r"study 'l' with x=0\.25 is trusted"):
         best_records(lived, "table", None, {"x": 0.25})
 
 
@@ -186,7 +186,7 @@ def test_a_study_without_a_value_is_summarised_too():
     assert "no trial has a value yet" in Summary.of(empty).text()
     record = Summary.of(empty).record()
     assert record["observed_best"] is record["recommended"] is record["model_optimum"] is None
-    with pytest.raises(Refusal, match="has a finite value yet"):
+    with pytest.raises(RefusalError, match="has a finite value yet"):
         best_records(empty, "json")
 
 

@@ -10,7 +10,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import TrialState
 
 from stoic.integrations.optuna import FAILED, NOISE, explain
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.table import read_table
 from stoic.tuning.views.records import render, trial_record
 
@@ -86,15 +86,17 @@ def test_old_results_are_judged_as_all_others(table):
     ],
 )
 def test_a_wrong_cell_is_named_and_nothing_is_added(table, old, new, reason):
-    with pytest.raises(Refusal, match=reason):
+    with pytest.raises(RefusalError, match=reason):
         table(OLD.replace(old, new, 1))
 
 
 def test_without_ranges_it_suggests_those_of_the_data(table):
-    with pytest.raises(Refusal, match=r"--param 'x=float\(0.25, 1\)' --param 'k=choice\(a, b\)'"):
+    with pytest.raises(
+        RefusalError, match=r"--param 'x=float\(0.25, 1\)' --param 'k=choice\(a, b\)'"
+    ):
         table(OLD, {})
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(Refusal, match="Cannot read"):
+    with pytest.raises(RefusalError, match="Cannot read"):
         read_table(tmp_path / "no.csv", SPACE)

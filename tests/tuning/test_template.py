@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.template import Template
 
 
@@ -34,35 +34,35 @@ def test_one_text_is_split_as_a_shell_would():
         "--lr",
         "{lr}",
     )
-    with pytest.raises(Refusal, match="Cannot split"):
+    with pytest.raises(RefusalError, match="Cannot split"):
         Template.parse("python 'train")
 
 
 @pytest.mark.parametrize("argument", ["{", "}", "{}", "{x:.3g}", "{x!r}", "a{b"])
 def test_braces_that_mean_nothing_are_refused(argument):
-    with pytest.raises(Refusal, match="braces"):
+    with pytest.raises(RefusalError, match="braces"):
         Template(("run", argument))
 
 
 def test_parameters_and_placeholders_must_agree():
     Template(("{python}", "{x}", "{trial}")).check(["x"])
-    with pytest.raises(Refusal, match="'y' is not used"):
+    with pytest.raises(RefusalError, match="'y' is not used"):
         Template(("run", "{x}")).check(["x", "y"])
-    with pytest.raises(Refusal, match="no parameter 'z'"):
+    with pytest.raises(RefusalError, match="no parameter 'z'"):
         Template(("run", "{x}", "{z}")).check(["x"])
-    with pytest.raises(Refusal, match="cannot name a parameter"):
+    with pytest.raises(RefusalError, match="cannot name a parameter"):
         Template(("run", "{trial}")).check(["trial"])
 
 
 def test_a_command_without_a_program_is_refused():
     for nothing in ((), ("",)):
-        with pytest.raises(Refusal, match="no program"):
+        with pytest.raises(RefusalError, match="no program"):
             Template(nothing)
 
 
 @pytest.mark.parametrize("word", ["|", "&&", ";", ">", ">log", "2>&1", "~", "~/data", "$HOME"])
 def test_what_only_a_shell_understands_is_refused(word):
-    with pytest.raises(Refusal, match="no shell runs: write sh -c"):
+    with pytest.raises(RefusalError, match="no shell runs: write sh -c"):
         Template.parse(["train", "{x}", word])
     assert Template.parse(["sh", "-c", "train {x}", word]).arguments[-1] == word
     assert Template.parse(["train", f"{{x}}{word}-"]).arguments  # inside of an argument

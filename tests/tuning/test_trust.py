@@ -12,7 +12,7 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import create_trial
 
 from stoic.integrations.optuna import Explanation, Row
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.views import pictures, timeline
 from stoic.tuning.views.timeline import draw, limits
 from stoic.tuning.views.trust import Trust, verdict
@@ -145,9 +145,9 @@ def test_any_study_can_be_drawn(rows, tmp_path):
 
 def test_a_picture_that_cannot_be_written_is_refused(tmp_path):
     for name in ("a", "a.txt", ".png", "no/a.png"):
-        with pytest.raises(Refusal):
+        with pytest.raises(RefusalError):
             pictures.check_picture(tmp_path / name)
     pictures.check_picture(tmp_path / "a.PNG")
     (tmp_path / "there.png").mkdir()
-    with pytest.raises(Refusal, match="Cannot write"):
+    with pytest.raises(RefusalError, match="Cannot write"):
         pictures.write_picture(timeline.draw(judged()), tmp_path / "there.png")

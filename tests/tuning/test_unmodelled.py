@@ -13,7 +13,7 @@ from optuna.trial import TrialState, create_trial
 
 from stoic import cli
 from stoic.integrations.optuna.unmodelled import unmodelled
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.views import pictures, timeline
 from stoic.tuning.views.certificate import Certificates
 from stoic.tuning.views.records import best_records
@@ -110,9 +110,9 @@ def test_the_page_says_it(study):
 def test_where_all_violate_a_constraint_it_is_the_reason(tmp_path):
     study = study_of(1.0, 2.0)
     assert "observed best  none: no feasible value is finite" in Summary.of(study).text()
-    with pytest.raises(Refusal, match="satisfies its constraints and has a finite value"):
+    with pytest.raises(RefusalError, match="satisfies its constraints and has a finite value"):
         best_records(study, "json")
-    with pytest.raises(Refusal, match="satisfies its constraints yet"):
+    with pytest.raises(RefusalError, match="satisfies its constraints yet"):
         Certificates.of(study, {"tolerance": {"x": 0.1}})
     pictures.write_picture(timeline.draw(Trust.of(study)), tmp_path / "trust.svg")
 

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from stoic.printable import printable
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 app = typer.Typer(
     name="stoic",
@@ -156,7 +156,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     try:
         app()
-    except Refusal as refusal:
+    except RefusalError as refusal:
         print(printable(f"stoic: {refusal}"), file=sys.stderr)
         sys.exit(2)
     except OSError as error:

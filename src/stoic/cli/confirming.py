@@ -11,7 +11,7 @@ import typer
 from stoic.cli.app import StorageClass, StorageUrl, StudyName, app
 from stoic.cli.studies import load, settings
 from stoic.cli.tuning import carry_out
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 
 @app.command()
@@ -60,7 +60,7 @@ def confirm(
     from stoic.tuning.request import from_file, from_study
 
     if trials < 1:
-        raise Refusal(f"--trials must be at least 1, got {trials}.")
+        raise RefusalError(f"--trials must be at least 1, got {trials}.")
     given = settings(
         name=study_name,
         storage=storage,
@@ -76,7 +76,7 @@ def confirm(
         study = load(None, study_name, storage, storage_class, only_read=True)
         request = from_study(study, what, given)
     else:
-        raise Refusal(
+        raise RefusalError(
             "Which program measures a setting is missing: give the study file, or after -- the "
             "command with {NAME} where a parameter goes."
         )

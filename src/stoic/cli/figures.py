@@ -9,7 +9,7 @@ import typer
 
 from stoic.cli.app import Json, app
 from stoic.cli.printing import print_table, to_json
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 
 @app.command("list")
@@ -107,7 +107,7 @@ def bounds(
     try:
         C = None if budget == "unknown" else float(budget)
     except ValueError as error:
-        raise Refusal(f"The budget is a number or unknown, got {budget!r}.") from error
+        raise RefusalError(f"The budget is a number or unknown, got {budget!r}.") from error
     rows = records(Family(kernel, dim, nu), rounds, C, norm)
     if json:
         asked = {"kernel": kernel, "nu": nu, "dim": dim, "rounds": rounds, "norm": norm}

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from stoic.printable import printable
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 
 def note(text: str) -> None:
@@ -20,7 +20,7 @@ def check_format(form: str) -> None:
     from stoic.tuning.views.records import FORMATS
 
     if form not in FORMATS:
-        raise Refusal(f"format must be {', '.join(FORMATS)}, got {form!r}.")
+        raise RefusalError(f"format must be {', '.join(FORMATS)}, got {form!r}.")
 
 
 def print_table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stoic.cli.printing import note
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -23,7 +23,7 @@ def parse(what: list[str], param: list[str], settings: Settings) -> Request:
 
     if len(what) == 1 and what[0].endswith(".toml"):
         if param:
-            raise Refusal("A study file has its own parameters: leave out --param.")
+            raise RefusalError("A study file has its own parameters: leave out --param.")
         return from_file(Path(what[0]), settings)
     return from_options(param, what, settings)
 
@@ -95,7 +95,7 @@ def load(
 def one_name(what: str | None, name: str | None) -> str | None:
     """Return the name of a study, which may be given as an argument or as --study-name."""
     if what is not None and name is not None and what != name:
-        raise Refusal(f"Which study is meant, {what!r} or {name!r}? Leave out one of them.")
+        raise RefusalError(f"Which study is meant, {what!r} or {name!r}? Leave out one of them.")
     return what or name
 
 

@@ -32,7 +32,7 @@ from stoic.cli.studies import (
     written,
 )
 from stoic.printable import printable
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 
 @app.command("create-study")
@@ -93,7 +93,7 @@ def create_study(
                 rows.add_to(study)
                 note(rows.summary())
     except optuna.exceptions.DuplicatedStudyError as error:
-        raise Refusal(
+        raise RefusalError(
             f"There is a study {name!r} already: give another name or --skip-if-exists."
         ) from error
     print(printable(study.study_name))
@@ -137,13 +137,13 @@ def delete_study(
 
     name = one_name(what, study_name)
     if name is None:
-        raise Refusal("Which study is to be deleted is missing: stoic delete-study NAME.")
+        raise RefusalError("Which study is to be deleted is missing: stoic delete-study NAME.")
     opened = open_store(storage, storage_class, create=False)
     with in_one_sentence("Could not delete the study"):
         summaries = {each.study_name: each for each in optuna.get_all_study_summaries(opened)}
         if name not in summaries:
             names = ", ".join(summaries) or "none"
-            raise Refusal(f"There is no study {name!r} in the storage; it holds {names}.")
+            raise RefusalError(f"There is no study {name!r} in the storage; it holds {names}.")
         count = summaries[name].n_trials
         if not yes:
             typer.confirm(f"Delete {printable(name)} with {count} trials?", abort=True, err=True)
@@ -185,7 +185,7 @@ def ask(
 
     check_format(form)
     if search_space is not None and param:
-        raise Refusal("--param and --search-space say the same: leave out one of them.")
+        raise RefusalError("--param and --search-space say the same: leave out one of them.")
     space = parse_assignments(param or []) if search_space is None else parse_json(search_space)
     from stoic.integrations.recipe import DEFAULT
     from stoic.tuning.campaign import ask_for
@@ -271,7 +271,7 @@ def tell(
     said = [values, state, failed, standard_error, *(executed or [])]
     if csv is not None:
         if trial_number is not None or any(each is not None for each in said):
-            raise Refusal("--csv has its own numbers and values: give nothing but the study.")
+            raise RefusalError("--csv has its own numbers and values: give nothing but the study.")
         from stoic.tuning.stored import known_space
         from stoic.tuning.table import read_table
 
@@ -282,18 +282,18 @@ def tell(
         print(rows.summary())
         return
     if trial_number is None:
-        raise Refusal("Which trial is missing: stoic tell NUMBER VALUE.")
+        raise RefusalError("Which trial is missing: stoic tell NUMBER VALUE.")
     if values is None and state is None and failed is None:
-        raise Refusal(
+        raise RefusalError(
             f"There is nothing to tell: give a value, stoic tell {trial_number} VALUE, or --state "
             "or --failed."
         )
     if state not in (None, "complete", "pruned", "fail"):
-        raise Refusal(f"state must be complete, pruned or fail, got {state!r}.")
+        raise RefusalError(f"state must be complete, pruned or fail, got {state!r}.")
     kind = None if failed is None else parse_kind(failed, "failed")
     noise = noise_of(standard_error)
     if standard_error is not None and noise is None:
-        raise Refusal(f"standard-error must be a number above 0, got {standard_error:g}.")
+        raise RefusalError(f"standard-error must be a number above 0, got {standard_error:g}.")
     study = load(None, name, storage, storage_class)
     with in_one_sentence(f"Could not tell trial {trial_number}"):
         ended = tell_number(
@@ -309,20 +309,20 @@ def _told(
     words = list(words)
     for word in words:
         if word.startswith("--"):
-            raise Refusal(f"stoic tell has no option {word}: see stoic tell --help.")
+            raise RefusalError(f"stoic tell has no option {word}: see stoic tell --help.")
     if words and not (words[0].isdecimal() and number is None):
         name = one_name(words.pop(0), name)
     if words and number is None:
         if not words[0].isdecimal():
-            raise Refusal(f"The number of a trial is needed, got {words[0]!r}.")
+            raise RefusalError(f"The number of a trial is needed, got {words[0]!r}.")
         number = int(words.pop(0))
     if words and value is None:
         try:
             value = float(words.pop(0))
         except ValueError as error:
-            raise Refusal(f"A value must be a number, got {error.args[0][-60:]}.") from error
+            raise RefusalError(f"A value must be a number, got {error.args[0][-60:]}.") from error
     if words:
-        raise Refusal(f"One trial at a time: do not know what {' '.join(words)!r} is.")
+        raise RefusalError(f"One trial at a time: do not know what {' '.join(words)!r} is.")
     return name, number, value
 
 

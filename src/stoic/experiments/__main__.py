@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from stoic.experiments.reproduction import catalogue, find, reproduce
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 ONCE = "contest/final"  # run by its name, once, when a method is frozen: else it would choose one
 
@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
         every = [f.name for f in catalogue() if f.name != ONCE]
         names = every if options.all else options.names
         if not names:
-            raise Refusal("Name a figure, or say --all.")
+            raise RefusalError("Name a figure, or say --all.")
         for name in names:
             find(name)
         refused = 0
@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
                     data=options.data,
                     out=options.out,
                 )
-            except Refusal as refusal:  # one figure may lack data that the others do without
+            except RefusalError as refusal:  # one figure may lack data that the others do without
                 refused += 1
                 print(f"{name}: {refusal}", file=sys.stderr)
         return 2 if refused else 0

@@ -27,7 +27,7 @@ from stoic.experiments import (
 from stoic.experiments.figure import Claim, Figure, Table
 from stoic.experiments.results import Results, Shelf, plain_settings, to_json
 from stoic.experiments.sweep import Backend, sweep
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 
 def catalogue() -> tuple[Figure[Any, Any], ...]:
@@ -55,7 +55,7 @@ def find(name: str) -> Figure[Any, Any]:
         if figure.name == name:
             return figure
     names = ", ".join(figure.name for figure in catalogue())
-    raise Refusal(
+    raise RefusalError(
         f"There is no figure {name!r}: choose one of {names}; or FILE.py:FIGURE for one of yours."
     )
 
@@ -63,7 +63,7 @@ def find(name: str) -> Figure[Any, Any]:
 def _load(file: Path, variable: str) -> Figure[Any, Any]:
     """Execute a file and take a figure from it, which workers elsewhere can run, too."""
     if not file.is_file():
-        raise Refusal(f"There is no file {file}.")
+        raise RefusalError(f"There is no file {file}.")
     spec = spec_from_file_location(f"figures_of_{file.stem}", file)
     assert spec is not None  # of a file that ends in .py
     assert spec.loader is not None
@@ -75,7 +75,7 @@ def _load(file: Path, variable: str) -> Figure[Any, Any]:
             import_module(pickler).register_pickle_by_value(module)
     figure = getattr(module, variable, None)
     if not isinstance(figure, Figure):
-        raise Refusal(f"{file} has no Figure called {variable!r}.")
+        raise RefusalError(f"{file} has no Figure called {variable!r}.")
     return figure
 
 
@@ -125,7 +125,7 @@ def reproduce(
     figure = find(name)
     for option, value, least in (("trials", trials, 1), ("rounds", rounds, 1), ("seed", seed, 0)):
         if value is not None and value < least:
-            raise Refusal(f"The number for {option} is at least {least}, got {value}.")
+            raise RefusalError(f"The number for {option} is at least {least}, got {value}.")
     settings = with_options(
         figure.settings,
         trials=trials,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from stoic.experiments.figure import Claim, Figure, Table
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +81,11 @@ class Shelf:
     def check_free(self, settings: dict[str, Any]) -> None:
         """Refuse if there are results of other, or unknown, settings."""
         if self.directory.exists() and not self.directory.is_dir():
-            raise Refusal(f"{self.directory} is not a directory: choose another --out.")
+            raise RefusalError(f"{self.directory} is not a directory: choose another --out.")
         if not self.json.exists():
             if self.png.exists() or self.csv.exists():
                 present = self.png if self.png.exists() else self.csv
-                raise Refusal(
+                raise RefusalError(
                     f"{present} is there without {self.json.name}, so its settings are unknown: "
                     "choose another --out, or remove it."
                 )
@@ -94,12 +94,12 @@ class Shelf:
             stored = json.loads(self.json.read_text(encoding="utf-8"))["settings"]
             differences = _differences(stored, settings)
         except (ValueError, KeyError, TypeError, AttributeError):
-            raise Refusal(
+            raise RefusalError(
                 f"{self.json} holds no settings that can be read: choose another --out, or remove "
                 "it."
             ) from None
         if differences:
-            raise Refusal(
+            raise RefusalError(
                 f"{self.json} was made with other settings ({', '.join(differences)}): choose "
                 "another --out, or remove it."
             )
@@ -109,7 +109,7 @@ class Shelf:
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise Refusal(
+            raise RefusalError(
                 f"Cannot write to {self.directory}: {error.strerror}; choose another --out."
             ) from error
 

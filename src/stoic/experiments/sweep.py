@@ -25,7 +25,7 @@ from rich.progress import (
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from stoic.experiments.figure import Cell, Figure
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 T = TypeVar("T")
 
@@ -62,9 +62,11 @@ def sweep(
     """
     check_backend(backend)
     if address is not None and backend == "local":
-        raise Refusal(f"An address is that of a cluster: say --backend dask or ray for {address}.")
+        raise RefusalError(
+            f"An address is that of a cluster: say --backend dask or ray for {address}."
+        )
     if jobs is not None and jobs < 1:
-        raise Refusal(f"The number of jobs is at least 1, got {jobs}.")
+        raise RefusalError(f"The number of jobs is at least 1, got {jobs}.")
     cells = list(figure.cells(settings))
     processes = min(joblib.cpu_count() if jobs is None else jobs, len(cells))
     parts: list[list[Any]] = [[] for _ in cells]
@@ -82,7 +84,7 @@ def check_backend(name: str) -> Backend:
     for known in get_args(Backend):
         if name == known:
             return known  # type: ignore[no-any-return]
-    raise Refusal(f"The backend is one of {', '.join(get_args(Backend))}, got {name!r}.")
+    raise RefusalError(f"The backend is one of {', '.join(get_args(Backend))}, got {name!r}.")
 
 
 def _local(work: Work, processes: int) -> Iterator[Result]:
@@ -116,7 +118,7 @@ def _dask(work: Work, jobs: int | None, address: str | None) -> Iterator[Result]
     try:
         client = distributed.Client(**({"address": address, "timeout": 10} if address else here))
     except (OSError, ValueError) as error:  # no scheduler there, or no address at all
-        raise Refusal(f"There is no Dask scheduler at {address}: {error}.") from error
+        raise RefusalError(f"There is no Dask scheduler at {address}: {error}.") from error
     with client, joblib.parallel_config(backend="dask", client=client, n_jobs=-1):
         yield from _parallel(work)
 
@@ -129,7 +131,7 @@ def _ray(work: Work, jobs: int | None, address: str | None) -> Iterator[Result]:
     try:
         ray.init(log_to_driver=False, **({"address": address} if address else here))
     except (ConnectionError, ValueError) as error:
-        raise Refusal(f"There is no Ray cluster at {address}: {error}.") from error
+        raise RefusalError(f"There is no Ray cluster at {address}: {error}.") from error
     try:
         one = ray.remote(_one)
         waiting = [one.remote(run, settings, index, cell) for index, cell in enumerate(cells)]
@@ -147,7 +149,7 @@ def _library(module: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise Refusal(
+        raise RefusalError(
             f"The backend needs {module}, which is not installed: pip install 'stoic[{extra}]'."
         ) from error
 

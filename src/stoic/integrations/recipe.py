@@ -21,7 +21,7 @@ from stoic.learner import Learner
 from stoic.policies.ucb import PLACE, UCB
 from stoic.posteriors.scales import median_and_spread_in_space
 from stoic.recipes import ActingPlateau, Anchor, Balancing, Parts
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 # A value of stoic.recipes, or a function that may build a learner on a grid of the domain.
 Recipe = Callable[[Domain], Parts | Balancing | Learner | Balanced]
@@ -68,7 +68,7 @@ class InFile:
 
         Raises
         ------
-        Refusal
+        RefusalError
             If there is no such file or function, or the file raises.
         """
         _ = self._found
@@ -96,19 +96,19 @@ def parse(text: str, directory: Path = Path()) -> recipes.Recipe[Any] | InFile:
 
     Raises
     ------
-    Refusal
+    RefusalError
         If it is none of the forms, if there is no recipe of that name, or if the recipe does not
         have such arguments or needs what a text cannot express.
     """
     if len(text) > _LONGEST:
-        raise Refusal(
+        raise RefusalError(
             f"A recipe has at most {_LONGEST} letters, got {len(text)} that begin with "
             f"{text[:40]!r}."
         )
     if _IN_A_FILE.fullmatch(text.strip()):
         return InFile(text.strip(), directory)
     if re.search(r"\.py\b", text):
-        raise Refusal(f"Which function is missing in the recipe {text!r}: FILE.py:FUNCTION.")
+        raise RefusalError(f"Which function is missing in the recipe {text!r}: FILE.py:FUNCTION.")
     return read(text)
 
 
@@ -123,7 +123,7 @@ def text_of(recipe: Recipe) -> str | None:
     text = repr(recipe)
     try:
         return text if parse(text) == recipe else None
-    except Refusal:
+    except RefusalError:
         return None
 
 
@@ -132,7 +132,7 @@ def build_learner(recipe: Recipe, domain: Domain) -> Learner | Balanced:
 
     Raises
     ------
-    Refusal
+    RefusalError
         If the recipe has a text and cannot be built, or if it gives no learner.
     """
     try:
@@ -142,9 +142,9 @@ def build_learner(recipe: Recipe, domain: Domain) -> Learner | Balanced:
         if not isinstance(recipe, recipes.Recipe | InFile):
             raise
         kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
-        raise Refusal(f"The recipe {recipe!r} cannot be used: {kind}{error}") from error
+        raise RefusalError(f"The recipe {recipe!r} cannot be used: {kind}{error}") from error
     if not isinstance(learner, Learner | Balanced):
-        raise Refusal(
+        raise RefusalError(
             f"The recipe {recipe!r} returned {learner!r}: a function from a domain to a learner "
             "is needed."
         )
@@ -161,7 +161,7 @@ def replaces(recipe: Recipe, text: str | None) -> bool:
     """Return True if a recipe is another one than that of a recorded text."""
     try:
         return text is None or parse(text) != recipe
-    except Refusal:
+    except RefusalError:
         return True
 
 
@@ -183,7 +183,7 @@ def recipe_to_look_with(study: Study) -> tuple[Recipe, str | None]:
         return DEFAULT, None
     try:
         recipe = parse(text)
-    except Refusal as refusal:
+    except RefusalError as refusal:
         return DEFAULT, f"What follows is what robust believes, not the study's recipe: {refusal}"
     if isinstance(recipe, InFile):
         return DEFAULT, (
@@ -196,7 +196,7 @@ def recipe_to_look_with(study: Study) -> tuple[Recipe, str | None]:
 def _from_file(path: Path, name: str) -> object:
     """Return a function or a recipe of a file, after running the file."""
     if not path.is_file():
-        raise Refusal(f"There is no file {str(path)!r} with the recipe {name}.")
+        raise RefusalError(f"There is no file {str(path)!r} with the recipe {name}.")
     module_name = f"stoic_recipe_{path.stem}"
     specification = importlib.util.spec_from_file_location(module_name, path)
     assert specification is not None
@@ -206,9 +206,9 @@ def _from_file(path: Path, name: str) -> object:
     try:
         specification.loader.exec_module(module)
     except Exception as error:
-        raise Refusal(f"{path} raised {type(error).__name__}: {error}") from error
+        raise RefusalError(f"{path} raised {type(error).__name__}: {error}") from error
     found: object = getattr(module, name, None)
     if not callable(found) and not isinstance(found, Parts | Balancing):
         public = [key for key, value in vars(module).items() if callable(value)]
-        raise Refusal(f"There is no function {name!r} in {path}: {meant(name, public)}")
+        raise RefusalError(f"There is no function {name!r} in {path}: {meant(name, public)}")
     return found

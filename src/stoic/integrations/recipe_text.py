@@ -18,7 +18,7 @@ from stoic.policies import UCB, Initial, Policy, Requery, VerifiedImprovement
 from stoic.posteriors.features import Features, Fourier, Nystroem
 from stoic.posteriors.outlier import OutlierOdds
 from stoic.recipes import ActingPlateau, Anchor, Threats
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 FORMS = "a name as in gp_ucb, one with arguments as in rgp_ucb(budget=5), or FILE.py:FUNCTION"
 
@@ -67,7 +67,7 @@ def read(text: str) -> recipes.Recipe[Any]:
 
     Raises
     ------
-    Refusal
+    RefusalError
         If it cannot be read, if there is no recipe of that name, or if the recipe does not have
         such arguments or needs what a text cannot express.
     """
@@ -75,11 +75,11 @@ def read(text: str) -> recipes.Recipe[Any]:
         tree = ast.parse(text.strip(), mode="eval").body
         name, arguments = _call(tree, text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        if isinstance(error, Refusal):
+        if isinstance(error, RefusalError):
             raise
-        raise Refusal(f"Cannot read the recipe {text!r}: write {FORMS}.") from error
+        raise RefusalError(f"Cannot read the recipe {text!r}: write {FORMS}.") from error
     if name not in _NAMED:
-        raise Refusal(f"There is no recipe {name!r}: {meant(name, _NAMED)}")
+        raise RefusalError(f"There is no recipe {name!r}: {meant(name, _NAMED)}")
     recipe = _NAMED[name]
     hints = get_type_hints(recipe)
     signature = inspect.signature(recipe).parameters
@@ -88,7 +88,7 @@ def read(text: str) -> recipes.Recipe[Any]:
     if hints["domain"] is Finite:
         lacking.append("a grid")
     if lacking:
-        raise Refusal(
+        raise RefusalError(
             f"{name} needs {' and '.join(lacking)}, which a text cannot say: write a function from "
             "a domain to a learner into a file, and give FILE.py:FUNCTION."
         )
@@ -96,7 +96,7 @@ def read(text: str) -> recipes.Recipe[Any]:
     _check(name, arguments, {key: hints[key] for key in signature})
     for key in needed:
         if key not in arguments:
-            raise Refusal(f"{name} needs its argument {key}, {_words(hints[key])[0]}.")
+            raise RefusalError(f"{name} needs its argument {key}, {_words(hints[key])[0]}.")
     return recipe(**arguments)
 
 
@@ -107,7 +107,7 @@ def _call(node: ast.expr, text: str) -> tuple[str, dict[str, Any]]:
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
         raise ValueError(text)
     if node.args or any(keyword.arg is None for keyword in node.keywords):
-        raise Refusal(
+        raise RefusalError(
             f"Arguments of a recipe need their names, as in rgp_ucb(budget=5): got {text}."
         )
     return node.func.id, {str(each.arg): _value(each.value, text) for each in node.keywords}
@@ -128,7 +128,7 @@ def _made(name: str, arguments: dict[str, Any]) -> Any:
     try:
         return _CLASSES[name](**arguments)
     except (TypeError, ValueError) as error:
-        raise Refusal(f"{name} cannot be used: {error}") from error
+        raise RefusalError(f"{name} cannot be used: {error}") from error
 
 
 def _nested(name: str, parameters: list[str], given: dict[str, Any]) -> dict[str, Any]:
@@ -174,15 +174,15 @@ def _check(name: str, arguments: dict[str, Any], hints: dict[str, Any]) -> None:
     """Refuse arguments of a recipe or a value that it does not have or that do not fit."""
     for key, value in arguments.items():
         if key not in hints:
-            raise Refusal(f"{name} has no argument {key!r}: {meant(key, hints)}")
+            raise RefusalError(f"{name} has no argument {key!r}: {meant(key, hints)}")
         words = _words(hints[key])
         if not words:
-            raise Refusal(
+            raise RefusalError(
                 f"A text cannot say the argument {key} of {name}: write a function from a domain "
                 "to a learner into a file, and give FILE.py:FUNCTION."
             )
         if not any(_fits(value, hint) for hint in _members(hints[key])):
-            raise Refusal(f"{key} of {name} must be {' or '.join(words)}, got {value!r}.")
+            raise RefusalError(f"{key} of {name} must be {' or '.join(words)}, got {value!r}.")
         _check_size(name, key, value, float in _members(hints[key]))
 
 
@@ -191,10 +191,10 @@ def _check_size(name: str, key: str, value: object, real: bool) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return
     if finite(value) is None:
-        raise Refusal(f"{key} of {name} must be a finite number.")
+        raise RefusalError(f"{key} of {name} must be a finite number.")
     largest = math.inf if real else _SEEDS if key == "seed" else _LARGEST
     if abs(value) > largest:
-        raise Refusal(f"{key} of {name} must be a whole number up to {largest}, got {value}.")
+        raise RefusalError(f"{key} of {name} must be a whole number up to {largest}, got {value}.")
 
 
 def _members(hint: Any) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 TRAINING = tuple(f"data_batch_{k}" for k in range(1, 6))
 TEST = "test_batch"
@@ -75,7 +75,7 @@ def files(path: str | Path) -> tuple[list[Path], Path]:
         directory = directory / FOLDER
     present = [name for name in TRAINING if (directory / name).is_file()]
     if not present or not (directory / TEST).is_file():
-        raise Refusal(
+        raise RefusalError(
             f"{directory} needs the files {TRAINING[0]} to {TRAINING[-1]} and {TEST} of CIFAR-10, "
             "python version."
         )
@@ -166,7 +166,7 @@ def _batch(path: Path) -> tuple[Bytes, Labels]:
         if classes.min() < 0 or classes.max() > 9:
             raise ValueError(f"labels from {classes.min()} to {classes.max()}")
     except Exception as error:  # whatever a file of another form makes of itself
-        raise Refusal(
+        raise RefusalError(
             f"{path} is not a batch of CIFAR-10, python version, with bytes 'data' (n, 3072) and "
             f"'labels' 0 to 9: {error}."
         ) from error

@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from stoic.integrations.optuna import Explanation, explain
 from stoic.integrations.optuna.internals import begin_trial, fixed_attrs
 from stoic.integrations.recipe import Recipe
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.confirming import claim_confirmation, confirmations
 from stoic.tuning.ending import Ending
 from stoic.tuning.mark import RUN, new_mark
@@ -265,13 +265,13 @@ def ask_for(
 
     Raises
     ------
-    Refusal
+    RefusalError
         If the study has no search space, if a fixed parameter does not exist or cannot have the
         value, or if the recipe cannot be used.
     """
     space = space or known_space(study)
     if not space:
-        raise Refusal(
+        raise RefusalError(
             f"The study {study.study_name!r} has no search space yet: give its parameters, as in "
             "--param 'x=float(0, 1)'."
         )

@@ -11,7 +11,7 @@ import optuna
 from optuna.trial import FrozenTrial
 
 from stoic.integrations.optuna.settling import remaining_gain
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 Amount = float | Literal["noise"]
 
@@ -30,7 +30,7 @@ class Ending:
 
     Raises
     ------
-    Refusal
+    RefusalError
         If a number makes no sense.
     """
 
@@ -39,12 +39,12 @@ class Ending:
 
     def __post_init__(self) -> None:
         if self.confirm < 0:
-            raise Refusal(f"confirm must be at least 0, got {self.confirm}.")
+            raise RefusalError(f"confirm must be at least 0, got {self.confirm}.")
         amount = self.until_settled
         if amount is None or amount == "noise":
             return
         if isinstance(amount, str) or not (math.isfinite(amount) and amount > 0.0):
-            raise Refusal(
+            raise RefusalError(
                 f'until_settled must be "noise" or a number above 0 in the unit of the value, '
                 f"got {amount!r}."
             )
@@ -58,7 +58,7 @@ class Ending:
             What that is, in words; None if there is nothing.
         """
         if beside is not None and self != Ending():
-            raise Refusal(
+            raise RefusalError(
                 "Confirming and settling compare all settings at what was run, so they do not go "
                 f"with {beside}: leave out one of them."
             )
@@ -78,4 +78,4 @@ def read_amount(text: str) -> Amount:
     try:
         return float(text)
     except ValueError as error:
-        raise Refusal(f"until_settled must be noise or a number, got {text!r}.") from error
+        raise RefusalError(f"until_settled must be noise or a number, got {text!r}.") from error

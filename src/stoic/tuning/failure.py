@@ -7,7 +7,7 @@ import signal
 from collections.abc import Mapping, Sequence
 
 from stoic.data import FAILURES, FailureKind
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 _KINDS = ", ".join(FAILURES)
 _ENDINGS = "exit 3, exit, signal SIGKILL, signal, timeout or nan"
@@ -47,11 +47,11 @@ def parse_kind(text: object, where: str) -> FailureKind:
 
     Raises
     ------
-    Refusal
+    RefusalError
         If it is none; ``where`` names where it was given.
     """
     if text not in FAILURES:
-        raise Refusal(f"{where} must be one of {_KINDS}, got {text!r}.")
+        raise RefusalError(f"{where} must be one of {_KINDS}, got {text!r}.")
     return text
 
 
@@ -66,14 +66,14 @@ def parse_rules(table: Mapping[str, object]) -> dict[str, FailureKind]:
 
     Raises
     ------
-    Refusal
+    RefusalError
         If an ending or a kind does not exist, or an ending is given twice.
     """
     rules: dict[str, FailureKind] = {}
     for written, kind in table.items():
         ending = _ending(written)
         if ending in rules:
-            raise Refusal(f"The failure {written!r} is given twice.")
+            raise RefusalError(f"The failure {written!r} is given twice.")
         rules[ending] = parse_kind(kind, f"The kind of the failure {written!r}")
     return rules
 
@@ -84,9 +84,9 @@ def parse_assignments(texts: Sequence[str]) -> dict[str, FailureKind]:
     for text in texts:
         ending, equals, kind = (part.strip() for part in text.partition("="))
         if not equals:
-            raise Refusal(f"{text!r} is not ENDING=KIND, as in 'exit 3=infeasible'.")
+            raise RefusalError(f"{text!r} is not ENDING=KIND, as in 'exit 3=infeasible'.")
         if ending in table:
-            raise Refusal(f"The failure {ending!r} is given twice.")
+            raise RefusalError(f"The failure {ending!r} is given twice.")
         table[ending] = kind
     return parse_rules(table)
 
@@ -102,7 +102,7 @@ def _ending(written: str) -> str:
             return f"exit {int(code)}"
         case ["signal", name] if (number := _signal(name)) is not None:
             return f"signal {number}"
-    raise Refusal(f"A program does not end with {written!r}: write {_ENDINGS}.")
+    raise RefusalError(f"A program does not end with {written!r}: write {_ENDINGS}.")
 
 
 def _signal(name: str) -> int | None:

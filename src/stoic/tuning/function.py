@@ -22,7 +22,7 @@ from stoic.integrations.optuna.objective import RobustArguments, check_arguments
 from stoic.integrations.optuna.possible import PossibleValues
 from stoic.integrations.recipe import Recipe
 from stoic.integrations.reported import noise_of
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.campaign import Explain, Observer, Stop, explanation, run
 from stoic.tuning.ending import Ending
 from stoic.tuning.failure import Failed
@@ -189,13 +189,13 @@ def tune(
 
     Raises
     ------
-    Refusal
+    RefusalError
         If the request makes no sense, or the storage cannot be opened.
     RuntimeError
         If no trial has a usable value; the message has the most frequent reason.
     """
     if n_trials < 1:
-        raise Refusal(f"n_trials must be at least 1, got {n_trials}.")
+        raise RefusalError(f"n_trials must be at least 1, got {n_trials}.")
     parsed, checked = parse_space(space), check_direction(direction)
     ending = Ending(confirm, until_settled)
     check_repeats(repeats)

@@ -32,7 +32,7 @@ from stoic.integrations.recipe import (
     stored_recipe,
     text_of,
 )
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.space import Space
 from stoic.tuning.storage import patiently
 
@@ -78,7 +78,7 @@ class StudyMethod:
 
         Raises
         ------
-        Refusal
+        RefusalError
             If the arguments of the aim make no sense together, the recipe cannot be loaded, or the
             recorded one is in a file, which must be given.
         """
@@ -139,10 +139,12 @@ def _recorded(study: optuna.Study) -> Recipe | None:
     begun = f"The study {study.study_name!r} was begun with the recipe {text}"
     try:
         recipe = parse(text)
-    except Refusal as refusal:
-        raise Refusal(f"{begun}, which cannot be used here: give a --recipe. {refusal}") from None
+    except RefusalError as refusal:
+        raise RefusalError(
+            f"{begun}, which cannot be used here: give a --recipe. {refusal}"
+        ) from None
     if isinstance(recipe, InFile):
-        raise Refusal(
+        raise RefusalError(
             f"{begun}, and a file is not run only because a storage names it: "
             f"give --recipe {text}, or another one."
         )

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from stoic.data import FailureKind
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.mark import RUN, kill_marked, new_mark
 from stoic.tuning.reading import Beside, NotANumberError, NoValueError, Reading
 from stoic.tuning.template import Template
@@ -92,7 +92,9 @@ class Program:
     def check(self) -> None:
         """Refuse a directory or a program that does not exist."""
         if not self.directory.is_dir():
-            raise Refusal(f"There is no directory {str(self.directory)!r} to run the program in.")
+            raise RefusalError(
+                f"There is no directory {str(self.directory)!r} to run the program in."
+            )
         first = self.template.arguments[0]
         if "{" in first:
             return
@@ -101,7 +103,7 @@ class Program:
         else:
             found = shutil.which(first) is not None
         if not found:
-            raise Refusal(f"Cannot find the program {first!r}, or it may not be executed.")
+            raise RefusalError(f"Cannot find the program {first!r}, or it may not be executed.")
 
     def run(
         self,

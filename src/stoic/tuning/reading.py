@@ -11,7 +11,7 @@ from typing import Any
 
 from stoic.data import FAILURES, FailureKind
 from stoic.integrations.reported import noise_of
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 FORMS = "last-line, regex:PATTERN (group 1 of the last match) or json:KEY (of the last JSON line)"
 
@@ -61,7 +61,7 @@ class Reading:
 
         Raises
         ------
-        Refusal
+        RefusalError
             If it is not one of ``FORMS``, if a regular expression does not compile or has no group,
             or if a key is empty.
         """
@@ -72,9 +72,9 @@ class Reading:
             try:
                 pattern = re.compile(rule, re.MULTILINE)
             except re.error as error:
-                raise Refusal(f"The regular expression {rule!r} is wrong: {error}.") from error
+                raise RefusalError(f"The regular expression {rule!r} is wrong: {error}.") from error
             if pattern.groups < 1:
-                raise Refusal(
+                raise RefusalError(
                     f"The regular expression {rule!r} has no group: put parentheses around the "
                     "number, as in 'loss=(.*)'."
                 )
@@ -82,9 +82,11 @@ class Reading:
         if kind == "json":
             keys = rule.split(".")
             if not all(keys):
-                raise Refusal(f"{written!r} names no JSON key: write json:KEY or json:KEY.KEY.")
+                raise RefusalError(
+                    f"{written!r} names no JSON key: write json:KEY or json:KEY.KEY."
+                )
             return cls(written, lambda text: _from_json(keys, text))
-        raise Refusal(f"Cannot read a value from {written!r}: write {FORMS}.")
+        raise RefusalError(f"Cannot read a value from {written!r}: write {FORMS}.")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from stoic.data import Array
 from stoic.integrations.reported import noise_of
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.program import Result
 
 # Fewest values whose spread says what the noise is: the variance of a mean of n of them is s^2 / n
@@ -23,7 +23,7 @@ _MEDIAN = math.pi / 2.0  # variance of a median of normal values, times n / s^2
 def check_repeats(repeats: int) -> int:
     """Return the number of measurements of a trial, if it is one."""
     if repeats < 1:
-        raise Refusal(f"repeats must be at least 1, got {repeats}.")
+        raise RefusalError(f"repeats must be at least 1, got {repeats}.")
     return repeats
 
 

@@ -23,7 +23,7 @@ from stoic.integrations.optuna.objective import (
 )
 from stoic.integrations.optuna.possible import PossibleValues
 from stoic.integrations.recipe import Recipe, parse
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.ending import Amount, Ending
 from stoic.tuning.failure import parse_rules
 from stoic.tuning.program import Program
@@ -155,7 +155,7 @@ class Request:
 def from_options(assignments: Sequence[str], command: Sequence[str], settings: Settings) -> Request:
     """Make a request from ``--param`` texts and the command after ``--``."""
     if not assignments:
-        raise Refusal("There is nothing to tune: give a study file, or --param NAME=RANGE.")
+        raise RefusalError("There is nothing to tune: give a study file, or --param NAME=RANGE.")
     return _request(
         parse_assignments(assignments), Template.parse(list(command)), Path.cwd(), settings, "stoic"
     )
@@ -165,7 +165,7 @@ def from_study(study: optuna.Study, command: Sequence[str], settings: Settings) 
     """Make a request to run a command with the parameters of a stored study."""
     space = known_space(study)
     if not space:
-        raise Refusal(
+        raise RefusalError(
             f"The study {study.study_name!r} has no parameters yet: run stoic tune first."
         )
     given = replace(settings, direction=study.direction.name.lower())
@@ -180,32 +180,34 @@ def from_file(path: Path, settings: Settings) -> Request:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise Refusal(f"Cannot read the study file {str(path)!r}: {error.strerror}.") from error
+        raise RefusalError(
+            f"Cannot read the study file {str(path)!r}: {error.strerror}."
+        ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise Refusal(f"{path} is not TOML: {error}.") from error
+        raise RefusalError(f"{path} is not TOML: {error}.") from error
     try:
         return _from_tables(content, path, settings)
-    except Refusal as refusal:
-        raise Refusal(f"{path}: {refusal}") from refusal
+    except RefusalError as refusal:
+        raise RefusalError(f"{path}: {refusal}") from refusal
 
 
 def _from_tables(content: Mapping[str, Any], path: Path, settings: Settings) -> Request:
     _known(content, _SECTIONS, "section")
     for section in _SECTIONS:
         if section not in _OPTIONAL and section not in content:
-            raise Refusal(f"There is no section [{section}].")
+            raise RefusalError(f"There is no section [{section}].")
         if not isinstance(content.get(section, {}), dict):
-            raise Refusal(f"[{section}] must be a section, not a value.")
+            raise RefusalError(f"[{section}] must be a section, not a value.")
     study, program = content.get("study", {}), content["program"]
     _known(study, _STUDY, "key", "in [study]")
     _known(program, _PROGRAM, "key", "in [program]")
     if "command" not in program:
-        raise Refusal("[program] has no command.")
+        raise RefusalError("[program] has no command.")
     command = program["command"]
     if not isinstance(command, str) and not (
         isinstance(command, list) and all(isinstance(argument, str) for argument in command)
     ):
-        raise Refusal("command in [program] must be a text or a list of texts.")
+        raise RefusalError("command in [program] must be a text or a list of texts.")
     recipe = _text(study, "recipe")
     file = Settings(
         name=_text(study, "name"),
@@ -247,13 +249,13 @@ def _request(
     startup = 10 if settings.startup is None else settings.startup
     timeout = settings.timeout
     if trials < 1:
-        raise Refusal(f"trials must be at least 1, got {trials}.")
+        raise RefusalError(f"trials must be at least 1, got {trials}.")
     if startup < 0:
-        raise Refusal(f"startup must be at least 0, got {startup}.")
+        raise RefusalError(f"startup must be at least 0, got {startup}.")
     if settings.seed is not None and not 0 <= settings.seed < 2**32:
-        raise Refusal(f"seed must be between 0 and 2**32 - 1, got {settings.seed}.")
+        raise RefusalError(f"seed must be between 0 and 2**32 - 1, got {settings.seed}.")
     if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
-        raise Refusal(f"timeout must be a number of seconds above 0, got {timeout:g}.")
+        raise RefusalError(f"timeout must be a number of seconds above 0, got {timeout:g}.")
     template.check(space)
     ending = Ending(settings.confirm or 0, settings.until_settled)
     ending.check("--fix" if settings.fixed else "tolerances" if settings.aim else None)
@@ -292,7 +294,7 @@ def aim_arguments(tolerance: Sequence[str], **said: object) -> RobustArguments:
 
     Raises
     ------
-    Refusal
+    RefusalError
         If a text should be a number and is none.
     """
     sizes = {
@@ -308,13 +310,13 @@ def _read(what: str, text: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise Refusal(f"{what} must be a number, got {text!r}.") from error
+        raise RefusalError(f"{what} must be a number, got {text!r}.") from error
 
 
 def check_direction(direction: str) -> Direction:
     """Return ``direction`` if it is valid."""
     if direction not in _DIRECTIONS:
-        raise Refusal(f"direction must be minimize or maximize, got {direction!r}.")
+        raise RefusalError(f"direction must be minimize or maximize, got {direction!r}.")
     return _DIRECTIONS[direction]
 
 
@@ -324,25 +326,25 @@ def _known(
     for key in table:
         if key not in valid:
             near = difflib.get_close_matches(key, list(valid), n=1, cutoff=0.0)[0]
-            raise Refusal(f"Unknown {what} {key!r} {where}: did you mean {near!r}?")
+            raise RefusalError(f"Unknown {what} {key!r} {where}: did you mean {near!r}?")
 
 
 def _text(table: Mapping[str, Any], key: str) -> str | None:
     value = table.get(key)
     if value is not None and not (isinstance(value, str) and value):
-        raise Refusal(f"{key} must be a text, got {value!r}.")
+        raise RefusalError(f"{key} must be a text, got {value!r}.")
     return value
 
 
 def _whole(table: Mapping[str, Any], key: str) -> int | None:
     value = table.get(key)
     if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
-        raise Refusal(f"{key} must be a whole number, got {value!r}.")
+        raise RefusalError(f"{key} must be a whole number, got {value!r}.")
     return value
 
 
 def _number(table: Mapping[str, Any], key: str) -> float | None:
     value = table.get(key)
     if value is not None and (not isinstance(value, int | float) or isinstance(value, bool)):
-        raise Refusal(f"{key} must be a number, got {value!r}.")
+        raise RefusalError(f"{key} must be a number, got {value!r}.")
     return value

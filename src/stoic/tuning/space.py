@@ -17,7 +17,7 @@ from optuna.distributions import (
 )
 
 from stoic.integrations.optuna.encoding import check_fixed
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 Space = dict[str, BaseDistribution]
 
@@ -39,11 +39,11 @@ def parse_space(entries: Mapping[str, object]) -> Space:
 
     Raises
     ------
-    Refusal
+    RefusalError
         If there is no parameter, a name is invalid, or a range is wrong.
     """
     if not entries:
-        raise Refusal("There is nothing to tune: give at least one parameter.")
+        raise RefusalError("There is nothing to tune: give at least one parameter.")
     return {check_name(name): parse_range(name, entry) for name, entry in entries.items()}
 
 
@@ -52,7 +52,7 @@ def parse_assignments(texts: Sequence[str]) -> Space:
 
     Raises
     ------
-    Refusal
+    RefusalError
         If a text is not one, or a parameter is given twice.
     """
     space: Space = {}
@@ -60,9 +60,9 @@ def parse_assignments(texts: Sequence[str]) -> Space:
         name, equals, written = text.partition("=")
         name = name.strip()
         if not equals:
-            raise Refusal(f"--param {text!r} is not NAME=RANGE, with RANGE one of {FORMS}.")
+            raise RefusalError(f"--param {text!r} is not NAME=RANGE, with RANGE one of {FORMS}.")
         if name in space:
-            raise Refusal(f"The parameter {name!r} is given twice.")
+            raise RefusalError(f"The parameter {name!r} is given twice.")
         space[check_name(name)] = parse_range(name, written)
     return space
 
@@ -72,16 +72,16 @@ def parse_named(texts: Sequence[str]) -> dict[str, str]:
 
     Raises
     ------
-    Refusal
+    RefusalError
         If a text is not one, or a name is given twice.
     """
     found: dict[str, str] = {}
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name or not value:
-            raise Refusal(f"{text!r} is not NAME=VALUE.")
+            raise RefusalError(f"{text!r} is not NAME=VALUE.")
         if name in found:
-            raise Refusal(f"A value of {name!r} is given twice.")
+            raise RefusalError(f"A value of {name!r} is given twice.")
         found[name] = value
     return found
 
@@ -103,7 +103,7 @@ def parse_fixed(texts: Sequence[str], space: Space) -> dict[str, Any]:
 
     Raises
     ------
-    Refusal
+    RefusalError
         If a parameter does not exist, or cannot have the value.
     """
     fixed = {name: parse_as(space.get(name), text) for name, text in parse_named(texts).items()}
@@ -116,9 +116,9 @@ def parse_json(text: str) -> Space:
     try:
         entries = json.loads(text)
     except ValueError as error:
-        raise Refusal(f"The search space is not JSON: {error}.") from error
+        raise RefusalError(f"The search space is not JSON: {error}.") from error
     if not isinstance(entries, dict):
-        raise Refusal("The search space must be a JSON object: {NAME: RANGE, ...}.")
+        raise RefusalError("The search space must be a JSON object: {NAME: RANGE, ...}.")
     try:
         return parse_space(
             {
@@ -126,10 +126,10 @@ def parse_json(text: str) -> Space:
                 for name, entry in entries.items()
             }
         )
-    except Refusal:
+    except RefusalError:
         raise
     except (ValueError, KeyError, TypeError) as error:
-        raise Refusal(
+        raise RefusalError(
             f"The search space has a distribution that Optuna refuses: {error}."
         ) from error
 
@@ -137,7 +137,7 @@ def parse_json(text: str) -> Space:
 def check_name(name: str) -> str:
     """Return ``name`` if it is valid for a parameter."""
     if not _NAME.fullmatch(name):
-        raise Refusal(
+        raise RefusalError(
             f"{name!r} cannot name a parameter: use letters, digits, '_', '.' and '-', "
             "beginning with a letter."
         )
@@ -152,10 +152,10 @@ def parse_range(name: str, entry: object) -> BaseDistribution:
         _refuse_bounds(name, entry)
         return _choice(name, list(entry))
     if not isinstance(entry, str):
-        raise Refusal(f"{name}: {entry!r} is not a range; write {FORMS}.")
+        raise RefusalError(f"{name}: {entry!r} is not a range; write {FORMS}.")
     call = _CALL.fullmatch(entry)
     if call is None or call[1] not in ("float", "int", "choice"):
-        raise Refusal(f"{name}: {entry!r} is not a range; write {FORMS}.")
+        raise RefusalError(f"{name}: {entry!r} is not a range; write {FORMS}.")
     items = _split(name, entry, call[2])
     if call[1] == "choice":
         return _choice(name, [_constant(item) for item in items])
@@ -171,7 +171,7 @@ def _refuse_bounds(name: str, entry: Sequence[Any]) -> None:
         return
     kind = "int" if all(isinstance(item, int) for item in pair) else "float"
     low, high = pair
-    raise Refusal(
+    raise RefusalError(
         f"{name}: {entry!r} may be a range or a choice: for a range write "
         f"'{kind}({low}, {high})', for a choice 'choice({low}, {high})'."
     )
@@ -183,18 +183,18 @@ def _split(name: str, entry: str, inside: str) -> list[str]:
     while position < len(inside):
         item = _ITEM.match(inside, position)
         if item is None:
-            raise Refusal(f"{name}: cannot read {entry!r} after {inside[:position]!r}.")
+            raise RefusalError(f"{name}: cannot read {entry!r} after {inside[:position]!r}.")
         items.append(item[1].strip())
         position = item.end()
     if any(not item for item in items) or inside.rstrip().endswith(","):
-        raise Refusal(f"{name}: {entry!r} has an empty item between its commas.")
+        raise RefusalError(f"{name}: {entry!r} has an empty item between its commas.")
     return items
 
 
 def _bounds(name: str, entry: str, items: Sequence[str]) -> tuple[str, str, bool, str | None]:
     low_high = [item for item in items if item != "log" and "=" not in item]
     if len(low_high) != 2:
-        raise Refusal(f"{name}: {entry!r} needs a low and a high; write {FORMS}.")
+        raise RefusalError(f"{name}: {entry!r} needs a low and a high; write {FORMS}.")
     log, step = False, None
     for item in items:
         key, equals, value = (part.strip() for part in item.partition("="))
@@ -205,7 +205,9 @@ def _bounds(name: str, entry: str, items: Sequence[str]) -> tuple[str, str, bool
         elif key == "step":
             step = value
         elif equals:
-            raise Refusal(f"{name}: {entry!r} has an unknown option {key!r}; it may be log, step.")
+            raise RefusalError(
+                f"{name}: {entry!r} has an unknown option {key!r}; it may be log, step."
+            )
     return low_high[0], low_high[1], log, step
 
 
@@ -215,24 +217,24 @@ def _number(
     read = _int if kind == "int" else _float
     low, high = read(name, entry, low_text), read(name, entry, high_text)
     if not low < high:
-        raise Refusal(f"{name}: the range {entry} is empty: low must be below high.")
+        raise RefusalError(f"{name}: the range {entry} is empty: low must be below high.")
     if not math.isfinite(high - low):
-        raise Refusal(f"{name}: the range {entry} is too wide: high - low must be finite.")
+        raise RefusalError(f"{name}: the range {entry} is too wide: high - low must be finite.")
     if log and low <= 0:
-        raise Refusal(f"{name}: {entry} is logarithmic, so low must be above 0.")
+        raise RefusalError(f"{name}: {entry} is logarithmic, so low must be above 0.")
     if step is None:
         if kind == "int":
             return IntDistribution(int(low), int(high), log=log)
         return FloatDistribution(low, high, log=log)
     width = read(name, entry, step)
     if log:
-        raise Refusal(f"{name}: {entry} has both log and step; choose one.")
+        raise RefusalError(f"{name}: {entry} has both log and step; choose one.")
     if not 0 < width <= high - low:
-        raise Refusal(f"{name}: the step of {entry} must be above 0 and at most high - low.")
+        raise RefusalError(f"{name}: the step of {entry} must be above 0 and at most high - low.")
     count = math.floor((high - low) / width * (1 + 1e-12) + 1e-9)
     last = low + count * width
     if not math.isclose(last, high, rel_tol=1e-9, abs_tol=1e-9 * width):
-        raise Refusal(
+        raise RefusalError(
             f"{name}: the step of {entry} does not divide the range; "
             f"the last value would be {last:.12g}: write that as high."
         )
@@ -243,7 +245,9 @@ def _number(
 
 def _int(name: str, entry: str, text: str) -> int:
     if not re.fullmatch(r"[+-]?\d{1,300}", text):
-        raise Refusal(f"{name}: {text!r} in {entry} is not a whole number of at most 300 digits.")
+        raise RefusalError(
+            f"{name}: {text!r} in {entry} is not a whole number of at most 300 digits."
+        )
     return int(text)
 
 
@@ -253,7 +257,7 @@ def _float(name: str, entry: str, text: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise Refusal(f"{name}: {text!r} in {entry} is not a finite number.")
+        raise RefusalError(f"{name}: {text!r} in {entry} is not a finite number.")
     return number
 
 
@@ -273,9 +277,11 @@ def _constant(text: str) -> str | int | float:
 def _choice(name: str, choices: list[Any]) -> CategoricalDistribution:
     for choice in choices:
         if not isinstance(choice, str | int | float | bool):
-            raise Refusal(f"{name}: a choice is a text, a number or true/false, not {choice!r}.")
+            raise RefusalError(
+                f"{name}: a choice is a text, a number or true/false, not {choice!r}."
+            )
     if len({str(choice) for choice in choices}) < len(choices):
-        raise Refusal(f"{name}: a choice is given twice in {choices}.")
+        raise RefusalError(f"{name}: a choice is given twice in {choices}.")
     if len(choices) < 2:
-        raise Refusal(f"{name}: choice needs at least two values, got {choices}.")
+        raise RefusalError(f"{name}: choice needs at least two values, got {choices}.")
     return CategoricalDistribution(choices)

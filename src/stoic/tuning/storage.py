@@ -18,7 +18,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 DEFAULT_URL = "sqlite:///stoic.db"
 TROUBLE = (SQLAlchemyError, StorageInternalError, OSError)  # what a storage may raise
@@ -61,11 +61,11 @@ def open_storage(
 
     Raises
     ------
-    Refusal
+    RefusalError
         If it cannot be opened; the message has the reason.
     """
     if kind not in (None, "RDBStorage", "JournalFileBackend", "JournalRedisBackend"):
-        raise Refusal(
+        raise RefusalError(
             f"Unknown storage class {kind!r}: it may be RDBStorage, JournalFileBackend or "
             "JournalRedisBackend."
         )
@@ -74,29 +74,29 @@ def open_storage(
             return JournalStorage(JournalRedisBackend(url))
         if kind == "JournalFileBackend" or (kind is None and os.path.isfile(url)):
             if not create and not os.path.isfile(url):
-                raise Refusal(f"There is no storage at {url}: run stoic tune first.")
+                raise RefusalError(f"There is no storage at {url}: run stoic tune first.")
             if os.path.isfile(url) and not _is_journal(url):
-                raise Refusal(
+                raise RefusalError(
                     f"{url} is not a storage: it is a file with something else in it. Give a "
                     f"database URL such as {DEFAULT_URL}, or the path of a journal."
                 )
             try:
                 return JournalStorage(JournalFileBackend(url))
             except _MALFORMED as error:
-                raise Refusal(
+                raise RefusalError(
                     f"Cannot read the journal {url!r}, in which something else has written: "
                     f"{type(error).__name__}: {cause(error)}."
                 ) from error
         return _open_database(url, create, patience, only_read)
-    except Refusal:
+    except RefusalError:
         raise
     except ArgumentError as error:
-        raise Refusal(
+        raise RefusalError(
             f"Cannot open the storage {shown(url)!r}: it is not a database URL such as "
             f"{DEFAULT_URL}."
         ) from error
     except (*TROUBLE, ImportError, RuntimeError) as error:
-        raise Refusal(f"Cannot open the storage {shown(url)!r}: {cause(error)}.") from error
+        raise RefusalError(f"Cannot open the storage {shown(url)!r}: {cause(error)}.") from error
 
 
 def shown(url: str) -> str:
@@ -146,9 +146,11 @@ def _open_database(url: str, create: bool, patience: float, only_read: bool) -> 
     on_disk = bool(file) and file != ":memory:"
     if (path := _file(parsed)) is not None and not path.exists():
         if not create:
-            raise Refusal(f"There is no storage at {url}: run stoic tune first, or give --storage.")
+            raise RefusalError(
+                f"There is no storage at {url}: run stoic tune first, or give --storage."
+            )
         if not path.absolute().parent.is_dir():
-            raise Refusal(
+            raise RefusalError(
                 f"Cannot open the storage {url!r}: there is no directory {str(path.parent)!r}."
             )
 
@@ -210,7 +212,7 @@ def patiently(
 
     Raises
     ------
-    Refusal
+    RefusalError
         If every attempt failed; the message has ``what`` and the reason.
     """
     until, pause = time.monotonic() + patience, 0.05
@@ -221,7 +223,7 @@ def patiently(
         except TROUBLE as error:
             down = _is_down(error)
             if attempts < 1 and not (down and time.monotonic() < until):
-                raise Refusal(f"{what}: {cause(error)}.") from error
+                raise RefusalError(f"{what}: {cause(error)}.") from error
             if down:
                 time.sleep(pause)
                 pause = min(2.0 * pause, 2.0)
@@ -252,7 +254,7 @@ def in_one_sentence(what: str) -> Iterator[None]:
     try:
         yield
     except TROUBLE as error:
-        raise Refusal(f"{what}: {cause(error)}.") from error
+        raise RefusalError(f"{what}: {cause(error)}.") from error
 
 
 def cause(error: BaseException) -> str:

@@ -12,7 +12,7 @@ from optuna.distributions import json_to_distribution
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.integrations.optuna.internals import queued_params
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.space import Space
 from stoic.tuning.storage import TROUBLE, cause
 
@@ -29,11 +29,11 @@ def as_data(what: str) -> Iterator[None]:
     """
     try:
         yield
-    except (Refusal, *TROUBLE):
+    except (RefusalError, *TROUBLE):
         raise
     except Exception as error:
         kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
-        raise Refusal(f"{what}: {kind}{cause(error)}.") from error
+        raise RefusalError(f"{what}: {kind}{cause(error)}.") from error
 
 
 def check_stored(study: optuna.Study) -> None:
@@ -41,7 +41,7 @@ def check_stored(study: optuna.Study) -> None:
 
     Raises
     ------
-    Refusal
+    RefusalError
         If a trial or a record cannot be read; the message names it.
     """
     what = f"Cannot read the study {study.study_name!r}, in which something else has written"
@@ -50,10 +50,10 @@ def check_stored(study: optuna.Study) -> None:
         for trial in study.get_trials(deepcopy=False):
             copy.deepcopy((trial.user_attrs, trial.system_attrs))
             if not _sound(trial):
-                raise Refusal(f"{what}: trial {trial.number} has no value, or several.")
+                raise RefusalError(f"{what}: trial {trial.number} has no value, or several.")
             queued = queued_params(trial)
             if not trial.state.is_finished() and not isinstance(queued, dict):
-                raise Refusal(f"{what}: trial {trial.number} was queued with no parameters.")
+                raise RefusalError(f"{what}: trial {trial.number} was queued with no parameters.")
 
 
 def _sound(trial: FrozenTrial) -> bool:

@@ -36,7 +36,7 @@ from stoic.integrations.optuna.internals import (
 )
 from stoic.integrations.optuna.unmodelled import check_single_objective
 from stoic.printable import printable
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.mark import kill_marked, seal, visible
 from stoic.tuning.program import Result
 from stoic.tuning.space import Space, parse_as, parse_named
@@ -68,7 +68,7 @@ def open_study(
 
     Raises
     ------
-    Refusal
+    RefusalError
         If it exists with another direction or another search space, or the storage fails.
     """
 
@@ -83,7 +83,7 @@ def open_study(
         check_single_objective(study)
         stored = study.direction.name.lower()
         if stored != direction:
-            raise Refusal(
+            raise RefusalError(
                 f"The study {study.study_name!r} exists and is to {stored}, not to {direction}: "
                 "give another --study-name or the same direction."
             )
@@ -104,7 +104,7 @@ def adopt_space(study: optuna.Study, space: Space) -> None:
         record = {key: json.loads(distribution_to_json(value)) for key, value in space.items()}
         study.set_user_attr(SPACE, record)
     elif known != space:
-        raise Refusal(
+        raise RefusalError(
             f"The study {study.study_name!r} exists with another search space "
             f"({_difference(known, space)}): give another --study-name or the same parameters."
         )
@@ -134,7 +134,7 @@ def load_study(
 
     Raises
     ------
-    Refusal
+    RefusalError
         If there is no such study, or it has more than one objective.
     """
     with as_data("Cannot read the storage"):
@@ -149,7 +149,7 @@ def _load(storage: BaseStorage, name: str | None, sampler: BaseSampler | None) -
         if name is None:
             names = optuna.get_all_study_names(storage)
             if len(names) != 1:
-                raise Refusal(
+                raise RefusalError(
                     f"The storage holds {len(names)} studies ({', '.join(names)}): "
                     "say which with --study-name."
                     if names
@@ -158,12 +158,12 @@ def _load(storage: BaseStorage, name: str | None, sampler: BaseSampler | None) -
             name = names[0]
         return optuna.load_study(storage=storage, study_name=name, sampler=sampler)
     except KeyError as error:
-        raise Refusal(
+        raise RefusalError(
             f"There is no study {name!r} in the storage; "
             f"it holds {', '.join(optuna.get_all_study_names(storage)) or 'none'}."
         ) from error
     except TROUBLE as error:
-        raise Refusal(f"Cannot read the storage: {cause(error)}.") from error
+        raise RefusalError(f"Cannot read the storage: {cause(error)}.") from error
 
 
 def _difference(known: Space, asked: Space) -> str:
@@ -217,7 +217,7 @@ def choose(trial: Trial, space: Space) -> None:
 
     Raises
     ------
-    Refusal
+    RefusalError
         If a queued value is none of its parameter's: it would stand in a program's arguments.
     """
     value: object
@@ -256,7 +256,7 @@ def finish(study: optuna.Study, trial: Trial, result: Result) -> FrozenTrial:
 
     Raises
     ------
-    Refusal
+    RefusalError
         If the storage failed; the message holds the value, so that it is not lost.
     """
     if result.value is not None:
@@ -322,7 +322,7 @@ def tell_number(
 
     Raises
     ------
-    Refusal
+    RefusalError
         If there is no such trial, it has ended, value and state do not fit together, or a parameter
         cannot have been run as that.
     """
@@ -334,7 +334,7 @@ def tell_number(
     if kind is not None:
         if state != "fail" or value is not None:
             said = f"the value {value!r}" if value is not None else f"the state {state}"
-            raise Refusal(f"Cannot tell trial {number}: a failure does not go with {said}.")
+            raise RefusalError(f"Cannot tell trial {number}: a failure does not go with {said}.")
         _note(study, number, FAILED, kind)
     if executed:
         _note(study, number, EXECUTED, _parse_executed(study, number, executed))
@@ -343,7 +343,7 @@ def tell_number(
     try:
         return study.tell(number, value, TrialState[state.upper()], skip_if_finished=skip)
     except (ValueError, UpdateFinishedTrialError) as error:
-        raise Refusal(f"Cannot tell trial {number}: {error}") from error
+        raise RefusalError(f"Cannot tell trial {number}: {error}") from error
 
 
 def _parse_executed(study: optuna.Study, number: int, texts: Sequence[str]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from stoic.integrations.optuna import FAILED, NOISE
 from stoic.integrations.optuna.encoding import check_fixed
 from stoic.integrations.reported import noise_of
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.failure import parse_kind
 from stoic.tuning.space import Space, parse_as
 
@@ -68,7 +68,7 @@ def read_table(path: Path, space: Space) -> Table:
 
     Raises
     ------
-    Refusal
+    RefusalError
         If the file cannot be read, or a column or a cell is missing or wrong; the message has the
         line. Without a search space it suggests one.
     """
@@ -80,15 +80,15 @@ def read_table(path: Path, space: Space) -> Table:
             rows = [(reader.line_num, row) for row in reader if any(row.values())]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise Refusal(f"Cannot read {str(path)!r}: {reason}.") from error
+        raise RefusalError(f"Cannot read {str(path)!r}: {reason}.") from error
     for name, count in Counter(columns).items():
         if count > 1:
-            raise Refusal(f"{path} has {count} columns {name!r}.")
+            raise RefusalError(f"{path} has {count} columns {name!r}.")
     if "value" not in columns:
         there = ", ".join(columns) or "none"
-        raise Refusal(f"{path} needs a column 'value' for the results: there are {there}.")
+        raise RefusalError(f"{path} needs a column 'value' for the results: there are {there}.")
     if not space:
-        raise Refusal(
+        raise RefusalError(
             f"The ranges of the parameters are missing. As wide as the data in {path} they are, "
             f"and should be wider where better settings may be: {_suggestion(columns, rows)}"
         )
@@ -98,14 +98,16 @@ def read_table(path: Path, space: Space) -> Table:
         if (found := next((c for c in (name, _PARAMETER + name) if c in columns), None))
     }
     if lacking := [name for name in space if name not in of]:
-        raise Refusal(f"{path} has no column for {', '.join(lacking)}: name it as the parameter.")
+        raise RefusalError(
+            f"{path} has no column for {', '.join(lacking)}: name it as the parameter."
+        )
     used = {"value", *of.values(), *_BESIDE, *_DERIVED}
     trials = []
     for line, row in rows:
         try:
             trials.append(_trial(row, of, space))
-        except Refusal as refusal:
-            raise Refusal(f"{path}, line {line}: {refusal}") from refusal
+        except RefusalError as refusal:
+            raise RefusalError(f"{path}, line {line}: {refusal}") from refusal
     return Table(tuple(trials), tuple(name for name in columns if name and name not in used))
 
 
@@ -114,18 +116,18 @@ def _trial(row: Mapping[str, str | None], of: Mapping[str, str], space: Space) -
     for name, column in of.items():
         text = (row[column] or "").strip()
         if not text:
-            raise Refusal(f"the cell of {name} is empty.")
+            raise RefusalError(f"the cell of {name} is empty.")
         params[name] = parse_as(space[name], text)
     check_fixed(params, space, "the study has")
     value = _number(row["value"], "value")
     attributes: dict[str, Any] = {}
     if kind := (row.get("failed") or "").strip():
         if value is not None:
-            raise Refusal(f"a failure does not go with the value {value:g}.")
+            raise RefusalError(f"a failure does not go with the value {value:g}.")
         attributes[FAILED] = parse_kind(kind, "failed")
     if (error := _number(row.get("standard_error"), "standard_error")) is not None:
         if (noise := noise_of(error)) is None:
-            raise Refusal(f"standard_error must be a number above 0, got {error:g}.")
+            raise RefusalError(f"standard_error must be a number above 0, got {error:g}.")
         attributes[NOISE] = noise
     return create_trial(
         state=TrialState.FAIL if value is None else TrialState.COMPLETE,
@@ -142,7 +144,7 @@ def _number(text: str | None, column: str) -> float | None:
     try:
         number = float(text) if text else math.nan
     except ValueError as error:
-        raise Refusal(f"{column} must be a number, or empty, got {text!r}.") from error
+        raise RefusalError(f"{column} must be a number, or empty, got {text!r}.") from error
     return None if math.isnan(number) else number
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 RESERVED = {
     "python": "the interpreter that runs stoic",
@@ -42,11 +42,11 @@ class Template:
 
     def __post_init__(self) -> None:
         if not self.arguments or not self.arguments[0]:
-            raise Refusal("There is no program to run: give a command after '--'.")
+            raise RefusalError("There is no program to run: give a command after '--'.")
         for argument in self.arguments:
             _pieces(argument)
             if _SHELL.fullmatch(argument) and not _runs_a_shell(self.arguments):
-                raise Refusal(
+                raise RefusalError(
                     f"{argument!r} would be given to the program as it is, since no shell runs: "
                     "write sh -c '...' around a command that needs one."
                 )
@@ -59,7 +59,7 @@ class Template:
         try:
             return cls(tuple(shlex.split(command)))
         except ValueError as error:
-            raise Refusal(f"Cannot split the command {command!r}: {error}.") from error
+            raise RefusalError(f"Cannot split the command {command!r}: {error}.") from error
 
     @property
     def placeholders(self) -> set[str]:
@@ -72,13 +72,13 @@ class Template:
         """Refuse a parameter that is not used, and a placeholder that is not a parameter."""
         names = set(parameters)
         for name in sorted(names & RESERVED.keys()):
-            raise Refusal(f"{name!r} cannot name a parameter: {{{name}}} is {RESERVED[name]}.")
+            raise RefusalError(f"{name!r} cannot name a parameter: {{{name}}} is {RESERVED[name]}.")
         for name in sorted(names - self.placeholders):
-            raise Refusal(
+            raise RefusalError(
                 f"The parameter {name!r} is not used: the command {self} has no {{{name}}}."
             )
         for name in sorted(self.placeholders - names - RESERVED.keys()):
-            raise Refusal(
+            raise RefusalError(
                 f"The command has a placeholder {{{name}}} but there is no parameter {name!r}; "
                 "for a brace itself write {{ or }}."
             )
@@ -116,13 +116,13 @@ def _pieces(argument: str) -> list[tuple[str, str | None]]:
     try:
         parsed = list(string.Formatter().parse(argument))
     except ValueError as error:
-        raise Refusal(
+        raise RefusalError(
             f"Cannot read the braces of {argument!r}: for a brace itself write {{{{ or }}}}."
         ) from error
     pieces = []
     for text, name, form, conversion in parsed:
         if name is not None and (not name or form or conversion):
-            raise Refusal(
+            raise RefusalError(
                 f"Cannot read the braces of {argument!r}: a placeholder is {{name}} and nothing "
                 "else; for a brace itself write {{ or }}."
             )

@@ -7,7 +7,7 @@ import pytest
 from stoic.experiments.contest import digits
 from stoic.experiments.contest.digits import SCENES, Digits
 from stoic.experiments.contest.scenes import World
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 GOOD = {"C": 10.0, "gamma": 0.05, "components": 20}
 
@@ -40,6 +40,6 @@ def test_wrong_results_are_leaks_and_crashes_on_the_same_splits():
 def test_without_scikit_learn_the_extra_is_named(monkeypatch):
     digits._library.cache_clear()
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
-    with pytest.raises(Refusal, match=r"pip install 'stoic\[contest\]'"):
+    with pytest.raises(RefusalError, match=r"pip install 'stoic\[contest\]'"):
         Digits().score({"C": 3.25, "gamma": 0.5, "components": 3})
     digits._library.cache_clear()

@@ -20,7 +20,7 @@ from stoic.experiments.contest.scenes import (
     ordinary,
     shifted,
 )
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 
 def named(u):
@@ -126,7 +126,7 @@ def test_two_kinds_of_outliers_share_the_chance():
     y, f = observations(world, 0, n=1000)
     assert np.isnan(y).mean() == pytest.approx(0.3, abs=0.06)
     assert (y - f > 4.0).mean() == pytest.approx(0.2, abs=0.06)
-    with pytest.raises(Refusal, match=f"at most {LENGTH} results"):
+    with pytest.raises(RefusalError, match=f"at most {LENGTH} results"):
         world.observe(named([0.1, 0.1, 0.1]), LENGTH)
 
 
@@ -195,7 +195,7 @@ def test_a_table_is_the_benchmark_and_its_score_counts_better_configurations():
     y = np.array([spoilt.observe(index, t) for t in range(1000)])
     assert np.isnan(y).mean() == pytest.approx(0.10, abs=0.04)
     assert (y > ground.best).mean() == pytest.approx(0.05, abs=0.03)
-    with pytest.raises(Refusal, match="no table 'cars'"):
+    with pytest.raises(RefusalError, match="no table 'cars'"):
         networks.trained("cars")
 
 
@@ -220,12 +220,12 @@ def test_a_noisy_function_has_its_twin(function, constant):
 
 def test_a_library_that_is_missing_is_said_before_anything_is_run(monkeypatch):
     def lacking(kind, seed):
-        raise Refusal("needs BoTorch")
+        raise RefusalError("needs BoTorch")
 
     monkeypatch.setattr(final, "trained", lambda name: None)
     monkeypatch.setattr(noisy, "bbob_noisy", lambda function, dim, seed: None)
     monkeypatch.setattr(noisy, "corrupted_hartmann6", lacking)
-    with pytest.raises(Refusal, match="needs BoTorch"):
+    with pytest.raises(RefusalError, match="needs BoTorch"):
         final.FIGURE.cells(final.FIGURE.settings)
 
 
@@ -264,9 +264,9 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr(noisy, "import_module", lacking)
     networks.trained.cache_clear()
     noisy._twin.cache_clear()
-    with pytest.raises(Refusal, match=r"pip install 'stoic\[contest\]'"):
+    with pytest.raises(RefusalError, match=r"pip install 'stoic\[contest\]'"):
         networks.trained("car")
-    with pytest.raises(Refusal, match=r"pip install 'stoic\[contest\]'"):
+    with pytest.raises(RefusalError, match=r"pip install 'stoic\[contest\]'"):
         noisy.bbob_noisy(101, 2, 0)
-    with pytest.raises(Refusal, match=r"pip install 'stoic\[botorch\]'"):
+    with pytest.raises(RefusalError, match=r"pip install 'stoic\[botorch\]'"):
         noisy.corrupted_hartmann6("constant", 0)

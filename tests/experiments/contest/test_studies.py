@@ -12,7 +12,7 @@ from stoic.experiments.contest.functions import FUNCTIONS
 from stoic.experiments.contest.scenes import SCENES, Scene, World, missing, shifted
 from stoic.experiments.contest.studies import play
 from stoic.experiments.figure import Cell
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 NEEDS_A_LIBRARY = [name for name, peer in PEERS.items() if peer.module]
 
@@ -44,7 +44,7 @@ def test_relevance_pursuit_runs_and_recommends_what_it_believes():
     own, _ = play(world(), Cell("const / branin", "relevance pursuit", 0), 11)
     assert own.settings == 11
     assert math.isfinite(own.score)
-    with pytest.raises(Refusal, match="linear floats only"):
+    with pytest.raises(RefusalError, match="linear floats only"):
         PEERS["relevance pursuit"].sampler(CASES["30"].ground(0).space, 0, 12)
 
 
@@ -128,7 +128,9 @@ def test_a_peer_without_its_library_names_the_extra(name, monkeypatch):
     monkeypatch.setattr("stoic.experiments.contender.find_spec", lambda module: None)
     peer = contender(name)
     assert not peer.installed
-    with pytest.raises(Refusal, match=rf"{peer.module}, .* pip install 'stoic\[{peer.extra}\]'"):
+    with pytest.raises(
+        RefusalError, match=rf"{peer.module}, .* pip install 'stoic\[{peer.extra}\]'"
+    ):
         peer.sampler({}, 0, 10)
     assert contenders.installed([name, "TPE", "default"]) == ("TPE", "default")
     lines = contenders.skipped(["TPE"])

@@ -28,7 +28,7 @@ from stoic.experiments.heavy_tails.worlds import (
     WORLDS,
 )
 from stoic.posteriors.features import Nystroem
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.simulate import run as simulate
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
@@ -82,19 +82,21 @@ def test_missing_and_wrong_tables_are_refused_before_anything_runs(tables, tmp_p
     def settings(world, data):
         return Settings(world, ("GP-UCB",), (), data)
 
-    with pytest.raises(Refusal, match=r"say --data with the path of light_sensors_2005\.mat"):
+    with pytest.raises(RefusalError, match=r"say --data with the path of light_sensors_2005\.mat"):
         cells(settings(SENSORS, None))
-    with pytest.raises(Refusal, match=r"There is no file .*nothing\.csv: say --data"):
+    with pytest.raises(RefusalError, match=r"There is no file .*nothing\.csv: say --data"):
         cells(settings(STOCKS, tmp_path / "nothing.csv"))
-    with pytest.raises(Refusal, match=r"There is no file .*light_sensors_2005\.mat: say --data"):
+    with pytest.raises(
+        RefusalError, match=r"There is no file .*light_sensors_2005\.mat: say --data"
+    ):
         cells(settings(SENSORS, tmp_path))
     empty = tmp_path / "empty.csv"
     empty.write_text("")
-    with pytest.raises(Refusal, match="needs a column 'Date'"):
+    with pytest.raises(RefusalError, match="needs a column 'Date'"):
         cells(settings(STOCKS, empty))
-    with pytest.raises(Refusal, match=r"needs a struct 'data'|Unknown mat file"):
+    with pytest.raises(RefusalError, match=r"needs a struct 'data'|Unknown mat file"):
         cells(settings(SENSORS, tables / FILES[STOCKS]))
-    with pytest.raises(Refusal):
+    with pytest.raises(RefusalError):
         cells(settings(STOCKS, tables / FILES[SENSORS]))
 
 

@@ -37,7 +37,7 @@ from stoic.experiments.inputs.worlds import (
 from stoic.kernels import RBF
 from stoic.policies import Satisficing, StableOpt
 from stoic.problems import polynomial
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.satisficing import fragility
 from stoic.simulate import run as simulate
 
@@ -184,11 +184,11 @@ def test_only_insulin_has_a_table(tables, tmp_path):
     assert Settings(data=tables).data is None
     assert Settings(INSULIN, data=tables).data == tables / TABLE
     assert Settings(INSULIN, data=Path("mine.csv")).data == Path("mine.csv")
-    with pytest.raises(Refusal, match=r"There is no file .*none\.csv: say --data"):
+    with pytest.raises(RefusalError, match=r"There is no file .*none\.csv: say --data"):
         cells(Settings(INSULIN, data=tmp_path / "none.csv"))
     empty = tmp_path / "empty.csv"
     empty.write_text("")
-    with pytest.raises(Refusal, match="needs the columns"):
+    with pytest.raises(RefusalError, match="needs the columns"):
         cells(Settings(INSULIN, data=empty))
 
 

@@ -26,7 +26,7 @@ from stoic.experiments.contender import (
 from stoic.experiments.contender import Contender as Method
 from stoic.experiments.contest import foreign
 from stoic.integrations.optuna import StoicSampler
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 DEFAULT = "default"
 EXPLAINED = " + explain"  # the recommendation of ``explain`` on the trials of a peer
@@ -51,9 +51,9 @@ class Contender(Method[[Mapping[str, BaseDistribution], int, int], BaseSampler])
     numbers_only: bool = False
 
     def sampler(self, space: Mapping[str, BaseDistribution], seed: int, trials: int) -> BaseSampler:
-        """Build a new sampler; ``Refusal`` with the name of the extra if its library is missing."""
+        """Build a new sampler; ``RefusalError`` names the extra if its library is missing."""
         if not self.installed:
-            raise Refusal(
+            raise RefusalError(
                 f"{self.name} needs {self.module}, which is not installed: "
                 f"pip install 'stoic[{self.extra}]'."
             )

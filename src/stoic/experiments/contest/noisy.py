@@ -19,7 +19,7 @@ from optuna.distributions import BaseDistribution, FloatDistribution
 from stoic.data import Array
 from stoic.experiments.contest.functions import FUNCTIONS, CubeFunction
 from stoic.experiments.contest.scenes import LENGTH, Draws, Ground
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 # Noise-free twins in `bbob` of the noisy functions; 116 to 118 and 125 to 127 have none.
 TWINS: dict[int, int] = {
@@ -99,7 +99,7 @@ def bbob_noisy(function: int, dim: int, seed: int) -> Ground:
 
     Raises
     ------
-    Refusal
+    RefusalError
         If COCO's module is missing.
     """
     instance = 1 + seed % _INSTANCES
@@ -136,7 +136,7 @@ def _coco() -> Any:
     try:
         return import_module("cocoex")
     except ImportError as error:
-        raise Refusal(
+        raise RefusalError(
             "bbob-noisy needs coco-experiment, which is not installed: pip install "
             "'stoic[contest]'."
         ) from error
@@ -187,7 +187,7 @@ def corrupted_hartmann6(kind: str, seed: int) -> Ground:
 
     Raises
     ------
-    Refusal
+    RefusalError
         If BoTorch is missing.
     """
     try:
@@ -196,7 +196,7 @@ def corrupted_hartmann6(kind: str, seed: int) -> Ground:
             base = import_module("botorch.test_functions.base")
             synthetic = import_module("botorch.test_functions.synthetic")
     except ImportError as error:
-        raise Refusal(
+        raise RefusalError(
             "The corrupted Hartmann function needs BoTorch, which is not installed: "
             "pip install 'stoic[botorch]'."
         ) from error

@@ -16,7 +16,7 @@ import numpy as np
 from optuna.distributions import BaseDistribution
 
 from stoic.data import Array
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 LENGTH = 2000  # results for which random numbers are drawn
 ORDINARY = (0.5, 3.0)  # ranges by which an ordinary outlier is too good
@@ -142,7 +142,7 @@ class World:
 
     Raises
     ------
-    Refusal
+    RefusalError
         If a result beyond the last one drawn is requested.
     """
 
@@ -158,7 +158,9 @@ class World:
     def observe(self, params: Mapping[str, Any], t: int) -> float:
         """Observe result number t, from 0, in the user's direction; nan for a failed run."""
         if t >= LENGTH:
-            raise Refusal(f"A study of the contest has at most {LENGTH} results: ask for fewer.")
+            raise RefusalError(
+                f"A study of the contest has at most {LENGTH} results: ask for fewer."
+            )
         ground, scene, draws = self.ground, self.scene, self.draws
         y = ground.run(params, t, draws)
         y += ground.span * (scene.noise * draws.gauss[t] + scene.tails * draws.cauchy[t])

@@ -15,7 +15,7 @@ from stoic.experiments.corruption.algorithms import ALGORITHMS, Watched
 from stoic.experiments.corruption.worlds import ATTACKS, NO_ATTACK, WORLDS, draw
 from stoic.experiments.figure import Cell
 from stoic.experiments.regret import marks
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.simulate import run as simulate
 
 
@@ -107,7 +107,7 @@ def cells(settings: Settings) -> list[Cell]:
     try:
         draw(settings.world, settings.seed)
     except ImportError as missing:
-        raise Refusal(str(missing)) from missing
+        raise RefusalError(str(missing)) from missing
     return [
         Cell(attack, name, settings.seed + trial)
         for attack in settings.attacks

@@ -21,7 +21,7 @@ from stoic.adversaries import Empirical, Noise, Pareto, StudentT
 from stoic.domains import Finite
 from stoic.kernels import RBF, Kernel, Matern52
 from stoic.problems import KernelSum, Records, Tabulated, kernel_sum, light_sensors, stocks
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 
 class Arms(NamedTuple):
@@ -93,7 +93,7 @@ def _stocks(seed: int, data: Path | None) -> Instance:
 
 def _sensors(seed: int, data: Path | None) -> Instance:
     if data is None:
-        raise Refusal(
+        raise RefusalError(
             f"The light sensors need their table, which is not part of stoic: say --data with the "
             f"path of {FILES[SENSORS]}, or of the directory that it is in."
         )
@@ -115,9 +115,9 @@ def _load(load: Callable[[Path | None], Records], data: Path | None) -> Records:
     try:
         return load(data)
     except FileNotFoundError:
-        raise Refusal(f"There is no file {data}: say --data with the path of one.") from None
+        raise RefusalError(f"There is no file {data}: say --data with the path of one.") from None
     except (ImportError, OSError, ValueError) as error:
-        raise Refusal(str(error)) from error
+        raise RefusalError(str(error)) from error
 
 
 STUDENT, PARETO, MATERN = "SE, Student's t", "SE, Pareto", "Matern, Student's t"

@@ -40,7 +40,7 @@ from stoic.posteriors import Prior
 from stoic.posteriors.fitting import Fitting, marginal_likelihood
 from stoic.posteriors.scales import mean_and_sd
 from stoic.problems import Tabulated, insulin, pendulum, polynomial
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.satisficing import least_fragile
 
 TABLE = "postprandial_glucose.csv"  # name of the table of insulin in a directory
@@ -121,13 +121,13 @@ def _insulin(side: int, data: Path | None) -> World:
     try:
         problem = insulin(data)
     except FileNotFoundError:
-        raise Refusal(f"There is no file {data}: say --data with the path of one.") from None
+        raise RefusalError(f"There is no file {data}: say --data with the path of one.") from None
     except ImportError as error:
-        raise Refusal(
+        raise RefusalError(
             f"{error} The figures take it as --data, or the directory that {TABLE} is in."
         ) from error
     except (OSError, ValueError) as error:
-        raise Refusal(str(error)) from error
+        raise RefusalError(str(error)) from error
     meals = np.unique(problem.domain.points[:, MEAL])
     announced = tuple(meals[(meals >= 20.0) & (meals <= 80.0)].tolist())
     prior = fitted(Scaled(RBF(np.ones(2))), problem, min(200, len(problem.domain)), 1.0)

@@ -28,7 +28,7 @@ from stoic.integrations.recipe import DEFAULT, recipe_to_look_with
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.mixture import MixturePosterior
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 CONFIRM = "stoic:confirm"  # user attribute: True for a confirming measurement
 
@@ -374,7 +374,7 @@ def confirm(
         If ``n_trials`` is not positive, or the study has several objectives.
     """
     if n_trials < 1:
-        raise Refusal(f"n_trials must be at least 1, got {n_trials}.")
+        raise RefusalError(f"n_trials must be at least 1, got {n_trials}.")
     for _ in range(n_trials):
         if (params := next_confirmation(study)) is None:
             break

@@ -21,7 +21,7 @@ from stoic.data import Array
 from stoic.domains import Box, Lattice
 from stoic.integrations.optuna.executed import unknown
 from stoic.integrations.optuna.internals import possible
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 _WIDEST = 2_000  # coordinates of a box: with more, a single matrix takes minutes
 
@@ -138,7 +138,7 @@ class Coordinate:
             with np.errstate(over="ignore"):
                 return [float(np.ldexp(given, -self._halvings)) / self._width]
         if given < 1.0:
-            raise Refusal(
+            raise RefusalError(
                 f"{name} is on a logarithmic scale, so its tolerance is a factor of at least 1, "
                 f"such as 1.1 for 10 % either way; got {given:g}."
             )
@@ -192,7 +192,7 @@ class Category:
         return self.distribution.choices[int(np.argmax(point[self.columns]))]
 
     def tolerance(self, name: str, given: float) -> list[float]:
-        raise Refusal(
+        raise RefusalError(
             f"{name} is a choice among {', '.join(map(str, self.distribution.choices))}, so it "
             "cannot be moved by a little: leave out its tolerance."
         )
@@ -235,7 +235,7 @@ class Encoding:
             self.parts[name] = part
             column += len(part.columns)
         if column > _WIDEST:
-            raise Refusal(
+            raise RefusalError(
                 f"The search space has {column} coordinates, one for each number and each choice; "
                 f"at most {_WIDEST} can be searched."
             )
@@ -296,18 +296,22 @@ class Encoding:
 
         Raises
         ------
-        Refusal
+        RefusalError
             If a parameter is not in the space or is a choice, if the factor of a logarithmic one is
             below 1, or if nothing moves.
         """
         moves = np.zeros(self.box.dim)
         for name, size in given.items():
             if name not in self.parts:
-                raise Refusal(f"{unknown(name, self.parts)} A tolerance needs one all trials have.")
+                raise RefusalError(
+                    f"{unknown(name, self.parts)} A tolerance needs one all trials have."
+                )
             part = self.parts[name]
             moves[part.columns] = part.tolerance(name, size)
         if not moves.any():
-            raise Refusal("All tolerances are 0, so nothing moves: leave them out, or raise one.")
+            raise RefusalError(
+                "All tolerances are 0, so nothing moves: leave them out, or raise one."
+            )
         return moves
 
     def scaled(self, name: str) -> bool:
@@ -334,7 +338,9 @@ def _check_range(name: str, distribution: FloatDistribution | IntDistribution) -
     except OverflowError:
         ends = math.inf, math.inf
     if not all(map(math.isfinite, ends)):
-        raise Refusal(f"The range of {name!r} is too wide: give ends of at most 1e308 in size.")
+        raise RefusalError(
+            f"The range of {name!r} is too wide: give ends of at most 1e308 in size."
+        )
 
 
 def as_written(distribution: BaseDistribution) -> str:
@@ -356,11 +362,11 @@ def check_fixed(
 
     Raises
     ------
-    Refusal
+    RefusalError
         With the name, and what it can be.
     """
     for name, value in fixed.items():
         if name not in space:
-            raise Refusal(f"{unknown(name, space)} Values can be given of those that {which}.")
+            raise RefusalError(f"{unknown(name, space)} Values can be given of those that {which}.")
         if not possible(space[name], value):
-            raise Refusal(f"{name} cannot be {value}: it is {as_written(space[name])}.")
+            raise RefusalError(f"{name} cannot be {value}: it is {as_written(space[name])}.")

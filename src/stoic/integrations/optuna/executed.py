@@ -15,7 +15,7 @@ from optuna.distributions import (
 from optuna.trial import FrozenTrial
 
 from stoic.integrations.reported import finite
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 EXECUTED = (
     "stoic:executed"  # user attribute: dict of the parameters that were run as something else
@@ -24,7 +24,7 @@ EXECUTED = (
 _ROUNDING = 1e-9  # of the range: a value that was rounded in transit is not outside
 
 
-class OutsideError(Refusal):
+class OutsideError(RefusalError):
     """A number outside of a parameter's range; ``nearest`` is the end that it is nearer to."""
 
     def __init__(self, message: str, nearest: float) -> None:
@@ -62,7 +62,7 @@ def executed(trial: FrozenTrial) -> Executed | None:
         except OutsideError as outside:
             params[name] = outside.nearest
             refused.append(f"{outside} It counts at {outside.nearest:g}, the nearest end")
-        except Refusal as refusal:
+        except RefusalError as refusal:
             refused.append(f"{refusal} It counts where it was suggested")
     return Executed(params, tuple(refused))
 
@@ -72,24 +72,24 @@ def check_executed(name: str, value: object, space: dict[str, BaseDistribution])
 
     Raises
     ------
-    Refusal
+    RefusalError
         If there is no such parameter, or the value is not a finite number in its range (then an
         :class:`OutsideError`), or not one of its choices.
     """
     distribution = space.get(name)
     if distribution is None:
-        raise Refusal(unknown(name, space))
+        raise RefusalError(unknown(name, space))
     if isinstance(distribution, CategoricalDistribution):
         for choice in distribution.choices:
             if value == choice:
                 return choice
-        raise Refusal(
+        raise RefusalError(
             f"{name} cannot have been {value!r}: its choices are {_list(distribution.choices)}."
         )
     assert isinstance(distribution, FloatDistribution | IntDistribution)
     low, high = distribution.low, distribution.high
     if not isinstance(value, int | float) or finite(value) is None:
-        raise Refusal(f"{name} cannot have been {value!r}: a finite number is needed.")
+        raise RefusalError(f"{name} cannot have been {value!r}: a finite number is needed.")
     slack = _ROUNDING * high - _ROUNDING * low  # high - low may overflow
     if not low - slack <= value <= high + slack:
         raise OutsideError(

@@ -38,7 +38,7 @@ from stoic.posteriors.base import FittedDefence
 from stoic.posteriors.cavity import given_the_others
 from stoic.posteriors.fitting import Fitting
 from stoic.printable import printable
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 log = logging.getLogger(__name__)
 
@@ -155,7 +155,7 @@ def explain(
         standing = Standing.of(study, synced, trials, tried, x)
     found = synced.encoding.decode(x)
     if not synced.encoding.agrees(found, given):
-        raise Refusal(
+        raise RefusalError(
             f"No point of the recipe's grid has {_words(given)}: the nearest has "
             f"{_words({name: found[name] for name in given})}."
         )

@@ -15,7 +15,7 @@ from stoic.distances import Distance
 from stoic.integrations.optuna.encoding import Encoding
 from stoic.policies import Policy, Satisficing, StableOpt
 from stoic.recipes import Parts
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 AIM = "stoic:aim"  # user attribute of a study: the aim of its search
 
@@ -49,7 +49,7 @@ def check_arguments(given: Mapping[str, object]) -> RobustArguments:
 
     Raises
     ------
-    Refusal
+    RefusalError
         If one is of another kind.
     TypeError
         If there is no such argument.
@@ -60,19 +60,19 @@ def check_arguments(given: Mapping[str, object]) -> RobustArguments:
     found = {name: value for name, value in given.items() if value is not None and value != {}}
     for name, value in found.items():
         if name == "policy" and value not in ("satisficing", "stable"):
-            raise Refusal(f"policy must be satisficing or stable, got {value!r}.")
+            raise RefusalError(f"policy must be satisficing or stable, got {value!r}.")
         if name == "tolerance" and not isinstance(value, Mapping):
-            raise Refusal(f"tolerance must name parameters, {{'a': 2.0}}, got {value!r}.")
+            raise RefusalError(f"tolerance must name parameters, {{'a': 2.0}}, got {value!r}.")
         if name == "probe" and not isinstance(value, bool):
-            raise Refusal(f"probe must be true or false, got {value!r}.")
+            raise RefusalError(f"probe must be true or false, got {value!r}.")
         if name == "threshold" and not (_number(value) or value == "adaptive"):
-            raise Refusal(f"threshold must be a number or 'adaptive', got {value!r}.")
+            raise RefusalError(f"threshold must be a number or 'adaptive', got {value!r}.")
         if name in ("margin", "radius", "p") and not _number(value):
-            raise Refusal(f"{name} must be a number, got {value!r}.")
+            raise RefusalError(f"{name} must be a number, got {value!r}.")
     tolerance = cast("Mapping[str, object]", found.get("tolerance", {}))
     for name, size in tolerance.items():
         if not _number(size) or not (size >= 0.0 and math.isfinite(size)):
-            raise Refusal(f"The tolerance of {name!r} must be a number >= 0, got {size!r}.")
+            raise RefusalError(f"The tolerance of {name!r} must be a number >= 0, got {size!r}.")
     return cast("RobustArguments", found)
 
 
@@ -108,7 +108,7 @@ class RobustObjective:
 
     Raises
     ------
-    Refusal
+    RefusalError
         If these contradict each other. :meth:`distance` checks that the parameters exist, when the
         search space is known.
     """
@@ -124,7 +124,7 @@ class RobustObjective:
     def __post_init__(self) -> None:
         check_arguments(vars(self))
         if not self.tolerance:
-            raise Refusal(
+            raise RefusalError(
                 "Which parameters may be moved, and by how much, is missing: give each of them a "
                 "tolerance, as in {'temperature': 2.0}."
             )
@@ -133,7 +133,7 @@ class RobustObjective:
         else:
             self._refuse("radius")
             if self.threshold is None:
-                raise Refusal(
+                raise RefusalError(
                     "A value that is good enough is missing: give a threshold, or 'adaptive' and a "
                     "margin."
                 )
@@ -141,7 +141,7 @@ class RobustObjective:
         try:
             self._policy(1.0, Distance(), False)
         except ValueError as error:
-            raise Refusal(str(error)) from error
+            raise RefusalError(str(error)) from error
 
     @classmethod
     def of(cls, given: RobustArguments, study: Study | None = None) -> RobustObjective | None:
@@ -158,7 +158,7 @@ class RobustObjective:
         for name in names:
             if getattr(self, name) is not None:
                 word = "stable" if self.stable else "satisficing"
-                raise Refusal(
+                raise RefusalError(
                     f"A {name} does not go with the policy {word}: leave out one of them."
                 )
 
@@ -167,7 +167,7 @@ class RobustObjective:
 
         Raises
         ------
-        Refusal
+        RefusalError
             If a parameter with a tolerance is not in the space or cannot have it, or if nothing
             moves.
         """
@@ -240,7 +240,7 @@ def stored_aim(study: Study) -> RobustObjective | None:
         return None
     try:
         return RobustObjective(**record)
-    except (Refusal, TypeError, ArithmeticError):  # recorded by something else
+    except (RefusalError, TypeError, ArithmeticError):  # recorded by something else
         return None
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from stoic.data import Array, Integers
 from stoic.domains import Box, Domain, Finite
 from stoic.integrations.optuna.encoding import Encoding
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 _ROUNDING = 1e-9  # of the widths: what is apart by less is the same
 
@@ -27,7 +27,7 @@ class Points:
 
     Raises
     ------
-    Refusal
+    RefusalError
         If its points have another number of coordinates, or if two points of a grid are one
         setting, once parameters are rounded to what they can be.
     """
@@ -35,7 +35,7 @@ class Points:
     def __init__(self, encoding: Encoding, domain: Domain) -> None:
         self.encoding, self.domain = encoding, domain
         if domain.dim != encoding.box.dim:
-            raise Refusal(
+            raise RefusalError(
                 f"The recipe's domain has {domain.dim} coordinates and the search space has "
                 f"{encoding.box.dim}: make it of the box that the recipe is given, as in "
                 "box.grid(20)."
@@ -44,7 +44,7 @@ class Points:
         if isinstance(domain, Finite):
             run = np.array([encoding.encode(encoding.decode(x)) for x in domain.points])
             if (distinct := len(np.unique(run, axis=0))) < len(run):
-                raise Refusal(
+                raise RefusalError(
                     f"The {len(run)} points of the recipe's grid are only {distinct} settings, "
                     "once parameters are rounded to what they can be: use box.grid(20), which has "
                     "the values that there are."

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from optuna.study import Study
 
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 POSSIBLE = "stoic:possible"  # user attribute of a study: [low, high], None where there is no bound
 
@@ -27,7 +27,7 @@ class PossibleValues:
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
-            raise Refusal(
+            raise RefusalError(
                 f"possible needs a low value and a higher one, as in 0 1, got {self.low:g} and "
                 f"{self.high:g}."
             )
@@ -38,7 +38,7 @@ class PossibleValues:
 
         Raises
         ------
-        Refusal
+        RefusalError
             If it is anything else.
         """
         if given is None:
@@ -46,7 +46,7 @@ class PossibleValues:
         ends = list(given) if isinstance(given, Sequence | np.ndarray) else []
         numbers = [end for end in ends if isinstance(end, int | float | np.number)]
         if isinstance(given, str) or len(ends) != 2 or len(numbers) != 2:
-            raise Refusal(f"possible needs two numbers, low and high, got {given!r}.")
+            raise RefusalError(f"possible needs two numbers, low and high, got {given!r}.")
         return cls(float(numbers[0]), float(numbers[1]))
 
     def excludes(self, value: float) -> bool:
@@ -69,7 +69,7 @@ def stored_possible(study: Study) -> PossibleValues | None:
                 return PossibleValues.of(
                     [-math.inf if low is None else low, math.inf if high is None else high]
                 )
-            except Refusal:  # recorded by something else
+            except RefusalError:  # recorded by something else
                 return None
     return None
 

@@ -36,7 +36,7 @@ from stoic.learner import Learner
 from stoic.models.feasibility import Feasibility
 from stoic.pending import NothingLeftError, WaitingError
 from stoic.policies.ucb import PLACE
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 NOISE = "stoic:noise"  # user attribute: noise variance of a trial's value
 FAILED = "stoic:failed"  # user attribute: why a trial has no value, one of stoic.data.FAILURES
@@ -293,7 +293,7 @@ def build_with_points(
 
     Raises
     ------
-    Refusal
+    RefusalError
         If the recipe cannot be used there, or not with tolerances, or the aim does not fit.
     """
     if aim is not None and recipe is DEFAULT:
@@ -303,12 +303,12 @@ def build_with_points(
     if aim is None:
         return learner, points
     if isinstance(learner, Balanced):
-        raise Refusal(
+        raise RefusalError(
             "Tolerances need one belief about the values, and this recipe balances several "
             "learners: take another recipe, or leave out the tolerances."
         )
     if isinstance(learner.domain, Finite):
-        raise Refusal(
+        raise RefusalError(
             "Tolerances need values between settings, and this recipe has a grid of "
             f"{len(learner.domain)} points: take a recipe that leaves the box as it is, or leave "
             "out the tolerances."

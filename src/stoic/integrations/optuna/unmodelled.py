@@ -10,7 +10,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.integrations.optuna.internals import constraints
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 _LISTED = 3  # trials; a sentence that had all would be another one after each trial
 
@@ -26,7 +26,7 @@ def shared_space(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
 def check_single_objective(study: Study) -> None:
     """Refuse a study with several objectives."""
     if len(study.directions) != 1:
-        raise Refusal(
+        raise RefusalError(
             f"The study {study.study_name!r} has {len(study.directions)} objectives: a study with "
             "one objective is needed."
         )

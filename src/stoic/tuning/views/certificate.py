@@ -14,7 +14,7 @@ from stoic.integrations.optuna.explanation import certificate_lines, setting
 from stoic.integrations.optuna.objective import RobustArguments, RobustObjective
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.views.records import Record, render
 from stoic.tuning.views.summary import certificate_record, number
 
@@ -54,12 +54,12 @@ class Certificates:
 
         Raises
         ------
-        Refusal
+        RefusalError
             If there is no tolerance, or none that fits the study, or no trial has a value.
         """
         aim = RobustObjective.of(said, study)
         if aim is None:
-            raise Refusal(
+            raise RefusalError(
                 f"Nothing is known about moves in the study {study.study_name!r}: give one, "
                 "as in --tolerance heat=2."
             )
@@ -67,15 +67,15 @@ class Certificates:
             trial.state == TrialState.COMPLETE for trial in study.get_trials(deepcopy=False)
         ]
         if not any(complete):
-            raise Refusal(f"No trial of the study {study.study_name!r} has a value yet.")
+            raise RefusalError(f"No trial of the study {study.study_name!r} has a value yet.")
         known = explain(study, recipe=recipe, aim=aim)
         if known.infeasible and known.recommended is None:
-            raise Refusal(
+            raise RefusalError(
                 f"No trial of the study {study.study_name!r} satisfies its constraints yet, so "
                 "there is no setting to certify."
             )
         if known.certified is None:
-            raise Refusal(
+            raise RefusalError(
                 f"The trials of the study {study.study_name!r} share no parameter, or no two of "
                 "their values differ, so nothing is known about moves."
             )

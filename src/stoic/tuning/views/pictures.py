@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,9 +20,9 @@ def check_picture(path: Path) -> None:
 
     formats = FigureCanvasBase.get_supported_filetypes()
     if path.suffix[1:].lower() not in formats:
-        raise Refusal(f"{str(path)!r} must end with a format of pictures: .png, .svg or .pdf.")
+        raise RefusalError(f"{str(path)!r} must end with a format of pictures: .png, .svg or .pdf.")
     if not path.parent.is_dir():
-        raise Refusal(f"There is no directory {str(path.parent)!r} for the picture.")
+        raise RefusalError(f"There is no directory {str(path.parent)!r} for the picture.")
 
 
 def write_picture(picture: Figure, path: Path) -> None:
@@ -30,10 +30,10 @@ def write_picture(picture: Figure, path: Path) -> None:
 
     Raises
     ------
-    Refusal
+    RefusalError
         If the file cannot be written.
     """
     try:
         picture.savefig(path, dpi=150)
     except OSError as error:
-        raise Refusal(f"Cannot write {str(path)!r}: {error.strerror}.") from error
+        raise RefusalError(f"Cannot write {str(path)!r}: {error.strerror}.") from error

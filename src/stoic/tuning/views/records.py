@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial
 
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.campaign import explanation
 from stoic.tuning.views.summary import number
 
@@ -61,19 +61,21 @@ def best_records(
 
     Raises
     ------
-    Refusal
+    RefusalError
         If no trial has a finite value, or none with the values in ``fixed`` is trusted.
     """
     known = explanation(study, recipe, fixed)
     if known is not None and known.untried is not None:
         given = " and ".join(f"{name}={value}" for name, value in known.fixed.items())
-        raise Refusal(
+        raise RefusalError(
             f"No trial of the study {study.study_name!r} with {given} is trusted: stoic show says "
             "what the model takes for the best there."
         )
     if known is None or known.observed_best is None or known.recommended is None:
         such = "satisfies its constraints and " * bool(known and known.infeasible)
-        raise Refusal(f"No trial of the study {study.study_name!r} {such}has a finite value yet.")
+        raise RefusalError(
+            f"No trial of the study {study.study_name!r} {such}has a finite value yet."
+        )
     observed, recommended = trial_record(known.observed_best), trial_record(known.recommended)
     estimate = {"mean": known.recommended_mean, "std": number(known.recommended_std)}
     if form in ("json", "yaml"):

@@ -24,7 +24,7 @@ from stoic.integrations.optuna.explanation import (
 )
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.views.report_figures import Drawings
 from stoic.tuning.views.summary import Summary
 
@@ -77,14 +77,14 @@ class Report:
 
         Raises
         ------
-        Refusal
+        RefusalError
             If plotly or jinja2 is missing, or the file cannot be written.
         """
         page = self.page()
         try:
             path.write_text(page, encoding="utf-8")
         except OSError as error:
-            raise Refusal(f"Cannot write {str(path)!r}: {error.strerror}.") from error
+            raise RefusalError(f"Cannot write {str(path)!r}: {error.strerror}.") from error
 
     def page(self) -> str:
         """Return the HTML of the page."""
@@ -182,7 +182,7 @@ def _installed(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        raise Refusal(
+        raise RefusalError(
             f"A report needs {name.partition('.')[0]}, which is not installed: "
             "pip install 'stoic[report]'."
         ) from error

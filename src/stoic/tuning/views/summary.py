@@ -89,7 +89,7 @@ class Summary:
 
         Raises
         ------
-        Refusal
+        RefusalError
             If a trial cannot have had one of these values.
         """
         trials = study.get_trials(deepcopy=False)

@@ -12,7 +12,7 @@ from stoic.integrations.optuna import Explanation, Row
 from stoic.integrations.optuna.diagnostics import DISTRUSTED
 from stoic.integrations.optuna.explanation import deviation
 from stoic.integrations.recipe import Recipe
-from stoic.refusal import Refusal
+from stoic.refusal import RefusalError
 from stoic.tuning.campaign import explanation
 from stoic.tuning.study import failed_numbers, failure_kinds
 from stoic.tuning.views.records import Record
@@ -45,13 +45,13 @@ class Trust:
 
         Raises
         ------
-        Refusal
+        RefusalError
             If no trial has a value.
         """
         trials = study.get_trials(deepcopy=False)
         known = explanation(study, recipe, trials=trials)
         if known is None:
-            raise Refusal(f"No trial of the study {study.study_name!r} has a value yet.")
+            raise RefusalError(f"No trial of the study {study.study_name!r} has a value yet.")
         kinds = failure_kinds(trials)
         failed = {failed: kinds.get(failed) for failed in failed_numbers(trials)}
         failed |= dict.fromkeys(known.infeasible, "infeasible")  # as in the data of the model
