@@ -9,6 +9,7 @@ from stoic.experiments.heavy_tails import truncation
 from stoic.experiments.heavy_tails.truncation import (
     A_POINT_A_ROUND,
     ONE_POINT,
+    ONE_SIGN,
     PLAIN,
     TRUNCATED,
     Logarithmic,
@@ -33,9 +34,9 @@ def test_f_goes_from_0_to_1():
     assert not np.allclose(f.values, function(replace(SETTINGS, draw=1)).values)
 
 
-def test_cells_are_both_methods_under_both_readings():
+def test_cells_are_both_methods_under_all_readings():
     found = cells(Settings(seed=7))
-    assert len(set(found)) == len(found) == 2 * 2 * 50
+    assert len(set(found)) == len(found) == 3 * 2 * 50
     assert {cell.seed for cell in found} == set(range(7, 57))
 
 
@@ -44,7 +45,7 @@ def test_the_width_is_the_logarithm():
     assert Logarithmic()(None, 10_000) == pytest.approx(math.log(1e4))
 
 
-@pytest.mark.parametrize("reading", [ONE_POINT, A_POINT_A_ROUND])
+@pytest.mark.parametrize("reading", [ONE_SIGN, ONE_POINT, A_POINT_A_ROUND])
 def test_huge_results_are_where_the_reading_says(reading):
     places = set()
     for seed in range(4):
@@ -53,7 +54,7 @@ def test_huge_results_are_where_the_reading_says(reading):
             assert sum(row.plays for row in rows) == 400
             assert all(row.huge <= row.plays for row in rows)
             lied = [row for row in rows if row.huge]
-            if reading == ONE_POINT:
+            if reading != A_POINT_A_ROUND:
                 assert all(row.huge == row.plays for row in lied)
                 assert len(lied) <= 1  # none where the point is never played
             else:
@@ -87,6 +88,12 @@ def test_both_methods_meet_the_same_point():
             for method in (PLAIN, TRUNCATED)
         ]
         assert at[0] == at[1]
+
+
+def test_one_sign_is_drawn_for_each_randomisation():
+    # Without truncation huge results take the mean to their side, for some seeds to either.
+    rows = [row for seed in range(8) for row in run(SETTINGS, Cell(ONE_SIGN, PLAIN, seed))]
+    assert {np.sign(row.mean - row.value) for row in rows if row.huge} == {-1.0, 1.0}
 
 
 def rows_of(method, means, std=0.05, f=(0.0, 1.0)):

@@ -10,10 +10,12 @@ With v = 1 and alpha = 1 a result is left out in round t if it exceeds t^(1/4), 
 end. A result f + 10 is always left out; f - 10, at most 10 in size, comes through in the last
 rounds, from t = (10 - f)^4 on.
 
-The paper's noise, +-10 with equal odds at a single random point and 0 elsewhere, can be read in two
-ways, and both are run: one point is drawn once and returns f +- 10 in all rounds, or another
-point is drawn in every round. Either way the noise has mean 0; in the second every point has noise
-of variance 1.
+The paper's noise, +-10 with equal odds at a single random point and 0 elsewhere, can be read in
+three ways, and all are run. A randomisation draws a point and a sign once: that point returns
+f + 10, or f - 10, in all rounds. This is taken for the paper's, since its claims hold and the
+average without truncation is as far off as on its axis; the noise has mean 0 over the
+randomisations. Or one point is drawn once and returns f +- 10; or another point is drawn in every
+round. In these the noise of every run has mean 0; in the last every point has noise of variance 1.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ from stoic.problems import Tabulated, kernel_sum
 from stoic.recipes import gp_ucb, tgp_ucb
 from stoic.simulate import run as simulate
 
+ONE_SIGN = "one point with one sign, in all rounds"
 ONE_POINT, A_POINT_A_ROUND = "one point, in all rounds", "another point in each round"
 PLAIN, TRUNCATED = "no truncation", "truncation"
 RECOVERED = 0.1  # of the range of f
@@ -77,7 +80,7 @@ class Settings:
     size: float = 10.0
     lengthscale: float = 0.2
     regulariser: float = 1.0
-    readings: tuple[str, ...] = (ONE_POINT, A_POINT_A_ROUND)
+    readings: tuple[str, ...] = (ONE_SIGN, ONE_POINT, A_POINT_A_ROUND)
     methods: tuple[str, ...] = (PLAIN, TRUNCATED)
 
 
@@ -133,10 +136,11 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
     """Play one method on one randomisation."""
     f = function(settings)
     N, domain = len(f.domain), f.domain
-    huge = settings.size * np.eye(N)
-    if cell.panel == ONE_POINT:
-        huge = huge[[np.random.default_rng(cell.seed).integers(N)]]
-    noise = Empirical(f.values + np.concatenate([huge, -huge]))
+    huge, rng = settings.size * np.eye(N), np.random.default_rng(cell.seed)
+    if cell.panel != A_POINT_A_ROUND:
+        huge = huge[[rng.integers(N)]]
+    either = rng.choice((-1.0, 1.0)) * huge if cell.panel == ONE_SIGN else np.r_[huge, -huge]
+    noise = Empirical(f.values + either)
     learner = _learner(settings, cell.method, domain)
     trace = simulate(learner, Environment(f, noise, seed=cell.seed), settings.rounds)
     arms, is_huge = domain.locate(trace.executed), trace.observed != trace.value
@@ -228,6 +232,7 @@ def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
         axes.plot(one.x, one.value, color=BLACK, lw=1.4, label="f", zorder=1.9)
         axes.set_title(f"{method}: f ± {settings.size:g} at {reading}", fontsize=9)
         axes.set_xlim(0.0, 1.0)
+        axes.set_ylim(-1.0, 2.0)  # averages and f; single runs leave it by far
         axes.grid(alpha=0.3, lw=0.5)
     for axes in panels[-1]:
         axes.set_xlabel("x")
@@ -236,7 +241,7 @@ def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     pictures.legend(picture, panels.flat, "outside lower center", ncols=3)
     picture.suptitle(
         f"Posterior of GP-UCB after {settings.rounds} rounds: mean of {settings.trials} runs "
-        "(thin), average ± average sd",
+        "(thin, beyond the axis, too), average ± average sd",
         fontsize=10,
     )
     return picture
@@ -276,8 +281,9 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
 
 
 def about(reading: str, plain: Posteriors, truncated: Posteriors) -> tuple[Claim, ...]:
-    """Claims of the paper under one reading."""
+    """Claims of the paper under one reading, and under the others ours."""
     paired = Estimate.of(truncated.errors - plain.errors)
+    source = "" if reading == ONE_SIGN else OURS
     start = f"{reading[0].upper()}{reading[1:]}: "
     return (
         Claim(
@@ -285,16 +291,19 @@ def about(reading: str, plain: Posteriors, truncated: Posteriors) -> tuple[Claim
             f"by more than {RECOVERED:g} somewhere.",
             plain.error_of_average > RECOVERED,
             measured(plain),
+            source,
         ),
         Claim(
             f"{start}with truncation it recovers f, nowhere off by more than {RECOVERED:g}.",
             truncated.error_of_average <= RECOVERED,
             measured(truncated),
+            source,
         ),
         Claim(
             f"{start}with truncation f lies within one average standard deviation everywhere.",
             truncated.excess <= 0.0,
             measured(truncated),
+            source,
         ),
         Claim(
             f"{start}run by run, the largest error is smaller with truncation, in the mean.",
