@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from stoic.confidence import EpochBudget, Fixed
 from stoic.data import Observations
 from stoic.domains import Box, Finite
 from stoic.kernels import RBF, Scaled
+from stoic.models import GaussianProcess
 from stoic.posteriors import Arms, Prior, as_told, information_bounds
 from stoic.refusal import RefusalError
 from stoic.theory import Bound, Family, Power, plan, records, table
@@ -317,6 +319,23 @@ def test_theorem_3_with_constants_by_hand():
         known.regret(7.0, norm=3.0, tight=False) - known.regret(7.0, norm=3.0),
         40 * (2.0 + psi) * (wider - corrupted),
     )
+
+
+@pytest.mark.parametrize("noise", [0.01, 10.0])
+def test_the_bound_is_for_the_width_that_runs(noise):
+    # Per unit of C and of std(x), after an epoch of u plays, of each arm at least u_min.
+    prior, domain = Prior(RBF(), noise), Finite(np.zeros((1, 1)))
+    played, unknown = np.zeros(8), np.full(8, np.nan)
+    observed = Observations(played[:, None], played, unknown, np.zeros(8, dtype=np.intp))
+    posterior = GaussianProcess(prior)(domain, observed)
+    width = EpochBudget(Fixed(0.0), 1.0, "theory")(posterior, 1)
+    known, l_psi = plan(prior, domain, 62), 8.0
+    stretch = 2.0 + known.psi
+    shares = [known.regret(C, tight=False) - known.regret(0.0, tight=False) for C in (1.0, 3.0)]
+    assert_allclose(shares[1], 3.0 * shares[0])
+    widest = math.sqrt(known.eta * (2.0 * noise + known.kappa) * known.gamma.upper)
+    enlarged = shares[0] / (5 * 8.0 * stretch * widest)
+    assert_allclose(enlarged * known.psi / math.sqrt(stretch), width * l_psi / math.sqrt(8.0))
 
 
 def test_scaling_the_problem_scales_the_bound():

@@ -394,8 +394,10 @@ class Plan:
         delta:
             Failure probability.
         tight:
-            True for the width C / sqrt(lambda l_h psi), False for the one that (50) proves, with
-            C sqrt(u_h / lambda) / (l_h psi).
+            The form of :class:`~stoic.confidence.EpochBudget` that the method runs with: True for
+            the width C / sqrt(lambda l_h psi), False for that of ``"theory"``, C sqrt(u_h) /
+            (l_h psi min(lambda, sqrt(lambda))), since an arm is eliminated no earlier than its
+            width allows.
         """
         noise, eta, psi = self.prior.noise, self.eta, self.psi
         sd = math.sqrt(noise) if noise_sd is None else noise_sd
@@ -406,7 +408,7 @@ class Plan:
         widest = eta * (2.0 * noise + self.kappa) * self.gamma.upper  # l_h std^2 <= it, Lemma 13
         enlarged = budget / math.sqrt(noise * psi)  # times 1 / sqrt(l_h)
         if not tight:
-            enlarged *= math.sqrt(stretch / psi)
+            enlarged = budget * math.sqrt(stretch) / (psi * min(noise, math.sqrt(noise)))
         later = 8.0 * stretch * math.sqrt(widest) * (beta * math.sqrt(self.rounds) + enlarged)
         first = 2.0 * norm * math.sqrt(self.kappa) * 2.0 * stretch  # l_0 = 2
         return first + (epochs - 1) * later
