@@ -152,7 +152,7 @@ def test_the_defences_and_what_they_are_to_withstand():
     assert given.learners[3].confidence.budget == 50.0
     assert given.learners[4].confidence.error == 0.3
     theory = build(GRID, any_threat(prior=PRIOR, theory=Theory(horizon=1000)))
-    assert (theory.c, theory.unit, theory.lies, theory.everything) == (None, "span", 10, False)
+    assert (theory.c, theory.unit, theory.corrupted, theory.everything) == (None, "span", 10, False)
     assert theory.budget == theory.learners[3].confidence.budget > 0.0
     with pytest.raises(ValueError, match="needs a prior"):
         build(GRID, any_threat(theory=Theory()))

@@ -207,10 +207,12 @@ def shamed(learner, plays, y):
 
 
 def test_lies_that_are_counted_do_not_drop_a_consistent_learner():
-    counted = [consistent(seed, bernoulli, rounds=3000, lie=shamed, lies=100) for seed in range(3)]
+    counted = [
+        consistent(seed, bernoulli, rounds=3000, lie=shamed, corrupted=100) for seed in range(3)
+    ]
     assert all(right for right, _ in counted)
     assert all(dropped == LIARS for _, dropped in counted)
-    ignored = [consistent(seed, bernoulli, lie=shamed, lies=0) for seed in range(3)]
+    ignored = [consistent(seed, bernoulli, lie=shamed, corrupted=0) for seed in range(3)]
     assert not any(right for right, _ in ignored)  # so the lies do matter
 
 
@@ -254,8 +256,8 @@ def test_budgets_widen_the_comparison():
         return balanced.kept
 
     assert after() == [0]
-    assert after(lies=3) == [0, 1]  # 0.9 - 3/10 < 0.4 + 3/10
-    assert after(lies=2) == [0]
+    assert after(corrupted=3) == [0, 1]  # 0.9 - 3/10 < 0.4 + 3/10
+    assert after(corrupted=2) == [0]
     assert after(budget=2.4) == [0]
     assert after(budget=2.6) == [0, 1]
 
@@ -450,7 +452,7 @@ def test_it_keeps_the_contract_of_a_learner(everything):
 
 def test_recommendations_and_beliefs_are_the_leaders():
     balanced = Balanced([gp(0.2), gp(0.8)], [Promise(0.01), Promise(0.01)], c=0.05)
-    with pytest.raises(ValueError, match="Nothing was told"):
+    with pytest.raises(ValueError, match="Nothing was observed"):
         balanced.recommend()
     for _ in range(30):
         choice = balanced.ask()
@@ -533,7 +535,7 @@ def test_all_draw_from_the_generator_that_is_set():
         ({"span": (-1e308, 1e308)}, "finite difference"),
         ({"span": median_and_mad, "outside": "refuse"}, "found in the results"),
         ({"outside": "wrap"}, "'clip' or 'refuse'"),
-        ({"lies": -1}, "numbers >= 0"),
+        ({"corrupted": -1}, "numbers >= 0"),
         ({"budget": math.nan}, "numbers >= 0"),
         ({"c": -1.0}, "scale c"),
         ({"unit": "sd"}, "'span' or 'spread'"),
@@ -565,7 +567,7 @@ def test_learners_that_do_not_go_together_are_refused():
     ):
         used = gp()
         use(used)
-        with pytest.raises(ValueError, match="Learner 1 was asked or told before"):
+        with pytest.raises(ValueError, match="Learner 1 was queried or has results"):
             Balanced([gp(), used], [Promise(1.0)] * 2)
 
 

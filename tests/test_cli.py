@@ -805,7 +805,7 @@ def test_a_file_that_a_storage_names_is_not_run_by_looking(stoic):
         looked = stoic(*command)
         assert looked.code == 0
         assert looked.err == (
-            "note: What follows is what robust believes. The study's recipe is methods.py:phased, "
+            "note: What follows is as robust judges. The study's recipe is methods.py:phased, "
             "and a file is not run only because a storage names it: give it as --recipe, or "
             "recipe=.\n"
         )

@@ -108,7 +108,7 @@ def test_failures_before_any_result():
     for kind in FAILURES:
         one.tell(one.ask().x, failed=kind)
     assert np.isfinite(one.ask().x).all()
-    with pytest.raises(ValueError, match="Nothing was told"):
+    with pytest.raises(ValueError, match="Nothing was observed"):
         one.recommend()
 
 

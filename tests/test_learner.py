@@ -177,7 +177,7 @@ def test_telling_nothing_is_nothing(domain):
 
 
 def test_nothing_can_be_recommended_before_anything_was_told():
-    with pytest.raises(ValueError, match="Nothing was told yet"):
+    with pytest.raises(ValueError, match="Nothing was observed yet"):
         learner().recommend()
     assert learner().trust.shape == (0,)
 

@@ -129,7 +129,7 @@ class Balanced:
         Treatment of a reward outside of the span: ``"clip"`` moves it to the nearer end, and nan
         and failures to the lower one; ``"refuse"`` raises ``ValueError``. The learners observe the
         result as it was reported, whatever the score.
-    lies, budget:
+    corrupted, budget:
         Number of results that may be corrupted arbitrarily, and total absolute corruption of all
         others, in units of the results. Each learner may have observed all of them.
     c:
@@ -175,9 +175,9 @@ class Balanced:
       regret is at most 1 / p times as much if, at *every* level f between the least and the
       largest value of f, not only at those that it takes, P(f + Z in the span) >= p, or
       E[W; f W in the span] >= p: this is the slope of the clipped mean;
-    - with arbitrary corruption of at most ``lies`` results and others moved by at most ``budget``
-      in all, if s is enlarged by (lies times the width of the span + budget) / N. A single
-      corruption, of any size, nan included, moves a clipped mean by no more than width / N.
+    - with arbitrary corruption of at most ``corrupted`` results and others moved by at most
+      ``budget`` in all, if s is enlarged by (corrupted times the width of the span + budget) / N. A
+      single corruption, of any size, nan included, moves a clipped mean by no more than width / N.
 
     Heuristic: an estimated span, ``unit="spread"``, and a ``c`` that is not large enough.
     With ``everything=True`` a putative bound still holds if it follows from the learner's own
@@ -202,7 +202,7 @@ class Balanced:
         *,
         span: tuple[float, float] | Scale = (0.0, 1.0),
         outside: Literal["clip", "refuse"] = "clip",
-        lies: int = 0,
+        corrupted: int = 0,
         budget: float = 0.0,
         c: float | None = None,
         unit: Literal["span", "spread"] = "span",
@@ -212,12 +212,12 @@ class Balanced:
     ) -> None:
         self.learners, self.bounds = list(learners), list(bounds)
         _check_learners(self.learners, self.bounds)
-        _check_numbers(span, outside, lies, budget, c, delta, proxy)
+        _check_numbers(span, outside, corrupted, budget, c, delta, proxy)
         if unit not in ("span", "spread"):
             raise ValueError(f"unit is 'span' or 'spread', got {unit!r}.")
         self.domain = self.learners[0].domain
         self.span, self.outside, self.everything = span, outside, everything
-        self.lies, self.budget = lies, budget
+        self.corrupted, self.budget = corrupted, budget
         self.c, self.unit, self.delta, self.proxy = c, unit, delta, proxy
         self.kept = list(range(len(self.learners)))
         self._rewards = Rewards(len(self.learners), None if callable(span) else span)
@@ -348,7 +348,9 @@ class Balanced:
     ) -> Recommendation:
         """Recommendation of the leader, see ``leader``; arguments as for a learner."""
         if not self._observed:
-            raise ValueError("Nothing was told yet, so there is nothing to recommend: ask, tell.")
+            raise ValueError(
+                "Nothing was observed yet, so there is nothing to recommend: ask, tell."
+            )
         leader = self.learners[self.leader]
         return leader.recommend(width, settings=settings, among=among, context=context)
 
@@ -553,7 +555,7 @@ class Balanced:
             doubt = math.log(len(self.learners) * max(math.log(plays), 1.0) / self.delta)
             slack = self.c * math.sqrt(doubt / plays)
         slack *= width if self.unit == "span" else self._rewards.spread
-        slack += (self.lies * width + self.budget) / plays
+        slack += (self.corrupted * width + self.budget) / plays
         mean = self._rewards.mean(i)
         return mean - slack, mean + slack
 
@@ -604,7 +606,7 @@ def _check_learners(learners: list[Base], bounds: list[Bound]) -> None:
             )
         if len(learner.observations) or len(learner.failures) or learner.pending:
             raise ValueError(
-                f"Learner {i} was asked or told before: balance new learners, and tell what is "
+                f"Learner {i} was queried or has results: balance new learners, and tell what is "
                 "known to the one that balances them."
             )
         claimed = [bound(n) for n in (0, 1, 2, 1000)]
@@ -618,7 +620,7 @@ def _check_learners(learners: list[Base], bounds: list[Bound]) -> None:
 def _check_numbers(
     span: object,
     outside: str,
-    lies: int,
+    corrupted: int,
     budget: float,
     c: float | None,
     delta: float,
@@ -630,8 +632,10 @@ def _check_numbers(
         raise ValueError("A span that is found in the results has no outside: use outside='clip'.")
     if outside not in ("clip", "refuse"):
         raise ValueError(f"outside is 'clip' or 'refuse', got {outside!r}.")
-    if not (0 <= lies < math.inf and 0.0 <= budget < math.inf):
-        raise ValueError(f"Lies and their budget are numbers >= 0, got {lies!r} and {budget!r}.")
+    if not (0 <= corrupted < math.inf and 0.0 <= budget < math.inf):
+        raise ValueError(
+            f"Corrupted results and a budget are numbers >= 0, got {corrupted!r} and {budget!r}."
+        )
     if c is not None and not 0.0 <= c < math.inf:
         raise ValueError(f"The scale c of the comparison is a number >= 0 or None, got {c!r}.")
     if not (0.0 < delta < 1.0 and 0.0 < proxy < math.inf):

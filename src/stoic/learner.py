@@ -303,7 +303,9 @@ class Learner:
             If there are no observations yet, or as :meth:`ask` does.
         """
         if not self._n:
-            raise ValueError("Nothing was told yet, so there is nothing to recommend: ask, tell.")
+            raise ValueError(
+                "Nothing was observed yet, so there is nothing to recommend: ask, tell."
+            )
         band = self.band() if width is None else Band(self._reported(), width)
         part = self._part(among, context)
         # A stream of its own: a recommendation must not change the next suggestion.

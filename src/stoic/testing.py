@@ -365,7 +365,7 @@ def check_learner(make: Callable[[], Learner], rounds: int = 6) -> None:
         trust, observations = first.trust, first.observations
         _require(trust.shape == (n,), "trust has shape (n,)")
         _require(bool(((trust >= 0.0) & (trust <= 1.0)).all()), "trust lies in [0, 1]")
-        _require(len(observations) == n, "observations are all that was told")
+        _require(len(observations) == n, "observations are all results")
         known = np.isfinite(observations.observed)
         _require(bool((trust[~known] == 0.0).all()), "what is not a number is not trusted")
         for learner in (first, second):  # not later: a recommendation may leave nothing pending
@@ -396,7 +396,7 @@ def check_learner(make: Callable[[], Learner], rounds: int = 6) -> None:
             _refuses(refused, "an impossible input is refused")
             _require(len(first) == n, "nothing is stored of what is refused")
         first.tell(x, np.arange(5.0))
-        _require(len(first) == n + 5, "several results can be told at once")
+        _require(len(first) == n + 5, "several results can be given at once")
         first.forget_pending()
         first.ask()
         for a, b in zip(before, posterior.predict(x), strict=True):

@@ -10,7 +10,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from stoic.integrations.optuna.encoding import Encoding
+from stoic.integrations.optuna.encoding import Encoding, as_written
 
 SPACE = {
     "category": CategoricalDistribution(("a", None, 3.5)),
@@ -143,3 +143,18 @@ def test_large_integers_next_to_each_other_are_told_apart():
         points = [encoding.encode({"x": value}) for value in values]
         assert len(np.unique(points)) == 11
         assert [encoding.decode(point)["x"] for point in points] == values
+
+
+@pytest.mark.parametrize(
+    ("distribution", "text"),
+    [
+        (FloatDistribution(0.0, 1.0), "float(0, 1)"),
+        (FloatDistribution(1e-5, 0.1, log=True), "float(1e-05, 0.1, log)"),
+        (IntDistribution(1, 1_000_001, step=10), "int(1, 1000001, step=10)"),
+        (IntDistribution(0, 10**400), "int(0, 10000000000000000000...)"),
+        (CategoricalDistribution(["a", 2]), "choice(a, 2)"),
+    ],
+    ids=["float", "log", "step", "huge", "choice"],
+)
+def test_a_range_is_written_as_users_do(distribution, text):
+    assert as_written(distribution) == text

@@ -285,7 +285,7 @@ def test_a_file_named_by_a_storage_is_not_run(file, monkeypatch, caplog):
     with caplog.at_level(logging.WARNING, "stoic"):
         assert explain(study).rows == explain(study, recipe=robust()).rows
     assert caplog.messages == [
-        "What follows is what robust believes. The study's recipe is methods.py:phased, and a file "
+        "What follows is as robust judges. The study's recipe is methods.py:phased, and a file "
         "is not run only because a storage names it: give it as --recipe, or recipe=."
     ]
 

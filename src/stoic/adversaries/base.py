@@ -85,6 +85,6 @@ class Adversary:
     budget: Budget = field(default_factory=Unlimited)
 
 
-def same(told: float, observed: float) -> bool:
+def same(reported: float, observed: float) -> bool:
     """Compare two observed values; nan equals nan."""
-    return told == observed or (math.isnan(told) and math.isnan(observed))
+    return reported == observed or (math.isnan(reported) and math.isnan(observed))

@@ -26,9 +26,9 @@ class Ledger:
     magnitude: float = 0.0
     rest: float = field(default=0.0, compare=False)
 
-    def record(self, observed: float, told: float) -> None:
-        """Record one change of ``observed`` into ``told``."""
-        change = abs(told - observed)
+    def record(self, observed: float, reported: float) -> None:
+        """Record one change of ``observed`` into ``reported``."""
+        change = abs(reported - observed)
         self.count += 1
         if not math.isfinite(change):
             self.magnitude, self.rest = math.inf, 0.0

@@ -80,15 +80,15 @@ class Always(Attack):
 
     Attributes
     ----------
-    told:
+    reported:
         The value instead, in the units of f; any float, nan and infinities included.
     """
 
-    told: float
+    reported: float
 
     def rewrite(self, seen: Round) -> float:
-        """``told``."""
-        return self.told
+        """Return ``reported``."""
+        return self.reported
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ class Contender(Generic[P, L]):
     name:
         As in tables and legends.
     build:
-        Function from what the method is told of a world to a learner.
+        Function from what the method knows of a world to a learner.
     colour, line:
         As matplotlib knows them: one colour a family, one line style a variant.
     batch:

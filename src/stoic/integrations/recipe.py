@@ -184,10 +184,13 @@ def recipe_to_look_with(study: Study) -> tuple[Recipe, str | None]:
     try:
         recipe = parse(text)
     except RefusalError as refusal:
-        return DEFAULT, f"What follows is what robust believes, not the study's recipe: {refusal}"
+        return (
+            DEFAULT,
+            f"What follows is as robust judges, not the study's recipe: {refusal}",
+        )
     if isinstance(recipe, InFile):
         return DEFAULT, (
-            f"What follows is what robust believes. The study's recipe is {text}, and a file is "
+            f"What follows is as robust judges. The study's recipe is {text}, and a file is "
             "not run only because a storage names it: give it as --recipe, or recipe=."
         )
     return recipe, None

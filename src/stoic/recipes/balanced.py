@@ -369,7 +369,7 @@ def any_threat(
         c = _COMPARISON
     options = {
         "span": span,
-        "lies": corruptions if theory.proved else 0,
+        "corrupted": corruptions if theory.proved else 0,
         "budget": budget if theory.proved else 0.0,
         "c": c,
         "unit": "span" if theory.proved else "spread",

@@ -31,7 +31,7 @@ class Noisy:
 
 def played(panel=SWIFT, method=RANDOM.name, seed=1, truth=None, rounds=30):
     cell = Cell(panel, method, seed)
-    return programs.play(cell, Noisy(), truth, rounds=rounds, initial=4, told=-5.0, checks=3)
+    return programs.play(cell, Noisy(), truth, rounds=rounds, initial=4, reported=-5.0, checks=3)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ from stoic.satisficing import lenient_regret, satisficing_regret
 from stoic.simulate import run as simulate
 
 CLEAN, HIGH, LOW = "no outliers", "outliers of 200", "outliers of -200"
-TOLD = {HIGH: 200.0, LOW: -200.0}
+REPORTED = {HIGH: 200.0, LOW: -200.0}
 
 
 def _plain(write: Callable[..., Recipe[Parts]], defended: bool = False) -> Build:
@@ -98,9 +98,9 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
     here = world(MISSPECIFIED, settings.side)  # its prior is not used
     tau, eps = settings.threshold, settings.radius
     adversary = None
-    if cell.panel in TOLD:
+    if cell.panel in REPORTED:
         count = cube_root(settings.rounds)
-        adversary = Adversary(Always(TOLD[cell.panel]), Frequency(count, cubic_releases(count)))
+        adversary = Adversary(Always(REPORTED[cell.panel]), Frequency(count, cubic_releases(count)))
     environment = Environment(
         here.problem,
         Gaussian(here.noise_sd),

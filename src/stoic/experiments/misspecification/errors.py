@@ -205,7 +205,7 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
         for name in settings.methods:
             found += growth(settings, groups, panel, ALGORITHMS[name])
         found += failure(settings, groups, panel)
-        found += told(settings, groups, panel)
+        found += known_errors(settings, groups, panel)
     return tuple(found)
 
 
@@ -297,7 +297,7 @@ def _at_most(
     }
 
 
-def told(settings: Settings, groups: Groups, panel: str) -> list[Claim]:
+def known_errors(settings: Settings, groups: Groups, panel: str) -> list[Claim]:
     """Cost of a wrong eps, of none, and of a budget instead of it."""
     last = settings.errors[-1]
 

@@ -61,7 +61,7 @@ def run(settings: Settings, cell: Cell) -> list[Play]:
         None,
         rounds=settings.rounds,
         initial=settings.initial,
-        told=settings.told,
+        reported=settings.told,
         checks=settings.checks,
     )
 

@@ -64,13 +64,13 @@ class Play(NamedTuple):
     recommended: float
 
 
-def adversary(panel: str, rounds: int, told: float) -> Adversary:
+def adversary(panel: str, rounds: int, reported: float) -> Adversary:
     """Adversary of a panel, one of ``PANELS``."""
     if panel not in PANELS:
         raise ValueError(f"Corruptions come {', '.join(map(repr, PANELS))}, got {panel!r}.")
     count = 0 if panel == NEVER else cube_root(rounds)
     releases = cubic_releases(count) if panel == RELEASED else ()
-    return Adversary(Always(told), Frequency(count, releases))
+    return Adversary(Always(reported), Frequency(count, releases))
 
 
 def play(
@@ -80,7 +80,7 @@ def play(
     *,
     rounds: int,
     initial: int,
-    told: float,
+    reported: float,
     checks: int,
 ) -> list[Play]:
     """Play one method with one seed.
@@ -95,13 +95,13 @@ def play(
         f, if it is known.
     rounds, initial:
         T, and the number of clean points that come first.
-    told:
+    reported:
         Value that the adversary reports.
     checks:
         Number of fresh runs that judge the recommended point if f is not known.
     """
     environment = Environment(
-        Runs(program, cell.seed), adversary=adversary(cell.panel, rounds, told), seed=cell.seed
+        Runs(program, cell.seed), adversary=adversary(cell.panel, rounds, reported), seed=cell.seed
     )
     corruptions = environment.adversary.budget
     assert isinstance(corruptions, Frequency)

@@ -68,7 +68,7 @@ def run(settings: Settings, cell: Cell) -> list[Play]:
         digits_mean(settings.nodes, settings.trainings) if digits else None,
         rounds=settings.rounds,
         initial=settings.initial,
-        told=settings.crash,
+        reported=settings.crash,
         checks=1,
     )
 

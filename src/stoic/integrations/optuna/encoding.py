@@ -28,6 +28,7 @@ _WIDEST = 2_000  # coordinates of a box: with more, a single matrix takes minute
 # An integer or stepped range with more values than this is searched as if it were continuous.
 _FINE = 10_000
 
+_DIGITS = 20  # of an integer in a message
 _ROUNDING = 1e-9  # of the width of a range: values that are apart by less are the same
 
 
@@ -349,8 +350,16 @@ def as_written(distribution: BaseDistribution) -> str:
         return f"choice({', '.join(map(str, distribution.choices))})"
     assert isinstance(distribution, FloatDistribution | IntDistribution)
     kind, d = ("int" if isinstance(distribution, IntDistribution) else "float"), distribution
-    step = f", step={d.step:g}" if d.step not in (None, 1) else ""
-    return f"{kind}({d.low:g}, {d.high:g}{', log' * d.log}{step})"
+    step = f", step={_short(d.step)}" if d.step not in (None, 1) else ""
+    return f"{kind}({_short(d.low)}, {_short(d.high)}{', log' * d.log}{step})"
+
+
+def _short(number: float | None) -> str:
+    """Write a number as people do; a storage may have integers that no float can hold."""
+    if isinstance(number, int):
+        text = str(number)
+        return text if len(text) <= _DIGITS else f"{text[:_DIGITS]}..."
+    return f"{number:g}"
 
 
 def check_fixed(
