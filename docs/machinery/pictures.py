@@ -113,12 +113,14 @@ def improvement() -> Figure:
     z = (mean - best) / np.maximum(sd, 1e-12)
     gain = (mean - best) * norm.cdf(z) + sd * norm.pdf(z)
     figure, (above, below) = plt.subplots(
-        2, sharex=True, figsize=(6.4, 5.6), height_ratios=(2.0, 1.0)
+        2, sharex=True, figsize=(6.4, 5.9), height_ratios=(2.0, 1.0)
     )
     draw_band(above, mean, sd)
     draw_results(above, x, y, [row.trust for row in known.rows])
     above.set_title("What is known after six results", loc="left")
-    above.legend(ncols=2, frameon=False, loc="lower center")
+    figure.legend(
+        *above.get_legend_handles_labels(), ncols=3, frameon=False, loc="outside lower center"
+    )
     below.fill_between(GRID, gain, color=BLUE, alpha=0.35, lw=0)
     below.axvline(GRID[np.argmax(gain)], color=VERMILION, lw=2)
     above.axvline(GRID[np.argmax(gain)], color=VERMILION, lw=2)
