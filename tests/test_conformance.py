@@ -216,7 +216,7 @@ ARGUMENTS = {
     LowestBound: lambda domain: [{"radius": 2.0}],
     WorstCase: lambda domain: [{"radius": 2.0, "distance": Distance.of_kernel(RBF(3.0))}],
     GaussianMove: lambda domain: [{"sd": 0.3}],
-    Always: lambda domain: [{"told": -10.0}, {"told": math.nan}],
+    Always: lambda domain: [{"reported": -10.0}, {"reported": math.nan}],
     Replace: lambda domain: [{"values": {1: math.nan, 2: 1e300, 7: -math.inf}}],
     Polynomial: lambda domain: [{"degree": 3, "offset": 0.7, "linear": Linear(8.0)}],
     Precomputed: lambda domain: [{"matrix": np.array([[2.0, 0.5], [0.5, 1.0]])}],
