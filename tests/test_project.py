@@ -197,3 +197,10 @@ def test_the_release_check_finds_links_that_lead_nowhere(tmp_path):
         "index.html: deep/#there",
         "index.html: gone/",
     ]
+
+
+@pytest.mark.parametrize("file", ["Makefile", ".ci/run"])
+def test_the_tests_that_are_named_exist(file):
+    named = re.findall(r"tests/[\w/.]*\w", (ROOT / file).read_text(encoding="utf-8"))
+    assert named
+    assert [path for path in named if not (ROOT / path).exists()] == []
