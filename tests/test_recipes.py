@@ -296,7 +296,7 @@ def test_a_recipe_refuses_what_it_does_not_have():
         gp_ucb(BOX)
     with pytest.raises(TypeError, match="rgp_ucb: got an unexpected keyword argument 'budjet'"):
         rgp_ucb(budjet=1.0)
-    with pytest.raises(TypeError, match="rgp_pe: missing a required .*argument: 'prior'"):
+    with pytest.raises(TypeError, match=r"rgp_pe: missing a required .*argument: 'prior'"):
         rgp_pe()
 
 

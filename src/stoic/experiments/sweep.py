@@ -114,7 +114,8 @@ def _one(run: Any, settings: Any, index: int, cell: Cell) -> Result:
 
 def _dask(work: Work, jobs: int | None, address: str | None) -> Iterator[Result]:
     distributed = _library("distributed", "dask")
-    here = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": None}
+    # Any free port: two sweeps on one machine would both take the usual one of the dashboard.
+    here = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": ":0"}
     try:
         client = distributed.Client(**({"address": address, "timeout": 10} if address else here))
     except (OSError, ValueError) as error:  # no scheduler there, or no address at all
