@@ -91,7 +91,8 @@ def check(directory: Path, storage: str, trials: int) -> None:
     assert summary["counts"] == {"complete": trials}
     assert summary["observed_best"]["number"] == int(np.argmin(values))
     assert summary["distrusted"] == []
-    assert summary["recommended"]["mean"] == pytest.approx(values.min(), abs=0.01)
+    # Which trials follow the first ten depends on who was faster.
+    assert summary["recommended"]["mean"] == pytest.approx(values.min(), abs=0.05)
 
 
 SIZES = [
