@@ -68,8 +68,10 @@ def test_a_dashboard_shows_the_trials_and_what_is_believed(dashboard):
     values = {trial["number"]: float(trial["values"][0]) for trial in study["trials"]}
     assert values[7] == -1e6
     assert max(abs(value) for number, value in values.items() if number != 7) <= 1.0
-    attributes = {each["key"]: json.loads(each["value"]) for each in study["user_attrs"]}
-    trust = attributes["stoic:trust:0-199"]
+    # A text is sent as it is, all else as JSON.
+    attributes = {each["key"]: each["value"] for each in study["user_attrs"]}
+    assert attributes["stoic:directory"]
+    trust = json.loads(attributes["stoic:trust:0-199"])
     assert set(trust) == {str(number) for number in range(14)}
     assert trust["7"] == 0.0
     assert min(value for number, value in trust.items() if number != "7") > 0.5
