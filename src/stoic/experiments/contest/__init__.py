@@ -3,6 +3,7 @@
 from stoic.experiments.contest import (
     accuracy,
     confirm,
+    constraints,
     development,
     final,
     narrow,
@@ -17,8 +18,19 @@ FIGURES = (
     ordinary.FIGURE,
     confirm.FIGURE,
     narrow.FIGURE,
+    constraints.FIGURE,
     tables.FIGURE,
     final.FIGURE,
 )
 
-__all__ = ["FIGURES", "accuracy", "confirm", "development", "final", "narrow", "ordinary", "tables"]
+__all__ = [
+    "FIGURES",
+    "accuracy",
+    "confirm",
+    "constraints",
+    "development",
+    "final",
+    "narrow",
+    "ordinary",
+    "tables",
+]
