@@ -178,9 +178,9 @@ def _apart(values: Array) -> Array:
     Else no value would be safely below 0, and the probability nowhere above 1/2.
     """
     positive = values[values > 0.0]
-    if not (values == 0.0).any() or (values < 0.0).any():
-        return values
-    return np.where(values == 0.0, -np.median(positive) if len(positive) else -1.0, values)
+    if (values == 0.0).any() and not (values < 0.0).any():
+        values = np.where(values == 0.0, -np.median(positive) if len(positive) else -1.0, values)
+    return values
 
 
 def _parts(posterior: Posterior) -> list[tuple[float, Posterior]]:

@@ -80,7 +80,7 @@ def _gramacy(u: Array) -> Sequence[float]:
 
 def _hartmann(u: Array) -> Sequence[float]:
     """Hartmann 6 in the unit ball, as in [Letham2019]_: 8 % are feasible."""
-    return -float(FUNCTIONS["hart6"].formula(u[None])[0]), np.linalg.norm(u) - 1.0
+    return -float(FUNCTIONS["hart6"].formula(u[None])[0]), float(np.linalg.norm(u)) - 1.0
 
 
 def _beam(u: Array) -> Sequence[float]:

@@ -28,6 +28,7 @@ from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.integrations.optuna.undecided import steep, undecided
 from stoic.integrations.optuna.unmodelled import (
     check_single_objective,
+    declared_constraints,
     shared_space,
     unmodelled,
     violates,
@@ -105,10 +106,11 @@ def explain(
     if complete:
         check_fixed(fixed, shared, "all complete trials have")
     given = {name: value for name, value in fixed.items() if name in space}
+    declared = declared_constraints(study)
     aside: dict[str, Any] = {
         "fixed": fixed,
         "infeasible": tuple(t.number for t in complete if violates(t)),
-        "unmodelled": unmodelled(trials, shared, constrained=False),
+        "unmodelled": unmodelled(trials, shared, False, declared),
         "possible": values,
         "impossible": outside,
     }
@@ -121,7 +123,7 @@ def explain(
     synced = SyncedLearner(study, space, recipe, aim, possible=values)
     synced.follow(trials)
     if synced.constrained:  # then what violates a constraint is modelled, too
-        aside["unmodelled"] = unmodelled(trials, shared)
+        aside["unmodelled"] = unmodelled(trials, shared, True, declared)
         modelled = [t for t in complete if t.number not in outside]
     else:
         modelled = feasible

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -193,13 +194,15 @@ class SyncedLearner:
         if kind == "transient":
             before = np.abs(self.learner.failures.of("transient") - x).max(axis=1) <= PLACE
             kind = kind if np.count_nonzero(before) < _TRANSIENT else None
-        told: dict[str, Any] = {"constraints": outputs} if outputs else {}
+        tell = self.learner.tell
+        if isinstance(self.learner, Learner) and outputs:
+            tell = partial(self.learner.tell, constraints=outputs)
         if kind is not None:
-            self.learner.tell(x, failed=kind, choice=choice, **told)
+            tell(x, failed=kind, choice=choice)
             self.failed.append(trial.number)
             return
         y = np.nan if value is None else self.sign * value
-        self.learner.tell(x, y, _noise(trial), choice=choice, **told)
+        tell(x, y, _noise(trial), choice=choice)
         self.observed.append(trial.number)
 
     def start(self, trials: Sequence[FrozenTrial], number: int, seed: int) -> dict[str, Any]:

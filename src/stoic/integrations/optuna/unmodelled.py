@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from optuna.distributions import BaseDistribution
 from optuna.search_space import intersection_search_space
@@ -12,6 +12,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.integrations.optuna.internals import constraints
 from stoic.refusal import RefusalError
+
+CONSTRAINTS = "stoic:constraints"  # of a study: name of an output -> its constraint, as written
 
 _LISTED = 3  # trials; a sentence that had all would be another one after each trial
 
@@ -33,6 +35,14 @@ def check_single_objective(study: Study) -> None:
         )
 
 
+def declared_constraints(study: Study) -> dict[str, str]:
+    """Return the constraints that are recorded with a study, by name, as they were written."""
+    record = study.user_attrs.get(CONSTRAINTS)
+    if not isinstance(record, dict):
+        return {}
+    return {str(name): text for name, text in record.items() if isinstance(text, str)}
+
+
 def violates(trial: FrozenTrial) -> bool:
     """Return True if a trial violates a constraint, or is not known to satisfy it (nan)."""
     return not all(value <= 0.0 for value in constraints(trial).values())
@@ -42,6 +52,7 @@ def unmodelled(
     trials: Sequence[FrozenTrial],
     space: Mapping[str, BaseDistribution] | None = None,
     constrained: bool = True,
+    declared: Iterable[str] = (),
 ) -> tuple[str, ...]:
     """Describe what trials have and the model does not use, a sentence for each thing.
 
@@ -53,9 +64,11 @@ def unmodelled(
         The parameters that are modelled; by default those that all complete trials share.
     constrained:
         True if constraints are modelled.
+    declared:
+        Names of constraints that trials should have.
     """
     complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
-    sentences = _unknown_constraints(complete)
+    sentences = _unknown_constraints(complete, declared)
     if not constrained and any(constraints(trial) for trial in trials):
         sentences.append(
             "A trial that violates a constraint is avoided as infeasible: by how much it violates "
@@ -78,11 +91,12 @@ def unmodelled(
     return tuple(sentences)
 
 
-def _unknown_constraints(complete: Sequence[FrozenTrial]) -> list[str]:
+def _unknown_constraints(complete: Sequence[FrozenTrial], declared: Iterable[str]) -> list[str]:
     """Describe constraints without a value, or with nan, in some complete trials."""
     values = {trial.number: constraints(trial) for trial in complete}
     sentences = []
-    for name in dict.fromkeys(name for of in values.values() for name in of):
+    seen = (name for of in values.values() for name in of)
+    for name in dict.fromkeys([*declared, *seen]):
         if untold := [n for n, of in values.items() if name not in of]:
             sentences.append(
                 f"Trials without a value of the constraint {name} count for the objective and not "
