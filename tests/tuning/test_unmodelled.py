@@ -97,7 +97,7 @@ def test_a_picture_marks_what_violates_a_constraint_as_infeasible(study, tmp_pat
     trust = Trust.of(study)
     assert trust.failed == {1: "infeasible", 3: "infeasible"}
     pictures.write_picture(timeline.draw(trust), tmp_path / "trust.svg")
-    assert [row.number for row in trust.rows] == [0, 2, 4]
+    assert [row.number for row in trust.rows] == [0, 1, 2, 3, 4]
 
 
 def test_the_page_says_it(study):
