@@ -142,30 +142,6 @@ A2_PLAIN = Method("A2-RCGP-UCB, mean and sd, c = 1 sd", _built(_A2_SD), PURPLE, 
 _A2_IN_NOISE = _A2(plateau=ActingPlateau(shape=1.0, unit="noise"))
 FC_NOISE = Method("FC-RCGP-UCB, c = 1 noise sd", _built(_FC(unit="noise", shape=1.0)), GREEN, ":")
 A2_NOISE = Method("A2-RCGP-UCB, c = 1 noise sd", _built(_A2_IN_NOISE), PURPLE, ":")
-LOO = Method("GP-UCB, leave-one-out fit", _built(_FC(half_width=math.inf)), BLACK, "--")
-RANDOM = Method("random search", _random, GREY)
-FC = Method("FC-RCGP-UCB", _built(_FC()), BLUE)
-A2 = Method("A2-RCGP-UCB", _built(_A2()), VERMILION)
-FC_THEORY = Method("FC-RCGP-UCB, theory width", _theory(_FC), BLUE, "--")
-A2_THEORY = Method("A2-RCGP-UCB, theory width", _theory(_A2), VERMILION, "--")
-# As the paper standardises: by mean and sd, outliers included; its shape is their sd.
-FC_PLAIN = Method(
-    "FC-RCGP-UCB, mean and sd, c = 1 sd", _built(_FC(scale=mean_and_sd, shape=1.0)), GREEN, "-."
-)
-A2_PLAIN = Method(
-    "A2-RCGP-UCB, mean and sd, c = 1 sd",
-    _built(_A2(scale=mean_and_sd, plateau=ActingPlateau(shape=1.0))),
-    PURPLE,
-    "-.",
-)
-# The shape c in standard deviations of the noise instead of the scale of the results.
-FC_NOISE = Method("FC-RCGP-UCB, c = 1 noise sd", _built(_FC(unit="noise", shape=1.0)), GREEN, ":")
-A2_NOISE = Method(
-    "A2-RCGP-UCB, c = 1 noise sd",
-    _built(_A2(plateau=ActingPlateau(shape=1.0, unit="noise"))),
-    PURPLE,
-    ":",
-)
 LOO = Method("leave-one-out GP-UCB", _built(recipes.loo_gp_ucb()), GREEN)  # our own
 ROBUST = Method("robust, the default", _built(recipes.robust()), PURPLE)  # our own
 STUDENT = Method("Student-t process UCB", _built(recipes.tp_ucb()), ORANGE)
