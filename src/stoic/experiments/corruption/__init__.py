@@ -2,13 +2,6 @@
 
 from stoic.experiments.corruption import comparison, functions, pushing
 
-FIGURES = (
-    pushing.FIGURE,
-    comparison.FIGURE_2,
-    comparison.FIGURE_3,
-    functions.FIGURE,
-    comparison.FIGURE_5,
-    comparison.FIGURE_6,
-)
+FIGURES = (pushing.FIGURE, functions.FIGURE, *comparison.FIGURES)
 
 __all__ = ["FIGURES", "comparison", "functions", "pushing"]
