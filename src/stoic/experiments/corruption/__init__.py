@@ -1,7 +1,10 @@
 """Figures of [Bogunovic2022]_: corruptions with a bounded total."""
 
-from stoic.experiments.corruption import comparison, functions, pushing
+from typing import Any
 
-FIGURES = (pushing.FIGURE, functions.FIGURE, *comparison.FIGURES)
+from stoic.experiments.corruption import comparison, functions, pushing
+from stoic.experiments.figure import Figure
+
+FIGURES: tuple[Figure[Any, Any], ...] = (pushing.FIGURE, functions.FIGURE, *comparison.FIGURES)
 
 __all__ = ["FIGURES", "comparison", "functions", "pushing"]
