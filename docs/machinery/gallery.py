@@ -75,7 +75,8 @@ def reproduced(results: Path) -> str:
         for figure, claims in figures:
             path = _json(results, figure.name)
             note = notes.get(figure.name, {})
-            place = claims[0]["source"].partition(", ")[2]
+            places = dict.fromkeys(claim["source"].partition(", ")[2] for claim in claims)
+            place = " and ".join(places)
             link = f"[{place}]({figure.name.partition('/')[0]}.md#{path.stem})"
             command = f"`stoic reproduce {figure.name}`"
             row = (f"{link}<br>{command}", _share(claims), note.get("reading"), note.get("cause"))
@@ -85,9 +86,9 @@ def reproduced(results: Path) -> str:
 
 
 _OVERVIEW = (
-    "A claim is a sentence that a paper's text, caption or curve says, judged by the numbers of our "
-    "run with the threshold that stands in it. Where a paper leaves its setting open, the reading is "
-    "in the third column. Claims of ours are on the pages of the figures."
+    "A claim is a sentence that a paper's text, caption or curve says, judged by the numbers of "
+    "our run with the threshold that stands in it. Where a paper leaves its setting open, the "
+    "third column has the reading. Claims of ours are on the pages of the figures."
 )
 
 
