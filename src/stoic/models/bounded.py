@@ -277,13 +277,17 @@ def _chosen(
     pool = _thinned(candidates, bounds.pool)
     left = bounds.chosen - int(np.count_nonzero(chosen))
     chosen[_pivots(prior, observations, chosen & trusted, pool, left, weights)] = True
+    # Where few rows determine f, further ones still tell the noise.
+    left = bounds.chosen - int(np.count_nonzero(chosen))
+    chosen[_thinned(candidates[~chosen[candidates]], left)] = True
     return np.flatnonzero(chosen)
 
 
 def _thinned(rows: Integers, most: int) -> Integers:
     """Return at most so many of the rows, evenly."""
-    even: Integers = np.unique(np.linspace(0, len(rows) - 1, most).astype(int))
-    return np.asarray(rows[even])
+    if len(rows) <= most:
+        return rows
+    return np.asarray(rows[np.linspace(0, len(rows) - 1, max(most, 0)).astype(int)])
 
 
 def _pivots(

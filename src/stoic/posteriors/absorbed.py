@@ -64,7 +64,7 @@ class Absorbed:
 
     def _blocks(self, x: Array) -> Iterator[tuple[slice, Array, Array]]:
         """Rows of ``x`` in blocks, with v (m, b) and c (b,) of each."""
-        for first in range(0, len(x), _ROWS):
+        for first in range(0, max(len(x), 1), _ROWS):
             rows = slice(first, first + _ROWS)
             v = self.prior.kernel(self.x, x[rows])
             v = linalg.solve_lower(self.L, v) if len(v) else v
