@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from stoic import Box, Finite, Learner, linalg
+from stoic.integrations.tables import model_of
 from stoic.kernels import Matern52, Scaled
+from stoic.models import LeaveOneOutGP
 from stoic.models.bounded import Bounds
 from stoic.posteriors.absorbed import WindowPosterior
 from stoic.posteriors.cavity import given_the_others
@@ -16,7 +18,7 @@ from stoic.recipes import robust
 PLANE = Box([0.0, 0.0], [1.0, 1.0])
 GIVEN = Prior(Scaled(Matern52(np.array([0.4, 0.4])), 1.0), 0.01**2)
 SMALL = Bounds(exact=20, chosen=24, full=32, recent=6, local=6, sample=4)
-ALL = Bounds(exact=10**9)
+ALL = None  # no bounds
 
 
 def objective(x):
@@ -60,6 +62,13 @@ def test_the_exact_model_up_to_its_number_of_rows():
     assert not isinstance(one.posterior, WindowPosterior)
     np.testing.assert_array_equal(one.trust, other.trust)
     np.testing.assert_array_equal(one.ask().x, other.ask().x)
+
+
+def test_a_regression_is_exact_for_any_number_of_rows():
+    model = model_of(robust(prior=GIVEN), None, PLANE)
+    assert isinstance(model, LeaveOneOutGP)
+    assert model.bounds is None
+    assert robust()(PLANE).model.bounds == Bounds()
 
 
 def test_trust_of_500_rows_is_that_of_the_exact_model():

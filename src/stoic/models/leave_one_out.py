@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,7 +41,8 @@ class LeaveOneOutGP:
         It has the prior, and fits the hyperparameters of each explanation.
     bounds:
         Number of rows up to which the model is exact, and sizes of the window beyond, see
-        :mod:`stoic.models.bounded`.
+        :mod:`stoic.models.bounded`; None if it is exact for any number, at a cost that grows as
+        the cube of it.
 
     Guarantee
     ---------
@@ -57,7 +58,7 @@ class LeaveOneOutGP:
     """
 
     defence: LeaveOneOut
-    bounds: Bounds = field(default_factory=Bounds)
+    bounds: Bounds | None = None
 
     @property
     def prior(self) -> Prior:
@@ -71,12 +72,12 @@ class LeaveOneOutGP:
 
     def bounded(self, observations: Observations) -> bool:
         """Return True if these are more rows than the exact model takes."""
-        return len(observations) > self.bounds.exact
+        return self.bounds is not None and len(observations) > self.bounds.exact
 
     def __call__(
         self, domain: Domain, observations: Observations, previous: Posterior | None = None
     ) -> Posterior:
-        if self.bounded(observations):
+        if self.bounds is not None and self.bounded(observations):
             return given_any_number(self.defence, domain, observations, previous, self.bounds)
         earlier = None if previous is None else previous.fitted_defence
         judged = self.defence.settle(domain, observations, earlier)
