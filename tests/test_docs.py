@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import tomllib
 from itertools import pairwise
 
 import pytest
@@ -13,8 +14,9 @@ import typer.main
 import pages
 from stoic.cli import app
 from stoic.confidence import CONFIDENCES
-from stoic.experiments import find
+from stoic.experiments import catalogue, find
 from stoic.experiments.contest import accuracy
+from stoic.experiments.figure import OURS
 from stoic.recipes import RECIPES
 
 CUSTOMS = ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md")
@@ -112,6 +114,36 @@ def test_the_numbers_under_the_first_picture_are_the_figure_s():
     for page in ("README.md", "docs/index.md"):
         assert said in (pages.ROOT / page).read_text(encoding="utf-8")
     assert accuracy.markdown(summary) in (pages.ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_numbers_about_ordinary_outliers_are_the_figure_s():
+    summary = json.loads((pages.ROOT / "docs/figures/contest-ordinary.json").read_text())
+    claims = {claim["claim"]: claim["measured"] for claim in summary["claims"]}
+
+    def measured(start):
+        return next(numbers for claim, numbers in claims.items() if claim.startswith(start))
+
+    tenth, most = measured("10 % outliers, each size"), measured("60 % outliers")
+    said = " ".join((pages.ROOT / "README.md").read_text(encoding="utf-8").split())
+    default, lower, upper = (100 * tenth[key] for key in ("default", "lower", "upper"))
+    for sentence in (
+        f"in {tenth['studies']:.0f} studies of {summary['settings']['rounds']} trials",
+        f"in {default:.1f} % [{lower:.1f}, {upper:.1f}] and TPE in {100 * tenth['TPE']:.0f} %",
+        f"does not know in {100 * most['default']:.0f} %",
+    ):
+        assert sentence in said
+    covers = [100 * n["default"] for claim, n in claims.items() if "interval covers" in claim]
+    assert f"{min(covers):.0f} to {max(covers):.0f} % cover the truth" in said
+
+
+def test_a_claim_of_a_paper_that_does_not_hold_has_a_cause():
+    results = pages.ROOT / "docs/figures"
+    causes = tomllib.loads((results / "reproduces.toml").read_text(encoding="utf-8"))
+    assert causes.keys() <= {figure.name for figure in catalogue()}
+    for path in results.glob("*.json"):
+        summary = json.loads(path.read_text(encoding="utf-8"))
+        of_papers = [claim["holds"] for claim in summary["claims"] if claim["source"] != OURS]
+        assert all(of_papers) == ("cause" not in causes.get(summary["figure"], {})), path
 
 
 def test_every_recipe_has_its_guarantees_explained():
