@@ -283,14 +283,21 @@ class Encoding:
         )
 
     def explains(self, parameters: Mapping[str, Any]) -> bool:
-        """Return True if a setting has the parameters that it should have, or none at all."""
-        if self.tree is None or self.space.keys().isdisjoint(parameters):
-            return len(self.space.keys() & parameters.keys()) in (0, len(self.space))
+        """Return True if a setting has the parameters that it should have, or shows nothing."""
+        if self.tree is None:
+            return self.space.keys() <= parameters.keys() or not self._shows(parameters)
+        if not self._shows(parameters):
+            return True
         return self.tree.explains(self._known(parameters), self._has(parameters))
+
+    def _shows(self, parameters: Mapping[str, Any]) -> bool:
+        """Return True if a setting has parameters of the space, all with values in their ranges."""
+        names = self.space.keys() & parameters.keys()
+        return bool(names) and all(self.admits(name, parameters[name]) for name in names)
 
     def learned(self, settings: Iterable[Mapping[str, Any]]) -> Encoding:
         """Learn from settings which parameters there are, by integers and choices."""
-        settings = [each for each in settings if not self.space.keys().isdisjoint(each)]
+        settings = list(filter(self._shows, settings))
         deciding = np.concatenate([
             np.full(len(part.columns), not isinstance(part.distribution, FloatDistribution))
             for part in self.parts.values()
@@ -330,12 +337,11 @@ class Encoding:
 
         ``whole`` if the setting cannot have more parameters than these.
         """
-        names = self.space.keys() & parameters.keys()
         if self.tree is None:
-            known = names == self.space.keys()
+            known = self.space.keys() <= parameters.keys()
         else:
-            known = bool(names) and (whole or self.explains(parameters))
-        return known and all(self.admits(name, parameters[name]) for name in names)
+            known = whole or self.explains(parameters)
+        return known and self._shows(parameters)
 
     def agrees(self, parameters: Mapping[str, Any], fixed: Mapping[str, Any]) -> bool:
         """Return True if parameters have the values that are ``fixed``, up to rounding."""
