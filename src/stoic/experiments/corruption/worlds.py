@@ -43,6 +43,8 @@ class World:
         h_max of aggressive subtraction, in units of f.
     linear:
         The attacks under which the paper sees GP-UCB's regret grow linearly.
+    draw:
+        The first seed that meets what the paper presupposes, see ``trials.Settings``.
     """
 
     name: str
@@ -53,6 +55,7 @@ class World:
     inside: Callable[[Array], bool]
     depth: float
     linear: tuple[str, ...]
+    draw: int
 
     def region(self, problem: Tabulated) -> Booleans:
         """Mask of the rows in the target region, shape (N,)."""
@@ -87,8 +90,8 @@ class Draw(NamedTuple):
 
 
 @cache
-def draw(world: str, k: int) -> Draw:
-    """Draw the k-th (from 0) function of seeds 0, 1, 2, ... that ``can_be_misled`` accepts.
+def draw(world: str, k: int, seed: int | None = None) -> Draw:
+    """Draw the function of trial k: that of a seed, or the k-th that ``can_be_misled`` accepts.
 
     Raises
     ------
@@ -96,6 +99,8 @@ def draw(world: str, k: int) -> Draw:
         If the simulator of a world is missing.
     """
     kind = WORLDS[world]
+    if seed is not None:
+        return Draw(seed, kind.problem(seed))
     drawn = (Draw(seed, kind.problem(seed)) for seed in count())
     return next(islice((one for one in drawn if kind.can_be_misled(one.problem)), k, None))
 
@@ -117,6 +122,7 @@ F1 = World(
     _upper_left,
     1.0,
     ("Clipping", "AggSub", "Top-3", "Top-5"),
+    10,
 )
 ROBOT3D = World(
     "Robot3D",
@@ -127,5 +133,6 @@ ROBOT3D = World(
     _right,
     3.0,
     ("Top-3", "Top-5"),
+    4,
 )
 WORLDS = {world.name: world for world in (F1, ROBOT3D)}
