@@ -36,14 +36,21 @@ from stoic.experiments.corruption.algorithms import (
     RGP_UCB_LATER,
     Algorithm,
 )
-from stoic.experiments.corruption.trials import Groups, Row, Settings, Trials, cells, grouped, run
+from stoic.experiments.corruption.trials import (
+    EPOCHS,
+    Groups,
+    Row,
+    Settings,
+    Trials,
+    cells,
+    grouped,
+    run,
+)
 from stoic.experiments.corruption.worlds import F1, NO_ATTACK, ROBOT3D, WORLDS
 from stoic.experiments.figure import OURS, Claim, Figure, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-EPOCHS = 13  # after so many epochs the paper counts the arms that are left
 
 
 def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:

@@ -18,6 +18,8 @@ from stoic.experiments.regret import marks
 from stoic.refusal import RefusalError
 from stoic.simulate import run as simulate
 
+EPOCHS = 13  # after so many epochs the paper counts the arms that are left
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -28,7 +30,8 @@ class Settings:
 
     - the attacks' assumptions are true: the target region does not contain x*, and h_max is larger
       than f(x*) - max f over the region; and
-    - the regret of every learner flattens without attack, see ``growth.flatten_unattacked``.
+    - without attack the regret of every learner flattens and RGP-PE has one arm left after
+      ``EPOCHS``, see ``growth.settled_unattacked``.
 
     Other parameters are as in the paper, and belong to a world or to the recipes: the kernels,
     beta_t, beta_h and lambda = 1; b = 0.1, psi = 0.5 and eta = 2; Delta = 0.5 and h_max.

@@ -122,7 +122,7 @@ F1 = World(
     _upper_left,
     1.0,
     ("Clipping", "AggSub", "Top-3", "Top-5"),
-    10,
+    24,
 )
 ROBOT3D = World(
     "Robot3D",
