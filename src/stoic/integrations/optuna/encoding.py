@@ -284,11 +284,12 @@ class Encoding:
 
     def explains(self, parameters: Mapping[str, Any]) -> bool:
         """Return True if a setting has the parameters that it should have, or shows nothing."""
-        if self.tree is None:
-            return self.space.keys() <= parameters.keys() or not self._shows(parameters)
-        if not self._shows(parameters):
+        if self.tree is None and self.space.keys() <= parameters.keys():
             return True
-        return self.tree.explains(self._known(parameters), self._has(parameters))
+        return not self._shows(parameters) or (
+            self.tree is not None
+            and self.tree.explains(self._known(parameters), self._has(parameters))
+        )
 
     def _shows(self, parameters: Mapping[str, Any]) -> bool:
         """Return True if a setting has parameters of the space, all with values in their ranges."""

@@ -15,14 +15,6 @@ from stoic.refusal import RefusalError
 _LISTED = 3  # trials; a sentence that had all would be another one after each trial
 
 
-def shared_space(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
-    """Return the parameters that all complete trials have, of those that have any.
-
-    A trial that ended before it had parameters says nothing about which ones there are.
-    """
-    return intersection_search_space([trial for trial in trials if trial.distributions])
-
-
 def witnesses(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
     """Return the trials that show which parameters a setting has.
 
@@ -41,10 +33,10 @@ def modelled_space(
     """Return the parameters that some trial has, and no other one in another range.
 
     Only those that are ``shared`` by all complete trials, where inputs move: a tolerance is one of
-    every setting.
+    every setting. A trial that ended before it had parameters says nothing about which there are.
     """
     if shared:
-        return shared_space(trials)
+        return intersection_search_space([trial for trial in trials if trial.distributions])
     space: dict[str, BaseDistribution] = {}
     changed = set()
     for trial in witnesses(trials):
