@@ -148,7 +148,7 @@ PROBLEMS = {
         Problem("branches", {"method": _METHOD}, _branches, 1.0),
         Problem("layers", {"layers": _LAYERS}, _layers, 1.0),
         # 0.4779 is the best of 330 trials of TPE, random search and the default.
-        Problem("regressors", {"model": _MODEL}, _regressors, 0.5, 0.477),
+        Problem("regressors", {"model": _MODEL}, _regressors, 0.2, 0.477),
     )
 }
 _SCENES = {"clean": SCENES["clean"], "ordinary": ordinary(0.1, *ORDINARY)}
