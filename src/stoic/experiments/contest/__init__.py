@@ -2,6 +2,7 @@
 
 from stoic.experiments.contest import (
     accuracy,
+    conditional,
     confirm,
     development,
     final,
@@ -17,8 +18,19 @@ FIGURES = (
     ordinary.FIGURE,
     confirm.FIGURE,
     narrow.FIGURE,
+    conditional.FIGURE,
     tables.FIGURE,
     final.FIGURE,
 )
 
-__all__ = ["FIGURES", "accuracy", "confirm", "development", "final", "narrow", "ordinary", "tables"]
+__all__ = [
+    "FIGURES",
+    "accuracy",
+    "conditional",
+    "confirm",
+    "development",
+    "final",
+    "narrow",
+    "ordinary",
+    "tables",
+]
