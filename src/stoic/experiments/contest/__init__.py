@@ -2,6 +2,7 @@
 
 from stoic.experiments.contest import (
     accuracy,
+    conditional,
     confirm,
     constraints,
     development,
@@ -19,6 +20,7 @@ FIGURES = (
     confirm.FIGURE,
     narrow.FIGURE,
     constraints.FIGURE,
+    conditional.FIGURE,
     tables.FIGURE,
     final.FIGURE,
 )
@@ -26,6 +28,7 @@ FIGURES = (
 __all__ = [
     "FIGURES",
     "accuracy",
+    "conditional",
     "confirm",
     "constraints",
     "development",

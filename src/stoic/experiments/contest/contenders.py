@@ -72,6 +72,13 @@ PEERS: dict[str, Contender] = {
         ),
         Contender("TPE", lambda space, seed, trials: optuna.samplers.TPESampler(seed=seed), GREEN),
         Contender(
+            "TPE, groups",
+            lambda space, seed, trials: optuna.samplers.TPESampler(
+                multivariate=True, group=True, seed=seed
+            ),
+            SKY,
+        ),
+        Contender(
             "CMA-ES",
             # Categories, which it cannot handle, are drawn at random without a warning a trial.
             lambda space, seed, trials: optuna.samplers.CmaEsSampler(
@@ -98,6 +105,14 @@ PEERS: dict[str, Contender] = {
 FAST = ("GPSampler", "TPE", "CMA-ES", "random")  # these play all seeds
 SLOW = ("relevance pursuit", "SMAC")  # these fewer
 
+# The default, with a model of the parameters of all trials alone: others are drawn at random.
+SHARED = "shared parameters only"
+_SHARED = Contender(
+    SHARED,
+    lambda space, seed, trials: StoicSampler(seed=seed, search_space=space),
+    ORANGE,
+    peer=False,
+)
 _COLOURS = {DEFAULT: VERMILION, "loo_gp_ucb": SKY, "fc_rcgp_ucb": PURPLE, "gp_ucb": BLACK}
 
 
@@ -105,6 +120,8 @@ def contender(name: str) -> Contender:
     """Find the peer of this name, stoic's default, or the recipe with this text."""
     if name in PEERS:
         return PEERS[name]
+    if name == SHARED:
+        return _SHARED
     colour = _COLOURS.get(name, BLACK)
 
     def build(space: Mapping[str, BaseDistribution], seed: int, trials: int) -> BaseSampler:

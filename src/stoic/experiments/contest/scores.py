@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stoic.data import Array
-from stoic.experiments.contest.contenders import EXPLAINED, FAST, contender
+from stoic.experiments.contest.contenders import EXPLAINED, PEERS, SLOW, contender
 from stoic.experiments.contest.studies import Outcome
 
 BETWEEN = " / "  # of scene and problem in the name of a panel
@@ -109,7 +109,7 @@ def best_peer(scores: Scores, scene: str) -> str | None:
 
     Only peers that play all seeds count; None if there is none.
     """
-    there = [name for name in FAST if (scene, name) in scores]
+    there = [name for name in PEERS if name not in SLOW and (scene, name) in scores]
     return min(there, key=lambda name: geometric(scores[scene, name]).value, default=None)
 
 

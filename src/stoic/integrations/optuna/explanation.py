@@ -59,8 +59,8 @@ class Explanation:
     rows:
         One for each complete trial that the model observed, in the order of trials.
     predict:
-        From one setting or a list of k, each with all parameters of ``model_optimum``, to the
-        posterior mean and standard deviation of the objective there, both (k,); at the nearest
+        From one setting or a list of k, each with all the parameters that such a setting has, to
+        the posterior mean and standard deviation of the objective there, both (k,); at the nearest
         point of a grid, if the recipe has one.
     certified, certified_observed:
         How far the recommended setting, and that of the observed best, may be moved. None if there
@@ -81,6 +81,8 @@ class Explanation:
     feasible:
         Probability that all constraints hold at the recommended setting; None without constraints,
         or where they are not modelled.
+    conditional:
+        Names of the parameters that not all complete trials have, modelled where a trial has them.
     unmodelled:
         What trials have and the model does not use, a sentence each.
     possible:
@@ -116,6 +118,7 @@ class Explanation:
     untried: dict[str, Any] | None = None
     infeasible: tuple[int, ...] = ()
     feasible: float | None = None
+    conditional: tuple[str, ...] = ()
     unmodelled: tuple[str, ...] = ()
     undecided: str | None = None
     repeats: int = 0
@@ -281,6 +284,9 @@ def doubt_lines(known: Explanation) -> list[str]:
     if known.steep:
         those = some(list(known.steep))
         lines.append(f"steep slope    rather than outliers, beside each other: trials {those}")
+    if known.conditional:
+        names = ", ".join(known.conditional)
+        lines.append(f"conditional    modelled in the trials that have them: {names}")
     lines += _executed_lines(known.rows)
     return lines + excluded_lines(known)
 

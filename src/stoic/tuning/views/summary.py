@@ -220,6 +220,7 @@ class Summary:
             "impossible": {}
             if known is None
             else {str(key): number(value) for key, value in known.impossible.items()},
+            "conditional": [] if known is None else list(known.conditional),
             "unmodelled": list(self.unmodelled),
             "trials": [
                 {
