@@ -289,16 +289,6 @@ def test_what_one_figure_lacks_does_not_stop_the_others(tmp_path, capsys):
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_ctrl_c_is_one_sentence(tmp_path, capsys, monkeypatch):
-    def interrupted(*args):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("stoic.experiments.reproduction.sweep", interrupted)
-    assert main(["outliers/weights", "--out", str(tmp_path)]) == 130
-    assert capsys.readouterr().err == "Interrupted; the figure that was running wrote nothing.\n"
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_single_trial_has_no_standard_error(tmp_path):
     results = reproduce("outliers/forrester-clean", trials=1, rounds=1, jobs=1, out=tmp_path)
     within = results.claims[0]

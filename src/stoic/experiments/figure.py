@@ -99,7 +99,8 @@ class Figure(Generic[S, R]):
     run:
         One run; its rows are named tuples whose fields are the columns of the CSV file, the first
         of them mostly the ``panel``, ``method`` and ``seed`` of the cell. It must depend on nothing
-        but its arguments.
+        but its arguments. Its annotation, ``list[Row]``, says what the rows of an interrupted
+        figure are read as.
     plot, table, claims:
         Functions of the rows of all runs.
     source:
