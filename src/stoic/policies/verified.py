@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import expit
 
-from stoic.data import Array, Choice, Integers, Observations
+from stoic.data import DISTRUSTED, Array, Choice, Integers, Observations
 from stoic.defences.replicates import agreement
 from stoic.domains import Acquisition, Domain, Peak
 from stoic.kernels import Matern52
@@ -96,7 +96,7 @@ class VerifiedImprovement(Policy):
         chance = Chance.of(view)
         observations, pending = view.observations, view.pending
         trust = view.band().posterior.trust(observations)
-        trusted = np.flatnonzero(trust >= 0.5)
+        trusted = np.flatnonzero(trust >= DISTRUSTED)
         if view.among is not view.domain and len(trusted):
             trusted = trusted[view.among.contains(observations.x[trusted])]
         verified, worth = self._verification(view, trusted)
@@ -143,7 +143,7 @@ class VerifiedImprovement(Policy):
         best = int(np.argmax(np.where((p < 0.5) | (p >= 0.5).all(), lower, -np.inf)))
         if not seen[best]:
             return best, {}
-        trusted = here[best] & (posterior.trust(observations) >= 0.5)
+        trusted = here[best] & (posterior.trust(observations) >= DISTRUSTED)
         return best, {
             "outlier": float(p[best]),
             "otherwise": float(otherwise[best]),
