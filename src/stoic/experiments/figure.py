@@ -45,6 +45,16 @@ def crossed(
     ]
 
 
+def every(panels: Callable[[Any], Iterable[str]]) -> Callable[[Any], list[Cell]]:
+    """Cells of a figure with every method of its settings on every trial in every panel."""
+
+    def cells(settings: Any) -> list[Cell]:
+        methods, seed, trials = settings.methods, settings.seed, settings.trials
+        return crossed(panels(settings), methods, seed=seed, trials=trials)
+
+    return cells
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """Sentence, its source, and the verdict of these results.

@@ -142,30 +142,6 @@ A2_PLAIN = Method("A2-RCGP-UCB, mean and sd, c = 1 sd", _built(_A2_SD), PURPLE, 
 _A2_IN_NOISE = _A2(plateau=ActingPlateau(shape=1.0, unit="noise"))
 FC_NOISE = Method("FC-RCGP-UCB, c = 1 noise sd", _built(_FC(unit="noise", shape=1.0)), GREEN, ":")
 A2_NOISE = Method("A2-RCGP-UCB, c = 1 noise sd", _built(_A2_IN_NOISE), PURPLE, ":")
-LOO = Method("GP-UCB, leave-one-out fit", _built(_FC(half_width=math.inf)), BLACK, "--")
-RANDOM = Method("random search", _random, GREY)
-FC = Method("FC-RCGP-UCB", _built(_FC()), BLUE)
-A2 = Method("A2-RCGP-UCB", _built(_A2()), VERMILION)
-FC_THEORY = Method("FC-RCGP-UCB, theory width", _theory(_FC), BLUE, "--")
-A2_THEORY = Method("A2-RCGP-UCB, theory width", _theory(_A2), VERMILION, "--")
-# As the paper standardises: by mean and sd, outliers included; its shape is their sd.
-FC_PLAIN = Method(
-    "FC-RCGP-UCB, mean and sd, c = 1 sd", _built(_FC(scale=mean_and_sd, shape=1.0)), GREEN, "-."
-)
-A2_PLAIN = Method(
-    "A2-RCGP-UCB, mean and sd, c = 1 sd",
-    _built(_A2(scale=mean_and_sd, plateau=ActingPlateau(shape=1.0))),
-    PURPLE,
-    "-.",
-)
-# The shape c in standard deviations of the noise instead of the scale of the results.
-FC_NOISE = Method("FC-RCGP-UCB, c = 1 noise sd", _built(_FC(unit="noise", shape=1.0)), GREEN, ":")
-A2_NOISE = Method(
-    "A2-RCGP-UCB, c = 1 noise sd",
-    _built(_A2(plateau=ActingPlateau(shape=1.0, unit="noise"))),
-    PURPLE,
-    ":",
-)
 LOO = Method("leave-one-out GP-UCB", _built(recipes.loo_gp_ucb()), GREEN)  # our own
 ROBUST = Method("robust, the default", _built(recipes.robust()), PURPLE)  # our own
 STUDENT = Method("Student-t process UCB", _built(recipes.tp_ucb()), ORANGE)
@@ -176,25 +152,9 @@ A2_WIDE = Method("A2-RCGP, widened improvement", _improving(True), VERMILION, "-
 RELEVANCE = Method("relevance pursuit UCB", _relevance, YELLOW, module="botorch")
 
 METHODS: tuple[Method, ...] = (
-    GP,
-    GP_LOO,
-    FC,
-    A2,
-    FC_THEORY,
-    A2_THEORY,
-    FC_PLAIN,
-    A2_PLAIN,
-    FC_NOISE,
-    A2_NOISE,
-    LOO,
-    ROBUST,
-    STUDENT,
-    DIAGNOSTICS,
-    A2_EI,
-    A2_WIDE,
-    RELEVANCE,
-    RANDOM,
-)
+    GP, GP_LOO, FC, A2, FC_THEORY, A2_THEORY, FC_PLAIN, A2_PLAIN, FC_NOISE, A2_NOISE, LOO, ROBUST,
+    STUDENT, DIAGNOSTICS, A2_EI, A2_WIDE, RELEVANCE, RANDOM,
+)  # fmt: skip
 
 
 def method(name: str) -> Method:

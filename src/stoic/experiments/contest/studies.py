@@ -11,16 +11,13 @@ from typing import Any, NamedTuple
 import optuna
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
-from scipy.special import ndtri
 
+from stoic.data import DISTRUSTED, SDS_95
 from stoic.experiments.contest.contenders import EXPLAINED, contender
 from stoic.experiments.contest.foreign import Adapter
 from stoic.experiments.contest.scenes import World
 from stoic.experiments.figure import Cell
 from stoic.integrations.optuna import Explanation, explain
-
-_SDS = float(ndtri(0.975))  # half of a normal 95 % interval, in standard deviations
-_REJECTED = 0.5  # trust below which a result is rejected
 
 
 class Outcome(NamedTuple):
@@ -110,14 +107,14 @@ def play(world: World, cell: Cell, trials: int) -> list[Outcome]:
 def _best(trials: Sequence[FrozenTrial], sign: float) -> FrozenTrial:
     """Return ``study.best_trial``, or the first trial if all failed."""
     complete = [trial for trial in trials if trial.value is not None]
-    return max(complete, key=lambda trial: sign * _value(trial), default=trials[0])
+    return max(complete, key=lambda trial: sign * value_of(trial), default=trials[0])
 
 
 def _explained(world: World, cell: Cell, study: Study, trials: Sequence[FrozenTrial]) -> Outcome:
     """Outcome of the recommendation of ``explain``, or of the first trial if there is none."""
     explanation = explain(study)
     chosen = explanation.recommended or trials[0]
-    rejected = {row.number for row in explanation.rows if row.trust < _REJECTED}
+    rejected = {row.number for row in explanation.rows if row.trust < DISTRUSTED}
     caught = sum(world.is_outlier(number) for number in rejected)
     mean, lower, upper = interval(explanation)
     outcome = _outcome(world, cell, trials, chosen.params)
@@ -134,7 +131,7 @@ def _explained(world: World, cell: Cell, study: Study, trials: Sequence[FrozenTr
 
 def interval(explanation: Explanation) -> tuple[float, float, float]:
     """Estimate and 95 % interval of the value of the recommended setting, in the user's units."""
-    mean, half = explanation.recommended_mean, _SDS * explanation.recommended_std
+    mean, half = explanation.recommended_mean, SDS_95 * explanation.recommended_std
     return mean, mean - half, mean + half
 
 
@@ -167,8 +164,9 @@ def _outcome(
     )
 
 
-def _value(trial: FrozenTrial) -> float:
-    assert trial.value is not None  # only complete trials are compared
+def value_of(trial: FrozenTrial) -> float:
+    """Return the value of a complete trial."""
+    assert trial.value is not None
     return trial.value
 
 

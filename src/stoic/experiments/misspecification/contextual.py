@@ -30,8 +30,9 @@ from stoic.domains import Box, Finite
 from stoic.environment import Environment
 from stoic.experiments import pictures
 from stoic.experiments.contender import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
-from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
-from stoic.experiments.regret import Estimate
+from stoic.experiments.figure import Cell, Claim, Figure, Table, every
+from stoic.experiments.statistics import Estimate
+from stoic.experiments.trials import grouped
 from stoic.kernels import RBF
 from stoic.learner import Learner
 from stoic.posteriors import information_bounds
@@ -165,10 +166,7 @@ def taking_turns(master: Balanced) -> Balanced:
     return Balanced(master.learners, nothing, delta=master.delta)
 
 
-def cells(settings: Settings) -> list[Cell]:
-    """Every method on every trial for every eps."""
-    panels = [f"{error:g}" for error in settings.errors]
-    return crossed(panels, settings.methods, seed=settings.seed, trials=settings.trials)
+cells = every(lambda settings: [f"{error:g}" for error in settings.errors])
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
@@ -213,7 +211,7 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
 
 def regrets(rows: Sequence[Row], panel: str, method: str) -> Array:
     """Regret of all trials, in the order of their seeds."""
-    return np.array([row.regret for row in rows if (row.panel, row.method) == (panel, method)])
+    return grouped(rows)[panel, method].final("regret")
 
 
 def best_alone(settings: Settings, rows: Sequence[Row], panel: str) -> str:
