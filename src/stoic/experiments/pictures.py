@@ -22,7 +22,9 @@ if TYPE_CHECKING:  # importing it takes longer than most of the library
     Picture = Figure
 
 
-Place = Literal["outside right upper", "outside lower center", "outside upper center"]
+Place = Literal[
+    "outside right upper", "outside upper right", "outside lower center", "outside upper center"
+]
 Band = Literal["error", "deviation", "half"]
 
 

@@ -369,7 +369,7 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
     right.set_xlim(left=0.0)
     right.set_xlabel("mean loss of the recommended setting, % of the range")
     right.grid(alpha=0.3, lw=0.5, axis="x")
-    pictures.legend(picture, [right], ncols=2)
+    pictures.legend(picture, [right], "outside upper right", ncols=2)
     return picture
 
 
