@@ -114,6 +114,26 @@ def test_the_numbers_under_the_first_picture_are_the_figure_s():
     assert accuracy.markdown(summary) in (pages.ROOT / "README.md").read_text(encoding="utf-8")
 
 
+def test_the_numbers_about_ordinary_outliers_are_the_figure_s():
+    summary = json.loads((pages.ROOT / "docs/figures/contest-ordinary.json").read_text())
+    claims = {claim["claim"]: claim["measured"] for claim in summary["claims"]}
+
+    def measured(start):
+        return next(numbers for claim, numbers in claims.items() if claim.startswith(start))
+
+    tenth, most = measured("10 % outliers, each size"), measured("60 % outliers")
+    said = " ".join((pages.ROOT / "README.md").read_text(encoding="utf-8").split())
+    default, lower, upper = (100 * tenth[key] for key in ("default", "lower", "upper"))
+    for sentence in (
+        f"in {tenth['studies']:.0f} studies of {summary['settings']['rounds']} trials",
+        f"in {default:.1f} % [{lower:.1f}, {upper:.1f}] and TPE in {100 * tenth['TPE']:.0f} %",
+        f"does not know in {100 * most['default']:.0f} %",
+    ):
+        assert sentence in said
+    covers = [100 * n["default"] for claim, n in claims.items() if "interval covers" in claim]
+    assert f"{min(covers):.0f} to {max(covers):.0f} % cover the truth" in said
+
+
 def test_every_recipe_has_its_guarantees_explained():
     text = (pages.ROOT / "docs/guarantees.md").read_text(encoding="utf-8")
     for recipe in RECIPES:

@@ -5,7 +5,7 @@ import pytest
 
 from stoic.adversaries import Always, Clairvoyant, Frequency, Ledger, Replace, Round
 from stoic.adversaries.base import NoAttack, same
-from stoic.adversaries.frequency import APPENDIX, CODE, SETTINGS, TEXT
+from stoic.adversaries.frequency import APPENDIX, AT_ONCE, CODE, SETTINGS, TEXT
 from stoic.problems import forrester, mccormick
 
 
@@ -48,10 +48,11 @@ def test_the_three_published_settings():
     assert (APPENDIX.near, APPENDIX.far, APPENDIX.low, APPENDIX.high) == (0.1, 0.4, -10, 25)
     assert (CODE.low, CODE.high) == (-20, 20)
     optimum = forrester().optimum
-    assert TEXT.against(optimum, 100).budget == Frequency(4)
-    assert APPENDIX.against(optimum, 30).budget == Frequency(3)
-    assert CODE.against(optimum, 100).budget == Frequency(4, (1, 8, 27, 64))
-    assert TEXT.against(optimum, 100, count=7).budget == Frequency(7)
+    for published in SETTINGS.values():
+        assert published.against(optimum, 100).budget == Frequency(4, (1, 8, 27, 64))
+    assert APPENDIX.against(optimum, 30).budget == Frequency(3, (1, 8, 27))
+    assert AT_ONCE.against(optimum, 100).budget == Frequency(4)
+    assert AT_ONCE.against(optimum, 100, count=7).budget == Frequency(7)
 
 
 def test_setting_aims_at_the_optimum_of_the_problem():

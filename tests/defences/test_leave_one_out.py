@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import literal
 from stoic import recipes
 from stoic.adversaries import Gaussian
-from stoic.adversaries.frequency import APPENDIX
+from stoic.adversaries.frequency import AT_ONCE
 from stoic.data import Observations
 from stoic.defences import LeaveOneOut, Trust
 from stoic.defences.fixed_points import Search
@@ -248,7 +248,7 @@ def test_trying_the_other_way_round_finds_a_summit_sooner(monkeypatch):
     # start, what was settled before holds out for 23 rounds more at a regret of 12.8.
     def total():
         problem = forrester()
-        adversary = APPENDIX.against(problem.optimum, 100)
+        adversary = AT_ONCE.against(problem.optimum, 100)
         environment = Environment(problem, Gaussian(1.0), adversary, 44)
         learner = Learner(problem.domain, recipes.loo_gp_ucb(), seed=44)
         run(learner, environment, 100, initial=5)

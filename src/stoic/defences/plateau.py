@@ -139,7 +139,7 @@ class AdaptivePlateau(Defence):
     Parameters
     ----------
     half_width:
-        L in units of s, or ``"quantile"``: the 95 % quantile of |y - centre|, at least 0.1 s.
+        L in units of s, or ``"quantile"``: the 95 % quantile of |y - median|, at least 0.1 s.
     small_sample:
         If true, multiply a numerical half-width by :func:`small_sample_factor`.
     place:
@@ -179,7 +179,7 @@ class AdaptivePlateau(Defence):
         centre, scale = self.scale(domain, observations)
         if self.half_width == "quantile":
             finite = observations.observed[np.isfinite(observations.observed)]
-            residuals = np.abs(finite - centre) if len(finite) else np.zeros(1)
+            residuals = np.abs(finite - np.median(finite)) if len(finite) else np.zeros(1)
             half_width = max(float(np.quantile(residuals, 0.95)), 0.1 * scale)
         else:
             half_width = self.half_width * scale

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from stoic.experiments.peers import RelevancePursuit
 from stoic.learner import Learner
 from stoic.policies import ExpectedImprovement
 from stoic.posteriors.scales import mean_and_sd
-from stoic.recipes import ActingPlateau, Parts
+from stoic.recipes import ActingPlateau, Anchor, Parts
 from stoic.simulate import Player
 
 
@@ -133,11 +134,32 @@ FC = Method("FC-RCGP-UCB", _built(_FC()), BLUE)
 A2 = Method("A2-RCGP-UCB", _built(_A2()), VERMILION)
 FC_THEORY = Method("FC-RCGP-UCB, theory width", _theory(_FC), BLUE, "--")
 A2_THEORY = Method("A2-RCGP-UCB, theory width", _theory(_A2), VERMILION, "--")
-# As the paper standardises: by mean and sd, outliers included; its shape is their sd.
-_FC_SD = _FC(scale=mean_and_sd, shape=1.0)
-_A2_SD = _A2(scale=mean_and_sd, plateau=ActingPlateau(shape=1.0))
-FC_PLAIN = Method("FC-RCGP-UCB, mean and sd, c = 1 sd", _built(_FC_SD), GREEN, "-.")
-A2_PLAIN = Method("A2-RCGP-UCB, mean and sd, c = 1 sd", _built(_A2_SD), PURPLE, "-.")
+# As the paper's practical considerations say: results with mean 0 and sd 1, outliers included;
+# c = 1; L = 1.96 or the 95 % quantile of |y - median|; T_c = 0 in the width, or the number of
+# results outside of the plateau.
+_fc_of_paper = partial(_FC, scale=mean_and_sd, shape=1.0)
+_A2_OF_PAPER = _A2(
+    scale=mean_and_sd,
+    plateau=ActingPlateau(half_width=1.96, shape=1.0),
+    anchor=Anchor(half_width=1.96),
+)
+_COUNTED = Theory("practice", corruptions="distrusted")
+FC_PAPER = Method(
+    "FC-RCGP-UCB, mean and sd, L = 1.96, c = 1", _built(_fc_of_paper(half_width=1.96)), GREEN, "-."
+)
+FC_QUANTILE = Method(
+    "FC-RCGP-UCB, mean and sd, L a quantile, c = 1",
+    _built(_fc_of_paper(half_width="quantile")),
+    SKY,
+    "-.",
+)
+FC_COUNTED = Method(
+    "FC-RCGP-UCB, mean and sd, L = 1.96, c = 1, T_c counted",
+    _built(_fc_of_paper(half_width=1.96, theory=_COUNTED)),
+    ORANGE,
+    "-.",
+)
+A2_PAPER = Method("A2-RCGP-UCB, mean and sd, L = 1.96, c = 1", _built(_A2_OF_PAPER), PURPLE, "-.")
 # The shape c in standard deviations of the noise instead of the scale of the results.
 _A2_IN_NOISE = _A2(plateau=ActingPlateau(shape=1.0, unit="noise"))
 FC_NOISE = Method("FC-RCGP-UCB, c = 1 noise sd", _built(_FC(unit="noise", shape=1.0)), GREEN, ":")
@@ -152,8 +174,9 @@ A2_WIDE = Method("A2-RCGP, widened improvement", _improving(True), VERMILION, "-
 RELEVANCE = Method("relevance pursuit UCB", _relevance, YELLOW, module="botorch")
 
 METHODS: tuple[Method, ...] = (
-    GP, GP_LOO, FC, A2, FC_THEORY, A2_THEORY, FC_PLAIN, A2_PLAIN, FC_NOISE, A2_NOISE, LOO, ROBUST,
-    STUDENT, DIAGNOSTICS, A2_EI, A2_WIDE, RELEVANCE, RANDOM,
+    GP, GP_LOO, FC, A2, FC_THEORY, A2_THEORY, FC_PAPER, FC_QUANTILE, FC_COUNTED,
+    A2_PAPER, FC_NOISE, A2_NOISE, LOO, ROBUST, STUDENT, DIAGNOSTICS, A2_EI, A2_WIDE, RELEVANCE,
+    RANDOM,
 )  # fmt: skip
 
 

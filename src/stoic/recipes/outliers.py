@@ -115,7 +115,9 @@ def fc_rcgp_ucb(
     prior, policy:
         As in every recipe.
     half_width, shape, unit:
-        The plateau; ``unit="noise"`` gives the shape in noise standard deviations.
+        The plateau; ``unit="noise"`` gives the shape in noise standard deviations. By default the
+        half-width is 3, and wider while results are few: then their scale is uncertain. A given
+        one is taken as it is; ``"quantile"`` is the 95 % quantile of |y - median|.
     confidence:
         The width without enlargement, instead of the default.
     theory:
@@ -147,13 +149,14 @@ def fc_rcgp_ucb(
     _check_unit(unit)
     check_prior(domain, prior)
     kappa, noise = kappa_and_noise(domain, prior)
+    practice = half_width is None and not theory.proved
     if half_width is None:
         half_width = 3.0
         if theory.proved:
             half_width = theory.norm + _noise_bound(theory, noise) / math.sqrt(kappa)
     defence: Plateau | AdaptivePlateau
     if prior is None:
-        defence = AdaptivePlateau(half_width, shape, unit, scale, small_sample=not theory.proved)
+        defence = AdaptivePlateau(half_width, shape, unit, scale, small_sample=practice)
     elif half_width == "quantile":
         raise ValueError(
             "With a given prior the half-width is a number of its standard deviations."
@@ -235,7 +238,7 @@ def a2_rcgp_ucb(
             anchor_shape,
             plateau.unit,
             scale,
-            small_sample=not theory.proved,
+            small_sample=anchor.half_width is None and not theory.proved,
             place=anchor.place,
         )
     else:

@@ -5,6 +5,8 @@ import pytest
 
 from stoic.adversaries import Adversary, Gaussian, Magnitude
 from stoic.environment import Environment
+from stoic.experiments.corruption import growth
+from stoic.experiments.corruption.trials import Settings
 from stoic.experiments.corruption.worlds import ATTACKS, F1, NO_ATTACK, ROBOT3D, WORLDS, draw
 from stoic.experiments.reproduction import reproduce
 from stoic.problems import f1, robot
@@ -31,6 +33,17 @@ def test_the_draws_of_the_robot_are_the_first_that_meet_what_is_presupposed():
     assert seeds == [0, 3, 4]
     met = [s for s in range(5) if presupposed(robot.robot3d(s), lambda x: x[0] >= 0, 3.0)]
     assert seeds == met
+
+
+@pytest.mark.usefixtures("box2d")
+@pytest.mark.slow
+@pytest.mark.parametrize("world", WORLDS.values(), ids=lambda world: world.name)
+def test_the_one_draw_is_the_first_on_which_all_flatten_without_attack(world):
+    firsts = iter(draw(world.name, k).seed for k in range(10))
+    for seed in iter(firsts.__next__, world.draw):
+        assert not growth.flatten_unattacked(Settings(world.name, 50.0, seed))
+    for budget in (50.0, 100.0):
+        assert growth.flatten_unattacked(Settings(world.name, budget, world.draw))
 
 
 def told(attack, arm, active=None):

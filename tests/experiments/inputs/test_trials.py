@@ -34,7 +34,7 @@ from stoic.experiments.inputs.worlds import (
     perturbation,
     world,
 )
-from stoic.kernels import RBF
+from stoic.kernels import RBF, Scaled
 from stoic.policies import Satisficing, StableOpt
 from stoic.problems import polynomial
 from stoic.refusal import RefusalError
@@ -55,9 +55,13 @@ def test_the_polynomial_and_its_two_priors():
     for here in (right, wrong):
         np.testing.assert_array_equal(here.problem.values, f.value(f.domain.points))
         assert (here.noise_sd, here.prior.noise, here.contexts) == (1.0, 1.0, ())
-    assert isinstance(wrong.prior.kernel, RBF)
-    assert wrong.prior.kernel.diagonal(here.points).max() == 1.0
-    assert np.exp(wrong.prior.kernel.theta).tolist() == [1.0]
+    assert isinstance(wrong.prior.kernel, Scaled)
+    assert isinstance(wrong.prior.kernel.kernel, RBF)
+    variance, lengthscale = np.exp(wrong.prior.kernel.theta)
+    assert lengthscale == 1.0
+    # Of 500 samples of 900 points or of all fewer points, with noise of variance 1.
+    assert wrong.prior.mean == pytest.approx(f.value(f.domain.points).mean(), abs=1.0)
+    assert variance == pytest.approx(f.value(f.domain.points).var(), rel=0.1)
     # Degree 6: a polynomial prior predicts f nearly everywhere from as many samples as it has
     # coefficients and some more.
     learner = ADVERS_2.build(right, -10.0, 0.5, 0)
@@ -194,7 +198,7 @@ def test_only_insulin_has_a_table(tables, tmp_path):
 
 def test_figures_have_the_papers_settings():
     by_number = {figure.name.partition("-")[2]: figure.settings for figure in comparison.FIGURES}
-    assert list(by_number) == ["3", "4", "6", "7", "8", "9", "10"]
+    assert list(by_number) == ["3", "4", "6", "6-text", "7", "8", "9", "10"]
     assert {s.trials for s in by_number.values()} == {100}
     assert by_number["3"].radii == (0.5, 1.5)
     assert by_number["7"] == replace(by_number["3"], radii=(0.5,))
@@ -203,6 +207,8 @@ def test_figures_have_the_papers_settings():
     assert (by_number["4"].attacks, by_number["4"].radii) == ((GAUSSIAN,), (32.0,))
     pendulum = by_number["6"]
     assert (pendulum.rounds, pendulum.threshold, pendulum.side) == (250, 0.0, 8)
+    assert pendulum.radii == (2.5,)
+    assert by_number["6-text"] == replace(pendulum, radii=(2.0,))
     factors = {
         number: [ALGORITHMS[name].factor for name in settings.methods]
         for number, settings in by_number.items()

@@ -58,7 +58,7 @@ def test_runs_meet_the_adversary_of_their_panel(panel):
 
 def test_the_appendix_and_the_clean_figure_are_met_again():
     for panel, again, cell in (
-        ("max f, T = 100, 4 lies", forrester_corrupted, Cell("appendix", RANDOM.name, 2)),
+        ("max f, T = 100, 4 lies", forrester_corrupted, Cell("appendix, at once", RANDOM.name, 2)),
         ("max f, T = 30, no lies", forrester_clean, Cell("clean", RANDOM.name, 2)),
     ):
         rows = both_signs.run(SETTINGS, Cell(panel, *cell[1:]))

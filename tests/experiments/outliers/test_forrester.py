@@ -52,7 +52,7 @@ def test_corrupted_claims_are_read_literally():
     # A peer on two of the three seeds, better than the mean of all three but not than these two.
     rows += [row("appendix", RELEVANCE.name, seed, 99.0 + 1e-3) for seed in (0, 2)]
     found = forrester_corrupted.claims(settings, rows)
-    assert len(found) == 3 * (10 + 3) + 3
+    assert len(found) == 4 * (10 + 3) + 3
     verdicts = {claim.claim: claim.holds for claim in found}
 
     def holds(panel, ours, reference):
@@ -61,7 +61,7 @@ def test_corrupted_claims_are_read_literally():
             f"{reference.name}."
         ]
 
-    for panel in ("text", "appendix", "code"):
+    for panel in settings.adversaries:
         assert holds(panel, A2, GP)
         assert holds(panel, A2, RANDOM)
         assert not holds(panel, A2, DIAGNOSTICS)

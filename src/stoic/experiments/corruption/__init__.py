@@ -1,14 +1,10 @@
 """Figures of [Bogunovic2022]_: corruptions with a bounded total."""
 
-from stoic.experiments.corruption import comparison, functions, pushing
+from typing import Any
 
-FIGURES = (
-    pushing.FIGURE,
-    comparison.FIGURE_2,
-    comparison.FIGURE_3,
-    functions.FIGURE,
-    comparison.FIGURE_5,
-    comparison.FIGURE_6,
-)
+from stoic.experiments.corruption import comparison, functions, pushing
+from stoic.experiments.figure import Figure
+
+FIGURES: tuple[Figure[Any, Any], ...] = (pushing.FIGURE, functions.FIGURE, *comparison.FIGURES)
 
 __all__ = ["FIGURES", "comparison", "functions", "pushing"]

@@ -15,7 +15,7 @@ from stoic.experiments.contender import BLACK, BLUE, VERMILION
 from stoic.experiments.corruption import comparison, growth
 from stoic.experiments.corruption.algorithms import GP_UCB, RGP_PE
 from stoic.experiments.corruption.trials import Row, Settings, cells, run
-from stoic.experiments.corruption.worlds import NO_ATTACK
+from stoic.experiments.corruption.worlds import NO_ATTACK, ROBOT3D
 from stoic.experiments.figure import OURS, Claim, Figure
 from stoic.experiments.trials import Groups, grouped
 
@@ -77,7 +77,7 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
 FIGURE = Figure(
     "corruption/figure-1",
     "GP-UCB and RGP-PE on Robot3D under the two most effective attacks, with C = 100",
-    Settings("Robot3D", 100.0, methods=(GP_UCB.name, RGP_PE.name)),
+    Settings("Robot3D", 100.0, ROBOT3D.draw, methods=(GP_UCB.name, RGP_PE.name)),
     cells,
     run,
     plot,

@@ -44,6 +44,8 @@ class World:
         h_max of aggressive subtraction, in units of f.
     linear:
         The attacks under which the paper sees GP-UCB's regret grow linearly.
+    draw:
+        The first seed that meets what the paper presupposes, see ``trials.Settings``.
     """
 
     name: str
@@ -54,6 +56,7 @@ class World:
     inside: Callable[[Array], bool]
     depth: float
     linear: tuple[str, ...]
+    draw: int
 
     @property
     def prior(self) -> Prior:
@@ -93,8 +96,8 @@ class Draw(NamedTuple):
 
 
 @cache
-def draw(world: str, k: int) -> Draw:
-    """Draw the k-th (from 0) function of seeds 0, 1, 2, ... that ``can_be_misled`` accepts.
+def draw(world: str, k: int, seed: int | None = None) -> Draw:
+    """Draw the function of trial k: that of a seed, or the k-th that ``can_be_misled`` accepts.
 
     Raises
     ------
@@ -102,6 +105,8 @@ def draw(world: str, k: int) -> Draw:
         If the simulator of a world is missing.
     """
     kind = WORLDS[world]
+    if seed is not None:
+        return Draw(seed, kind.problem(seed))
     drawn = (Draw(seed, kind.problem(seed)) for seed in count())
     return next(islice((one for one in drawn if kind.can_be_misled(one.problem)), k, None))
 
@@ -115,8 +120,8 @@ def _right(x: Array) -> bool:
 
 
 _FOUR = ("Clipping", "AggSub", "Top-3", "Top-5")
-F1 = World("f1", f1, RBF(0.5), square_root_of_log(0.5), Fixed(4.0), _upper_left, 1.0, _FOUR)
+F1 = World("f1", f1, RBF(0.5), square_root_of_log(0.5), Fixed(4.0), _upper_left, 1.0, _FOUR, 10)
 ROBOT3D = World(
-    "Robot3D", robot3d, RBF(2.0), square_root_of_log(2.0), Fixed(6.0), _right, 3.0, _FOUR[2:]
+    "Robot3D", robot3d, RBF(2.0), square_root_of_log(2.0), Fixed(6.0), _right, 3.0, _FOUR[2:], 4
 )
 WORLDS = {world.name: world for world in (F1, ROBOT3D)}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from stoic.adversaries import ClairvoyantSetting, cube_root
-from stoic.adversaries.frequency import APPENDIX
+from stoic.adversaries.frequency import AT_ONCE
 from stoic.experiments import pictures, regret
 from stoic.experiments.figure import Cell, Claim, Figure, crossed
 from stoic.experiments.methods import A2, GP, LOO, RELEVANCE, installed, method
@@ -50,7 +50,7 @@ class Settings:
     seed: int = 0
     initial: int = 5
     noise_sd: float = 1.0
-    adversary: ClairvoyantSetting = APPENDIX
+    adversary: ClairvoyantSetting = AT_ONCE
     methods: tuple[str, ...] = names(GP, A2, LOO)
     peers: tuple[str, ...] = installed(RELEVANCE)
     peer_trials: int = 5

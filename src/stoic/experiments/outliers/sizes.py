@@ -15,7 +15,7 @@ from itertools import chain
 import numpy as np
 
 from stoic.adversaries import ClairvoyantSetting
-from stoic.adversaries.frequency import APPENDIX
+from stoic.adversaries.frequency import AT_ONCE
 from stoic.experiments import pictures, regret
 from stoic.experiments.figure import Cell, Claim, Figure, every
 from stoic.experiments.methods import A2, FC, GP, ROBUST, Method, method
@@ -51,7 +51,7 @@ class Settings:
     noise_sd: float = 1.0
     sizes: tuple[float, ...] = (1e1, 1e3, 1e6, 1e12)
     large: float = 1e3
-    adversary: ClairvoyantSetting = APPENDIX
+    adversary: ClairvoyantSetting = AT_ONCE
     methods: tuple[str, ...] = names(GP, FC, A2, ROBUST)
 
 
