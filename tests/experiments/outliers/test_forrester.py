@@ -2,7 +2,6 @@ from dataclasses import replace
 
 import pytest
 
-from stoic.experiments import regret
 from stoic.experiments.figure import Cell
 from stoic.experiments.methods import (
     A2,
@@ -17,6 +16,7 @@ from stoic.experiments.methods import (
 )
 from stoic.experiments.outliers import forrester_clean, forrester_corrupted
 from stoic.experiments.regret import Step
+from stoic.experiments.trials import comparison, grouped
 
 
 def row(panel, method, seed, final):
@@ -129,9 +129,9 @@ def test_robust_methods_beat_gp_ucb_under_every_adversary():
             for seed in range(settings.trials)
             for step in forrester_corrupted.run(settings, Cell(panel, name, seed))
         ]
-        by_run = regret.runs(rows)
+        by_run = grouped(rows)
         for robust in (FC.name, A2.name):
-            measured = regret.comparison(by_run[panel, robust], by_run[panel, GP.name])
+            measured = comparison(by_run[panel, robust], by_run[panel, GP.name])
             assert measured["mean"] < measured["reference_mean"], (panel, robust, measured)
 
 

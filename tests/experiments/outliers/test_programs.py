@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from stoic.domains import Box
-from stoic.experiments import regret
 from stoic.experiments.figure import Cell
 from stoic.experiments.methods import A2, DIAGNOSTICS, FC, GP, GP_LOO, LOO, RANDOM, STUDENT
 from stoic.experiments.outliers import lunar_lander, programs, tuning
 from stoic.experiments.outliers.programs import NEVER, RELEASED, SWIFT, Play
+from stoic.experiments.trials import grouped
 from stoic.problems.programs import mean_of_runs
 from stoic.problems.tuning import Interpolated
 
@@ -182,7 +182,7 @@ def test_methods_that_were_not_run_are_not_judged():
     assert [c.claim.split(": ")[1] for c in found] == [
         "A2-RCGP-UCB has less mean cumulative regret than GP-UCB."
     ]
-    assert regret.runs(programs.steps(rows))[SWIFT, GP.name].final.tolist() == [1.0]
+    assert grouped(programs.steps(rows))[SWIFT, GP.name].final().tolist() == [1.0]
 
 
 def test_they_are_the_settings_of_the_paper():
