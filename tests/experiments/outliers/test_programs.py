@@ -131,7 +131,7 @@ def test_claims_of_tuning_are_read_literally():
         for method, values in regrets.items()
         for seed, value in enumerate(values)
     ]
-    found = {c.claim: c.holds for c in tuning.claims(tuning.SETTINGS, rows)}
+    found = {c.claim: c.holds for c in tuning.claims(tuning.FIGURE.settings, rows)}
     less = "has less mean cumulative regret than"
     assert found == {
         f"Corruptions {SWIFT}: {one.name} {less} {other.name}.": holds
@@ -163,7 +163,7 @@ def test_claims_of_the_lander_are_read_literally():
         for method, values in regrets.items()
         for seed, value in enumerate(values)
     ]
-    found = {c.claim: c.holds for c in lunar_lander.claims(lunar_lander.SETTINGS, rows)}
+    found = {c.claim: c.holds for c in lunar_lander.claims(lunar_lander.FIGURE.settings, rows)}
     assert len(found) == 10
     start, more = f"Corruptions {SWIFT}: ", "has significantly more mean cumulative regret than"
     less = "has less mean cumulative regret than"
@@ -177,7 +177,7 @@ def test_claims_of_the_lander_are_read_literally():
 
 def test_methods_that_were_not_run_are_not_judged():
     rows = [row(m.name, 0, v) for m, v in ((GP, 1.0), (A2, 2.0))]
-    settings = replace(tuning.SETTINGS, methods=(GP.name, A2.name))
+    settings = replace(tuning.FIGURE.settings, methods=(GP.name, A2.name))
     found = tuning.claims(settings, rows)
     assert [c.claim.split(": ")[1] for c in found] == [
         "A2-RCGP-UCB has less mean cumulative regret than GP-UCB."
@@ -187,8 +187,8 @@ def test_methods_that_were_not_run_are_not_judged():
 
 def test_they_are_the_settings_of_the_paper():
     for settings, rounds, told in (
-        (tuning.SETTINGS, 140, tuning.SETTINGS.crash),
-        (lunar_lander.SETTINGS, 300, lunar_lander.SETTINGS.told),
+        (tuning.FIGURE.settings, 140, tuning.FIGURE.settings.crash),
+        (lunar_lander.FIGURE.settings, 300, lunar_lander.FIGURE.settings.told),
     ):
         assert settings.rounds == rounds
         assert settings.trials == settings.initial == 10
@@ -198,7 +198,7 @@ def test_they_are_the_settings_of_the_paper():
 
 def test_data_that_are_not_there_are_refused_before_anything_is_run(tmp_path):
     with pytest.raises(ValueError, match="needs the files data_batch_1"):
-        tuning.cells(replace(tuning.SETTINGS, data=tmp_path))
+        tuning.cells(replace(tuning.FIGURE.settings, data=tmp_path))
 
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
@@ -208,7 +208,7 @@ def test_with_data_the_network_is_the_one_of_the_paper(tmp_path):
         pixels = rng.integers(0, 256, (20, 3072), dtype=np.uint8)
         table = {b"data": pixels, b"labels": rng.integers(10, size=20).tolist()}
         (tmp_path / name).write_bytes(pickle.dumps(table, protocol=2))
-    settings = replace(tuning.SETTINGS, data=tmp_path, epochs=1, initial=2, rounds=2)
+    settings = replace(tuning.FIGURE.settings, data=tmp_path, epochs=1, initial=2, rounds=2)
     cell = tuning.cells(settings)[0]
     rows = tuning.run(settings, cell)
     assert [row.corrupted for row in rows] == [False, False, True, False]

@@ -20,5 +20,3 @@ FIGURES = (
     tables.FIGURE,
     final.FIGURE,
 )
-
-__all__ = ["FIGURES", "accuracy", "confirm", "development", "final", "narrow", "ordinary", "tables"]

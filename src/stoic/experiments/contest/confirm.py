@@ -252,16 +252,9 @@ def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
         "are in percent of the range; the best is that of the settings tried."
     )
     headings = (
-        "contender",
-        "studies",
-        "loss to the optimum",
-        "loss to the best tried",
-        "is the best",
-        "stated",
-        "interval covers",
-        "that of the repeats alone",
-        "repeats",
-    )
+        "contender", "studies", "loss to the optimum", "loss to the best tried", "is the best",
+        "stated", "interval covers", "that of the repeats alone", "repeats",
+    )  # fmt: skip
     return Table(caption, headings, tuple(lines))
 
 
@@ -376,10 +369,5 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
 FIGURE = Figure(
     "contest/confirm",
     "Is the recommended setting the best? Ten confirming measurements after 40 trials",
-    Settings(),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-)
+    Settings(), cells, run, plot, table, claims,
+)  # fmt: skip

@@ -223,44 +223,30 @@ def _measured(
     return measured
 
 
+def _every(holds: Callable[[Outcome], bool]) -> Callable[[Sequence[Outcome]], bool]:
+    return lambda rows: all(map(holds, rows))
+
+
+def _mostly_found(rows: Sequence[Outcome]) -> bool:
+    return sum(row.score < FOUND for row in rows) >= 0.95 * len(rows)
+
+
+def _few_rejected(rows: Sequence[Outcome]) -> bool:
+    return _rejected(rows).value <= 2
+
+
+_ALL = "every study tries all of them"
+_CHEAP = "every study recommends a value below 0.01"
+_SAFE = "no study loses more than 5 trials"
+_REJECTS = "in the median at most two honest results are rejected"
 # A case, the claim about the default's studies, its predicate, and the number behind it.
 JUDGED: tuple[tuple[str, str, Callable[[Sequence[Outcome]], bool], Measure], ...] = (
-    (
-        "needle",
-        "the default finds it in at least 19 of 20 studies",
-        lambda rows: sum(row.score < FOUND for row in rows) >= 0.95 * len(rows),
-        _found,
-    ),
-    (
-        "needle",
-        "in the median at most two honest results are rejected",
-        lambda rows: _rejected(rows).value <= 2,
-        _rejected,
-    ),
-    (
-        "quadratic",
-        "every study recommends a value below 0.01",
-        lambda rows: all(row.score < 0.01 for row in rows),
-        _value,
-    ),
-    (
-        "30",
-        "every study tries all of them",
-        lambda rows: all(row.settings == 30 for row in rows),
-        _settings,
-    ),
-    (
-        "100",
-        "every study tries all of them",
-        lambda rows: all(row.settings == 100 for row in rows),
-        _settings,
-    ),
-    (
-        "region",
-        "no study loses more than 5 trials",
-        lambda rows: all(row.failed <= 5 for row in rows),
-        _failed,
-    ),
+    ("needle", "the default finds it in at least 19 of 20 studies", _mostly_found, _found),
+    ("needle", _REJECTS, _few_rejected, _rejected),
+    ("quadratic", _CHEAP, _every(lambda row: row.score < 0.01), _value),
+    ("30", _ALL, _every(lambda row: row.settings == 30), _settings),
+    ("100", _ALL, _every(lambda row: row.settings == 100), _settings),
+    ("region", _SAFE, _every(lambda row: row.failed <= 5), _failed),
 )
 AGAINST_PEERS = (
     ("random", scores.score),
@@ -281,10 +267,5 @@ def _trials(settings: Settings, name: str) -> int:
 FIGURE = Figure(
     "contest/narrow",
     "Narrow truths, easy ground, many choices, crashes and many dimensions",
-    Settings(),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-)
+    Settings(), cells, run, plot, table, claims,
+)  # fmt: skip

@@ -228,10 +228,5 @@ def _title(settings: Settings, name: str) -> str:
 FIGURE = Figure(
     "contest/ordinary",
     "Ordinary outliers: what is recommended, and what is said about it",
-    Settings(),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-)
+    Settings(), cells, run, plot, table, claims,
+)  # fmt: skip

@@ -71,6 +71,13 @@ class Outcome(NamedTuple):
     settings: int
 
 
+# Of a recommendation that nothing is stated about.
+_UNKNOWN: dict[str, Any] = {
+    **dict.fromkeys(("mean", "lower", "upper"), math.nan),
+    **dict.fromkeys(("covered", "undecided", "caught", "rejected")),
+}
+
+
 def play(world: World, cell: Cell, trials: int) -> list[Outcome]:
     """Play one study; return a row for each of its recommendations.
 
@@ -141,26 +148,17 @@ def _outcome(
     ground = world.ground
     tried = {tuple(sorted(trial.params.items())) for trial in trials}
     here = [trial.number for trial in trials if trial.params == params]
+    outlier = bool(here) and all(world.is_outlier(number) for number in here)
     return Outcome(
         *cell,
         score=ground.score(params),
         tried=min(ground.score(dict(setting)) for setting in tried),
         truth=ground.sign * ground.truth(params),
-        mean=math.nan,
-        lower=math.nan,
-        upper=math.nan,
-        covered=None,
-        outlier=(
-            bool(here) and all(world.is_outlier(number) for number in here)
-            if world.scene.marked
-            else None
-        ),
-        undecided=None,
+        outlier=outlier if world.scene.marked else None,
         outliers=sum(world.is_outlier(trial.number) for trial in trials),
         failed=sum(trial.value is None for trial in trials),
-        caught=None,
-        rejected=None,
         settings=len(tried),
+        **_UNKNOWN,
     )
 
 

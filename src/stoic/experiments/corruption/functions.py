@@ -145,11 +145,5 @@ def _by_trial(rows: Sequence[Row]) -> list[list[Row]]:
 FIGURE = Figure(
     "corruption/figure-4",
     "The draws of f1 that the attacks can mislead about",
-    Settings(),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-    "Bogunovic2022, Fig. 4",
-)
+    Settings(), cells, run, plot, table, claims, "Bogunovic2022, Fig. 4",
+)  # fmt: skip

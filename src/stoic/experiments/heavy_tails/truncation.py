@@ -316,11 +316,5 @@ def measured(one: Posteriors) -> dict[str, float]:
 FIGURE = Figure(
     "heavy-tails/figure-1f",
     "Posterior of GP-UCB with and without truncation where one point returns huge results",
-    Settings(),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-    "Chowdhury2019, Fig. 1 (f)",
-)
+    Settings(), cells, run, plot, table, claims, "Chowdhury2019, Fig. 1 (f)",
+)  # fmt: skip

@@ -248,11 +248,5 @@ def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
 TABLE_2 = Figure(
     "inputs/table-2",
     "Average lenient regret under random moves, beside the paper's",
-    Settings(),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-    "Saday2025, Table 2",
-)
+    Settings(), cells, run, plot, table, claims, "Saday2025, Table 2",
+)  # fmt: skip

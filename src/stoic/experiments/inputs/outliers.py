@@ -163,10 +163,5 @@ def no_dearer(groups: Groups[Row], panel: str, defended: Algorithm, plain: Algor
 FIGURE = Figure(
     "inputs/with-outliers",
     "AdveRS-2 and StableOpt while inputs are moved and some results are outliers",
-    Settings(),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-)
+    Settings(), cells, run, plot, table, claims,
+)  # fmt: skip

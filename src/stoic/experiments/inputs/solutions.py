@@ -347,22 +347,10 @@ def claims_sizes(settings: Settings, rows: Sequence[Guaranteed]) -> tuple[Claim,
 FIGURE_2 = Figure(
     "inputs/figure-2",
     "Where robust satisficing and robust optimization settle on the polynomial",
-    Settings(),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-    "Saday2025, Fig. 2",
-)
+    Settings(), cells, run, plot, table, claims, "Saday2025, Fig. 2",
+)  # fmt: skip
 FIGURE_5 = Figure(
     "inputs/figure-5",
     "What is left of f after the worst move of each size",
-    Settings(),
-    cells,
-    run_sizes,
-    plot_sizes,
-    table_sizes,
-    claims_sizes,
-    "Saday2025, Fig. 5",
-)
+    Settings(), cells, run_sizes, plot_sizes, table_sizes, claims_sizes, "Saday2025, Fig. 5",
+)  # fmt: skip

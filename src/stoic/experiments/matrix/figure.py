@@ -305,10 +305,5 @@ def markdown(summary: Mapping[str, Any]) -> str:
 FIGURE = Figure(
     "matrix",
     "What each recipe pays for every lie, and where there is none",
-    Settings(),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-)
+    Settings(), cells, run, plot, table, claims,
+)  # fmt: skip

@@ -308,10 +308,5 @@ def known_errors(settings: Settings, groups: ByError, panel: str) -> list[Claim]
 FIGURE = Figure(
     "misspecification/regret-vs-eps",
     "Regret against the error of the model",
-    Settings(),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-)
+    Settings(), cells, run, plot, table, claims,
+)  # fmt: skip

@@ -273,10 +273,5 @@ def by_norm(settings: Settings, name: str, values: Sequence[float]) -> dict[str,
 FIGURE = Figure(
     "misspecification/kernel-mismatch",
     "Regret of a model that is too smooth, by the norm that is assumed",
-    Settings(),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-)
+    Settings(), cells, run, plot, table, claims,
+)  # fmt: skip

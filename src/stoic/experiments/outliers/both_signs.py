@@ -147,14 +147,8 @@ def claims(settings: Settings, rows: Sequence[Step]) -> tuple[Claim, ...]:
     return tuple(found)
 
 
-SETTINGS = Settings()
 FIGURE = Figure(
     "outliers/both-signs",
     "Cumulative regret on the Forrester function in both signs, beside relevance pursuit",
-    SETTINGS,
-    cells,
-    run,
-    plot,
-    regret.against(GP.name),
-    claims,
-)
+    Settings(), cells, run, plot, regret.against(GP.name), claims,
+)  # fmt: skip

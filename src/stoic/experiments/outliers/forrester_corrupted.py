@@ -153,15 +153,8 @@ def _describe(panel: str, setting: ClairvoyantSetting) -> str:
     )
 
 
-SETTINGS = Settings()
 FIGURE = Figure(
     "outliers/forrester-corrupted",
     "Cumulative regret on the Forrester function with T^(1/3) lies of a clairvoyant adversary",
-    SETTINGS,
-    cells,
-    run,
-    plot,
-    regret.against(GP.name),
-    claims,
-    "Ezzerg2026, Fig. 1",
-)
+    Settings(), cells, run, plot, regret.against(GP.name), claims, "Ezzerg2026, Fig. 1",
+)  # fmt: skip

@@ -128,14 +128,8 @@ def _panel(signs: str, size: float) -> str:
     return f"{signs}: {size:.0e}"
 
 
-SETTINGS = Settings()
 FIGURE = Figure(
     "outliers/sizes",
     "Cumulative regret on the Forrester function by the size of the lies",
-    SETTINGS,
-    cells,
-    run,
-    plot,
-    regret.against(GP.name),
-    claims,
-)
+    Settings(), cells, run, plot, regret.against(GP.name), claims,
+)  # fmt: skip
