@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import tomllib
 from itertools import pairwise
 
 import pytest
@@ -13,8 +14,9 @@ import typer.main
 import pages
 from stoic.cli import app
 from stoic.confidence import CONFIDENCES
-from stoic.experiments import find
+from stoic.experiments import catalogue, find
 from stoic.experiments.contest import accuracy
+from stoic.experiments.figure import OURS
 from stoic.recipes import RECIPES
 
 CUSTOMS = ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md")
@@ -132,6 +134,16 @@ def test_the_numbers_about_ordinary_outliers_are_the_figure_s():
         assert sentence in said
     covers = [100 * n["default"] for claim, n in claims.items() if "interval covers" in claim]
     assert f"{min(covers):.0f} to {max(covers):.0f} % cover the truth" in said
+
+
+def test_a_claim_of_a_paper_that_does_not_hold_has_a_cause():
+    results = pages.ROOT / "docs/figures"
+    causes = tomllib.loads((results / "reproduces.toml").read_text(encoding="utf-8"))
+    assert causes.keys() <= {figure.name for figure in catalogue()}
+    for path in results.glob("*.json"):
+        summary = json.loads(path.read_text(encoding="utf-8"))
+        of_papers = [claim["holds"] for claim in summary["claims"] if claim["source"] != OURS]
+        assert all(of_papers) == ("cause" not in causes.get(summary["figure"], {})), path
 
 
 def test_every_recipe_has_its_guarantees_explained():

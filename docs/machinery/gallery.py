@@ -7,6 +7,7 @@ import json
 import re
 import sys
 import textwrap
+import tomllib
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from pathlib import Path
@@ -47,7 +48,52 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         parts += [_section(figure, results, told) for figure in figures]
         page = File.generated(config, f"gallery/{family}.md", content="\n\n".join(parts))
         files.append(page)
+    overview = reproduced(results)
+    files.append(File.generated(config, "gallery/reproduces.md", content=overview))
     return files
+
+
+def reproduced(results: Path) -> str:
+    """Return the page with a row for each figure of a paper: what holds, and why the rest fails."""
+    notes = tomllib.loads((results / "reproduces.toml").read_text(encoding="utf-8"))
+    by_paper: dict[str, list[tuple[Figure[Any, Any], list[dict[str, Any]]]]] = {}
+    for figure in catalogue():
+        if not _json(results, figure.name).exists():
+            continue
+        claims: dict[str, list[dict[str, Any]]] = {}
+        for claim in _claims(results, figure):
+            claims.setdefault(claim["source"].partition(",")[0], []).append(claim)
+        for paper in claims.keys() - {OURS}:
+            by_paper.setdefault(paper, []).append((figure, claims[paper]))
+    every = [claim for figures in by_paper.values() for _, claims in figures for claim in claims]
+    parts = ["# What reproduces", f"Of the papers' claims {_share(every)} hold.", _OVERVIEW]
+    for paper, figures in sorted(by_paper.items()):
+        held = _share([claim for _, claims in figures for claim in claims])
+        parts.append(f"## [{paper}]\n\n{held} claims hold.")
+        lines = ["| figure | claims that hold | how it was read | why others do not hold |"]
+        lines.append("|---|---|---|---|")
+        for figure, claims in figures:
+            path = _json(results, figure.name)
+            note = notes.get(figure.name, {})
+            places = dict.fromkeys(claim["source"].partition(", ")[2] for claim in claims)
+            place = " and ".join(places)
+            link = f"[{place}]({figure.name.partition('/')[0]}.md#{path.stem})"
+            command = f"`stoic reproduce {figure.name}`"
+            row = (f"{link}<br>{command}", _share(claims), note.get("reading"), note.get("cause"))
+            lines.append("| " + " | ".join(cell or "" for cell in row) + " |")
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
+
+
+_OVERVIEW = (
+    "A claim is a sentence that a paper's text, caption or curve says, judged by the numbers of "
+    "our run with the threshold that stands in it. Where a paper leaves its setting open, the "
+    "third column has the reading. Claims of ours are on the pages of the figures."
+)
+
+
+def _share(claims: Sequence[Mapping[str, Any]]) -> str:
+    return f"{sum(bool(claim['holds']) for claim in claims)} of {len(claims)}"
 
 
 _INTRODUCTION = (

@@ -7,9 +7,9 @@ import pytest
 from stoic.adversaries import Adversary, Gaussian, Later, Magnitude
 from stoic.environment import Environment
 from stoic.experiments.claims import FLAT
-from stoic.experiments.corruption import comparison, growth
+from stoic.experiments.corruption import growth
 from stoic.experiments.corruption.algorithms import ALGORITHMS, GP_UCB, RGP_PE, RGP_UCB, Watched
-from stoic.experiments.corruption.trials import Settings, cells, run
+from stoic.experiments.corruption.trials import Settings, after, cells, run
 from stoic.experiments.corruption.worlds import ATTACKS, F1, NO_ATTACK, draw
 from stoic.experiments.figure import Cell
 from stoic.experiments.trials import grouped
@@ -73,13 +73,11 @@ def test_only_the_robust_methods_expect_the_budget():
         assert widths[2] - widths[0] == pytest.approx(wide)
 
 
-def test_arms_are_counted_after_so_many_epochs_or_at_the_end(monkeypatch):
+def test_arms_are_counted_after_so_many_epochs_or_at_the_end():
     settings = Settings(rounds=300, trials=2, attacks=("Flip",), methods=("RGP-PE",))
     (trials,) = grouped(row for cell in cells(settings) for row in run(settings, cell)).values()
-    monkeypatch.setattr(comparison, "EPOCHS", 2)
-    assert [row.epochs for row in comparison.after(trials)] == [2, 2]
-    monkeypatch.setattr(comparison, "EPOCHS", 99)
-    assert [row.round for row in comparison.after(trials)] == [300, 300]  # never: the last row
+    assert [row.epochs for row in after(trials, 2)] == [2, 2]
+    assert [row.round for row in after(trials, 99)] == [300, 300]  # never: the last row
 
 
 def test_a_run_depends_on_its_cell_alone():

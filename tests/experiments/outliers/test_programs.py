@@ -31,7 +31,8 @@ class Noisy:
 
 def played(panel=SWIFT, method=RANDOM.name, seed=1, truth=None, rounds=30):
     cell = Cell(panel, method, seed)
-    return programs.play(cell, Noisy(), truth, rounds=rounds, initial=4, reported=-5.0, checks=3)
+    settings = replace(tuning.FIGURE.settings, rounds=rounds, initial=4)
+    return programs.play(cell, Noisy(), truth, settings, reported=-5.0, checks=3)
 
 
 @pytest.mark.parametrize(

@@ -37,12 +37,10 @@ from stoic.experiments.corruption.algorithms import (
     RGP_UCB_LATER,
     Algorithm,
 )
-from stoic.experiments.corruption.trials import Row, Settings, cells, run
+from stoic.experiments.corruption.trials import EPOCHS, Row, Settings, after, cells, run
 from stoic.experiments.corruption.worlds import F1, NO_ATTACK, ROBOT3D, WORLDS
 from stoic.experiments.figure import OURS, Claim, Figure, Table
 from stoic.experiments.trials import Groups, Trials, grouped
-
-EPOCHS = 13  # after so many epochs the paper counts the arms that are left
 
 
 def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
@@ -157,11 +155,6 @@ def less_regret(
     sentence = f"{ours.learner} ends with less mean cumulative regret than {theirs.learner}."
     less = numbers["mean"] < numbers["reference_mean"]
     return Claim(f"{against(attack, ours)}: {sentence}", less, numbers, source)
-
-
-def after(trials: Trials[Row]) -> tuple[Row, ...]:
-    """First row of each trial with so many complete epochs; the last row if there is none."""
-    return tuple(next((row for row in run if row.epochs >= EPOCHS), run[-1]) for run in trials.runs)
 
 
 def one_arm(groups: Groups[Row], attack: str, algorithm: Algorithm) -> Claim:

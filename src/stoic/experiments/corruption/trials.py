@@ -12,9 +12,11 @@ from stoic.environment import Environment
 from stoic.experiments.corruption.algorithms import ALGORITHMS, Watched
 from stoic.experiments.corruption.worlds import ATTACKS, NO_ATTACK, WORLDS, draw
 from stoic.experiments.figure import Cell
-from stoic.experiments.trials import marks
+from stoic.experiments.trials import Trials, marks
 from stoic.refusal import RefusalError
 from stoic.simulate import run as simulate
+
+EPOCHS = 13  # after so many epochs the paper counts the arms that are left
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,8 @@ class Settings:
 
     - the attacks' assumptions are true: the target region does not contain x*, and h_max is larger
       than f(x*) - max f over the region; and
-    - the regret of every learner flattens without attack, see ``growth.flatten_unattacked``.
+    - without attack the regret of every learner flattens and RGP-PE has one arm left after
+      ``EPOCHS``, see ``growth.settled_unattacked``.
 
     Other parameters are as in the paper, and belong to a world or to the recipes: the kernels,
     beta_t, beta_h and lambda = 1; b = 0.1, psi = 0.5 and eta = 2; Delta = 0.5 and h_max.
@@ -146,3 +149,8 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
             )
         )  # fmt: skip
     return rows
+
+
+def after(trials: Trials[Row], epochs: int = EPOCHS) -> tuple[Row, ...]:
+    """First row of each trial with so many complete epochs; the last row if there is none."""
+    return tuple(next((row for row in run if row.epochs >= epochs), run[-1]) for run in trials.runs)

@@ -120,7 +120,7 @@ def _right(x: Array) -> bool:
 
 
 _FOUR = ("Clipping", "AggSub", "Top-3", "Top-5")
-F1 = World("f1", f1, RBF(0.5), square_root_of_log(0.5), Fixed(4.0), _upper_left, 1.0, _FOUR, 10)
+F1 = World("f1", f1, RBF(0.5), square_root_of_log(0.5), Fixed(4.0), _upper_left, 1.0, _FOUR, 24)
 ROBOT3D = World(
     "Robot3D", robot3d, RBF(2.0), square_root_of_log(2.0), Fixed(6.0), _right, 3.0, _FOUR[2:], 4
 )
