@@ -22,14 +22,18 @@ TINY = {
     "outliers/both-signs": {"trials": 1, "rounds": 1},
     "outliers/tuning": {"trials": 1, "rounds": 2, "data": None},  # with data it needs torch
     "outliers/lunar-lander": {"trials": 1, "rounds": 2},
-    **{f"corruption/figure-{k}": {"trials": 1, "rounds": 2} for k in (1, 2, 3)},
+    "corruption/figure-1": {"trials": 1, "rounds": 2},
     "corruption/figure-4": {"trials": 1},
-    **{f"corruption/figure-{k}": {"trials": 1, "rounds": 2} for k in (5, 6)},
+    **{
+        f"corruption/figure-{k}{draws}": {"trials": 1, "rounds": 2}
+        for k in (2, 3, 5, 6)
+        for draws in ("", "-ten-draws")
+    },
     **{f"heavy-tails/figure-1{k}": {"trials": 1, "rounds": 2} for k in "abcdef"},
     "inputs/figure-2": {},
     **{f"inputs/figure-{k}": {"trials": 1, "rounds": 2} for k in (3, 4)},
     "inputs/figure-5": {},
-    **{f"inputs/figure-{k}": {"trials": 1, "rounds": 2} for k in (6, 7, 8, 9, 10)},
+    **{f"inputs/figure-{k}": {"trials": 1, "rounds": 2} for k in (6, "6-text", 7, 8, 9, 10)},
     **{f"inputs/{name}": {"trials": 1, "rounds": 2} for name in ("table-2", "with-outliers")},
     "misspecification/regret-vs-eps": {"trials": 1, "rounds": 2},
     "misspecification/kernel-mismatch": {"trials": 1, "rounds": 2},

@@ -8,17 +8,19 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import version
 from inspect import getsourcefile
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-import stoic
 from stoic.experiments.figure import Cell, Figure
 from stoic.refusal import RefusalError
+
+_STOIC = Path(__file__).parents[1]
 
 
 class Partial:
@@ -89,17 +91,19 @@ class Partial:
         row = self._row
         if row is None or not self.path.is_file():
             return {}
-        head, *lines = self.path.read_bytes().split(b"\n")
+        text = self.path.read_bytes()
+        # A process that was killed may leave half a line, behind which nothing can be appended.
+        if half := len(text) - text.rfind(b"\n") - 1:
+            os.truncate(self.path, len(text) - half)
+        head, *lines = text[: len(text) - half].splitlines() or [b""]
         stored = _loaded(head)
         if json.dumps(stored) != json.dumps(self._head):  # nan is nan in a text
             aside = self.path.with_suffix(".old.jsonl")
             self.path.replace(aside)
             print(f"{aside} has runs of {self._others(stored)}: not used.", file=sys.stderr)
             return {}
-        # A process that was killed may leave half a line, behind which nothing can be appended.
-        whole = {line: found for line in lines if (found := _loaded(line)) is not None}
-        self.path.write_bytes(b"".join(line + b"\n" for line in (head, *whole)))
-        return {Cell(*cell): [row(*values) for values in rows] for cell, rows in whole.values()}
+        found = [value for line in lines if (value := _loaded(line)) is not None]
+        return {Cell(*cell): [row(*values) for values in rows] for cell, rows in found}
 
     def _others(self, stored: Any) -> str:
         same = isinstance(stored, dict) and all(
@@ -119,16 +123,17 @@ def _row(figure: Figure[Any, Any]) -> Callable[..., Any] | None:
 
 def _code(figure: Figure[Any, Any]) -> str:
     """Digest of the source of stoic, and of the file that ``run`` is in."""
-    files: Sequence[Path] = sorted(Path(stoic.__file__).parent.rglob("*.py"))
-    own = getsourcefile(figure.run)
+    files = sorted(_STOIC.rglob("*.py"))
+    with suppress(TypeError):  # of an object that is called like a function
+        files += [Path(getsourcefile(figure.run) or __file__)]
     digest = hashlib.sha256()
-    for path in [*files, *([] if own is None else [Path(own)])]:
+    for path in files:
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
 
 
 def _loaded(line: bytes) -> Any:
-    """Value of a line; None of half a line."""
+    """Value of a line; None of a broken one."""
     with suppress(ValueError):
         return json.loads(line)
     return None
