@@ -24,16 +24,3 @@ FIGURES = (
     tables.FIGURE,
     final.FIGURE,
 )
-
-__all__ = [
-    "FIGURES",
-    "accuracy",
-    "conditional",
-    "confirm",
-    "constraints",
-    "development",
-    "final",
-    "narrow",
-    "ordinary",
-    "tables",
-]

@@ -13,7 +13,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.balancing import Balanced
-from stoic.data import Array
+from stoic.data import DISTRUSTED, Array
 from stoic.defences.plateau import Plateau
 from stoic.integrations.optuna.certified import Certified, certified, sturdiest
 from stoic.integrations.optuna.confirming import Standing, confirms, reliable
@@ -151,7 +151,7 @@ def explain(
     if (feasibility := synced.feasibility()) is not None:  # a violation may be an outlier
         known = [not np.isnan(list(constraints(t).values())).any() for t in at]
         permitted |= np.array(known) & feasibility.hold(settings)
-    levels = [trusted >= 0.5, trusted > 0.0, trusted >= 0.0][: 2 if given else 3]
+    levels = [trusted >= DISTRUSTED, trusted > 0.0, trusted >= 0.0][: 2 if given else 3]
     tried = np.empty((0, learner.domain.dim))
     for level in levels:
         if len(tried := np.unique(settings[level & inside & permitted], axis=0)):
@@ -240,7 +240,9 @@ def explain(
         left_out=synced.left_out,
         untried=None if len(tried) else found | given,
         undecided=undecided(rows, sign * float(mean[0]), sign),
-        repeats=int((np.all(settings == x, axis=1) & (trusted >= 0.5)).sum()) if len(tried) else 0,
+        repeats=int((np.all(settings == x, axis=1) & (trusted >= DISTRUSTED)).sum())
+        if len(tried)
+        else 0,
         steep=tuple(row.number for row in rows if falling[number[row.number]]),
         confirmation=None if standing is None else standing.outcome(),
         feasible=None if feasibility is None else float(feasibility(x[None])[0]),
