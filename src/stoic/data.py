@@ -18,6 +18,8 @@ Integers = NDArray[np.intp]
 Booleans = NDArray[np.bool_]
 
 LARGEST = 1e150  # size of a result that is computed with: its square is a number too
+DISTRUSTED = 0.5  # a result with less trust is distrusted
+SDS_95 = 1.959963984540054  # half of a normal 95 % interval, in standard deviations
 VARIANCES = 1e-300, 1e300  # range of a noise variance that is computed with
 
 

@@ -132,9 +132,10 @@ def test_an_entry_is_the_median_of_ratios_to_the_best_after_as_many_rounds():
     assert entries["clean", "loo_gp_ucb"].median == pytest.approx(1.0)
     assert (entries["clean", "loo_gp_ucb"].rounds, entries["clean", "gp_ucb"].rounds) == (10, 40)
     for entry in entries.values():
-        assert entry.lower <= entry.median <= entry.upper
+        assert entry.number.lower <= entry.median <= entry.number.upper
     low, high = 4.0 / 2.1, 4.2 / 2.1
-    assert low <= entries["clean", "gp_ucb"].lower < entries["clean", "gp_ucb"].upper <= high
+    number = entries["clean", "gp_ucb"].number
+    assert low <= number.lower < number.upper <= high
 
 
 def test_a_run_adds_up_and_rounds_are_nested():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -67,18 +68,22 @@ def reproduce(
     from stoic.experiments import reproduce
     from stoic.experiments.sweep import check_backend
 
-    reproduce(
-        name,
-        trials=trials,
-        rounds=rounds,
-        jobs=jobs,
-        seed=seed,
-        data=data,
-        out=out,
-        json=json,
-        backend=check_backend(backend),
-        address=address,
-    )
+    try:
+        reproduce(
+            name,
+            trials=trials,
+            rounds=rounds,
+            jobs=jobs,
+            seed=seed,
+            data=data,
+            out=out,
+            json=json,
+            backend=check_backend(backend),
+            address=address,
+        )
+    except KeyboardInterrupt as interrupt:
+        print(interrupt, file=sys.stderr)
+        raise typer.Exit(130) from None
 
 
 @app.command()

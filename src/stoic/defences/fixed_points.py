@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stoic import linalg
-from stoic.data import Array, Observations
+from stoic.data import DISTRUSTED, Array, Observations
 from stoic.defences.plateau import NEGLIGIBLE, small_sample_factor
 from stoic.defences.replicates import confirmed
 from stoic.defences.settled import Settled
@@ -120,7 +120,7 @@ class Search:
         if settled.posterior is None:
             return None
         prior = settled.posterior.prior
-        trusted = settled(self.observations, prior).trust >= 0.5
+        trusted = settled(self.observations, prior).trust >= DISTRUSTED
         rejected = ~trusted & np.isfinite(self.observations.observed)
         if not rejected.any():
             return None

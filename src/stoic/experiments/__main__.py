@@ -49,8 +49,8 @@ def main(arguments: list[str] | None = None) -> int:
     except ValueError as refusal:
         print(refusal, file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("Interrupted; the figure that was running wrote nothing.", file=sys.stderr)
+    except KeyboardInterrupt as interrupt:
+        print(interrupt, file=sys.stderr)
         return 130
 
 

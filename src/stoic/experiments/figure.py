@@ -45,6 +45,16 @@ def crossed(
     ]
 
 
+def every(panels: Callable[[Any], Iterable[str]]) -> Callable[[Any], list[Cell]]:
+    """Cells of a figure with every method of its settings on every trial in every panel."""
+
+    def cells(settings: Any) -> list[Cell]:
+        methods, seed, trials = settings.methods, settings.seed, settings.trials
+        return crossed(panels(settings), methods, seed=seed, trials=trials)
+
+    return cells
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """Sentence, its source, and the verdict of these results.
@@ -99,7 +109,8 @@ class Figure(Generic[S, R]):
     run:
         One run; its rows are named tuples whose fields are the columns of the CSV file, the first
         of them mostly the ``panel``, ``method`` and ``seed`` of the cell. It must depend on nothing
-        but its arguments.
+        but its arguments. Its annotation, ``list[Row]``, says what the rows of an interrupted
+        figure are read as.
     plot, table, claims:
         Functions of the rows of all runs.
     source:

@@ -174,27 +174,10 @@ A2_WIDE = Method("A2-RCGP, widened improvement", _improving(True), VERMILION, "-
 RELEVANCE = Method("relevance pursuit UCB", _relevance, YELLOW, module="botorch")
 
 METHODS: tuple[Method, ...] = (
-    GP,
-    GP_LOO,
-    FC,
-    A2,
-    FC_THEORY,
-    A2_THEORY,
-    FC_PAPER,
-    FC_QUANTILE,
-    FC_COUNTED,
-    A2_PAPER,
-    FC_NOISE,
-    A2_NOISE,
-    LOO,
-    ROBUST,
-    STUDENT,
-    DIAGNOSTICS,
-    A2_EI,
-    A2_WIDE,
-    RELEVANCE,
+    GP, GP_LOO, FC, A2, FC_THEORY, A2_THEORY, FC_PAPER, FC_QUANTILE, FC_COUNTED,
+    A2_PAPER, FC_NOISE, A2_NOISE, LOO, ROBUST, STUDENT, DIAGNOSTICS, A2_EI, A2_WIDE, RELEVANCE,
     RANDOM,
-)
+)  # fmt: skip
 
 
 def method(name: str) -> Method:

@@ -25,6 +25,7 @@ from stoic.experiments import (
     outliers,
 )
 from stoic.experiments.figure import Claim, Figure, Table
+from stoic.experiments.partial import Partial
 from stoic.experiments.results import Results, Shelf, plain_settings, to_json
 from stoic.experiments.sweep import Backend, sweep
 from stoic.refusal import RefusalError
@@ -94,7 +95,8 @@ def reproduce(
 ) -> Results:
     """Run a figure and write ``<out>/<family>-<figure>.png``, ``.csv`` and ``.json``.
 
-    The same settings give the same results, whatever the number of jobs and wherever they run.
+    The same settings give the same results, whatever the number of jobs and wherever they run. Runs
+    are kept in ``<family>-<figure>.partial.jsonl`` until then: an interrupted figure goes on.
 
     Parameters
     ----------
@@ -135,7 +137,10 @@ def reproduce(
     )
     shelf = Shelf(Path(out), figure.name.replace("/", "-"))
     shelf.check_free(plain_settings(settings))
-    results = shelf.write(figure, settings, sweep(figure, settings, jobs, backend, address))
+    partial = Partial(shelf.partial, figure, settings)
+    rows = sweep(figure, settings, jobs, backend, address, partial)
+    results = shelf.write(figure, settings, rows)
+    partial.remove()
     if json:
         sys.stdout.write(to_json(results.summary()) + "\n")
     else:

@@ -78,6 +78,10 @@ class Shelf:
     def json(self) -> Path:
         return self.directory / f"{self.stem}.json"
 
+    @property
+    def partial(self) -> Path:
+        return self.directory / f"{self.stem}.partial.jsonl"
+
     def check_free(self, settings: dict[str, Any]) -> None:
         """Refuse if there are results of other, or unknown, settings."""
         if self.directory.exists() and not self.directory.is_dir():

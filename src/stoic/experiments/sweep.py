@@ -25,6 +25,7 @@ from rich.progress import (
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from stoic.experiments.figure import Cell, Figure
+from stoic.experiments.partial import Partial
 from stoic.refusal import RefusalError
 
 T = TypeVar("T")
@@ -32,7 +33,7 @@ T = TypeVar("T")
 
 Backend = Literal["local", "dask", "ray"]
 Result = tuple[int, list[Any]]  # number and rows of a cell
-Work = tuple[Any, Any, Sequence[Cell]]  # function, settings and cells
+Work = tuple[Any, Any, Sequence[tuple[int, Cell]]]  # function, settings and numbered cells
 
 
 def sweep(
@@ -41,6 +42,7 @@ def sweep(
     jobs: int | None = None,
     backend: Backend = "local",
     address: str | None = None,
+    partial: Partial | None = None,
 ) -> list[Any]:
     """Run all cells of ``figure``; return their rows in the order of the cells.
 
@@ -59,6 +61,13 @@ def sweep(
     address:
         Address of the cluster's scheduler; without one, a cluster of ``jobs`` workers is started
         here.
+    partial:
+        Keeps the rows of each cell as they come; those that it has are not run again.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        With a sentence about what is kept.
     """
     check_backend(backend)
     if address is not None and backend == "local":
@@ -68,15 +77,34 @@ def sweep(
     if jobs is not None and jobs < 1:
         raise RefusalError(f"The number of jobs is at least 1, got {jobs}.")
     cells = list(figure.cells(settings))
-    processes = min(joblib.cpu_count() if jobs is None else jobs, len(cells))
-    parts: list[list[Any]] = [[] for _ in cells]
-    work = (figure.run, settings, cells)
+    parts = {k: rows for k, cell in enumerate(cells) if (rows := _kept(partial, cell)) is not None}
+    if parts:
+        print(f"{figure.name}: {len(parts):,} of {len(cells):,} runs were there.", file=sys.stderr)
+    todo = [(k, cell) for k, cell in enumerate(cells) if k not in parts]
+    work = (figure.run, settings, todo)
+    processes = min(joblib.cpu_count() if jobs is None else jobs, len(todo))
     results = (
         _local(work, processes) if backend == "local" else _CLUSTERS[backend](work, jobs, address)
     )
-    for index, rows in _with_progress(results, len(cells), figure.name):
-        parts[index] = rows
-    return [row for part in parts for row in part]
+    try:
+        for index, rows in _with_progress(results, len(parts), len(cells), figure.name):
+            parts[index] = rows if partial is None else partial.keep(cells[index], rows)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(_interrupted(figure.name, len(cells), partial)) from None
+    return [row for k in range(len(cells)) for row in parts[k]]
+
+
+def _kept(partial: Partial | None, cell: Cell) -> list[Any] | None:
+    return None if partial is None else partial.find(cell)
+
+
+def _interrupted(name: str, total: int, partial: Partial | None) -> str:
+    if not partial:
+        return f"Interrupted; no run of {name} was kept."
+    return (
+        f"Interrupted; {len(partial):,} of {total:,} runs of {name} are kept in {partial.path}: "
+        "the same command goes on from them."
+    )
 
 
 def check_backend(name: str) -> Backend:
@@ -90,7 +118,7 @@ def check_backend(name: str) -> Backend:
 def _local(work: Work, processes: int) -> Iterator[Result]:
     run, settings, cells = work
     if processes <= 1:
-        for index, cell in enumerate(cells):
+        for index, cell in cells:
             yield _one(run, settings, index, cell)
         return
     with joblib.parallel_config(
@@ -103,7 +131,7 @@ def _parallel(work: Work) -> Iterator[Result]:
     """Results as they come, by the back end of joblib that is set."""
     run, settings, cells = work
     yield from joblib.Parallel(return_as="generator_unordered")(
-        joblib.delayed(_one)(run, settings, index, cell) for index, cell in enumerate(cells)
+        joblib.delayed(_one)(run, settings, index, cell) for index, cell in cells
     )
 
 
@@ -135,7 +163,7 @@ def _ray(work: Work, jobs: int | None, address: str | None) -> Iterator[Result]:
         raise RefusalError(f"There is no Ray cluster at {address}: {error}.") from error
     try:
         one = ray.remote(_one)
-        waiting = [one.remote(run, settings, index, cell) for index, cell in enumerate(cells)]
+        waiting = [one.remote(run, settings, index, cell) for index, cell in cells]
         while waiting:
             done, waiting = ray.wait(waiting)
             yield from ray.get(done)
@@ -160,7 +188,7 @@ def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _with_progress(results: Iterable[T], total: int, name: str) -> Iterator[T]:
+def _with_progress(results: Iterable[T], before: int, total: int, name: str) -> Iterator[T]:
     """Yield the results, with a bar on a terminal and a line for every tenth elsewhere."""
     console = Console(stderr=True)
     if console.is_terminal:
@@ -172,9 +200,9 @@ def _with_progress(results: Iterable[T], total: int, name: str) -> Iterator[T]:
             TimeRemainingColumn(),
         )
         with Progress(*columns, console=console, transient=True) as progress:
-            yield from progress.track(results, total=total, description=name)
+            yield from progress.track(results, total=total, completed=before, description=name)
         return
-    for done, result in enumerate(results, start=1):
+    for done, result in enumerate(results, start=before + 1):
         yield result
         if 10 * done // total > 10 * (done - 1) // total:
             print(f"{name}: {done} of {total} runs", file=sys.stderr, flush=True)

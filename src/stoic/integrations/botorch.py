@@ -20,7 +20,7 @@ from typing import Any, Self
 import numpy as np
 
 from stoic import recipes
-from stoic.data import Array, Observations
+from stoic.data import DISTRUSTED, Array, Observations
 from stoic.domains import Box, Domain
 from stoic.integrations.tables import Recipe, box_around, model_of, observations_of
 from stoic.models import GaussianProcess
@@ -49,7 +49,6 @@ except ImportError as error:
         "pip install 'stoic[botorch]'."
     ) from error
 
-_TRUSTED = 0.5  # a row of at least this trust may be the incumbent
 _RESOLVED = 1e-6  # a prior variance beside which GPyTorch's floor of 1e-10 is negligible
 
 
@@ -379,7 +378,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
                 except NotImplementedError:  # no formula for it
                     mean = transform.untransform(mean, X=self.inputs)[0]
         mean = mean.squeeze(-1)
-        trusted = self.trust >= _TRUSTED
+        trusted = self.trust >= DISTRUSTED
         if not trusted.any():
             trusted = torch.ones_like(trusted)
         return mean.masked_fill(~trusted | mean.isnan(), -torch.inf)
@@ -465,7 +464,7 @@ def _measured(X: Any, Y: Any, Yvar: Any, transform: Any) -> tuple[Any, Any]:
 def _learn(transform: Any, X: Any, Y: Any, trust: Array) -> None:
     """Fit an outcome transform to the trusted rows that it can transform."""
     transform.to(Y)
-    trusted = torch.as_tensor(trust >= _TRUSTED, device=Y.device)
+    trusted = torch.as_tensor(trust >= DISTRUSTED, device=Y.device)
     if not trusted.any():
         trusted = torch.isfinite(Y[:, 0])
     for row in trusted.nonzero():  # a logarithm before a mean would make all results nan

@@ -14,12 +14,11 @@ from typing import Any, Self
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from stoic.data import FAILURES
+from stoic.data import DISTRUSTED, FAILURES
 from stoic.integrations.optuna import Explanation, explain, failure_kind
 
 log = logging.getLogger(__name__)
 
-DISTRUSTED = 0.5  # as in ``stoic show``
 COLUMNS = ("number", "state", "value", "trust", "expected", "sd", "failed", "reason")
 REASON = "failure"  # user attribute of a trial: why it has no value, in words
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stoic import linalg
-from stoic.data import Array, Booleans, Integers, Observations
+from stoic.data import DISTRUSTED, Array, Booleans, Integers, Observations
 from stoic.defences.fixed_points import Judgement
 from stoic.defences.leave_one_out import LeaveOneOut
 from stoic.defences.settled import Settled
@@ -143,7 +143,7 @@ def _with_new_window(
 
     prior, _ = _under(found[0])
     targets = found[0](window, prior)
-    inducing = np.flatnonzero(targets.trust >= 0.5)
+    inducing = np.flatnonzero(targets.trust >= DISTRUSTED)
     outside = np.delete(np.arange(n), rows)
     others = observations.only(outside)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from stoic.data import Array, Booleans, Choice, Failures, Integers, Observations
+from stoic.data import DISTRUSTED, Array, Booleans, Choice, Failures, Integers, Observations
 from stoic.domains import Acquisition, Among, Domain, Finite, Peak, Random
 from stoic.models.constraints import Constraints
 from stoic.models.feasibility import Feasibility
@@ -155,7 +155,7 @@ class View(NamedTuple):
     def floor(self) -> float:
         """Lowest posterior mean at a trusted observation; the prior mean if there is none."""
         posterior, x = self.band().posterior, self.observations.x
-        trusted = posterior.trust(self.observations) >= 0.5
+        trusted = posterior.trust(self.observations) >= DISTRUSTED
         if not trusted.any():
             return posterior.prior.mean
         return float(posterior.predict(x[trusted])[0].min())

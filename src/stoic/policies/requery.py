@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stoic.data import Array, Booleans, Choice
+from stoic.data import DISTRUSTED, Array, Booleans, Choice
 from stoic.domains import Domain
 from stoic.kernels import at_one_place
 from stoic.policies.base import Band, Notes, Policy, View, choices_at
@@ -89,7 +89,7 @@ def in_doubt(view: View, rate: float) -> Array:
     observations = view.observations
     nothing = observations.x[:0]
     posterior = view.band().posterior
-    trusted = posterior.trust(observations) >= 0.5
+    trusted = posterior.trust(observations) >= DISTRUSTED
     rejected = ~trusted & np.isfinite(observations.observed)
     if not rejected.any() or not trusted.any():
         return nothing

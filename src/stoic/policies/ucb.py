@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from stoic.data import Array, Choice
+from stoic.data import DISTRUSTED, Array, Choice
 from stoic.domains import Domain, Finite
 from stoic.policies.base import Band, Policy, View, choice_of
 
@@ -90,7 +90,7 @@ def check_retries(retries: int | None) -> None:
 
 def given_up(view: View, trust: Array, retries: int) -> Array:
     """Places that used up their ``retries`` without a trusted result, a row each, (k, d)."""
-    trusted = trust >= 0.5
+    trusted = trust >= DISTRUSTED
     x = view.observations.x / view.domain.widths
     rejected = x[~trusted]
     if not len(rejected):

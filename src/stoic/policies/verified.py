@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import expit
 
-from stoic.data import Array, Choice, Integers, Observations
+from stoic.data import DISTRUSTED, Array, Choice, Integers, Observations
 from stoic.defences.replicates import agreement
 from stoic.domains import Acquisition, Domain, Peak
 from stoic.kernels import Matern52
@@ -104,7 +104,7 @@ class VerifiedImprovement(Policy):
         chance = Chance.of(view)
         observations, pending = view.observations, view.pending
         trust = view.band().posterior.trust(observations)
-        trusted = np.flatnonzero(trust >= 0.5)
+        trusted = np.flatnonzero(trust >= DISTRUSTED)
         if view.among is not view.domain and len(trusted):
             trusted = trusted[view.among.contains(observations.x[trusted])]
         constraints = view.constraints()
@@ -171,7 +171,7 @@ class VerifiedImprovement(Policy):
             notes["feasible"] = float(constraints(tried[[best]])[0])
         if not seen[best]:
             return best, notes
-        trusted = here[best] & (posterior.trust(observations) >= 0.5)
+        trusted = here[best] & (posterior.trust(observations) >= DISTRUSTED)
         return best, notes | {
             "outlier": float(p[best]),
             "otherwise": float(otherwise[best]),
@@ -201,7 +201,7 @@ class VerifiedImprovement(Policy):
         with np.errstate(over="ignore", invalid="ignore"):
             gain = observations.observed - means[best]
         rejected = np.isfinite(gain) & (gain > _CLEARLY * np.sqrt(noise))
-        rejected &= trust < 0.5
+        rejected &= trust < DISTRUSTED
         if rejected.any():
             share = self.odds.share(observations, posterior)
             votes = agreement(view.domain, observations, noise, _AGREE)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logsumexp
 
-from stoic.data import Array, Booleans, Observations
+from stoic.data import DISTRUSTED, Array, Booleans, Observations
 from stoic.domains import Domain
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.cavity import given_the_others
@@ -68,7 +68,7 @@ class OutlierOdds:
     def share(self, observations: Observations, posterior: Posterior) -> float:
         """Return the posterior mean share of outliers, by the rows with a trust below 1/2."""
         finite = np.isfinite(observations.observed)
-        rejected = np.count_nonzero(finite & (posterior.trust(observations) < 0.5))
+        rejected = np.count_nonzero(finite & (posterior.trust(observations) < DISTRUSTED))
         seen = self.outliers + self.inliers + np.count_nonzero(finite)
         return float((self.outliers + rejected) / seen)
 
@@ -82,7 +82,7 @@ class OutlierOdds:
         """
         y = observations.observed
         finite = np.isfinite(y)
-        rejected = finite & (posterior.trust(observations) < 0.5)
+        rejected = finite & (posterior.trust(observations) < DISTRUSTED)
         mean, std = given_the_others(posterior, observations)
         noise = observations.own_noise(posterior.prior.noise)
         others = np.count_nonzero(rejected) - rejected

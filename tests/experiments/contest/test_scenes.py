@@ -9,7 +9,7 @@ import pytest
 from scipy import optimize
 
 from stoic.experiments.contest import final, networks, noisy
-from stoic.experiments.contest.cases import CASES, Needle, Quadratic
+from stoic.experiments.contest.cases import CASES, Quadratic, needle
 from stoic.experiments.contest.functions import FUNCTIONS, MAXIMISERS
 from stoic.experiments.contest.scenes import (
     LENGTH,
@@ -134,15 +134,15 @@ def test_two_kinds_of_outliers_share_the_chance():
 
 
 def test_the_needle_is_narrow_and_the_rest_is_flat():
-    ground = CASES["needle"].ground(3)
-    assert isinstance(ground, Needle)
-    at = named(ground.centre)
+    assert CASES["needle"].ground(3).best == 1.0
+    centre = np.array([0.3, 0.8])
+    ground, at = needle(centre), named(centre)
     assert ground.truth(at) == 1.0 == 1.0 - ground.score(at)
     values = [ground.truth(named(u)) for u in np.random.default_rng(0).random((4000, 2))]
     within = np.mean(np.array(values) > math.exp(-1.0))
     assert within == pytest.approx(math.pi * 0.01, rel=0.3)
     assert np.mean(np.array(values) < 0.01) > 0.8
-    beside = named(ground.centre + np.array([0.1, 0.0]))
+    beside = named(centre + np.array([0.1, 0.0]))
     assert ground.truth(beside) == pytest.approx(math.exp(-1.0))
 
 

@@ -124,7 +124,7 @@ def test_doubt_is_read_from_the_explanation(monkeypatch):
 
 
 @pytest.mark.parametrize("name", NEEDS_A_LIBRARY)
-def test_a_peer_without_its_library_names_the_extra(name, monkeypatch):
+def test_a_peer_without_its_library_names_the_extra(name, monkeypatch, capsys):
     monkeypatch.setattr("stoic.experiments.contender.find_spec", lambda module: None)
     peer = contender(name)
     assert not peer.installed
@@ -133,6 +133,7 @@ def test_a_peer_without_its_library_names_the_extra(name, monkeypatch):
     ):
         peer.sampler({}, 0, 10)
     assert contenders.installed([name, "TPE", "default"]) == ("TPE", "default")
-    lines = contenders.skipped(["TPE"])
+    contenders.report_skipped(["TPE"])
+    lines = capsys.readouterr().err.splitlines()
     assert len(lines) == len(NEEDS_A_LIBRARY)
     assert any(line.startswith(f"{name} is left out") for line in lines)

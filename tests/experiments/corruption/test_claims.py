@@ -7,8 +7,9 @@ import pytest
 from stoic.experiments.claims import share
 from stoic.experiments.corruption import comparison, functions, growth, pushing
 from stoic.experiments.corruption.algorithms import ALGORITHMS, GP_UCB, RGP_PE, RGP_UCB
-from stoic.experiments.corruption.trials import Row, Settings, Trials, grouped
+from stoic.experiments.corruption.trials import Row, Settings
 from stoic.experiments.corruption.worlds import NO_ATTACK
+from stoic.experiments.trials import Trials, grouped
 
 FLAT, LINEAR, CURVED = (95.0, 100.0), (50.0, 100.0), (75.0, 100.0)
 
@@ -162,7 +163,7 @@ def test_numbers_by_hand():
     assert numbers["standard_error"] == pytest.approx(10.0)
     assert numbers["share_in_second_half"] == pytest.approx(20.0 / 30.0)
     assert numbers["regret_per_round_at_the_end"] == pytest.approx(4.0)
-    np.testing.assert_allclose(share(group.cumulative, group.rounds), [0.5, 0.75])
+    np.testing.assert_allclose(share(group.curves(), group.rounds), [0.5, 0.75])
 
 
 def test_a_bound_on_near_ties_by_hand():

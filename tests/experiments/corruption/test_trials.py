@@ -9,21 +9,11 @@ from stoic.environment import Environment
 from stoic.experiments.claims import FLAT
 from stoic.experiments.corruption import growth
 from stoic.experiments.corruption.algorithms import ALGORITHMS, GP_UCB, RGP_PE, RGP_UCB, Watched
-from stoic.experiments.corruption.trials import Settings, cells, grouped, run
+from stoic.experiments.corruption.trials import Settings, after, cells, run
 from stoic.experiments.corruption.worlds import ATTACKS, F1, NO_ATTACK, draw
 from stoic.experiments.figure import Cell
-from stoic.experiments.regret import MARKS, marks
+from stoic.experiments.trials import grouped
 from stoic.simulate import run as simulate
-
-
-@pytest.mark.parametrize("rounds", [1, 2, 3, 199, 200, 201, 12_345, 50_000])
-def test_marks_are_few_and_have_the_middle_and_the_end(rounds):
-    kept = marks(rounds)
-    assert kept == sorted(set(kept))
-    assert kept[-1] == rounds
-    assert rounds // 2 in [0, *kept]
-    assert 1 <= kept[0] <= math.ceil(rounds / MARKS)
-    assert len(kept) in (min(rounds, MARKS), MARKS + 1)
 
 
 def test_every_method_meets_every_attack_and_later_than_never_is_left_out():
@@ -83,17 +73,11 @@ def test_only_the_robust_methods_expect_the_budget():
         assert widths[2] - widths[0] == pytest.approx(wide)
 
 
-def test_runs_are_grouped_by_attack_and_method_in_the_order_of_trials():
-    settings = Settings(rounds=300, trials=2, attacks=("Flip",), methods=("RGP-PE", "GP-UCB"))
-    rows = [row for cell in cells(settings) for row in run(settings, cell)]
-    groups = grouped(rows)
-    assert list(groups) == [("Flip", "RGP-PE"), ("Flip", "GP-UCB")]
-    trials = groups["Flip", "RGP-PE"]
-    assert trials.cumulative.shape == (2, len(marks(300)))
-    assert [row.seed for row in trials.ends] == [0, 1]
-    assert [row.epochs for row in trials.after(2)] == [2, 2]
-    assert [row.round for row in trials.after(99)] == [300, 300]  # never: the last row
-    np.testing.assert_array_equal(trials.final, [row.cumulative_regret for row in trials.ends])
+def test_arms_are_counted_after_so_many_epochs_or_at_the_end():
+    settings = Settings(rounds=300, trials=2, attacks=("Flip",), methods=("RGP-PE",))
+    (trials,) = grouped(row for cell in cells(settings) for row in run(settings, cell)).values()
+    assert [row.epochs for row in after(trials, 2)] == [2, 2]
+    assert [row.round for row in after(trials, 99)] == [300, 300]  # never: the last row
 
 
 def test_a_run_depends_on_its_cell_alone():

@@ -197,4 +197,4 @@ def test_claims_about_outliers():
     bad = rows_of(settings.panels, {**good, a2.name: scaled(LINE, 99.0)})
     by_claim = [claim.holds for claim in outliers.claims(settings, bad)]
     assert by_claim == [True, False, True, True] + [False, False, False, True] * 2
-    assert comparison.summary(rows, 2, 4).rows
+    assert comparison.table(settings, rows).rows

@@ -15,7 +15,6 @@ from stoic.experiments.inputs.algorithms import ADVERS_1, ADVERS_2, ADVERS_G, AL
 from stoic.experiments.inputs.trials import (
     Settings,
     cells,
-    grouped,
     kappa_of,
     played,
     run,
@@ -219,12 +218,3 @@ def test_figures_have_the_papers_settings():
     for settings in by_number.values():
         looks = [(ALGORITHMS[name].colour, ALGORITHMS[name].line) for name in settings.methods]
         assert len(set(looks)) == len(looks)
-
-
-def test_trials_are_grouped_by_panel_and_method():
-    settings = Settings(methods=(ADVERS_1.name, STABLE.name), rounds=4, trials=2, side=SIDE)
-    groups = grouped([row for cell in cells(settings) for row in run(settings, cell)])
-    assert set(groups) == {(panel, name) for panel in settings.panels for name in settings.methods}
-    for trials in groups.values():
-        assert trials.lenient.shape == trials.satisficing.shape == (2, 4)
-        assert ((trials.below >= 0.0) & (trials.below <= 1.0)).all()

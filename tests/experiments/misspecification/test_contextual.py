@@ -12,7 +12,6 @@ from stoic.experiments.misspecification.contextual import (
     TURNS,
     Row,
     Settings,
-    alone,
     balanced,
     cells,
     claims,
@@ -44,7 +43,7 @@ def test_f_is_within_eps_of_a_function_of_the_stated_norm():
 
 def test_a_master_of_one_learner_is_that_learner():
     one = replace(SMALL, learners=1)
-    (master,), (learner,) = (run(one, Cell("0.2", name, 3)) for name in (OWN, alone(0)))
+    (master,), (learner,) = (run(one, Cell("0.2", name, 3)) for name in (OWN, SMALL.alone[0]))
     assert master.regret == learner.regret > 0.0
     assert (master.plays, master.kept, master.wronged) == ("150", "1", 0)
     assert learner.plays == "0"
@@ -115,5 +114,5 @@ def test_the_table_names_who_played():
     assert len(lines) == 12
     assert lines["0", OWN][1:] == ("3.00", "300 300 400", "0")
     assert lines["0", TURNS][1:] == ("3.50", "300 300 400", "0")
-    assert lines["0", alone(2)][1:] == ("1.00", "", "")
+    assert lines["0", SMALL.alone[2]][1:] == ("1.00", "", "")
     assert lines["0.2", ALL][0].startswith("60")

@@ -25,11 +25,12 @@ from stoic.experiments.misspecification.algorithms import (
 )
 from stoic.experiments.misspecification.trials import (
     Row,
-    Trials,
     exponent,
+    late,
     slope,
     stretch,
 )
+from stoic.experiments.trials import Trials
 from stoic.kernels import RBF
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
@@ -139,9 +140,9 @@ class TestGrowth:
         noise = 0.02 * rng.standard_normal((40, 5))
         values = 0.1 + 3.0 * self.EPS**power * (1.0 + 0.1 * noise)
         found = exponent(self.EPS, values)
-        assert found.low < found.value < found.high
-        assert found.low - 0.01 <= power <= found.high + 0.01
-        assert found.high - found.low < 0.1
+        assert found.lower < found.value < found.upper
+        assert found.lower - 0.01 <= power <= found.upper + 0.01
+        assert found.upper - found.lower < 0.1
 
     def test_the_interval_of_a_slope_is_that_of_the_mean(self):
         rng = np.random.default_rng(2)
@@ -149,24 +150,24 @@ class TestGrowth:
         found = slope(self.EPS, slopes[:, None] * self.EPS)
         error = slopes.std(ddof=1) / math.sqrt(50)
         assert found.value == pytest.approx(slopes.mean())
-        assert found.low == pytest.approx(slopes.mean() - 1.96 * error, abs=0.2 * error)
-        assert found.high == pytest.approx(slopes.mean() + 1.96 * error, abs=0.2 * error)
+        assert found.lower == pytest.approx(slopes.mean() - 1.96 * error, abs=0.2 * error)
+        assert found.upper == pytest.approx(slopes.mean() + 1.96 * error, abs=0.2 * error)
 
     def test_where_eps_costs_nothing_there_is_no_exponent(self):
         values = np.tile([0.3, 0.2, 0.4, 0.5, 0.6], (4, 1))
         assert math.isnan(exponent(self.EPS, values).value)
         one = slope(self.EPS, values[:1])
         assert math.isfinite(one.value)
-        assert math.isnan(one.low)
+        assert math.isnan(one.lower)
 
     def test_late_is_the_share_of_the_second_half(self):
         rows = tuple(
-            made(ERRORS, 0.2, 0.1, method="m", panel="p", seed=k, late=late)
-            for k, late in enumerate((0.1, 0.3))
+            (made(ERRORS, 0.2, 0.1, method="m", panel="p", seed=k, late=share),)
+            for k, share in enumerate((0.1, 0.3))
         )
-        assert Trials(rows).late == pytest.approx(0.2)
-        nothing = Trials((rows[0]._replace(regret=0.0, half=0.0),))
-        assert math.isnan(nothing.late)
+        assert late(Trials(rows)) == pytest.approx(0.2)
+        nothing = rows[0][0]._replace(regret=0.0, half=0.0)
+        assert math.isnan(late(Trials(((nothing,),))))
 
 
 def as_promised(settings):

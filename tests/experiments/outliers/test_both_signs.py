@@ -9,7 +9,7 @@ from stoic.experiments.methods import A2, GP, LOO, RANDOM, RELEVANCE
 from stoic.experiments.outliers import both_signs, forrester_clean, forrester_corrupted
 from stoic.experiments.regret import Step
 
-SETTINGS = replace(both_signs.SETTINGS, peers=(RELEVANCE.name,))
+SETTINGS = replace(both_signs.FIGURE.settings, peers=(RELEVANCE.name,))
 
 
 def row(panel, method, seed, final, inference=0.0):
@@ -62,7 +62,9 @@ def test_the_appendix_and_the_clean_figure_are_met_again():
         ("max f, T = 30, no lies", forrester_clean, Cell("clean", RANDOM.name, 2)),
     ):
         rows = both_signs.run(SETTINGS, Cell(panel, *cell[1:]))
-        assert [row[1:] for row in rows] == [row[1:] for row in again.run(again.SETTINGS, cell)]
+        assert [row[1:] for row in rows] == [
+            row[1:] for row in again.run(again.FIGURE.settings, cell)
+        ]
 
 
 def test_claims_are_read_literally_and_on_the_seeds_of_both():

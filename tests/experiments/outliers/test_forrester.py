@@ -2,7 +2,6 @@ from dataclasses import replace
 
 import pytest
 
-from stoic.experiments import regret
 from stoic.experiments.figure import Cell
 from stoic.experiments.methods import (
     A2,
@@ -17,6 +16,7 @@ from stoic.experiments.methods import (
 )
 from stoic.experiments.outliers import forrester_clean, forrester_corrupted
 from stoic.experiments.regret import Step
+from stoic.experiments.trials import comparison, grouped
 
 
 def row(panel, method, seed, final):
@@ -24,7 +24,7 @@ def row(panel, method, seed, final):
 
 
 def test_clean_claims_are_read_literally():
-    settings = replace(forrester_clean.SETTINGS, trials=3)
+    settings = replace(forrester_clean.FIGURE.settings, trials=3)
     rows = [
         row("clean", method, seed, final)
         for method, finals in {
@@ -40,7 +40,7 @@ def test_clean_claims_are_read_literally():
 
 
 def test_corrupted_claims_are_read_literally():
-    settings = forrester_corrupted.SETTINGS
+    settings = forrester_corrupted.FIGURE.settings
     finals = {GP.name: 100.0, GP_LOO.name: 98.0, FC.name: 100.0, A2.name: 99.0, RANDOM.name: 99.5}
     finals |= {STUDENT.name: 101.0, LOO.name: 99.0, DIAGNOSTICS.name: 97.0}
     rows = [
@@ -80,7 +80,7 @@ def test_corrupted_claims_are_read_literally():
 
 
 def test_peers_are_run_on_the_first_seeds_of_their_panels():
-    settings = replace(forrester_corrupted.SETTINGS, peers=(RELEVANCE.name,), seed=7)
+    settings = replace(forrester_corrupted.FIGURE.settings, peers=(RELEVANCE.name,), seed=7)
     found = [c for c in forrester_corrupted.cells(settings) if c.method == RELEVANCE.name]
     assert found == [Cell("appendix", RELEVANCE.name, seed) for seed in range(7, 12)]
     few = [c for c in forrester_corrupted.cells(replace(settings, trials=2)) if c in found]
@@ -94,7 +94,7 @@ def test_peers_are_run_on_the_first_seeds_of_their_panels():
     [("text", {-10.0, 25.0}), ("appendix", {-10.0, 25.0}), ("code", {-20.0, 20.0})],
 )
 def test_corrupted_runs_meet_the_adversary_of_their_panel(panel, lies):
-    settings = forrester_corrupted.SETTINGS
+    settings = forrester_corrupted.FIGURE.settings
     rows = forrester_corrupted.run(settings, Cell(panel, RANDOM.name, 1))
     corrupted = [r for r in rows if r.corrupted]
     assert len(rows) == 105
@@ -106,13 +106,13 @@ def test_corrupted_runs_meet_the_adversary_of_their_panel(panel, lies):
 
 
 def test_clean_runs_meet_none():
-    rows = forrester_clean.run(forrester_clean.SETTINGS, Cell("clean", RANDOM.name, 1))
+    rows = forrester_clean.run(forrester_clean.FIGURE.settings, Cell("clean", RANDOM.name, 1))
     assert len(rows) == 35
     assert not any(r.corrupted for r in rows)
 
 
 def test_a_run_depends_on_its_cell_alone():
-    settings = replace(forrester_corrupted.SETTINGS, rounds=4)
+    settings = replace(forrester_corrupted.FIGURE.settings, rounds=4)
     cell = Cell("code", A2.name, 2)
     assert repr(forrester_corrupted.run(settings, cell)) == repr(
         forrester_corrupted.run(settings, cell)
@@ -121,7 +121,7 @@ def test_a_run_depends_on_its_cell_alone():
 
 @pytest.mark.slow
 def test_robust_methods_beat_gp_ucb_under_every_adversary():
-    settings = forrester_corrupted.SETTINGS
+    settings = forrester_corrupted.FIGURE.settings
     for panel in settings.adversaries:
         rows = [
             step
@@ -129,15 +129,15 @@ def test_robust_methods_beat_gp_ucb_under_every_adversary():
             for seed in range(settings.trials)
             for step in forrester_corrupted.run(settings, Cell(panel, name, seed))
         ]
-        by_run = regret.runs(rows)
+        by_run = grouped(rows)
         for robust in (FC.name, A2.name):
-            measured = regret.comparison(by_run[panel, robust], by_run[panel, GP.name])
+            measured = comparison(by_run[panel, robust], by_run[panel, GP.name])
             assert measured["mean"] < measured["reference_mean"], (panel, robust, measured)
 
 
 @pytest.mark.slow
 def test_robustness_costs_nothing_when_nobody_lies():
-    settings = forrester_clean.SETTINGS
+    settings = forrester_clean.FIGURE.settings
     rows = [
         step
         for cell in forrester_clean.cells(settings)

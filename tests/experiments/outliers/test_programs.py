@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from stoic.domains import Box
-from stoic.experiments import regret
 from stoic.experiments.figure import Cell
 from stoic.experiments.methods import A2, DIAGNOSTICS, FC, GP, GP_LOO, LOO, RANDOM, STUDENT
 from stoic.experiments.outliers import lunar_lander, programs, tuning
 from stoic.experiments.outliers.programs import NEVER, RELEASED, SWIFT, Play
+from stoic.experiments.trials import grouped
 from stoic.problems.programs import mean_of_runs
 from stoic.problems.tuning import Interpolated
 
@@ -31,7 +31,8 @@ class Noisy:
 
 def played(panel=SWIFT, method=RANDOM.name, seed=1, truth=None, rounds=30):
     cell = Cell(panel, method, seed)
-    return programs.play(cell, Noisy(), truth, rounds=rounds, initial=4, reported=-5.0, checks=3)
+    settings = replace(tuning.FIGURE.settings, rounds=rounds, initial=4)
+    return programs.play(cell, Noisy(), truth, settings, reported=-5.0, checks=3)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +132,7 @@ def test_claims_of_tuning_are_read_literally():
         for method, values in regrets.items()
         for seed, value in enumerate(values)
     ]
-    found = {c.claim: c.holds for c in tuning.claims(tuning.SETTINGS, rows)}
+    found = {c.claim: c.holds for c in tuning.claims(tuning.FIGURE.settings, rows)}
     less = "has less mean cumulative regret than"
     assert found == {
         f"Corruptions {SWIFT}: {one.name} {less} {other.name}.": holds
@@ -163,7 +164,7 @@ def test_claims_of_the_lander_are_read_literally():
         for method, values in regrets.items()
         for seed, value in enumerate(values)
     ]
-    found = {c.claim: c.holds for c in lunar_lander.claims(lunar_lander.SETTINGS, rows)}
+    found = {c.claim: c.holds for c in lunar_lander.claims(lunar_lander.FIGURE.settings, rows)}
     assert len(found) == 10
     start, more = f"Corruptions {SWIFT}: ", "has significantly more mean cumulative regret than"
     less = "has less mean cumulative regret than"
@@ -177,18 +178,18 @@ def test_claims_of_the_lander_are_read_literally():
 
 def test_methods_that_were_not_run_are_not_judged():
     rows = [row(m.name, 0, v) for m, v in ((GP, 1.0), (A2, 2.0))]
-    settings = replace(tuning.SETTINGS, methods=(GP.name, A2.name))
+    settings = replace(tuning.FIGURE.settings, methods=(GP.name, A2.name))
     found = tuning.claims(settings, rows)
     assert [c.claim.split(": ")[1] for c in found] == [
         "A2-RCGP-UCB has less mean cumulative regret than GP-UCB."
     ]
-    assert regret.runs(programs.steps(rows))[SWIFT, GP.name].final.tolist() == [1.0]
+    assert grouped(programs.steps(rows))[SWIFT, GP.name].final().tolist() == [1.0]
 
 
 def test_they_are_the_settings_of_the_paper():
     for settings, rounds, told in (
-        (tuning.SETTINGS, 140, tuning.SETTINGS.crash),
-        (lunar_lander.SETTINGS, 300, lunar_lander.SETTINGS.told),
+        (tuning.FIGURE.settings, 140, tuning.FIGURE.settings.crash),
+        (lunar_lander.FIGURE.settings, 300, lunar_lander.FIGURE.settings.told),
     ):
         assert settings.rounds == rounds
         assert settings.trials == settings.initial == 10
@@ -198,7 +199,7 @@ def test_they_are_the_settings_of_the_paper():
 
 def test_data_that_are_not_there_are_refused_before_anything_is_run(tmp_path):
     with pytest.raises(ValueError, match="needs the files data_batch_1"):
-        tuning.cells(replace(tuning.SETTINGS, data=tmp_path))
+        tuning.cells(replace(tuning.FIGURE.settings, data=tmp_path))
 
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
@@ -208,7 +209,7 @@ def test_with_data_the_network_is_the_one_of_the_paper(tmp_path):
         pixels = rng.integers(0, 256, (20, 3072), dtype=np.uint8)
         table = {b"data": pixels, b"labels": rng.integers(10, size=20).tolist()}
         (tmp_path / name).write_bytes(pickle.dumps(table, protocol=2))
-    settings = replace(tuning.SETTINGS, data=tmp_path, epochs=1, initial=2, rounds=2)
+    settings = replace(tuning.FIGURE.settings, data=tmp_path, epochs=1, initial=2, rounds=2)
     cell = tuning.cells(settings)[0]
     rows = tuning.run(settings, cell)
     assert [row.corrupted for row in rows] == [False, False, True, False]

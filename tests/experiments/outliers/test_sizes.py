@@ -9,7 +9,7 @@ from stoic.experiments.methods import A2, FC, GP, RANDOM, ROBUST
 from stoic.experiments.outliers import sizes
 from stoic.experiments.regret import Step
 
-SETTINGS = sizes.SETTINGS
+SETTINGS = sizes.FIGURE.settings
 LOW, HIGH = sizes.SIGNS
 
 

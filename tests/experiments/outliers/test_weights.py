@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
-from stoic.experiments.outliers.weights import SETTINGS, Settings, cells, claims, run, weights
+from stoic.experiments.outliers.weights import Settings, cells, claims, run, weights
+
+SETTINGS = Settings()
 
 
 def test_weights_by_hand():

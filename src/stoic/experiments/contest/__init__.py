@@ -19,21 +19,8 @@ FIGURES = (
     ordinary.FIGURE,
     confirm.FIGURE,
     narrow.FIGURE,
-    constraints.FIGURE,
     conditional.FIGURE,
+    constraints.FIGURE,
     tables.FIGURE,
     final.FIGURE,
 )
-
-__all__ = [
-    "FIGURES",
-    "accuracy",
-    "conditional",
-    "confirm",
-    "constraints",
-    "development",
-    "final",
-    "narrow",
-    "ordinary",
-    "tables",
-]

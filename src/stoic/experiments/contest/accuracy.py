@@ -17,13 +17,14 @@ from stoic.data import Array
 from stoic.experiments import pictures
 from stoic.experiments.contender import BLACK, BLUE, VERMILION
 from stoic.experiments.contest import scores
-from stoic.experiments.contest.comparison import Settings, cells, lines
+from stoic.experiments.contest.comparison import Settings, cells
 from stoic.experiments.contest.contenders import DEFAULT, EXPLAINED, FAST, PEERS, installed
 from stoic.experiments.contest.digits import SCENES, Digits
 from stoic.experiments.contest.scenes import World
-from stoic.experiments.contest.scores import BETWEEN, Estimate, Scores, share
+from stoic.experiments.contest.scores import BETWEEN, Scores, select
 from stoic.experiments.contest.studies import Outcome, play
 from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments.statistics import Interval, bootstrap, share
 
 NAMES = {
     DEFAULT: "stoic, the default",
@@ -49,37 +50,28 @@ def _accuracies(rows: Sequence[Outcome]) -> Scores:
     return scores.collect(rows, lambda row: row.truth)
 
 
-def _mean(values: Array) -> Estimate:
-    return Estimate(*scores.bootstrap(values, np.mean))
+def _mean(values: Array) -> Interval:
+    return bootstrap(values, np.mean)
 
 
-def _outlier(rows: Sequence[Outcome], scene: str, name: str) -> Estimate:
-    panel = scene + BETWEEN + Digits.name
-    return share([row.outlier for row in rows if (row.panel, row.method) == (panel, name)])
+def _outlier(rows: Sequence[Outcome], scene: str, name: str) -> Interval:
+    return share([row.outlier for row in select(rows, name, (scene,))])
 
 
 def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
     """Table with a line for each contender."""
     found = _accuracies(rows)
-    made = [
-        (
-            name,
-            *(_percent(_mean(found[scene, name])) for scene in settings.games),
-            *(_percent(_outlier(rows, scene, name)) for scene in settings.games),
-        )
-        for name in scores.order(settings.methods)
-    ]
+    made = []
+    for name in scores.order(settings.methods):
+        numbers = [_mean(found[scene, name]) for scene in settings.games]
+        numbers += [_outlier(rows, scene, name) for scene in settings.games]
+        made.append((name, *(number.text(".1f", 100.0) for number in numbers)))
     caption = (
         "True accuracy of what is recommended, and the share of the studies that recommend a "
         "setting with no result but wrong ones: in percent, with 95 % intervals."
     )
     titles = [SCENES[scene].title for scene in settings.games]
     return Table(caption, ("contender", *titles, *(f"outlier: {t}" for t in titles)), tuple(made))
-
-
-def _percent(estimate: Estimate) -> str:
-    value, lower, upper = (f"{100 * v:.1f}" for v in estimate)
-    return value if lower == "nan" else f"{value} [{lower}, {upper}]"
 
 
 def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
@@ -90,10 +82,9 @@ def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
         title, peers = SCENES[scene].title, [name for name in settings.methods if name in PEERS]
         best = max(peers, key=lambda name: _mean(found[scene, name]).value)
         gain = _mean(found[scene, DEFAULT] - found[scene, best])
-        measured = {"gain": gain.value, "gain, lower": gain.lower, "gain, upper": gain.upper}
+        measured = gain.named("gain")
         for name in scores.order(settings.methods):
-            value, lower, upper = _mean(found[scene, name])
-            measured |= {name: value, f"{name}, lower": lower, f"{name}, upper": upper}
+            measured |= _mean(found[scene, name]).named(name)
             measured |= {f"{name}, outlier": _outlier(rows, scene, name).value}
         beside = f"{title}: the default's accuracy is {{}} the best peer's, {best} (ours)."
         if SCENES[scene].honest:
@@ -124,19 +115,10 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
         for height, values in there:
             axes.plot(values.T, np.full_like(values.T, height), "|", c=colour, alpha=0.4, ms=7)
         heights = [height for height, _ in there]
-        means, lower, upper = np.array([_mean(values) for _, values in there]).T
-        axes.errorbar(
-            means,
-            heights,
-            xerr=[means - lower, upper - means],
-            fmt=marker,
-            ms=7,
-            mfc=face,
-            color=colour,
-            capsize=3,
-            label=label,
-        )
-    lines(axes, [NAMES.get(name, name) for name in settings.methods])
+        numbers = [_mean(values) for _, values in there]
+        look = {"fmt": marker, "mfc": face, "ms": 7, "capsize": 3, "label": label}
+        pictures.points(axes, heights, numbers, colour, look)
+    pictures.lines(axes, [NAMES.get(name, name) for name in settings.methods])
     axes.tick_params(labelsize=11)
     axes.set_xlim(0, 100)
     axes.set_xlabel("true accuracy of the recommended setting, %", fontsize=11)

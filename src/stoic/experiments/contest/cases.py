@@ -11,49 +11,10 @@ import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 
 from stoic.data import Array
-from stoic.experiments.contest.functions import FUNCTIONS
+from stoic.experiments.contest.functions import FUNCTIONS, CubeFunction
 from stoic.experiments.contest.scenes import Draws, Ground, Scene, missing
 
 RADIUS = 0.1  # of the needle
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Needle:
-    """Flat square, but for exp(-(r / 0.1)^2) about some point inside, without noise.
-
-    A plain Gaussian process follows the foot of the hill up to its top.
-
-    Attributes
-    ----------
-    centre:
-        Centre of the hill, (2,).
-    """
-
-    centre: Array
-    name: ClassVar[str] = "needle"
-    dim: ClassVar[int] = 2
-    sign: ClassVar[float] = 1.0
-    best: ClassVar[float] = 1.0
-    span: ClassVar[float] = 1.0
-
-    @property
-    def space(self) -> dict[str, BaseDistribution]:
-        return {"x0": FloatDistribution(0.0, 1.0), "x1": FloatDistribution(0.0, 1.0)}
-
-    def truth(self, params: Mapping[str, Any]) -> float:
-        return self._value(np.array([params["x0"], params["x1"]]))
-
-    def run(self, params: Mapping[str, Any], t: int, draws: Draws) -> float:
-        return self.truth(params)
-
-    def elsewhere(self, t: int, draws: Draws) -> float:
-        return self._value(draws.point[t])
-
-    def score(self, params: Mapping[str, Any]) -> float:
-        return 1.0 - self.truth(params)
-
-    def _value(self, x: Array) -> float:
-        return math.exp(-float(((x - self.centre) ** 2).sum()) / RADIUS**2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,8 +113,21 @@ class Case:
     seeds: int | None = None
 
 
+def needle(centre: Array) -> CubeFunction:
+    """Flat square, but for exp(-(r / 0.1)^2) about some point inside (2,), without noise.
+
+    A plain Gaussian process follows the foot of the hill up to its top.
+    """
+
+    def formula(u: Array) -> Array:
+        squares = ((u - centre) ** 2).sum(axis=1).tolist()
+        return np.array([math.exp(-square / RADIUS**2) for square in squares])
+
+    return CubeFunction("needle", 2, formula, best=1.0, median=0.0, span=1.0)
+
+
 def _needle(seed: int) -> Ground:
-    return Needle(0.15 + 0.7 * np.random.default_rng([seed, 11]).random(2))
+    return needle(0.15 + 0.7 * np.random.default_rng([seed, 11]).random(2))
 
 
 def _categories(count: int) -> Callable[[int], Ground]:

@@ -7,7 +7,6 @@ Shared by the figures of the contest whose number is a score: ``development``, `
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -22,13 +21,14 @@ from stoic.experiments.contest.contenders import (
     Contender,
     contender,
     installed,
-    skipped,
+    report_skipped,
 )
 from stoic.experiments.contest.networks import TABLES
 from stoic.experiments.contest.scenes import Ground, Scene, World
-from stoic.experiments.contest.scores import BETWEEN, Estimate, Scores
+from stoic.experiments.contest.scores import BETWEEN, Scores, select
 from stoic.experiments.contest.studies import Outcome, play
 from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
+from stoic.experiments.statistics import Interval, share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -118,8 +118,7 @@ def cells(settings: Settings) -> list[Cell]:
     Contenders that need numbers skip the tables, which have words, too. A line on standard error
     names the peers that are left out.
     """
-    for line in skipped((*settings.methods, *settings.few)):
-        print(line, file=sys.stderr)
+    report_skipped((*settings.methods, *settings.few))
     panels = [
         scene + BETWEEN + problem for scene, played in settings.games.items() for problem in played
     ]
@@ -138,13 +137,11 @@ def cells(settings: Settings) -> list[Cell]:
 def table(settings: Settings, rows: Sequence[Outcome], titles: Mapping[str, str]) -> Table:
     """Table with a line for each scene and contender."""
     found, tried = scores.collect(rows), scores.collect(rows, scores.tried)
-    outliers: dict[tuple[str, str], list[bool | None]] = {}
-    for row in rows:
-        outliers.setdefault((row.panel.split(BETWEEN)[0], row.method), []).append(row.outlier)
     lines = []
     for scene, best, names in _by_scene(settings, found):
         for name in names:
             here = found[scene, name]
+            wrong = share([row.outlier for row in select(rows, name, (scene,))]).value
             lines.append(
                 (
                     titles[scene],
@@ -154,7 +151,7 @@ def table(settings: Settings, rows: Sequence[Outcome], titles: Mapping[str, str]
                     str(scores.median(here)),
                     _ratio(found, scene, name, best),
                     f"{scores.geometric(tried[scene, name]).value:.2g}",
-                    _percent(outliers[scene, name]),
+                    "" if math.isnan(wrong) else f"{wrong:.0%}",
                 )
             )
     caption = (
@@ -172,11 +169,6 @@ def _ratio(found: Scores, scene: str, name: str, best: str | None) -> str:
     return str(scores.ratio(found[scene, name], found[scene, best]))
 
 
-def _percent(happened: Sequence[bool | None]) -> str:
-    value = scores.share(happened).value
-    return "" if math.isnan(value) else f"{value:.0%}"
-
-
 def claims(
     settings: Settings, rows: Sequence[Outcome], scenes: Mapping[str, Scene]
 ) -> tuple[Claim, ...]:
@@ -187,24 +179,12 @@ def claims(
         if best is None or (scene, DEFAULT) not in found:
             continue
         most = HONEST if scenes[scene].honest else WITH_OUTLIERS
-        measured: dict[str, float] = {}
-        for name in names:
-            value, lower, upper = scores.geometric(found[scene, name])
-            measured |= {name: value, f"{name}, lower": lower, f"{name}, upper": upper}
         against = scores.ratio(found[scene, DEFAULT], found[scene, best])
-        made.append(
-            Claim(
-                f"{scenes[scene].title}: the default's score is at most {most:g} of the best "
-                f"peer's, {best} (ours).",
-                against.value <= most,
-                {
-                    "ratio": against.value,
-                    "lower": against.lower,
-                    "upper": against.upper,
-                    **measured,
-                },
-            )
-        )
+        measured = dict(zip(("ratio", "lower", "upper"), against, strict=True))
+        for name in names:
+            measured |= scores.geometric(found[scene, name]).named(name)
+        sentence = f"the default's score is at most {most:g} of the best peer's, {best} (ours)."
+        made.append(Claim(f"{scenes[scene].title}: {sentence}", against.value <= most, measured))
     return tuple(made)
 
 
@@ -243,34 +223,20 @@ def plot(
 def panel(axes: Axes, found: Scores, scene: str, names: Sequence[str]) -> None:
     """Draw geometric means with 95 % intervals, on a logarithmic axis."""
     for line, name in enumerate(names):
-        one = contender(name)
         for key, hollow in ((name, False), (name + EXPLAINED, True)):
-            if (scene, key) not in found:
-                continue
-            point(axes, line, one, scores.geometric(found[scene, key]), hollow)
+            if (scene, key) in found:
+                point(axes, line, contender(name), scores.geometric(found[scene, key]), hollow)
     axes.set_xscale("log")
-    lines(axes, names)
+    pictures.lines(axes, names)
 
 
-def point(axes: Axes, line: int, one: Contender, number: Estimate, hollow: bool) -> None:
+def point(axes: Axes, line: int, one: Contender, number: Interval, hollow: bool) -> None:
     """Draw a number with its interval on the line of a contender."""
-    value, lower, upper = number
-    axes.errorbar(
-        value,
-        line + 0.25 * hollow,
-        xerr=None if math.isnan(lower) else [[value - lower], [upper - value]],
-        fmt="s" if one.peer else "o",
-        ms=4 if hollow else 5 + 2 * (one.name == DEFAULT),
-        mfc="white" if hollow else one.colour,
-        color=one.colour,
-        lw=1.1,
-        capsize=2,
-    )
-
-
-def lines(axes: Axes, names: Sequence[str]) -> None:
-    """Name the lines, the first one at the top."""
-    axes.set_yticks(range(len(names)), names, fontsize=8)
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.tick_params(axis="x", which="both", labelsize=7)
-    axes.grid(alpha=0.3, lw=0.5, axis="x")
+    look = {
+        "fmt": "s" if one.peer else "o",
+        "mfc": "white" if hollow else one.colour,
+        "ms": 4 if hollow else 5 + 2 * (one.name == DEFAULT),
+        "lw": 1.1,
+        "capsize": 2,
+    }
+    pictures.points(axes, [line + 0.25 * hollow], [number], one.colour, look)

@@ -12,36 +12,32 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import optuna
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from stoic.data import Array
+from stoic.data import SDS_95
+from stoic.experiments import pictures
 from stoic.experiments.contender import BLACK, BLUE, GREEN, VERMILION
 from stoic.experiments.contest.contenders import DEFAULT, contender
 from stoic.experiments.contest.functions import FUNCTIONS
 from stoic.experiments.contest.ordinary import COVERS
 from stoic.experiments.contest.scenes import ORDINARY, World, ordinary
-from stoic.experiments.contest.scores import Estimate, share
-from stoic.experiments.contest.studies import quiet
-from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
+from stoic.experiments.contest.studies import interval, quiet, value_of
+from stoic.experiments.figure import Cell, Claim, Figure, Table, every
+from stoic.experiments.statistics import Interval, mean_ratio, share
 from stoic.integrations.optuna import CONFIRM, Confirmation, confirm, explain
-
-if TYPE_CHECKING:
-    import matplotlib.figure
 
 CONFIRMED, TOP, OBSERVED = ", confirmed", ", top 5 twice again", ", observed best"
 BINS = 10  # of the stated probability
 _TOP = 5
-_SDS = 1.959963984540054
 _FEWEST = 5  # studies of a bin that is judged
 # Wilson's interval of one bin: with ten of them, one is missed in 5 % of the figures by chance.
 _Z = 2.807033768343811
 _RATIO = 0.7
-_RESAMPLES = 2000
 _COLOURS = {DEFAULT: VERMILION, "TPE": GREEN}
 
 
@@ -106,9 +102,7 @@ class Settings:
     methods: tuple[str, ...] = (DEFAULT,)
 
 
-def cells(settings: Settings) -> list[Cell]:
-    """Every contender on every function."""
-    return crossed(settings.problems, settings.methods, seed=settings.seed, trials=settings.trials)
+cells = every(lambda settings: settings.problems)
 
 
 def run(settings: Settings, cell: Cell) -> list[Outcome]:
@@ -136,8 +130,8 @@ def run(settings: Settings, cell: Cell) -> list[Outcome]:
     trials = searched.get_trials(deepcopy=False)
     rows = [_outcome(world, cell, OBSERVED, trials, searched.best_params)]
     if not method.peer:  # a peer recommends its observed best
-        params, half = known.recommended.params, _SDS * known.recommended_std
-        covered = bool(abs(known.recommended_mean - world.ground.truth(params)) <= half)
+        params, (_, lower, upper) = known.recommended.params, interval(known)
+        covered = bool(lower <= world.ground.truth(params) <= upper)
         rows.append(_outcome(world, cell, "", trials, params)._replace(covered=covered))
     rows.append(_confirmed(world, cell, confirmed.get_trials(deepcopy=False), outcome))
     trials = repeated.get_trials(deepcopy=False)
@@ -153,7 +147,7 @@ def _study(trials: Sequence[FrozenTrial]) -> Study:
 
 def _repeat_top(study: Study, objective: Any, count: int) -> None:
     """Measure the settings with the best results again, in turn."""
-    best = sorted(study.trials, key=lambda t: -_value(t))[:_TOP]
+    best = sorted(study.trials, key=lambda t: -value_of(t))[:_TOP]
     for k in range(count):
         study.enqueue_trial(best[k % len(best)].params, user_attrs={CONFIRM: True})
         study.optimize(objective, n_trials=1)
@@ -162,7 +156,7 @@ def _repeat_top(study: Study, objective: Any, count: int) -> None:
 def _best_of_top(trials: Sequence[FrozenTrial]) -> dict[str, Any]:
     """Return the repeated setting with the best mean of all its results."""
     means = {
-        t.number: float(np.mean([_value(o) for o in trials if o.params == t.params]))
+        t.number: float(np.mean([value_of(o) for o in trials if o.params == t.params]))
         for t in trials
         if t.user_attrs.get(CONFIRM)
     }
@@ -173,8 +167,8 @@ def _confirmed(
     world: World, cell: Cell, trials: Sequence[FrozenTrial], outcome: Confirmation
 ) -> Outcome:
     params, truth = outcome.recommended.params, world.ground.truth(outcome.recommended.params)
-    repeats = [_value(t) for t in trials if t.params == params and t.user_attrs.get(CONFIRM)]
-    half = _SDS * world.scene.noise * world.ground.span / math.sqrt(max(len(repeats), 1))
+    repeats = [value_of(t) for t in trials if t.params == params and t.user_attrs.get(CONFIRM)]
+    half = SDS_95 * world.scene.noise * world.ground.span / math.sqrt(max(len(repeats), 1))
     return _outcome(world, cell, CONFIRMED, trials, params)._replace(
         probability=outcome.probability,
         expected=outcome.expected_loss / world.ground.span,
@@ -205,11 +199,6 @@ def _outcome(
     )
 
 
-def _value(trial: FrozenTrial) -> float:
-    assert trial.value is not None  # no result of these studies fails
-    return trial.value
-
-
 def _names(settings: Settings) -> list[str]:
     return [name + way for name in settings.methods for way in _ways(name)]
 
@@ -223,40 +212,20 @@ def _of(rows: Sequence[Outcome], method: str) -> list[Outcome]:
     return sorted(row for row in rows if row.method == method)
 
 
-def _mean(values: Sequence[float]) -> Estimate:
-    """Mean with the interval of a bootstrap."""
-    return _ratio(values, [1.0] * len(values))
+def _mean(values: Sequence[float]) -> Interval:
+    return mean_ratio(values, [1.0] * len(values))
 
 
-def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
-    """Ratio of the means of paired studies, with the interval of a bootstrap."""
-    pairs = np.array([ours, theirs])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = float(pairs[0].mean() / pairs[1].mean())
-        if pairs.shape[1] < 2:
-            return Estimate(value, math.nan, math.nan)
-        drawn = np.random.default_rng(0).integers(pairs.shape[1], size=(_RESAMPLES, pairs.shape[1]))
-        means = pairs[:, drawn].mean(axis=2)
-        lower, upper = np.nanquantile(means[0] / means[1], (0.025, 0.975))
-    return Estimate(value, float(lower), float(upper))
-
-
-def _bins(rows: Sequence[Outcome]) -> list[tuple[float, int, int]]:
-    """List the mean stated probability of each bin, how often it came true, and of how many."""
-    found = []
-    for k in range(BINS):
-        here = [row for row in rows if min(int(row.probability * BINS), BINS - 1) == k]
-        if here:
-            stated = float(np.mean([row.probability for row in here]))
-            found.append((stated, sum(row.best for row in here), len(here)))
-    return found
-
-
-def _wilson(true: int, n: int, z: float) -> tuple[float, float]:
-    p = true / n
-    centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
-    return max(0.0, centre - half), min(1.0, centre + half)
+def _bins(rows: Sequence[Outcome]) -> list[tuple[float, list[bool]]]:
+    """List the mean stated probability of each bin, and of which studies it came true."""
+    bins: list[list[Outcome]] = [[] for _ in range(BINS)]
+    for row in rows:
+        bins[min(int(row.probability * BINS), BINS - 1)].append(row)
+    return [
+        (float(np.mean([row.probability for row in here])), [row.best for row in here])
+        for here in bins
+        if here
+    ]
 
 
 def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
@@ -283,24 +252,14 @@ def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
         "are in percent of the range; the best is that of the settings tried."
     )
     headings = (
-        "contender",
-        "studies",
-        "loss to the optimum",
-        "loss to the best tried",
-        "is the best",
-        "stated",
-        "interval covers",
-        "that of the repeats alone",
-        "repeats",
-    )
+        "contender", "studies", "loss to the optimum", "loss to the best tried", "is the best",
+        "stated", "interval covers", "that of the repeats alone", "repeats",
+    )  # fmt: skip
     return Table(caption, headings, tuple(lines))
 
 
-def _percent(estimate: Estimate, digits: int = 0) -> str:
-    if math.isnan(estimate.value):
-        return ""
-    value, lower, upper = (f"{100 * v:.{digits}f}" for v in estimate)
-    return f"{value} %" if lower == "nan" else f"{value} % [{lower}, {upper}]"
+def _percent(number: Interval, digits: int = 0) -> str:
+    return number.text(f".{digits}f", 100.0, " %")
 
 
 def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
@@ -308,7 +267,6 @@ def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
     made = []
     for name in settings.methods:
         ours = _of(rows, name + CONFIRMED)
-        bins = _bins(ours)
         measured = {
             "studies": float(len(ours)),
             "stated": float(np.mean([row.probability for row in ours])),
@@ -317,11 +275,10 @@ def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
             "loss to the best tried": float(np.mean([row.missed for row in ours])),
         }
         right = True
-        for stated, true, n in bins:
-            lower, upper = _wilson(true, n, _Z)
-            right = right and (n < _FEWEST or lower <= stated <= upper)
-            key = f"{stated:.3f} of {n}"
-            measured |= {key: true / n, f"{key}, lower": lower, f"{key}, upper": upper}
+        for stated, came in _bins(ours):
+            number, n = share(came, _Z), len(came)
+            right = right and (n < _FEWEST or number.lower <= stated <= number.upper)
+            measured |= number.named(f"{stated:.3f} of {n}")
         made.append(
             Claim(
                 f"{name}: the stated probability of being the best is calibrated: in each of ten "
@@ -332,17 +289,14 @@ def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
             )
         )
         covered = share([row.covered for row in ours])
+        alone = share([row.repeats_covered for row in ours]).value
+        measured = dict(zip(("covered", "lower", "upper"), covered, strict=True))
         made.append(
             Claim(
                 f"{name}: the confirmed 95 % interval covers the truth in 90 to 98 % of the "
                 "studies (ours).",
                 COVERS[0] <= covered.value <= COVERS[1],
-                {
-                    "covered": covered.value,
-                    "lower": covered.lower,
-                    "upper": covered.upper,
-                    "of the repeats alone": share([row.repeats_covered for row in ours]).value,
-                },
+                measured | {"of the repeats alone": alone},
             )
         )
         made += [
@@ -358,37 +312,30 @@ _LOSSES = {"loss": "the optimum", "missed": "the best setting it tried"}
 
 def _smaller(rows: Sequence[Outcome], ours: str, theirs: str, which: str) -> Claim:
     losses = [[getattr(row, which) for row in _of(rows, name)] for name in (ours, theirs)]
-    ratio = _ratio(*losses)
+    ratio = mean_ratio(*losses)
+    means = {
+        name: float(np.mean(each)) for name, each in zip(("ours", "theirs"), losses, strict=True)
+    }
     return Claim(
         f"The loss of {ours!r} to {_LOSSES[which]} is on average at most {_RATIO:g} of that of "
         f"{theirs!r} after as many trials (ours).",
         ratio.value <= _RATIO,
-        {
-            "ratio": ratio.value,
-            "lower": ratio.lower,
-            "upper": ratio.upper,
-            "ours": float(np.mean(losses[0])),
-            "theirs": float(np.mean(losses[1])),
-        },
+        dict(zip(("ratio", "lower", "upper"), ratio, strict=True)) | means,
     )
 
 
-def plot(settings: Settings, rows: Sequence[Outcome]) -> matplotlib.figure.Figure:
+def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
     """Plot the frequency against the stated probability, and the mean losses."""
-    from matplotlib.figure import Figure as Picture
-
-    picture = Picture(figsize=(10.5, 4.2), layout="constrained")
+    picture = pictures.blank(10.5, 4.2)
     left, right = picture.subplots(1, 2)
     left.plot([0, 1], [0, 1], color="0.6", lw=1, zorder=0)
     for k, name in enumerate(settings.methods):
         bins = _bins(_of(rows, name + CONFIRMED))
-        stated = np.array([each for each, _, _ in bins]) + 0.008 * k
-        came = np.array([true / n for _, true, n in bins])
-        limits = np.array([_wilson(true, n, _SDS) for _, true, n in bins]).T
+        came, lower, upper = np.array([share(each) for _, each in bins]).T
         left.errorbar(
-            stated,
+            np.array([stated for stated, _ in bins]) + 0.008 * k,
             came,
-            yerr=np.maximum([came - limits[0], limits[1] - came], 0.0),
+            yerr=np.maximum([came - lower, upper - came], 0.0),
             fmt="os"[k % 2],
             ms=6,
             capsize=3,
@@ -406,36 +353,21 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> matplotlib.figure.Figur
         ("missed", BLACK, "D", 0.13, "to the best setting tried"),
     ):
         found = [_mean([getattr(row, which) for row in _of(rows, name)]) for name in names]
-        means, lower, upper = 100 * np.array(found).T
-        errors: Array = np.nan_to_num(np.array([means - lower, upper - means]))
-        right.errorbar(
-            means,
-            np.arange(len(names)) + offset,
-            xerr=np.maximum(errors, 0.0),
-            fmt=marker,
-            ms=6,
-            capsize=3,
-            color=colour,
-            label=label,
-        )
+        numbers = [n if n.lower == n.lower else Interval(n.value, n.value, n.value) for n in found]
+        heights = [height + offset for height in range(len(names))]
+        look = {"fmt": marker, "ms": 6, "capsize": 3, "label": label}
+        pictures.points(right, heights, numbers, colour, look, 100.0)
     right.set_yticks(range(len(names)), names)
     right.set_ylim(len(names) - 0.5, -0.5)
     right.set_xlim(left=0.0)
     right.set_xlabel("mean loss of the recommended setting, % of the range")
     right.grid(alpha=0.3, lw=0.5, axis="x")
-    picture.legend(
-        *right.get_legend_handles_labels(), loc="outside upper right", ncols=2, frameon=False
-    )
+    pictures.legend(picture, [right], "outside upper right", ncols=2)
     return picture
 
 
 FIGURE = Figure(
     "contest/confirm",
     "Is the recommended setting the best? Ten confirming measurements after 40 trials",
-    Settings(),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-)
+    Settings(), cells, run, plot, table, claims,
+)  # fmt: skip

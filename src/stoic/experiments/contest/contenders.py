@@ -5,8 +5,11 @@ All are Optuna samplers in the same loop. A peer's library is an extra, imported
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution
@@ -60,45 +63,33 @@ class Contender(Method[[Mapping[str, BaseDistribution], int, int], BaseSampler])
         return self.build(space, seed, trials)
 
 
+# CMA-ES cannot handle categories: they are drawn at random, without a warning a trial.
+_CMA: Any = partial(optuna.samplers.CmaEsSampler, warn_independent_sampling=False)
+_GROUPS: Any = partial(optuna.samplers.TPESampler, multivariate=True, group=True)
+
+
+def _optuna(
+    name: str, sampler: Callable[..., BaseSampler], colour: str, module: str | None = None
+) -> Contender:
+    extra = None if module is None else "contest"
+    return Contender(
+        name, lambda space, seed, trials: sampler(seed=seed), colour, module=module, extra=extra
+    )
+
+
+_PURSUIT = Contender(
+    "relevance pursuit", foreign.relevance_pursuit, YELLOW, module="botorch", extra="botorch",
+    numbers_only=True,
+)  # fmt: skip
 PEERS: dict[str, Contender] = {
     peer.name: peer
     for peer in (
-        Contender(
-            "GPSampler",
-            lambda space, seed, trials: optuna.samplers.GPSampler(seed=seed),
-            BLUE,
-            module="torch",
-            extra="contest",
-        ),
-        Contender("TPE", lambda space, seed, trials: optuna.samplers.TPESampler(seed=seed), GREEN),
-        Contender(
-            "TPE, groups",
-            lambda space, seed, trials: optuna.samplers.TPESampler(
-                multivariate=True, group=True, seed=seed
-            ),
-            SKY,
-        ),
-        Contender(
-            "CMA-ES",
-            # Categories, which it cannot handle, are drawn at random without a warning a trial.
-            lambda space, seed, trials: optuna.samplers.CmaEsSampler(
-                seed=seed, warn_independent_sampling=False
-            ),
-            PURPLE,
-            module="cmaes",
-            extra="contest",
-        ),
-        Contender(
-            "random", lambda space, seed, trials: optuna.samplers.RandomSampler(seed=seed), GREY
-        ),
-        Contender(
-            "relevance pursuit",
-            foreign.relevance_pursuit,
-            YELLOW,
-            module="botorch",
-            extra="botorch",
-            numbers_only=True,
-        ),
+        _optuna("GPSampler", optuna.samplers.GPSampler, BLUE, "torch"),
+        _optuna("TPE", optuna.samplers.TPESampler, GREEN),
+        _optuna("TPE, groups", _GROUPS, SKY),
+        _optuna("CMA-ES", _CMA, PURPLE, "cmaes"),
+        _optuna("random", optuna.samplers.RandomSampler, GREY),
+        _PURSUIT,
         Contender("SMAC", foreign.smac, ORANGE, module="smac", extra="smac"),
     )
 }
@@ -135,11 +126,12 @@ def installed(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in names if contender(name).installed)
 
 
-def skipped(names: Iterable[str]) -> list[str]:
-    """List a sentence for each peer that is left out, with the extra that installs it."""
-    return [
-        f"{peer.name} is left out, since {peer.module} is not installed: "
-        f"pip install 'stoic[{peer.extra}]'."
-        for peer in PEERS.values()
-        if peer.name not in names and not peer.installed
-    ]
+def report_skipped(names: Iterable[str]) -> None:
+    """Print a line for each peer that is left out, with the extra that installs it."""
+    for peer in PEERS.values():
+        if peer.name not in names and not peer.installed:
+            print(
+                f"{peer.name} is left out, since {peer.module} is not installed: "
+                f"pip install 'stoic[{peer.extra}]'.",
+                file=sys.stderr,
+            )

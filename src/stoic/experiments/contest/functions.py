@@ -129,6 +129,9 @@ def _bowl40(u: Array) -> Array:
 
 _BRANIN = -0.39788735772973816  # at (pi, 2.275) and two more points
 _HARTMANN6 = 3.322368011415512
+_HARTMANN6_AT = (0.20168951, 0.15001069, 0.47687397, 0.27533243, 0.31165161, 0.65730053)
+
+_FORRESTER = 6.020740055767083, 0.004987726674, 21.85040877
 
 FUNCTIONS: dict[str, CubeFunction] = {
     f.name: f
@@ -140,14 +143,7 @@ FUNCTIONS: dict[str, CubeFunction] = {
         CubeFunction("bowl5", 5, _bowl, 0.0, -1.007612571, 3.995215945),
         CubeFunction("hart6", 6, _hartmann6, _HARTMANN6, 0.1027877134, 3.32236746),
         CubeFunction("bowl3", 3, _bowl, 0.0, -0.4467839067, 2.132375812),
-        CubeFunction(
-            "forrester",
-            1,
-            forrester_negative().formula,
-            6.020740055767083,
-            0.004987726674,
-            21.85040877,
-        ),
+        CubeFunction("forrester", 1, forrester_negative().formula, *_FORRESTER),
         CubeFunction("levy20", 20, _levy, 0.0, -244.9839233, 605.9703875),
         CubeFunction("bowl40", 40, _bowl40, 0.0, -4.479043764, 7.918281294),
         CubeFunction("hart6in20", 20, _hartmann6, _HARTMANN6, 0.1018664680, 3.322365667),
@@ -159,18 +155,10 @@ MAXIMISERS: dict[str, tuple[float, ...]] = {
     "hart3": (0.11458887, 0.55564888, 0.85254698),
     "levy4": (0.55,) * 4,
     "bowl5": tuple(_CENTRE),
-    "hart6": (0.20168951, 0.15001069, 0.47687397, 0.27533243, 0.31165161, 0.65730053),
+    "hart6": _HARTMANN6_AT,
     "bowl3": tuple(_CENTRE[:3]),
     "forrester": (0.75724876,),
     "levy20": (0.55,) * 20,
     "bowl40": tuple(_CENTRE_40),
-    "hart6in20": (
-        0.20168951,
-        0.15001069,
-        0.47687397,
-        0.27533243,
-        0.31165161,
-        0.65730053,
-        *(0.5,) * 14,
-    ),
+    "hart6in20": (*_HARTMANN6_AT, *(0.5,) * 14),
 }

@@ -8,7 +8,6 @@ number of categories tried, the number of crashes, the best score tried.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -27,12 +26,14 @@ from stoic.experiments.contest.contenders import (
     SLOW,
     contender,
     installed,
-    skipped,
+    report_skipped,
 )
+from stoic.experiments.contest.ordinary import Measure
 from stoic.experiments.contest.scenes import World
-from stoic.experiments.contest.scores import BETWEEN, Estimate
+from stoic.experiments.contest.scores import BETWEEN, select
 from stoic.experiments.contest.studies import Outcome, play
 from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
+from stoic.experiments.statistics import Interval, bootstrap, share
 
 FOUND = 0.5  # score below which the needle is found: half of its height
 
@@ -60,9 +61,6 @@ class Settings:
     methods: tuple[str, ...] = (DEFAULT, "loo_gp_ucb", "gp_ucb", *installed(FAST))
 
 
-_Measure = Callable[[Sequence[Outcome]], Estimate]
-
-
 class Number(NamedTuple):
     """Statistic that judges a case.
 
@@ -77,40 +75,36 @@ class Number(NamedTuple):
     """
 
     label: str
-    of: _Measure
+    of: Measure
     log: bool = False
 
 
-def _mean(values: Array) -> Estimate:
-    return Estimate(*scores.bootstrap(values[None], np.mean))
-
-
-def _median(values: Array) -> Estimate:
-    return Estimate(*scores.bootstrap(values[None], np.median))
-
-
 def _array(rows: Sequence[Outcome], measure: Callable[[Outcome], float]) -> Array:
-    return np.array([measure(row) for row in rows], dtype=float)
+    return np.array([[measure(row) for row in rows]], dtype=float)
 
 
-def _found(rows: Sequence[Outcome]) -> Estimate:
-    return scores.share([row.score < FOUND for row in rows])
+def _found(rows: Sequence[Outcome]) -> Interval:
+    return share([row.score < FOUND for row in rows])
 
 
-def _value(rows: Sequence[Outcome]) -> Estimate:
-    return scores.geometric(_array(rows, scores.score)[None])
+def _value(rows: Sequence[Outcome]) -> Interval:
+    return scores.geometric(_array(rows, scores.score))
 
 
-def _settings(rows: Sequence[Outcome]) -> Estimate:
-    return _mean(_array(rows, lambda row: row.settings))
+def _tried(rows: Sequence[Outcome]) -> Interval:
+    return scores.geometric(_array(rows, scores.tried))
 
 
-def _failed(rows: Sequence[Outcome]) -> Estimate:
-    return _mean(_array(rows, lambda row: row.failed))
+def _settings(rows: Sequence[Outcome]) -> Interval:
+    return bootstrap(_array(rows, lambda row: row.settings), np.mean)
 
 
-def _tried(rows: Sequence[Outcome]) -> Estimate:
-    return scores.geometric(_array(rows, scores.tried)[None])
+def _failed(rows: Sequence[Outcome]) -> Interval:
+    return bootstrap(_array(rows, lambda row: row.failed), np.mean)
+
+
+def _rejected(rows: Sequence[Outcome]) -> Interval:
+    return bootstrap(_array(rows, lambda row: row.rejected or 0), np.median)
 
 
 NUMBERS: dict[str, Number] = {
@@ -128,8 +122,7 @@ NUMBERS: dict[str, Number] = {
 
 def cells(settings: Settings) -> list[Cell]:
     """Every contender in every case."""
-    for line in skipped((*settings.methods, *SLOW)):
-        print(line, file=sys.stderr)
+    report_skipped((*settings.methods, *SLOW))
     made: list[Cell] = []
     for name in settings.cases:
         trials = min(CASES[name].seeds or settings.trials, settings.trials)
@@ -151,7 +144,7 @@ def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
     lines = []
     for name in settings.cases:
         for method in scores.order(settings.methods):
-            if here := _of(rows, name, method):
+            if here := select(rows, method, (name,)):
                 lines.append(
                     (
                         _title(settings, name),
@@ -171,10 +164,6 @@ def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
     return Table(caption, headings, tuple(lines))
 
 
-def _rejected(rows: Sequence[Outcome]) -> Estimate:
-    return _median(_array(rows, lambda row: row.rejected or 0))
-
-
 def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
     """Plot a panel per case, a line per contender: its own answer filled, ``explain``'s hollow."""
     down = -(-len(settings.cases) // 3)
@@ -187,7 +176,7 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
         for line, method in enumerate(settings.methods):
             one = contender(method)
             for key, hollow in ((method, False), (method + EXPLAINED, True)):
-                here = _of(rows, name, key)
+                here = select(rows, key, (name,))
                 # ``explain`` changes neither the queried settings nor the crashes.
                 if not here or (hollow and number.of in (_settings, _failed, _tried)):
                     continue
@@ -196,7 +185,7 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
             axes.set_xscale("log")
         axes.set_title(_title(settings, name), fontsize=9)
         axes.set_xlabel(number.label, fontsize=8)
-        comparison.lines(axes, settings.methods)
+        pictures.lines(axes, settings.methods)
     return picture
 
 
@@ -204,11 +193,9 @@ def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
     """Our claims: one or two for each case."""
     made = []
     for name, sentence, holds, number in JUDGED:
-        if here := _of(rows, name, DEFAULT):
-            measured = _measured(settings, rows, name, number)
-            made.append(
-                Claim(f"{_title(settings, name)}: {sentence} (ours).", holds(here), measured)
-            )
+        if here := select(rows, DEFAULT, (name,)):
+            sentence = f"{_title(settings, name)}: {sentence} (ours)."
+            made.append(Claim(sentence, holds(here), _measured(settings, rows, name, number)))
     for name, measure in AGAINST_PEERS:
         collected = scores.collect(rows, measure)
         best = scores.best_peer(collected, name)
@@ -217,66 +204,49 @@ def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
         against = scores.ratio(collected[name, DEFAULT], collected[name, best])
         sentence = f"the default's number is at most {HONEST:g} of the best peer's, {best}"
         measured = _measured(settings, rows, name, NUMBERS[name].of)
-        measured |= {"ratio": against.value, "lower": against.lower, "upper": against.upper}
-        made.append(
-            Claim(
-                f"{_title(settings, name)}: {sentence} (ours).", against.value <= HONEST, measured
-            )
-        )
+        measured |= zip(("ratio", "lower", "upper"), against, strict=True)
+        sentence = f"{_title(settings, name)}: {sentence} (ours)."
+        made.append(Claim(sentence, against.value <= HONEST, measured))
     return tuple(made)
 
 
 def _measured(
-    settings: Settings, rows: Sequence[Outcome], name: str, number: _Measure
+    settings: Settings, rows: Sequence[Outcome], name: str, number: Measure
 ) -> dict[str, float]:
     """Collect the number of each contender, and the interval of the default's."""
-    of_default = number(_of(rows, name, DEFAULT))
+    of_default = number(select(rows, DEFAULT, (name,)))
     measured = {"lower": of_default.lower, "upper": of_default.upper}
     for method in settings.methods:
-        here = _of(rows, name, method)
+        here = select(rows, method, (name,))
         if here and (number is not _rejected or here[0].rejected is not None):
             measured[method] = number(here).value
     return measured
 
 
+def _every(holds: Callable[[Outcome], bool]) -> Callable[[Sequence[Outcome]], bool]:
+    return lambda rows: all(map(holds, rows))
+
+
+def _mostly_found(rows: Sequence[Outcome]) -> bool:
+    return sum(row.score < FOUND for row in rows) >= 0.95 * len(rows)
+
+
+def _few_rejected(rows: Sequence[Outcome]) -> bool:
+    return _rejected(rows).value <= 2
+
+
+_ALL = "every study tries all of them"
+_CHEAP = "every study recommends a value below 0.01"
+_SAFE = "no study loses more than 5 trials"
+_REJECTS = "in the median at most two honest results are rejected"
 # A case, the claim about the default's studies, its predicate, and the number behind it.
-JUDGED: tuple[tuple[str, str, Callable[[Sequence[Outcome]], bool], _Measure], ...] = (
-    (
-        "needle",
-        "the default finds it in at least 19 of 20 studies",
-        lambda rows: sum(row.score < FOUND for row in rows) >= 0.95 * len(rows),
-        _found,
-    ),
-    (
-        "needle",
-        "in the median at most two honest results are rejected",
-        lambda rows: _rejected(rows).value <= 2,
-        _rejected,
-    ),
-    (
-        "quadratic",
-        "every study recommends a value below 0.01",
-        lambda rows: all(row.score < 0.01 for row in rows),
-        _value,
-    ),
-    (
-        "30",
-        "every study tries all of them",
-        lambda rows: all(row.settings == 30 for row in rows),
-        _settings,
-    ),
-    (
-        "100",
-        "every study tries all of them",
-        lambda rows: all(row.settings == 100 for row in rows),
-        _settings,
-    ),
-    (
-        "region",
-        "no study loses more than 5 trials",
-        lambda rows: all(row.failed <= 5 for row in rows),
-        _failed,
-    ),
+JUDGED: tuple[tuple[str, str, Callable[[Sequence[Outcome]], bool], Measure], ...] = (
+    ("needle", "the default finds it in at least 19 of 20 studies", _mostly_found, _found),
+    ("needle", _REJECTS, _few_rejected, _rejected),
+    ("quadratic", _CHEAP, _every(lambda row: row.score < 0.01), _value),
+    ("30", _ALL, _every(lambda row: row.settings == 30), _settings),
+    ("100", _ALL, _every(lambda row: row.settings == 100), _settings),
+    ("region", _SAFE, _every(lambda row: row.failed <= 5), _failed),
 )
 AGAINST_PEERS = (
     ("random", scores.score),
@@ -294,17 +264,8 @@ def _trials(settings: Settings, name: str) -> int:
     return min(CASES[name].trials, settings.rounds)
 
 
-def _of(rows: Sequence[Outcome], case: str, method: str) -> list[Outcome]:
-    return [row for row in rows if row.method == method and row.panel.split(BETWEEN)[0] == case]
-
-
 FIGURE = Figure(
     "contest/narrow",
     "Narrow truths, easy ground, many choices, crashes and many dimensions",
-    Settings(),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-)
+    Settings(), cells, run, plot, table, claims,
+)  # fmt: skip

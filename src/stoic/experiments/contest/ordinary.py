@@ -8,9 +8,9 @@ the results are outliers, that report being undecided.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from stoic.experiments import pictures
 from stoic.experiments.contest import scores
@@ -19,16 +19,18 @@ from stoic.experiments.contest.contenders import (
     EXPLAINED,
     SLOW,
     contender,
-    skipped,
+    report_skipped,
 )
 from stoic.experiments.contest.functions import FUNCTIONS
 from stoic.experiments.contest.scenes import ORDINARY, Scene, World, ordinary
-from stoic.experiments.contest.scores import BETWEEN, Estimate, share
+from stoic.experiments.contest.scores import BETWEEN, select
 from stoic.experiments.contest.studies import Outcome, play
 from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
+from stoic.experiments.statistics import Interval, share
 
 SIZES = (0.5, 1.5, 3.0)  # in ranges; each hits the same trials
 _UNDER_2, _UNDER_5 = math.nextafter(0.02, 0.0), math.nextafter(0.05, 0.0)
+Measure = Callable[[Sequence[Outcome]], Interval]
 COVERS = (0.90, 0.98)  # of studies, for a 95 % interval
 
 
@@ -85,8 +87,7 @@ class Settings:
 
 def cells(settings: Settings) -> list[Cell]:
     """Every contender in every condition on every function."""
-    for line in skipped((*settings.methods, "CMA-ES", *SLOW)):
-        print(line, file=sys.stderr)
+    report_skipped((*settings.methods, "CMA-ES", *SLOW))
     panels = [c + BETWEEN + p for c in settings.conditions for p in settings.problems]
     return crossed(panels, settings.methods, seed=settings.seed, trials=settings.trials)
 
@@ -105,14 +106,14 @@ def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
     lines = []
     for name in settings.conditions:
         for method in scores.order(settings.methods):
-            here = _of(rows, method, (name,))
+            here = select(rows, method, (name,))
             if here:
                 lines.append(
                     (
                         _title(settings, name),
                         method,
                         str(len(here)),
-                        *(_percent(measure(here)) for _, measure in MEASURES),
+                        *(measure(here).text(".0f", 100.0, " %") for _, measure in MEASURES),
                         str(scores.geometric(found[name, method])),
                     )
                 )
@@ -127,29 +128,22 @@ def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
 
 def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
     """Plot one panel per share; in each a group of points per condition."""
-    names = [method for method in scores.order(settings.methods) if _of(rows, method)]
+    names = [method for method in scores.order(settings.methods) if select(rows, method)]
     count = len(settings.conditions)
     picture = pictures.blank(11.5, (0.13 * len(names) + 0.12) * count + 1.3)
     line = picture.subplots(1, len(MEASURES), sharey=True)
     for (title, measure), axes in zip(MEASURES, line, strict=True):
         for k, method in enumerate(names):
             one, hollow = contender(method.removesuffix(EXPLAINED)), method.endswith(EXPLAINED)
-            shares = [measure(_of(rows, method, (name,))) for name in settings.conditions]
+            shares = [measure(select(rows, method, (name,))) for name in settings.conditions]
             offset = 0.8 * (k + 0.5) / len(names) - 0.4
-            axes.errorbar(
-                [100 * s.value for s in shares],
-                [i + offset for i in range(count)],
-                xerr=[
-                    [100 * (s.value - s.lower) for s in shares],
-                    [100 * (s.upper - s.value) for s in shares],
-                ],
-                fmt="s" if one.peer else "o",
-                ms=4.5,
-                mfc="white" if hollow else one.colour,
-                color=one.colour,
-                lw=0.9,
-                label=method,
-            )
+            heights = [i + offset for i in range(count)]
+            look: dict[str, Any] = {
+                "fmt": "s" if one.peer else "o",
+                "mfc": "white" if hollow else one.colour,
+            }
+            look |= {"ms": 4.5, "lw": 0.9, "label": method}
+            pictures.points(axes, heights, shares, one.colour, look, 100.0)
         axes.set_xlim(-3, 103)
         axes.set_xlabel(f"{title}, % of the studies", fontsize=9)
         axes.set_yticks(range(count), [_title(settings, c) for c in settings.conditions])
@@ -170,19 +164,19 @@ def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
     def claim(
         sentence: str,
         names: Iterable[str],
-        measure: Callable[[Sequence[Outcome]], Estimate],
+        measure: Measure,
         least: float,
         most: float,
     ) -> None:
         names = tuple(name for name in names if name in settings.conditions)
-        here = _of(rows, DEFAULT, names)
+        here = select(rows, DEFAULT, names)
         if not here:
             return
         of_default = measure(here)
-        measured = {"default": of_default.value, "lower": of_default.lower}
-        measured |= {"upper": of_default.upper, "studies": float(len(here))}
+        measured = dict(zip(("default", "lower", "upper"), of_default, strict=True))
+        measured["studies"] = float(len(here))
         for method in scores.order(settings.methods):
-            if method != DEFAULT and (others := _of(rows, method, names)):
+            if method != DEFAULT and (others := select(rows, method, names)):
                 measured[method] = measure(others).value
         made.append(Claim(f"{sentence} (ours).", least <= of_default.value <= most, measured))
 
@@ -211,22 +205,14 @@ def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
     return tuple(made)
 
 
-def _outlier(rows: Sequence[Outcome]) -> Estimate:
-    return share([row.outlier for row in rows])
+def _share(happened: Callable[[Outcome], bool | None]) -> Measure:
+    return lambda rows: share([happened(row) for row in rows])
 
 
-def _covered(rows: Sequence[Outcome]) -> Estimate:
-    return share([row.covered for row in rows])
-
-
-def _undecided(rows: Sequence[Outcome]) -> Estimate:
-    return share([row.undecided for row in rows])
-
-
-def _confidently_wrong(rows: Sequence[Outcome]) -> Estimate:
-    return share([bool(row.outlier) and not row.undecided for row in rows])
-
-
+_outlier = _share(lambda row: row.outlier)
+_covered = _share(lambda row: row.covered)
+_undecided = _share(lambda row: row.undecided)
+_confidently_wrong = _share(lambda row: bool(row.outlier) and not row.undecided)
 MEASURES = (
     ("recommends an outlier", _outlier),
     ("interval covers the truth", _covered),
@@ -234,37 +220,13 @@ MEASURES = (
 )
 
 
-def _of(
-    rows: Sequence[Outcome], method: str, conditions: Sequence[str] | None = None
-) -> list[Outcome]:
-    return [
-        row
-        for row in rows
-        if row.method == method
-        and (conditions is None or row.panel.split(BETWEEN)[0] in conditions)
-    ]
-
-
 def _title(settings: Settings, name: str) -> str:
     condition = CONDITIONS[name]
     return f"{condition.scene.title}, {condition.longer * settings.rounds} trials"
 
 
-def _percent(estimate: Estimate) -> str:
-    """Format in percent; empty if no study has the statistic."""
-    if math.isnan(estimate.value):
-        return ""
-    value, lower, upper = (100 * v for v in estimate)
-    return f"{value:.0f} % [{lower:.0f}, {upper:.0f}]"
-
-
 FIGURE = Figure(
     "contest/ordinary",
     "Ordinary outliers: what is recommended, and what is said about it",
-    Settings(),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-)
+    Settings(), cells, run, plot, table, claims,
+)  # fmt: skip

@@ -11,16 +11,13 @@ from typing import Any, NamedTuple
 import optuna
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
-from scipy.special import ndtri
 
+from stoic.data import DISTRUSTED, SDS_95
 from stoic.experiments.contest.contenders import EXPLAINED, contender
 from stoic.experiments.contest.foreign import Adapter
 from stoic.experiments.contest.scenes import Conditional, World
 from stoic.experiments.figure import Cell
 from stoic.integrations.optuna import Explanation, explain
-
-_SDS = float(ndtri(0.975))  # half of a normal 95 % interval, in standard deviations
-_REJECTED = 0.5  # trust below which a result is rejected
 
 
 class Outcome(NamedTuple):
@@ -74,6 +71,13 @@ class Outcome(NamedTuple):
     settings: int
 
 
+# Of a recommendation that nothing is stated about.
+_UNKNOWN: dict[str, Any] = {
+    **dict.fromkeys(("mean", "lower", "upper"), math.nan),
+    **dict.fromkeys(("covered", "undecided", "caught", "rejected")),
+}
+
+
 def play(world: World, cell: Cell, trials: int) -> list[Outcome]:
     """Play one study; return a row for each of its recommendations.
 
@@ -112,14 +116,14 @@ def play(world: World, cell: Cell, trials: int) -> list[Outcome]:
 def _best(trials: Sequence[FrozenTrial], sign: float) -> FrozenTrial:
     """Return ``study.best_trial``, or the first trial if all failed."""
     complete = [trial for trial in trials if trial.value is not None]
-    return max(complete, key=lambda trial: sign * _value(trial), default=trials[0])
+    return max(complete, key=lambda trial: sign * value_of(trial), default=trials[0])
 
 
 def _explained(world: World, cell: Cell, study: Study, trials: Sequence[FrozenTrial]) -> Outcome:
     """Outcome of the recommendation of ``explain``, or of the first trial if there is none."""
     explanation = explain(study)
     chosen = explanation.recommended or trials[0]
-    rejected = {row.number for row in explanation.rows if row.trust < _REJECTED}
+    rejected = {row.number for row in explanation.rows if row.trust < DISTRUSTED}
     caught = sum(world.is_outlier(number) for number in rejected)
     mean, lower, upper = interval(explanation)
     outcome = _outcome(world, cell, trials, chosen.params)
@@ -136,7 +140,7 @@ def _explained(world: World, cell: Cell, study: Study, trials: Sequence[FrozenTr
 
 def interval(explanation: Explanation) -> tuple[float, float, float]:
     """Estimate and 95 % interval of the value of the recommended setting, in the user's units."""
-    mean, half = explanation.recommended_mean, _SDS * explanation.recommended_std
+    mean, half = explanation.recommended_mean, SDS_95 * explanation.recommended_std
     return mean, mean - half, mean + half
 
 
@@ -146,31 +150,23 @@ def _outcome(
     ground = world.ground
     tried = {tuple(sorted(trial.params.items())) for trial in trials}
     here = [trial.number for trial in trials if trial.params == params]
+    outlier = bool(here) and all(world.is_outlier(number) for number in here)
     return Outcome(
         *cell,
         score=ground.score(params),
         tried=min(ground.score(dict(setting)) for setting in tried),
         truth=ground.sign * ground.truth(params),
-        mean=math.nan,
-        lower=math.nan,
-        upper=math.nan,
-        covered=None,
-        outlier=(
-            bool(here) and all(world.is_outlier(number) for number in here)
-            if world.scene.marked
-            else None
-        ),
-        undecided=None,
+        outlier=outlier if world.scene.marked else None,
         outliers=sum(world.is_outlier(trial.number) for trial in trials),
         failed=sum(trial.value is None for trial in trials),
-        caught=None,
-        rejected=None,
         settings=len(tried),
+        **_UNKNOWN,
     )
 
 
-def _value(trial: FrozenTrial) -> float:
-    assert trial.value is not None  # only complete trials are compared
+def value_of(trial: FrozenTrial) -> float:
+    """Return the value of a complete trial."""
+    assert trial.value is not None
     return trial.value
 
 

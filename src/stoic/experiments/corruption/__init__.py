@@ -6,5 +6,3 @@ from stoic.experiments.corruption import comparison, functions, pushing
 from stoic.experiments.figure import Figure
 
 FIGURES: tuple[Figure[Any, Any], ...] = (pushing.FIGURE, functions.FIGURE, *comparison.FIGURES)
-
-__all__ = ["FIGURES", "comparison", "functions", "pushing"]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from stoic.data import Array, Booleans, Choice, Recommendation
+from stoic.data import Choice
 from stoic.experiments.contender import BLACK, BLUE, VERMILION, Contender
 from stoic.experiments.corruption.worlds import World
 from stoic.learner import Learner
-from stoic.posteriors.prior import Prior
 from stoic.problems import Tabulated
 from stoic.recipes.corruption import rgp_pe, rgp_ucb
 from stoic.simulate import Player
@@ -48,6 +47,7 @@ class Watched:
 
     def __init__(self, player: Player) -> None:
         self.player = player
+        self.tell, self.active, self.recommend = player.tell, player.active, player.recommend
         self.epochs = 0
 
     def ask(self, n: int) -> list[Choice]:
@@ -58,37 +58,19 @@ class Watched:
         self.epochs = epoch
         return choices
 
-    def tell(self, x: Array, y: Array) -> None:
-        """Pass the observations to the player."""
-        self.player.tell(x, y)
 
-    def active(self) -> Booleans:
-        """Rows that the player has not ruled out."""
-        return self.player.active()
-
-    def recommend(self) -> Recommendation:
-        """Recommendation of the player."""
-        return self.player.recommend()
-
-
-def _prior(world: World) -> Prior:
-    return Prior(world.kernel, noise=1.0)
+def _rgp_ucb(world: World, problem: Tabulated, budget: float) -> Learner:
+    recipe = rgp_ucb(prior=world.prior, budget=budget, confidence=world.round_width)
+    return Learner(problem.domain, recipe)
 
 
 def _gp_ucb(world: World, problem: Tabulated, budget: float) -> Learner:
-    return Learner(problem.domain, rgp_ucb(prior=_prior(world), confidence=world.round_width))
-
-
-def _rgp_ucb(world: World, problem: Tabulated, budget: float) -> Learner:
-    return Learner(
-        problem.domain, rgp_ucb(prior=_prior(world), budget=budget, confidence=world.round_width)
-    )
+    return Learner(problem.domain, rgp_ucb(prior=world.prior, confidence=world.round_width))
 
 
 def _rgp_pe(world: World, problem: Tabulated, budget: float) -> Learner:
-    return Learner(
-        problem.domain, rgp_pe(prior=_prior(world), budget=budget, confidence=world.epoch_width)
-    )
+    recipe = rgp_pe(prior=world.prior, budget=budget, confidence=world.epoch_width)
+    return Learner(problem.domain, recipe)
 
 
 _LATER = ", attacked later"

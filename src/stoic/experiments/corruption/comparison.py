@@ -17,14 +17,15 @@ Robot3D; the others are read as claims that it flattens.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from stoic.confidence import Fixed
-from stoic.experiments import pictures, regret
+from stoic.data import Array, Integers
+from stoic.experiments import pictures
 from stoic.experiments.claims import flattens, grows_linearly
 from stoic.experiments.corruption import growth
 from stoic.experiments.corruption.algorithms import (
@@ -36,66 +37,52 @@ from stoic.experiments.corruption.algorithms import (
     RGP_UCB_LATER,
     Algorithm,
 )
-from stoic.experiments.corruption.trials import (
-    EPOCHS,
-    Groups,
-    Row,
-    Settings,
-    Trials,
-    cells,
-    grouped,
-    run,
-)
+from stoic.experiments.corruption.trials import EPOCHS, Row, Settings, after, cells, run
 from stoic.experiments.corruption.worlds import F1, NO_ATTACK, ROBOT3D, WORLDS
 from stoic.experiments.figure import OURS, Claim, Figure, Table
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from stoic.experiments.trials import Groups, Trials, grouped
 
 
 def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot one panel per attack: mean cumulative regret with one standard deviation."""
     groups = grouped(rows)
-    columns = min(3, len(settings.attacks))
-    lines = math.ceil(len(settings.attacks) / columns)
-    picture = pictures.blank(3.4 * columns + 0.4, 2.8 * lines + 0.8)
-    panels = picture.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
-    for attack, axes in zip(settings.attacks, panels.flat, strict=False):
-        for name in settings.methods:
-            if (attack, name) in groups:
-                group = groups[attack, name]
-                regret.curve(
-                    axes, group.rounds, group.cumulative, ALGORITHMS[name], band="deviation"
-                )
-        axes.set_title(attack, fontsize=10)
-    frame(panels.flat, settings)
-    for axes in panels[-1]:
-        axes.set_xlabel("round t")
-    for axes in panels[:, 0]:
-        axes.set_ylabel("cumulative regret\n(units of f)")
-    pictures.legend(picture, panels.flat, "outside lower center", ncols=5, fontsize=9)
-    picture.suptitle(
-        f"{settings.world}, C = {settings.budget:g}: mean of {settings.trials} trials, "
+    panels = [
+        pictures.Panel(attack, [curve(groups, attack, name) for name in settings.methods
+                                if (attack, name) in groups])
+        for attack in settings.attacks
+    ]  # fmt: skip
+    return picture(settings, panels, min(3, len(panels)), ncols=5, fontsize=9)
+
+
+def curve(groups: Groups[Row], attack: str, name: str) -> tuple[Algorithm, Integers, Array]:
+    """Curve of one method under one attack."""
+    return ALGORITHMS[name], groups[attack, name].rounds, groups[attack, name].curves()
+
+
+def picture(
+    settings: Settings, panels: Sequence[pictures.Panel], columns: int, **style: Any
+) -> pictures.Picture:
+    """Plot the panels, with one standard deviation over the trials."""
+    lines = math.ceil(len(panels) / columns)
+    return pictures.trajectories(
+        panels,
+        settings.rounds,
+        lines * ["cumulative regret\n(units of f)"],
+        style.pop("size", (3.4 * columns + 0.4, 2.8 * lines + 0.8)),
+        columns,
+        "deviation",
+        title=f"{settings.world}, C = {settings.budget:g}: mean of {settings.trials} trials, "
         "band: one standard deviation",
-        fontsize=10,
+        scientific=True,
+        **style,
     )
-    return picture
-
-
-def frame(panels: Iterable[Axes], settings: Settings) -> None:
-    """Set limits and a grid, the same for all panels, once everything is drawn."""
-    for axes in panels:
-        axes.set_xlim(0, settings.rounds)
-        axes.set_ylim(bottom=0.0)
-        axes.ticklabel_format(axis="both", style="sci", scilimits=(-3, 4), useMathText=True)
-        axes.grid(alpha=0.3, lw=0.5)
 
 
 def table(settings: Settings, rows: Sequence[Row]) -> Table:
     """Table of the final regret of each method under each attack."""
     lines = []
     for (attack, name), trials in grouped(rows).items():
-        numbers, ends = growth.measured(trials), trials.ends
+        numbers = growth.measured(trials)
         lines.append(
             (
                 attack,
@@ -103,8 +90,7 @@ def table(settings: Settings, rows: Sequence[Row]) -> Table:
                 f"{numbers['mean']:.0f} ± {numbers['standard_deviation']:.0f}",
                 f"{numbers['share_in_second_half']:.2f}",
                 f"{numbers['flat_trials']:.0f} / {numbers['linear_trials']:.0f}",
-                f"{np.mean([row.spent for row in ends]):.3g}",
-                f"{np.mean([row.active for row in ends]):.3g}",
+                *(f"{trials.final(column).mean():.3g}" for column in ("spent", "active")),
             )
         )
     caption = (
@@ -138,19 +124,14 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     return tuple(found)
 
 
-def about_gp_ucb(settings: Settings, groups: Groups, attack: str) -> Claim:
+def about_gp_ucb(settings: Settings, groups: Groups[Row], attack: str) -> Claim:
     """Claim linear or flat regret, as the paper does; with the trials flat without attack."""
     trials = groups[attack, GP_UCB.name]
     numbers = growth.measured(trials)
     if attack not in WORLDS[settings.world].linear:
-        last_values = [
-            row.best - slope
-            for row, slope in zip(trials.ends, growth.last_slopes(trials), strict=True)
-        ]
-        stuck = np.array(last_values)[growth.linear(trials)]
-        numbers["lowest_value_settled_for_in_linear_trials"] = (
-            float(stuck.min()) if len(stuck) else math.nan
-        )
+        stuck = (trials.final("best") - growth.last_slopes(trials))[growth.linear(trials)]
+        lowest = float(stuck.min()) if len(stuck) else math.nan
+        numbers["lowest_value_settled_for_in_linear_trials"] = lowest
         return flattens(f"{against(attack)}: the regret of {GP_UCB.learner}", numbers)
     if NO_ATTACK in settings.attacks:
         sane = growth.flat(groups[NO_ATTACK, GP_UCB.name])
@@ -160,29 +141,25 @@ def about_gp_ucb(settings: Settings, groups: Groups, attack: str) -> Claim:
     return grows_linearly(f"{against(attack)}: the regret of {GP_UCB.learner}", numbers)
 
 
-def robust_flattens(groups: Groups, attack: str, algorithm: Algorithm) -> Claim:
+def robust_flattens(groups: Groups[Row], attack: str, algorithm: Algorithm) -> Claim:
     """Claim flat regret of a method under an attack."""
     numbers = growth.measured(groups[attack, algorithm.name])
     return flattens(f"{against(attack, algorithm)}: the regret of {algorithm.learner}", numbers)
 
 
 def less_regret(
-    groups: Groups, attack: str, ours: Algorithm, theirs: Algorithm, source: str = ""
+    groups: Groups[Row], attack: str, ours: Algorithm, theirs: Algorithm, source: str = ""
 ) -> Claim:
     """Claim that one final mean is below another, on the same trials."""
     numbers = growth.less(groups[attack, ours.name], groups[attack, theirs.name])
-    return Claim(
-        f"{against(attack, ours)}: {ours.learner} ends with less mean cumulative regret than "
-        f"{theirs.learner}.",
-        numbers["mean"] < numbers["reference_mean"],
-        numbers,
-        source,
-    )
+    sentence = f"{ours.learner} ends with less mean cumulative regret than {theirs.learner}."
+    less = numbers["mean"] < numbers["reference_mean"]
+    return Claim(f"{against(attack, ours)}: {sentence}", less, numbers, source)
 
 
-def one_arm(groups: Groups, attack: str, algorithm: Algorithm) -> Claim:
+def one_arm(groups: Groups[Row], attack: str, algorithm: Algorithm) -> Claim:
     """Claim a single arm left after 13 epochs in every trial; with their number and gaps."""
-    rows = groups[attack, algorithm.name].after(EPOCHS)
+    rows = after(groups[attack, algorithm.name])
     left = np.array([row.active for row in rows])
     return Claim(
         f"{against(attack, algorithm)}: {algorithm.learner} has one arm left after {EPOCHS} "
@@ -199,9 +176,9 @@ def one_arm(groups: Groups, attack: str, algorithm: Algorithm) -> Claim:
     )
 
 
-def near_ties(settings: Settings, phased: Sequence[Trials]) -> Claim:
+def near_ties(settings: Settings, phased: Sequence[Trials[Row]]) -> Claim:
     """Claim arms left after 13 epochs within 4 width std of f(x*), under all attacks together."""
-    rows = [row for trials in phased for row in trials.after(EPOCHS)]
+    rows = [row for trials in phased for row in after(trials)]
     bound = near(settings)
     return Claim(
         f"Under every attack and none, early and later: all arms that {RGP_PE.learner} has left "
@@ -240,19 +217,12 @@ def figure(number: int, settings: Settings) -> Figure[Settings, Row]:
 
     The paper's has one function; with a function for each trial it is ours.
     """
-    own = settings.draw is None
-    return Figure(
-        f"corruption/figure-{number}" + ("-ten-draws" if own else ""),
-        f"Three methods under five attacks on {settings.world} with C = {settings.budget:g}"
-        + (", each trial on a draw of its own" if own else ""),
-        settings,
-        cells,
-        run,
-        plot,
-        table,
-        claims,
-        OURS if own else f"Bogunovic2022, Fig. {number}",
-    )
+    name, source = f"corruption/figure-{number}", f"Bogunovic2022, Fig. {number}"
+    title = f"Three methods under five attacks on {settings.world} with C = {settings.budget:g}"
+    if settings.draw is None:
+        name, source = f"{name}-ten-draws", OURS
+        title += ", each trial on a draw of its own"
+    return Figure(name, title, settings, cells, run, plot, table, claims, source)
 
 
 _PAPERS = {

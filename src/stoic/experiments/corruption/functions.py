@@ -107,14 +107,8 @@ def table(settings: Settings, rows: Sequence[Row]) -> Table:
     for points in _by_trial(rows):
         best = max(points, key=lambda p: p.value)
         inside = max(p.value for p in points if p.inside)
-        lines.append(
-            (
-                str(points[0].seed),
-                str(points[0].draw),
-                f"{best.value:.3f} at ({best.x1:.2f}, {best.x2:.2f})",
-                f"{inside:.3f}",
-            )
-        )
+        at = f"{best.value:.3f} at ({best.x1:.2f}, {best.x2:.2f})"
+        lines.append((str(best.seed), str(best.draw), at, f"{inside:.3f}"))
     headings = ("trial", "seed of the draw", "maximum of f", "maximum in the target region")
     return Table("The functions of figures 2 and 5, in units of f.", headings, tuple(lines))
 
@@ -151,11 +145,5 @@ def _by_trial(rows: Sequence[Row]) -> list[list[Row]]:
 FIGURE = Figure(
     "corruption/figure-4",
     "The draws of f1 that the attacks can mislead about",
-    Settings(),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-    "Bogunovic2022, Fig. 4",
-)
+    Settings(), cells, run, plot, table, claims, "Bogunovic2022, Fig. 4",
+)  # fmt: skip

@@ -10,19 +10,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from stoic.experiments import pictures, regret
+from stoic.experiments import pictures
 from stoic.experiments.contender import BLACK, BLUE, VERMILION
 from stoic.experiments.corruption import comparison, growth
 from stoic.experiments.corruption.algorithms import GP_UCB, RGP_PE
-from stoic.experiments.corruption.trials import Groups, Row, Settings, cells, grouped, run
+from stoic.experiments.corruption.trials import Row, Settings, cells, run
 from stoic.experiments.corruption.worlds import NO_ATTACK, ROBOT3D
 from stoic.experiments.figure import OURS, Claim, Figure
+from stoic.experiments.trials import Groups, grouped
 
 
-def most_effective(groups: Groups) -> list[str]:
+def most_effective(groups: Groups[Row]) -> list[str]:
     """Find the two attacks under which GP-UCB ends with most mean regret, the worse one last."""
     finals = {
-        attack: float(trials.final.mean())
+        attack: float(trials.final().mean())
         for (attack, name), trials in groups.items()
         if name == GP_UCB.name and attack != NO_ATTACK
     }
@@ -31,26 +32,16 @@ def most_effective(groups: Groups) -> list[str]:
 
 def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot one panel per method: no attack and the two attacks that cost GP-UCB most."""
-    groups = grouped(rows)
-    styles = zip((BLACK, BLUE, VERMILION), ("-", "--", "-."), strict=True)
-    picture = pictures.blank(7.6, 3.6)
-    panels = picture.subplots(1, 2, sharey=True)
-    for attack, (colour, line) in zip((NO_ATTACK, *most_effective(groups)), styles, strict=False):
-        for name, axes in zip((GP_UCB.name, RGP_PE.name), panels, strict=True):
-            group = groups[attack, name]
-            style = replace(GP_UCB, name=attack, colour=colour, line=line)
-            regret.curve(axes, group.rounds, group.cumulative, style, band="deviation")
-            axes.set_title(name, fontsize=10)
-            axes.set_xlabel("round t")
-    comparison.frame(panels, settings)
-    panels[0].set_ylabel("cumulative regret\n(units of f)")
-    pictures.legend(picture, [panels[0]], "outside lower center", ncols=3)
-    picture.suptitle(
-        f"{settings.world}, C = {settings.budget:g}: mean of {settings.trials} trials, "
-        "band: one standard deviation",
-        fontsize=10,
-    )
-    return picture
+    groups, panels = grouped(rows), []
+    styles = (BLACK, "-"), (BLUE, "--"), (VERMILION, "-.")
+    for name in (GP_UCB.name, RGP_PE.name):
+        curves = []
+        attacks = (NO_ATTACK, *most_effective(groups))
+        for attack, (colour, line) in zip(attacks, styles, strict=False):
+            _, rounds, values = comparison.curve(groups, attack, name)
+            curves.append((replace(GP_UCB, name=attack, colour=colour, line=line), rounds, values))
+        panels.append(pictures.Panel(name, curves))
+    return comparison.picture(settings, panels, 2, size=(7.6, 3.6), ncols=3)
 
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:

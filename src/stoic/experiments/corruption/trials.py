@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from stoic.adversaries import Adversary, Gaussian, Later, Magnitude
-from stoic.data import Array, Integers
 from stoic.environment import Environment
 from stoic.experiments.corruption.algorithms import ALGORITHMS, Watched
 from stoic.experiments.corruption.worlds import ATTACKS, NO_ATTACK, WORLDS, draw
 from stoic.experiments.figure import Cell
-from stoic.experiments.regret import marks
+from stoic.experiments.trials import Trials, marks
 from stoic.refusal import RefusalError
 from stoic.simulate import run as simulate
 
@@ -145,68 +143,14 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
         left = regret[player.active()]
         rows.append(
             Row(
-                *cell,
-                draw=seed,
-                best=problem.optimum.value,
-                round=mark,
-                cumulative_regret=cumulative,
-                best_plays=best_plays,
-                spent=environment.spent.magnitude,
-                epochs=player.epochs,
-                active=len(left),
-                best_left=float(left.min()),
-                worst_left=float(left.max()),
+                *cell, seed, problem.optimum.value, mark, cumulative, best_plays,
+                environment.spent.magnitude, player.epochs, len(left), float(left.min()),
+                float(left.max()),
             )
-        )
+        )  # fmt: skip
     return rows
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Trials:
-    """All runs of one method against one attack.
-
-    Attributes
-    ----------
-    runs:
-        The rows of each trial.
-    """
-
-    runs: tuple[tuple[Row, ...], ...]
-
-    @property
-    def rounds(self) -> Integers:
-        """Kept rounds, shape (n,)."""
-        return np.array([row.round for row in self.runs[0]])
-
-    @property
-    def cumulative(self) -> Array:
-        """Cumulative regret, shape (trials, n)."""
-        return np.array([[row.cumulative_regret for row in one] for one in self.runs])
-
-    @property
-    def final(self) -> Array:
-        """Cumulative regret at the end, shape (trials,)."""
-        return self.cumulative[:, -1]
-
-    @property
-    def ends(self) -> tuple[Row, ...]:
-        """Last row of each trial."""
-        return tuple(one[-1] for one in self.runs)
-
-    def after(self, epochs: int) -> tuple[Row, ...]:
-        """First row of each trial with so many complete epochs; the last row if there is none."""
-        return tuple(
-            next((row for row in one if row.epochs >= epochs), one[-1]) for one in self.runs
-        )
-
-
-# By attack and method.
-Groups = dict[tuple[str, str], Trials]
-
-
-def grouped(rows: Sequence[Row]) -> Groups:
-    """Trials of each (attack, method), in the order of the rows."""
-    collected: dict[tuple[str, str], dict[int, list[Row]]] = {}
-    for row in rows:
-        collected.setdefault((row.panel, row.method), {}).setdefault(row.seed, []).append(row)
-    return {key: Trials(tuple(map(tuple, runs.values()))) for key, runs in collected.items()}
+def after(trials: Trials[Row], epochs: int = EPOCHS) -> tuple[Row, ...]:
+    """First row of each trial with so many complete epochs; the last row if there is none."""
+    return tuple(next((row for row in run if row.epochs >= epochs), run[-1]) for run in trials.runs)

@@ -14,6 +14,7 @@ from stoic.adversaries import Attack, Clipping, Flip, NoAttack, Subtraction, Top
 from stoic.confidence import Confidence, Fixed
 from stoic.data import Array, Booleans
 from stoic.kernels import RBF, Kernel
+from stoic.posteriors.prior import Prior
 from stoic.problems import Tabulated, f1, robot3d
 from stoic.recipes.corruption import square_root_of_log
 
@@ -32,7 +33,7 @@ class World:
     problem:
         Function from a seed to a problem on 100 points.
     kernel:
-        Kernel of the prior of all methods; the prior's noise variance is lambda = 1.
+        Kernel of the prior of all methods.
     round_width:
         beta_t of GP-UCB and RGP-UCB.
     epoch_width:
@@ -56,6 +57,11 @@ class World:
     depth: float
     linear: tuple[str, ...]
     draw: int
+
+    @property
+    def prior(self) -> Prior:
+        """Prior of all methods; its noise variance is lambda = 1."""
+        return Prior(self.kernel, noise=1.0)
 
     def region(self, problem: Tabulated) -> Booleans:
         """Mask of the rows in the target region, shape (N,)."""
@@ -113,26 +119,9 @@ def _right(x: Array) -> bool:
     return bool(x[0] >= 0.0)
 
 
-F1 = World(
-    "f1",
-    f1,
-    RBF(0.5),
-    square_root_of_log(0.5),
-    Fixed(4.0),
-    _upper_left,
-    1.0,
-    ("Clipping", "AggSub", "Top-3", "Top-5"),
-    24,
-)
+_FOUR = ("Clipping", "AggSub", "Top-3", "Top-5")
+F1 = World("f1", f1, RBF(0.5), square_root_of_log(0.5), Fixed(4.0), _upper_left, 1.0, _FOUR, 24)
 ROBOT3D = World(
-    "Robot3D",
-    robot3d,
-    RBF(2.0),
-    square_root_of_log(2.0),
-    Fixed(6.0),
-    _right,
-    3.0,
-    ("Top-3", "Top-5"),
-    4,
+    "Robot3D", robot3d, RBF(2.0), square_root_of_log(2.0), Fixed(6.0), _right, 3.0, _FOUR[2:], 4
 )
 WORLDS = {world.name: world for world in (F1, ROBOT3D)}

@@ -3,5 +3,3 @@
 from stoic.experiments.heavy_tails import comparison, truncation
 
 FIGURES = (*comparison.FIGURES, truncation.FIGURE)
-
-__all__ = ["FIGURES", "comparison", "truncation"]

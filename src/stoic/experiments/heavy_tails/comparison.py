@@ -15,8 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from stoic.experiments import claims as vocabulary
-from stoic.experiments import pictures, regret
+from stoic.experiments import pictures
 from stoic.experiments.figure import OURS, Claim, Figure, Table
 from stoic.experiments.heavy_tails.algorithms import (
     ALGORITHMS,
@@ -36,51 +38,55 @@ from stoic.experiments.heavy_tails.algorithms import (
     Algorithm,
 )
 from stoic.experiments.heavy_tails.settings import Settings
-from stoic.experiments.heavy_tails.trials import Row, Trials, cells, grouped, paired, run
+from stoic.experiments.heavy_tails.trials import Row, average, cells, paired, run
 from stoic.experiments.heavy_tails.worlds import MATERN, PARETO, SENSORS, STOCKS, STUDENT
+from stoic.experiments.statistics import Estimate, deviation
+from stoic.experiments.trials import Trials, grouped, names
 
 
 def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot mean R_t / t of each method with a band of one standard deviation over the trials."""
-    picture = pictures.blank(8.6, 4.2)
-    axes = picture.add_subplot()
-    by_method = grouped(rows)
-    for name in settings.methods:
-        trials = by_method[name]
-        regret.curve(axes, trials.rounds, trials.average, ALGORITHMS[name], band="deviation")
-    axes.set_xlim(0, settings.rounds)
-    axes.set_ylim(bottom=0.0)
-    axes.set_xlabel("round t")
-    axes.set_ylabel("time-average regret $R_t / t$\n(units of max |f|)")
-    axes.grid(alpha=0.3, lw=0.5)
-    axes.set_title(
-        f"{settings.world}: mean of {settings.trials} trials, band: one standard deviation",
-        fontsize=10,
+    groups = by_method(rows)
+    curves = [
+        (ALGORITHMS[name], groups[name].rounds, average(groups[name])) for name in settings.methods
+    ]
+    title = f"{settings.world}: mean of {settings.trials} trials, band: one standard deviation"
+    label = "time-average regret $R_t / t$\n(units of max |f|)"
+    return pictures.trajectories(
+        [pictures.Panel(title, curves)],
+        settings.rounds,
+        [label],
+        (8.6, 4.2),
+        1,
+        "deviation",
+        "outside right upper",
+        fontsize=8,
     )
-    picture.legend(loc="outside right upper", frameon=False, fontsize=8)
-    return picture
+
+
+def by_method(rows: Sequence[Row]) -> dict[str, Trials[Row]]:
+    """Trials of each method, in the order of the rows."""
+    return {method: trials for (_, method), trials in grouped(rows).items()}
 
 
 def table(settings: Settings, rows: Sequence[Row]) -> Table:
     """R_T / T of each method, and the paired difference to TGP-UCB."""
-    by_method = grouped(rows)
-    reference = by_method[TGP.name]
-    lines = []
-    for name, trials in by_method.items():
-        run = trials.among(trials.seeds)
-        numbers = paired(trials, reference)
-        same = name == TGP.name
-        error = numbers["paired_standard_error"]
-        difference = regret.Estimate(numbers["paired_difference"], error)
-        deviation = f" ± {run.final.std(ddof=1):.3f}" if len(run.final) > 1 else ""
+    groups, lines = by_method(rows), []
+    for name, trials in groups.items():
+        numbers, final = paired(trials, groups[TGP.name]), average(trials)[:, -1]
+        error, spread = numbers["paired_standard_error"], deviation(final)
+        less = (
+            str(Estimate(numbers["paired_difference"], error)),
+            f"{numbers['trials_with_less_regret']:.0f}",
+        )
+        share = np.mean(trials.final("distrusted") / trials.rounds[-1])
         lines.append(
             (
                 name,
-                str(len(run.final)),
-                f"{run.final.mean():.4f}{deviation}",
-                "" if same else str(difference),
-                "" if same else f"{numbers['trials_with_less_regret']:.0f}",
-                f"{100.0 * trials.distrusted.mean():.2g} %",
+                str(len(final)),
+                f"{final.mean():.4f}" + ("" if np.isnan(spread) else f" ± {spread:.3f}"),
+                *(("", "") if name == TGP.name else less),
+                f"{100.0 * share:.2g} %",
             )
         )
     caption = (
@@ -94,39 +100,30 @@ def table(settings: Settings, rows: Sequence[Row]) -> Table:
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     """Claims of the paper, then comparisons that it leaves out."""
-    by_method = grouped(rows)
-    return (*of_the_paper(by_method), *left_out(by_method))
+    groups = by_method(rows)
+    return (*of_the_paper(groups), *left_out(groups))
 
 
-def of_the_paper(by_method: dict[str, Trials]) -> list[Claim]:
+def of_the_paper(groups: dict[str, Trials[Row]]) -> list[Claim]:
     """Claim ATA-GP-UCB below TGP-UCB, and Nystroem features no worse than quadrature."""
     found = [
-        less(by_method, ours, TGP, source)
+        less(groups, ours, TGP, source)
         for ours, source in ((QFF, ""), (NYSTROEM, ""), (PRINCIPAL, OURS))
-        if ours.name in by_method
+        if ours.name in groups
     ]
-    if QFF.name in by_method:
+    if QFF.name in groups:
         for ours in (NYSTROEM, PRINCIPAL):
-            numbers = paired(by_method[ours.name], by_method[QFF.name])
+            numbers = paired(groups[ours.name], groups[QFF.name])
             gap, error = numbers["paired_difference"], numbers["paired_standard_error"]
-            found += [
-                Claim(
-                    f"{ours.name} ends no worse than {QFF.name}.",
-                    gap <= 0.0,
-                    numbers,
-                    "" if ours is NYSTROEM else OURS,
-                ),
-                Claim(
-                    f"{ours.name} ends at most one standard error above {QFF.name}.",
-                    gap <= error,
-                    numbers,
-                    OURS,
-                ),
-            ]
+            for holds, where, source in (
+                (gap <= 0.0, "no worse than", "" if ours is NYSTROEM else OURS),
+                (gap <= error, "at most one standard error above", OURS),
+            ):
+                found.append(Claim(f"{ours.name} ends {where} {QFF.name}.", holds, numbers, source))
     return found
 
 
-def left_out(by_method: dict[str, Trials]) -> list[Claim]:
+def left_out(groups: dict[str, Trials[Row]]) -> list[Claim]:
     """Claims about GP-UCB, and about defences with one width."""
     pairs = (
         *((ours, GP) for ours in (TGP, QFF, NYSTROEM, PRINCIPAL)),
@@ -134,57 +131,51 @@ def left_out(by_method: dict[str, Trials]) -> list[Claim]:
         *((ours, GP) for ours in (TGP_NARROW, QFF_NARROW, NYSTROEM_NARROW, PRINCIPAL_NARROW, MOM)),
     )
     return [
-        less(by_method, ours, theirs, OURS, "Not in the paper: ")
+        less(groups, ours, theirs, OURS, "Not in the paper: ")
         for ours, theirs in pairs
-        if ours.name in by_method and theirs.name in by_method
+        if ours.name in groups and theirs.name in groups
     ]
 
 
 def less(
-    by_method: dict[str, Trials], ours: Algorithm, theirs: Algorithm, source: str, start: str = ""
+    groups: dict[str, Trials[Row]],
+    ours: Algorithm,
+    theirs: Algorithm,
+    source: str,
+    start: str = "",
 ) -> Claim:
     """Claim that one final mean is below another."""
-    numbers = paired(by_method[ours.name], by_method[theirs.name])
     sentence = f"{start}{ours.name} ends with less time-average regret than {theirs.name}."
-    return vocabulary.less(sentence, numbers, source)
+    return vocabulary.less(sentence, paired(groups[ours.name], groups[theirs.name]), source)
 
 
 def figure(letter: str, title: str, settings: Settings) -> Figure[Settings, Row]:
     """Figure 1 of this letter."""
-    source = f"Chowdhury2019, Fig. 1 ({letter})"
-    name = f"heavy-tails/figure-1{letter}"
+    name, source = f"heavy-tails/figure-1{letter}", f"Chowdhury2019, Fig. 1 ({letter})"
+    title = f"Time-average regret {title}"
     return Figure(name, title, settings, cells, run, plot, table, claims, source)
 
 
-_ALL = tuple(algorithm.name for algorithm in METHODS)
-_SAME_WIDTH = tuple(algorithm.name for algorithm in SAME_WIDTH)
-_NO_FORMULA = tuple(a.name for a in METHODS if not a.formula)
-_SAME_WIDTH_NO_FORMULA = tuple(a.name for a in SAME_WIDTH if not a.formula)
+_ALL = names(*METHODS), names(*SAME_WIDTH)
+_NO_FORMULA = (
+    names(*(a for a in METHODS if not a.formula)),
+    names(*(a for a in SAME_WIDTH if not a.formula)),
+)
 
 FIGURES = (
-    figure(
-        "a",
-        "Time-average regret under Student's t noise, squared exponential kernel",
-        Settings(STUDENT, _ALL, _SAME_WIDTH),
-    ),
-    figure(
-        "b",
-        "Time-average regret of Pareto rewards, squared exponential kernel",
-        Settings(PARETO, _ALL, _SAME_WIDTH),
-    ),
+    figure("a", "under Student's t noise, squared exponential kernel", Settings(STUDENT, *_ALL)),
+    figure("b", "of Pareto rewards, squared exponential kernel", Settings(PARETO, *_ALL)),
     figure(
         "c",
-        "Time-average regret under Student's t noise, Matern kernel",
-        Settings(MATERN, _NO_FORMULA, _SAME_WIDTH_NO_FORMULA, same_width_trials=5),
+        "under Student's t noise, Matern kernel",
+        Settings(MATERN, *_NO_FORMULA, same_width_trials=5),
     ),
     figure(
-        "d",
-        "Time-average regret on the prices of stocks",
-        Settings(STOCKS, _NO_FORMULA, _SAME_WIDTH_NO_FORMULA, trials=10, rounds=10_000),
+        "d", "on the prices of stocks", Settings(STOCKS, *_NO_FORMULA, trials=10, rounds=10_000)
     ),
     figure(
         "e",
-        "Time-average regret on the readings of light sensors",
-        Settings(SENSORS, _ALL, _SAME_WIDTH, trials=10, rounds=10_000, nodes=16),
+        "on the readings of light sensors",
+        Settings(SENSORS, *_ALL, trials=10, rounds=10_000, nodes=16),
     ),
 )

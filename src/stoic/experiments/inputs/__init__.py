@@ -16,5 +16,3 @@ FIGURES: tuple[Figure[Any, Any], ...] = (
     averages.TABLE_2,
     outliers.FIGURE,
 )
-
-__all__ = ["FIGURES", "averages", "comparison", "outliers", "solutions"]

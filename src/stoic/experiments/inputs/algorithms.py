@@ -58,14 +58,7 @@ STABLE_03 = _stable("0.3 eps", 0.3, ORANGE, "--")
 ALGORITHMS = {
     algorithm.name: algorithm
     for algorithm in (
-        ADVERS_1,
-        ADVERS_2,
-        ADVERS_G,
-        STABLE,
-        STABLE_4,
-        STABLE_3,
-        STABLE_HALF,
-        STABLE_THIRD,
+        ADVERS_1, ADVERS_2, ADVERS_G, STABLE, STABLE_4, STABLE_3, STABLE_HALF, STABLE_THIRD,
         STABLE_03,
     )
-}
+}  # fmt: skip

@@ -26,7 +26,8 @@ from stoic.experiments import pictures
 from stoic.experiments.figure import OURS, Cell, Claim, Figure, Table, crossed
 from stoic.experiments.inputs.solutions import RS_1, RS_2, looks, radius_of, robust, solution
 from stoic.experiments.inputs.worlds import GAUSSIAN, POLYNOMIAL, perturbation, polynomial_on, world
-from stoic.experiments.regret import Estimate
+from stoic.experiments.statistics import Estimate
+from stoic.experiments.trials import grouped
 from stoic.learner import Learner
 from stoic.problems import polynomial
 from stoic.recipes import advers_1, advers_2, stable_opt
@@ -161,10 +162,7 @@ def learned_values(
 
 def means(rows: Sequence[Row]) -> dict[tuple[str, str], Estimate]:
     """Mean regrets by panel and objective."""
-    collected: dict[tuple[str, str], list[float]] = {}
-    for row in rows:
-        collected.setdefault((row.panel, row.method), []).append(row.lenient_regret)
-    return {key: Estimate.of(np.array(values)) for key, values in collected.items()}
+    return {k: Estimate.of(t.final("lenient_regret")) for k, t in grouped(rows).items()}
 
 
 def table(settings: Settings, rows: Sequence[Row]) -> Table:
@@ -250,11 +248,5 @@ def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
 TABLE_2 = Figure(
     "inputs/table-2",
     "Average lenient regret under random moves, beside the paper's",
-    Settings(),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-    "Saday2025, Table 2",
-)
+    Settings(), cells, run, plot, table, claims, "Saday2025, Table 2",
+)  # fmt: skip

@@ -11,9 +11,9 @@ figures 7, 8 and 10 of robust satisficing regret, figure 6 has both.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -35,42 +35,39 @@ from stoic.experiments.inputs.algorithms import (
     STABLE_THIRD,
     Algorithm,
 )
-from stoic.experiments.inputs.trials import Groups, Row, Settings, Trials, cells, grouped, run
+from stoic.experiments.inputs.trials import Row, Settings, cells, run, share_below
 from stoic.experiments.inputs.worlds import GAUSSIAN, INSULIN, MISSPECIFIED, PENDULUM
-from stoic.experiments.regret import Estimate, compared, curve
+from stoic.experiments.statistics import Estimate, compared, deviation
+from stoic.experiments.trials import Groups, Trials, grouped, names
 
 Kind = Literal["lenient", "robust satisficing"]
 LENIENT: Kind = "lenient"
 SATISFICING: Kind = "robust satisficing"
+COLUMNS: dict[Kind, str] = {LENIENT: "lenient_regret", SATISFICING: "satisficing_regret"}
 
 
-def curves(trials: Trials, kind: Kind) -> Array:
-    """Cumulative regret of one kind, shape (trials, n)."""
-    return trials.lenient if kind == LENIENT else trials.satisficing
-
-
-def growth(trials: Trials, kind: Kind) -> dict[str, float]:
+def growth(trials: Trials[Row], kind: Kind) -> dict[str, float]:
     """Compute the numbers behind *linear* and *flat*."""
-    cumulative = curves(trials, kind)
+    cumulative = trials.curves(COLUMNS[kind])
     final = Estimate.of(cumulative[:, -1])
     fraction = float(share(cumulative.mean(axis=0), trials.rounds))
     return {
         "share_in_second_half": 0.0 if math.isnan(fraction) else fraction,
         "mean": final.mean,
         "standard_error": final.error,
-        "rounds_below_the_threshold": float(trials.below.mean()),
+        "rounds_below_the_threshold": float(share_below(trials).mean()),
         "trials": float(len(cumulative)),
     }
 
 
-def grows(groups: Groups, panel: str, algorithm: Algorithm, kind: Kind, linear: bool) -> Claim:
+def grows(groups: Groups[Row], panel: str, algorithm: Algorithm, kind: Kind, linear: bool) -> Claim:
     """Claim that one mean curve is linear, or flat."""
     numbers = growth(groups[panel, algorithm.name], kind)
     judged = grows_linearly if linear else flattens
     return judged(f"{start(panel)}: the {kind} regret of {algorithm.name}", numbers)
 
 
-def all_grow(groups: Groups, panel: str, names: Sequence[str], kind: Kind) -> Claim:
+def all_grow(groups: Groups[Row], panel: str, names: Sequence[str], kind: Kind) -> Claim:
     """Claim that every mean curve is linear."""
     shares = {name: growth(groups[panel, name], kind)["share_in_second_half"] for name in names}
     return Claim(
@@ -81,16 +78,23 @@ def all_grow(groups: Groups, panel: str, names: Sequence[str], kind: Kind) -> Cl
     )
 
 
-def less(groups: Groups, panel: str, ours: Algorithm, theirs: Algorithm, kind: Kind) -> Claim:
+def final(groups: Groups[Row], panel: str, name: str, kind: Kind) -> Array:
+    """Regret of one method at the end, shape (trials,)."""
+    return groups[panel, name].final(COLUMNS[kind])
+
+
+def less(groups: Groups[Row], panel: str, ours: Algorithm, theirs: Algorithm, kind: Kind) -> Claim:
     """Claim that one final mean is below another, on the same trials."""
-    mine, other = (curves(groups[panel, a.name], kind)[:, -1] for a in (ours, theirs))
+    mine, other = (final(groups, panel, a.name, kind) for a in (ours, theirs))
     sentence = f"{start(panel)}: {ours.name} ends with less {kind} regret than {theirs.name}."
     return vocabulary.less(sentence, compared(mine, other))
 
 
-def least(groups: Groups, panel: str, ours: Algorithm, names: Sequence[str], kind: Kind) -> Claim:
+def least(
+    groups: Groups[Row], panel: str, ours: Algorithm, names: Sequence[str], kind: Kind
+) -> Claim:
     """Claim that one final mean is below all others."""
-    ends = {name: float(curves(groups[panel, name], kind)[:, -1].mean()) for name in names}
+    ends = {name: float(final(groups, panel, name, kind).mean()) for name in names}
     return Claim(
         f"{start(panel)}: {ours.name} ends with the least {kind} regret of all.",
         all(ends[ours.name] < end for name, end in ends.items() if name != ours.name),
@@ -103,7 +107,9 @@ def start(panel: str) -> str:
     return f"{panel[0].upper()}{panel[1:]}"
 
 
-def attainable(groups: Groups, panel: str, wrong: Sequence[Algorithm], kind: Kind) -> list[Claim]:
+def attainable(
+    groups: Groups[Row], panel: str, wrong: Sequence[Algorithm], kind: Kind
+) -> list[Claim]:
     """Claims where f can be kept above tau: figures 3 (a), 6 and 9."""
     return [
         grows(groups, panel, ADVERS_2, kind, linear=False),
@@ -112,7 +118,7 @@ def attainable(groups: Groups, panel: str, wrong: Sequence[Algorithm], kind: Kin
     ]
 
 
-def figure_3(settings: Settings, groups: Groups) -> list[Claim]:
+def figure_3(settings: Settings, groups: Groups[Row]) -> list[Claim]:
     """Claims on lenient regret of the polynomial: tau in reach, then out of reach."""
     (first, second), found = settings.radii, []
     for panel, (_, radius) in settings.panels.items():
@@ -126,7 +132,7 @@ def figure_3(settings: Settings, groups: Groups) -> list[Claim]:
     return found
 
 
-def figure_4(settings: Settings, groups: Groups) -> list[Claim]:
+def figure_4(settings: Settings, groups: Groups[Row]) -> list[Claim]:
     """Claims on lenient regret of insulin."""
     found = []
     for panel in settings.panels:
@@ -142,7 +148,7 @@ def figure_4(settings: Settings, groups: Groups) -> list[Claim]:
     return found
 
 
-def figure_6(settings: Settings, groups: Groups) -> list[Claim]:
+def figure_6(settings: Settings, groups: Groups[Row]) -> list[Claim]:
     """Claims on both regrets of the pendulum."""
     found = []
     for panel in settings.panels:
@@ -156,13 +162,13 @@ def figure_6(settings: Settings, groups: Groups) -> list[Claim]:
     return found
 
 
-def figure_7_or_8(settings: Settings, groups: Groups) -> list[Claim]:
+def figure_7_or_8(settings: Settings, groups: Groups[Row]) -> list[Claim]:
     """Claims that robust satisficing regret of all AdveRS flattens."""
     robust = [ALGORITHMS[name] for name in settings.methods if name.startswith("AdveRS")]
     return [claim for panel in settings.panels for claim in satisficing(groups, panel, robust)]
 
 
-def figure_9(settings: Settings, groups: Groups) -> list[Claim]:
+def figure_9(settings: Settings, groups: Groups[Row]) -> list[Claim]:
     """Claims on lenient regret with a misspecified kernel."""
     found = []
     for panel in settings.panels:
@@ -171,7 +177,7 @@ def figure_9(settings: Settings, groups: Groups) -> list[Claim]:
     return found
 
 
-def figure_10(settings: Settings, groups: Groups) -> list[Claim]:
+def figure_10(settings: Settings, groups: Groups[Row]) -> list[Claim]:
     """Claims on robust satisficing regret: StableOpt with a wrong radius *can* be linear."""
     numbers = {
         f"share_in_second_half_of_{wrong.name}, {panel}": growth(
@@ -189,61 +195,62 @@ def figure_10(settings: Settings, groups: Groups) -> list[Claim]:
     return [*figure_7_or_8(settings, groups), can]
 
 
-def satisficing(groups: Groups, panel: str, robust: Sequence[Algorithm]) -> list[Claim]:
+def satisficing(groups: Groups[Row], panel: str, robust: Sequence[Algorithm]) -> list[Claim]:
     """Claims that robust satisficing regret of all of these flattens."""
     return [grows(groups, panel, one, SATISFICING, linear=False) for one in robust]
 
 
 def plot(settings: Settings, rows: Sequence[Row], kinds: Sequence[Kind]) -> pictures.Picture:
     """Plot mean cumulative regret with half a standard deviation, by attack and radius."""
-    groups = grouped(rows)
+    groups, keys = grouped(rows), {key: name for name, key in settings.panels.items()}
     shown = [(kind, radius) for kind in kinds for radius in settings.radii]
+    panels = [
+        panel_of(groups, keys[attack, radius], settings.methods, ALGORITHMS, kind)
+        for kind, radius in shown
+        for attack in settings.attacks
+    ]
     lines, columns = len(shown), len(settings.attacks)
-    picture = pictures.blank(3.1 * columns + 1.2 + 1.6 * (columns == 1), 2.5 * lines + 1.2)
-    panels = picture.subplots(lines, columns, sharex=True, squeeze=False)
-    names = {key: name for name, key in settings.panels.items()}
-    for (kind, radius), line in zip(shown, panels, strict=True):
-        for attack, axes in zip(settings.attacks, line, strict=True):
-            panel = names[attack, radius]
-            for name in settings.methods:
-                trials = groups[panel, name]
-                values = curves(trials, kind)
-                curve(axes, trials.rounds, values, ALGORITHMS[name], band="half")
-            axes.set_title(panel, fontsize=9)
-            axes.set_xlim(0, settings.rounds)
-            axes.set_ylim(bottom=0.0)
-            axes.grid(alpha=0.3, lw=0.5)
-        line[0].set_ylabel(f"{kind} regret\n(units of f)")
-    for axes in panels[-1]:
-        axes.set_xlabel("round t")
-    pictures.legend(picture, [panels[0, 0]], "outside lower center", ncols=3, fontsize=8)
-    picture.suptitle(
-        f"{start(settings.world)}, tau = {settings.threshold:g}: mean of {settings.trials} runs, "
-        "band: sd / 2",
-        fontsize=10,
+    return pictures.trajectories(
+        panels,
+        settings.rounds,
+        [f"{kind} regret\n(units of f)" for kind, _ in shown],
+        (3.1 * columns + 1.2 + 1.6 * (columns == 1), 2.5 * lines + 1.2),
+        columns,
+        "half",
+        title=f"{start(settings.world)}, tau = {settings.threshold:g}: mean of {settings.trials} "
+        "runs, band: sd / 2",
+        small=True,
+        one_scale=False,
+        ncols=3,
+        fontsize=8,
     )
-    return picture
 
 
-def table(settings: Settings, rows: Sequence[Row]) -> Table:
-    """Table of both final regrets of each method in each panel."""
-    return summary(rows, settings.trials, settings.rounds)
+def panel_of(
+    groups: Groups[Row],
+    panel: str,
+    methods: Sequence[str],
+    looks: Mapping[str, Algorithm],
+    kind: Kind = LENIENT,
+) -> pictures.Panel:
+    """Curves of the methods in one panel."""
+    found = [(looks[name], groups[panel, name]) for name in methods]
+    curves = [(look, trials.rounds, trials.curves(COLUMNS[kind])) for look, trials in found]
+    return pictures.Panel(panel, curves)
 
 
-def summary(rows: Sequence[Row], runs: int, rounds: int) -> Table:
+def table(settings: Any, rows: Sequence[Row]) -> Table:
     """Table of both regrets of each method in each panel, and of their shares."""
     lines = []
     for (panel, name), trials in grouped(rows).items():
-        numbers = {kind: growth(trials, kind) for kind in (LENIENT, SATISFICING)}
-        regrets = []
-        for kind, one in numbers.items():
-            final = curves(trials, kind)[:, -1]
-            deviation = f" ± {final.std(ddof=1) / 2.0:.2f}" if len(final) > 1 else ""
-            regrets += [f"{one['mean']:.2f}{deviation}", f"{one['share_in_second_half']:.2f}"]
-        below = f"{100.0 * np.mean(trials.below):.0f} %"
-        lines.append((panel, name, *regrets, below))
+        regrets: list[str] = []
+        for kind, column in COLUMNS.items():
+            one, spread = growth(trials, kind), deviation(trials.final(column)) / 2.0
+            band = "" if math.isnan(spread) else f" ± {spread:.2f}"
+            regrets += [f"{one['mean']:.2f}{band}", f"{one['share_in_second_half']:.2f}"]
+        lines.append((panel, name, *regrets, f"{100.0 * np.mean(share_below(trials)):.0f} %"))
     caption = (
-        f"Mean over {runs} runs ± sd / 2 at T = {rounds}, in units of f. Share:"
+        f"Mean over {settings.trials} runs ± sd / 2 at T = {settings.rounds}, in units of f. Share:"
         " of the mean curve, in the second half of the rounds. Below: rounds with f < tau."
     )
     headings = (
@@ -257,7 +264,7 @@ def figure(
     title: str,
     settings: Settings,
     kinds: Sequence[Kind],
-    judge: Callable[[Settings, Groups], list[Claim]],
+    judge: Callable[[Settings, Groups[Row]], list[Claim]],
     ours: str = "",
 ) -> Figure[Settings, Row]:
     """Figure of this number; ``ours`` names a reading of our own."""
@@ -268,14 +275,9 @@ def figure(
     def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
         return tuple(judge(settings, grouped(rows)))
 
-    source = OURS if ours else f"Saday2025, Fig. {number}"
     name = f"inputs/figure-{number}{ours}"
+    source = OURS if ours else f"Saday2025, Fig. {number}"
     return Figure(name, title, settings, cells, run, picture, table, claims, source)
-
-
-def names(*algorithms: Algorithm) -> tuple[str, ...]:
-    """List the names of algorithms for the settings."""
-    return tuple(algorithm.name for algorithm in algorithms)
 
 
 _ADVERS = (ADVERS_1, ADVERS_2, ADVERS_G)

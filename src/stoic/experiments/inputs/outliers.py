@@ -23,12 +23,21 @@ from stoic.adversaries.budgets import cubic_releases
 from stoic.environment import Environment
 from stoic.experiments import pictures
 from stoic.experiments.contender import BLACK, VERMILION
-from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
+from stoic.experiments.figure import Cell, Claim, Figure, every
 from stoic.experiments.inputs.algorithms import Algorithm, Build
-from stoic.experiments.inputs.comparison import LENIENT, curves, grows, less, summary
-from stoic.experiments.inputs.trials import Groups, Row, grouped
+from stoic.experiments.inputs.comparison import (
+    LENIENT,
+    final,
+    grows,
+    less,
+    panel_of,
+    start,
+    table,
+)
+from stoic.experiments.inputs.trials import Curves, Row, kept
 from stoic.experiments.inputs.worlds import MISSPECIFIED, World, world
-from stoic.experiments.regret import compared, curve, marks
+from stoic.experiments.statistics import compared
+from stoic.experiments.trials import Groups, grouped
 from stoic.learner import Learner
 from stoic.recipes import Parts, Recipe, a2_rcgp_ucb, advers_2, stable_opt
 from stoic.satisficing import lenient_regret, satisficing_regret
@@ -88,9 +97,7 @@ class Settings:
     methods: tuple[str, ...] = tuple(ALGORITHMS)
 
 
-def cells(settings: Settings) -> list[Cell]:
-    """Every method on every trial in every panel."""
-    return crossed(settings.panels, settings.methods, seed=settings.seed, trials=settings.trials)
+cells = every(lambda settings: settings.panels)
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
@@ -101,54 +108,32 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
     if cell.panel in REPORTED:
         count = cube_root(settings.rounds)
         adversary = Adversary(Always(REPORTED[cell.panel]), Frequency(count, cubic_releases(count)))
+    moved = WorstCase(eps, here.distance)
     environment = Environment(
-        here.problem,
-        Gaussian(here.noise_sd),
-        adversary,
-        cell.seed,
-        perturbation=WorstCase(eps, here.distance),
+        here.problem, Gaussian(here.noise_sd), adversary, cell.seed, perturbation=moved
     )
     learner = ALGORITHMS[cell.method].build(here, tau, eps, cell.seed)
     trace = simulate(learner, environment, settings.rounds, initial=settings.initial)
     value = trace.value[trace.initial :]
-    kappa = here.fragility(tau)
-    lenient = lenient_regret(value, tau)
-    satisficing = satisficing_regret(value, tau, kappa, eps)
-    below = np.cumsum(value < tau)
-    return [
-        Row(*cell, t, float(lenient[t - 1]), float(satisficing[t - 1]), int(below[t - 1]))
-        for t in marks(settings.rounds)
-    ]
+    satisficing = satisficing_regret(value, tau, here.fragility(tau), eps)
+    return kept(cell, Curves(lenient_regret(value, tau), satisficing, np.cumsum(value < tau)))
 
 
 def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot mean lenient regret with half a standard deviation, a panel per kind of outlier."""
-    groups = grouped(rows)
-    columns = len(settings.panels)
-    picture = pictures.blank(3.3 * columns + 0.6, 3.8)
-    panels = picture.subplots(1, columns, sharex=True, sharey=True, squeeze=False)[0]
-    for axes, panel in zip(panels, settings.panels, strict=True):
-        for name in settings.methods:
-            trials = groups[panel, name]
-            curve(axes, trials.rounds, trials.lenient, ALGORITHMS[name], band="half")
-        axes.set_title(panel, fontsize=10)
-        axes.set_xlabel("round t")
-        axes.set_xlim(0, settings.rounds)
-        axes.grid(alpha=0.3, lw=0.5)
-    panels[0].set_ylim(bottom=0.0)  # of all, once everything is drawn
-    panels[0].set_ylabel("lenient regret\n(units of f)")
-    pictures.legend(picture, [panels[0]], "outside lower center", ncols=2, fontsize=8)
-    picture.suptitle(
-        f"Polynomial, tau = {settings.threshold:g}, moved to the worst place within "
+    groups, columns = grouped(rows), len(settings.panels)
+    return pictures.trajectories(
+        [panel_of(groups, panel, settings.methods, ALGORITHMS) for panel in settings.panels],
+        settings.rounds,
+        ["lenient regret\n(units of f)"],
+        (3.3 * columns + 0.6, 3.8),
+        columns,
+        "half",
+        title=f"Polynomial, tau = {settings.threshold:g}, moved to the worst place within "
         f"{settings.radius:g}: mean of {settings.trials} runs, band: sd / 2",
-        fontsize=10,
+        ncols=2,
+        fontsize=8,
     )
-    return picture
-
-
-def table(settings: Settings, rows: Sequence[Row]) -> Table:
-    """Table of the final regrets of each method."""
-    return summary(rows, settings.trials, settings.rounds)
 
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
@@ -164,13 +149,12 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     return tuple(found)
 
 
-def no_dearer(groups: Groups, panel: str, defended: Algorithm, plain: Algorithm) -> Claim:
+def no_dearer(groups: Groups[Row], panel: str, defended: Algorithm, plain: Algorithm) -> Claim:
     """Claim a mean at most two standard errors of the paired difference above another."""
-    mine, other = (curves(groups[panel, a.name], LENIENT)[:, -1] for a in (defended, plain))
-    numbers = compared(mine, other)
+    numbers = compared(*(final(groups, panel, a.name, LENIENT) for a in (defended, plain)))
     return Claim(
-        f"{panel[0].upper()}{panel[1:]}: {defended.name} ends at most two standard errors of the "
-        f"paired difference above {plain.name} in lenient regret.",
+        f"{start(panel)}: {defended.name} ends at most two standard errors of the paired "
+        f"difference above {plain.name} in lenient regret.",
         numbers["paired_difference"] <= 2.0 * numbers["paired_standard_error"],
         numbers,
     )
@@ -179,10 +163,5 @@ def no_dearer(groups: Groups, panel: str, defended: Algorithm, plain: Algorithm)
 FIGURE = Figure(
     "inputs/with-outliers",
     "AdveRS-2 and StableOpt while inputs are moved and some results are outliers",
-    Settings(),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-)
+    Settings(), cells, run, plot, table, claims,
+)  # fmt: skip

@@ -19,6 +19,7 @@ from stoic.experiments import pictures
 from stoic.experiments.contender import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 from stoic.experiments.figure import Cell, Claim, Figure, Table
 from stoic.experiments.inputs.worlds import polynomial_on
+from stoic.experiments.trials import grouped
 from stoic.satisficing import (
     critical_radius,
     fragility,
@@ -196,32 +197,22 @@ def claims(settings: Settings, rows: Sequence[Solution]) -> tuple[Claim, ...]:
     """Claims of the paper about the three radii of RO, and that tau is in reach."""
     by_name = {row.method: row for row in rows}
     tau, eps = settings.threshold, settings.radius
-    small, right, large = (robust(radius) for radius in settings.radii)
+    small, right, large = (by_name[robust(radius)] for radius in settings.radii)
+    most = by_name[RS_2].critical_radius
+    judged = (
+        (small, small.worst < tau, f"risks too much: f falls below tau within {eps:g}."),
+        (large, large.value < tau, "is too careful: f is below tau even where it is not moved."),
+        *((row, row.worst >= tau, f"keeps f above tau within {eps:g}.")
+          for row in (right, by_name[RS_2])),
+    )  # fmt: skip
     return (
         Claim(
             f"Moves of {eps:g} are less than the largest critical radius, moves of {3 * eps:g} are "
             "not: tau is in reach of the first and out of reach of the second.",
-            eps < by_name[RS_2].critical_radius < 3.0 * eps,
-            {"largest_critical_radius": by_name[RS_2].critical_radius},
+            eps < most < 3.0 * eps,
+            {"largest_critical_radius": most},
         ),
-        Claim(
-            f"{small} risks too much: f falls below tau within {eps:g}.",
-            by_name[small].worst < tau,
-            numbers(by_name[small]),
-        ),
-        Claim(
-            f"{large} is too careful: f is below tau even where it is not moved.",
-            by_name[large].value < tau,
-            numbers(by_name[large]),
-        ),
-        *(
-            Claim(
-                f"{name} keeps f above tau within {eps:g}.",
-                by_name[name].worst >= tau,
-                numbers(by_name[name]),
-            )
-            for name in (right, RS_2)
-        ),
+        *(Claim(f"{row.method} {said}", holds, numbers(row)) for row, holds, said in judged),
     )
 
 
@@ -297,11 +288,8 @@ def plot_sizes(settings: Settings, rows: Sequence[Guaranteed]) -> pictures.Pictu
     return picture
 
 
-def _by_method(rows: Sequence[Guaranteed]) -> dict[str, list[Guaranteed]]:
-    collected: dict[str, list[Guaranteed]] = {}
-    for row in rows:
-        collected.setdefault(row.method, []).append(row)
-    return collected
+def _by_method(rows: Sequence[Guaranteed]) -> dict[str, Sequence[Guaranteed]]:
+    return {method: trials.runs[0] for (_, method), trials in grouped(rows).items()}
 
 
 def kept(settings: Settings, own: Sequence[Guaranteed]) -> float:
@@ -359,22 +347,10 @@ def claims_sizes(settings: Settings, rows: Sequence[Guaranteed]) -> tuple[Claim,
 FIGURE_2 = Figure(
     "inputs/figure-2",
     "Where robust satisficing and robust optimization settle on the polynomial",
-    Settings(),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-    "Saday2025, Fig. 2",
-)
+    Settings(), cells, run, plot, table, claims, "Saday2025, Fig. 2",
+)  # fmt: skip
 FIGURE_5 = Figure(
     "inputs/figure-5",
     "What is left of f after the worst move of each size",
-    Settings(),
-    cells,
-    run_sizes,
-    plot_sizes,
-    table_sizes,
-    claims_sizes,
-    "Saday2025, Fig. 5",
-)
+    Settings(), cells, run_sizes, plot_sizes, table_sizes, claims_sizes, "Saday2025, Fig. 5",
+)  # fmt: skip

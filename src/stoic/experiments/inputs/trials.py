@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,7 +26,7 @@ from stoic.experiments.inputs.worlds import (
     perturbation,
     world,
 )
-from stoic.experiments.regret import marks
+from stoic.experiments.trials import Trials, marks
 from stoic.learner import Learner
 from stoic.satisficing import lenient_regret, satisficing_regret
 from stoic.simulate import run as simulate
@@ -125,19 +124,8 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
     """Play one method on one trial."""
     attack, radius = settings.panels[cell.panel]
     where = (settings.world, settings.side, settings.data)
-    curves = played(
-        where, settings.threshold, radius, attack, cell.method, cell.seed, settings.rounds
-    )
-    return [
-        Row(
-            *cell,
-            mark,
-            float(curves.lenient[mark - 1]),
-            float(curves.satisficing[mark - 1]),
-            int(curves.below[mark - 1]),
-        )
-        for mark in marks(settings.rounds)
-    ]
+    tau, rounds = settings.threshold, settings.rounds
+    return kept(cell, played(where, tau, radius, attack, cell.method, cell.seed, rounds))
 
 
 class Curves(NamedTuple):
@@ -146,6 +134,13 @@ class Curves(NamedTuple):
     lenient: Array
     satisficing: Array
     below: Integers
+
+
+def kept(cell: Cell, curves: Curves) -> list[Row]:
+    """Rows of one run."""
+    at = np.array(marks(len(curves.below)))
+    columns = (at.tolist(), *(column[at - 1].tolist() for column in curves))
+    return [Row(*cell, *values) for values in zip(*columns, strict=True)]
 
 
 @cache
@@ -205,42 +200,6 @@ def with_contexts(
     return chosen, executed
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Trials:
-    """All runs of one method in one panel.
-
-    Attributes
-    ----------
-    rounds:
-        Kept rounds, shape (n,).
-    lenient, satisficing:
-        Cumulative regrets after these rounds, both (trials, n).
-    below:
-        Share of the rounds in which f was below tau, shape (trials,).
-    """
-
-    rounds: Integers
-    lenient: Array
-    satisficing: Array
-    below: Array
-
-
-# By panel and method.
-Groups = dict[tuple[str, str], Trials]
-
-
-def grouped(rows: Sequence[Row]) -> Groups:
-    """Trials of each (panel, method), in the order of the rows."""
-    collected: dict[tuple[str, str], dict[int, list[Row]]] = {}
-    for row in rows:
-        collected.setdefault((row.panel, row.method), {}).setdefault(row.seed, []).append(row)
-    return {key: _trials(list(runs.values())) for key, runs in collected.items()}
-
-
-def _trials(runs: list[list[Row]]) -> Trials:
-    return Trials(
-        np.array([row.round for row in runs[0]]),
-        np.array([[row.lenient_regret for row in one] for one in runs]),
-        np.array([[row.satisficing_regret for row in one] for one in runs]),
-        np.array([one[-1].below / one[-1].round for one in runs]),
-    )
+def share_below(trials: Trials[Row]) -> Array:
+    """Share of the rounds in which f was below tau, shape (trials,)."""
+    return np.asarray(trials.final("below") / trials.rounds[-1])

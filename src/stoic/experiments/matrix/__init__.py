@@ -3,5 +3,3 @@
 from stoic.experiments.matrix import figure
 
 FIGURES = (figure.FIGURE,)
-
-__all__ = ["FIGURES", "figure"]

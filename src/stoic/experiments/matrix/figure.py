@@ -13,21 +13,21 @@ early, and are compared with the best after so many rounds.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from stoic.data import Array
 from stoic.experiments import pictures
-from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
+from stoic.experiments.contender import BLUE
+from stoic.experiments.figure import Cell, Claim, Figure, Table, every
 from stoic.experiments.matrix.columns import COLUMNS
 from stoic.experiments.matrix.worlds import GAMES, THREATS
+from stoic.experiments.statistics import Interval, bootstrap
 from stoic.simulate import run as simulate
 
 _BETWEEN = " / "
-_RESAMPLES = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +73,11 @@ class Row(NamedTuple):
     cumulative_regret: float
 
 
-def cells(settings: Settings) -> list[Cell]:
-    """Every method under every threat on every function."""
-    panels = [threat + _BETWEEN + game for threat in settings.threats for game in settings.games]
-    return crossed(panels, settings.methods, seed=settings.seed, trials=settings.trials)
+def _panels(threats: Iterable[str], games: Sequence[str]) -> list[str]:
+    return [threat + _BETWEEN + game for threat in threats for game in games]
+
+
+cells = every(lambda settings: _panels(settings.threats, settings.games))
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
@@ -100,23 +101,18 @@ def _marks(settings: Settings, method: str) -> list[int]:
 
 
 class Entry(NamedTuple):
-    """Cell of the matrix: regret relative to the row's best.
+    """Cell of the matrix: median regret relative to the row's best, and the rounds played."""
 
-    Attributes
-    ----------
-    median, lower, upper:
-        Over all trials, and a 95 % interval.
-    rounds:
-        Number of rounds played.
-    """
-
-    median: float
-    lower: float
-    upper: float
+    number: Interval
     rounds: int
 
+    @property
+    def median(self) -> float:
+        """Median over all trials."""
+        return self.number.value
+
     def __str__(self) -> str:
-        return f"{_short(self.median)} [{_short(self.lower)}, {_short(self.upper)}]"
+        return "{} [{}, {}]".format(*map(_short, self.number))
 
 
 def _short(ratio: float) -> str:
@@ -139,20 +135,11 @@ def matrix(settings: Settings, rows: Sequence[Row], until: int | None = None) ->
     for threat in settings.threats:
         for method in settings.methods:
             mark = until or _marks(settings, method)[-1]
-            panels = [threat + _BETWEEN + game for game in settings.games]
+            panels = _panels([threat], settings.games)
             ratios = [np.array(regret[panel, method, mark]) / best[panel, mark] for panel in panels]
-            entries[threat, method] = Entry(*_median(np.array(ratios)), mark)
+            number = bootstrap(np.array(ratios), np.median, fewest=1)
+            entries[threat, method] = Entry(number, mark)
     return entries
-
-
-def _median(ratios: Array) -> tuple[float, float, float]:
-    """Median of ratios (functions, trials), and its bootstrap interval."""
-    games, trials = ratios.shape
-    rng = np.random.default_rng(0)
-    drawn = rng.integers(trials, size=(_RESAMPLES, games, trials))
-    resampled = np.take_along_axis(ratios[None], drawn, axis=2).reshape(_RESAMPLES, -1)
-    lower, upper = np.quantile(np.median(resampled, axis=1), (0.025, 0.975))
-    return float(np.median(ratios)), float(lower), float(upper)
 
 
 def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
@@ -170,20 +157,12 @@ def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     for i, threat in enumerate(settings.threats):
         for j, method in enumerate(settings.methods):
             dark = values[i, j] > 20.0
-            axes.text(
-                j,
-                i,
-                _short(float(values[i, j])),
-                ha="center",
-                va="center",
-                fontsize=8,
-                color="white" if dark else "black",
-            )
+            style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8}
+            shade = "white" if dark else "black"
+            axes.text(j, i, _short(float(values[i, j])), color=shade, **style)
             if threat in COLUMNS[method].made_for:
-                frame = Rectangle(
-                    (j - 0.46, i - 0.44), 0.92, 0.88, fill=False, lw=1.4, ec="#0072B2"
-                )
-                axes.add_patch(frame)
+                corner = (j - 0.46, i - 0.44)
+                axes.add_patch(Rectangle(corner, 0.92, 0.88, fill=False, lw=1.4, ec=BLUE))
     names = [name + (" *" if COLUMNS[name].slow else "") for name in settings.methods]
     axes.set_xticks(range(len(names)), names, rotation=50, ha="right", fontsize=8)
     axes.set_yticks(range(len(settings.threats)), settings.threats, fontsize=9)
@@ -236,10 +215,7 @@ def _column(settings: Settings, entries: Matrix, others: Matrix, method: str) ->
     """
     measured: dict[str, float] = {}
     for threat in settings.threats:
-        entry = entries[threat, method]
-        measured[threat] = entry.median
-        measured[f"{threat}, lower"] = entry.lower
-        measured[f"{threat}, upper"] = entry.upper
+        measured |= entries[threat, method].number.named(threat)
     measured["rounds"] = float(entries[settings.threats[0], method].rounds)
     made_for = [threat for threat in COLUMNS[method].made_for if threat in settings.threats]
     if "gp_ucb" in settings.methods:
@@ -329,10 +305,5 @@ def markdown(summary: Mapping[str, Any]) -> str:
 FIGURE = Figure(
     "matrix",
     "What each recipe pays for every lie, and where there is none",
-    Settings(),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-)
+    Settings(), cells, run, plot, table, claims,
+)  # fmt: skip

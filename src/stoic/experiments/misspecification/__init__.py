@@ -3,5 +3,3 @@
 from stoic.experiments.misspecification import contextual, errors, mismatch
 
 FIGURES = (errors.FIGURE, mismatch.FIGURE, contextual.FIGURE)
-
-__all__ = ["FIGURES", "contextual", "errors", "mismatch"]

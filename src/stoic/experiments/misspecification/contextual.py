@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,8 +30,9 @@ from stoic.domains import Box, Finite
 from stoic.environment import Environment
 from stoic.experiments import pictures
 from stoic.experiments.contender import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
-from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
-from stoic.experiments.regret import Estimate
+from stoic.experiments.figure import Cell, Claim, Figure, Table, every
+from stoic.experiments.statistics import Estimate
+from stoic.experiments.trials import grouped
 from stoic.kernels import RBF
 from stoic.learner import Learner
 from stoic.posteriors import information_bounds
@@ -93,12 +94,17 @@ class Settings:
     @property
     def methods(self) -> tuple[str, ...]:
         """Balancing in two ways, taking turns, and each learner alone."""
-        return (OWN, ALL, TURNS, *(alone(i) for i in range(self.learners)))
+        return (OWN, ALL, TURNS, *self.alone)
 
+    @property
+    def alone(self) -> tuple[str, ...]:
+        """Each learner without a master."""
+        return tuple(f"eps_{i} alone" for i in range(1, self.learners + 1))
 
-def alone(i: int) -> str:
-    """Name of the i-th learner, from 0, without a master."""
-    return f"eps_{i + 1} alone"
+    @property
+    def panels(self) -> tuple[str, ...]:
+        """Panel of each eps."""
+        return tuple(f"{error:g}" for error in self.errors)
 
 
 class Row(NamedTuple):
@@ -165,10 +171,7 @@ def taking_turns(master: Balanced) -> Balanced:
     return Balanced(master.learners, nothing, delta=master.delta)
 
 
-def cells(settings: Settings) -> list[Cell]:
-    """Every method on every trial for every eps."""
-    panels = [f"{error:g}" for error in settings.errors]
-    return crossed(panels, settings.methods, seed=settings.seed, trials=settings.trials)
+cells = every(lambda settings: settings.panels)
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
@@ -177,10 +180,9 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
     master = balanced(settings, problem.norm, everything=cell.method == ALL)
     if cell.method == TURNS:
         master = taking_turns(master)
-    names = [alone(i) for i in range(settings.learners)]
     player: Balanced | Learner = master
-    if cell.method in names:
-        chosen = master.learners[names.index(cell.method)]
+    if cell.method in settings.alone:
+        chosen = master.learners[settings.alone.index(cell.method)]
         assert isinstance(chosen, Learner)
         player = chosen
     environment = Environment(problem, Gaussian(settings.noise_sd), seed=cell.seed)
@@ -197,35 +199,28 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
         player.tell(outcome.x, outcome.observed, choice=choice)
         for i in set(before) - set(master.kept):
             wronged += bool(regret[i] <= master.bounds[i](int(master.plays[i])))
-    return [
-        Row(
-            *cell,
-            error=problem.error,
-            norm=problem.norm,
-            gain=settings.gain,
-            regret=float(regret.sum()),
-            plays=" ".join(map(str, master.plays)),
-            kept=" ".join(str(i + 1) for i in master.kept),
-            wronged=wronged,
-        )
-    ]
+    plays, kept = " ".join(map(str, master.plays)), " ".join(str(i + 1) for i in master.kept)
+    total = float(regret.sum())
+    return [Row(*cell, problem.error, problem.norm, settings.gain, total, plays, kept, wronged)]
 
 
-def regrets(rows: Sequence[Row], panel: str, method: str) -> Array:
-    """Regret of all trials, in the order of their seeds."""
-    return np.array([row.regret for row in rows if (row.panel, row.method) == (panel, method)])
+Regrets = dict[tuple[str, str], Array]
 
 
-def best_alone(settings: Settings, rows: Sequence[Row], panel: str) -> str:
-    """Learner whose mean regret is least without a master."""
-    names = [alone(i) for i in range(settings.learners)]
-    return min(names, key=lambda name: float(regrets(rows, panel, name).mean()))
+def regrets(rows: Sequence[Row]) -> Regrets:
+    """Regret of all trials by panel and method, in the order of their seeds."""
+    return {key: trials.final("regret") for key, trials in grouped(rows).items()}
 
 
-def relative(settings: Settings, rows: Sequence[Row], panel: str, method: str) -> Array:
+def by_mean(settings: Settings, found: Regrets, panel: str) -> list[str]:
+    """Learners without a master, the one with the least mean regret first."""
+    return sorted(settings.alone, key=lambda name: float(found[panel, name].mean()))
+
+
+def relative(settings: Settings, found: Regrets, panel: str, method: str) -> Array:
     """Regret over the mean regret of the best learner alone, of all trials; nan if that is 0."""
-    least = float(regrets(rows, panel, best_alone(settings, rows, panel)).mean())
-    return regrets(rows, panel, method) / (least or math.nan)
+    least = float(found[panel, by_mean(settings, found, panel)[0]].mean())
+    return found[panel, method] / (least or math.nan)
 
 
 def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
@@ -233,28 +228,19 @@ def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     picture = pictures.blank(9.0, 3.6)
     left, right = picture.subplots(1, 2)
     colours = (VERMILION, ORANGE, PURPLE, BLUE, SKY, GREEN)
-    eps = np.array(settings.errors)
-    panels = [f"{error:g}" for error in settings.errors]
+    found, eps = regrets(rows), np.array(settings.errors)
     width = 2.0 / math.sqrt(settings.gain)
     for k, method in enumerate(settings.methods):
-        estimates = [Estimate.of(regrets(rows, panel, method)) for panel in panels]
-        ratios = [Estimate.of(relative(settings, rows, panel, method)) for panel in panels]
-        label = method
-        if k > 2:
-            label = f"$\\epsilon_{k - 2}$ = {width * 0.5 ** (k - 2):.2g} alone"
-        line = "-" if k < 2 else ":" if method == TURNS else "--"
-        for axes, points in ((left, estimates), (right, ratios)):
-            axes.errorbar(
-                eps + 0.002 * (k - 2.5),
-                [point.mean for point in points],
-                [point.error for point in points],
-                fmt=line,
-                marker="o",
-                ms=3,
-                lw=1.5,
-                color=colours[k % len(colours)],
-                label=label,
-            )
+        absolute = [found[panel, method] for panel in settings.panels]
+        ratios = [relative(settings, found, panel, method) for panel in settings.panels]
+        own = f"$\\epsilon_{k - 2}$ = {width * 0.5 ** (k - 2):.2g} alone"
+        look: dict[str, Any] = {"color": colours[k % len(colours)], "marker": "o", "ms": 3}
+        look["fmt"] = "-" if k < 2 else ":" if method == TURNS else "--"
+        for axes, values in ((left, absolute), (right, ratios)):
+            points = [Estimate.of(each) for each in values]
+            means, errors = [point.mean for point in points], [point.error for point in points]
+            label = own if k > 2 else method
+            axes.errorbar(eps + 0.002 * (k - 2.5), means, errors, lw=1.5, label=label, **look)
     right.axhline(1.0, color="0.5", lw=0.8, ls=":")
     left.set_ylabel(f"regret after {settings.rounds} rounds")
     right.set_ylabel("relative to the best learner alone")
@@ -273,25 +259,15 @@ def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
 
 def table(settings: Settings, rows: Sequence[Row]) -> Table:
     """Regret of every method for every eps, and the plays of each learner."""
-    lines = []
-    for error in settings.errors:
-        panel = f"{error:g}"
-        for method in settings.methods:
-            mine = [row for row in rows if (row.panel, row.method) == (panel, method)]
-            regret = regrets(rows, panel, method)
-            plays = np.mean([[int(n) for n in row.plays.split()] for row in mine], axis=0)
-            dropped = sum(settings.learners - len(row.kept.split()) for row in mine)
-            share = method in (OWN, ALL, TURNS)
-            lines.append(
-                (
-                    panel,
-                    method,
-                    str(Estimate.of(regret)),
-                    f"{relative(settings, rows, panel, method).mean():.2f}",
-                    " ".join(f"{n:.0f}" for n in plays) if share else "",
-                    str(dropped) if share else "",
-                )
-            )
+    found, lines = regrets(rows), []
+    for (panel, method), trials in grouped(rows).items():
+        plays = np.mean([[int(n) for n in row.plays.split()] for row in trials.ends], axis=0)
+        dropped = sum(settings.learners - len(row.kept.split()) for row in trials.ends)
+        shared = " ".join(f"{n:.0f}" for n in plays), str(dropped)
+        ratio = f"{relative(settings, found, panel, method).mean():.2f}"
+        mean = str(Estimate.of(found[panel, method]))
+        own = shared if method in (OWN, ALL, TURNS) else ("", "")
+        lines.append((panel, method, mean, ratio, *own))
     headings = ("eps", "method", "regret", "over best alone", "plays", "dropped")
     caption = "Mean over the trials ± one standard error; plays of the learners, and drops in all."
     return Table(caption, headings, tuple(lines))
@@ -299,32 +275,22 @@ def table(settings: Settings, rows: Sequence[Row]) -> Table:
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     """Proposition 1, with numbers for its constants."""
-    found = [
-        claim
-        for method in (OWN, ALL)
-        for error in settings.errors
-        for claim in (
-            _better(rows, f"{error:g}", method, TURNS, "taking turns"),
-            _better_than_worst(settings, rows, f"{error:g}", method),
-        )
-    ]
-    found.append(_no_false_drop(settings, rows))
-    found += [_linear(settings, rows, method) for method in (OWN, ALL)]
-    found.append(_robust_wins(settings, rows))
-    return tuple(found)
-
-
-def _better_than_worst(settings: Settings, rows: Sequence[Row], panel: str, method: str) -> Claim:
-    names = [alone(i) for i in range(settings.learners)]
-    worst = max(names, key=lambda name: float(regrets(rows, panel, name).mean()))
-    return _better(
-        rows, panel, method, worst, f"the worst of its {settings.learners} learners alone"
+    found, own = regrets(rows), (OWN, ALL)
+    return (
+        *(_better(settings, found, p, m, w) for m in own for p in settings.panels for w in (0, 1)),
+        _no_false_drop(settings, rows),
+        *(_linear(settings, found, rows[0].gain, method) for method in own),
+        _robust_wins(settings, found),
     )
 
 
-def _better(rows: Sequence[Row], panel: str, method: str, other: str, name: str) -> Claim:
+def _better(settings: Settings, found: Regrets, panel: str, method: str, worst: int) -> Claim:
     """Claim of less regret, by more than two standard errors of the paired differences."""
-    ours, theirs = regrets(rows, panel, method), regrets(rows, panel, other)
+    other, name = TURNS, TURNS
+    if worst:
+        other = max(settings.alone, key=lambda each: float(found[panel, each].mean()))
+        name = f"the worst of its {settings.learners} learners alone"
+    ours, theirs = found[panel, method], found[panel, other]
     less = Estimate.of(theirs - ours)
     measured = {
         "mean": float(ours.mean()),
@@ -332,8 +298,8 @@ def _better(rows: Sequence[Row], panel: str, method: str, other: str, name: str)
         "less_by": less.mean,
         "standard_error": less.error,
     }
-    if other != TURNS:
-        measured["which"] = float(other.split("_")[1].split()[0])
+    if worst:
+        measured["which"] = settings.alone.index(other) + 1.0
     return Claim(
         f"eps = {panel}, not told: {method} has less mean regret than {name}, by more than two "
         "standard errors.",
@@ -355,14 +321,12 @@ def _no_false_drop(settings: Settings, rows: Sequence[Row]) -> Claim:
     )
 
 
-def _linear(settings: Settings, rows: Sequence[Row], method: str) -> Claim:
+def _linear(settings: Settings, found: Regrets, gain: float, method: str) -> Claim:
     """(R(eps) - R(0)) / (eps T sqrt(gamma_T)), at most 1 for every eps."""
-    clean = regrets(rows, f"{settings.errors[0]:g}", method).mean()
+    clean = found[settings.panels[0], method].mean()
     shares = {}
-    for error in settings.errors[1:]:
-        panel = f"{error:g}"
-        gain = next(row.gain for row in rows)
-        excess = regrets(rows, panel, method).mean() - clean
+    for error, panel in list(zip(settings.errors, settings.panels, strict=True))[1:]:
+        excess = found[panel, method].mean() - clean
         shares[f"eps {panel}"] = float(excess / (error * settings.rounds * math.sqrt(gain)))
     return Claim(
         f"{method}: an error of eps costs at most eps T sqrt(gamma_T), with 1 as the constant.",
@@ -372,17 +336,17 @@ def _linear(settings: Settings, rows: Sequence[Row], method: str) -> Claim:
     )
 
 
-def _robust_wins(settings: Settings, rows: Sequence[Row]) -> Claim:
+def _robust_wins(settings: Settings, found: Regrets) -> Claim:
     """Claim that larger enlargements are better where the error is larger."""
     best = {
-        f"eps {error:g}": float(best_alone(settings, rows, f"{error:g}").split("_")[1].split()[0])
-        for error in settings.errors
+        f"eps {panel}": settings.alone.index(by_mean(settings, found, panel)[0]) + 1.0
+        for panel in settings.panels
     }
+    each = list(best.values())
     return Claim(
         "Of the learners alone, the one with the least eps_i is best where eps = 0, and another "
         "one where eps is largest.",
-        best[f"eps {settings.errors[0]:g}"] == settings.learners
-        and best[f"eps {settings.errors[-1]:g}"] < settings.learners,
+        each[0] == settings.learners and each[-1] < settings.learners,
         best,
     )
 
@@ -390,10 +354,5 @@ def _robust_wins(settings: Settings, rows: Sequence[Row]) -> Claim:
 FIGURE = Figure(
     "misspecification/contextual",
     "Balancing over errors of the model that nobody is told, against each learner alone",
-    Settings(),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-)
+    Settings(), cells, run, plot, table, claims,
+)  # fmt: skip

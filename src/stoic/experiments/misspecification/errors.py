@@ -19,9 +19,9 @@ import numpy as np
 
 from stoic.data import Array
 from stoic.domains import Finite
-from stoic.experiments import pictures, regret
+from stoic.experiments import pictures
 from stoic.experiments.claims import LINEAR, less
-from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
+from stoic.experiments.figure import Cell, Claim, Figure, Table, every
 from stoic.experiments.misspecification.algorithms import (
     ALGORITHMS,
     EC,
@@ -36,13 +36,17 @@ from stoic.experiments.misspecification.algorithms import (
 )
 from stoic.experiments.misspecification.trials import (
     Row,
-    Trials,
-    collected,
+    average,
     exponent,
+    late,
+    measured,
     paired,
     play,
     slope,
+    text,
 )
+from stoic.experiments.statistics import Estimate
+from stoic.experiments.trials import Groups, grouped, names
 from stoic.kernels import RBF
 from stoic.posteriors.information import information_bounds
 from stoic.posteriors.prior import Prior
@@ -77,7 +81,7 @@ class Settings:
     seed: int = 0
     errors: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2, 0.4)
     perturbations: tuple[str, ...] = (BUMP, NEEDLE, SIGNS)
-    methods: tuple[str, ...] = tuple(a.name for a in (GP, EC, EC_LITTLE, EC_MUCH, PHASED, RGP))
+    methods: tuple[str, ...] = names(GP, EC, EC_LITTLE, EC_MUCH, PHASED, RGP)
     points: int = 100
     lengthscale: float = 0.2
     terms: int = 30
@@ -104,11 +108,7 @@ def perturbation(settings: Settings, name: str, seed: int) -> Perturbation:
     return makers[name]()
 
 
-def cells(settings: Settings) -> list[Cell]:
-    """Every method on every draw with every perturbation, for all eps."""
-    return crossed(
-        settings.perturbations, settings.methods, seed=settings.seed, trials=settings.trials
-    )
+cells = every(lambda settings: settings.perturbations)
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
@@ -127,24 +127,17 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
     return rows
 
 
-Groups = dict[tuple[str, str, float], Trials]
+ByError = dict[float, Groups[Row]]
 
 
-def grouped(settings: Settings, rows: Sequence[Row]) -> Groups:
-    """Trials of each (perturbation, method, eps)."""
-    return {
-        (panel, method, error): Trials(
-            tuple(row for row in collected(rows, panel, method) if row.error == error)
-        )
-        for panel in settings.perturbations
-        for method in settings.methods
-        for error in settings.errors
-    }
+def by_error(settings: Settings, rows: Sequence[Row]) -> ByError:
+    """Trials of each eps, by perturbation and method."""
+    return {e: grouped(row for row in rows if row.error == e) for e in settings.errors}
 
 
-def averages(settings: Settings, groups: Groups, panel: str, method: str) -> Array:
+def averages(groups: ByError, panel: str, method: str) -> Array:
     """R_T / T by trial and eps, shape (trials, number of eps)."""
-    return np.stack([groups[panel, method, error].average for error in settings.errors], axis=1)
+    return np.stack([average(each[panel, method]) for each in groups.values()], axis=1)
 
 
 @cache
@@ -157,12 +150,12 @@ def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot mean R_T / T over eps, with a band of one standard error, and two reference lines."""
     panels = settings.perturbations
     picture = pictures.blank(3.1 * len(panels) + 2.6, 3.6)
-    groups, errors = grouped(settings, rows), np.array(settings.errors)
+    groups, errors = by_error(settings, rows), np.array(settings.errors)
     for k, panel in enumerate(panels):
         axes = picture.add_subplot(1, len(panels), k + 1)
         for method in settings.methods:
-            values = averages(settings, groups, panel, method)
-            regret.curve(axes, errors, values, ALGORITHMS[method])
+            values = averages(groups, panel, method)
+            pictures.curve(axes, errors, values, ALGORITHMS[method])
         axes.plot(errors, 2.0 * errors, color="0.6", lw=0.8, ls="-.", label="2 eps")
         top = axes.get_ylim()[1]
         root = math.sqrt(gain(settings)) * errors
@@ -180,13 +173,13 @@ def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
 
 def table(settings: Settings, rows: Sequence[Row]) -> Table:
     """R_T / T for each eps, and its growth in eps."""
-    groups, errors = grouped(settings, rows), np.array(settings.errors)
+    groups, errors = by_error(settings, rows), np.array(settings.errors)
     lines = []
     for panel in settings.perturbations:
         for method in settings.methods:
-            values = averages(settings, groups, panel, method)
-            means = [str(regret.Estimate.of(column)) for column in values.T]
-            growth = (str(slope(errors, values)), str(exponent(errors, values)))
+            values = averages(groups, panel, method)
+            means = [str(Estimate.of(column)) for column in values.T]
+            growth = (text(slope(errors, values)), text(exponent(errors, values)))
             lines.append((panel, method, *means, *growth))
     caption = (
         f"R_T / T at T = {settings.rounds}, in units of max |g|, mean ± one standard error; slope "
@@ -199,7 +192,7 @@ def table(settings: Settings, rows: Sequence[Row]) -> Table:
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     """Claims that the paper proves, that its argument suggests, and our own."""
-    groups = grouped(settings, rows)
+    groups = by_error(settings, rows)
     found = [without_error(settings, groups)]
     for panel in settings.perturbations:
         for name in settings.methods:
@@ -209,12 +202,11 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     return tuple(found)
 
 
-def without_error(settings: Settings, groups: Groups) -> Claim:
+def without_error(settings: Settings, groups: ByError) -> Claim:
     """Claim that EC-GP-UCB is GP-UCB if eps = 0."""
+    clean = groups[0.0]
     largest = max(
-        float(
-            np.abs(groups[panel, m.name, 0.0].average - groups[panel, GP.name, 0.0].average).max()
-        )
+        float(np.abs(average(clean[panel, m.name]) - average(clean[panel, GP.name])).max())
         for panel in settings.perturbations
         for m in (EC, EC_LITTLE, EC_MUCH)
     )
@@ -225,30 +217,27 @@ def without_error(settings: Settings, groups: Groups) -> Claim:
     )
 
 
-def growth(settings: Settings, groups: Groups, panel: str, method: Algorithm) -> list[Claim]:
+def growth(settings: Settings, groups: ByError, panel: str, method: Algorithm) -> list[Claim]:
     """Growth no faster than linear in eps, and below eps T sqrt(gamma_T).
 
     The paper proves both for EC-GP-UCB, given eps, and for Phased GP-US.
     """
     errors = np.array(settings.errors)
-    values = averages(settings, groups, panel, method.name)
+    values = averages(groups, panel, method.name)
     p, rise = exponent(errors, values), slope(errors, values)
     excess = (values - values[:, :1]).mean(axis=0)[1:] / errors[1:]
     root = math.sqrt(gain(settings))
     source = THEOREMS.get(method.name, "")
     numbers = {
-        "exponent": p.value,
-        "exponent_low": p.low,
-        "exponent_high": p.high,
-        "slope": rise.value,
-        "slope_low": rise.low,
-        "slope_high": rise.high,
+        f"{name}{end}": value
+        for name, interval in (("exponent", p), ("slope", rise))
+        for end, value in zip(("", "_low", "_high"), interval, strict=True)
     }
     return [
         Claim(
             f"{panel}: what eps costs {method.name} grows no faster than linearly in eps: the "
             "exponent is not above 1 by more than its interval.",
-            p.value <= 1.0 or p.low <= 1.0,
+            p.value <= 1.0 or p.lower <= 1.0,
             numbers,
             source,
         ),
@@ -261,20 +250,20 @@ def growth(settings: Settings, groups: Groups, panel: str, method: Algorithm) ->
     ]
 
 
-def failure(settings: Settings, groups: Groups, panel: str) -> list[Claim]:
+def failure(settings: Settings, groups: ByError, panel: str) -> list[Claim]:
     """Failure of GP-UCB with the width of its theorem."""
     last = settings.errors[-1]
-    plain, enlarged = (groups[panel, method.name, last] for method in (GP, EC))
+    plain, enlarged = (groups[last][panel, method.name] for method in (GP, EC))
     return [
         Claim(
             f"{panel}, eps = {last:g}: the regret of GP-UCB is linear, at least {LINEAR:g} of it "
             "in the second half.",
-            plain.late >= LINEAR,
-            plain.measured(),
+            late(plain) >= LINEAR,
+            measured(plain),
         ),
         Claim(
             f"{panel}, eps = {last:g}: EC-GP-UCB has less regret than GP-UCB.",
-            float((enlarged.average - plain.average).mean()) < 0.0,
+            float((average(enlarged) - average(plain)).mean()) < 0.0,
             paired(enlarged, plain),
         ),
         Claim(
@@ -286,9 +275,9 @@ def failure(settings: Settings, groups: Groups, panel: str) -> list[Claim]:
 
 
 def _at_most(
-    settings: Settings, groups: Groups, panel: str, method: Algorithm, factor: float
+    settings: Settings, groups: ByError, panel: str, method: Algorithm, factor: float
 ) -> tuple[bool, dict[str, float]]:
-    values = averages(settings, groups, panel, method.name)
+    values = averages(groups, panel, method.name)
     excess = (values - values[:, :1]).mean(axis=0)[1:] / np.array(settings.errors[1:])
     in_trials = (values[:, 1:] - values[:, :1]) / np.array(settings.errors[1:])
     return bool((excess <= factor).all()), {
@@ -297,13 +286,12 @@ def _at_most(
     }
 
 
-def known_errors(settings: Settings, groups: Groups, panel: str) -> list[Claim]:
+def known_errors(settings: Settings, groups: ByError, panel: str) -> list[Claim]:
     """Cost of a wrong eps, of none, and of a budget instead of it."""
     last = settings.errors[-1]
 
     def below(ours: Algorithm, theirs: Algorithm, start: str) -> Claim:
-        a, b = groups[panel, ours.name, last], groups[panel, theirs.name, last]
-        numbers = paired(a, b)
+        numbers = paired(*(groups[last][panel, one.name] for one in (ours, theirs)))
         sentence = f"{start}{panel}, eps = {last:g}: {ours.name} has less regret than "
         return less(f"{sentence}{theirs.name}.", numbers)
 
@@ -320,10 +308,5 @@ def known_errors(settings: Settings, groups: Groups, panel: str) -> list[Claim]:
 FIGURE = Figure(
     "misspecification/regret-vs-eps",
     "Regret against the error of the model",
-    Settings(),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-)
+    Settings(), cells, run, plot, table, claims,
+)  # fmt: skip

@@ -15,9 +15,9 @@ from functools import cache
 import numpy as np
 
 from stoic.domains import Finite
-from stoic.experiments import pictures, regret
+from stoic.experiments import pictures
 from stoic.experiments.claims import LINEAR
-from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
 from stoic.experiments.misspecification.algorithms import (
     ALGORITHMS,
     EC,
@@ -28,7 +28,9 @@ from stoic.experiments.misspecification.algorithms import (
     Algorithm,
     Assumed,
 )
-from stoic.experiments.misspecification.trials import Row, Trials, collected, paired, play
+from stoic.experiments.misspecification.trials import Row, average, late, measured, paired, play
+from stoic.experiments.statistics import Estimate
+from stoic.experiments.trials import Trials, grouped, names
 from stoic.kernels import RBF, Matern12
 from stoic.posteriors.information import information_bounds
 from stoic.posteriors.prior import Prior
@@ -61,7 +63,7 @@ class Settings:
     rounds: int = 10_000
     seed: int = 0
     norms: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-    methods: tuple[str, ...] = tuple(a.name for a in (GP, EC, PHASED))
+    methods: tuple[str, ...] = names(GP, EC, PHASED)
     points: int = 100
     lengthscale: float = 0.1
     true_lengthscale: float = 0.5
@@ -78,13 +80,11 @@ REFERENCE = "right kernel"
 
 def cells(settings: Settings) -> list[Cell]:
     """Every method on every draw, assuming every norm; and the reference."""
-    seeds = range(settings.seed, settings.seed + settings.trials)
+    seed, trials = settings.seed, settings.trials
     return [
-        Cell(panel(norm), method, seed)
-        for norm in settings.norms
-        for method in settings.methods
-        for seed in seeds
-    ] + [Cell(REFERENCE, RIGHT.name, seed) for seed in seeds]
+        *crossed(map(panel, settings.norms), settings.methods, seed=seed, trials=trials),
+        *crossed([REFERENCE], [RIGHT.name], seed=seed, trials=trials),
+    ]
 
 
 def truth(settings: Settings, seed: int) -> Tabulated:
@@ -110,26 +110,22 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
     return [play(cell, problem, ALGORITHMS[cell.method], assumed, settings.noise_sd)]
 
 
-def grouped(settings: Settings, rows: Sequence[Row]) -> dict[tuple[str, str], Trials]:
-    """Trials of each (panel, method)."""
-    keys = [(panel(norm), method) for norm in settings.norms for method in settings.methods]
-    return {key: Trials(tuple(collected(rows, *key))) for key in [*keys, (REFERENCE, RIGHT.name)]}
-
-
 def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot eps and mean R_T / T by B, with bands of one standard error."""
     picture = pictures.blank(9.2, 3.6)
-    groups, norms = grouped(settings, rows), np.array(settings.norms)
+    groups, norms = grouped(rows), np.array(settings.norms)
     left, right = picture.add_subplot(1, 2, 1), picture.add_subplot(1, 2, 2)
     first = settings.methods[0]
-    errors = np.stack([groups[panel(norm), first].errors for norm in norms.tolist()], axis=1)
-    regret.curve(left, norms, errors, replace(GP, name="eps"))
+    errors = np.stack(
+        [groups[panel(norm), first].final("error") for norm in norms.tolist()], axis=1
+    )
+    pictures.curve(left, norms, errors, replace(GP, name="eps"))
     left.set_ylabel("least eps (units of max |f|)")
     for method in settings.methods:
-        of_method = [groups[panel(norm), method].average for norm in norms.tolist()]
-        regret.curve(right, norms, np.stack(of_method, axis=1), ALGORITHMS[method])
-    flat = np.repeat(groups[REFERENCE, RIGHT.name].average[:, None], len(norms), axis=1)
-    regret.curve(right, norms, flat, RIGHT)
+        of_method = [average(groups[panel(norm), method]) for norm in norms.tolist()]
+        pictures.curve(right, norms, np.stack(of_method, axis=1), ALGORITHMS[method])
+    flat = np.repeat(average(groups[REFERENCE, RIGHT.name])[:, None], len(norms), axis=1)
+    pictures.curve(right, norms, flat, RIGHT)
     right.set_ylabel(f"$R_T / T$ at T = {settings.rounds:,}")
     for axes in (left, right):
         axes.set_xscale("log", base=2)
@@ -144,18 +140,18 @@ def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
 def table(settings: Settings, rows: Sequence[Row]) -> Table:
     """R_T / T, also in units of eps, and whether the best point was lost."""
     lines = []
-    for (name, method), trials in grouped(settings, rows).items():
+    for (name, method), trials in grouped(rows).items():
         mismatched = name != REFERENCE
-        in_errors = str(regret.Estimate.of(trials.average / trials.errors)) if mismatched else ""
+        in_errors = str(Estimate.of(average(trials) / trials.final("error"))) if mismatched else ""
         lines.append(
             (
                 name,
                 method,
-                str(regret.Estimate.of(trials.errors)),
-                str(regret.Estimate.of(trials.average)),
+                str(Estimate.of(trials.final("error"))),
+                str(Estimate.of(average(trials))),
                 in_errors,
-                f"{trials.late:.2f}",
-                str(sum(not row.best_left for row in trials.rows)),
+                f"{late(trials):.2f}",
+                str(sum(not row.best_left for row in trials.ends)),
             )
         )
     caption = (
@@ -169,24 +165,25 @@ def table(settings: Settings, rows: Sequence[Row]) -> Table:
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     """Certificate of eps, and the cost of too smooth a kernel for each method."""
-    groups = grouped(settings, rows)
+    groups = grouped(rows)
     reference = groups[REFERENCE, RIGHT.name]
     by_method = {
         method: [groups[panel(norm), method] for norm in settings.norms]
         for method in settings.methods
     }
+    right = [paired(reference, t)["paired_difference"] for t in by_method[GP.name]]
     return (
         certified(rows),
         Claim(
             f"With the right kernel the regret of GP-UCB is not linear: less than {LINEAR:g} of it "
             "falls in the second half.",
-            reference.late < LINEAR,
-            reference.measured(),
+            late(reference) < LINEAR,
+            measured(reference),
         ),
         Claim(
             "With the smooth kernel the regret of GP-UCB is linear, for every norm.",
-            all(trials.late >= LINEAR for trials in by_method[GP.name]),
-            by_norm(settings, "share_in_second_half", [t.late for t in by_method[GP.name]]),
+            all(late(trials) >= LINEAR for trials in by_method[GP.name]),
+            by_norm(settings, "share_in_second_half", [late(t) for t in by_method[GP.name]]),
         ),
         *(at_most(settings, method, trials) for method, trials in by_method.items()),
         less(settings, by_method, EC, GP),
@@ -195,12 +192,8 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
         Claim(
             "GP-UCB with the right kernel has less regret than with the smooth one, for every "
             "norm.",
-            all(paired(reference, t)["paired_difference"] < 0.0 for t in by_method[GP.name]),
-            by_norm(
-                settings,
-                "paired_difference",
-                [paired(reference, t)["paired_difference"] for t in by_method[GP.name]],
-            ),
+            all(difference < 0.0 for difference in right),
+            by_norm(settings, "paired_difference", right),
         ),
     )
 
@@ -215,14 +208,14 @@ def certified(rows: Sequence[Row]) -> Claim:
     )
 
 
-def at_most(settings: Settings, method: str, trials: list[Trials]) -> Claim:
+def at_most(settings: Settings, method: str, trials: list[Trials[Row]]) -> Claim:
     """Claim that R_T / (eps T) is at most sqrt(gamma_T), without constants; 2 for GP-UCB.
 
     2 eps is lost where the best point stands out by eps and all others are too low by eps.
     """
     plain = method == GP.name
     most = 2.0 if plain else math.sqrt(gain(settings))
-    ratios = [float((t.average / t.errors).mean()) for t in trials]
+    ratios = [float((average(t) / t.final("error")).mean()) for t in trials]
     return Claim(
         f"{'Not in the paper: ' if plain else ''}{method} with the smooth kernel loses at most "
         f"{'2 eps' if plain else 'eps sqrt(gamma_T)'} a round, for every norm.",
@@ -242,7 +235,7 @@ def gain(settings: Settings) -> float:
 
 def less(
     settings: Settings,
-    by_method: dict[str, list[Trials]],
+    by_method: dict[str, list[Trials[Row]]],
     ours: Algorithm,
     theirs: Algorithm,
     start: str = "",
@@ -259,7 +252,7 @@ def less(
     )
 
 
-def more_norm(settings: Settings, trials: list[Trials]) -> Claim:
+def more_norm(settings: Settings, trials: list[Trials[Row]]) -> Claim:
     """Claim that a smaller eps is worth its larger norm."""
     low, high = settings.norms[0], settings.norms[-1]
     numbers = paired(trials[-1], trials[0])
@@ -280,10 +273,5 @@ def by_norm(settings: Settings, name: str, values: Sequence[float]) -> dict[str,
 FIGURE = Figure(
     "misspecification/kernel-mismatch",
     "Regret of a model that is too smooth, by the norm that is assumed",
-    Settings(),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-)
+    Settings(), cells, run, plot, table, claims,
+)  # fmt: skip

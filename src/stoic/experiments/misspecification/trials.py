@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,12 +13,11 @@ from stoic.data import Array
 from stoic.environment import Environment
 from stoic.experiments.figure import Cell
 from stoic.experiments.misspecification.algorithms import Algorithm, Assumed
-from stoic.experiments.regret import Estimate
+from stoic.experiments.statistics import Estimate, Interval, compared, draws
+from stoic.experiments.trials import Trials
 from stoic.posteriors.arms import Arms
 from stoic.problems.misspecified import Approximated
 from stoic.simulate import run as simulate
-
-_RESAMPLES = 2000
 
 
 class Row(NamedTuple):
@@ -67,18 +65,13 @@ def play(
     best, regret = int(np.argmax(problem.truth.values)), trace.cumulative_regret
     posterior = learner.posterior
     alone = algorithm.batch == 1 and isinstance(posterior, Arms)
+    half = float(regret[assumed.rounds // 2 - 1]) if assumed.rounds > 1 else 0.0
     return Row(
-        *cell,
-        norm=assumed.norm,
-        error=assumed.error,
-        error_at_least=problem.error_at_least,
-        rounds=assumed.rounds,
-        regret=float(regret[-1]),
-        half=float(regret[assumed.rounds // 2 - 1]) if assumed.rounds > 1 else 0.0,
-        best_plays=int(np.count_nonzero(trace.regret == 0.0)),
-        best_left=bool(learner.active()[best]),
-        stretch=stretch(posterior, best) if alone and isinstance(posterior, Arms) else math.nan,
-    )
+        *cell, assumed.norm, assumed.error, problem.error_at_least, assumed.rounds,
+        float(regret[-1]), half, int(np.count_nonzero(trace.regret == 0.0)),
+        bool(learner.active()[best]),
+        stretch(posterior, best) if alone and isinstance(posterior, Arms) else math.nan,
+    )  # fmt: skip
 
 
 def stretch(posterior: Arms, arm: int) -> float:
@@ -95,71 +88,46 @@ def stretch(posterior: Arms, arm: int) -> float:
     return float(np.abs(weights).sum())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Trials:
-    """All runs of one method under one assumption, in the order of their seeds."""
-
-    rows: tuple[Row, ...]
-
-    @property
-    def average(self) -> Array:
-        """R_T / T, shape (trials,)."""
-        return np.array([row.regret / row.rounds for row in self.rows])
-
-    @property
-    def errors(self) -> Array:
-        """eps of each trial, shape (trials,)."""
-        return np.array([row.error for row in self.rows])
-
-    @property
-    def late(self) -> float:
-        """Share of the mean regret that fell in the second half of the rounds; nan for none."""
-        total = sum(row.regret for row in self.rows)
-        return 1.0 - sum(row.half for row in self.rows) / total if total else math.nan
-
-    def measured(self) -> dict[str, float]:
-        """Numbers behind a claim about these trials."""
-        average = Estimate.of(self.average)
-        return {
-            "regret_per_round": average.mean,
-            "standard_error": average.error,
-            "share_in_second_half": self.late,
-            "trials": float(len(self.rows)),
-            "trials_that_hold_the_best_possible": float(sum(row.best_left for row in self.rows)),
-            "trials_that_played_the_best": float(sum(row.best_plays > 0 for row in self.rows)),
-            "median_stretch": float(np.median([row.stretch for row in self.rows])),
-        }
+def average(trials: Trials[Row]) -> Array:
+    """R_T / T, shape (trials,)."""
+    return np.array([row.regret / row.rounds for row in trials.ends])
 
 
-def collected(rows: Sequence[Row], panel: str, method: str) -> list[Row]:
-    """Rows of one method in one panel."""
-    return [row for row in rows if (row.panel, row.method) == (panel, method)]
+def late(trials: Trials[Row]) -> float:
+    """Share of the mean regret that fell in the second half of the rounds; nan for none."""
+    total = sum(row.regret for row in trials.ends)
+    return 1.0 - sum(row.half for row in trials.ends) / total if total else math.nan
 
 
-def paired(ours: Trials, theirs: Trials) -> dict[str, float]:
-    """R_T / T of two methods on the same trials, and their difference."""
-    a, b = Estimate.of(ours.average), Estimate.of(theirs.average)
-    difference = Estimate.of(ours.average - theirs.average)
+def measured(trials: Trials[Row]) -> dict[str, float]:
+    """Numbers behind a claim about these trials."""
+    mean = Estimate.of(average(trials))
     return {
-        "regret_per_round": a.mean,
-        "standard_error": a.error,
-        "reference_regret_per_round": b.mean,
-        "reference_standard_error": b.error,
-        "paired_difference": difference.mean,
-        "paired_standard_error": difference.error,
-        "trials": float(len(ours.rows)),
+        "regret_per_round": mean.mean,
+        "standard_error": mean.error,
+        "share_in_second_half": late(trials),
+        "trials": float(len(trials.runs)),
+        "trials_that_hold_the_best_possible": float(trials.final("best_left").sum()),
+        "trials_that_played_the_best": float((trials.final("best_plays") > 0).sum()),
+        "median_stretch": float(np.median(trials.final("stretch"))),
     }
 
 
-class Interval(NamedTuple):
-    """Estimate and its 95 % interval; nan where there are too few trials."""
+def paired(ours: Trials[Row], theirs: Trials[Row]) -> dict[str, float]:
+    """R_T / T of two methods on the same trials, and their difference."""
+    numbers = compared(average(ours), average(theirs))
+    return {
+        "regret_per_round": numbers["mean"],
+        "standard_error": numbers["standard_error"],
+        "reference_regret_per_round": numbers["reference_mean"],
+        "reference_standard_error": numbers["reference_standard_error"],
+        **{key: numbers[key] for key in ("paired_difference", "paired_standard_error", "trials")},
+    }
 
-    value: float
-    low: float
-    high: float
 
-    def __str__(self) -> str:
-        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
+def text(number: Interval) -> str:
+    """Format, with nan for what is not known."""
+    return f"{number.value:.2f} [{number.lower:.2f}, {number.upper:.2f}]"
 
 
 def slope(errors: Array, averages: Array) -> Interval:
@@ -202,9 +170,7 @@ def _resampled(averages: Array, fit: Callable[[Array], Array]) -> Interval:
     value = float(fit(averages.mean(axis=0)))
     if len(averages) < 2:
         return Interval(value, math.nan, math.nan)
-    rng = np.random.default_rng(0)
-    drawn = rng.integers(len(averages), size=(_RESAMPLES, len(averages)))
-    resampled = fit(averages[drawn].mean(axis=1))
+    resampled = fit(averages[draws(len(averages))].mean(axis=1))
     if np.isnan(resampled).mean() > 0.05:
         return Interval(value, math.nan, math.nan)
     low, high = np.nanquantile(resampled, [0.025, 0.975])

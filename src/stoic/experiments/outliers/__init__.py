@@ -19,14 +19,3 @@ FIGURES = (
     tuning.FIGURE,
     lunar_lander.FIGURE,
 )
-
-__all__ = [
-    "FIGURES",
-    "both_signs",
-    "forrester_clean",
-    "forrester_corrupted",
-    "lunar_lander",
-    "sizes",
-    "tuning",
-    "weights",
-]

@@ -15,10 +15,11 @@ from typing import NamedTuple
 from stoic.adversaries import ClairvoyantSetting, cube_root
 from stoic.adversaries.frequency import AT_ONCE
 from stoic.experiments import pictures, regret
-from stoic.experiments.figure import Cell, Claim, Figure
+from stoic.experiments.figure import Cell, Claim, Figure, crossed
 from stoic.experiments.methods import A2, GP, LOO, RELEVANCE, installed, method
 from stoic.experiments.outliers import functions
 from stoic.experiments.regret import Step
+from stoic.experiments.trials import REGRET, comparison, grouped, names
 from stoic.problems import forrester, forrester_negative
 from stoic.problems.synthetic import Synthetic
 
@@ -50,7 +51,7 @@ class Settings:
     initial: int = 5
     noise_sd: float = 1.0
     adversary: ClairvoyantSetting = AT_ONCE
-    methods: tuple[str, ...] = tuple(m.name for m in (GP, A2, LOO))
+    methods: tuple[str, ...] = names(GP, A2, LOO)
     peers: tuple[str, ...] = installed(RELEVANCE)
     peer_trials: int = 5
     peer_rounds: int = 100
@@ -88,99 +89,66 @@ def games(settings: Settings) -> dict[str, Game]:
 def cells(settings: Settings) -> list[Cell]:
     """Every method on every seed, and the peers on some seeds with corruption."""
     few = min(settings.peer_trials, settings.trials)
-    found = []
+    found: list[Cell] = []
     for panel, game in games(settings).items():
-        runs = [(name, settings.trials) for name in settings.methods]
-        if game.lies and game.rounds <= settings.peer_rounds:
-            runs += [(name, few) for name in settings.peers]
-        found += [
-            Cell(panel, name, settings.seed + trial)
-            for name, trials in runs
-            for trial in range(trials)
-        ]
+        peers = settings.peers if game.lies and game.rounds <= settings.peer_rounds else ()
+        found += crossed([panel], settings.methods, seed=settings.seed, trials=settings.trials)
+        found += crossed([panel], peers, seed=settings.seed, trials=few)
     return found
 
 
 def run(settings: Settings, cell: Cell) -> list[Step]:
     """Play one method with one seed."""
     game = games(settings)[cell.panel]
-    return functions.play(
-        cell,
-        game.problem,
-        settings.adversary.against(game.problem.optimum, game.rounds, game.lies),
-        rounds=game.rounds,
-        initial=settings.initial,
-        noise_sd=settings.noise_sd,
-    )
+    adversary = settings.adversary.against(game.problem.optimum, game.rounds, game.lies)
+    return functions.play(settings, cell, game.problem, adversary, game.rounds)
 
 
 def plot(settings: Settings, rows: Sequence[Step]) -> pictures.Picture:
     """Plot mean cumulative regret, with corruption above and without below."""
-    by_run = regret.runs(rows)
-    panels = games(settings)
-    picture = pictures.blank(1.7 * len(panels) + 2.8, 6.6)
-    grid = picture.subplots(2, len(panels) // 2, squeeze=False)
-    for (panel, game), axes in zip(panels.items(), grid.flat, strict=True):
-        for name in (*settings.methods, *settings.peers):
-            if (panel, name) in by_run:
-                regret.draw(axes, by_run[panel, name], method(name))
-        regret.finish(axes, settings.initial, game.rounds)
-        axes.set_title(panel, fontsize=9)
-    for line in grid:
-        line[0].set_ylabel("cumulative regret (units of f)")
-    few = f"\n({min(settings.peer_trials, settings.trials)} trials)"
-
-    def named(name: str) -> str:
-        return name + few if name in settings.peers else name
-
-    pictures.legend(picture, [grid[0, 0]], named=named, fontsize=8)
-    return picture
+    methods = [method(name) for name in (*settings.methods, *settings.peers)]
+    panels = [
+        regret.Panel(panel, panel, game.rounds, methods) for panel, game in games(settings).items()
+    ]
+    across, few = len(panels) // 2, min(settings.peer_trials, settings.trials)
+    return regret.picture(
+        grouped(rows),
+        (panels[:across], panels[across:]),
+        (1.7 * len(panels) + 2.8, 6.6),
+        2 * ["cumulative regret (units of f)"],
+        settings.initial,
+        dict.fromkeys(settings.peers, f"\n({few} trials)"),
+        one_scale=False,
+    )[0]
 
 
 def claims(settings: Settings, rows: Sequence[Step]) -> tuple[Claim, ...]:
     """Leave-one-out at or below the peer and GP-UCB if corrupted, close to GP-UCB if not."""
-    by_run = regret.runs(rows)
+    groups = grouped(rows)
     found: list[Claim] = []
     for panel, game in games(settings).items():
-        ours = by_run[panel, LOO.name]
+        ours = groups[panel, LOO.name]
         if not game.lies:
-            measured = regret.comparison(ours, by_run[panel, GP.name])
+            measured = comparison(ours, groups[panel, GP.name])
             ratio = measured["mean"] / measured["reference_mean"]
+            sentence = f"at most {1.0 + CLOSE:g} times the mean cumulative regret of {GP.name}"
+            numbers = {"ratio": ratio, **measured}
             found.append(
-                Claim(
-                    f"{panel}: {LOO.name} has at most {1.0 + CLOSE:g} times the mean cumulative "
-                    f"regret of {GP.name}.",
-                    ratio <= 1.0 + CLOSE,
-                    {"ratio": ratio, **measured},
-                )
+                Claim(f"{panel}: {LOO.name} has {sentence}.", ratio <= 1.0 + CLOSE, numbers)
             )
             continue
-        if (panel, RELEVANCE.name) in by_run:
-            peer = by_run[panel, RELEVANCE.name]
-            for kind, measured in (
-                ("cumulative", regret.comparison(ours, peer)),
-                ("inference", regret.inference_comparison(ours, peer)),
-            ):
-                found.append(
-                    Claim(
-                        f"{panel}: {LOO.name} has at most the mean {kind} regret of "
-                        f"{RELEVANCE.name}.",
-                        measured["paired_difference"] <= 0.0,
-                        measured,
-                    )
-                )
-        found += functions.less(by_run, panel, (LOO, A2), (GP,), panel)
+        if (panel, RELEVANCE.name) in groups:
+            for kind, column in (("cumulative", REGRET), ("inference", regret.INFERENCE)):
+                measured = comparison(ours, groups[panel, RELEVANCE.name], column)
+                sentence = f"{LOO.name} has at most the mean {kind} regret of {RELEVANCE.name}"
+                holds = measured["paired_difference"] <= 0.0
+                found.append(Claim(f"{panel}: {sentence}.", holds, measured))
+        found += functions.less(groups, panel, (LOO, A2), (GP,), panel)
     return tuple(found)
 
 
-SETTINGS = Settings()
 FIGURE = Figure(
     "outliers/both-signs",
     "Cumulative regret on the Forrester function in both signs, beside relevance pursuit",
-    SETTINGS,
-    cells,
-    run,
-    plot,
-    regret.against(GP.name),
-    claims,
-)
+    Settings(), cells, run, plot, regret.against(GP.name), claims,
+)  # fmt: skip

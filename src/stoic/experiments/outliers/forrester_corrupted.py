@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stoic.adversaries import ClairvoyantSetting
 from stoic.adversaries import frequency as adversaries
 from stoic.experiments import pictures, regret
-from stoic.experiments.figure import OURS, Cell, Claim, Figure
+from stoic.experiments.figure import OURS, Cell, Claim, Figure, crossed
 from stoic.experiments.methods import (
     A2,
     A2_NOISE,
@@ -33,6 +33,7 @@ from stoic.experiments.methods import (
 )
 from stoic.experiments.outliers import functions
 from stoic.experiments.regret import Step
+from stoic.experiments.trials import grouped, names
 from stoic.problems import forrester
 
 AT_ONCE = "appendix, at once"  # the panel of no paper
@@ -65,29 +66,10 @@ class Settings:
     adversaries: Mapping[str, ClairvoyantSetting] = field(
         default_factory=lambda: {**adversaries.SETTINGS, AT_ONCE: adversaries.AT_ONCE}
     )
-    methods: tuple[str, ...] = tuple(
-        m.name
-        for m in (
-            GP,
-            GP_LOO,
-            FC,
-            A2,
-            FC_THEORY,
-            A2_THEORY,
-            FC_PAPER,
-            FC_QUANTILE,
-            FC_COUNTED,
-            A2_PAPER,
-            FC_NOISE,
-            A2_NOISE,
-            A2_WIDE,
-            LOO,
-            ROBUST,
-            STUDENT,
-            DIAGNOSTICS,
-            RANDOM,
-        )
-    )
+    methods: tuple[str, ...] = names(
+        GP, GP_LOO, FC, A2, FC_THEORY, A2_THEORY, FC_PAPER, FC_QUANTILE, FC_COUNTED, A2_PAPER,
+        FC_NOISE, A2_NOISE, A2_WIDE, LOO, ROBUST, STUDENT, DIAGNOSTICS, RANDOM,
+    )  # fmt: skip
     peers: tuple[str, ...] = installed(RELEVANCE)
     peer_trials: int = 5
     peer_adversaries: tuple[str, ...] = ("appendix",)
@@ -106,76 +88,60 @@ ROWS = (
 
 def cells(settings: Settings) -> list[Cell]:
     """Every method on every seed against every adversary, and the peers on some of them."""
-
-    def runs(panel: str) -> Iterator[tuple[str, int]]:
-        for name in settings.methods:
-            yield from ((name, trial) for trial in range(settings.trials))
-        if panel in settings.peer_adversaries:
-            few = min(settings.peer_trials, settings.trials)
-            for name in settings.peers:
-                yield from ((name, trial) for trial in range(few))
-
-    return [
-        Cell(panel, name, settings.seed + trial)
-        for panel in settings.adversaries
-        for name, trial in runs(panel)
-    ]
+    few = min(settings.peer_trials, settings.trials)
+    found: list[Cell] = []
+    for panel in settings.adversaries:
+        peers = settings.peers if panel in settings.peer_adversaries else ()
+        found += crossed([panel], settings.methods, seed=settings.seed, trials=settings.trials)
+        found += crossed([panel], peers, seed=settings.seed, trials=few)
+    return found
 
 
 def run(settings: Settings, cell: Cell) -> list[Step]:
     """Play one method with one seed against one adversary."""
     problem = forrester()
-    setting = settings.adversaries[cell.panel]
-    return functions.play(
-        cell,
-        problem,
-        setting.against(problem.optimum, settings.rounds),
-        rounds=settings.rounds,
-        initial=settings.initial,
-        noise_sd=settings.noise_sd,
-    )
+    adversary = settings.adversaries[cell.panel].against(problem.optimum, settings.rounds)
+    return functions.play(settings, cell, problem, adversary, settings.rounds)
 
 
 def plot(settings: Settings, rows: Sequence[Step]) -> pictures.Picture:
     """Plot one column per adversary; above the widths, below the other choices."""
-    by_run = regret.runs(rows)
-    panels = list(settings.adversaries)
-    picture = pictures.blank(3.6 * len(panels) + 2.8, 3.4 * len(ROWS))
-    grid = picture.subplots(len(ROWS), len(panels), sharey=True, squeeze=False)
-    for (subject, methods), line in zip(ROWS, grid, strict=True):
-        for panel, axes in zip(panels, line, strict=True):
-            for one in methods:
-                if (panel, one.name) in by_run:
-                    regret.draw(axes, by_run[panel, one.name], one)
-            regret.finish(axes, settings.initial, settings.rounds)
-            axes.set_title(f"{_describe(panel, settings.adversaries[panel])}", fontsize=8)
-        line[0].set_ylabel(f"{subject}\ncumulative regret (units of f)")
+    panels = [
+        [
+            regret.Panel(panel, _describe(panel, adversary), settings.rounds, methods)
+            for panel, adversary in settings.adversaries.items()
+        ]
+        for _, methods in ROWS
+    ]
     few = f" ({min(settings.peer_trials, settings.trials)} trials)"
-
-    def named(name: str) -> str:
-        return name + few if name in settings.peers else name
-
-    pictures.legend(picture, grid.flat, named=named, fontsize=8)
-    return picture
+    return regret.picture(
+        grouped(rows),
+        panels,
+        (3.6 * len(settings.adversaries) + 2.8, 3.4 * len(ROWS)),
+        [f"{subject}\ncumulative regret (units of f)" for subject, _ in ROWS],
+        settings.initial,
+        dict.fromkeys(settings.peers, few),
+        title_size=8,
+    )[0]
 
 
 def claims(settings: Settings, rows: Sequence[Step]) -> tuple[Claim, ...]:
     """Robust methods against GP-UCB, which the paper shows, and against more references."""
-    by_run = regret.runs(rows)
+    groups = grouped(rows)
     found: list[Claim] = []
     for panel in settings.adversaries:
         said = f"Adversary of the {panel}"
         source = OURS if panel == AT_ONCE else ""
         for one in (A2, FC):
-            found += functions.less(by_run, panel, (one,), (GP,), said, source)
+            found += functions.less(groups, panel, (one,), (GP,), said, source)
             others = (GP_LOO, STUDENT, RANDOM, DIAGNOSTICS, RELEVANCE)
-            found += functions.less(by_run, panel, (one,), others, said, OURS)
+            found += functions.less(groups, panel, (one,), others, said, OURS)
         # The experiment's heuristics are those of FC_QUANTILE; the others are offered beside them.
-        found += functions.less(by_run, panel, (FC_QUANTILE,), (GP,), said, source)
+        found += functions.less(groups, panel, (FC_QUANTILE,), (GP,), said, source)
         papers = (FC_PAPER, FC_COUNTED, A2_PAPER)
-        found += functions.less(by_run, panel, papers, (GP,), said, OURS)
+        found += functions.less(groups, panel, papers, (GP,), said, OURS)
         references = (GP, A2, DIAGNOSTICS, RELEVANCE)
-        found += functions.less(by_run, panel, (LOO, ROBUST), references, said, OURS)
+        found += functions.less(groups, panel, (LOO, ROBUST), references, said, OURS)
     return tuple(found)
 
 
@@ -187,15 +153,8 @@ def _describe(panel: str, setting: ClairvoyantSetting) -> str:
     )
 
 
-SETTINGS = Settings()
 FIGURE = Figure(
     "outliers/forrester-corrupted",
     "Cumulative regret on the Forrester function with T^(1/3) lies of a clairvoyant adversary",
-    SETTINGS,
-    cells,
-    run,
-    plot,
-    regret.against(GP.name),
-    claims,
-    "Ezzerg2026, Fig. 1",
-)
+    Settings(), cells, run, plot, regret.against(GP.name), claims, "Ezzerg2026, Fig. 1",
+)  # fmt: skip

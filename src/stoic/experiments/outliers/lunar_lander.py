@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stoic.experiments import pictures, regret
-from stoic.experiments.figure import OURS, Cell, Claim, Figure, Table, crossed
+from stoic.experiments import pictures
+from stoic.experiments.figure import OURS, Cell, Claim, Figure, every
 from stoic.experiments.methods import A2, DIAGNOSTICS, FC, GP, GP_LOO, LOO, RANDOM, ROBUST, STUDENT
 from stoic.experiments.outliers import programs
 from stoic.experiments.outliers.functions import less
 from stoic.experiments.outliers.programs import SWIFT, Play
+from stoic.experiments.trials import grouped, names
 from stoic.problems.lunar_lander import LunarLander
 
 
@@ -43,62 +44,39 @@ class Settings:
     told: float = -1000.0
     panels: tuple[str, ...] = (SWIFT,)
     checks: int = 10
-    methods: tuple[str, ...] = tuple(
-        m.name for m in (GP, GP_LOO, FC, A2, LOO, ROBUST, STUDENT, DIAGNOSTICS, RANDOM)
-    )
+    methods: tuple[str, ...] = names(GP, GP_LOO, FC, A2, LOO, ROBUST, STUDENT, DIAGNOSTICS, RANDOM)
 
 
-def cells(settings: Settings) -> list[Cell]:
-    """Every method on every seed."""
-    return crossed(settings.panels, settings.methods, seed=settings.seed, trials=settings.trials)
+cells = every(lambda settings: settings.panels)
 
 
 def run(settings: Settings, cell: Cell) -> list[Play]:
     """Play one method with one seed."""
-    return programs.play(
-        cell,
-        LunarLander(settings.episodes, settings.steps),
-        None,
-        rounds=settings.rounds,
-        initial=settings.initial,
-        reported=settings.told,
-        checks=settings.checks,
-    )
+    lander = LunarLander(settings.episodes, settings.steps)
+    return programs.play(cell, lander, None, settings, settings.told, settings.checks)
 
 
 def plot(settings: Settings, rows: Sequence[Play]) -> pictures.Picture:
     """Mean cumulative regret of each method."""
-    return programs.picture(settings.panels, settings.methods, rows, settings.initial, "return")
-
-
-def table(settings: Settings, rows: Sequence[Play]) -> Table:
-    """Regrets at the end."""
-    return regret.table(programs.steps(rows), GP.name)
+    return programs.plot(settings, rows, "return")
 
 
 def claims(settings: Settings, rows: Sequence[Play]) -> tuple[Claim, ...]:
     """RCGP below GP-UCB and the baselines above it, as in the paper; and comparisons of ours."""
-    by_run = regret.runs(programs.steps(rows))
+    groups = grouped(programs.steps(rows))
     found: list[Claim] = []
     for panel in settings.panels:
         said = f"Corruptions {panel}"
-        found += less(by_run, panel, (A2, FC), (GP,), said)
-        found += programs.significantly_more(by_run, panel, (STUDENT, DIAGNOSTICS), GP)
-        found += less(by_run, panel, (LOO, ROBUST), (GP,), said, OURS)
-        found += less(by_run, panel, (A2, FC), (GP_LOO,), said, OURS)
-        found += less(by_run, panel, (GP, A2, FC), (RANDOM,), said, OURS)
+        found += less(groups, panel, (A2, FC), (GP,), said)
+        found += programs.significantly_more(groups, panel, (STUDENT, DIAGNOSTICS), GP)
+        found += less(groups, panel, (LOO, ROBUST), (GP,), said, OURS)
+        found += less(groups, panel, (A2, FC), (GP_LOO,), said, OURS)
+        found += less(groups, panel, (GP, A2, FC), (RANDOM,), said, OURS)
     return tuple(found)
 
 
-SETTINGS = Settings()
 FIGURE = Figure(
     "outliers/lunar-lander",
     "Cumulative regret of a linear policy on LunarLander while T^(1/3) returns are not true",
-    SETTINGS,
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-    "Ezzerg2026, Fig. 5",
-)
+    Settings(), cells, run, plot, programs.table, claims, "Ezzerg2026, Fig. 5",
+)  # fmt: skip

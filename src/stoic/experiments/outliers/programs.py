@@ -7,9 +7,9 @@ budget of floor(T^(1/3)) allows.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,9 +17,10 @@ from stoic.adversaries import Adversary, Always, Frequency, cube_root
 from stoic.adversaries.budgets import cubic_releases
 from stoic.environment import Environment
 from stoic.experiments import pictures, regret
-from stoic.experiments.figure import Cell, Claim
-from stoic.experiments.methods import Method, Threat, method
-from stoic.experiments.regret import Run, Step
+from stoic.experiments.figure import Cell, Claim, Table
+from stoic.experiments.methods import GP, Method, Threat, method
+from stoic.experiments.regret import Step
+from stoic.experiments.trials import Groups, comparison, grouped
 from stoic.problems import Problem
 from stoic.problems.programs import Program, Runs, mean_of_runs
 from stoic.simulate import run as simulate
@@ -77,9 +78,7 @@ def play(
     cell: Cell,
     program: Program,
     truth: Problem | None,
-    *,
-    rounds: int,
-    initial: int,
+    settings: Any,
     reported: float,
     checks: int,
 ) -> list[Play]:
@@ -93,13 +92,14 @@ def play(
         The program to run.
     truth:
         f, if it is known.
-    rounds, initial:
-        T, and the number of clean points that come first.
+    settings:
+        Have ``rounds``, T, and ``initial``, the number of clean points that come first.
     reported:
         Value that the adversary reports.
     checks:
         Number of fresh runs that judge the recommended point if f is not known.
     """
+    rounds = settings.rounds
     environment = Environment(
         Runs(program, cell.seed), adversary=adversary(cell.panel, rounds, reported), seed=cell.seed
     )
@@ -107,7 +107,7 @@ def play(
     assert isinstance(corruptions, Frequency)
     threat = Threat(corruptions.count, horizon=rounds)
     learner = method(cell.method).build(program.domain, threat, cell.seed)
-    trace = simulate(learner, environment, rounds, initial=initial)
+    trace = simulate(learner, environment, rounds, initial=settings.initial)
     x = learner.recommend().x
     if truth is None:
         recommended = mean_of_runs(program, x, checks, cell.seed)
@@ -115,19 +115,8 @@ def play(
         recommended = float(truth.value(x[None])[0])
         best = truth.optimum.value
         trace = replace(trace, value=truth.value(trace.executed), best=best)
-    return [
-        Play(
-            *cell,
-            round=max(0, row - trace.initial + 1),
-            x=" ".join(map(repr, trace.executed[row].tolist())),
-            value=float(trace.value[row]),
-            observed=float(trace.observed[row]),
-            corrupted=bool(trace.corrupted[row]),
-            best=float(trace.best),
-            recommended=recommended,
-        )
-        for row in range(len(trace))
-    ]
+    last = float(trace.best), recommended
+    return [Play(*(*first, *last)) for first in regret.observations(cell, trace)]
 
 
 def steps(rows: Sequence[Play]) -> list[Step]:
@@ -151,37 +140,37 @@ def steps(rows: Sequence[Play]) -> list[Step]:
 
 
 def significantly_more(
-    by_run: Mapping[tuple[str, str], Run], panel: str, ours: Sequence[Method], reference: Method
+    groups: Groups[Step], panel: str, ours: Sequence[Method], reference: Method
 ) -> list[Claim]:
     """Claims that each has more, by over two standard errors of the paired difference."""
     found = []
     for one in ours:
-        if (panel, one.name) in by_run and (panel, reference.name) in by_run:
-            measured = regret.comparison(by_run[panel, one.name], by_run[panel, reference.name])
+        if (panel, one.name) in groups and (panel, reference.name) in groups:
+            measured = comparison(groups[panel, one.name], groups[panel, reference.name])
             sentence = f"has significantly more mean cumulative regret than {reference.name}"
             holds = measured["paired_difference"] > 2.0 * measured["paired_standard_error"]
             found.append(Claim(f"Corruptions {panel}: {one.name} {sentence}.", holds, measured))
     return found
 
 
-def picture(
-    panels: Sequence[str], methods: Sequence[str], rows: Sequence[Play], initial: int, unit: str
-) -> pictures.Picture:
+def plot(settings: Any, rows: Sequence[Play], unit: str) -> pictures.Picture:
     """Plot mean cumulative regret with one standard error, and the corrupted rounds, by panel."""
-    by_run = regret.runs(steps(rows))
-    whole = pictures.blank(4.2 * len(panels) + 3.0, 4.4)
-    grid = whole.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    for panel, axes in zip(panels, grid, strict=True):
-        for name in methods:
-            regret.draw(axes, by_run[panel, name], method(name))
-        n = by_run[panel, methods[0]].cumulative.shape[1]
-        regret.finish(axes, initial, n - initial)
-        struck = sorted(
-            {row.round + initial for row in rows if row.panel == panel and row.corrupted}
-        )
+    initial, rounds = settings.initial, settings.rounds
+    methods = [method(name) for name in settings.methods]
+    whole, (grid,) = regret.picture(
+        grouped(steps(rows)),
+        [[regret.Panel(k, f"corruptions (|) {k}", rounds, methods) for k in settings.panels]],
+        (4.2 * len(settings.panels) + 3.0, 4.4),
+        [f"cumulative regret ({unit})"],
+        initial,
+    )
+    for panel, axes in zip(settings.panels, grid, strict=True):
+        hit = {row.round + initial for row in rows if row.panel == panel and row.corrupted}
         ticks = axes.get_xaxis_transform()  # x in observations, y in shares of the height
-        axes.plot(struck, np.full(len(struck), 0.01), "k|", ms=7, transform=ticks)
-        axes.set_title(f"corruptions (|) {panel}", fontsize=9)
-    grid[0].set_ylabel(f"cumulative regret ({unit})")
-    pictures.legend(whole, [grid[0]], fontsize=8)
+        axes.plot(sorted(hit), np.full(len(hit), 0.01), "k|", ms=7, transform=ticks)
     return whole
+
+
+def table(settings: Any, rows: Sequence[Play]) -> Table:
+    """Regrets at the end."""
+    return regret.against(GP.name)(settings, steps(rows))

@@ -8,7 +8,7 @@ maximum and raises what is far; the other does the opposite.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -17,10 +17,11 @@ import numpy as np
 from stoic.adversaries import ClairvoyantSetting
 from stoic.adversaries.frequency import AT_ONCE
 from stoic.experiments import pictures, regret
-from stoic.experiments.figure import Cell, Claim, Figure, crossed
+from stoic.experiments.figure import Cell, Claim, Figure, every
 from stoic.experiments.methods import A2, FC, GP, ROBUST, Method, method
 from stoic.experiments.outliers import functions
-from stoic.experiments.regret import Run, Step
+from stoic.experiments.regret import Step
+from stoic.experiments.trials import Groups, comparison, grouped, names
 from stoic.problems import forrester
 
 SIGNS = {"low near the maximum, high far from it": -1.0, "high near, low far": 1.0}
@@ -51,7 +52,7 @@ class Settings:
     sizes: tuple[float, ...] = (1e1, 1e3, 1e6, 1e12)
     large: float = 1e3
     adversary: ClairvoyantSetting = AT_ONCE
-    methods: tuple[str, ...] = tuple(m.name for m in (GP, FC, A2, ROBUST))
+    methods: tuple[str, ...] = names(GP, FC, A2, ROBUST)
 
 
 def panels(settings: Settings) -> dict[str, ClairvoyantSetting]:
@@ -63,36 +64,28 @@ def panels(settings: Settings) -> dict[str, ClairvoyantSetting]:
     }
 
 
-def cells(settings: Settings) -> list[Cell]:
-    """Every method on every seed, against every size and sign."""
-    return crossed(panels(settings), settings.methods, seed=settings.seed, trials=settings.trials)
+cells = every(panels)
 
 
 def run(settings: Settings, cell: Cell) -> list[Step]:
     """Play one method with one seed against one adversary."""
     problem = forrester()
-    return functions.play(
-        cell,
-        problem,
-        panels(settings)[cell.panel].against(problem.optimum, settings.rounds),
-        rounds=settings.rounds,
-        initial=settings.initial,
-        noise_sd=settings.noise_sd,
-    )
+    adversary = panels(settings)[cell.panel].against(problem.optimum, settings.rounds)
+    return functions.play(settings, cell, problem, adversary, settings.rounds)
 
 
 def plot(settings: Settings, rows: Sequence[Step]) -> pictures.Picture:
     """Plot mean final cumulative regret by the size of the outliers, one panel per sign."""
-    by_run = regret.runs(rows)
+    groups = grouped(rows)
     picture = pictures.blank(9.6, 4.0)
     line = picture.subplots(1, len(SIGNS), sharey=True)
     exponents = np.log10(np.array(settings.sizes))
     for signs, axes in zip(SIGNS, line, strict=True):
         for name in settings.methods:
-            finals = np.stack([by_run[_panel(signs, s), name].final for s in settings.sizes])
+            finals = np.stack([groups[_panel(signs, s), name].final() for s in settings.sizes])
             one = method(name)
             axes.plot(exponents, finals.mean(axis=1), one.line, color=one.colour, marker="o", ms=4)
-            regret.curve(axes, exponents, finals.T, one)
+            pictures.curve(axes, exponents, finals.T, one)
         axes.set_title(signs, fontsize=9)
         axes.set_xticks(exponents, [f"$10^{{{e:g}}}$" for e in exponents])
         axes.set_xlabel("size of the lies (units of f)")
@@ -105,35 +98,29 @@ def plot(settings: Settings, rows: Sequence[Step]) -> pictures.Picture:
 
 def claims(settings: Settings, rows: Sequence[Step]) -> tuple[Claim, ...]:
     """Steady regret of the robust methods, below that of GP-UCB."""
-    by_run = regret.runs(rows)
+    groups = grouped(rows)
     return tuple(
         chain(
-            *(_steady(settings, by_run, one, signs) for one in (A2, FC, ROBUST) for signs in SIGNS),
+            *(_steady(settings, groups, one, signs) for one in (A2, FC, ROBUST) for signs in SIGNS),
             *(
-                functions.less(by_run, panel, (A2, FC, ROBUST), (GP,), panel)
+                functions.less(groups, panel, (A2, FC, ROBUST), (GP,), panel)
                 for panel in panels(settings)
             ),
         )
     )
 
 
-def _steady(
-    settings: Settings, by_run: Mapping[tuple[str, str], Run], one: Method, signs: str
-) -> list[Claim]:
-    large = by_run[_panel(signs, settings.large), one.name]
+def _steady(settings: Settings, groups: Groups[Step], one: Method, signs: str) -> list[Claim]:
+    large = groups[_panel(signs, settings.large), one.name]
     found = []
     for size in settings.sizes:
         if size > settings.large:
-            measured = regret.comparison(by_run[_panel(signs, size), one.name], large)
+            measured = comparison(groups[_panel(signs, size), one.name], large)
             change = measured["paired_difference"] / measured["reference_mean"]
-            found.append(
-                Claim(
-                    f"{signs}: from lies of {settings.large:.0e} to lies of {size:.0e} the mean "
-                    f"cumulative regret of {one.name} changes by less than {100 * STEADY:g} %.",
-                    abs(change) < STEADY,
-                    {"relative_change": change, **measured},
-                )
-            )
+            sentence = f"{signs}: from lies of {settings.large:.0e} to lies of {size:.0e} the mean "
+            sentence += f"cumulative regret of {one.name} changes by less than {100 * STEADY:g} %."
+            numbers = {"relative_change": change, **measured}
+            found.append(Claim(sentence, abs(change) < STEADY, numbers))
     return found
 
 
@@ -141,14 +128,8 @@ def _panel(signs: str, size: float) -> str:
     return f"{signs}: {size:.0e}"
 
 
-SETTINGS = Settings()
 FIGURE = Figure(
     "outliers/sizes",
     "Cumulative regret on the Forrester function by the size of the lies",
-    SETTINGS,
-    cells,
-    run,
-    plot,
-    regret.against(GP.name),
-    claims,
-)
+    Settings(), cells, run, plot, regret.against(GP.name), claims,
+)  # fmt: skip

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stoic.experiments import pictures, regret
-from stoic.experiments.figure import OURS, Cell, Claim, Figure, Table, crossed
+from stoic.experiments import pictures
+from stoic.experiments.figure import OURS, Cell, Claim, Figure, crossed
 from stoic.experiments.methods import A2, DIAGNOSTICS, FC, GP, GP_LOO, LOO, RANDOM, ROBUST, STUDENT
 from stoic.experiments.outliers import programs
 from stoic.experiments.outliers.functions import less
 from stoic.experiments.outliers.programs import SWIFT, Play
+from stoic.experiments.trials import grouped, names
 from stoic.problems.residual import files
 from stoic.problems.tuning import CifarTuning, DigitsTuning, digits_mean
 
@@ -47,9 +48,7 @@ class Settings:
     trainings: int = 20
     data: Path | None = None
     epochs: int = 4
-    methods: tuple[str, ...] = tuple(
-        m.name for m in (GP, GP_LOO, FC, A2, LOO, ROBUST, STUDENT, DIAGNOSTICS, RANDOM)
-    )
+    methods: tuple[str, ...] = names(GP, GP_LOO, FC, A2, LOO, ROBUST, STUDENT, DIAGNOSTICS, RANDOM)
 
 
 def cells(settings: Settings) -> list[Cell]:
@@ -61,51 +60,34 @@ def cells(settings: Settings) -> list[Cell]:
 
 def run(settings: Settings, cell: Cell) -> list[Play]:
     """Play one method with one seed."""
-    digits = settings.data is None
-    return programs.play(
-        cell,
-        DigitsTuning() if settings.data is None else CifarTuning(settings.data, settings.epochs),
-        digits_mean(settings.nodes, settings.trainings) if digits else None,
-        rounds=settings.rounds,
-        initial=settings.initial,
-        reported=settings.crash,
-        checks=1,
-    )
+    if settings.data is not None:
+        program = CifarTuning(settings.data, settings.epochs)
+        return programs.play(cell, program, None, settings, settings.crash, checks=1)
+    truth = digits_mean(settings.nodes, settings.trainings)
+    return programs.play(cell, DigitsTuning(), truth, settings, settings.crash, checks=1)
 
 
 def plot(settings: Settings, rows: Sequence[Play]) -> pictures.Picture:
     """Mean cumulative regret of each method."""
-    return programs.picture(settings.panels, settings.methods, rows, settings.initial, "accuracy")
-
-
-def table(settings: Settings, rows: Sequence[Play]) -> Table:
-    """Regrets at the end."""
-    return regret.table(programs.steps(rows), GP.name)
+    return programs.plot(settings, rows, "accuracy")
 
 
 def claims(settings: Settings, rows: Sequence[Play]) -> tuple[Claim, ...]:
     """Robust methods against GP-UCB, as in the paper, and comparisons of ours."""
-    by_run = regret.runs(programs.steps(rows))
+    groups = grouped(programs.steps(rows))
     found: list[Claim] = []
     for panel in settings.panels:
         said = f"Corruptions {panel}"
-        found += less(by_run, panel, (A2, FC, DIAGNOSTICS), (GP,), said)
-        found += less(by_run, panel, (LOO, ROBUST), (GP,), said, OURS)
-        found += less(by_run, panel, (A2, FC), (GP_LOO,), said, OURS)
-        found += less(by_run, panel, (A2, FC), (RANDOM,), said, OURS)
-        found += less(by_run, panel, (A2, FC, LOO, ROBUST), (DIAGNOSTICS,), said, OURS)
+        found += less(groups, panel, (A2, FC, DIAGNOSTICS), (GP,), said)
+        found += less(groups, panel, (LOO, ROBUST), (GP,), said, OURS)
+        found += less(groups, panel, (A2, FC), (GP_LOO,), said, OURS)
+        found += less(groups, panel, (A2, FC), (RANDOM,), said, OURS)
+        found += less(groups, panel, (A2, FC, LOO, ROBUST), (DIAGNOSTICS,), said, OURS)
     return tuple(found)
 
 
-SETTINGS = Settings()
 FIGURE = Figure(
     "outliers/tuning",
     "Cumulative regret of tuning a network while T^(1/3) trainings crash",
-    SETTINGS,
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-    "Ezzerg2026, Fig. 4",
-)
+    Settings(), cells, run, plot, programs.table, claims, "Ezzerg2026, Fig. 4",
+)  # fmt: skip

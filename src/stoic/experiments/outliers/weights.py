@@ -159,15 +159,8 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     )
 
 
-SETTINGS = Settings()
 FIGURE = Figure(
     "outliers/weights",
     "IMQ and plateau-IMQ weights of an observation by its residual",
-    SETTINGS,
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-    "Ezzerg2026, Fig. 2",
-)
+    Settings(), cells, run, plot, table, claims, "Ezzerg2026, Fig. 2",
+)  # fmt: skip

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
-from scipy.special import ndtri
 
 from stoic.confirmation import Comparison, contenders
-from stoic.data import Array, Integers
+from stoic.data import DISTRUSTED, SDS_95, Array, Integers
 from stoic.integrations.optuna.encoding import searched
 from stoic.integrations.optuna.executed import executed
 from stoic.integrations.optuna.internals import possible
@@ -32,7 +31,6 @@ from stoic.refusal import RefusalError
 
 CONFIRM = "stoic:confirm"  # user attribute: True for a confirming measurement
 
-_SDS = float(ndtri(0.975))  # half of a normal 95 % interval, in standard deviations
 _LIKELY = 0.01  # probability to be the best from which on a candidate is listed
 _SURE = 0.95  # probability to be the best with which the question is settled
 # Of the noise's standard deviation: an expected loss that is settled, too. To see a difference of
@@ -228,12 +226,14 @@ class Standing:
         comparison, sign, trust = self.comparison, self.synced.sign, self.synced.learner.trust
         mean, std = self.posterior.predict(self.x)
         number = {n: i for i, n in enumerate(self.synced.observed)}
-        trusted = self._count(lambda t: t.number in number and trust[number[t.number]] >= 0.5)
+        trusted = self._count(
+            lambda t: t.number in number and trust[number[t.number]] >= DISTRUSTED
+        )
         confirmed = self._count(lambda t: confirms(t) and t.number in number)
         failures, best = self._count(_failed), self.leader
         order = sorted(range(len(self.x)), key=lambda j: (j != best, -comparison.probability[j]))
         mine = [t for t in self.trials if confirms(t) and t.state.is_finished()]
-        ends = [sign * (mean[best] + side * _SDS * std[best]) for side in (-1.0, 1.0)]
+        ends = [sign * (mean[best] + side * SDS_95 * std[best]) for side in (-1.0, 1.0)]
         return Confirmation(
             tuple(
                 Candidate(
@@ -318,7 +318,7 @@ def standing(study: Study, trials: Sequence[FrozenTrial] | None = None) -> Stand
         for t in complete
         if t.number in number
         and not violates(t)
-        and trust[number[t.number]] >= 0.5
+        and trust[number[t.number]] >= DISTRUSTED
         and (x := synced.run(t)) is not None
     ]
     if not tried:

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-DISTRUSTED = 0.5  # a trial with less trust is distrusted
-
 
 @dataclass(frozen=True)
 class Row:

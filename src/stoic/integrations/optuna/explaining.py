@@ -13,7 +13,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.balancing import Balanced
-from stoic.data import Array
+from stoic.data import DISTRUSTED, Array
 from stoic.defences.plateau import Plateau
 from stoic.integrations.optuna.certified import Certified, certified, sturdiest
 from stoic.integrations.optuna.confirming import Standing, confirms, reliable
@@ -99,20 +99,20 @@ def explain(
     trials = study.get_trials(deepcopy=False) if trials is None else trials
     complete = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
     sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
-    modelled = modelled_space(trials, shared=aim is not None)
-    space = searched(modelled)
+    ranges = modelled_space(trials, shared=aim is not None)
+    space = searched(ranges)
     fixed = dict(fixed or {})
     values = PossibleValues.of(possible) or stored_possible(study)
     outside = {t.number: _value(t) for t in complete if values and values.excludes(_value(t))}
     if complete:
-        check_fixed(fixed, modelled, "complete trials have in the same range")
+        check_fixed(fixed, ranges, "complete trials have in the same range")
     given = {name: value for name, value in fixed.items() if name in space}
     declared = declared_constraints(study)
     aside: dict[str, Any] = {
         "fixed": fixed,
         "infeasible": tuple(t.number for t in complete if violates(t)),
         "conditional": conditional(complete, space),
-        "unmodelled": unmodelled(trials, modelled, False, declared),
+        "unmodelled": unmodelled(trials, ranges, False, declared),
         "possible": values,
         "impossible": outside,
     }
@@ -125,10 +125,10 @@ def explain(
     synced = SyncedLearner(study, space, recipe, aim, possible=values)
     synced.follow(trials)
     if synced.constrained:  # then what violates a constraint is modelled, too
-        aside["unmodelled"] = unmodelled(trials, modelled, True, declared)
-        measured = [t for t in complete if t.number not in outside]
+        aside["unmodelled"] = unmodelled(trials, ranges, True, declared)
+        modelled = [t for t in complete if t.number not in outside]
     else:
-        measured = feasible
+        modelled = feasible
 
     def has_given(trial: FrozenTrial) -> bool:
         run = executed(trial) if aim is None else None
@@ -137,7 +137,7 @@ def explain(
     best = max(filter(has_given, finite), key=lambda t: sign * _value(t), default=None)
     learner, number = synced.learner, {n: i for i, n in enumerate(synced.observed)}
     place = synced.run if aim is None else synced.queried
-    at = [t for t in measured if t.number in number and place(t) is not None]
+    at = [t for t in modelled if t.number in number and place(t) is not None]
     if not at:
         unlearned = _without_model(feasible, best)
         return replace(unlearned, left_out=synced.left_out, **aside)
@@ -151,7 +151,7 @@ def explain(
     if (feasibility := synced.feasibility()) is not None:  # a violation may be an outlier
         known = [not np.isnan(list(constraints(t).values())).any() for t in at]
         permitted |= np.array(known) & feasibility.hold(settings)
-    levels = [trusted >= 0.5, trusted > 0.0, trusted >= 0.0][: 2 if given else 3]
+    levels = [trusted >= DISTRUSTED, trusted > 0.0, trusted >= 0.0][: 2 if given else 3]
     tried = np.empty((0, learner.domain.dim))
     for level in levels:
         if len(tried := np.unique(settings[level & inside & permitted], axis=0)):
@@ -199,7 +199,7 @@ def explain(
             params=t.params,
             **_run(t),
         )
-        for t in measured
+        for t in modelled
         if (i := number.get(t.number)) is not None
     )
     if aim is not None and len(tried):
@@ -240,7 +240,9 @@ def explain(
         left_out=synced.left_out,
         untried=None if len(tried) else found | given,
         undecided=undecided(rows, sign * float(mean[0]), sign),
-        repeats=int((np.all(settings == x, axis=1) & (trusted >= 0.5)).sum()) if len(tried) else 0,
+        repeats=int((np.all(settings == x, axis=1) & (trusted >= DISTRUSTED)).sum())
+        if len(tried)
+        else 0,
         steep=tuple(row.number for row in rows if falling[number[row.number]]),
         confirmation=None if standing is None else standing.outcome(),
         feasible=None if feasibility is None else float(feasibility(x[None])[0]),

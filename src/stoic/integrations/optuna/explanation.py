@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from optuna.trial import FrozenTrial
 
-from stoic.data import Array
+from stoic.data import DISTRUSTED, Array
 from stoic.integrations.optuna.certified import Certified
 from stoic.integrations.optuna.confirming import Confirmation
-from stoic.integrations.optuna.diagnostics import DISTRUSTED, Row
+from stoic.integrations.optuna.diagnostics import Row
 from stoic.integrations.optuna.possible import PossibleValues
 from stoic.printable import printable
 
@@ -117,8 +117,8 @@ class Explanation:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     untried: dict[str, Any] | None = None
     infeasible: tuple[int, ...] = ()
-    feasible: float | None = None
     conditional: tuple[str, ...] = ()
+    feasible: float | None = None
     unmodelled: tuple[str, ...] = ()
     undecided: str | None = None
     repeats: int = 0

@@ -259,8 +259,8 @@ class StoicSampler(BaseSampler):
     ) -> None:
         """Log each sentence once for a study."""
         space = self._modelled(study)
-        said = unmodelled(trials, space, constrained)
-        sentences = [(logging.WARNING, sentence) for sentence in said]
+        left_out = unmodelled(trials, space, constrained)
+        sentences = [(logging.WARNING, sentence) for sentence in left_out]
         complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
         if names := conditional(complete, searched(space)):
             sentences.append(

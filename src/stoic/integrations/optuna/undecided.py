@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from stoic.data import Array, Booleans
+from stoic.data import DISTRUSTED, Array, Booleans
 from stoic.integrations.optuna.diagnostics import Row
 
 _FEWEST = 10  # results; with fewer, the model has learned nothing from one trial about another
@@ -24,9 +24,9 @@ def undecided(rows: Sequence[Row], recommended: float = -np.inf, sign: float = 1
     Rejected results that are worse than what is ``recommended`` do not count: the recommendation
     does not depend on them. ``sign`` is 1 if more is better, else -1.
     """
-    rows = [row for row in rows if row.trust >= 0.5 or sign * row.value > sign * recommended]
+    rows = [row for row in rows if row.trust >= DISTRUSTED or sign * row.value > sign * recommended]
     finite = [row for row in rows if np.isfinite(row.value) and np.isfinite(row.expected)]
-    trusted = [row for row in finite if row.trust >= 0.5]
+    trusted = [row for row in finite if row.trust >= DISTRUSTED]
     if len(finite) < _FEWEST or len(trusted) < 3:
         return None
     advice = "measure the recommended setting and the observed best again, a few times each."
@@ -57,11 +57,11 @@ def steep(x: Array, observed: Array, expected: Array, trust: Array) -> Booleans:
     observed, expected, trust:
         Of each result, shape (n,).
     """
-    poor = (trust < 0.5) & np.isfinite(observed) & (observed < expected)
+    poor = (trust < DISTRUSTED) & np.isfinite(observed) & (observed < expected)
     falling = np.zeros(len(x), dtype=bool)
     for row in np.flatnonzero(poor):  # one at a time: all distances may be too many
         apart = cdist(x[[row]], x)[0]
         elsewhere = poor & (apart > 0.0)  # repeats of an outlier are no slope
         to_poor = apart[elsewhere].min(initial=np.inf)
-        falling[row] = to_poor < apart[trust >= 0.5].min(initial=np.inf)
+        falling[row] = to_poor < apart[trust >= DISTRUSTED].min(initial=np.inf)
     return np.asarray(falling & (falling.sum() > 1))

@@ -13,8 +13,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from stoic.data import DISTRUSTED
 from stoic.integrations.optuna import Explanation
-from stoic.integrations.optuna.diagnostics import DISTRUSTED
 from stoic.integrations.optuna.explanation import deviation
 from stoic.printable import printable
 from stoic.tuning.campaign import Explain, Observer

@@ -16,7 +16,7 @@ import optuna
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial
 
-from stoic.integrations.optuna.diagnostics import DISTRUSTED
+from stoic.data import DISTRUSTED
 from stoic.integrations.optuna.encoding import searched
 from stoic.integrations.optuna.explanation import (
     deviation,

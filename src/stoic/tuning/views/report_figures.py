@@ -11,8 +11,8 @@ import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.trial import FrozenTrial
 
+from stoic.data import DISTRUSTED
 from stoic.integrations.optuna import Explanation, Row
-from stoic.integrations.optuna.diagnostics import DISTRUSTED
 from stoic.integrations.optuna.explanation import deviation, setting
 from stoic.printable import printable
 from stoic.tuning.views.pictures import EXPECTED, REJECTED, TRUSTED

@@ -12,9 +12,8 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
-from stoic.data import FailureKind
+from stoic.data import DISTRUSTED, FailureKind
 from stoic.integrations.optuna import Certified, Explanation, Row
-from stoic.integrations.optuna.diagnostics import DISTRUSTED
 from stoic.integrations.optuna.explanation import SHOWN, best_lines, doubt_lines, rest, some
 from stoic.integrations.optuna.unmodelled import unmodelled
 from stoic.integrations.recipe import Recipe

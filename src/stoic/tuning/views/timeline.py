@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stoic.data import Array
+from stoic.data import DISTRUSTED, Array
 from stoic.integrations.optuna import Row
-from stoic.integrations.optuna.diagnostics import DISTRUSTED
 from stoic.printable import printable
 from stoic.tuning.views.pictures import EXPECTED, REJECTED, TRUSTED
 from stoic.tuning.views.trust import Trust

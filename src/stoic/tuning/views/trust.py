@@ -7,9 +7,8 @@ from typing import Any
 
 import optuna
 
-from stoic.data import FailureKind
+from stoic.data import DISTRUSTED, FailureKind
 from stoic.integrations.optuna import Explanation, Row
-from stoic.integrations.optuna.diagnostics import DISTRUSTED
 from stoic.integrations.optuna.explanation import deviation
 from stoic.integrations.recipe import Recipe
 from stoic.refusal import RefusalError
