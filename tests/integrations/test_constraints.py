@@ -237,6 +237,17 @@ def test_where_all_violate_a_constraint_nothing_is_recommended():
     assert 0.0 <= study.ask(X).params["x"] <= 1.0
 
 
+def test_a_violation_that_may_be_real_is_not_recommended():
+    """In noise as large as the limits, the best value of all has violated one."""
+    rng = np.random.default_rng(1)
+    grid = np.linspace(0.0, 1.0, 12)
+    said = [{"constraints": [0.1 * rng.standard_normal()]} for _ in grid]
+    study = stored(*((x, -x, each) for x, each in zip(grid, said, strict=True)))
+    known = explain(study)
+    assert known.infeasible
+    assert known.recommended.number not in known.infeasible
+
+
 def test_without_shared_parameters_what_violates_a_constraint_is_not_recommended():
     study = optuna.create_study()
     for name, y, said in (("a", 1.0, [1.0]), ("b", 2.0, [-1.0])):

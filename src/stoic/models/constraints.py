@@ -16,7 +16,7 @@ from stoic.posteriors.mixture import Averaged, MixturePosterior
 
 _LEAST = 1e-10  # prior standard deviations: floor of the posterior standard deviation
 _TINY = float(np.finfo(float).tiny ** 0.5)  # the same floor where the prior variance is nearly 0
-_SURE = 0.9  # probability that all constraints hold at a recommended input
+SURE = 0.9  # probability that all constraints hold at a recommended input
 _LIMIT = 1e50  # of |z|, whose square is a number
 
 
@@ -49,7 +49,7 @@ class Constraints:
     def safest(self, x: Array) -> Booleans:
         """Mask of points (m,) where all hold with a probability of 0.9, or with the largest."""
         p = self(x)
-        return np.asarray(p >= min(_SURE, p.max()))
+        return np.asarray(p >= min(SURE, p.max()))
 
     def _log_of_each(self, x: Array) -> Array:
         """Log probability of each constraint at ``x`` (m, d), shape (k, m)."""

@@ -36,6 +36,7 @@ from stoic.integrations.optuna.unmodelled import (
 )
 from stoic.integrations.recipe import Recipe, load, recipe_to_look_with
 from stoic.learner import Learner
+from stoic.models.constraints import SURE
 from stoic.policies.base import Band
 from stoic.posteriors.base import FittedDefence
 from stoic.posteriors.cavity import given_the_others
@@ -150,7 +151,7 @@ def explain(
     permitted = np.array([not violates(t) for t in at])
     if (feasibility := synced.feasibility()) is not None:  # a violation may be an outlier
         known = [not np.isnan(list(constraints(t).values())).any() for t in at]
-        permitted |= np.array(known) & feasibility.hold(settings)
+        permitted |= np.array(known) & (feasibility(settings) >= SURE)
     levels = [trusted >= DISTRUSTED, trusted > 0.0, trusted >= 0.0][: 2 if given else 3]
     tried = np.empty((0, learner.domain.dim))
     for level in levels:
@@ -220,8 +221,8 @@ def explain(
     if len(tried):
         here = int(np.argmin(np.abs(settings - x).max(axis=1)))
         x = settings[here]
-        # Of several trials at this very point, the most trusted one represents it.
-        same = [t for t, setting in zip(at, settings, strict=True) if np.array_equal(setting, x)]
+        # Of several trials at this very point, the most trusted feasible one represents it.
+        same = [at[i] for i in np.flatnonzero(permitted & (settings == x).all(axis=1))]
         chosen = max(same, key=lambda t: (trust[number[t.number]], sign * _value(t)))
     mean, std = estimate.predict(x[None])
     if not scaled:
