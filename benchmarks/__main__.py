@@ -15,6 +15,7 @@ NAMES = (
     "inputs",
     "ask",
     "sampler",
+    "long",
     "acquisition",
     "same",
 )

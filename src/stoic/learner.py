@@ -24,10 +24,12 @@ from stoic.data import (
     as_results,
 )
 from stoic.domains import Among, Box, Domain, Finite
+from stoic.models import LeaveOneOutGP
 from stoic.models.feasibility import Feasibility
 from stoic.pending import Pending, WaitingError, check_count
 from stoic.policies.base import Band, View
 from stoic.policies.ucb import UpperConfidenceBound
+from stoic.posteriors.absorbed import WindowPosterior
 from stoic.posteriors.base import Integrating, Posterior
 from stoic.recipes import Parts, robust
 
@@ -405,10 +407,15 @@ class Learner:
             self._pending.clear()
 
     def _view(self, among: Domain | Among) -> View:
+        observations = self.observations
+        if isinstance(self.model, LeaveOneOutGP) and self.model.bounded(observations):
+            posterior = self._posterior()
+            assert isinstance(posterior, WindowPosterior)
+            observations = observations.only(posterior.rows)
         return View(
             self.domain,
             among,
-            self.observations,
+            observations,
             self.rng,
             self._given,
             self._pending_points,
@@ -424,6 +431,8 @@ class Learner:
     def _given(self, observations: Observations | None = None, t: int | None = None) -> Band:
         if observations is None:
             posterior, n = self._posterior(), self._n
+            if isinstance(posterior, WindowPosterior):
+                posterior = posterior.near
         else:
             posterior, n = self.model(self.domain, observations, None), len(observations)
         return Band(posterior, self.confidence(posterior, t or n + 1))

@@ -81,16 +81,6 @@ def test_a_sobol_sequence_covers_every_parameter_evenly():
     assert drawn[7] != encoding.sobol(7, seed=6)
 
 
-def test_fixed_parameters_leave_a_part_of_the_box():
-    encoding, rng = Encoding(SPACE), np.random.default_rng(2)
-    part = encoding.part_with({"category": None, "shift": 1.0, "count": 8})
-    for point in part.snap(rng.random((50, 9))):
-        parameters = encoding.decode(point)
-        assert parameters["category"] is None
-        assert parameters["shift"] == pytest.approx(1.0)
-        assert parameters["count"] == 8
-
-
 def test_values_that_do_not_belong_are_told_apart():
     encoding = Encoding(SPACE)
     assert encoding.admits("category", None)

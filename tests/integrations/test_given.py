@@ -196,7 +196,7 @@ def test_what_cannot_be_given_is_refused():
     study = study_of([*drawn(10), {"kind": "a", "x": 1.0}], [*map(value, drawn(10)), 0.0])
     for fixed, said in (
         ({"kid": "a"}, "did you mean 'kind'"),
-        ({"n": 1}, "no parameter 'n'.*those that all complete trials have"),
+        ({"none": 1}, "no parameter 'none'.*those that complete trials have in the same range"),
         ({"kind": "c"}, "kind cannot be c"),
         ({"x": 7.5}, "x cannot be 7.5"),
         ({"x": "much"}, "x cannot be much"),

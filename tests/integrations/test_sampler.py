@@ -330,19 +330,6 @@ def test_failures_end_the_startup_too():
     assert len(study.sampler._synced.observed) >= 5  # the model decides
 
 
-def test_conditional_spaces_use_what_all_trials_share():
-    def objective(trial):
-        x = trial.suggest_float("x", -5.0, 5.0)
-        extra = trial.suggest_float("extra", 0.0, 1.0) if trial.number % 2 else 0.0
-        return (x - 2.0) ** 2 + extra
-
-    study = optuna.create_study(sampler=StoicSampler(seed=0))
-    study.optimize(objective, n_trials=25)
-    thoughts = explain(study)
-    assert set(thoughts.model_optimum) == {"x"}
-    assert abs(thoughts.recommended.params["x"] - 2.0) < 0.5
-
-
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 def test_a_row_says_why_it_is_distrusted(direction):
     sign = 1.0 if direction == "minimize" else -1.0

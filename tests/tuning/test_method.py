@@ -126,13 +126,19 @@ def test_a_function_in_a_file_has_to_be_said_again(here):
     assert len(open_request(request(here, recipe=PHASED))[1].recipe(Box([0.0], [1.0])).domain) == 9
 
 
-def test_a_study_from_elsewhere_keeps_what_its_trials_share():
+@pytest.mark.parametrize("high", [1.0, 2.0])
+def test_a_study_from_elsewhere_keeps_what_its_trials_have_in_one_range(high):
     study = optuna.create_study()
-    y = {"y": FloatDistribution(0.0, 1.0)}
-    for params, space in (({"x": 0.1}, SPACE), ({"x": 0.2, "y": 0.3}, SPACE | y)):
+    y, other = {"y": FloatDistribution(0.0, 1.0)}, {"y": FloatDistribution(0.0, high)}
+    for params, space in (
+        ({"x": 0.1}, SPACE),
+        ({"x": 0.2, "y": 0.3}, SPACE | y),
+        ({"x": 0.3, "y": 0.3}, SPACE | other),
+    ):
         study.add_trial(optuna.create_trial(params=params, distributions=space, value=1.0))
     sampler = StudyMethod().sampler(study, SPACE | y, 0, 0)
-    assert sampler.infer_relative_search_space(study, study.trials[0]) == SPACE
+    known = SPACE | y if high == 1.0 else SPACE
+    assert sampler.infer_relative_search_space(study, study.trials[0]) == known
     fresh = optuna.create_study()
     sampler = StudyMethod().sampler(fresh, SPACE | y, 0, 0)
     assert sampler.infer_relative_search_space(fresh, study.trials[0]) == SPACE | y

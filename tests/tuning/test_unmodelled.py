@@ -41,10 +41,12 @@ def study_of(*constraints: float | None) -> optuna.Study:
 
 @pytest.fixture
 def study() -> optuna.Study:
-    """Trials 1 and 3 violate a constraint, 4 has a parameter of its own, 5 is pruned."""
+    """Trials 1 and 3 violate a constraint, 5 is pruned, 4 and 6 have ranges of their own."""
     study = study_of(-1.0, 1.0, -1.0, 1.0)
     study.add_trial(create_trial(value=2.0, params={"x": 0.9, "m": 0.5}, distributions=XM))
     study.add_trial(create_trial(state=TrialState.PRUNED, params={"x": 0.95}, distributions=X))
+    wide = X | {"m": FloatDistribution(0.0, 2.0)}
+    study.add_trial(create_trial(value=2.1, params={"x": 0.8, "m": 0.5}, distributions=wide))
     return study
 
 
@@ -97,7 +99,7 @@ def test_a_picture_marks_what_violates_a_constraint_as_infeasible(study, tmp_pat
     trust = Trust.of(study)
     assert trust.failed == {1: "infeasible", 3: "infeasible"}
     pictures.write_picture(timeline.draw(trust), tmp_path / "trust.svg")
-    assert [row.number for row in trust.rows] == [0, 2, 4]
+    assert [row.number for row in trust.rows] == [0, 2, 4, 6]
 
 
 def test_the_page_says_it(study):

@@ -66,6 +66,12 @@ class Search:
         """Start from the previous fixed point; new rows are judged by the old ones alone."""
         if earlier is None or earlier.posterior is None:
             return None
+        # The previous posterior shows the fitting how many rows are new.
+        return self.fit(*self.judged(earlier), earlier.posterior)
+
+    def judged(self, earlier: Settled) -> tuple[Settled, Judgement]:
+        """Add new rows to a fixed point of the old ones, which alone judge them."""
+        assert earlier.posterior is not None
         n, k = len(self.observations), len(earlier.excess)
         excess = np.concatenate([earlier.excess, np.full(n - k, np.inf)])
         known = replace(earlier, excess=excess).under(earlier.posterior.prior, self.observations)
@@ -73,16 +79,20 @@ class Search:
         judged = np.concatenate(
             [earlier.excess, self._excess(judgement, earlier.posterior.prior)[k:]]
         )
-        # The previous posterior shows the fitting how many rows are new.
-        return self.fit(replace(known, excess=judged), judgement, earlier.posterior)
+        return replace(known, excess=judged), judgement
+
+    def typical(self, centre: float, spread: float) -> Prior:
+        """Prior with the fitting's typical hyperparameters, or the given one."""
+        if not isinstance(self.rules.fitting, Fitting):
+            return self.rules.prior
+        typical = replace(self.rules.fitting, scale=lambda *_: (centre, spread))
+        none = self.observations.until(0)
+        return typical(self.domain, none, Settled(np.empty(0)), self.rules.prior)
 
     def doubting(self) -> Settled | None:
         """Start from excesses about the median, iterated under a smooth prior."""
         centre, spread = self._centre_and_spread
-        prior = self.rules.prior
-        if isinstance(self.rules.fitting, Fitting):  # without data: typical hyperparameters
-            typical = replace(self.rules.fitting, scale=lambda *_: (centre, spread))
-            prior = typical(self.domain, self.observations.until(0), Settled(np.empty(0)), prior)
+        prior = self.typical(centre, spread)
         with np.errstate(over="ignore", invalid="ignore"):
             residual = self.observations.observed - centre
         about = Judgement(residual, np.full(len(residual), spread))

@@ -13,6 +13,7 @@ All excesses depend on each other, through mu and v: the fit searches for a fixe
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -28,6 +29,7 @@ from stoic.posteriors.exact import Exact
 from stoic.posteriors.fitting import Fitting, FixedHyperparameters, marginal_likelihood
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.sampling import sample_hyperparameters
+from stoic.posteriors.scales import median_and_mad
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +156,32 @@ class LeaveOneOut(Defence):
         if not any(search.same(believing, fixed) for fixed in found):
             found.append(search.weighed(believing))
         return replace(best, believing=believing.posterior, explanations=tuple(found))
+
+    def follow(
+        self, domain: Domain, observations: Observations, earlier: Sequence[Settled]
+    ) -> list[Settled]:
+        """Continue fixed points of fewer rows, under the hyperparameters in force.
+
+        New rows are judged by the old ones, and trusted in a second start if one is rejected.
+        """
+        search = Search(replace(self, fitting=FixedHyperparameters()), domain, observations)
+        found: list[Settled] = []
+        for each in earlier:
+            assert each.posterior is not None
+            prior, old = each.posterior.prior, len(each.excess)
+            start, _ = search.judged(each)
+            found = search.with_climbed(start.under(prior, observations), found)
+            new = start.excess[old:]
+            if (np.isfinite(observations.observed[old:]) & (new > 0.0)).any():
+                trusting = np.append(each.excess, np.where(np.isnan(new), new, 0.0))
+                trusting[~np.isfinite(observations.observed)] = np.inf
+                start = replace(start, excess=trusting)
+                found = search.with_climbed(start.under(prior, observations), found)
+        return found or list(earlier)
+
+    def typical(self, domain: Domain, observations: Observations) -> Prior:
+        """Prior without a fit, in units of the observations' median and its deviation."""
+        return Search(self, domain, observations).typical(*median_and_mad(domain, observations))
 
     def hyperparameters(
         self,

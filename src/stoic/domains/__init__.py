@@ -8,6 +8,7 @@ units.
 from stoic.domains.base import Acquisition, Domain, Peak, Random, as_points
 from stoic.domains.box import Box, Lattice
 from stoic.domains.finite import Among, Finite
+from stoic.domains.tree import Tree
 
 __all__ = [
     "Acquisition",
@@ -18,5 +19,6 @@ __all__ = [
     "Lattice",
     "Peak",
     "Random",
+    "Tree",
     "as_points",
 ]

@@ -21,6 +21,7 @@ from stoic.domains.base import (
     check_widths,
 )
 from stoic.domains.finite import Finite
+from stoic.domains.tree import Tree
 from stoic.linalg import squared_distances
 
 
@@ -86,6 +87,8 @@ class Box:
         Number of quasi-random points that are compared, a power of two.
     climbs:
         Number of them that start a gradient ascent.
+    tree:
+        Rule for the coordinates that a point has, where not all points have all.
 
     Raises
     ------
@@ -98,6 +101,7 @@ class Box:
     lattices: tuple[Lattice, ...] = ()
     candidates: int = 512
     climbs: int = 8
+    tree: Tree | None = None
     dim: int = field(init=False)
     widths: Array = field(init=False)
     finite = False
@@ -159,7 +163,7 @@ class Box:
         points = np.empty((rows.shape[1], self.dim))
         for row, (columns, values) in zip(rows, parts, strict=True):
             points[:, columns] = values[row]
-        return Finite(points)
+        return Finite(points if self.tree is None else np.unique(self.tree.fill(points), axis=0))
 
     def on_lattices_of(self, whole: Domain) -> Box:
         """Add the lattices of ``whole``, except on coordinates with a lattice of their own.
@@ -184,8 +188,7 @@ class Box:
             kept.append(Lattice(lattice.columns, lattice.values[inside]))
         if not kept:
             return self
-        lattices = (*self.lattices, *kept)
-        return Box(self.lower, self.upper, lattices, self.candidates, self.climbs)
+        return replace(self, lattices=(*self.lattices, *kept))
 
     def having(self, values: Mapping[int, float]) -> Box:
         """Fix coordinates at these values, which a lattice must contain, up to rounding."""
@@ -223,11 +226,11 @@ class Box:
         return inside
 
     def snap(self, x: Array) -> Array:
-        """Project to the nearest points of the domain, (n, d): in the box, on every lattice."""
+        """Project to the nearest points of the domain: in the box, on lattices, by the tree."""
         points = np.clip(x, self.lower, self.upper)
         for lattice in self.lattices:
             points[:, lattice.columns] = lattice.nearest(points)
-        return points
+        return points if self.tree is None else self.tree.fill(points)
 
     def sample(self, n: int, rng: Random) -> Array:
         return self.snap(rng.uniform(self.lower, self.upper, size=(n, self.dim)))
@@ -279,12 +282,14 @@ class Box:
             return starts
 
         def ascend(points: Array, iterations: int) -> Array:
+            moving = True if self.tree is None else self.tree.has(points)
+
             # In units of the box, so that the optimiser sees comparable coordinates.
             def descent(u: Array) -> tuple[float, Array]:
                 x = points.copy()
                 x[:, free] = self.lower[free] + self.widths[free] * u.reshape(len(points), -1)
                 heights, slopes = surface.with_gradient(x)
-                return -float(heights.sum()), -(slopes * self.widths)[:, free].ravel()
+                return -float(heights.sum()), -(slopes * self.widths * moving)[:, free].ravel()
 
             u = ((points - self.lower) / self.widths)[:, free].ravel()
             result = optimize.minimize(
@@ -322,6 +327,7 @@ class Box:
                     values = values[np.unique(rows)]
                 moves = np.repeat(best, len(values), axis=0)
                 moves[:, lattice.columns] = values
+                moves = moves if self.tree is None else self.snap(moves)
                 heights = surface(moves)
                 if heights.max() > height:
                     best, height = moves[[int(np.argmax(heights))]], float(heights.max())

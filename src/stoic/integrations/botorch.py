@@ -25,6 +25,7 @@ from stoic.domains import Box, Domain
 from stoic.integrations.tables import Recipe, box_around, model_of, observations_of
 from stoic.models import GaussianProcess
 from stoic.posteriors import Arms, Exact, Model, Posterior
+from stoic.posteriors.absorbed import WindowPosterior
 from stoic.posteriors.fitting import FixedHyperparameters
 from stoic.posteriors.mixture import MixturePosterior
 
@@ -423,6 +424,11 @@ def _check(X: Any, Y: Any, Yvar: Any) -> None:
 
 
 def _exact(posterior: Posterior) -> Exact | Arms:
+    if isinstance(posterior, WindowPosterior):
+        raise ValueError(
+            f"The default approximates the posterior of {posterior.n} observations, which has no "
+            "target for each row: fit RobustConjugateGP to them instead."
+        )
     if isinstance(posterior, MixturePosterior):
         posterior = posterior.parts[0]
     if not isinstance(posterior, Exact | Arms):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from stoic.data import Array, Observations, as_results
 from stoic.domains import Box, Domain
 from stoic.learner import Learner
+from stoic.models import LeaveOneOutGP
 from stoic.posteriors.base import Model
 from stoic.recipes import Parts
 
@@ -35,5 +37,11 @@ def observations_of(x: Array, y: Array, noise: Array | None = None) -> Observati
 
 
 def model_of(recipe: Recipe, model: Model | None, domain: Domain) -> Model:
-    """Return ``model``, or if there is none the model of a recipe on ``domain``."""
-    return recipe(domain).model if model is None else model
+    """Return ``model``, or if there is none the model of a recipe on ``domain``.
+
+    It is exact for any number of rows: a window about the optimum is for a search.
+    """
+    if model is not None:
+        return model
+    model = recipe(domain).model
+    return replace(model, bounds=None) if isinstance(model, LeaveOneOutGP) else model

@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from stoic.data import Observations
+from stoic.data import Integers, Observations
 from stoic.defences.leave_one_out import LeaveOneOut
 from stoic.defences.settled import Settled
 from stoic.domains import Domain
+from stoic.models.bounded import Bounds, given_any_number, likely, under_prior
+from stoic.posteriors.absorbed import WindowPosterior
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.fitting import Fitting, FixedHyperparameters
@@ -37,15 +39,26 @@ class LeaveOneOutGP:
     ----------
     defence:
         It has the prior, and fits the hyperparameters of each explanation.
+    bounds:
+        Number of rows up to which the model is exact, and sizes of the window beyond, see
+        :mod:`stoic.models.bounded`; None if it is exact for any number, at a cost that grows as
+        the cube of it.
 
     Guarantee
     ---------
-    With one explanation left it is that one's posterior, bit for bit. Not proved: that the
-    explanations that matter are found. The evidence takes no account of the hyperparameters' own
-    uncertainty.
+    Up to ``bounds.exact`` rows: with one explanation left it is that one's posterior, bit for bit.
+    Not proved: that the explanations that matter are found. The evidence takes no account of the
+    hyperparameters' own uncertainty.
+
+    Beyond, hyperparameters and explanations are those of a window of rows, exactly. The rows
+    outside of it, each with the trust that its leave-one-out residual gives it, enter the posterior
+    as if the parts of f that the window does not determine were independent of each other: the
+    mean and the deviation are approximations, and where the window is sparse the deviation may be
+    too large, or with many rows in one such place too small.
     """
 
     defence: LeaveOneOut
+    bounds: Bounds | None = None
 
     @property
     def prior(self) -> Prior:
@@ -57,18 +70,22 @@ class LeaveOneOutGP:
         """Hyperparameter fit of the defence."""
         return self.defence.fitting
 
+    def bounded(self, observations: Observations) -> bool:
+        """Return True if these are more rows than the exact model takes."""
+        return self.bounds is not None and len(observations) > self.bounds.exact
+
     def __call__(
         self, domain: Domain, observations: Observations, previous: Posterior | None = None
     ) -> Posterior:
+        if self.bounds is not None and self.bounded(observations):
+            return given_any_number(self.defence, domain, observations, previous, self.bounds)
         earlier = None if previous is None else previous.fitted_defence
         judged = self.defence.settle(domain, observations, earlier)
         found = [e for e in judged.explanations if e.evidence > -np.inf] or [judged]
-        found.sort(key=lambda explanation: explanation.evidence, reverse=True)
-        odds = np.exp([e.evidence - found[0].evidence for e in found[1:]])
-        weights = np.append(1.0, odds[odds >= self.defence.negligible])
+        found, weights = likely(found, self.defence.negligible)
         parts = tuple(
             explanation.posterior or explanation.condition(self.prior, observations)
-            for explanation in found[: len(weights)]
+            for explanation in found
         )
         fitted = replace(found[0], believing=judged.believing)
         if len(parts) == 1:
@@ -85,15 +102,26 @@ class LeaveOneOutGP:
         rng = np.random.default_rng(0)
         explanations = posterior.parts if isinstance(posterior, MixturePosterior) else (posterior,)
         odds = posterior.weights if isinstance(posterior, MixturePosterior) else np.ones(1)
+        rows: slice | Integers = slice(None)
+        if isinstance(posterior, WindowPosterior):
+            assert isinstance(posterior.fitted_defence, Settled)
+            rows = posterior.rows
+            settled = posterior.fitted_defence.explanations
+            explanations = tuple(e.posterior for e in settled if e.posterior)
+        window = observations.only(rows)
         parts, weights = [], []
-        for explanation, weight in zip(explanations, odds, strict=True):
+        for k, (explanation, weight) in enumerate(zip(explanations, odds, strict=True)):
             assert isinstance(explanation, Exact)
             draws = max(_FEWEST, round(_DRAWS * weight))
-            priors = self.defence.hyperparameters(domain, observations, explanation, draws, rng)
+            priors = self.defence.hyperparameters(domain, window, explanation, draws, rng)
             if len(priors) == 1 == len(explanations):
                 return posterior
             fitted = explanation.fitted_defence
             assert isinstance(fitted, Settled)
-            parts += [fitted.condition(prior, observations) for prior in priors]
+            for prior in priors:
+                if isinstance(posterior, WindowPosterior):
+                    parts.append(under_prior(prior, k, posterior, observations))
+                else:
+                    parts.append(fitted.condition(prior, observations))
             weights += [weight / len(priors)] * len(priors)
         return Averaged(tuple(parts), np.array(weights), posterior.fitted_defence, _WIDENING)

@@ -6,6 +6,7 @@ import numpy as np
 
 from stoic import linalg
 from stoic.data import Array, Observations
+from stoic.posteriors.absorbed import Sparse, WindowPosterior
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.mixture import MixturePosterior
@@ -24,6 +25,17 @@ def given_the_others(posterior: Posterior, observations: Observations) -> tuple[
     Both are finite for results up to 1e307, also where the posterior has no digits left to
     subtract. For ``MixturePosterior``, those of its parts are combined like their predictions.
     """
+    if isinstance(posterior, WindowPosterior):
+        noise = posterior.fitted_defence(observations, posterior.prior).noise
+        judged = [
+            absorbed.given_the_others(part, observations, noise)
+            for absorbed, part in zip(posterior.absorbed, posterior.parts, strict=True)
+            if isinstance(part, Exact)
+        ]
+        mean, std = posterior.together(judged)
+        window = posterior.rows
+        mean[window], std[window] = given_the_others(posterior.near, observations.only(window))
+        return mean, std
     if isinstance(posterior, MixturePosterior):
         return posterior.together(
             [given_the_others(part, observations) for part in posterior.parts]
@@ -40,8 +52,11 @@ def given_the_others(posterior: Posterior, observations: Observations) -> tuple[
     most = _FARTHEST / np.maximum(pull, 1.0)
     mean = mean + pull * np.clip(mean - targets.values, -most, most)
     std = np.sqrt(variance / share)
-    # A fitted defence may have more rows than the posterior does: those that came since.
-    if not isinstance(posterior, Exact) or len(posterior.x) != np.count_nonzero(finite):
+    # A fitted defence may have more rows than the posterior does: those that came since. A sparse
+    # one has its rows in another order.
+    if not isinstance(posterior, Exact) or isinstance(posterior, Sparse):
+        return mean, std
+    if len(posterior.x) != np.count_nonzero(finite):
         return mean, std
     sharp = targets.noise < _SHARP * posterior.kappa
     if sharp.any():

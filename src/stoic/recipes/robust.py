@@ -6,6 +6,7 @@ from stoic.confidence import Fixed
 from stoic.defences import LeaveOneOut
 from stoic.domains import Domain
 from stoic.models import LeaveOneOutGP
+from stoic.models.bounded import Bounds
 from stoic.policies import Policy, VerifiedImprovement
 from stoic.posteriors.fitting import (
     BROAD_NOISE_PRIOR,
@@ -42,6 +43,8 @@ def robust(domain: Domain, *, prior: Prior | None = None, policy: Policy | None 
     No theorem about the regret. For the model that of :class:`~stoic.defences.LeaveOneOut` for a
     fixed point: an outlier of any size moves the mean of a hypothesis that may reject it by a
     bounded number of standard deviations. All else is measured: the documentation's contest.
+    Beyond 256 observations the posterior is an approximation, at a bounded cost a choice; what is
+    exact then is in :class:`~stoic.models.LeaveOneOutGP`.
     """
     check_prior(domain, prior)
     fitting = (
@@ -50,4 +53,4 @@ def robust(domain: Domain, *, prior: Prior | None = None, policy: Policy | None 
     defence = LeaveOneOut(
         prior or family(domain), fitting, price=2.0, replicates=True, extreme=10.0
     )
-    return Parts(LeaveOneOutGP(defence), Fixed(2.0), policy or VerifiedImprovement())
+    return Parts(LeaveOneOutGP(defence, Bounds()), Fixed(2.0), policy or VerifiedImprovement())

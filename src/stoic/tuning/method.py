@@ -20,7 +20,7 @@ from stoic.integrations.optuna.possible import (
     stored_possible,
 )
 from stoic.integrations.optuna.synced_learner import build_with_points
-from stoic.integrations.optuna.unmodelled import shared_space
+from stoic.integrations.optuna.unmodelled import modelled_space
 from stoic.integrations.recipe import (
     DEFAULT,
     InFile,
@@ -98,12 +98,13 @@ class StudyMethod:
         self, study: optuna.Study | None, space: Space, seed: int | None, startup: int
     ) -> StoicSampler:
         """Make the sampler of a study, which is None for a new one."""
-        met = {} if study is None else shared_space(study.get_trials(deepcopy=False))
+        trials = [] if study is None else study.get_trials(deepcopy=False)
+        met = modelled_space(trials, shared=self.aim is not None)
         return StoicSampler(
             seed=seed,
             n_startup_trials=startup,
             recipe=self.recipe,
-            # Trials that came from elsewhere may share fewer parameters.
+            # Trials that came from elsewhere may have others, or other ranges.
             search_space=space if met in ({}, space) else None,
             possible=None if self.possible is None else (self.possible.low, self.possible.high),
             **({} if self.aim is None else self.aim.record()),

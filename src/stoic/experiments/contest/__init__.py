@@ -2,6 +2,7 @@
 
 from stoic.experiments.contest import (
     accuracy,
+    conditional,
     confirm,
     development,
     final,
@@ -17,6 +18,7 @@ FIGURES = (
     ordinary.FIGURE,
     confirm.FIGURE,
     narrow.FIGURE,
+    conditional.FIGURE,
     tables.FIGURE,
     final.FIGURE,
 )

@@ -66,6 +66,8 @@ class Contender(Method[[Mapping[str, BaseDistribution], int, int], BaseSampler])
 # CMA-ES cannot handle categories: they are drawn at random, without a warning a trial.
 _CMA: Any = partial(optuna.samplers.CmaEsSampler, warn_independent_sampling=False)
 
+_TPE_GROUPS: Any = partial(optuna.samplers.TPESampler, multivariate=True, group=True)
+
 
 def _optuna(
     name: str, sampler: Callable[..., BaseSampler], colour: str, module: str | None = None
@@ -85,6 +87,7 @@ PEERS: dict[str, Contender] = {
     for peer in (
         _optuna("GPSampler", optuna.samplers.GPSampler, BLUE, "torch"),
         _optuna("TPE", optuna.samplers.TPESampler, GREEN),
+        _optuna("TPE, groups", _TPE_GROUPS, SKY),
         _optuna("CMA-ES", _CMA, PURPLE, "cmaes"),
         _optuna("random", optuna.samplers.RandomSampler, GREY),
         _PURSUIT,
@@ -94,6 +97,14 @@ PEERS: dict[str, Contender] = {
 FAST = ("GPSampler", "TPE", "CMA-ES", "random")  # these play all seeds
 SLOW = ("relevance pursuit", "SMAC")  # these fewer
 
+# The default, with a model of the parameters of all trials alone: others are drawn at random.
+SHARED = "shared parameters only"
+_SHARED = Contender(
+    SHARED,
+    lambda space, seed, trials: StoicSampler(seed=seed, search_space=space),
+    ORANGE,
+    peer=False,
+)
 _COLOURS = {DEFAULT: VERMILION, "loo_gp_ucb": SKY, "fc_rcgp_ucb": PURPLE, "gp_ucb": BLACK}
 
 
@@ -101,6 +112,8 @@ def contender(name: str) -> Contender:
     """Find the peer of this name, stoic's default, or the recipe with this text."""
     if name in PEERS:
         return PEERS[name]
+    if name == SHARED:
+        return _SHARED
     colour = _COLOURS.get(name, BLACK)
 
     def build(space: Mapping[str, BaseDistribution], seed: int, trials: int) -> BaseSampler:

@@ -10,10 +10,11 @@ import math
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from optuna.distributions import BaseDistribution
+from optuna.trial import BaseTrial
 
 from stoic.data import Array
 from stoic.refusal import RefusalError
@@ -100,6 +101,14 @@ class Ground(Protocol):
 
     def score(self, params: Mapping[str, Any]) -> float:
         """Score the true worth of a configuration: 0 is the optimum."""
+
+
+@runtime_checkable
+class Conditional(Protocol):
+    """Ground truth with parameters that only some settings have, besides those of its space."""
+
+    def suggest(self, trial: BaseTrial) -> None:
+        """Suggest all parameters of a trial."""
 
 
 Outlier = Callable[[Ground, float, int, Draws], float]

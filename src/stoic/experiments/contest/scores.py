@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from stoic.data import Array
-from stoic.experiments.contest.contenders import EXPLAINED, FAST, contender
+from stoic.experiments.contest.contenders import EXPLAINED, PEERS, SLOW, contender
 from stoic.experiments.contest.studies import Outcome
 from stoic.experiments.statistics import Interval, bootstrap
 from stoic.experiments.statistics import share as share
@@ -76,7 +76,7 @@ def best_peer(scores: Scores, scene: str) -> str | None:
 
     Only peers that play all seeds count; None if there is none.
     """
-    there = [name for name in FAST if (scene, name) in scores]
+    there = [name for name in PEERS if name not in SLOW and (scene, name) in scores]
     return min(there, key=lambda name: geometric(scores[scene, name]).value, default=None)
 
 

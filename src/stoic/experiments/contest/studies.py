@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 from stoic.data import DISTRUSTED, SDS_95
 from stoic.experiments.contest.contenders import EXPLAINED, contender
 from stoic.experiments.contest.foreign import Adapter
-from stoic.experiments.contest.scenes import World
+from stoic.experiments.contest.scenes import Conditional, World
 from stoic.experiments.figure import Cell
 from stoic.integrations.optuna import Explanation, explain
 
@@ -93,6 +93,8 @@ def play(world: World, cell: Cell, trials: int) -> list[Outcome]:
         )
         for t in range(trials):
             trial = study.ask(space)
+            if isinstance(ground, Conditional):
+                ground.suggest(trial)
             value = world.observe(trial.params, t)
             if math.isnan(value):
                 study.tell(trial, state=TrialState.FAIL)

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from optuna.search_space import intersection_search_space
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
@@ -21,8 +20,9 @@ from stoic.data import DISTRUSTED, SDS_95, Array, Integers
 from stoic.integrations.optuna.encoding import searched
 from stoic.integrations.optuna.executed import executed
 from stoic.integrations.optuna.internals import possible
+from stoic.integrations.optuna.objective import stored_aim
 from stoic.integrations.optuna.synced_learner import SyncedLearner, failure_kind
-from stoic.integrations.optuna.unmodelled import check_single_objective, violates
+from stoic.integrations.optuna.unmodelled import check_single_objective, modelled_space, violates
 from stoic.integrations.recipe import DEFAULT, recipe_to_look_with
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.exact import Exact
@@ -304,7 +304,7 @@ def standing(study: Study, trials: Sequence[FrozenTrial] | None = None) -> Stand
     check_single_objective(study)
     trials = study.get_trials(deepcopy=False) if trials is None else trials
     complete = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
-    space = searched(intersection_search_space(list(complete)))
+    space = searched(modelled_space(trials, shared=stored_aim(study) is not None))
     if not complete or not space:
         return None
     synced = SyncedLearner(study, space, recipe_to_look_with(study)[0])

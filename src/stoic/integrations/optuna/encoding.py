@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,8 +17,8 @@ from optuna.distributions import (
 )
 from scipy.stats import qmc
 
-from stoic.data import Array
-from stoic.domains import Box, Lattice
+from stoic.data import Array, Booleans
+from stoic.domains import Box, Lattice, Tree
 from stoic.integrations.optuna.executed import unknown
 from stoic.integrations.optuna.internals import possible
 from stoic.refusal import RefusalError
@@ -46,6 +46,7 @@ class Coordinate:
 
     distribution: FloatDistribution | IntDistribution
     column: int
+    absent = 0.5  # where a setting lacks the parameter: the middle of its range
 
     @property
     def columns(self) -> list[int]:
@@ -177,6 +178,7 @@ class Category:
 
     distribution: CategoricalDistribution
     first: int
+    absent = 0.0  # where a setting lacks the parameter: no choice
 
     @property
     def columns(self) -> list[int]:
@@ -215,9 +217,11 @@ class Encoding:
     ----------
     space:
         Names and distributions, none of them with a single value; the order is kept.
+    tree:
+        Rule for the parameters that a setting has, if not all settings have all.
     """
 
-    def __init__(self, space: Mapping[str, BaseDistribution]) -> None:
+    def __init__(self, space: Mapping[str, BaseDistribution], tree: Tree | None = None) -> None:
         self.space = dict(space)
         self.parts: dict[str, Coordinate | Category] = {}
         column = 0
@@ -245,51 +249,112 @@ class Encoding:
             for part in self.parts.values()
             if (grid := part.grid()) is not None
         ]
-        self.box = Box(np.zeros(column), np.ones(column), tuple(lattices))
+        self.box = Box(np.zeros(column), np.ones(column), tuple(lattices), tree=tree)
+
+    @property
+    def tree(self) -> Tree | None:
+        return self.box.tree
 
     def encode(self, parameters: Mapping[str, Any]) -> Array:
         """Encode parameters as a point, shape (d,)."""
+        if self.tree is not None:
+            return np.asarray(self.tree.fill(self._known(parameters)[None])[0])
         return np.array([
             u for name, part in self.parts.items() for u in part.encode(parameters[name])
         ])  # fmt: skip
 
+    def _known(self, parameters: Mapping[str, Any]) -> Array:
+        """Encode the parameters that a setting has, the others as absent, shape (d,)."""
+        return np.array([
+            u
+            for name, part in self.parts.items()
+            for u in (
+                part.encode(parameters[name])
+                if name in parameters
+                else [part.absent] * len(part.columns)
+            )
+        ])  # fmt: skip
+
+    def _has(self, parameters: Mapping[str, Any]) -> Booleans:
+        """Mask of the coordinates that a setting has, shape (d,)."""
+        return np.repeat(
+            [name in parameters for name in self.parts],
+            [len(part.columns) for part in self.parts.values()],
+        )
+
+    def explains(self, parameters: Mapping[str, Any]) -> bool:
+        """Return True if a setting has the parameters that it should have, or shows nothing."""
+        if self.tree is None and self.space.keys() <= parameters.keys():
+            return True
+        return not self._shows(parameters) or (
+            self.tree is not None
+            and self.tree.explains(self._known(parameters), self._has(parameters))
+        )
+
+    def _shows(self, parameters: Mapping[str, Any]) -> bool:
+        """Return True if a setting has parameters of the space, all with values in their ranges."""
+        names = self.space.keys() & parameters.keys()
+        return bool(names) and all(self.admits(name, parameters[name]) for name in names)
+
+    def learned(self, settings: Iterable[Mapping[str, Any]]) -> Encoding:
+        """Learn from settings which parameters there are, by integers and choices."""
+        settings = list(filter(self._shows, settings))
+        deciding = np.concatenate([
+            np.full(len(part.columns), not isinstance(part.distribution, FloatDistribution))
+            for part in self.parts.values()
+        ])  # fmt: skip
+        x, has = (np.array(list(map(of, settings))) for of in (self._known, self._has))
+        return Encoding(self.space, Tree.learned(x, has, deciding, self._known({})))
+
+    def untried(self, settings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return a choice on which other parameters depend and that no setting has, if any."""
+        rules = () if self.tree is None else self.tree.rules
+        decide = {column for _, rule in rules for column in rule.columns()}
+        lacked = {int(column) for columns, _ in rules for column in columns}
+        for name, part in self.parts.items():
+            if isinstance(part, Category) and (decide - lacked) & set(part.columns):
+                tried = [setting.get(name) for setting in settings]
+                for choice in part.distribution.choices:
+                    if choice not in tried:
+                        return {name: choice}
+        return {}
+
     def decode(self, point: Array) -> dict[str, Any]:
-        """Decode a point (d,) to parameters, rounded to what their distributions allow."""
-        return {name: part.decode(point) for name, part in self.parts.items()}
+        """Decode a point (d,) to the parameters it has, rounded to what their ranges allow."""
+        has = None if self.tree is None else self.tree.has(point[None])[0]
+        return {
+            name: part.decode(point)
+            for name, part in self.parts.items()
+            if has is None or has[part.columns[0]]
+        }
 
     def admits(self, name: str, value: Any) -> bool:
         """Return True if ``name`` is a parameter of the space and ``value`` in its range."""
         distribution = self.space.get(name)
         return distribution is not None and possible(distribution, value)
 
-    def contains(self, parameters: Mapping[str, Any]) -> bool:
-        """Return True if all parameters of the space are there, with values in their ranges."""
-        return all(
-            name in parameters and self.admits(name, parameters[name]) for name in self.space
-        )
+    def contains(self, parameters: Mapping[str, Any], whole: bool = False) -> bool:
+        """Return True if these are the parameters of a setting, with values in their ranges.
+
+        ``whole`` if the setting cannot have more parameters than these.
+        """
+        if self.tree is None:
+            known = self.space.keys() <= parameters.keys()
+        else:
+            known = whole or self.explains(parameters)
+        return known and self._shows(parameters)
 
     def agrees(self, parameters: Mapping[str, Any], fixed: Mapping[str, Any]) -> bool:
         """Return True if parameters have the values that are ``fixed``, up to rounding."""
         return all(
-            np.allclose(
+            name in parameters
+            and np.allclose(
                 self.parts[name].encode(parameters[name]),
                 self.parts[name].encode(value),
                 rtol=0.0,
                 atol=_ROUNDING,
             )
             for name, value in fixed.items()
-        )
-
-    def part_with(self, fixed: Mapping[str, Any]) -> Box:
-        """Return the part of the box whose parameters ``fixed`` have these values."""
-        return self.box.having(
-            {
-                int(column): float(u)
-                for name, value in fixed.items()
-                for column, u in zip(
-                    self.parts[name].columns, self.parts[name].encode(value), strict=True
-                )
-            }
         )
 
     def tolerances(self, given: Mapping[str, float]) -> Array:

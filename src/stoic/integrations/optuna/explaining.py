@@ -27,7 +27,8 @@ from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.integrations.optuna.undecided import steep, undecided
 from stoic.integrations.optuna.unmodelled import (
     check_single_objective,
-    shared_space,
+    conditional,
+    modelled_space,
     unmodelled,
     violates,
 )
@@ -54,9 +55,9 @@ def explain(
 ) -> Explanation:
     """Estimate the best of a study, and the trust in each trial.
 
-    Uses the parameters that all complete trials share. Where there are none, or no complete trial
-    at a point of the recipe's grid, nothing can be learned from one trial about another: then every
-    value is trusted.
+    Uses the parameters that complete trials have, each always in the same range. Where there are
+    none, or no complete trial at a point of the recipe's grid, nothing can be learned from one
+    trial about another: then every value is trusted.
 
     Parameters
     ----------
@@ -82,8 +83,8 @@ def explain(
     ------
     ValueError
         For a study with several objectives, or an aim that does not fit its parameters, or a value
-        that is ``fixed`` of a parameter that not all complete trials have, that cannot have it, or
-        that does not have it anywhere on the recipe's grid.
+        that is ``fixed`` of a parameter that no complete trial has, that cannot have it, or that
+        does not have it anywhere on the recipe's grid.
     """
     check_single_objective(study)
     aim = aim or stored_aim(study)
@@ -96,18 +97,19 @@ def explain(
     trials = study.get_trials(deepcopy=False) if trials is None else trials
     complete = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
     sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
-    shared = shared_space(complete)
-    space = searched(shared)
+    modelled = modelled_space(trials, shared=aim is not None)
+    space = searched(modelled)
     fixed = dict(fixed or {})
     values = PossibleValues.of(possible) or stored_possible(study)
     outside = {t.number: _value(t) for t in complete if values and values.excludes(_value(t))}
     if complete:
-        check_fixed(fixed, shared, "all complete trials have")
+        check_fixed(fixed, modelled, "complete trials have in the same range")
     given = {name: value for name, value in fixed.items() if name in space}
     aside: dict[str, Any] = {
         "fixed": fixed,
         "infeasible": tuple(t.number for t in complete if violates(t)),
-        "unmodelled": unmodelled(trials, shared),
+        "conditional": conditional(complete, space),
+        "unmodelled": unmodelled(trials, modelled),
         "possible": values,
         "impossible": outside,
     }
@@ -154,6 +156,11 @@ def explain(
     if aim is None and not fixed and any(confirms(t) and t.state.is_finished() for t in trials):
         standing = Standing.of(study, synced, trials, tried, x)
     found = synced.encoding.decode(x)
+    if lacking := given.keys() - found.keys():
+        raise RefusalError(
+            f"No such trial is trusted, and the best such setting has no {', '.join(lacking)}: "
+            "give values also of the parameters that decide whether it is there."
+        )
     if not synced.encoding.agrees(found, given):
         raise RefusalError(
             f"No point of the recipe's grid has {_words(given)}: the nearest has "

@@ -59,8 +59,8 @@ class Explanation:
     rows:
         One for each complete trial that the model observed, in the order of trials.
     predict:
-        From one setting or a list of k, each with all parameters of ``model_optimum``, to the
-        posterior mean and standard deviation of the objective there, both (k,); at the nearest
+        From one setting or a list of k, each with all the parameters that such a setting has, to
+        the posterior mean and standard deviation of the objective there, both (k,); at the nearest
         point of a grid, if the recipe has one.
     certified, certified_observed:
         How far the recommended setting, and that of the observed best, may be moved. None if there
@@ -77,6 +77,8 @@ class Explanation:
     infeasible:
         Numbers of the complete trials that violate a constraint. None of them is
         ``observed_best``, ``recommended`` or in ``rows``.
+    conditional:
+        Names of the parameters that not all complete trials have, modelled where a trial has them.
     unmodelled:
         What trials have and the model does not use, a sentence each.
     possible:
@@ -111,6 +113,7 @@ class Explanation:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     untried: dict[str, Any] | None = None
     infeasible: tuple[int, ...] = ()
+    conditional: tuple[str, ...] = ()
     unmodelled: tuple[str, ...] = ()
     undecided: str | None = None
     repeats: int = 0
@@ -273,6 +276,9 @@ def doubt_lines(known: Explanation) -> list[str]:
     if known.steep:
         those = some(list(known.steep))
         lines.append(f"steep slope    rather than outliers, beside each other: trials {those}")
+    if known.conditional:
+        names = ", ".join(known.conditional)
+        lines.append(f"conditional    modelled in the trials that have them: {names}")
     lines += _executed_lines(known.rows)
     return lines + excluded_lines(known)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,7 @@ class Points:
             assert isinstance(self.domain, Box)
             x = self.domain.lower.copy()
             x[columns] = values
-            near = self.domain.snap(x[None])[0, columns]
+            near = replace(self.domain, tree=None).snap(x[None])[0, columns]
             return self.domain.having(dict(zip(columns, near.tolist(), strict=True)))
         apart = np.abs(self._run.points[:, columns] - values) / self._run.widths[columns]
         far = apart.max(axis=1)

@@ -28,7 +28,12 @@ from stoic.integrations.optuna.synced_learner import (
     unusable,
 )
 from stoic.integrations.optuna.turns import Turns, announce
-from stoic.integrations.optuna.unmodelled import check_single_objective, shared_space, unmodelled
+from stoic.integrations.optuna.unmodelled import (
+    check_single_objective,
+    conditional,
+    modelled_space,
+    unmodelled,
+)
 from stoic.integrations.recipe import DEFAULT, Recipe, load, record_recipe
 from stoic.printable import printable
 
@@ -42,12 +47,15 @@ _PATIENCE = 10  # trials in a row with a threshold out of reach before a warning
 class StoicSampler(BaseSampler):
     """Optuna sampler that is robust to outliers, corruptions and failures.
 
-    Trials are chosen by a :class:`~stoic.Learner` over the parameters that all trials share
-    (Optuna's intersection search space); others are sampled independently. Results are
-    standardised robustly, so that an outlier of any size, too good or too bad, changes its own
-    trust and little else. Pending trials of any worker narrow the confidence band where they are,
-    as if they had been observed, and workers choose in turn, so that several of them on one storage
-    spread out.
+    Trials are chosen by a :class:`~stoic.Learner` over the parameters that trials had so far, each
+    always in the same range; others, and one that turns up for the first time, are sampled
+    independently. Which parameters a setting has is learned from the choices and integers of
+    complete trials, a decision tree; one that it lacks adds nothing to the distance from another
+    one that lacks it, too. Where inputs move, the parameters are those that all trials share.
+    Results are standardised robustly, so that an outlier of any size, too good or too bad, changes
+    its own trust and little else. Pending trials of any worker narrow the confidence band where
+    they are, as if they had been observed, and workers choose in turn, so that several of them on
+    one storage spread out.
 
     A failed trial whose user attribute ``stoic:failed`` is ``"transient"``, ``"infeasible"`` or
     ``"bad"`` failed in that way, see :class:`stoic.data.Failures`; a third transient failure at one
@@ -56,7 +64,7 @@ class StoicSampler(BaseSampler):
 
     A trial that violates a constraint counts as infeasible, whatever its value is: such settings
     are avoided, and not recommended. By how much it is violated is not modelled; nor are parameters
-    that not all trials share, and intermediate values of pruned trials. A log message says so once.
+    whose range changes, and intermediate values of pruned trials. A log message says so once.
 
     A trial whose user attribute ``stoic:executed`` is a dict of parameters was run with those
     values instead of the suggested ones; its result is an observation there. A value outside of a
@@ -97,11 +105,11 @@ class StoicSampler(BaseSampler):
         domain, which is a :class:`~stoic.Box`, to a learner, or its ``"FILE.py:FUNCTION"``. What
         has a text is recorded with the study, where :func:`explain` and ``stoic show`` find it.
     search_space:
-        Parameters that all trials have, if known beforehand; by default those that all complete
-        trials had. With it the first trial is chosen like all others.
+        Parameters to model, if known beforehand; by default those that trials had. With it the
+        first trial is chosen like all others.
     independent_sampler:
-        For parameters outside of the intersection search space; by default random, by the seed and
-        the number of the trial.
+        For parameters that are not modelled, or not yet; by default random, by the seed and the
+        number of the trial.
     constraints_func:
         From a trial to the values of its constraints, which are satisfied up to 0, as in the
         samplers of Optuna. From Optuna 5 on ``trial.set_constraint`` does the same.
@@ -159,11 +167,13 @@ class StoicSampler(BaseSampler):
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        return searched(self._shared(study))
+        return searched(self._modelled(study))
 
-    def _shared(self, study: Study) -> Mapping[str, BaseDistribution]:
-        """Return the parameters that all trials have."""
-        return self._space or shared_space(study.get_trials(deepcopy=False))
+    def _modelled(self, study: Study) -> Mapping[str, BaseDistribution]:
+        """Return the parameters that are modelled."""
+        return self._space or modelled_space(
+            study.get_trials(deepcopy=False), shared=self._aim is not None
+        )
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -194,7 +204,7 @@ class StoicSampler(BaseSampler):
                 self._log_out_of_reach(synced, choice)
                 params = synced.encoding.decode(choice.x) | fixed  # not all are on a grid
             announce(study, trial, params, space)
-            return {name: params[name] for name in search_space}
+            return {name: params[name] for name in search_space if name in params}
 
     def _with_given(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -242,10 +252,17 @@ class StoicSampler(BaseSampler):
 
     def _log_unmodelled(self, study: Study, trials: Sequence[FrozenTrial]) -> None:
         """Log each sentence once for a study."""
-        for sentence in unmodelled(trials, self._shared(study)):
+        space = self._modelled(study)
+        sentences = [(logging.WARNING, sentence) for sentence in unmodelled(trials, space)]
+        complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
+        if names := conditional(complete, searched(space)):
+            sentences.append(
+                (logging.INFO, f"Modelled where a trial has them: {', '.join(names)}.")
+            )
+        for level, sentence in sentences:
             if (key := (identity(study, trials), sentence)) not in self._said:
                 self._said.add(key)
-                log.warning("%s", sentence)
+                log.log(level, "%s", sentence)
 
     def _log_out_of_reach(self, synced: SyncedLearner, choice: Choice) -> None:
         """Log once for a study that its threshold has been out of reach for a while.

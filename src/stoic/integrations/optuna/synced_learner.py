@@ -24,7 +24,7 @@ from stoic.integrations.optuna.objective import RobustObjective
 from stoic.integrations.optuna.points import Points
 from stoic.integrations.optuna.possible import PossibleValues, stored_possible
 from stoic.integrations.optuna.turns import announced
-from stoic.integrations.optuna.unmodelled import violates
+from stoic.integrations.optuna.unmodelled import violates, witnesses
 from stoic.integrations.recipe import (
     DEFAULT,
     WHERE_INPUTS_MOVE,
@@ -72,6 +72,9 @@ class SyncedLearner:
     plan.
 
     A finished trial that was run at no point of the learner's domain is left out of the model.
+
+    Where not all complete trials have all parameters, they teach which settings have which
+    (:meth:`Encoding.learned`); the learner begins anew when a trial contradicts what was learned.
 
     Parameters
     ----------
@@ -144,7 +147,8 @@ class SyncedLearner:
         params = trial.params
         if trial.state == TrialState.RUNNING:
             params = announced(trial, self.encoding.space)
-        return params if self.encoding.contains(params) else None
+        whole = trial.state == TrialState.COMPLETE
+        return params if self.encoding.contains(params, whole) else None
 
     def _run(self, trial: FrozenTrial) -> Mapping[str, Any] | None:
         if (suggested := self._suggested(trial)) is None:
@@ -166,6 +170,11 @@ class SyncedLearner:
         if new and self.learner.plans and _ended(new[0]) < self._latest:
             self._begin()
             new = finished
+        settings = {} if self.aim else {t.number: t.params for t in witnesses(trials)}
+        if not all(self.encoding.explains(settings.get(t.number, {})) for t in new):
+            self.encoding = self.encoding.learned(settings.values())
+            self._begin()
+            new = finished
         for trial in new:
             self._seen.add(trial.number)
             self._latest = max(self._latest, _ended(trial))
@@ -175,7 +184,7 @@ class SyncedLearner:
                 self._tell(trial, x)
             else:
                 self.left_out[trial.number] = ", ".join(
-                    f"{name}={params[name]}" for name in self.encoding.space
+                    f"{name}={params[name]}" for name in self.encoding.space if name in params
                 )
 
     def _tell(self, trial: FrozenTrial, x: Array) -> None:
@@ -241,7 +250,8 @@ class SyncedLearner:
 
         Pending trials may have died unnoticed. Where the learner waits for them, it is queried
         without the one that has been running for longest, then without the next one, so that a
-        missing play is run a second time. A plan that has nothing left for the parameters that are
+        missing play is run a second time. A choice that other parameters depend on and that no
+        trial had is tried first. A plan that has nothing left for the parameters that are
         ``fixed`` gets a trial that does not count, where the upper confidence bound is best.
         """
         self.follow(trials)
@@ -253,6 +263,9 @@ class SyncedLearner:
             and (x := self.queried(trial)) is not None
         ]
         self.learner.rng = rng
+        if self.encoding.tree is not None:
+            settings = [announced(trial, self.encoding.space) for trial in trials]
+            fixed = {**self.encoding.untried(settings), **fixed}
         among = self.points.having(fixed) if fixed else None
         choice = None
         for forgotten in range(len(running) + 1):

@@ -58,10 +58,10 @@ def steep(x: Array, observed: Array, expected: Array, trust: Array) -> Booleans:
         Of each result, shape (n,).
     """
     poor = (trust < DISTRUSTED) & np.isfinite(observed) & (observed < expected)
-    apart = cdist(x, x)
-    np.fill_diagonal(apart, np.inf)
-    elsewhere = poor & (apart > 0.0)  # repeats of an outlier are no slope
-    to_poor = np.where(elsewhere, apart, np.inf).min(axis=1, initial=np.inf)
-    to_trusted = np.where(trust >= DISTRUSTED, apart, np.inf).min(axis=1, initial=np.inf)
-    falling = poor & (to_poor < to_trusted)
+    falling = np.zeros(len(x), dtype=bool)
+    for row in np.flatnonzero(poor):  # one at a time: all distances may be too many
+        apart = cdist(x[[row]], x)[0]
+        elsewhere = poor & (apart > 0.0)  # repeats of an outlier are no slope
+        to_poor = apart[elsewhere].min(initial=np.inf)
+        falling[row] = to_poor < apart[trust >= DISTRUSTED].min(initial=np.inf)
     return np.asarray(falling & (falling.sum() > 1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from optuna.distributions import BaseDistribution
 from optuna.search_space import intersection_search_space
@@ -15,12 +15,41 @@ from stoic.refusal import RefusalError
 _LISTED = 3  # trials; a sentence that had all would be another one after each trial
 
 
-def shared_space(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
-    """Return the parameters that all complete trials have, of those that have any.
+def witnesses(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
+    """Return the trials that show which parameters a setting has.
 
-    A trial that ended before it had parameters says nothing about which ones there are.
+    The complete ones; and if there are any, those that ended otherwise after a parameter that no
+    complete one has, so that a branch where everything fails is modelled, too.
     """
-    return intersection_search_space([trial for trial in trials if trial.distributions])
+    found = [t for t in trials if t.state == TrialState.COMPLETE and t.distributions]
+    names = {name for trial in found for name in trial.distributions}
+    others = (TrialState.FAIL, TrialState.PRUNED) if found else ()
+    return found + [t for t in trials if t.state in others and t.distributions.keys() - names]
+
+
+def modelled_space(
+    trials: Sequence[FrozenTrial], shared: bool = False
+) -> dict[str, BaseDistribution]:
+    """Return the parameters that some trial has, and no other one in another range.
+
+    Only those that are ``shared`` by all complete trials, where inputs move: a tolerance is one of
+    every setting. A trial that ended before it had parameters says nothing about which there are.
+    """
+    if shared:
+        return intersection_search_space([trial for trial in trials if trial.distributions])
+    space: dict[str, BaseDistribution] = {}
+    changed = set()
+    for trial in witnesses(trials):
+        for name, distribution in trial.distributions.items():
+            if space.setdefault(name, distribution) != distribution:
+                changed.add(name)
+    return {name: d for name, d in space.items() if name not in changed}
+
+
+def conditional(trials: Sequence[FrozenTrial], space: Iterable[str]) -> tuple[str, ...]:
+    """Return the names in ``space`` of the parameters that not all trials with any have."""
+    settings = [trial.params for trial in trials if trial.params]
+    return tuple(name for name in space if not all(name in params for params in settings))
 
 
 def check_single_objective(study: Study) -> None:
@@ -47,7 +76,7 @@ def unmodelled(
     trials:
         All trials of a study.
     space:
-        The parameters that are modelled; by default those that all complete trials share.
+        The parameters that are modelled; by default :func:`modelled_space`.
     """
     sentences = []
     if any(constraints(trial) for trial in trials):
@@ -57,7 +86,7 @@ def unmodelled(
         )
     complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
     if space is None:
-        space = shared_space(complete)
+        space = modelled_space(trials)
     if space and (bare := [t.number for t in complete if not t.distributions]):
         sentences.append(
             f"Trials without parameters are not modelled: {', '.join(map(str, bare[:_LISTED]))}"

@@ -17,11 +17,14 @@ from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial
 
 from stoic.data import DISTRUSTED
+from stoic.integrations.optuna.encoding import searched
 from stoic.integrations.optuna.explanation import (
     deviation,
     excluded_lines,
     setting,
 )
+from stoic.integrations.optuna.objective import stored_aim
+from stoic.integrations.optuna.unmodelled import modelled_space
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
 from stoic.refusal import RefusalError
@@ -65,11 +68,9 @@ class Report:
         known = summary.explanation
         space: Mapping[str, BaseDistribution] = {}
         if known is not None and known.recommended is not None:
-            space = {
-                name: distribution
-                for name, distribution in known.recommended.distributions.items()
-                if name in known.model_optimum and not distribution.single()
-            }
+            own = known.recommended.distributions
+            modelled = modelled_space(list(trials.values()), shared=stored_aim(study) is not None)
+            space = {name: d for name, d in searched(modelled).items() if own.get(name) == d}
         return cls(summary, trials, space)
 
     def write(self, path: Path) -> None:

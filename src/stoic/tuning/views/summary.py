@@ -116,7 +116,7 @@ class Summary:
                 trial.number: holder(trial) for trial in trials if trial.state == TrialState.RUNNING
             },
             command=_command(study, known.recommended if known else None),
-            unmodelled=unmodelled(trials),
+            unmodelled=unmodelled(trials) if known is None else known.unmodelled,
         )
 
     @property
@@ -215,6 +215,7 @@ class Summary:
             "impossible": {}
             if known is None
             else {str(key): number(value) for key, value in known.impossible.items()},
+            "conditional": [] if known is None else list(known.conditional),
             "unmodelled": list(self.unmodelled),
             "trials": [
                 {

@@ -1,0 +1,325 @@
+"""Leave-one-out mixture given any number of rows, at a bounded cost.
+
+The exact model conditions on a *window* of rows: the latest, those around the best, and others that
+together determine f elsewhere. What all other rows say about f is absorbed
+(:mod:`stoic.posteriors.absorbed`), and each of them has an excess of its own, by its leave-one-out
+residual under that posterior. New rows join the window, under the hyperparameters in force, until
+it is full. Then another one is chosen, and all rows outside of it are judged anew; hyperparameters
+are fitted on it once there are a tenth more rows than at the last fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stoic import linalg
+from stoic.data import DISTRUSTED, Array, Booleans, Integers, Observations
+from stoic.defences.fixed_points import Judgement
+from stoic.defences.leave_one_out import LeaveOneOut
+from stoic.defences.settled import Settled
+from stoic.domains import Domain
+from stoic.posteriors.absorbed import Absorbed, WindowPosterior
+from stoic.posteriors.base import Posterior
+from stoic.posteriors.exact import Exact
+from stoic.posteriors.prior import Prior
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Sizes of the window.
+
+    Attributes
+    ----------
+    exact:
+        Number of rows up to which the model is the exact one.
+    chosen, full:
+        Number of rows of a new window, and of one that is replaced.
+    recent, local, sample:
+        Of a new one, the latest rows, those around the best, and some at random, from which the
+        noise is learned: rows that differ as much as possible have no neighbours.
+    pool:
+        Rows that the others are chosen from.
+    """
+
+    exact: int = 256
+    chosen: int = 320
+    full: int = 384
+    recent: int = 32
+    local: int = 96
+    sample: int = 64
+    pool: int = 2048
+
+
+_GROWTH = 1.1  # of all rows, between two fits of the hyperparameters
+_FIRST = 3  # passes over the rows outside of a first window, to absorb and judge them; then one
+_POOR = 0.05  # weight of the poorest rows in the choice of a window, where the best have 1
+_DETERMINED = 0.01  # noise variances: f is determined where the window leaves less
+
+
+def likely(found: Sequence[Settled], negligible: float) -> tuple[list[Settled], Array]:
+    """Sort explanations by evidence, without negligible ones; their odds to the first, (k,)."""
+    found = sorted(found, key=lambda explanation: explanation.evidence, reverse=True)
+    odds = np.exp([e.evidence - found[0].evidence for e in found[1:]])
+    weights = np.append(1.0, odds[odds >= negligible])
+    return found[: len(weights)], weights
+
+
+def given_any_number(
+    defence: LeaveOneOut,
+    domain: Domain,
+    observations: Observations,
+    previous: Posterior | None,
+    bounds: Bounds,
+) -> WindowPosterior:
+    """Condition on more rows than the exact model takes; ``previous`` as in a model."""
+    n = len(observations)
+    earlier = None if previous is None else previous.fitted_defence
+    if isinstance(previous, WindowPosterior) and n - previous.n <= bounds.full:
+        assert isinstance(earlier, Settled)
+        rows = np.append(previous.rows, np.arange(previous.n, n))
+        if len(rows) > bounds.full or _outgrown(defence, n, previous.fitted_to):
+            return _with_new_window(
+                defence, domain, observations, bounds, earlier, previous.rows, previous.fitted_to
+            )
+        found = defence.follow(domain, observations.only(rows), earlier.explanations)
+        excess = np.append(earlier.excess, np.zeros(n - previous.n))
+        return _assembled(
+            observations, replace(earlier, excess=excess, explanations=tuple(found)), rows,
+            previous.inducing, previous.absorbed, previous.fitted_to,
+        )  # fmt: skip
+    if isinstance(earlier, Settled) and earlier.posterior and n - len(earlier.excess) < bounds.full:
+        settled, rows = earlier, np.arange(len(earlier.excess))
+    else:  # a resumed study: first a window that is spread out under the typical prior
+        prior = defence.typical(domain, observations)
+        rows = _chosen(prior, observations, np.isfinite(observations.observed), None, bounds)
+        settled = defence.settle(domain, observations.only(rows))
+    excess = np.full(n, np.nan)
+    excess[rows] = settled.excess
+    settled = replace(
+        settled,
+        excess=excess,
+        explanations=tuple(_explanations(defence, observations.only(rows), settled)),
+    )
+    return _with_new_window(defence, domain, observations, bounds, settled, rows, 0)
+
+
+def _with_new_window(
+    defence: LeaveOneOut,
+    domain: Domain,
+    observations: Observations,
+    bounds: Bounds,
+    earlier: Settled,
+    old: Integers,
+    fitted_to: int,
+) -> WindowPosterior:
+    """Choose a window, and judge all rows outside of it.
+
+    ``earlier`` has the excess of each row, nan where it is not known, and the explanations of the
+    rows ``old``.
+    """
+    n = len(observations)
+    prior, posterior = _under(earlier.explanations[0])
+    mean, std = posterior.predict(observations.x)
+    excess = np.append(earlier.excess, np.full(n - len(earlier.excess), np.nan))
+    unknown = np.isnan(excess)
+    excess[unknown] = _excess(defence, observations, prior, mean, std)[unknown]
+    trusted = excess**2 <= observations.own_noise(prior.noise)
+    rows = _chosen(prior, observations, trusted, mean, bounds)
+    window = observations.only(rows)
+    moved = []
+    for each in earlier.explanations:
+        of_all = excess.copy()
+        of_all[old[: len(each.excess)]] = each.excess
+        moved.append(replace(each, excess=of_all[rows]).under(_under(each)[0], window))
+    if _outgrown(defence, n, fitted_to):
+        settled = defence.settle(domain, window, replace(moved[0], believing=earlier.believing))
+        found, fitted_to = _explanations(defence, window, settled), n
+        earlier = replace(earlier, believing=settled.believing)
+    else:
+        found = likely(defence.follow(domain, window, moved), defence.negligible)[0]
+
+    prior, _ = _under(found[0])
+    targets = found[0](window, prior)
+    inducing = np.flatnonzero(targets.trust >= DISTRUSTED)
+    outside = np.delete(np.arange(n), rows)
+    others = observations.only(outside)
+
+    def absorbed(prior: Prior) -> Absorbed:
+        noise = Settled(excess[outside], defence.negligible)(others, prior).noise
+        empty = Absorbed.at(prior, window.x[inducing], window.own_noise(prior.noise)[inducing])
+        return empty.absorb(others, noise)
+
+    for _ in range(_FIRST if np.count_nonzero(unknown) > bounds.full else 1):
+        those = absorbed(prior)
+        posterior = those.condition(_bare(found[0]), n, window, inducing)
+        noise = Settled(excess[outside], defence.negligible)(others, prior).noise
+        mean, std = those.given_the_others(posterior, others, noise)
+        excess[outside] = _excess(defence, others, prior, mean, std)
+    whole = Settled(
+        excess, defence.negligible, believing=earlier.believing, explanations=tuple(found)
+    )
+    priors = {id(each): each for each in (_under(explanation)[0] for explanation in found)}
+    return _assembled(
+        observations, whole, rows, inducing, tuple(map(absorbed, priors.values())), fitted_to
+    )
+
+
+def _assembled(
+    observations: Observations,
+    whole: Settled,
+    rows: Integers,
+    inducing: Integers,
+    absorbed: Sequence[Absorbed],
+    fitted_to: int,
+) -> WindowPosterior:
+    """Build the mixture of the explanations in ``whole``, and update the excesses of the window."""
+    n, window = len(observations), observations.only(rows)
+    found, weights = likely(whole.explanations, whole.negligible)
+    excess = whole.excess.copy()
+    excess[rows] = found[0].excess
+    whole = replace(whole, excess=excess, explanations=tuple(found))
+    under = {id(of.prior): of for of in absorbed}
+    those = tuple(under[id(_under(each)[0])] for each in found)
+    parts = tuple(
+        of.condition(_bare(each), n, window, inducing)
+        for of, each in zip(those, found, strict=True)
+    )
+    rejected = int(np.count_nonzero(whole(observations, parts[0].prior).trust < 1.0))
+    return WindowPosterior(
+        parts, weights / weights.sum(), whole, rows, inducing,
+        those, rejected, fitted_to,
+    )  # fmt: skip
+
+
+def under_prior(
+    prior: Prior, k: int, posterior: WindowPosterior, observations: Observations
+) -> Exact:
+    """Return the ``k``-th part of a posterior under another prior."""
+    whole, rows = posterior.fitted_defence, posterior.rows
+    assert isinstance(whole, Settled)
+    window, inducing = observations.only(rows), posterior.inducing
+    noise = whole(observations, prior).noise
+    noise[rows] = np.inf
+    own = window.own_noise(prior.noise)[inducing]
+    absorbed = Absorbed.at(prior, window.x[inducing], own).absorb(observations, noise)
+    return absorbed.condition(_bare(whole.explanations[k]), len(observations), window, inducing)
+
+
+def _outgrown(defence: LeaveOneOut, n: int, fitted_to: int) -> bool:
+    return defence.fitting.refits and n >= _GROWTH * fitted_to
+
+
+def _bare(settled: Settled) -> Settled:
+    return Settled(settled.excess, settled.negligible)
+
+
+def _under(settled: Settled) -> tuple[Prior, Exact]:
+    """Prior and posterior of an explanation."""
+    assert settled.posterior is not None
+    return settled.posterior.prior, settled.posterior
+
+
+def _explanations(defence: LeaveOneOut, window: Observations, settled: Settled) -> list[Settled]:
+    """Return the likely explanations of a settled defence, each with a posterior."""
+    found = [each for each in settled.explanations if each.evidence > -np.inf] or [settled]
+    return [
+        each if each.posterior else each.under(defence.prior, window)
+        for each in likely(found, defence.negligible)[0]
+    ]
+
+
+def _excess(
+    defence: LeaveOneOut, observations: Observations, prior: Prior, mean: Array, std: Array
+) -> Array:
+    """Excess of rows, given the mean and standard deviation of f by the others."""
+    own = observations.own_noise(prior.noise)
+    with np.errstate(over="ignore", invalid="ignore"):
+        judgement = Judgement(observations.observed - mean, np.hypot(std, np.sqrt(own)))
+    return judgement.excess(defence.half_width, defence.shape)
+
+
+def _chosen(
+    prior: Prior,
+    observations: Observations,
+    trusted: Booleans,
+    mean: Array | None,
+    bounds: Bounds,
+) -> Integers:
+    """Choose the rows of a window, increasing.
+
+    They are the latest, results or not; the latest without a result, and those at the very input of
+    the best mean; and trusted rows about that, and then of all, that reduce the variance of f most,
+    weighted by the mean. Without means, all rows weigh the same.
+    """
+    n, x = len(observations), observations.x
+    if n <= bounds.chosen:
+        return np.arange(n)
+    chosen = np.zeros(n, dtype=bool)
+    chosen[-bounds.recent :] = True
+    chosen[np.flatnonzero(~np.isfinite(observations.observed))[-bounds.recent :]] = True
+    candidates = np.flatnonzero(trusted)
+    if not len(candidates):
+        chosen[-bounds.chosen :] = True
+        return np.flatnonzero(chosen)
+    weights = np.ones(n)
+    if mean is not None:
+        best = candidates[np.argmax(mean[candidates])]
+        spread = float(mean[candidates].std()) or 1.0
+        weights = np.maximum(np.exp(np.minimum((mean - mean[best]) / spread, 0.0)), _POOR)
+        same = (x[candidates] == x[best]).all(axis=1)
+        chosen[candidates[same][-bounds.recent // 4 :]] = True
+        near = np.argsort(-prior.kernel(x[best : best + 1], x[candidates])[0], kind="stable")
+        chosen[candidates[near[: bounds.local]]] = True
+    chosen[_thinned(candidates, bounds.sample)] = True
+    pool = _thinned(candidates, bounds.pool)
+    left = bounds.chosen - int(np.count_nonzero(chosen))
+    chosen[_pivots(prior, observations, chosen & trusted, pool, left, weights)] = True
+    # Where few rows determine f, further ones still tell the noise.
+    left = bounds.chosen - int(np.count_nonzero(chosen))
+    chosen[_thinned(candidates[~chosen[candidates]], left)] = True
+    return np.flatnonzero(chosen)
+
+
+def _thinned(rows: Integers, most: int) -> Integers:
+    """Return at most so many of the rows, evenly."""
+    if len(rows) <= most:
+        return rows
+    return np.asarray(rows[np.linspace(0, len(rows) - 1, max(most, 0)).astype(int)])
+
+
+def _pivots(
+    prior: Prior,
+    observations: Observations,
+    chosen: Booleans,
+    pool: Integers,
+    count: int,
+    weights: Array | None = None,
+) -> Integers:
+    """Choose at most ``count`` rows of a pool greedily, by their variance given those chosen.
+
+    This is a pivoted Cholesky factorisation, with ``weights`` as in [Moss2023]_.
+    """
+    pool = pool[~chosen[pool]]
+    x, own = observations.x, observations.own_noise(prior.noise)
+    given = np.flatnonzero(chosen)
+    start = Absorbed.at(prior, x[given], own[given])
+    V = prior.kernel(x[given], x[pool])
+    V = linalg.solve_lower(start.L, V) if len(given) else V
+    rows = np.zeros((len(V) + max(count, 0), len(pool)))
+    rows[: len(V)] = V
+    c = prior.kernel.diagonal(x[pool]) - np.einsum("ij,ij->j", V, V)
+    utility = np.ones(len(pool)) if weights is None else weights[pool]
+    picked: list[int] = []
+    for t in range(len(V), len(rows)):
+        j = int(np.argmax(utility * c)) if len(pool) else -1
+        if j < 0 or not c[j] > _DETERMINED * own[pool[j]]:
+            break
+        covariance = prior.kernel(x[pool[j : j + 1]], x[pool])[0] - rows[:t, j] @ rows[:t]
+        rows[t] = covariance / np.sqrt(c[j])
+        c -= rows[t] ** 2
+        c[j] = 0.0
+        picked.append(j)
+    return np.asarray(pool[picked])

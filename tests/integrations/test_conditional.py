@@ -1,0 +1,415 @@
+"""Parameters that only some trials have are modelled where a trial has them."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import (
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.samplers import PartialFixedSampler, RandomSampler
+from optuna.trial import TrialState, create_trial
+
+from stoic import recipes
+from stoic.domains import Box, Lattice, Tree
+from stoic.integrations.optuna import StoicSampler, confirm, explain
+from stoic.integrations.optuna.encoding import Encoding
+from stoic.integrations.optuna.unmodelled import modelled_space
+from stoic.refusal import RefusalError
+from stoic.tuning.views.report import Report
+from stoic.tuning.views.summary import Summary
+
+UNIT = FloatDistribution(0.0, 1.0)
+OWN = {"a": {"a_x", "a_y"}, "b": {"b_x", "b_kind"}, "c": {"c_n"}}
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+def branches(trial):
+    """0 at b_x = 0.7 with kind q; at best 0.2 in a, 0.3 in c; b_kind has a parameter of its own."""
+    method = trial.suggest_categorical("method", ["a", "b", "c"])
+    if method == "a":
+        x, y = trial.suggest_float("a_x", 0.0, 1.0), trial.suggest_float("a_y", 0.0, 1.0)
+        return 0.2 + (x - 0.2) ** 2 + (y - 0.8) ** 2
+    if method == "b":
+        value = (trial.suggest_float("b_x", 0.0, 1.0) - 0.7) ** 2
+        if trial.suggest_categorical("b_kind", ["p", "q"]) == "q":
+            return value + (trial.suggest_float("q_z", 0.0, 1.0) - 0.4) ** 2
+        return value + 0.5
+    return 0.3 + (trial.suggest_int("c_n", 1, 9) - 3) ** 2 / 50.0
+
+
+def names_of(params):
+    """Names that a setting of ``branches`` has."""
+    return {"method"} | OWN[params["method"]] | ({"q_z"} if params.get("b_kind") == "q" else set())
+
+
+class Counting(RandomSampler):
+    """Random sampler that records which parameters it was asked for, by trial."""
+
+    def __init__(self):
+        super().__init__(seed=0)
+        self.drawn = []
+
+    def sample_independent(self, study, trial, param_name, param_distribution):
+        self.drawn.append((trial.number, param_name))
+        return super().sample_independent(study, trial, param_name, param_distribution)
+
+
+def searched_study(n=40, objective=branches, **options):
+    study = optuna.create_study(sampler=StoicSampler(seed=0, **options))
+    study.optimize(objective, n_trials=n)
+    return study
+
+
+@pytest.fixture(scope="module")
+def study():
+    return searched_study()
+
+
+# The rule
+
+
+def learned(space, settings):
+    return Encoding(space).learned(settings)
+
+
+def test_a_rule_is_learned_from_choices_and_integers():
+    space = {
+        "kernel": CategoricalDistribution(["rbf", "poly", "linear"]),
+        "degree": IntDistribution(2, 5),
+        "layers": IntDistribution(1, 9),
+        "width": UNIT,
+    }
+    encoding = learned(
+        space,
+        [
+            {"kernel": "rbf", "layers": 1},
+            {"kernel": "linear", "layers": 2},
+            {"kernel": "poly", "degree": 3, "layers": 1},
+            {"kernel": "poly", "degree": 3, "layers": 5, "width": 0.2},
+            {"kernel": "rbf", "layers": 6, "width": 0.9},
+        ],
+    )
+    for kernel in ("rbf", "poly", "linear"):
+        for layers in (1, 2, 4, 9):
+            point = encoding.encode({"kernel": kernel, "layers": layers, "degree": 5, "width": 0.1})
+            expected = {"kernel", "layers"} | ({"degree"} if kernel == "poly" else set())
+            assert encoding.decode(point).keys() == expected | ({"width"} if layers > 3 else set())
+
+
+def test_settings_that_lack_a_parameter_are_at_one_place():
+    space = {"kernel": CategoricalDistribution(["rbf", "poly"]), "degree": UNIT}
+    settings = [{"kernel": "rbf"}, {"kernel": "poly", "degree": 0.9}]
+    encoding = learned(space, settings)
+    lacking = encoding.encode({"kernel": "rbf"})
+    np.testing.assert_array_equal(lacking, encoding.encode({"kernel": "rbf", "degree": 0.1}))
+    for setting in settings:
+        assert encoding.decode(encoding.encode(setting)) == setting
+    assert encoding.box.contains(lacking[None])[0]
+
+
+def test_a_parameter_without_a_rule_is_searched_in_all_settings():
+    rng = np.random.default_rng(0)
+    settings = [{"x": x} | ({"y": 0.3} if k % 2 else {}) for k, x in enumerate(rng.random(20))]
+    encoding = learned({"x": UNIT, "y": UNIT}, settings)
+    assert all(encoding.explains(setting) for setting in settings)
+    assert encoding.decode(np.array([0.2, 0.8])) == {"x": 0.2, "y": 0.8}
+
+
+def test_the_rule_does_not_depend_on_how_often_a_setting_was_tried():
+    rng = np.random.default_rng(1)
+    kinds = [(k, {"k": k} | ({f"x{k}": 0.5} if k != "d" else {})) for k in "abcd"]
+    space = {"k": CategoricalDistribution("abcd"), "xa": UNIT, "xb": UNIT, "xc": UNIT}
+    points = rng.random((50, 7))
+    masks = []
+    for counts in rng.integers(1, 9, size=(3, 4)):
+        settings = [s for (_, s), n in zip(kinds, counts, strict=True) for _ in range(n)]
+        masks.append(learned(space, settings).tree.has(points))
+    for mask in masks[1:]:
+        np.testing.assert_array_equal(mask, masks[0])
+
+
+class Hill:
+    """Highest at (1, 0.25) with the coordinate, and lower without it."""
+
+    def __call__(self, x):
+        return -np.where(x[:, 0] > 0.5, (x[:, 1] - 0.25) ** 2, 0.3)
+
+    def with_gradient(self, x):
+        slope = np.zeros_like(x)
+        slope[:, 1] = np.where(x[:, 0] > 0.5, -2.0 * (x[:, 1] - 0.25), 5.0)
+        return self(x), slope
+
+
+def test_a_box_is_searched_at_points_of_the_rule():
+    x = np.array([[0.0, 0.5], [1.0, 0.2]])
+    tree = Tree.learned(
+        x, np.array([[True, False], [True, True]]), np.array([True, False]), np.array([0.0, 0.5])
+    )
+    box = Box(
+        [0.0, 0.0], [1.0, 1.0], (Lattice(np.array([0]), np.array([[0.0], [1.0]])),), tree=tree
+    )
+    points = box.spread(64, np.random.default_rng(0))
+    assert (points[points[:, 0] == 0.0, 1] == 0.5).all()
+    assert len(np.unique(points[points[:, 0] == 1.0, 1])) > 20
+    np.testing.assert_allclose(
+        box.maximise(Hill(), np.random.default_rng(0), x[:1]).x, [1.0, 0.25], atol=1e-6
+    )
+    without = box.having({0: 0.0}).maximise(Hill(), np.random.default_rng(0), x[:1]).x
+    np.testing.assert_array_equal(without, [0.0, 0.5])
+    assert len(box.grid(5)) == 1 + 5
+
+
+# Studies
+
+
+def test_each_parameter_is_drawn_independently_once():
+    independent = Counting()
+    study = searched_study(independent_sampler=independent)
+    drawn = [name for _, name in independent.drawn]
+    assert len(drawn) == len(set(drawn))
+    assert {"a_x", "b_x", "c_n", "q_z"} <= set(drawn)
+    for number, name in independent.drawn:
+        assert all(name not in trial.params for trial in study.trials[:number])
+
+
+def test_the_best_branch_is_found_and_refined(study):
+    known = explain(study)
+    best = known.recommended
+    assert best.params.keys() == names_of(best.params) == {"method", "b_x", "b_kind", "q_z"}
+    assert best.value < 0.01  # the best of the other branches is 0.2; of 40 random trials 0.05
+    assert known.model_optimum.keys() == names_of(known.model_optimum)
+    assert {trial.params["method"] for trial in study.trials} == {"a", "b", "c"}
+
+
+def test_all_complete_trials_are_explained(study):
+    known = explain(study)
+    assert [row.number for row in known.rows] == list(range(40))
+    assert known.unmodelled == ()
+    assert set(known.conditional) == {"a_x", "a_y", "b_x", "b_kind", "q_z", "c_n"}
+    assert "conditional    modelled in the trials that have them: a_x" in str(known)
+    mean, sd = known.predict([known.recommended.params, {"method": "a", "a_x": 0.2, "a_y": 0.8}])
+    assert mean[0] < 0.05 < mean[1]
+    assert (sd > 0.0).all()
+
+
+def test_given_values_of_conditional_parameters(study):
+    number = next(t.number for t in study.trials if t.params["method"] == "c")
+    n = study.trials[number].params["c_n"]
+    known = explain(study, fixed={"c_n": n})
+    assert known.recommended.params == {"method": "c", "c_n": n}
+    tried = {t.params.get("c_n") for t in study.trials}
+    untried = next(n for n in range(1, 10) if n not in tried)
+    whole = explain(study, fixed={"method": "c", "c_n": untried})
+    assert whole.untried == {"method": "c", "c_n": untried}
+    with pytest.raises(RefusalError, match="no c_n: give values also of the parameters"):
+        explain(study, fixed={"c_n": untried})
+    with pytest.raises(RefusalError, match="no parameter 'd'"):
+        explain(study, fixed={"d": 1})
+
+
+def test_reports_show_a_conditional_study(study, tmp_path):
+    text = Summary.of(study).text()
+    assert "conditional    modelled in the trials that have them" in text
+    assert "not modelled" not in text
+    assert Summary.of(study).record()["conditional"]
+    pytest.importorskip("plotly")
+    pytest.importorskip("jinja2")
+    report = Report.of(study)
+    assert report.space.keys() == explain(study).recommended.params.keys()
+    report.write(tmp_path / "report.html")
+    frame = explain(study).to_frame()
+    assert frame["params_c_n"].isna().sum() == sum("c_n" not in t.params for t in study.trials)
+
+
+def test_an_outlier_in_a_branch_is_distrusted():
+    def objective(trial):
+        value = branches(trial)
+        return value - 3.0 if trial.number in (6, 14, 22) else value
+
+    known = explain(searched_study(45, objective))
+    distrusted = {row.number for row in known.rows if row.trust < 0.5}
+    assert {6, 14, 22} <= distrusted
+    assert known.recommended.number not in (6, 14, 22)
+    assert known.recommended_mean > -0.5
+
+
+def test_a_branch_where_everything_fails_is_left():
+    def objective(trial):
+        value = branches(trial)
+        return float("nan") if trial.params["method"] == "b" else value
+
+    study = optuna.create_study(sampler=StoicSampler(seed=1))
+    study.optimize(objective, n_trials=35)
+    failed = [t for t in study.trials if t.state == TrialState.FAIL]
+    assert {"b_x", "b_kind"} <= modelled_space(study.trials).keys()
+    assert failed
+    assert sum(t.number >= 15 for t in failed) <= 3  # of 20, and a third of them at random
+    assert explain(study).recommended.params["method"] == "a"
+
+
+def test_a_branch_that_was_never_tried_is_tried():
+    space = {"method": CategoricalDistribution(["a", "b", "c"])}
+    study = optuna.create_study(sampler=StoicSampler(seed=0, n_startup_trials=0))
+    for n in (2, 5, 8):
+        study.add_trial(
+            create_trial(
+                params={"method": "c", "c_n": n},
+                distributions=space | {"c_n": IntDistribution(1, 9)},
+                value=0.3 + (n - 3) ** 2 / 50.0,
+            )
+        )
+    study.optimize(branches, n_trials=12)
+    assert {trial.params["method"] for trial in study.trials} == {"a", "b", "c"}
+
+
+def test_enqueued_and_fixed_parameters():
+    study = optuna.create_study(sampler=StoicSampler(seed=0, n_startup_trials=4))
+    study.optimize(branches, n_trials=12)
+    study.enqueue_trial({"method": "c"})
+    study.enqueue_trial({"b_x": 0.125})
+    study.enqueue_trial({"method": "b", "b_kind": "q", "q_z": 0.5})
+    study.optimize(branches, n_trials=3)
+    first, second, third = study.trials[12:]
+    assert first.params["method"] == "c"
+    assert second.params.get("b_x", 0.125) == 0.125
+    assert (third.params["b_kind"], third.params["q_z"]) == ("q", 0.5)
+    study.sampler = PartialFixedSampler({"method": "a"}, study.sampler)
+    study.optimize(branches, n_trials=3)
+    assert [set(trial.params) for trial in study.trials[15:]] == [{"method"} | OWN["a"]] * 3
+
+
+def test_changing_ranges_stay_out_of_the_model_and_are_said(caplog):
+    caplog.set_level(logging.INFO)
+
+    def objective(trial):
+        x = trial.suggest_float("x", 0.0, 1.0)
+        if trial.suggest_categorical("more", [True, False]):
+            trial.suggest_float("y", 0.0, 1.0)
+            trial.suggest_int("units", 1, 2 + trial.number)
+        return (x - 0.3) ** 2
+
+    study = searched_study(20, objective)
+    assert modelled_space(study.trials).keys() == {"x", "more", "y"}
+    (sentence,) = explain(study).unmodelled
+    assert sentence.startswith("Not all trials have units in the same range")
+    said = [record.message for record in caplog.records]
+    assert sentence in said
+    assert "Modelled where a trial has them: y." in said
+    assert abs(explain(study).recommended.params["x"] - 0.3) < 0.05
+
+
+def test_where_inputs_move_what_all_trials_share_is_modelled():
+    def objective(trial):
+        x = trial.suggest_float("x", 0.0, 1.0)
+        return x + (trial.suggest_float("y", 0.0, 1.0) if trial.number % 2 else 0.5)
+
+    study = searched_study(14, objective, tolerance={"x": 0.1}, radius=1.0)
+    known = explain(study)
+    assert known.certified is not None
+    assert set(known.model_optimum) == {"x"}
+    assert "have y in the same range" in known.unmodelled[0]
+
+
+def test_new_samplers_on_one_storage_go_on(tmp_path):
+    storage = optuna.storages.JournalStorage(
+        optuna.storages.journal.JournalFileBackend(str(tmp_path / "study.log"))
+    )
+    optuna.create_study(storage=storage, study_name="s")
+    independent = Counting()
+    for seed in range(30):
+        resumed = optuna.load_study(
+            storage=storage,
+            study_name="s",
+            sampler=StoicSampler(seed=seed, n_startup_trials=8, independent_sampler=independent),
+        )
+        resumed.optimize(branches, n_trials=1)
+    drawn = [name for _, name in independent.drawn]
+    assert len(drawn) == len(set(drawn))
+    assert explain(resumed).recommended.value < 0.1
+
+
+def test_pending_trials_of_other_workers_count():
+    study = searched_study(20)
+    trials = [study.ask() for _ in range(3)]
+    values = [branches(trial) for trial in trials]  # all suggested before any ends
+    settings = [tuple(sorted(trial.params.items())) for trial in trials]
+    assert len(set(settings)) == 3
+    for trial, value in zip(trials, values, strict=True):
+        study.tell(trial, value)
+    assert [row.number for row in explain(study).rows] == list(range(23))
+
+
+def test_confirmation_of_a_conditional_study():
+    rng = np.random.default_rng(0)
+
+    def objective(trial):
+        return branches(trial) + 0.02 * rng.standard_normal()
+
+    study = searched_study(25, objective)
+    outcome = confirm(study, objective, 4)
+    assert outcome.measurements >= 1
+    assert outcome.recommended.params.keys() == names_of(outcome.recommended.params)
+
+
+@pytest.mark.parametrize(
+    "recipe", [recipes.gp_ucb(), recipes.loo_gp_ucb(), recipes.fc_rcgp_ucb()], ids=str
+)
+def test_other_recipes_have_the_same_rule(recipe):
+    study = searched_study(16, recipe=recipe)
+    assert [row.number for row in explain(study).rows] == list(range(16))
+    for trial in study.trials:
+        assert trial.params.keys() == names_of(trial.params)
+
+
+def test_a_grid_has_each_setting_once():
+    def recipe(box):
+        from stoic import Learner
+
+        return Learner(box.grid(6), recipes.gp_ucb())
+
+    study = searched_study(16, recipe=recipe, n_startup_trials=4)
+    synced = study.sampler._synced
+    settings = [synced.encoding.decode(x) for x in synced.learner.domain.points]
+    assert len(settings) == len({tuple(sorted(each.items())) for each in settings})
+    assert all(each.keys() == names_of(each) for each in settings)
+
+
+def test_a_study_of_another_sampler_is_explained():
+    study = optuna.create_study(sampler=RandomSampler(seed=0))
+    study.optimize(branches, n_trials=60)
+    known = explain(study)
+    assert len(known.rows) == 60
+    assert not known.unmodelled
+    assert known.model_optimum.keys() == names_of(known.model_optimum)
+
+
+def test_failed_trials_without_all_of_their_parameters_do_not_change_the_rule():
+    def objective(trial):
+        if trial.number % 4 == 3:
+            trial.suggest_categorical("method", ["a", "b", "c"])
+            raise ValueError("out of memory")
+        return branches(trial)
+
+    study = optuna.create_study(sampler=StoicSampler(seed=0))
+    study.optimize(objective, n_trials=30, catch=(ValueError,))
+    tree = study.sampler._synced.encoding.tree
+    assert not tree.loose.any()
+    for trial in study.trials:
+        if trial.state == TrialState.COMPLETE:
+            assert trial.params.keys() == names_of(trial.params)
+
+
+def test_a_space_without_conditions_has_no_rule():
+    study = searched_study(12, lambda t: t.suggest_float("x", 0, 1) + t.suggest_int("n", 1, 3))
+    assert study.sampler._synced.encoding.tree is None
+    assert explain(study).conditional == ()

@@ -1,0 +1,200 @@
+"""More rows than the exact model takes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from stoic import Box, Finite, Learner, linalg
+from stoic.integrations.tables import model_of
+from stoic.kernels import Matern52, Scaled
+from stoic.models import LeaveOneOutGP
+from stoic.models.bounded import Bounds
+from stoic.posteriors.absorbed import WindowPosterior
+from stoic.posteriors.cavity import given_the_others
+from stoic.posteriors.prior import Prior
+from stoic.recipes import robust
+
+PLANE = Box([0.0, 0.0], [1.0, 1.0])
+GIVEN = Prior(Scaled(Matern52(np.array([0.4, 0.4])), 1.0), 0.01**2)
+SMALL = Bounds(exact=20, chosen=24, full=32, recent=6, local=6, sample=4)
+ALL = None  # no bounds
+
+
+def objective(x):
+    return np.sin(5.0 * x[:, 0]) * np.cos(3.0 * x[:, 1])
+
+
+def results(n, share=0.1, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.random((n, 2))
+    y = objective(x) + 0.01 * rng.standard_normal(n)
+    outliers = rng.random(n) < share
+    y[outliers] += rng.uniform(0.5, 3.0, outliers.sum()) * rng.choice([-1, 1], outliers.sum())
+    return x, y, outliers
+
+
+def learner(bounds, prior=GIVEN, domain=PLANE):
+    parts = robust(prior=prior)(domain)
+    return Learner(domain, replace(parts, model=replace(parts.model, bounds=bounds)), seed=0)
+
+
+def told(bounds, x, y, **options):
+    known = learner(bounds, **options)
+    known.tell(x, y)
+    return known
+
+
+def test_a_window_of_all_rows_is_the_exact_model():
+    x, y, outliers = results(90)
+    exact = told(ALL, x, y)
+    bounded = told(replace(SMALL, chosen=100, full=120), x, y)
+    at = np.random.default_rng(1).random((50, 2))
+    for mine, its in zip(bounded.posterior.predict(at), exact.posterior.predict(at), strict=True):
+        np.testing.assert_allclose(mine, its, atol=0.1 * 0.01)  # a tenth of the noise
+    np.testing.assert_array_equal(bounded.trust < 0.5, exact.trust < 0.5)
+    assert (bounded.trust < 0.5)[outliers].all()
+
+
+def test_the_exact_model_up_to_its_number_of_rows():
+    x, y, _ = results(60)
+    one, other = told(Bounds(), x, y), told(ALL, x, y)
+    assert not isinstance(one.posterior, WindowPosterior)
+    np.testing.assert_array_equal(one.trust, other.trust)
+    np.testing.assert_array_equal(one.ask().x, other.ask().x)
+
+
+def test_a_regression_is_exact_for_any_number_of_rows():
+    model = model_of(robust(prior=GIVEN), None, PLANE)
+    assert isinstance(model, LeaveOneOutGP)
+    assert model.bounds is None
+    assert robust()(PLANE).model.bounds == Bounds()
+
+
+def test_trust_of_500_rows_is_that_of_the_exact_model():
+    x, y, outliers = results(500)
+    exact, bounded = told(ALL, x, y), told(Bounds(chosen=100, full=120), x, y)
+    here, there = bounded.trust < 0.5, exact.trust < 0.5
+    assert np.mean(here == there) >= 0.98
+    assert np.mean(here[outliers]) >= 0.95
+    assert np.mean(here[~outliers]) <= 0.03
+    window = np.zeros(500, dtype=bool)
+    window[bounded.posterior.rows] = True
+    assert not window.all()
+    assert np.mean(here[outliers & ~window]) >= 0.95
+
+
+def test_rows_outside_of_the_window_count():
+    rng = np.random.default_rng(3)
+    x = rng.random((200, 2))
+    y = objective(x) + 0.3 * rng.standard_normal(200)
+    prior = Prior(Scaled(Matern52(np.array([0.8, 0.8])), 1.0), 0.3**2)
+    at = rng.random((40, 2))
+    bounded, exact = (told(bounds, x, y, prior=prior) for bounds in (SMALL, ALL))
+    mean, std = bounded.posterior.predict(at)
+    expected, deviation = exact.posterior.predict(at)
+    alone = bounded.posterior.fitted_defence.explanations[0].posterior.predict(at)[1]
+    assert np.median(std / deviation) < 1.3
+    assert np.median(alone / deviation) > 1.6
+    assert np.median(np.abs(mean - expected)) < np.median(deviation)
+
+
+def test_rows_that_come_one_by_one_lead_where_all_at_once_do():
+    x, y, outliers = results(80)
+    late = told(SMALL, x[:15], y[:15])
+    for row in range(15, 80):
+        late.tell(x[row], y[row])
+        assert len(late.trust) == row + 1
+        if row + 1 > SMALL.exact:
+            assert len(late.posterior.rows) <= SMALL.full
+    once = told(SMALL, x, y)
+    at = np.random.default_rng(1).random((50, 2))
+    difference = late.posterior.predict(at)[0] - once.posterior.predict(at)[0]
+    assert np.median(np.abs(difference)) < 0.03
+    assert np.mean((late.trust < 0.5) == outliers) >= 0.95
+
+
+def test_an_ask_of_3000_rows_factorises_a_bounded_number(monkeypatch):
+    x, y, _ = results(3000)
+    known = told(Bounds(), x, y)
+    factorised = []
+    plain = linalg.cholesky
+
+    def counting(A, unit=None):
+        factorised.append(len(A))
+        return plain(A, unit)
+
+    monkeypatch.setattr(linalg, "cholesky", counting)
+    known.ask()  # from a cold start
+    full = Bounds().full
+    assert max(factorised) <= full
+    assert sum(factorised) <= 200 * full
+    factorised.clear()
+    known.tell([0.3, 0.1], 0.95)
+    known.ask()
+    assert max(factorised) <= full
+    assert sum(factorised) <= 40 * full
+
+
+def test_hyperparameters_are_fitted_when_there_are_a_tenth_more_rows():
+    x, y, _ = results(60)
+    known = told(SMALL, x[:40], y[:40], prior=None)
+    fitted, priors = known.posterior.fitted_to, [known.posterior.prior]
+    assert fitted == 40
+    for row in range(40, 44):
+        known.tell(x[row], y[row])
+        priors.append(known.posterior.prior)
+    assert all(prior.noise == priors[0].noise for prior in priors[:4])
+    assert known.posterior.fitted_to == 44
+
+
+def test_a_search_goes_on_beyond_the_exact_model():
+    rng = np.random.default_rng(0)
+    known = learner(SMALL, prior=None, domain=Box([0.0], [1.0]))
+    for trial in range(45):
+        x = known.ask().x if trial >= 5 else rng.random(1)
+        y = -((x[0] - 0.7) ** 2) + 0.01 * rng.standard_normal()
+        known.tell(x, np.nan if trial % 11 == 3 else 5.0 if trial % 7 == 4 else y)
+    recommended = known.recommend()
+    assert abs(recommended.x[0] - 0.7) < 0.1
+    assert abs(recommended.mean) < 0.05
+    outliers = known.observations.observed > 4.0
+    assert (known.trust[outliers] < 0.5).all()
+    assert len(known.ask(3)) == 3
+    mean, std = given_the_others(known.posterior, known.observations)
+    assert mean.shape == std.shape == (45,)
+    assert np.isfinite(mean).all()
+    assert (std > 0.0).all()
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.full(50, np.nan),
+        np.zeros(50),
+        np.r_[1.0, np.full(49, np.nan)],
+        np.where(np.arange(50) % 5, 1.0, 1e300) * np.linspace(1.0, 2.0, 50),
+    ],
+    ids=["nan", "equal", "one", "huge"],
+)
+def test_results_that_nothing_is_learned_from(y):
+    x, _, _ = results(50)
+    known = told(SMALL, x, y, prior=None)
+    assert known.trust.shape == (50,)
+    known.tell(known.ask().x, 1.0)
+    assert PLANE.contains(known.ask().x[None]).all()
+
+
+def test_many_results_at_few_inputs():
+    rng = np.random.default_rng(0)
+    domain = Finite(np.linspace(0.0, 1.0, 8)[:, None])
+    rows = rng.integers(0, 8, 200)
+    y = domain.points[rows, 0] + 0.1 * rng.standard_normal(200)
+    y[::10] = 30.0
+    known = told(SMALL, domain.points[rows], y, prior=None, domain=domain)
+    assert (known.trust[::10] < 0.5).all()
+    assert np.mean(known.trust < 0.5) < 0.15
+    mean, std = known.estimate.on(domain)
+    assert np.abs(mean - domain.points[:, 0]).max() < 0.1
+    assert std.max() < 0.1
+    assert known.ask().arm is not None

@@ -1,0 +1,109 @@
+"""Rows that are absorbed, against the same Gaussian written out."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from stoic.data import Observations
+from stoic.kernels import Matern52, Scaled
+from stoic.posteriors import Exact, Prior, as_told
+from stoic.posteriors.absorbed import _SLACK, Absorbed
+
+PRIOR = Prior(Scaled(Matern52(np.array([0.5, 0.8])), 2.0), 0.1, 1.0)
+AT = np.random.default_rng(1).random((7, 2))
+
+
+def rows(n, seed):
+    rng = np.random.default_rng(seed)
+    noise = np.where(np.arange(n) % 3, np.nan, rng.uniform(0.05, 0.4, n))
+    return Observations(rng.random((n, 2)), 1.0 + rng.standard_normal(n), noise)
+
+
+def literally(window, inducing, others, noise, at=AT):
+    """Mean and standard deviation at ``at`` of one Gaussian, given what FITC supposes."""
+    k, u = PRIOR.kernel, window.x[inducing]
+    own = window.own_noise(PRIOR.noise)
+    inverse = np.linalg.inv(k(u, u) + _SLACK * own[inducing].min() * np.eye(len(u)))
+    rest = np.delete(np.arange(len(window)), inducing)
+    late = window.x[rest]
+    # covariances of u with slack, of the other rows of the window, of absorbed rows, and at x
+    x = np.concatenate([u, late, others.x, at])
+    K, Q = k(x, x), k(x, u) @ inverse @ k(u, x)
+    a, b = len(u) + len(late), len(u) + len(late) + len(others)
+    C = K.copy()
+    C[a:b] = Q[a:b]  # absorbed rows know of all others only through u
+    C[:, a:b] = Q[:, a:b]
+    C[np.arange(a, b), np.arange(a, b)] = np.diagonal(K)[a:b]
+    C[: len(u), a:b], C[a:b, : len(u)] = K[: len(u), a:b], K[a:b, : len(u)]
+    added = np.concatenate([own[inducing] + _SLACK * own[inducing].min(), own[rest], noise])
+    y = np.concatenate([window.observed[inducing], window.observed[rest], others.observed])
+    A = C[:b, :b] + np.diag(added)
+    cross = C[b:, :b]
+    mean = PRIOR.mean + cross @ np.linalg.solve(A, y - PRIOR.mean)
+    covariance = C[b:, b:] - cross @ np.linalg.solve(A, cross.T)
+    return mean, np.sqrt(np.diagonal(covariance))
+
+
+def absorbing(n_window=9, inducing=6, n_others=25):
+    window, others = rows(n_window, 2), rows(n_others, 3)
+    inducing = np.arange(inducing)
+    noise = others.own_noise(PRIOR.noise)
+    own = window.own_noise(PRIOR.noise)[inducing]
+    absorbed = Absorbed.at(PRIOR, window.x[inducing], own).absorb(others, noise)
+    posterior = absorbed.condition(as_told, 34, window, inducing)
+    return SimpleNamespace(**locals())
+
+
+def test_absorbed_rows_count_as_in_one_gaussian():
+    case = absorbing()
+    mean, std = case.posterior.predict(AT)
+    expected, deviation = literally(case.window, case.inducing, case.others, case.noise)
+    np.testing.assert_allclose(mean, expected, rtol=1e-8)
+    np.testing.assert_allclose(std, deviation, rtol=1e-8)
+    assert case.posterior.n == 34
+
+
+def test_without_others_it_is_the_exact_posterior_but_for_the_slack():
+    case = absorbing()
+    nothing = Absorbed.at(PRIOR, case.window.x[case.inducing], case.own)
+    sparse = nothing.condition(as_told, 9, case.window, case.inducing)
+    exact = Exact.condition(PRIOR, as_told, case.window, as_told(case.window, PRIOR))
+    for mine, its in zip(sparse.predict(AT), exact.predict(AT), strict=True):
+        np.testing.assert_allclose(mine, its, atol=0.01)
+    assert abs(sparse.information - exact.information) < 0.05
+
+
+def test_a_row_of_infinite_noise_says_nothing():
+    case = absorbing()
+    noise = case.noise.copy()
+    noise[::2] = np.inf
+    case.others.observed[0] = 1e100
+    left = case.others.only(np.flatnonzero(np.isfinite(noise)))
+    absorbed = Absorbed.at(PRIOR, case.window.x[case.inducing], case.own).absorb(case.others, noise)
+    mean, std = absorbed.condition(as_told, 34, case.window, case.inducing).predict(AT)
+    expected, deviation = literally(case.window, case.inducing, left, noise[np.isfinite(noise)])
+    np.testing.assert_allclose(mean, expected, rtol=1e-8)
+    np.testing.assert_allclose(std, deviation, rtol=1e-8)
+
+
+def test_leave_one_out_is_absorbing_all_but_one():
+    case = absorbing(n_window=6)  # all of them are inducing
+    mean, std = case.absorbed.given_the_others(case.posterior, case.others, case.noise)
+    empty = Absorbed.at(PRIOR, case.window.x[case.inducing], case.own)
+    for i in range(0, 25, 6):
+        noise = case.noise.copy()
+        noise[i] = np.inf
+        posterior = empty.absorb(case.others, noise).condition(
+            as_told, 31, case.window, case.inducing
+        )
+        expected, deviation = posterior.predict(case.others.x[[i]])
+        np.testing.assert_allclose([mean[i]], expected, rtol=1e-7)
+        np.testing.assert_allclose([std[i]], deviation, rtol=1e-7)
+
+
+def test_blocks_of_rows_add_up(monkeypatch):
+    once = absorbing().absorbed
+    monkeypatch.setattr("stoic.posteriors.absorbed._ROWS", 4)
+    in_blocks = absorbing().absorbed
+    np.testing.assert_allclose(in_blocks.G, once.G, rtol=1e-10)
+    np.testing.assert_allclose(in_blocks.g, once.g, rtol=1e-8, atol=1e-12)
