@@ -25,6 +25,7 @@ from stoic.data import (
 )
 from stoic.domains import Among, Box, Domain, Finite
 from stoic.models import LeaveOneOutGP
+from stoic.models.constraints import ConstraintHistory, Constraints
 from stoic.models.feasibility import Feasibility
 from stoic.pending import Pending, WaitingError, check_count
 from stoic.policies.base import Band, View
@@ -99,6 +100,7 @@ class Learner:
         self._observations: Observations | None = None  # a cache, valid until the next tell
         self._failures: list[tuple[Array, FailureKind]] = []
         self._classifier: tuple[int, Feasibility] | None = None  # a cache, with n
+        self._constraints = ConstraintHistory(domain, robust()(domain).model)
 
     def __len__(self) -> int:
         return self._n
@@ -198,6 +200,7 @@ class Learner:
         *,
         failed: FailureKind | None = None,
         choice: Choice | Sequence[Choice] | None = None,
+        constraints: Mapping[str, object] | None = None,
     ) -> None:
         """Add executed inputs and their results: one, or several in order.
 
@@ -219,13 +222,18 @@ class Learner:
             The choice that this answers, one per result: exactly that is no longer pending, and
             nothing changes if it was not. By default the oldest choice of the same point, or the
             oldest of all if this point was never suggested.
+        constraints:
+            Name of a constraint -> its value, or values, shape (n,); it holds up to 0. Each has a
+            model of its own, by that of :func:`~stoic.recipes.robust`. nan: it is not known whether
+            it holds. A name that is left out has no result here.
 
         Raises
         ------
         ValueError
             If an input is not finite or not in the domain, if the numbers of inputs and results
             or choices differ, or if a noise variance is not positive, or if there is not either a
-            result or a kind of failure. Nothing is stored then.
+            result or a kind of failure, or if the policy does not weigh constraints. Nothing is
+            stored then.
         """
         points = np.asarray(x, dtype=float)
         if points.ndim < 2:
@@ -239,6 +247,12 @@ class Learner:
             raise ValueError(
                 "Tell a result y, or why there is none: failed='transient', 'infeasible' or 'bad'."
             )
+        if constraints and not self.policy.constrained:
+            raise ValueError(
+                f"{type(self.policy).__name__} does not weigh constraints: take the default "
+                "recipe, robust(), or tell inputs that violate one as failed='infeasible'."
+            )
+        outputs = ConstraintHistory.check(constraints or {}, k)
         if failed is None:
             self._remember(points, arms, y, noise)
         elif failed in FAILURES:
@@ -246,6 +260,7 @@ class Learner:
             self._classifier = None
         else:
             raise ValueError(f"failed is one of {', '.join(FAILURES)}, got {failed!r}.")
+        self._constraints.tell(points, outputs)
         if self._pending:
             for row, point in enumerate(points):
                 self._pending.answer(point, None if answered is None else answered[row])
@@ -326,7 +341,8 @@ class Learner:
             tried = view.maximise(UpperConfidenceBound(Band(self._posterior(), -band.width))).x[
                 None
             ]
-        best, notes = self.policy.settle(view, self._state, band, tried)
+        reported = view._replace(constraints=self.constraints)
+        best, notes = self.policy.settle(reported, self._state, band, tried)
         mean, _ = band.posterior.predict(tried)
         lower, upper = band.bounds(tried)
         peak = view.maximise(UpperConfidenceBound(Band(self._posterior(), 0.0)))
@@ -353,6 +369,10 @@ class Learner:
         come from here.
         """
         return self._reported().copy()
+
+    def constraints(self) -> Constraints | None:
+        """Return the probability that all constraints hold, for reports; None without any."""
+        return self._constraints(integrated=True)
 
     @property
     def failures(self) -> Failures:
@@ -421,6 +441,7 @@ class Learner:
             self._pending_points,
             self.failures,
             self._feasibility,
+            constraints=self._constraints,
         )
 
     def _pending_points(self) -> Array:

@@ -51,6 +51,7 @@ LARGE = [
         "confirm",
         "narrow",
         "conditional",
+        "constraints",
         "tables",
         "final",
     )

@@ -12,6 +12,7 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState, create_trial
 
 from stoic import cli
+from stoic.integrations.optuna import explain
 from stoic.integrations.optuna.unmodelled import unmodelled
 from stoic.refusal import RefusalError
 from stoic.tuning.views import pictures, timeline
@@ -99,13 +100,14 @@ def test_a_picture_marks_what_violates_a_constraint_as_infeasible(study, tmp_pat
     trust = Trust.of(study)
     assert trust.failed == {1: "infeasible", 3: "infeasible"}
     pictures.write_picture(timeline.draw(trust), tmp_path / "trust.svg")
-    assert [row.number for row in trust.rows] == [0, 2, 4, 6]
+    assert [row.number for row in trust.rows] == [0, 1, 2, 3, 4, 6]
 
 
 def test_the_page_says_it(study):
     pytest.importorskip("plotly", reason="the extra report is not installed")
     page = Report.of(study).page()
-    for sentence in (*unmodelled(study.trials), "2 violate a constraint: 1, 3"):
+    likely = f"feasible with probability {explain(study).feasible:.2f}"
+    for sentence in (*unmodelled(study.trials), "2 violate a constraint: 1, 3", likely):
         assert html.escape(sentence) in page
 
 

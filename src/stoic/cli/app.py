@@ -137,6 +137,16 @@ Possible = Annotated[
         show_default=False,
     ),
 ]
+Constraint = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--constraint",
+        metavar="'KEY <= LIMIT'",
+        help="A limit of another output: 'latency <= 0.2' for a key of the last JSON line, or "
+        "'regex:PATTERN >= 3'.",
+        show_default=False,
+    ),
+]
 Fix = Annotated[
     list[str] | None,
     typer.Option(

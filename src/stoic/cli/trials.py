@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from stoic.cli.app import (
+    Constraint,
     Fix,
     Flatten,
     Format,
@@ -51,6 +52,7 @@ def create_study(
         ),
     ] = None,
     possible: Possible = None,
+    constraint: Constraint = None,
     study_name: StudyName = None,
     storage: StorageUrl = None,
     storage_class: StorageClass = None,
@@ -66,6 +68,7 @@ def create_study(
     import optuna
 
     from stoic.integrations.optuna.possible import PossibleValues, record_possible
+    from stoic.tuning.constraint import declare_constraints, merge_constraints, parse_constraints
     from stoic.tuning.request import check_direction
     from stoic.tuning.space import parse_assignments
     from stoic.tuning.storage import in_one_sentence
@@ -73,7 +76,7 @@ def create_study(
     from stoic.tuning.table import read_table
 
     checked, space = check_direction(direction), parse_assignments(param or [])
-    values = PossibleValues.of(possible)
+    values, limits = PossibleValues.of(possible), parse_constraints(constraint or [])
     rows = None if from_csv is None else read_table(from_csv, space)
     opened = open_store(storage, storage_class, create=True)
     name = one_name(what, study_name)
@@ -89,6 +92,8 @@ def create_study(
                 adopt_space(study, space)
             if values is not None:
                 record_possible(study, values)
+            if limits:
+                declare_constraints(study, merge_constraints(study, limits))
             if rows is not None:
                 rows.add_to(study)
                 note(rows.summary())
@@ -244,6 +249,15 @@ def tell(
         float | None,
         typer.Option("--standard-error", help="Of the value, above 0.", show_default=False),
     ] = None,
+    constraint: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--constraint",
+            metavar="NAME=OUTPUT",
+            help="An output that has a limit, as in latency=0.31.",
+            show_default=False,
+        ),
+    ] = None,
     skip_if_finished: Annotated[
         bool, typer.Option("--skip-if-finished", help="A finished trial is no error.")
     ] = False,
@@ -268,7 +282,7 @@ def tell(
     from stoic.tuning.study import tell_number
 
     name, trial_number, values = _told(what or [], study_name, trial_number, values)
-    said = [values, state, failed, standard_error, *(executed or [])]
+    said = [values, state, failed, standard_error, *(executed or []), *(constraint or [])]
     if csv is not None:
         if trial_number is not None or any(each is not None for each in said):
             raise RefusalError("--csv has its own numbers and values: give nothing but the study.")
@@ -297,7 +311,15 @@ def tell(
     study = load(None, name, storage, storage_class)
     with in_one_sentence(f"Could not tell trial {trial_number}"):
         ended = tell_number(
-            study, trial_number, values, state, skip_if_finished, kind, executed or [], noise
+            study,
+            trial_number,
+            values,
+            state,
+            skip_if_finished,
+            kind,
+            executed or [],
+            noise,
+            constraint or [],
         )
     print(f"trial {ended.number} is {ended.state.name.lower()}")
 

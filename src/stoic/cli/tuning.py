@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stoic.cli.app import (
+    Constraint,
     Fix,
     Margin,
     Param,
@@ -99,6 +100,7 @@ def tune(
     p: Power = None,
     probe: Probe = None,
     possible: Possible = None,
+    constraint: Constraint = None,
     fix: Fix = None,
     keep_going: Annotated[
         bool,
@@ -152,6 +154,7 @@ def tune(
     {"loss": 0.3, "executed": {"heat": 61.2}, "standard_error": 0.02}
     """
     from stoic.integrations.optuna.possible import PossibleValues
+    from stoic.tuning.constraint import parse_constraints
     from stoic.tuning.ending import read_amount
     from stoic.tuning.failure import parse_assignments
     from stoic.tuning.request import aim_arguments
@@ -181,6 +184,7 @@ def tune(
             fixed=tuple(fix or ()),
             recipe=written(recipe),
             possible=PossibleValues.of(possible),
+            constraints=parse_constraints(constraint) if constraint else None,
             confirm=confirm,
             repeats=repeats,
             until_settled=None if until_settled is None else read_amount(until_settled),

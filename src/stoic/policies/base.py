@@ -11,6 +11,7 @@ import numpy as np
 
 from stoic.data import DISTRUSTED, Array, Booleans, Choice, Failures, Integers, Observations
 from stoic.domains import Acquisition, Among, Domain, Finite, Peak, Random
+from stoic.models.constraints import Constraints
 from stoic.models.feasibility import Feasibility
 from stoic.posteriors.base import Posterior
 
@@ -64,7 +65,7 @@ class Feasible(NamedTuple):
     """
 
     surface: Acquisition
-    feasibility: Feasibility
+    feasibility: Feasibility | Constraints
     floor: float | None
 
     def on(self, points: Finite) -> Array:
@@ -116,6 +117,8 @@ class View(NamedTuple):
     owns_pending:
         True if the pending points are this policy's own suggestions, so that it may count them
         itself; false if the caller keeps account of them, for others too.
+    constraints:
+        Probability that all constraints hold; ``None`` if none was observed.
     """
 
     domain: Domain
@@ -127,6 +130,7 @@ class View(NamedTuple):
     failures: Failures
     feasibility: Callable[[], Feasibility | None]
     owns_pending: bool = True
+    constraints: Callable[[], Constraints | None] = lambda: None
 
     @property
     def pending(self) -> Array:
@@ -171,9 +175,9 @@ class View(NamedTuple):
         Its values are in units of f, or ``logarithmic``, of a gain: that decides how it is weighted
         by the probability of a result.
         """
-        feasibility = self.feasibility()
-        if feasibility is not None:
-            surface = Feasible(surface, feasibility, None if logarithmic else self.floor())
+        for feasibility in (self.feasibility(), self.constraints()):
+            if feasibility is not None:
+                surface = Feasible(surface, feasibility, None if logarithmic else self.floor())
         return self.among.maximise(surface, self.rng, self.observations.x)
 
 
@@ -187,10 +191,13 @@ class Policy(ABC):
     plans:
         True if it plans all of its plays, the first ones included: it needs no initial design, and
         may have to wait for results.
+    constrained:
+        True if it weighs constraints; the learner accepts their values only then.
     """
 
     needs_finite: bool = False
     plans: bool = False
+    constrained: bool = False
 
     @abstractmethod
     def start(self, domain: Domain) -> Any:

@@ -6,10 +6,12 @@ import math
 from typing import NamedTuple, Self
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from scipy.special import expit
 
 from stoic.data import Array
 from stoic.domains import Acquisition, Finite
+from stoic.models.constraints import Constraints
 from stoic.models.feasibility import Feasibility
 from stoic.policies.base import View
 
@@ -55,6 +57,9 @@ class Chance(NamedTuple):
         """Estimate it from the failures of a view; ``None`` if there are none."""
         observations, known = view.observations, view.failures.of("infeasible")
         finite = np.isfinite(observations.observed)
+        constraints = view.constraints()
+        if constraints is not None and len(constraints.unknown):  # a constraint failed there
+            finite &= (cdist(observations.x, constraints.unknown) > 0.0).all(axis=1)
         reported, unexplained = view.feasibility(), observations.x[~finite]
         count = len(known) + len(unexplained)
         if len(unexplained) and finite.any():
@@ -134,6 +139,39 @@ class Risky(NamedTuple):
         log = np.log(distance)
         value = np.where(above, log, 2.0 * math.log(self.least) - log)
         return value, p * gain / distance, (gain + self.cost) / distance
+
+
+class Constrained(NamedTuple):
+    """Log gain weighted by the probability that all constraints hold: log (P gain).
+
+    Attributes
+    ----------
+    surface:
+        The logarithm of the gain; without one it is 1 everywhere, and P alone counts.
+    constraints:
+        P.
+    unit:
+        Unit of the gain.
+    """
+
+    surface: Acquisition | None
+    constraints: Constraints
+    unit: float = 1.0
+
+    def on(self, points: Finite) -> Array:
+        log = self.constraints.log(points.points)
+        return log + (math.log(self.unit) if self.surface is None else self.surface.on(points))
+
+    def __call__(self, x: Array) -> Array:
+        log = self.constraints.log(x)
+        return log + (math.log(self.unit) if self.surface is None else self.surface(x))
+
+    def with_gradient(self, x: Array) -> tuple[Array, Array]:
+        log, slope = self.constraints.log_with_gradient(x)
+        if self.surface is None:
+            return log + math.log(self.unit), slope
+        height, by_x = self.surface.with_gradient(x)
+        return height + log, by_x + slope
 
 
 def at_risk(surface: Acquisition, chance: Chance | None, unit: float) -> Acquisition:

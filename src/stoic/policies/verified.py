@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -13,9 +14,10 @@ from stoic.data import DISTRUSTED, Array, Choice, Integers, Observations
 from stoic.defences.replicates import agreement
 from stoic.domains import Acquisition, Domain, Peak
 from stoic.kernels import Matern52
+from stoic.models.constraints import Constraints
 from stoic.policies.base import Band, Notes, Policy, View, choice_of, choices_at
 from stoic.policies.improvement import LogExpectedImprovement
-from stoic.policies.risk import Chance, at_risk
+from stoic.policies.risk import Chance, Constrained, at_risk
 from stoic.policies.ucb import PLACE, check_retries, given_up
 from stoic.posteriors.base import Posterior, as_told
 from stoic.posteriors.exact import Exact
@@ -65,6 +67,11 @@ class VerifiedImprovement(Policy):
     improvement is weighted by its probability, less the cost of one more failure
     (:class:`~stoic.policies.risk.Risky`).
 
+    With constraints, incumbents are inputs where each holds with a probability of at least 1/2, and
+    an improvement is weighted by that probability [Gardner2014]_
+    (:class:`~stoic.policies.risk.Constrained`). Without such an input the probability alone is
+    maximised.
+
     Parameters
     ----------
     odds:
@@ -83,6 +90,7 @@ class VerifiedImprovement(Policy):
     odds: OutlierOdds = field(default_factory=OutlierOdds)
     surprise: float = 0.01
     retries: int = 1
+    constrained = True
 
     def __post_init__(self) -> None:
         if not 0.0 < self.surprise < 1.0:
@@ -99,7 +107,10 @@ class VerifiedImprovement(Policy):
         trusted = np.flatnonzero(trust >= DISTRUSTED)
         if view.among is not view.domain and len(trusted):
             trusted = trusted[view.among.contains(observations.x[trusted])]
-        verified, worth = self._verification(view, trusted)
+        constraints = view.constraints()
+        if constraints is not None:
+            trusted = trusted[constraints.hold(observations.x[trusted])]
+        verified, worth = self._verification(view, trust, trusted)
         band = view.hallucinated()
         # Expect no improvement at an input that was given up, as at an infeasible one.
         places = given_up(view, trust, self.retries)
@@ -108,19 +119,26 @@ class VerifiedImprovement(Policy):
         finite = np.isfinite(observations.observed)
         queried = np.concatenate([observations.x[finite], pending])
         known = np.concatenate([observations.x[trusted], pending])
+        if constraints is not None and len(pending):
+            known = known[constraints.hold(known)]
+            constraints = constraints.fantasise(pending)
 
         def pick(band: Band) -> Choice:
-            nonlocal verified, queried, known
+            nonlocal verified, queried, known, constraints
             posterior = band.posterior
-            surface = _improvement(posterior, known)
-            peak = _peak(view, surface, chance, posterior.kappa**0.5)
+            risk = _Risk(chance, constraints)
+            surface = _improvement(posterior, known) if constraints is None or len(known) else None
+            peak = _peak(view, surface, risk, posterior.kappa**0.5)
             if verified is not None and math.log(worth) > peak.height:
                 choice = choices_at(view.domain, verified[None], {"verified": True})[0]
                 verified = None
             else:
-                choice = choice_of(_or_farthest(view, posterior, peak, queried, known, chance))
+                choice = choice_of(_or_farthest(view, posterior, peak, queried, known, risk))
             queried = np.concatenate([queried, choice.x[None]])
-            known = np.concatenate([known, choice.x[None]])
+            if constraints is None or constraints.hold(choice.x[None])[0]:
+                known = np.concatenate([known, choice.x[None]])
+            if constraints is not None and n > 1:
+                constraints = constraints.fantasise(choice.x[None])
             return choice
 
         return view.one_by_one(band, n, pick), None
@@ -128,8 +146,10 @@ class VerifiedImprovement(Policy):
     def settle(self, view: View, state: None, band: Band, tried: Array) -> tuple[int, Notes]:
         """Recommend the point of the best lower bound whose P(outlier) is below 1/2.
 
-        The notes hold P(outlier) of that observation, ``outlier``, the mean of f there if it is
-        one, ``otherwise``, and the number of trusted observations at that input, ``repeats``.
+        With constraints, one where all hold with a probability of 0.9 or the largest one, which the
+        notes hold as ``feasible``; also P(outlier) of that observation, ``outlier``, the mean of f
+        there if it is one, ``otherwise``, and the number of trusted observations at that input,
+        ``repeats``.
         """
         observations, posterior = view.observations, view.band().posterior
         if not len(observations):
@@ -140,18 +160,31 @@ class VerifiedImprovement(Policy):
         row, seen = doubt.argmin(axis=1), here.any(axis=1)
         p, otherwise = np.where(seen, p[row], 0.0), otherwise[row]
         lower, _ = band.bounds(tried)
-        best = int(np.argmax(np.where((p < 0.5) | (p >= 0.5).all(), lower, -np.inf)))
+        constraints = view.constraints()
+        notes: dict[str, float] = {}
+        good = (p < 0.5) | (p >= 0.5).all()
+        if constraints is not None:
+            likely = constraints.safest(tried)
+            good = likely & good if (likely & good).any() else likely
+        best = int(np.argmax(np.where(good, lower, -np.inf)))
+        if constraints is not None:
+            notes["feasible"] = float(constraints(tried[[best]])[0])
         if not seen[best]:
-            return best, {}
+            return best, notes
         trusted = here[best] & (posterior.trust(observations) >= DISTRUSTED)
-        return best, {
+        return best, notes | {
             "outlier": float(p[best]),
             "otherwise": float(otherwise[best]),
             "repeats": int(trusted.sum()),
         }
 
-    def _verification(self, view: View, trusted: Integers) -> tuple[Array | None, float]:
-        """Return the input (d,) that is most worth a repeat, and its worth; ``None`` if none is."""
+    def _verification(
+        self, view: View, trust: Array, trusted: Integers
+    ) -> tuple[Array | None, float]:
+        """Return the input (d,) that is most worth a repeat, and its worth; ``None`` if none is.
+
+        The incumbent is one of the rows ``trusted``, of ``trust`` (n,) and feasible.
+        """
         if len(trusted) < 3:  # of two that contradict each other either may be wrong
             return None, 0.0
         observations, widths = view.observations, view.domain.widths
@@ -168,13 +201,15 @@ class VerifiedImprovement(Policy):
         with np.errstate(over="ignore", invalid="ignore"):
             gain = observations.observed - means[best]
         rejected = np.isfinite(gain) & (gain > _CLEARLY * np.sqrt(noise))
-        rejected[trusted] = False
+        rejected &= trust < DISTRUSTED
         if rejected.any():
             share = self.odds.share(observations, posterior)
             votes = agreement(view.domain, observations, noise, _AGREE)
             p = expit(math.log(self.surprise) - (votes + 1.0) * math.log(share))
             most = _FARTHEST * posterior.kappa**0.5
             rows += np.flatnonzero(rejected).tolist()
+            if (constraints := view.constraints()) is not None:
+                p = p * constraints(observations.x)
             worth += (p * np.minimum(gain, most))[rejected].tolist()
         inside = view.among.contains(observations.x[rows])
         order = sorted(range(len(rows)), key=lambda i: -worth[i])
@@ -186,10 +221,20 @@ class VerifiedImprovement(Policy):
         return None, 0.0
 
 
-def _peak(view: View, surface: Acquisition, chance: Chance | None, unit: float) -> Peak:
-    """Maximise a log acquisition ``surface``, at the risk of failure."""
-    if chance is not None:
-        surface = at_risk(surface, chance, unit)
+class _Risk(NamedTuple):
+    """Probabilities of a result, and that all constraints hold; None where they are certain."""
+
+    chance: Chance | None
+    constraints: Constraints | None
+
+
+def _peak(view: View, surface: Acquisition | None, risk: _Risk, unit: float) -> Peak:
+    """Maximise a log acquisition ``surface`` at a risk; without one, the probability alone."""
+    if risk.constraints is not None:
+        surface = Constrained(surface, risk.constraints, unit if 0.0 < unit < math.inf else 1.0)
+    assert surface is not None
+    if risk.chance is not None:
+        surface = at_risk(surface, risk.chance, unit)
     return view.among.maximise(surface, view.rng, view.observations.x)
 
 
@@ -234,7 +279,7 @@ def _or_farthest(
     peak: Peak,
     queried: Array,
     known: Array,
-    chance: Chance | None,
+    risk: _Risk,
 ) -> Peak:
     """Return the peak, or a point to explore if the expected improvement there is negligible.
 
@@ -245,6 +290,8 @@ def _or_farthest(
         return peak
     widths, unit = view.domain.widths, posterior.kappa**0.5
     again = bool((_apart(queried, peak.x, widths) <= _SAME).any())
+    if risk.constraints is not None and not len(known) and not again:
+        return peak  # nothing is feasible yet
     seen = view.observations.observed[np.isfinite(view.observations.observed)]
     flat = len(seen) > 0 and bool((seen == seen[0]).all())
     if not flat and not (again and posterior.predict(peak.x[None])[1][0] <= _KNOWN * unit):
@@ -254,7 +301,7 @@ def _or_farthest(
             return peak  # the last query explored: alternate
     if not flat and 0.0 < unit < math.inf:
         wary = _wary(view, posterior)
-        promising = _peak(view, _improvement(wary, known), chance, unit)
+        promising = _peak(view, _improvement(wary, known), risk, unit)
         new = (_apart(queried, promising.x, widths) > _SAME).all()
         if new and promising.height > math.log(_NEGLIGIBLE * unit):
             return promising
@@ -263,6 +310,6 @@ def _or_farthest(
     rows = Observations(x, np.zeros(len(x)), np.full(len(x), np.nan))
     prior = Prior(Matern52(lengthscale), _NEAR_ZERO)
     distance = Exact.condition(prior, as_told, rows, as_told(rows, prior))
-    farthest = _peak(view, LogExpectedImprovement(distance, 0.0), chance, 1.0)
+    farthest = _peak(view, LogExpectedImprovement(distance, 0.0), risk, 1.0)
     new = (_apart(queried, farthest.x, widths) > _SAME).all()
     return farthest if new else peak  # not new: all points were queried

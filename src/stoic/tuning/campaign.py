@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import shlex
 import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import replace
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -16,8 +18,10 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from stoic.integrations.optuna import Explanation, explain
 from stoic.integrations.optuna.internals import begin_trial, fixed_attrs
 from stoic.integrations.recipe import Recipe
+from stoic.printable import printable
 from stoic.refusal import RefusalError
 from stoic.tuning.confirming import claim_confirmation, confirmations
+from stoic.tuning.constraint import declare_constraints, merge_constraints
 from stoic.tuning.ending import Ending
 from stoic.tuning.mark import RUN, new_mark
 from stoic.tuning.method import StudyMethod
@@ -40,6 +44,8 @@ from stoic.tuning.study import (
 )
 from stoic.tuning.template import fixed_values
 from stoic.tuning.worker import Worker
+
+log = logging.getLogger(__name__)
 
 FINISHED = {state for state in TrialState if state.is_finished()}
 
@@ -228,6 +234,7 @@ def open_request(
         return method, method.sampler(earlier, request.space, request.seed, request.startup)
 
     method, sampler = patiently(searched_with, f"Could not read the study {request.name!r}")
+    constraints = merge_constraints(earlier, request.program.constraints)
     study = open_study(
         storage,
         request.name,
@@ -237,6 +244,10 @@ def open_request(
         request.program.template.arguments,
         request.program.directory,
     )
+    if constraints:
+        patiently(
+            lambda: declare_constraints(study, constraints), "Could not record the constraints"
+        )
     return study, method
 
 
@@ -316,6 +327,10 @@ def run_request(
     """
     worker = Worker.current()
     method.record(study)
+    program = replace(
+        request.program, constraints=merge_constraints(study, request.program.constraints)
+    )
+    missing: set[str] = set()
     with Stop() as stop:
 
         def evaluate(trial: Trial) -> Result:
@@ -326,7 +341,7 @@ def run_request(
             patiently(
                 lambda: record_run(trial, mark, worker), f"Could not begin trial {trial.number}"
             )
-            return request.program.run(
+            result = program.run(
                 fixed_values(trial.number) | trial.params,
                 environment={
                     "STOIC_STUDY": study.study_name,
@@ -339,6 +354,14 @@ def run_request(
                     f"Could not record the program of trial {trial.number}",
                 ),
             )
+            for why in set(result.missing) - missing:
+                missing.add(why)
+                log.warning(
+                    "Trial %d, %s. It counts for the objective and not for the constraint.",
+                    trial.number,
+                    printable(why),
+                )
+            return result
 
         run(
             study,

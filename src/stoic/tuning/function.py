@@ -6,7 +6,7 @@ import contextlib
 import html
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -49,11 +49,14 @@ class Measured:
         Name of a parameter -> what was run instead of what was suggested; the result counts there.
     standard_error:
         Of the value, above 0, None if unknown.
+    constraints:
+        Name of a constraint -> its value, which satisfies it up to 0; nan if that is unknown.
     """
 
     value: float
     executed: Mapping[str, Any] | None = None
     standard_error: float | None = None
+    constraints: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, repr=False)
@@ -227,6 +230,7 @@ def tune(
             value = float(obs.value)
             run_as = None if obs.executed is None else _plain(obs.executed)
             noise = noise_of(None if obs.standard_error is None else float(obs.standard_error))
+            limits = {str(name): float(each) for name, each in obs.constraints.items()}
         except Failed as failed:
             reason = failed.message[:200] or "said that it failed"
             return Result(None, reason, "", 0.0, failed.kind)
@@ -240,7 +244,7 @@ def tune(
             raise
         if np.isnan(value):
             return Result(None, "the value is nan", "", 0.0, None, run_as)
-        return Result(value, None, "", 0.0, None, run_as, noise)
+        return Result(value, None, "", 0.0, None, run_as, noise, limits)
 
     observer = Observer() if callback is None else _Calling(study, callback)
     me, own = Worker.current(), method.recipe
@@ -287,7 +291,8 @@ def _result(study: optuna.Study, recipe: Recipe) -> TuningResult:
     known = explanation(study, recipe, trials=trials)
     failed = failures(finished)
     if known is None or known.recommended is None:
-        reason = next(iter(failed), "no value was finite")
+        infeasible = "no setting is known to be feasible" if known and known.infeasible else None
+        reason = infeasible or next(iter(failed), "no value was finite")
         raise RuntimeError(f"None of the {len(finished)} trials has a usable value: {reason}")
     trust = {row.number: row.trust for row in known.rows}
     return TuningResult(

@@ -17,6 +17,7 @@ from typing import Any
 
 from stoic.data import FailureKind
 from stoic.refusal import RefusalError
+from stoic.tuning.constraint import Constraint, read_constraints
 from stoic.tuning.mark import RUN, kill_marked, new_mark
 from stoic.tuning.reading import Beside, NotANumberError, NoValueError, Reading
 from stoic.tuning.template import Template
@@ -49,6 +50,10 @@ class Result:
         Name of a parameter -> what was run instead of what was suggested, None if not reported.
     noise:
         Noise variance of the value, None if unknown.
+    constraints:
+        Name of a constraint -> by how much it is violated, at most 0 if it holds.
+    missing:
+        Why there is no value of the other constraints, a sentence each.
     """
 
     value: float | None
@@ -58,6 +63,8 @@ class Result:
     kind: FailureKind | None = None
     executed: Mapping[str, Any] | None = None
     noise: float | None = None
+    constraints: Mapping[str, float] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
 
     @property
     def reason(self) -> str:
@@ -81,6 +88,8 @@ class Program:
         Seconds after which the program is stopped, None for never.
     failures:
         Ending of the program -> kind of failure, see ``stoic.tuning.failure.parse_rules``.
+    constraints:
+        Outputs with a limit.
     """
 
     template: Template
@@ -88,6 +97,7 @@ class Program:
     directory: Path
     timeout: float | None = None
     failures: Mapping[str, FailureKind] = field(default_factory=dict)
+    constraints: tuple[Constraint, ...] = ()
 
     def check(self) -> None:
         """Refuse a directory or a program that does not exist."""
@@ -188,7 +198,8 @@ class Program:
         except NoValueError as error:
             return failed(str(error), said or error.found)
         seconds = time.monotonic() - begun
-        return Result(value, None, said, seconds, None, beside.executed, beside.noise)
+        outputs = read_constraints(self.constraints, printed)
+        return Result(value, None, said, seconds, None, beside.executed, beside.noise, *outputs)
 
 
 class _Tail:

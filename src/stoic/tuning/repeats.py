@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -56,7 +56,14 @@ def repeated(measure: Callable[[], Result], repeats: int, stopped: Callable[[], 
         value=middle,
         noise=_noise([r.noise for r in results if r.value is not None], values),
         seconds=sum(result.seconds for result in results),
+        constraints=_medians([r.constraints for r in results if r.value is not None]),
     )
+
+
+def _medians(told: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Median of each constraint; nan if half or more of its values are, which sort last."""
+    values = {name: [of[name] for of in told if name in of] for name in set().union(*told)}
+    return {name: float(np.sort(each)[len(each) // 2]) for name, each in sorted(values.items())}
 
 
 def _noise(reported: Sequence[float | None], values: Array) -> float | None:

@@ -24,6 +24,7 @@ from stoic.integrations.optuna.objective import (
 from stoic.integrations.optuna.possible import PossibleValues
 from stoic.integrations.recipe import Recipe, parse
 from stoic.refusal import RefusalError
+from stoic.tuning.constraint import Constraint, parse_constraints
 from stoic.tuning.ending import Amount, Ending
 from stoic.tuning.failure import parse_rules
 from stoic.tuning.program import Program
@@ -43,8 +44,8 @@ _OPTIONAL = ("study", "failures", "tolerance")
 _AIM = tuple(name for name in ARGUMENTS if name != "tolerance")  # which is a section
 _ENDING = ("confirm", "repeats", "until_settled")
 _STUDY = (
-    "name", "direction", "storage", "trials", "seed", "startup", "recipe", "possible", *_ENDING,
-    *_AIM,
+    "name", "direction", "storage", "trials", "seed", "startup", "recipe", "possible",
+    "constraints", *_ENDING, *_AIM,
 )  # fmt: skip
 _PROGRAM = ("command", "value", "timeout", "directory")
 
@@ -81,6 +82,8 @@ class Settings:
         The method.
     possible:
         Range of the values that the objective can have.
+    constraints:
+        Outputs with a limit.
     confirm, until_settled:
         See ``stoic.tuning.ending.Ending``.
     repeats:
@@ -100,6 +103,7 @@ class Settings:
     fixed: Sequence[str] = ()
     recipe: Recipe | None = None
     possible: PossibleValues | None = None
+    constraints: tuple[Constraint, ...] | None = None
     confirm: int | None = None
     repeats: int | None = None
     until_settled: Amount | None = None
@@ -224,6 +228,7 @@ def _from_tables(content: Mapping[str, Any], path: Path, settings: Settings) -> 
         ),
         recipe=None if recipe is None else parse(recipe, path.parent),
         possible=PossibleValues.of(study.get("possible")),
+        constraints=parse_constraints(_texts(study, "constraints")),
         confirm=_whole(study, "confirm"),
         repeats=_whole(study, "repeats"),
         until_settled="noise"
@@ -260,7 +265,9 @@ def _request(
     ending = Ending(settings.confirm or 0, settings.until_settled)
     ending.check("--fix" if settings.fixed else "tolerances" if settings.aim else None)
     reading = Reading.parse(settings.value or "last-line")
-    program = Program(template, reading, directory, timeout, settings.failures or {})
+    program = Program(
+        template, reading, directory, timeout, settings.failures or {}, settings.constraints or ()
+    )
     said = settings.aim or {}
     if said.get("tolerance"):  # else a stored study may have one
         RobustObjective(**said).distance(Encoding(searched(space)))
@@ -334,6 +341,13 @@ def _text(table: Mapping[str, Any], key: str) -> str | None:
     if value is not None and not (isinstance(value, str) and value):
         raise RefusalError(f"{key} must be a text, got {value!r}.")
     return value
+
+
+def _texts(table: Mapping[str, Any], key: str) -> list[str]:
+    values = table.get(key, [])
+    if not (isinstance(values, list) and all(isinstance(value, str) for value in values)):
+        raise RefusalError(f"{key} must be a list of texts, got {values!r}.")
+    return values
 
 
 def _whole(table: Mapping[str, Any], key: str) -> int | None:

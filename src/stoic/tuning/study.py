@@ -31,12 +31,14 @@ from stoic.integrations.optuna.internals import (
     begin_trial,
     fixed_attrs,
     storage_of,
+    store_constraints,
     trial_id,
     unfix,
 )
 from stoic.integrations.optuna.unmodelled import check_single_objective
 from stoic.printable import printable
 from stoic.refusal import RefusalError
+from stoic.tuning.constraint import told_constraints
 from stoic.tuning.mark import kill_marked, seal, visible
 from stoic.tuning.program import Result
 from stoic.tuning.space import Space, parse_as, parse_named
@@ -264,7 +266,7 @@ def finish(study: optuna.Study, trial: Trial, result: Result) -> FrozenTrial:
 
         def tell() -> FrozenTrial:
             with contextlib.suppress(UpdateFinishedTrialError):
-                _note_beside(trial, result)
+                _note_beside(study, trial, result)
             return study.tell(trial, value, skip_if_finished=True)
 
         what = f"Could not store the value {value!r} of trial {trial.number}"
@@ -272,7 +274,7 @@ def finish(study: optuna.Study, trial: Trial, result: Result) -> FrozenTrial:
 
     def fail() -> FrozenTrial:
         with contextlib.suppress(UpdateFinishedTrialError):
-            _note_beside(trial, result)
+            _note_beside(study, trial, result)
             trial.set_user_attr(FAILURE, result.failure)
             if result.kind is not None:
                 trial.set_user_attr(FAILED, result.kind)
@@ -283,8 +285,10 @@ def finish(study: optuna.Study, trial: Trial, result: Result) -> FrozenTrial:
     return patiently(fail, f"Could not store that trial {trial.number} failed ({result.failure})")
 
 
-def _note_beside(trial: Trial, result: Result) -> None:
-    """Store executed parameters and noise, which must be there before the value."""
+def _note_beside(study: optuna.Study, trial: Trial, result: Result) -> None:
+    """Store what must be there before the value: executed parameters, noise, constraints."""
+    if result.constraints:
+        store_constraints(study, trial, result.constraints)
     if result.executed is not None:
         trial.set_user_attr(EXECUTED, dict(result.executed))
     if result.noise is not None:
@@ -300,6 +304,7 @@ def tell_number(
     kind: FailureKind | None = None,
     executed: Sequence[str] = (),
     noise: float | None = None,
+    constraints: Sequence[str] = (),
 ) -> FrozenTrial:
     """Finish the trial with this number; nan fails it, and so does a kind of failure.
 
@@ -319,13 +324,16 @@ def tell_number(
         NAME=VALUE of the parameters that were run as something else.
     noise:
         Noise variance of the value, None if unknown.
+    constraints:
+        NAME=OUTPUT of outputs that have a limit.
 
     Raises
     ------
     RefusalError
-        If there is no such trial, it has ended, value and state do not fit together, or a parameter
-        cannot have been run as that.
+        If there is no such trial, it has ended, value and state do not fit together, a parameter
+        cannot have been run as that, or the study has no such constraint.
     """
+    excess = told_constraints(study, constraints)
     no_number = value is not None and math.isnan(value)
     if state is None:
         state = "fail" if no_number or (kind is not None and value is None) else "complete"
@@ -340,6 +348,11 @@ def tell_number(
         _note(study, number, EXECUTED, _parse_executed(study, number, executed))
     if noise is not None:
         _note(study, number, NOISE, noise)
+    if excess:
+        for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+            if trial.number == number:
+                with contextlib.suppress(UpdateFinishedTrialError):
+                    store_constraints(study, trial, excess)
     try:
         return study.tell(number, value, TrialState[state.upper()], skip_if_finished=skip)
     except (ValueError, UpdateFinishedTrialError) as error:

@@ -4,6 +4,7 @@ from stoic.experiments.contest import (
     accuracy,
     conditional,
     confirm,
+    constraints,
     development,
     final,
     narrow,
@@ -19,6 +20,7 @@ FIGURES = (
     confirm.FIGURE,
     narrow.FIGURE,
     conditional.FIGURE,
+    constraints.FIGURE,
     tables.FIGURE,
     final.FIGURE,
 )

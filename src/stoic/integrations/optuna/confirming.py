@@ -290,8 +290,11 @@ def _count_at(x: Array, synced: SyncedLearner, trials: Iterable[FrozenTrial]) ->
 def reliable(synced: SyncedLearner, trials: Sequence[FrozenTrial], tried: Array) -> Array:
     """Leave out settings whose confirming measurements failed as often as any had a value.
 
-    Unless that holds for all of the settings ``tried`` (k, d).
+    Unless that holds for all of the settings ``tried`` (k, d); and those that are less likely to be
+    feasible than others.
     """
+    if len(tried) and (feasibility := synced.feasibility()) is not None:
+        tried = tried[feasibility.safest(tried)]
     if not any(map(confirms, trials)) or not len(tried):
         return tried
     failed = _count_at(tried, synced, filter(_failed, trials))

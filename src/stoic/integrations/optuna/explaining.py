@@ -21,6 +21,7 @@ from stoic.integrations.optuna.diagnostics import Row
 from stoic.integrations.optuna.encoding import check_fixed, searched
 from stoic.integrations.optuna.executed import executed
 from stoic.integrations.optuna.explanation import Explanation, Settings
+from stoic.integrations.optuna.internals import constraints
 from stoic.integrations.optuna.objective import WIDTH, RobustObjective, stored_aim
 from stoic.integrations.optuna.possible import PossibleValues, stored_possible
 from stoic.integrations.optuna.synced_learner import SyncedLearner
@@ -28,6 +29,7 @@ from stoic.integrations.optuna.undecided import steep, undecided
 from stoic.integrations.optuna.unmodelled import (
     check_single_objective,
     conditional,
+    declared_constraints,
     modelled_space,
     unmodelled,
     violates,
@@ -97,19 +99,20 @@ def explain(
     trials = study.get_trials(deepcopy=False) if trials is None else trials
     complete = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
     sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
-    modelled = modelled_space(trials, shared=aim is not None)
-    space = searched(modelled)
+    ranges = modelled_space(trials, shared=aim is not None)
+    space = searched(ranges)
     fixed = dict(fixed or {})
     values = PossibleValues.of(possible) or stored_possible(study)
     outside = {t.number: _value(t) for t in complete if values and values.excludes(_value(t))}
     if complete:
-        check_fixed(fixed, modelled, "complete trials have in the same range")
+        check_fixed(fixed, ranges, "complete trials have in the same range")
     given = {name: value for name, value in fixed.items() if name in space}
+    declared = declared_constraints(study)
     aside: dict[str, Any] = {
         "fixed": fixed,
         "infeasible": tuple(t.number for t in complete if violates(t)),
         "conditional": conditional(complete, space),
-        "unmodelled": unmodelled(trials, modelled),
+        "unmodelled": unmodelled(trials, ranges, False, declared),
         "possible": values,
         "impossible": outside,
     }
@@ -121,6 +124,11 @@ def explain(
 
     synced = SyncedLearner(study, space, recipe, aim, possible=values)
     synced.follow(trials)
+    if synced.constrained:  # then what violates a constraint is modelled, too
+        aside["unmodelled"] = unmodelled(trials, ranges, True, declared)
+        modelled = [t for t in complete if t.number not in outside]
+    else:
+        modelled = feasible
 
     def has_given(trial: FrozenTrial) -> bool:
         run = executed(trial) if aim is None else None
@@ -129,7 +137,7 @@ def explain(
     best = max(filter(has_given, finite), key=lambda t: sign * _value(t), default=None)
     learner, number = synced.learner, {n: i for i, n in enumerate(synced.observed)}
     place = synced.run if aim is None else synced.queried
-    at = [t for t in feasible if t.number in number and place(t) is not None]
+    at = [t for t in modelled if t.number in number and place(t) is not None]
     if not at:
         unlearned = _without_model(feasible, best)
         return replace(unlearned, left_out=synced.left_out, **aside)
@@ -139,10 +147,14 @@ def explain(
     # where there is next to no noise, it follows even results of hardly any trust.
     trusted = np.array([trust[number[t.number]] for t in at])
     inside = np.array([has_given(t) for t in at])
+    permitted = np.array([not violates(t) for t in at])
+    if (feasibility := synced.feasibility()) is not None:  # a violation may be an outlier
+        known = [not np.isnan(list(constraints(t).values())).any() for t in at]
+        permitted |= np.array(known) & feasibility.hold(settings)
     levels = [trusted >= DISTRUSTED, trusted > 0.0, trusted >= 0.0][: 2 if given else 3]
     tried = np.empty((0, learner.domain.dim))
     for level in levels:
-        if len(tried := np.unique(settings[level & inside], axis=0)):
+        if len(tried := np.unique(settings[level & inside & permitted], axis=0)):
             break
     tried = reliable(synced, trials, tried) if aim is None else tried
     part = synced.points.having(given) if given else None
@@ -187,7 +199,7 @@ def explain(
             params=t.params,
             **_run(t),
         )
-        for t in feasible
+        for t in modelled
         if (i := number.get(t.number)) is not None
     )
     if aim is not None and len(tried):
@@ -201,6 +213,9 @@ def explain(
         mean, std = estimate.predict(synced.points.nearest(x) if learner.domain.finite else x)
         return sign * mean, std if scaled else np.full_like(std, np.inf)
 
+    if not permitted.any():
+        unlearned = replace(_without_model(feasible, best), rows=rows, predict=predict)
+        return replace(unlearned, left_out=synced.left_out, **aside)
     chosen = None
     if len(tried):
         here = int(np.argmin(np.abs(settings - x).max(axis=1)))
@@ -230,6 +245,7 @@ def explain(
         else 0,
         steep=tuple(row.number for row in rows if falling[number[row.number]]),
         confirmation=None if standing is None else standing.outcome(),
+        feasible=None if feasibility is None else float(feasibility(x[None])[0]),
         **aside,
     )
     if aim is None or not scaled:

@@ -75,8 +75,12 @@ class Explanation:
         Of all settings with the values that are given, the one where the pessimistic confidence
         bound is best, if no trusted trial has these values; else None.
     infeasible:
-        Numbers of the complete trials that violate a constraint. None of them is
-        ``observed_best``, ``recommended`` or in ``rows``.
+        Numbers of the complete trials that violate a constraint, as it was observed. None of them
+        is ``observed_best``; one is ``recommended`` only if the violation is likely an outlier or
+        noise. Where constraints are not modelled none is, and none is in ``rows``.
+    feasible:
+        Probability that all constraints hold at the recommended setting; None without constraints,
+        or where they are not modelled.
     conditional:
         Names of the parameters that not all complete trials have, modelled where a trial has them.
     unmodelled:
@@ -114,6 +118,7 @@ class Explanation:
     untried: dict[str, Any] | None = None
     infeasible: tuple[int, ...] = ()
     conditional: tuple[str, ...] = ()
+    feasible: float | None = None
     unmodelled: tuple[str, ...] = ()
     undecided: str | None = None
     repeats: int = 0
@@ -247,7 +252,8 @@ def best_lines(known: Explanation) -> list[str]:
         )
         lines.append(f"               {setting(known.untried)}")
     elif known.recommended is None:
-        lines.append("recommended    none")
+        none = ": no setting is known to be feasible" * bool(known.infeasible)
+        lines.append(f"recommended    none{none}")
     else:
         lines.append(
             f"recommended    trial {known.recommended.number}: estimated "
@@ -259,6 +265,8 @@ def best_lines(known: Explanation) -> list[str]:
         run = {row.number: row.executed for row in known.rows}.get(known.recommended.number)
         if run is not None and run != known.recommended.params:
             lines.append(f"               was run as {setting(run)}")
+    if known.feasible is not None:
+        lines.append(f"feasible       with probability {known.feasible:.2f}")
     if known.undecided is not None:
         lines.append(f"undecided      {known.undecided}")
     if known.certified is not None:

@@ -115,18 +115,40 @@ def is_stopped(study: Study) -> bool:
     return study._stop_flag
 
 
-def constraints(trial: FrozenTrial) -> list[float]:
-    """Values of a trial's constraints, which are satisfied up to 0; none if it has none.
+def constraints(trial: FrozenTrial) -> dict[str, float]:
+    """Name of each constraint of a trial -> its value, which satisfies it up to 0.
 
     Samplers store a list for their ``constraints_func``; ``Trial.set_constraint``, since 5.0,
-    stores each under a name of its own. Both are read here by any version. What is stored and no
-    number, such as the None of a ``constraints_func`` that raised, is nan.
+    stores each under a name of its own. Both are read here by any version, the first, second, ...
+    of a list by the names 0, 1, ... What is stored and no number, such as the None of a
+    ``constraints_func`` that raised, is nan.
     """
-    found: list[object] = []
+    found: dict[str, object] = {}
     for key, stored in trial.system_attrs.items():
-        if key == _CONSTRAINTS or key.startswith(f"{_CONSTRAINTS}:"):
-            found += stored if isinstance(stored, list | tuple) else [stored]
-    return [float(value) if isinstance(value, int | float) else math.nan for value in found]
+        if key == _CONSTRAINTS:
+            values = stored if isinstance(stored, list | tuple) else [stored]
+            found |= {str(k): value for k, value in enumerate(values)}
+        elif key.startswith(f"{_CONSTRAINTS}:"):
+            found[key.removeprefix(f"{_CONSTRAINTS}:")] = stored
+    return {
+        name: float(value) if isinstance(value, int | float) else math.nan
+        for name, value in found.items()
+    }
+
+
+def store_constraints(
+    study: Study, trial: Trial | FrozenTrial, values: Mapping[str, float]
+) -> None:
+    """Store the values of a trial's constraints, so that all samplers of this version read them.
+
+    Before 5.0 that is a list without names.
+    """
+    storage, key = storage_of(study), trial_id(trial)
+    if not hasattr(Trial, "set_constraint"):
+        storage.set_trial_system_attr(key, _CONSTRAINTS, list(values.values()))
+        return
+    for name, value in values.items():
+        storage.set_trial_system_attr(key, f"{_CONSTRAINTS}:{name}", value)
 
 
 def record_constraints(
@@ -137,9 +159,13 @@ def record_constraints(
 ) -> None:
     """Compute a trial's constraints and store them, before it ends in this state.
 
-    As all samplers of Optuna do, by ``optuna.samplers._base._process_constraints_after_trial``,
-    since 3.0: of trials that are complete or pruned; nan is an error, after which None is stored.
+    As all samplers of Optuna do, of trials that are complete or pruned; after an error None is
+    stored. But nan is stored, too, where they stop the study.
     """
-    from optuna.samplers._base import _process_constraints_after_trial
-
-    _process_constraints_after_trial(constraints_func, study, trial, state)
+    if state not in (TrialState.COMPLETE, TrialState.PRUNED):
+        return
+    values = None
+    try:
+        values = [float(value) for value in constraints_func(trial)]
+    finally:
+        storage_of(study).set_trial_system_attr(trial_id(trial), _CONSTRAINTS, values)

@@ -62,9 +62,13 @@ class StoicSampler(BaseSampler):
     place counts as one without a kind. Failed trials without a kind, and pruned ones, are results
     that are not a number: the point is queried once more, and avoided after that.
 
-    A trial that violates a constraint counts as infeasible, whatever its value is: such settings
-    are avoided, and not recommended. By how much it is violated is not modelled; nor are parameters
-    whose range changes, and intermediate values of pruned trials. A log message says so once.
+    Each constraint has a model behind the same defence, so that one outlier in it is no violation.
+    Improvement is weighted by the probability that all hold; while none of the settings is
+    feasible, that probability is maximised. Only the default method does that: with another recipe
+    or an aim, a trial that violates a constraint counts as infeasible, whatever its value is.
+
+    Parameters whose range changes are not modelled, nor are intermediate values of pruned trials. A
+    log message says so once.
 
     A trial whose user attribute ``stoic:executed`` is a dict of parameters was run with those
     values instead of the suggested ones; its result is an observation there. A value outside of a
@@ -180,16 +184,16 @@ class StoicSampler(BaseSampler):
     ) -> dict[str, Any]:
         check_single_objective(study)
         if not search_space:
-            self._log_unmodelled(study, study.get_trials(deepcopy=False))
+            self._log_unmodelled(study, study.get_trials(deepcopy=False), True)
             announce(study, trial, {}, {})
             return {}
         space, given = self._with_given(study, trial, search_space)
         self._turns.wait(study, trial)
         with _CHOOSING:  # else two threads report the same results to one learner
             trials = study.get_trials(deepcopy=False)
-            self._log_unmodelled(study, trials)
             finished = sum(t.state.is_finished() for t in trials)
             synced = self._synced_with(study, space, trials)
+            self._log_unmodelled(study, trials, synced.constrained)
             if finished < self._n_startup_trials and not synced.learner.plans:
                 params = synced.start(trials, trial.number, self._seed)
             else:
@@ -250,10 +254,13 @@ class StoicSampler(BaseSampler):
                     printable(where),
                 )
 
-    def _log_unmodelled(self, study: Study, trials: Sequence[FrozenTrial]) -> None:
+    def _log_unmodelled(
+        self, study: Study, trials: Sequence[FrozenTrial], constrained: bool
+    ) -> None:
         """Log each sentence once for a study."""
         space = self._modelled(study)
-        sentences = [(logging.WARNING, sentence) for sentence in unmodelled(trials, space)]
+        left_out = unmodelled(trials, space, constrained)
+        sentences = [(logging.WARNING, sentence) for sentence in left_out]
         complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
         if names := conditional(complete, searched(space)):
             sentences.append(

@@ -6,7 +6,9 @@ Optuna minimises by default, the core maximises: the one sign flip is here.
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,7 @@ from stoic.data import FAILURES, Array, Choice, FailureKind
 from stoic.domains import Finite
 from stoic.integrations.optuna.encoding import Encoding
 from stoic.integrations.optuna.executed import EXECUTED, executed
-from stoic.integrations.optuna.internals import storage_of, study_id
+from stoic.integrations.optuna.internals import constraints, storage_of, study_id
 from stoic.integrations.optuna.objective import RobustObjective
 from stoic.integrations.optuna.points import Points
 from stoic.integrations.optuna.possible import PossibleValues, stored_possible
@@ -33,6 +35,7 @@ from stoic.integrations.recipe import (
 )
 from stoic.integrations.reported import finite
 from stoic.learner import Learner
+from stoic.models.constraints import Constraints
 from stoic.models.feasibility import Feasibility
 from stoic.pending import NothingLeftError, WaitingError
 from stoic.policies.ucb import PLACE
@@ -114,6 +117,7 @@ class SyncedLearner:
         self.learner, self.points = build_with_points(
             self.recipe, self.encoding, self.aim, self.sign, self.probe
         )
+        self.constrained = isinstance(self.learner, Learner) and self.learner.policy.constrained
         self.asking: dict[int, Choice] = {}  # by trial: the query that its result answers
         self.observed: list[int] = []  # number of the trial behind each observation
         self.failed: list[int] = []  # and behind each failure
@@ -190,19 +194,24 @@ class SyncedLearner:
     def _tell(self, trial: FrozenTrial, x: Array) -> None:
         kind, choice = failure_kind(trial), self.asking.pop(trial.number, None)
         value = trial.value if trial.state == TrialState.COMPLETE else None
-        if kind is None and violates(trial):
+        outputs = constraints(trial) if self.constrained else {}
+        beyond = math.inf in outputs.values()  # a size that no model of it can use
+        if kind is None and (beyond if self.constrained else violates(trial)):
             kind = "infeasible"
         if value is not None and self.possible is not None and self.possible.excludes(value):
             value, kind = None, kind or "transient"  # the measurement failed, not the setting
         if kind == "transient":
             before = np.abs(self.learner.failures.of("transient") - x).max(axis=1) <= PLACE
             kind = kind if np.count_nonzero(before) < _TRANSIENT else None
+        tell = self.learner.tell
+        if isinstance(self.learner, Learner) and outputs:
+            tell = partial(self.learner.tell, constraints=outputs)
         if kind is not None:
-            self.learner.tell(x, failed=kind, choice=choice)
+            tell(x, failed=kind, choice=choice)
             self.failed.append(trial.number)
             return
         y = np.nan if value is None else self.sign * value
-        self.learner.tell(x, y, _noise(trial), choice=choice)
+        tell(x, y, _noise(trial), choice=choice)
         self.observed.append(trial.number)
 
     def start(self, trials: Sequence[FrozenTrial], number: int, seed: int) -> dict[str, Any]:
@@ -288,6 +297,10 @@ class SyncedLearner:
         _, upper = self.learner.band().bounds(domain.points[rows])
         row = int(rows[np.argmax(upper)])
         return Choice(domain.points[row], row)
+
+    def feasibility(self) -> Constraints | None:
+        """Return the probability that all constraints hold; None without any, or a model of it."""
+        return self.learner.constraints() if isinstance(self.learner, Learner) else None
 
     def best_possible(self, x: Array) -> float:
         """Return the best value possible at ``x`` (d,): the optimistic confidence bound."""

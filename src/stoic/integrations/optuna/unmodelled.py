@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from optuna.distributions import BaseDistribution
@@ -11,6 +12,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.integrations.optuna.internals import constraints
 from stoic.refusal import RefusalError
+
+CONSTRAINTS = "stoic:constraints"  # of a study: name of an output -> its constraint, as written
 
 _LISTED = 3  # trials; a sentence that had all would be another one after each trial
 
@@ -61,13 +64,24 @@ def check_single_objective(study: Study) -> None:
         )
 
 
+def declared_constraints(study: Study) -> dict[str, str]:
+    """Return the constraints that are recorded with a study, by name, as they were written."""
+    record = study.user_attrs.get(CONSTRAINTS)
+    if not isinstance(record, dict):
+        return {}
+    return {str(name): text for name, text in record.items() if isinstance(text, str)}
+
+
 def violates(trial: FrozenTrial) -> bool:
     """Return True if a trial violates a constraint, or is not known to satisfy it (nan)."""
-    return not all(value <= 0.0 for value in constraints(trial))
+    return not all(value <= 0.0 for value in constraints(trial).values())
 
 
 def unmodelled(
-    trials: Sequence[FrozenTrial], space: Mapping[str, BaseDistribution] | None = None
+    trials: Sequence[FrozenTrial],
+    space: Mapping[str, BaseDistribution] | None = None,
+    constrained: bool = True,
+    declared: Iterable[str] = (),
 ) -> tuple[str, ...]:
     """Describe what trials have and the model does not use, a sentence for each thing.
 
@@ -77,21 +91,22 @@ def unmodelled(
         All trials of a study.
     space:
         The parameters that are modelled; by default :func:`modelled_space`.
+    constrained:
+        True if constraints are modelled.
+    declared:
+        Names of constraints that trials should have.
     """
-    sentences = []
-    if any(constraints(trial) for trial in trials):
+    complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
+    sentences = _unknown_constraints(complete, declared)
+    if not constrained and any(constraints(trial) for trial in trials):
         sentences.append(
             "A trial that violates a constraint is avoided as infeasible: by how much it violates "
             "it, and its value, are not modelled."
         )
-    complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
     if space is None:
         space = modelled_space(trials)
     if space and (bare := [t.number for t in complete if not t.distributions]):
-        sentences.append(
-            f"Trials without parameters are not modelled: {', '.join(map(str, bare[:_LISTED]))}"
-            f"{', ...' if len(bare) > _LISTED else ''}."
-        )
+        sentences.append(f"Trials without parameters are not modelled: {_listed(bare)}.")
     if names := {name for trial in complete for name in trial.distributions} - space.keys():
         sentences.append(
             f"Not all trials have {', '.join(sorted(names))} in the same range: what not all share "
@@ -103,3 +118,26 @@ def unmodelled(
             "that is not a number, and its point is queried once more."
         )
     return tuple(sentences)
+
+
+def _unknown_constraints(complete: Sequence[FrozenTrial], declared: Iterable[str]) -> list[str]:
+    """Describe constraints without a value, or with nan, in some complete trials."""
+    values = {trial.number: constraints(trial) for trial in complete}
+    sentences = []
+    seen = (name for of in values.values() for name in of)
+    for name in dict.fromkeys([*declared, *seen]):
+        if untold := [n for n, of in values.items() if name not in of]:
+            sentences.append(
+                f"Trials without a value of the constraint {name} count for the objective and not "
+                f"for it: {_listed(untold)}."
+            )
+        if unknown := [n for n, of in values.items() if math.isnan(of.get(name, 0.0))]:
+            sentences.append(
+                f"Trials where the constraint {name} is not a number may be infeasible, and are "
+                f"not recommended: {_listed(unknown)}."
+            )
+    return sentences
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers[:_LISTED])) + ", ..." * (len(numbers) > _LISTED)

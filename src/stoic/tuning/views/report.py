@@ -130,6 +130,8 @@ class Report:
         if recommended is not None:
             estimate = f"{known.recommended_mean:.6g} ± {deviation(known.recommended_std)}"
             text = f"trial {recommended.number}, observed {recommended.value:.6g}"
+            if known.feasible is not None:
+                text += f", feasible with probability {known.feasible:.2f}"
             row = rows.get(recommended.number)
             if row is not None and row.executed not in (None, recommended.params):
                 assert row.executed is not None

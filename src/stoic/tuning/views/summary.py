@@ -174,6 +174,8 @@ class Summary:
         """Return a JSON object for programs; an infinite number is the text "inf" or "-inf"."""
         known = self.explanation
         recommended = None
+        said = None if known is None else known.feasible
+        feasible = {} if said is None else {"feasible": said}
         if known is not None and known.recommended is not None:
             recommended = {
                 "number": known.recommended.number,
@@ -181,6 +183,7 @@ class Summary:
                 "value": number(known.recommended.value),
                 "mean": number(known.recommended_mean),
                 "std": number(known.recommended_std),
+                **feasible,
             }
         elif known is not None and known.untried is not None:
             recommended = {
@@ -189,6 +192,7 @@ class Summary:
                 "value": None,
                 "mean": number(known.recommended_mean),
                 "std": number(known.recommended_std),
+                **feasible,
             }
         return {
             "study": self.name,

@@ -1,0 +1,205 @@
+"""Probability that constraints hold, each an output with a model behind the same defence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import log_ndtr, logsumexp
+
+from stoic.data import Array, Booleans, Observations, as_results
+from stoic.domains import Domain, Finite
+from stoic.posteriors.base import Integrating, Model, Posterior
+from stoic.posteriors.mixture import Averaged, MixturePosterior
+
+_LEAST = 1e-10  # prior standard deviations: floor of the posterior standard deviation
+_TINY = float(np.finfo(float).tiny ** 0.5)  # the same floor where the prior variance is nearly 0
+_SURE = 0.9  # probability that all constraints hold at a recommended input
+_LIMIT = 1e50  # of |z|, whose square is a number
+
+
+@dataclass(frozen=True, eq=False)
+class Constraints:
+    """Probability that all constraints hold at x: c_k(x) <= 0, independently for each k.
+
+    For one normal posterior it is Phi(-mean / std), see [Gardner2014]_; for a mixture over outlier
+    hypotheses the weighted mean of these.
+
+    Attributes
+    ----------
+    posteriors:
+        Of each constraint function c_k, noiseless.
+    unknown:
+        Inputs where a constraint was not a number, shape (m, d).
+    """
+
+    posteriors: tuple[Posterior, ...]
+    unknown: Array
+
+    def log(self, x: Array) -> Array:
+        """Log probability at ``x`` (m, d), shape (m,)."""
+        return np.asarray(self._log_of_each(x).sum(axis=0))
+
+    def hold(self, x: Array) -> Booleans:
+        """Mask of points (m,) where each constraint holds with a probability of at least 1/2."""
+        return np.asarray((self._log_of_each(x) >= -math.log(2.0)).all(axis=0))
+
+    def safest(self, x: Array) -> Booleans:
+        """Mask of points (m,) where all hold with a probability of 0.9, or with the largest."""
+        p = self(x)
+        return np.asarray(p >= min(_SURE, p.max()))
+
+    def _log_of_each(self, x: Array) -> Array:
+        """Log probability of each constraint at ``x`` (m, d), shape (k, m)."""
+        return np.array(
+            [
+                logsumexp(
+                    [
+                        log_weight + log_ndtr(_z(posterior, *part.predict(x)))
+                        for log_weight, part in _parts(posterior)
+                    ],
+                    axis=0,
+                )
+                for posterior in self.posteriors
+            ]
+        )
+
+    def log_with_gradient(self, x: Array) -> tuple[Array, Array]:
+        """Log probability at ``x`` (m, d), shape (m,), and its gradients, shape (m, d)."""
+        total, gradient = np.zeros(len(x)), np.zeros(x.shape)
+        for posterior in self.posteriors:
+            each, slopes = [], []
+            for log_weight, part in _parts(posterior):
+                mean, std, mean_slope, std_slope = part.predict_with_gradient(x)
+                z, least = _z(posterior, mean, std), _least(posterior)
+                log_cdf = log_ndtr(z)
+                # d log Phi / dz = phi / Phi, which is near to -z far below 0
+                ratio = np.exp(-0.5 * z**2 - log_cdf - 0.5 * np.log(2.0 * np.pi))
+                free = (np.abs(z) < _LIMIT) & (std > least)
+                by_mean = -ratio / (_widening(posterior) * np.maximum(std, least))
+                by_std = np.where(free, -ratio * z / np.maximum(std, least), 0.0)
+                each.append(log_weight + log_cdf)
+                slopes.append(by_mean[:, None] * mean_slope + by_std[:, None] * std_slope)
+            together = logsumexp(each, axis=0)
+            total += together
+            for log, slope in zip(each, slopes, strict=True):
+                gradient += np.exp(log - together)[:, None] * slope
+        return total, gradient
+
+    def __call__(self, x: Array) -> Array:
+        """Probability at ``x`` (m, d), shape (m,)."""
+        return np.asarray(np.exp(self.log(x)))
+
+    def on(self, points: Finite) -> Array:
+        """Probability on all rows of a finite domain, shape (N,)."""
+        return self(points.points)
+
+    def with_gradient(self, x: Array) -> tuple[Array, Array]:
+        """Probability at ``x`` (m, d), shape (m,), and its gradients, shape (m, d)."""
+        log, slope = self.log_with_gradient(x)
+        return np.exp(log), np.exp(log)[:, None] * slope
+
+    def fantasise(self, x: Array) -> Constraints:
+        """Hallucinate results at pending points (k, d): the means are held."""
+        return replace(self, posteriors=tuple(p.fantasise(x, None) for p in self.posteriors))
+
+
+class ConstraintHistory:
+    """Observed values of each constraint, by name, and its model given these.
+
+    A constraint has a history of its own: an input without a value of it is no evidence about it.
+
+    Parameters
+    ----------
+    domain:
+        The search space.
+    model:
+        Model of each constraint.
+    """
+
+    def __init__(self, domain: Domain, model: Model) -> None:
+        self.domain, self.model = domain, model
+        self._told: dict[str, tuple[list[Array], list[float]]] = {}
+        self._posteriors: dict[str, Posterior] = {}  # caches
+        self._reported: dict[str, Posterior] = {}
+
+    @staticmethod
+    def check(constraints: Mapping[str, object], count: int) -> dict[str, Array]:
+        """Return the values of each constraint at ``count`` inputs, (count,) each."""
+        checked = {name: as_results(values) for name, values in constraints.items()}
+        for name, values in checked.items():
+            if len(values) != count:
+                raise ValueError(
+                    f"Got {count} inputs but {len(values)} values of the constraint {name!r}: give "
+                    "one for each."
+                )
+        return checked
+
+    def tell(self, x: Array, constraints: Mapping[str, Array]) -> None:
+        """Append the values (n,) of some constraints at inputs (n, d)."""
+        for name, values in constraints.items():
+            points, told = self._told.setdefault(name, ([], []))
+            points += list(x.copy())
+            told += values.tolist()
+
+    def __call__(self, integrated: bool = False) -> Constraints | None:
+        """Condition the models on all values; None before there is one.
+
+        With ``integrated``, marginalise over hyperparameters, for reports.
+        """
+        if not self._told:
+            return None
+        posteriors, unknown = [], [np.empty((0, self.domain.dim))]
+        for name, (points, told) in self._told.items():
+            x, values = np.array(points), np.array(told)
+            unknown.append(x[np.isnan(values)])
+            observations = Observations(
+                x, _apart(values), np.full(len(x), np.nan), self.domain.locate(x)
+            )
+            posterior = self._posteriors.get(name)
+            if posterior is None or posterior.n != len(x):
+                posterior = self.model(self.domain, observations, posterior)
+                self._posteriors[name] = posterior
+            if integrated and isinstance(self.model, Integrating):
+                reported = self._reported.get(name)
+                if reported is None or reported.n != len(x):
+                    reported = self.model.integrated(self.domain, observations, posterior)
+                    self._reported[name] = reported
+                posterior = reported
+            posteriors.append(posterior)
+        return Constraints(tuple(posteriors), np.concatenate(unknown))
+
+
+def _apart(values: Array) -> Array:
+    """Move zeros below 0 where all satisfied values are 0, as of max(violation, 0) or of 0 and 1.
+
+    Else no value would be safely below 0, and the probability nowhere above 1/2.
+    """
+    positive = values[values > 0.0]
+    if (values == 0.0).any() and not (values < 0.0).any():
+        values = np.where(values == 0.0, -np.median(positive) if len(positive) else -1.0, values)
+    return values
+
+
+def _parts(posterior: Posterior) -> list[tuple[float, Posterior]]:
+    """Log weights and posteriors of a mixture, or of the only hypothesis."""
+    if not isinstance(posterior, MixturePosterior):
+        return [(0.0, posterior)]
+    return list(zip(np.log(posterior.weights).tolist(), posterior.parts, strict=True))
+
+
+def _widening(posterior: Posterior) -> float:
+    return posterior.widening if isinstance(posterior, Averaged) else 1.0
+
+
+def _least(posterior: Posterior) -> float:
+    return float(max(_LEAST * posterior.kappa**0.5, _TINY))
+
+
+def _z(posterior: Posterior, mean: Array, std: Array) -> Array:
+    """Standardised distance below 0 of a part of ``posterior``, shape (m,)."""
+    spread = _widening(posterior) * np.maximum(std, _least(posterior))
+    with np.errstate(over="ignore"):
+        return np.clip(-mean / spread, -_LIMIT, _LIMIT)

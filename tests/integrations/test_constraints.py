@@ -1,0 +1,336 @@
+"""Constraints are outputs with a model each: one outlier in one is no violation."""
+
+from __future__ import annotations
+
+import logging
+import math
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import FloatDistribution
+from optuna.trial import Trial, TrialState, create_trial
+
+from stoic import recipes
+from stoic.integrations.optuna import FAILED, StoicSampler, explain
+from stoic.integrations.optuna.internals import constraints, store_constraints
+from stoic.integrations.optuna.unmodelled import unmodelled, violates
+
+X = {"x": FloatDistribution(0.0, 1.0)}
+XY = {"x": FloatDistribution(-5.0, 5.0), "y": FloatDistribution(0.0, 1.0)}
+LOG = "stoic.integrations.optuna.sampler"
+BEST = 2.13  # of what is allowed; 0 of all
+
+needs_set_constraint = pytest.mark.skipif(
+    not hasattr(Trial, "set_constraint"), reason="Optuna 5 has trial.set_constraint"
+)
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+def excess(params):
+    """Above 0 where it is not allowed, as at the best of all settings, (2, 0.3)."""
+    return params["x"] + 2.0 * params["y"] - 1.0
+
+
+def value(params):
+    return (params["x"] - 2.0) ** 2 + 20.0 * (params["y"] - 0.3) ** 2
+
+
+def bowl(trial):
+    return value({name: trial.suggest_float(name, d.low, d.high) for name, d in XY.items()})
+
+
+def bowl_that_says_so(trial):
+    found = bowl(trial)
+    trial.set_constraint("excess", excess(trial.params))
+    return found
+
+
+def check_best(study, most=2.6):
+    known = explain(study)
+    assert excess(known.recommended.params) <= 0.0
+    assert BEST < value(known.recommended.params) < most  # of values up to 59
+    assert known.feasible >= 0.9
+    assert f"feasible       with probability {known.feasible:.2f}" in str(known)
+    return known
+
+
+def test_a_constraints_func_leads_to_the_best_that_is_allowed():
+    sampler = StoicSampler(seed=0, constraints_func=lambda trial: [excess(trial.params)])
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(bowl, n_trials=35)
+    assert [constraints(trial) for trial in study.trials] == [
+        {"0": excess(trial.params)} for trial in study.trials
+    ]
+    known = check_best(study)
+    violating = [trial.number for trial in study.trials if excess(trial.params) > 0.0]
+    assert list(known.infeasible) == violating != []
+    assert len(known.rows) == 35  # their values count for the objective
+    assert known.observed_best.number not in violating
+    assert known.unmodelled == ()
+
+
+@needs_set_constraint
+def test_constraints_of_trials_are_the_same_as_those_of_a_constraints_func():
+    known = []
+    for objective, how in (
+        (bowl, {"constraints_func": lambda trial: [excess(trial.params)]}),
+        (bowl_that_says_so, {}),
+    ):
+        study = optuna.create_study(sampler=StoicSampler(seed=1, **how))
+        study.optimize(objective, n_trials=14)
+        known.append((explain(study).infeasible, [trial.params for trial in study.trials]))
+    assert known[0] == known[1]
+    assert known[0][0]
+    assert explain(study).observed_best.number == study.best_trial.number
+
+
+def test_outliers_in_a_constraint_and_in_the_objective_are_no_reason():
+    def limits(trial):
+        return [excess(trial.params) + (40.0 if trial.number % 9 == 4 else 0.0)]
+
+    def objective(trial):
+        return bowl(trial) - (300.0 if trial.number % 11 == 6 else 0.0)
+
+    study = optuna.create_study(sampler=StoicSampler(seed=0, constraints_func=limits))
+    study.optimize(objective, n_trials=40)
+    check_best(study, most=3.0)
+
+
+def test_an_outlier_in_a_constraint_is_no_violation():
+    grid = np.linspace(0.0, 1.0, 15)
+    limits = [{"constraints": [x - 0.8]} for x in grid]
+    limits[7] = {"constraints": [100.0]}  # at the best of all
+    study = stored(*((x, (x - 0.5) ** 2, said) for x, said in zip(grid, limits, strict=True)))
+    known = explain(study)
+    assert known.infeasible == (7, 12, 13, 14)
+    assert known.recommended.number == 7
+    assert known.feasible > 0.9
+    assert known.observed_best.number in (6, 8)
+
+
+def test_noise_in_a_constraint_keeps_the_recommended_setting_away_from_the_limit():
+    rng = np.random.default_rng(0)
+    grid = np.linspace(0.0, 1.0, 40)
+    said = [{"constraints": [x - 0.5 + 0.1 * rng.standard_normal()]} for x in grid]
+    study = stored(*((x, -x, each) for x, each in zip(grid, said, strict=True)))
+    known = explain(study)
+    assert 0.2 < known.recommended.params["x"] < 0.5 < known.model_optimum["x"] + 0.2
+    assert 0.9 <= known.feasible < 1.0
+
+
+def test_before_anything_is_feasible_the_search_is_for_that():
+    def limits(trial):  # 0.6 % of the square
+        return [(trial.params["x"] - 3.0) ** 2 / 100.0 + (trial.params["y"] - 0.9) ** 2 - 0.002]
+
+    study = optuna.create_study(sampler=StoicSampler(seed=3, constraints_func=limits))
+    study.optimize(bowl, n_trials=30)
+    assert sum(violates(trial) for trial in study.trials[:10]) >= 9
+    assert sum(not violates(trial) for trial in study.trials[10:]) >= 5
+    assert max(limits(explain(study).recommended)) <= 0.0
+
+
+@pytest.mark.parametrize("satisfied", [0.0, -1.0])
+def test_a_constraint_that_is_a_flag_is_learned(satisfied):
+    """0 or 1, as of max(violation, 0), has no value that is safely below 0."""
+
+    def limits(trial):
+        return [1.0 if excess(trial.params) > 0.0 else satisfied]
+
+    study = optuna.create_study(sampler=StoicSampler(seed=0, constraints_func=limits))
+    study.optimize(bowl, n_trials=30)
+    known = explain(study)
+    assert excess(known.recommended.params) <= 0.0
+    assert value(known.recommended.params) < 6.0
+    assert known.feasible > 0.5
+
+
+def test_another_sampler_of_the_same_storage_goes_on_with_what_is_stored(tmp_path):
+    """State is in the storage alone: a new process, or a worker, knows as much."""
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+
+    def limits(trial):
+        return [excess(trial.params)]
+
+    def asked(study, seed):
+        study.sampler = StoicSampler(seed=seed, constraints_func=limits)
+        return study.ask(XY).params
+
+    study = optuna.create_study(storage=url, study_name="s", sampler=StoicSampler(seed=0))
+    study.sampler = StoicSampler(seed=0, constraints_func=limits)
+    study.optimize(bowl, n_trials=14)
+    again = optuna.load_study(storage=url, study_name="s")
+    known = (explain(study), explain(again))
+    assert known[0].recommended.number == known[1].recommended.number
+    assert known[0].feasible == pytest.approx(known[1].feasible)
+    first, second = asked(study, 5), asked(again, 5)  # the first one is pending now
+    assert max(abs(first["x"] - second["x"]) / 10.0, abs(first["y"] - second["y"])) > 1e-3
+
+
+@needs_set_constraint
+def test_optunas_samplers_and_ours_take_turns_on_one_study():
+    study = optuna.create_study()
+    for sampler in (optuna.samplers.TPESampler(seed=0), StoicSampler(seed=0)) * 2:
+        study.sampler = sampler
+        study.optimize(bowl_that_says_so, n_trials=8)
+    known = explain(study)
+    assert excess(known.recommended.params) <= 0.0
+    assert known.observed_best.number == study.best_trial.number
+
+
+def stored(*trials, state=TrialState.COMPLETE):
+    """A study with trials, each an x, its value, and what its attribute says of constraints."""
+    study = optuna.create_study(sampler=StoicSampler(seed=0, n_startup_trials=0))
+    for x, y, said in trials:
+        study.add_trial(
+            create_trial(state=state, value=y, params={"x": x}, distributions=X, system_attrs=said)
+        )
+    return study
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"constraints": [-1.0, 0.9]},
+        {"constraints:0": -1.0, "constraints:1": 0.9},
+        {"constraints": [math.inf, 0.0]},
+        {"constraints": [math.nan, -1.0]},
+        {"constraints": None},  # as Optuna stores it when a constraints_func raises
+    ],
+)
+@pytest.mark.parametrize("recipe", [None, recipes.gp_ucb()])
+def test_what_violates_a_constraint_is_never_recommended(said, recipe):
+    allowed = {"constraints": [-1.0, -1.0]}
+    study = stored((0.2, 3.0, allowed), (0.5, 1.0, said), (0.8, 2.0, allowed), (0.9, 2.5, allowed))
+    assert [violates(trial) for trial in study.trials] == [False, True, False, False]
+    known = explain(study, recipe=recipe)
+    assert known.observed_best.number == known.recommended.number == 2
+    assert known.infeasible == (1,)
+    assert 0.0 <= study.ask(X).params["x"] <= 1.0
+
+
+def test_a_recipe_that_does_not_model_constraints_says_so(caplog):
+    sampler = StoicSampler(
+        seed=0, recipe="gp_ucb", constraints_func=lambda trial: [excess(trial.params)]
+    )
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(bowl, n_trials=13)
+    (said,) = [record.message for record in caplog.records if record.name == LOG]
+    assert "avoided as infeasible" in said
+    known = explain(study)
+    assert known.feasible is None
+    assert known.unmodelled == (said,)
+    assert not set(known.infeasible) & {row.number for row in known.rows}
+
+
+def test_where_all_violate_a_constraint_nothing_is_recommended():
+    study = stored((0.2, 3.0, {"constraints": [1.0]}), (0.4, 1.0, {"constraints": [2.0]}))
+    known = explain(study)
+    assert known.observed_best is known.recommended is None
+    assert "none: no setting is known to be feasible" in str(known)
+    assert (known.infeasible, known.feasible) == ((0, 1), None)
+    assert [row.number for row in known.rows] == [0, 1]
+    assert 0.0 <= study.ask(X).params["x"] <= 1.0
+
+
+def test_without_shared_parameters_what_violates_a_constraint_is_not_recommended():
+    study = optuna.create_study()
+    for name, y, said in (("a", 1.0, [1.0]), ("b", 2.0, [-1.0])):
+        study.add_trial(
+            create_trial(
+                value=y,
+                params={name: 0.5},
+                distributions={name: X["x"]},
+                system_attrs={"constraints": said},
+            )
+        )
+    assert explain(study).recommended.number == 1
+
+
+def test_failures_count_beside_constraints():
+    study = stored((0.2, 3.0, {}), (0.8, 2.0, {"constraints": [-1.0]}))
+    for kind in ("transient", None):
+        study.add_trial(
+            create_trial(
+                state=TrialState.FAIL,
+                params={"x": 0.5},
+                distributions=X,
+                system_attrs={"constraints": [1.0]},
+                user_attrs={} if kind is None else {FAILED: kind},
+            )
+        )
+    study.ask(X)
+    learner = study.sampler._synced.learner
+    assert learner.failures.kinds == ("transient",)
+    assert np.isnan(learner.observations.observed).sum() == 1
+    assert learner.constraints()(np.array([[0.8], [0.5]])).round(1).tolist() == [1.0, 0.0]
+
+
+def test_nan_in_a_constraint_is_said_and_ends_nothing(caplog):
+    def limits(trial):
+        return [excess(trial.params), math.nan if trial.number in (2, 12) else -1.0]
+
+    study = optuna.create_study(sampler=StoicSampler(seed=0, constraints_func=limits))
+    study.optimize(bowl, n_trials=16)
+    assert all(trial.state == TrialState.COMPLETE for trial in study.trials)
+    known = explain(study)
+    assert (
+        "constraint 1 is not a number may be infeasible, and are not recommended: 2, 12"
+        in (known.unmodelled[0])
+    )
+    assert {2, 12} <= set(known.infeasible)
+    assert len(known.rows) == 16
+    assert any("constraint 1 is not a number" in record.message for record in caplog.records)
+    assert known.recommended.number not in (2, 12)
+
+
+def test_nan_in_a_constraint_keeps_away_from_where_it_is_nan():
+    def limits(trial):
+        return [math.nan if trial.params["x"] > 0.0 else -1.0]
+
+    study = optuna.create_study(sampler=StoicSampler(seed=0, constraints_func=limits))
+    study.optimize(bowl, n_trials=30)  # whose best is at 2
+    assert sum(trial.params["x"] > 0.0 for trial in study.trials[10:]) <= 8  # 18 if it is ignored
+    assert explain(study).recommended.params["x"] <= 0.0
+
+
+def test_a_constraint_that_some_trials_do_not_have_is_said(caplog):
+    def limits(trial):
+        return [excess(trial.params)] if trial.number % 3 else []
+
+    study = optuna.create_study(sampler=StoicSampler(seed=0, constraints_func=limits))
+    study.optimize(bowl, n_trials=30)
+    known = check_best(study, most=3.5)
+    (said,) = known.unmodelled
+    assert said.startswith("Trials without a value of the constraint 0 count for the objective")
+    assert len(known.rows) == 30
+    assert caplog.records
+
+
+def test_a_number_of_constraints_that_changes_is_said():
+    study = stored((0.2, 3.0, {"constraints": [-1.0]}), (0.4, 1.0, {"constraints": [-1.0, -2.0]}))
+    (said,) = unmodelled(study.trials)
+    assert "constraint 1 count for the objective and not for it: 0." in said
+    assert explain(study).recommended.number == 1
+
+
+def test_constraints_are_stored_so_that_optuna_reads_them():
+    study = optuna.create_study()
+    trial = study.ask(X)
+    store_constraints(study, trial, {"latency": -0.5})
+    study.tell(trial, 1.0)
+    assert list(constraints(study.trials[0]).values()) == [-0.5]
+    if hasattr(Trial, "set_constraint"):
+        assert study.trials[0].constraints == {"latency": -0.5}
+
+
+def test_without_constraints_nothing_is_said_or_logged(caplog):
+    caplog.set_level(logging.WARNING)
+    study = optuna.create_study(sampler=StoicSampler(seed=0))
+    study.optimize(bowl, n_trials=12)
+    assert explain(study).feasible is None
+    assert not caplog.records

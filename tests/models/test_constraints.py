@@ -1,0 +1,129 @@
+"""The probability that constraints hold, and learners that weigh it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from stoic import Box, Learner, recipes
+from stoic.models.constraints import Constraints
+from stoic.posteriors.mixture import MixturePosterior
+
+BOX = Box([0.0, -2.0], [1.0, 2.0])
+
+
+def limit(x):
+    return x[:, 0] + 0.5 * x[:, 1] - 0.6
+
+
+def begun(n=14, absurd=None, domain=BOX, seed=0):
+    """A learner of x0 + x1, with a limit; one value of it may be absurd."""
+    learner = Learner(domain, seed=seed)
+    x = domain.spread(n, np.random.default_rng(seed))
+    values = limit(x)
+    if absurd is not None:
+        values[absurd] = 50.0
+    learner.tell(x, x.sum(axis=1), constraints={"limit": values})
+    return learner, x
+
+
+def test_the_probability_is_that_of_its_posteriors():
+    learner, _ = begun()
+    found = learner.constraints()
+    x = BOX.sample(50, np.random.default_rng(1))
+    expected = np.ones(50)
+    for posterior in found.posteriors:
+        widening = getattr(posterior, "widening", 1.0)
+        if isinstance(posterior, MixturePosterior):
+            each = [
+                norm.cdf(-m / (widening * s)) for m, s in (p.predict(x) for p in posterior.parts)
+            ]
+            expected *= posterior.weights @ np.array(each)
+        else:
+            mean, std = posterior.predict(x)
+            expected *= norm.cdf(-mean / std)
+    np.testing.assert_allclose(found(x), expected, rtol=1e-8, atol=1e-300)
+    right = (found(x) > 0.5) == (limit(x) <= 0.0)
+    assert right[np.abs(limit(x)) > 0.1].all()
+
+
+@pytest.mark.parametrize("absurd", [None, 3])
+def test_gradients_are_those_of_the_values(absurd):
+    learner, _ = begun(absurd=absurd)
+    for found in (learner.constraints(), learner._constraints()):
+        x = BOX.sample(6, np.random.default_rng(2))
+        log, slope = found.log_with_gradient(x)
+        np.testing.assert_allclose(log, found.log(x), rtol=1e-7, atol=1e-9)
+        step = 1e-5
+        for k in range(2):
+            e = step * np.eye(2)[k]
+            numeric = (found.log(x + e) - found.log(x - e)) / (2.0 * step)
+            np.testing.assert_allclose(slope[:, k], numeric, rtol=1e-3, atol=1e-4)
+        p, by_x = found.with_gradient(x)
+        np.testing.assert_allclose(by_x, p[:, None] * slope)
+
+
+def test_far_below_zero_it_has_a_logarithm():
+    learner, x = begun()
+    found = learner._constraints()
+    worst = x[np.argmax(limit(x))][None]
+    assert -math.inf < found.log(worst)[0] < -100.0
+    assert np.isfinite(found.log_with_gradient(worst)[1]).all()
+
+
+def test_an_absurd_value_changes_little():
+    right, x = begun()
+    wrong, _ = begun(absurd=int(np.argmin(np.abs(x).sum(axis=1))))
+    p, q = right.constraints()(x), wrong.constraints()(x)
+    inside = limit(x) < -0.2
+    assert (q[inside] > 0.9).mean() > 0.8
+    assert (q[limit(x) > 0.2] < 0.1).all()
+    assert (p[inside] > 0.9).all()
+
+
+@pytest.mark.parametrize("domain", [BOX, BOX.grid(9)], ids=["box", "grid"])
+def test_choices_and_recommendations_are_feasible(domain):
+    learner, _ = begun(domain=domain)
+    for _ in range(8):
+        choice = learner.ask()
+        learner.tell(
+            choice.x, choice.x.sum(), choice=choice, constraints={"limit": limit(choice.x[None])}
+        )
+    found = learner.recommend()
+    assert limit(found.x[None])[0] <= 1e-9
+    assert found.notes["feasible"] >= 0.5
+    assert found.x.sum() >= 1.0  # at best 1.2 at (0, 1.2), or 1 on the grid; 3 without the limit
+    assert limit(found.model_x[None])[0] < 0.1
+
+
+def test_a_batch_spreads_out():
+    learner, _ = begun()
+    x = np.array([choice.x for choice in learner.ask(4)])
+    apart = np.abs((x[:, None] - x[None]) / BOX.widths).max(axis=2) + np.eye(4)
+    assert apart.min() > 1e-4
+    assert (limit(x) < 0.3).sum() >= 2
+
+
+def test_what_a_learner_cannot_weigh_is_refused_and_not_stored():
+    learner = Learner(BOX, recipes.gp_ucb())
+    with pytest.raises(ValueError, match="does not weigh constraints"):
+        learner.tell([0.5, 0.5], 1.0, constraints={"limit": 0.1})
+    assert len(learner) == 0
+    learner = Learner(BOX)
+    with pytest.raises(ValueError, match="2 inputs but 1 values of the constraint 'limit'"):
+        learner.tell([[0.5, 0.5], [0.1, 0.1]], [1.0, 2.0], constraints={"limit": 0.1})
+    assert len(learner) == 0
+    assert learner.constraints() is None
+
+
+def test_an_input_without_a_value_is_no_evidence():
+    learner, x = begun()
+    before = learner.constraints()(x)
+    learner.tell([0.5, 0.5], 1.0)
+    np.testing.assert_array_equal(learner.constraints()(x), before)
+    learner.tell([0.4, 0.4], failed="transient", constraints={"limit": -0.01})
+    assert isinstance(learner.constraints(), Constraints)
+    assert learner.constraints().posteriors[0].n == 15
