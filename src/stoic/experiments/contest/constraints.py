@@ -28,6 +28,7 @@ from stoic.experiments.contest.functions import FUNCTIONS
 from stoic.experiments.contest.scores import BETWEEN
 from stoic.experiments.contest.studies import quiet
 from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
+from stoic.experiments.statistics import share
 from stoic.integrations.optuna import StoicSampler, explain
 from stoic.integrations.optuna.internals import store_constraints
 
@@ -260,7 +261,7 @@ def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
                 str(values.size),
                 str(scores.geometric(values)),
                 *(f"{scores.geometric(one[None]).value:.2g}" for one in values),
-                str(scores.share([not row.feasible for row in here])),
+                str(share([not row.feasible for row in here])),
                 f"{1.0 - np.mean(said):.2f}" if said else "",
                 f"{np.mean([row.tried for row in here]):.1f}",
             )
@@ -283,7 +284,7 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
         line, one = settings.methods.index(name), contender(name)
         column = grid[:, list(SCENES).index(scene)]
         comparison.point(column[0], line, one, scores.geometric(values), hollow)
-        infeasible = scores.share([not row.feasible for row in here])
+        infeasible = share([not row.feasible for row in here])
         comparison.point(column[1], line, one, infeasible, hollow)
     for axes, title in zip(grid[0], SCENES.values(), strict=True):
         axes.set_xscale("log")
@@ -312,12 +313,10 @@ def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
         measured |= {"ratio": ratio.value, "lower": ratio.lower, "upper": ratio.upper}
         sentence = f"the default's score is at most {most:g} of the best peer's, {best}"
         made.append(Claim(f"{title}: {sentence} (ours).", ratio.value <= most, measured))
-        wrong = {
-            name: scores.share([not row.feasible for row in of]) for name, (of, _) in here.items()
-        }
+        wrong = {name: share([not row.feasible for row in of]) for name, (of, _) in here.items()}
         least = min(wrong[name].value for name in peers)
         ours = wrong[DEFAULT]
-        shares: Mapping[str, float] = {name: share.value for name, share in wrong.items()}
+        shares: Mapping[str, float] = {name: each.value for name, each in wrong.items()}
         made.append(
             Claim(
                 f"{title}: the default recommends an infeasible setting no more often than any "

@@ -65,6 +65,7 @@ class Contender(Method[[Mapping[str, BaseDistribution], int, int], BaseSampler])
 
 # CMA-ES cannot handle categories: they are drawn at random, without a warning a trial.
 _CMA: Any = partial(optuna.samplers.CmaEsSampler, warn_independent_sampling=False)
+_GROUPS: Any = partial(optuna.samplers.TPESampler, multivariate=True, group=True)
 
 _TPE_GROUPS: Any = partial(optuna.samplers.TPESampler, multivariate=True, group=True)
 
@@ -87,7 +88,7 @@ PEERS: dict[str, Contender] = {
     for peer in (
         _optuna("GPSampler", optuna.samplers.GPSampler, BLUE, "torch"),
         _optuna("TPE", optuna.samplers.TPESampler, GREEN),
-        _optuna("TPE, groups", _TPE_GROUPS, SKY),
+        _optuna("TPE, groups", _GROUPS, SKY),
         _optuna("CMA-ES", _CMA, PURPLE, "cmaes"),
         _optuna("random", optuna.samplers.RandomSampler, GREY),
         _PURSUIT,

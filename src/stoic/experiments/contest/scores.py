@@ -11,7 +11,6 @@ from stoic.data import Array
 from stoic.experiments.contest.contenders import EXPLAINED, PEERS, SLOW, contender
 from stoic.experiments.contest.studies import Outcome
 from stoic.experiments.statistics import Interval, bootstrap
-from stoic.experiments.statistics import share as share
 
 BETWEEN = " / "  # of scene and problem in the name of a panel
 FLOOR = 1e-5  # better scores count as this: users need no more, and a logarithm needs a floor
