@@ -67,8 +67,6 @@ class Contender(Method[[Mapping[str, BaseDistribution], int, int], BaseSampler])
 _CMA: Any = partial(optuna.samplers.CmaEsSampler, warn_independent_sampling=False)
 _GROUPS: Any = partial(optuna.samplers.TPESampler, multivariate=True, group=True)
 
-_TPE_GROUPS: Any = partial(optuna.samplers.TPESampler, multivariate=True, group=True)
-
 
 def _optuna(
     name: str, sampler: Callable[..., BaseSampler], colour: str, module: str | None = None
