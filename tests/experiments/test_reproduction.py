@@ -44,7 +44,17 @@ TINY = {
 # Hundreds of studies at least: contest/ has tests of parts of them.
 LARGE = [
     f"contest/{name}"
-    for name in ("development", "accuracy", "ordinary", "confirm", "narrow", "tables", "final")
+    for name in (
+        "development",
+        "accuracy",
+        "ordinary",
+        "confirm",
+        "narrow",
+        "conditional",
+        "constraints",
+        "tables",
+        "final",
+    )
 ]
 
 
