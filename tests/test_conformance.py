@@ -443,10 +443,10 @@ def told(learner, results):
     rng = np.random.default_rng(0)
     domain, results = learner.domain, iter(results)
     for wanted in (1, 2, 1, 1):
-        choices = learner.ask(wanted)
+        choices = learner.ask_batch(wanted)
         if not choices:  # it waits for what is pending, which will not come
             learner.forget_pending()
-            choices = learner.ask(wanted)
+            choices = learner.ask_batch(wanted)
         assert choices
         for choice in choices[:1]:
             domain.locate(choice.x[None])

@@ -23,17 +23,19 @@ import numpy as np
 
 from stoic.adversaries import Adversary, Ledger, Round
 from stoic.confidence import Confidence, Fixed
-from stoic.data import Array, Booleans, Choice, Failures, Integers, Observations, Targets
+from stoic.data import Array, Booleans, Choice, Integers, Observations, Targets
 from stoic.defences import Defence, Trust
 from stoic.domains import Box, Domain, Finite, Lattice
 from stoic.environment import Environment
+from stoic.history import History
 from stoic.kernels import Kernel, Matern52, Scaled
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
-from stoic.policies import Band, Policy, View
+from stoic.policies import Policy, View
 from stoic.posteriors import Model, Posterior, Prior
 from stoic.problems import Problem
 from stoic.recipes import Parts
+from stoic.surrogate import Surrogate
 
 # Results that a crash, an overflow or an adversary produces; none of them is an error.
 ABSURD = (math.nan, math.inf, -math.inf, 1e300, -1e300, 1e6)
@@ -391,7 +393,7 @@ def check_learner(make: Callable[[], Learner], rounds: int = 6) -> None:
             lambda: first.tell(x[:2], [0.0]),
             lambda: first.tell(x[0], 0.0, noise=-1.0),
             lambda: first.tell(x[:2], [0.0, 1.0], noise=[1.0, math.nan]),
-            lambda: first.ask(0),
+            lambda: first.ask_batch(0),
         ):
             _refuses(refused, "an impossible input is refused")
             _require(len(first) == n, "nothing is stored of what is refused")
@@ -435,7 +437,7 @@ def _campaign(learner: Learner, rounds: int) -> list[Array]:
 
 
 def _ask(learner: Learner, wanted: int) -> list[Choice]:
-    choices = learner.ask(wanted)
+    choices = learner.ask_batch(wanted)
     _require(len(choices) <= wanted, "no more choices than asked for")
     _require(
         bool(choices) or bool(learner.pending and learner.plans),
@@ -510,13 +512,14 @@ def _check_that_it_does_not_revise(defence: Defence, domain: Domain) -> None:
 
 
 def _check_purity(policy: Policy, domain: Domain) -> None:
-    data = example_observations(domain, 12, absurd=False)
     model = GaussianProcess(example_prior(domain), Trust())
-
-    def given(observations: Observations | None = None, t: int | None = None) -> Band:
-        return Band(model(domain, data if observations is None else observations), 2.0)
-
-    failures = Failures(domain.sample(2, np.random.default_rng(4)), ("bad", "transient"))
+    history, seen = History(domain), example_observations(domain, 12, absurd=False)
+    history.add(history.check(seen.x, seen.observed))
+    bad, lost = domain.sample(2, np.random.default_rng(4))
+    history.add(history.check(bad, failed="bad"))
+    history.add(history.check(lost, failed="transient"))
+    data = history.observations
+    surrogate = Surrogate(history, model, Fixed(2.0), model)
     state = policy.start(domain)
     somewhere = domain.sample(2, np.random.default_rng(2))
     for pending in (np.empty((0, domain.dim)), somewhere):
@@ -524,7 +527,7 @@ def _check_purity(policy: Policy, domain: Domain) -> None:
             after, answers = state, []
             for _ in range(2):
                 rng = np.random.default_rng(n)
-                view = View(domain, domain, data, rng, given, pending.copy, failures, lambda: None)
+                view = View(domain, domain, data, rng, surrogate, pending, history.failures)
                 with _unaltered(data, pending):
                     choices, after = policy.choose(view, copy.deepcopy(state), n)
                 _require(len(choices) <= n, "no more choices than asked for")

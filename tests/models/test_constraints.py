@@ -101,7 +101,7 @@ def test_choices_and_recommendations_are_feasible(domain):
 
 def test_a_batch_spreads_out():
     learner, _ = begun()
-    x = np.array([choice.x for choice in learner.ask(4)])
+    x = np.array([choice.x for choice in learner.ask_batch(4)])
     apart = np.abs((x[:, None] - x[None]) / BOX.widths).max(axis=2) + np.eye(4)
     assert apart.min() > 1e-4
     assert (limit(x) < 0.3).sum() >= 2

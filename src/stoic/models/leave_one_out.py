@@ -74,6 +74,13 @@ class LeaveOneOutGP:
         """Return True if these are more rows than the exact model takes."""
         return self.bounds is not None and len(observations) > self.bounds.exact
 
+    def window(
+        self, observations: Observations, posterior: Posterior
+    ) -> tuple[Observations, Posterior]:
+        """Return the rows of the window, and the posterior with the trust of these alone."""
+        assert isinstance(posterior, WindowPosterior)
+        return observations.only(posterior.rows), posterior.near
+
     def __call__(
         self, domain: Domain, observations: Observations, previous: Posterior | None = None
     ) -> Posterior:

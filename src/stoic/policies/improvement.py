@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
+from stoic.confidence.base import Band
 from stoic.data import Array, Booleans, Choice
 from stoic.domains import Domain, Finite
-from stoic.policies.base import Band, Policy, View, choice_of
+from stoic.policies.base import Policy, View, choice_of
 from stoic.policies.ucb import UpperConfidenceBound, check_retries, given_up
 from stoic.posteriors.base import Posterior
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from stoic.confidence.base import Band
 from stoic.data import Array, Booleans, Choice
 from stoic.domains import Domain
-from stoic.policies.base import Band, Notes, Policy, View, choices_at
+from stoic.policies.base import Notes, Policy, View, choices_at
 
 
 @dataclass(frozen=True, eq=False, slots=True)

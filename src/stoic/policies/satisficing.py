@@ -9,10 +9,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from stoic.confidence.base import Band
 from stoic.data import Array, Choice
 from stoic.distances import Distance
 from stoic.domains import Domain
-from stoic.policies.base import Band, Policy, View
+from stoic.policies.base import Policy, View
 from stoic.policies.ground import (
     Ground,
     candidates,

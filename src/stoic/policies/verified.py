@@ -10,12 +10,13 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import expit
 
+from stoic.confidence.base import Band
 from stoic.data import DISTRUSTED, Array, Choice, Integers, Observations
 from stoic.defences.replicates import agreement
 from stoic.domains import Acquisition, Domain, Peak
 from stoic.kernels import Matern52
 from stoic.models.constraints import Constraints
-from stoic.policies.base import Band, Notes, Policy, View, choice_of, choices_at
+from stoic.policies.base import Notes, Policy, View, choice_of, choices_at
 from stoic.policies.improvement import LogExpectedImprovement
 from stoic.policies.risk import Chance, Constrained, at_risk
 from stoic.policies.ucb import PLACE, check_retries, given_up
