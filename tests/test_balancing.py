@@ -408,7 +408,7 @@ def test_contexts_reach_the_learners_and_all_waiting_is_waiting():
     handed = waiting.ask_batch(1000)
     assert 4 <= len(handed) < 1000
     assert waiting.ask_batch(3) == []
-    with pytest.raises(WaitingError, match=f"{len(handed)} of them"):
+    with pytest.raises(WaitingError, match=f"Balanced waits for {len(handed)} results"):
         waiting.ask()
     waiting.forget_pending()
     assert waiting.pending == []

@@ -57,7 +57,6 @@ from stoic.defences import (
     AdaptivePlateau,
     Anchored,
     Diagnostics,
-    LeaveOneOut,
     Plateau,
     Truncation,
 )
@@ -91,7 +90,7 @@ from stoic.policies import (
 from stoic.policies.satisficing import Satisficing
 from stoic.policies.stable import StableOpt
 from stoic.posteriors import Prior
-from stoic.posteriors.fitting import Fitting, FixedHyperparameters
+from stoic.posteriors.fitting import Fitting
 from stoic.posteriors.levels import FeatureLevel
 from stoic.posteriors.student_t_noise import StudentTNoise
 from stoic.problems import forrester, hosaki
@@ -130,10 +129,6 @@ ARGUMENTS = {
         {"anchor": anchor(domain), "scale": one, "prequential": True, "unit": "scale"},
         {"anchor": fitted_anchor(domain)},
         {"anchor": anchor(domain), "half_width": Reach(Fixed(2.0), 0.5), "scale": one},
-    ],
-    LeaveOneOut: lambda domain: [
-        {"prior": testing.example_prior(domain), "fitting": FixedHyperparameters()},
-        {"prior": testing.example_prior(domain), "half_width": 1.0, "rounds": 2},
     ],
     Diagnostics: lambda domain: [
         {"judge": StudentTNoise(testing.example_prior(domain))},

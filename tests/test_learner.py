@@ -122,7 +122,7 @@ def test_impossible_input_is_refused_and_nothing_is_stored(domain):
         (lambda: agent.tell(x, [1, 2, 3], noise=[1.0, 1.0]), "3 results but 2 noise variances"),
         (lambda: agent.tell(x, [1, 2, 3], choice=[]), "3 inputs but 0 choices"),
         (lambda: agent.ask_batch(0), "at least one choice"),
-        (lambda: agent.ask(-3), "at least one choice"),
+        (lambda: agent.ask_batch(-3), "at least one choice"),
         (lambda: agent.ask(among=[]), "Nothing to choose among|smaller Box"),
     ):
         with pytest.raises(ValueError, match=message):

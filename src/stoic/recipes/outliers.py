@@ -16,7 +16,7 @@ from stoic.confidence import (
     influence,
     psi,
 )
-from stoic.defences import AdaptivePlateau, Anchored, LeaveOneOut, Plateau
+from stoic.defences import AdaptivePlateau, Anchored, Plateau
 from stoic.defences.anchored import Reach
 from stoic.domains import Domain, Finite
 from stoic.models import GaussianProcess, LeaveOneOutGP
@@ -268,7 +268,7 @@ def loo_gp_ucb(
     confidence: Confidence | None = None,
     policy: Policy | None = None,
 ) -> Parts:
-    """GP-UCB behind :class:`~stoic.defences.leave_one_out.LeaveOneOut`: our own.
+    """GP-UCB behind :class:`~stoic.models.LeaveOneOutGP`: our own.
 
     Each result is tested against the leave-one-out prediction; no centre, range or number of
     outliers is assumed. Where that leaves several outlier hypotheses, the likeliest gives the mean
@@ -300,7 +300,7 @@ def loo_gp_ucb(
     check_prior(domain, prior)
     chosen = prior or family(domain)
     judging = FixedHyperparameters() if prior else Fitting(marginal_likelihood)
-    model = LeaveOneOutGP(LeaveOneOut(chosen, judging, half_width, shape, price))
+    model = LeaveOneOutGP(chosen, judging, half_width, shape, price)
     return Parts(model, confidence or Schedule(), policy or Requery(UCB()))
 
 
