@@ -68,10 +68,11 @@ class LeaveOneOutGP:
     as long as they are likely. Evidence is the log marginal likelihood under its row noise, less an
     ``outlier_penalty`` for each row that lost its weight: log odds against an outlier.
     Hyperparameters that are fitted to few rows are overconfident, and the first observation of a
-    peak looks like an outlier: so the penalty is multiplied by :func:`~stoic.defences.plateau.small_sample_factor`, 3.8 for 8 observations and
-    1.3 for 30. For a residual e on its own, a row noise of e^2 - s^2 is likeliest, which an excess
-    with c = 1 tends to as e grows. So it is the likelihood that relevance pursuit [Ament2024]_
-    climbs one row and one fit at a time; here all rows move at once.
+    peak looks like an outlier: so the penalty is multiplied by
+    :func:`~stoic.defences.plateau.small_sample_factor`, 3.8 for 8 observations and 1.3 for 30. For
+    a residual e on its own, a row noise of e^2 - s^2 is likeliest, which an excess with c = 1 tends
+    to as e grows. So it is the likelihood that relevance pursuit [Ament2024]_ climbs one row and
+    one fit at a time; here all rows move at once.
 
     Parameters
     ----------
