@@ -197,7 +197,7 @@ class Learner(Optimizer):
             tried = tried[part.contains(tried)]
         if not len(tried):
             tried = view.maximise(UpperConfidenceBound(Band(posterior, -band.width))).x[None]
-        best, notes = self.policy.settle(view._replace(reported=True), self._state, band, tried)
+        best, notes = self.policy.recommend(view._replace(reported=True), self._state, band, tried)
         mean, _ = band.posterior.predict(tried)
         lower, upper = band.bounds(tried)
         peak = view.maximise(UpperConfidenceBound(Band(posterior, 0.0)))

@@ -158,7 +158,7 @@ def check_posterior(posterior: Posterior, domain: Domain, observations: Observat
         _require(posterior.n == len(observations), "n counts all observations")
         _require(0 <= posterior.distrusted <= posterior.n, "distrusted counts observations")
         _require(bool(posterior.information >= 0.0), "information gain is not negative")
-        _require(bool(posterior.kappa > 0.0), "kappa is positive")
+        _require(bool(posterior.max_variance > 0.0), "max_variance is positive")
         trust = posterior.trust(observations)
         _require(trust.shape == (len(observations),), "trust has shape (n,)")
         _require(bool(((trust >= 0.0) & (trust <= 1.0)).all()), "trust lies in [0, 1]")
@@ -166,7 +166,7 @@ def check_posterior(posterior: Posterior, domain: Domain, observations: Observat
             int(np.count_nonzero(trust < 1.0)) == posterior.distrusted,
             "distrusted is the number of observations with a trust below 1",
         )
-        scale = math.sqrt(posterior.kappa)
+        scale = math.sqrt(posterior.max_variance)
         fantasy = posterior.fantasise(x[:2], domain.locate(x[:2]))
         held, narrower = fantasy.predict(x)
         size = scale + np.abs(mean).max()
@@ -449,7 +449,7 @@ def _ask(learner: Learner, wanted: int) -> list[Choice]:
 def _check_targets(defence: Defence, domain: Domain, observations: Observations) -> None:
     prior, n = example_prior(domain), len(observations)
     with _unaltered(observations), _no_warnings():
-        fitted = defence.settle(domain, observations)
+        fitted = defence.fit(domain, observations)
         targets, again = fitted(observations, prior), fitted(observations, prior)
         for part in (targets.values, targets.noise, targets.trust):
             _require(part.shape == (n,), "values, noise and trust have shape (n,)")
@@ -484,11 +484,11 @@ def _check_targets(defence: Defence, domain: Domain, observations: Observations)
 def _check_that_it_does_not_revise(defence: Defence, domain: Domain) -> None:
     observations, prior = example_observations(domain, 21, 5), example_prior(domain)
     fitted, earlier = None, None
-    whole = defence.settle(domain, observations)
+    whole = defence.fit(domain, observations)
     all_targets = whole(observations, prior)
     for n in (1, 2, 7, 8, 14, 21):
         head = observations.until(n)
-        fitted = defence.settle(domain, head, fitted)
+        fitted = defence.fit(domain, head, fitted)
         targets = fitted(head, prior)
         promise = "with revises = False, appending rows changes no target of an earlier row"
         _same_targets(targets, _rows(all_targets, slice(0, n)), promise)

@@ -185,7 +185,7 @@ class Policy(ABC):
         pending.
         """
 
-    def settle(self, view: View, state: Any, band: Band, tried: Array) -> tuple[int, Notes]:
+    def recommend(self, view: View, state: Any, band: Band, tried: Array) -> tuple[int, Notes]:
         """Row of the point to recommend among ``tried`` (k, d), and notes about it.
 
         By default the point of the largest lower bound.

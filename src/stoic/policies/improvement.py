@@ -78,7 +78,7 @@ class LogExpectedImprovement(NamedTuple):
             spread = np.hypot(std, np.sqrt(self.noise))
             share = np.divide(std, spread, out=np.ones_like(std), where=spread > 0.0)
             std = std * share
-        least = max(_LEAST * self.posterior.kappa**0.5, _TINY)
+        least = max(_LEAST * self.posterior.max_variance**0.5, _TINY)
         s = self.factor * np.maximum(std, least)
         with np.errstate(over="ignore"):
             z = np.clip((mean - self.incumbent) / s, -_LIMIT, _LIMIT)

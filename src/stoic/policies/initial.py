@@ -56,8 +56,8 @@ class Initial(Policy):
         handed, left = left[: min(n, missing)], left[min(n, missing) :]
         return choices_at(view.domain, handed), Design(left, state.then)
 
-    def settle(self, view: View, state: Design, band: Band, tried: Array) -> tuple[int, Notes]:
-        return self.then.settle(view, state.then, band, tried)
+    def recommend(self, view: View, state: Design, band: Band, tried: Array) -> tuple[int, Notes]:
+        return self.then.recommend(view, state.then, band, tried)
 
     def band(self, view: View, state: Design) -> Band:
         return self.then.band(view, state.then)

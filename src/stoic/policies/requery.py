@@ -73,8 +73,8 @@ class Requery(Policy):
         others, state = self.then.choose(view._replace(pending=theirs), state, n - len(choices))
         return choices + others, state
 
-    def settle(self, view: View, state: Any, band: Band, tried: Array) -> tuple[int, Notes]:
-        return self.then.settle(view, state, band, tried)
+    def recommend(self, view: View, state: Any, band: Band, tried: Array) -> tuple[int, Notes]:
+        return self.then.recommend(view, state, band, tried)
 
     def band(self, view: View, state: Any) -> Band:
         return self.then.band(view, state)

@@ -194,7 +194,7 @@ class Satisficing(Policy):
         choices = view.one_by_one(hallucinated, n, pick)
         return choices, Progress(state.points, said)
 
-    def settle(
+    def recommend(
         self, view: View, state: Progress, band: Band, tried: Array
     ) -> tuple[int, dict[str, object]]:
         """Recommend the point of the best certificate: largest radius, or least fragility.

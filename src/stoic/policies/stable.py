@@ -116,7 +116,7 @@ class StableOpt(Policy):
 
         return view.one_by_one(hallucinated, n, pick), state
 
-    def settle(
+    def recommend(
         self, view: View, state: Ready, band: Band, tried: Array
     ) -> tuple[int, dict[str, object]]:
         """Recommend the point of the best least lower bound in the ball, with its certificate."""

@@ -51,7 +51,7 @@ class Posterior(Protocol):
         D holds the noise variances of the rows.
     distrusted:
         Number of observations with a trust below 1.
-    kappa:
+    max_variance:
         Largest prior variance k(x, x): over the arms, or over the rows on a continuous domain
         (the same everywhere for a stationary kernel).
     """
@@ -72,7 +72,7 @@ class Posterior(Protocol):
     def distrusted(self) -> int: ...
 
     @property
-    def kappa(self) -> float: ...
+    def max_variance(self) -> float: ...
 
     def copy(self) -> Posterior:
         """Return a posterior that will not be updated in place."""

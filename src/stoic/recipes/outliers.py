@@ -31,7 +31,7 @@ from stoic.posteriors.fitting import (
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, median_and_mad_in_space
 from stoic.recipes.base import Parts, recipe
-from stoic.recipes.parts import check_prior, family, fitting, kappa_and_noise, union
+from stoic.recipes.parts import check_prior, family, fitting, union, variance_and_noise
 
 _USED = ("corruptions", "horizon", "delta", "norm", "assumption", "gain")  # of a theory
 
@@ -148,7 +148,7 @@ def fc_rcgp_ucb(
     theory.only("fc_rcgp_ucb", *_USED)
     _check_unit(unit)
     check_prior(domain, prior)
-    kappa, noise = kappa_and_noise(domain, prior)
+    kappa, noise = variance_and_noise(domain, prior)
     practice = half_width is None and not theory.proved
     if half_width is None:
         half_width = 3.0
@@ -207,7 +207,7 @@ def a2_rcgp_ucb(
     _check_unit(plateau.unit)
     check_prior(domain, prior)
     anchor_shape = plateau.shape if anchor.shape is None else anchor.shape
-    kappa, noise = kappa_and_noise(domain, prior)
+    kappa, noise = variance_and_noise(domain, prior)
     sd = math.sqrt(kappa)
     bound = _noise_bound(theory, noise) / sd
     anchor_half_width = anchor.half_width
