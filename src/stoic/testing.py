@@ -212,11 +212,9 @@ def check_model(model: Model, domain: Domain, tolerance: float = 1e-6) -> None:
     previous ones stay.
     """
     for n, absurd in ((0, False), (1, False), (12, False), (17, True)):
-        check_posterior(
-            model(domain, example_observations(domain, n, 3 + n, absurd)),
-            domain,
-            example_observations(domain, n, 3 + n, absurd),
-        )
+        observations = example_observations(domain, n, 3 + n, absurd)
+        with _given(domain, n, absurd):
+            check_posterior(model(domain, observations), domain, observations)
     observations = example_observations(domain, 9, 1, absurd=False)
     x = domain.sample(6, np.random.default_rng(0))
     posterior = model(domain, observations.until(5))
@@ -243,12 +241,15 @@ def check_defence(defence: Defence, domains: Sequence[Domain] | None = None) -> 
     """
     for domain in domains if domains is not None else example_domains():
         for n, absurd in ((0, False), (1, False), (2, False), (17, False), (32, True)):
-            _check_targets(defence, domain, example_observations(domain, n, 3 + n, absurd))
+            with _given(domain, n, absurd):
+                _check_targets(defence, domain, example_observations(domain, n, 3 + n, absurd))
         nothing = example_observations(domain, 3)
         nothing.observed[:] = math.nan
-        _check_targets(defence, domain, nothing)
+        with _given(domain, "3 nan among 3"):
+            _check_targets(defence, domain, nothing)
         if not defence.revises:
-            _check_that_it_does_not_revise(defence, domain)
+            with _given(domain, "up to 21"):
+                _check_that_it_does_not_revise(defence, domain)
 
 
 def check_confidence(
@@ -289,10 +290,12 @@ def check_policy(policy: Policy, domains: Sequence[Domain] | None = None) -> Non
             )
             _require("finite" in refusal and "grid" in refusal, "a refusal says what to do")
             continue
-        runs = [_campaign(_learner(domain, policy), 8) for _ in range(2)]
-        for a, b in zip(*runs, strict=True):
-            _require(bool(np.array_equal(a, b)), "the same seed gives the same choices")
-        _check_purity(policy, domain)
+        with _given(domain, "up to 16", True):
+            runs = [_campaign(_learner(domain, policy), 8) for _ in range(2)]
+            for a, b in zip(*runs, strict=True):
+                _require(bool(np.array_equal(a, b)), "the same seed gives the same choices")
+        with _given(domain, 12):
+            _check_purity(policy, domain)
     _require(_print(policy) == before, "what a policy remembers is in the state")
 
 
@@ -542,6 +545,17 @@ def _check_purity(policy: Policy, domain: Domain) -> None:
                 "the same view, state and generator give the same choices",
             )
             state = after
+
+
+@contextmanager
+def _given(domain: Domain, n: int | str, absurd: bool = False) -> Iterator[None]:
+    """Name the data with which a promise is broken."""
+    try:
+        yield
+    except AssertionError as error:
+        among = ", absurd ones among them" if absurd else ""
+        error.args = (f"{error} With {n} observations{among}, on {domain!r}.",)
+        raise
 
 
 def _require(holds: bool, promise: str) -> None:
