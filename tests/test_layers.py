@@ -16,6 +16,7 @@ LAYERS = (
     "printable",  # texts of others, as they may be shown; knows nothing
     "data",
     "linalg",
+    "pareto",
     "kernels",
     "distances",
     "satisficing",
@@ -33,6 +34,7 @@ LAYERS = (
     "recipes",
     "learner",
     "balancing",
+    "objectives",
     "problems",
     "adversaries",
     "environment",

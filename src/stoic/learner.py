@@ -176,10 +176,7 @@ class Learner:
             If one choice is requested and the policy waits for pending results.
         """
         count = check_count(n)
-        view = self._view(self._part(among, context))
-        if pending is not None:
-            theirs = np.array(pending, dtype=float).reshape(-1, self.domain.dim)
-            view = view._replace(find_pending=lambda: theirs, owns_pending=False)
+        view = self.view(among, context, pending)
         choices, self._state = self.policy.choose(view, self._state, count)
         if pending is None:
             self._pending.add(choices)
@@ -191,6 +188,19 @@ class Learner:
                 "or call forget_pending() if they will never come."
             )
         return choices[0]
+
+    def view(
+        self,
+        among: object = None,
+        context: Mapping[int, float] | None = None,
+        pending: object | None = None,
+    ) -> View:
+        """Input of the policy for a suggestion; arguments as of :meth:`ask`."""
+        view = self._view(self._part(among, context))
+        if pending is None:
+            return view
+        theirs = np.array(pending, dtype=float).reshape(-1, self.domain.dim)
+        return view._replace(find_pending=lambda: theirs, owns_pending=False)
 
     def tell(
         self,
@@ -418,6 +428,10 @@ class Learner:
     def pending(self) -> list[Choice]:
         """Choices without a result yet, oldest first."""
         return list(self._pending)
+
+    def expect(self, choices: Sequence[Choice]) -> None:
+        """Count these choices as pending, as if this learner had suggested them."""
+        self._pending.add(choices)
 
     def forget_pending(self, *choices: Choice) -> None:
         """Forget these pending choices, or all: no result will come."""

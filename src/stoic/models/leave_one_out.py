@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from stoic.data import Integers, Observations
+from stoic.data import DISTRUSTED, Integers, Observations
 from stoic.defences.leave_one_out import LeaveOneOut
 from stoic.defences.settled import Settled
 from stoic.domains import Domain
@@ -43,6 +43,10 @@ class LeaveOneOutGP:
         Number of rows up to which the model is exact, and sizes of the window beyond, see
         :mod:`stoic.models.bounded`; None if it is exact for any number, at a cost that grows as
         the cube of it.
+    most:
+        Largest share of the finite results that an explanation may reject, if any other is left.
+        Where many results are equal, as 0 at the border of a domain, a flat function explains them
+        to any precision, and that all others are outliers is likely, however many they are.
 
     Guarantee
     ---------
@@ -59,6 +63,7 @@ class LeaveOneOutGP:
 
     defence: LeaveOneOut
     bounds: Bounds | None = None
+    most: float = 1.0
 
     @property
     def prior(self) -> Prior:
@@ -82,6 +87,8 @@ class LeaveOneOutGP:
         earlier = None if previous is None else previous.fitted_defence
         judged = self.defence.settle(domain, observations, earlier)
         found = [e for e in judged.explanations if e.evidence > -np.inf] or [judged]
+        if self.most < 1.0:
+            found = [e for e in found if self._rejected(e, observations) <= self.most] or found
         found, weights = likely(found, self.defence.negligible)
         parts = tuple(
             explanation.posterior or explanation.condition(self.prior, observations)
@@ -91,6 +98,12 @@ class LeaveOneOutGP:
         if len(parts) == 1:
             return replace(parts[0], fitted_defence=fitted)
         return MixturePosterior(parts, weights / weights.sum(), fitted)
+
+    def _rejected(self, explanation: Settled, observations: Observations) -> float:
+        """Share of the finite results that an explanation rejects."""
+        prior = explanation.posterior.prior if explanation.posterior else self.prior
+        trust = explanation(observations, prior).trust[np.isfinite(observations.observed)]
+        return float(np.mean(trust < DISTRUSTED))
 
     def integrated(
         self, domain: Domain, observations: Observations, posterior: Posterior

@@ -35,7 +35,7 @@ from stoic.integrations.optuna.internals import (
     trial_id,
     unfix,
 )
-from stoic.integrations.optuna.unmodelled import check_single_objective
+from stoic.integrations.optuna.objectives import check_single_objective
 from stoic.printable import printable
 from stoic.refusal import RefusalError
 from stoic.tuning.constraint import told_constraints
