@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 import numpy as np
 
@@ -113,44 +113,36 @@ class MultiLearner:
         """Return the probability that all constraints hold, for reports; None without any."""
         return self.outputs[0].constraints()
 
-    @overload
     def ask(
         self,
-        n: None = None,
         *,
         among: object = None,
         context: Mapping[int, float] | None = None,
         pending: object | None = None,
-    ) -> Choice: ...
+    ) -> Choice:
+        """Suggest where to evaluate next, all objectives at once; as :meth:`ask_batch`."""
+        return self.ask_batch(1, among=among, context=context, pending=pending)[0]
 
-    @overload
-    def ask(
+    def ask_batch(
         self,
         n: int,
         *,
         among: object = None,
         context: Mapping[int, float] | None = None,
         pending: object | None = None,
-    ) -> list[Choice]: ...
-
-    def ask(
-        self,
-        n: int | None = None,
-        *,
-        among: object = None,
-        context: Mapping[int, float] | None = None,
-        pending: object | None = None,
-    ) -> Choice | list[Choice]:
-        """Suggest where to evaluate next, all objectives at once; as :meth:`stoic.Learner.ask`."""
-        count = check_count(n)
+    ) -> list[Choice]:
+        """Suggest ``n`` points to evaluate in parallel, as :meth:`stoic.Learner.ask_batch`."""
+        check_count(n)
         views = [
             output.view(among, context, pending)._replace(rng=self.rng) for output in self.outputs
         ]
-        choices = self.policy.choose(views, count)
+        seen, finite = self.observations, np.isfinite(self.results).all(axis=1)
+        complete = Observations(seen.x, np.where(finite, 0.0, np.nan), seen.noise, seen.arms)
+        choices = self.policy.choose(views, complete, self.trust, n)
         if pending is None:
             for output in self.outputs:
-                output.expect(choices)
-        return choices if n is not None else choices[0]
+                output.history.pending.add(choices)
+        return choices
 
     def tell(
         self,

@@ -46,7 +46,7 @@ def test_it_is_the_expected_improvement_of_draws(k):
     grid = stats.norm.ppf((np.arange(size) + 0.5) / size)
     draws = np.stack(np.meshgrid(*[grid] * k, indexing="ij"), axis=-1).reshape(-1, k)
     lower, upper = boxes_beyond(front, reference)
-    unit = np.prod([model.kappa**0.5 for model in models])
+    unit = np.prod([model.max_variance**0.5 for model in models])
     for point, height in zip(at, surface(at), strict=True):
         mean, std = np.array([model.predict(point[None]) for model in models])[..., 0].T
         f = mean + std**2 / np.sqrt(std**2 + NOISE) * draws
@@ -135,7 +135,7 @@ def test_an_outlier_in_one_output_leaves_the_other_one():
 def test_a_batch_is_spread_out_and_waits_for_its_results():
     learner = MultiLearner(Box([0.0, 0.0], [1.0, 1.0]), 2, seed=0)
     told(learner, learner.domain.spread(8, np.random.default_rng(0)))
-    x = np.array([choice.x for choice in learner.ask(4)])
+    x = np.array([choice.x for choice in learner.ask_batch(4)])
     apart = np.abs(x[:, None] - x).max(axis=-1) + np.eye(4)
     assert apart.min() > 1e-3
     assert len(learner.outputs[0].pending) == 4
@@ -193,3 +193,16 @@ def test_a_result_that_holds_up_the_front_is_doubted_where_little_is_known():
         choice = learner.ask()
         told(learner, choice.x[None])
     assert learner.trust[1, 1] < 0.5
+
+
+def test_beyond_the_exact_model_it_goes_on():
+    """Each output has a window of rows of its own then."""
+    learner = MultiLearner(Box([0.0, 0.0], [1.0, 1.0]), 2, seed=0)
+    told(learner, learner.domain.spread(262, np.random.default_rng(0)), {(20, 0): 40.0})
+    for _ in range(2):
+        choice = learner.ask()
+        told(learner, choice.x[None])
+    assert learner.trust.shape == (264, 2)
+    assert learner.trust[20].round(2).tolist() == [0.0, 1.0]
+    front = learner.front()
+    assert np.abs(front.x[:, 0] - front.x[:, 1]).max() < 0.2  # which is the diagonal

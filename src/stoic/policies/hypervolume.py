@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy.special import expit, logsumexp
 
-from stoic.data import DISTRUSTED, Array, Booleans, Choice, Integers
+from stoic.data import DISTRUSTED, Array, Booleans, Choice, Integers, Observations
 from stoic.defences.replicates import agreement
 from stoic.domains import Finite, Peak
 from stoic.pareto import boxes_beyond, hypervolume, non_dominated
@@ -148,23 +148,37 @@ class HypervolumeImprovement:
     retries: int = 1
     constrained = True
 
-    def choose(self, views: Sequence[View], n: int) -> list[Choice]:
-        """Choose ``n`` inputs, given a view for each output, which differ in their results."""
-        view = _complete(views)
-        trust = np.array([
-            each.band().posterior.trust(each.observations) for each in views
-        ])  # fmt: skip
-        x, pending = view.observations.x, view.pending
-        trusted = np.flatnonzero((best_trust(x, trust.T) >= DISTRUSTED).all(axis=1))
+    def choose(
+        self, views: Sequence[View], complete: Observations, trust: Array, n: int
+    ) -> list[Choice]:
+        """Choose ``n`` inputs.
+
+        Parameters
+        ----------
+        views:
+            A view of each output, (k,). Its observations may be some of all.
+        complete:
+            All inputs, with 0 where there is a result of every output, else nan.
+        trust:
+            Trust of each output of these, (n, k).
+        n:
+            Number of choices.
+        """
+        view = views[0]._replace(observations=complete)
+        x, pending = complete.x, view.pending
+        trusted = np.flatnonzero((best_trust(x, trust) >= DISTRUSTED).all(axis=1))
         if view.among is not view.domain:
             trusted = trusted[view.among.contains(x[trusted])]
         constraints = view.constraints()
         if constraints is not None:
             trusted = trusted[constraints.hold(x[trusted])]
-        verified, worth = self._verification(views, trust, trusted)
+        verified, worth = None, 0.0
+        if all(len(each.observations) == len(x) for each in views):
+            verified, worth = self._verification(views, trust.T, trusted)
         posteriors = []
-        for each, weights in zip(views, trust, strict=True):
+        for each in views:
             band = each.hallucinated()
+            weights = each.band().posterior.trust(each.observations)
             places = given_up(each, weights, self.retries)
             if len(places):
                 band = band.fantasise(places, None, band.posterior.prior.mean)
@@ -270,19 +284,7 @@ def means_at(posteriors: Sequence[Posterior], x: Array) -> Array:
 
 def _scales(posteriors: Sequence[Posterior]) -> Array:
     """Prior standard deviation of each output, (k,), the unit of volumes."""
-    return np.array([max(posterior.kappa**0.5, _TINY) for posterior in posteriors])
-
-
-def _complete(views: Sequence[View]) -> View:
-    """View of whether there is a result of every output: 0, or nan."""
-    view = views[0]
-    finite = np.all([np.isfinite(each.observations.observed) for each in views], axis=0)
-    observations = view.observations
-    return view._replace(
-        observations=type(observations)(
-            observations.x, np.where(finite, 0.0, np.nan), observations.noise, observations.arms
-        )
-    )
+    return np.array([max(posterior.max_variance**0.5, _TINY) for posterior in posteriors])
 
 
 def _improvement(posteriors: Sequence[Posterior], known: Array) -> LogHypervolumeImprovement:
@@ -306,7 +308,7 @@ def _or_farthest(
         return peak
     again = (apart(queried, peak.x, view.domain.widths) <= SAME).any()
     known = all(
-        posterior.predict(peak.x[None])[1][0] <= KNOWN * posterior.kappa**0.5
+        posterior.predict(peak.x[None])[1][0] <= KNOWN * posterior.max_variance**0.5
         for posterior in posteriors
     )
     return (farthest(view, queried, risk) if again and known else None) or peak

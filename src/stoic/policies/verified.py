@@ -9,11 +9,12 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import expit
 
+from stoic.confidence.base import Band
 from stoic.data import DISTRUSTED, Array, Choice, Integers, Observations
 from stoic.defences.replicates import agreement
 from stoic.domains import Domain, Peak
 from stoic.kernels import Matern52
-from stoic.policies.base import Band, Notes, Policy, View, choice_of, choices_at
+from stoic.policies.base import Notes, Policy, View, choice_of, choices_at
 from stoic.policies.improvement import LogExpectedImprovement
 from stoic.policies.risk import Chance, Risk, peak_at
 from stoic.policies.ucb import PLACE, check_retries, given_up
@@ -126,7 +127,7 @@ class VerifiedImprovement(Policy):
             posterior = band.posterior
             risk = Risk(chance, constraints)
             surface = _improvement(posterior, known) if constraints is None or len(known) else None
-            peak = peak_at(view, surface, risk, posterior.kappa**0.5)
+            peak = peak_at(view, surface, risk, posterior.max_variance**0.5)
             if verified is not None and math.log(worth) > peak.height:
                 choice = choices_at(view.domain, verified[None], {"verified": True})[0]
                 verified = None
@@ -141,7 +142,7 @@ class VerifiedImprovement(Policy):
 
         return view.one_by_one(band, n, pick), None
 
-    def settle(self, view: View, state: None, band: Band, tried: Array) -> tuple[int, Notes]:
+    def recommend(self, view: View, state: None, band: Band, tried: Array) -> tuple[int, Notes]:
         """Recommend the point of the best lower bound whose P(outlier) is below 1/2.
 
         With constraints, one where all hold with a probability of 0.9 or the largest one, which the
@@ -151,7 +152,7 @@ class VerifiedImprovement(Policy):
         """
         observations, posterior = view.observations, view.band().posterior
         if not len(observations):
-            return Policy.settle(self, view, state, band, tried)
+            return Policy.recommend(self, view, state, band, tried)
         p, otherwise = self.odds.given_the_others(view.domain, observations, posterior)
         here = cdist(tried, observations.x) == 0.0
         doubt = np.where(here, p, np.inf)  # of several observations the least P(outlier) counts
@@ -204,7 +205,7 @@ class VerifiedImprovement(Policy):
             share = self.odds.share(observations, posterior)
             votes = agreement(view.domain, observations, noise, AGREE)
             p = expit(math.log(self.surprise) - (votes + 1.0) * math.log(share))
-            most = FARTHEST * posterior.kappa**0.5
+            most = FARTHEST * posterior.max_variance**0.5
             rows += np.flatnonzero(rejected).tolist()
             if (constraints := view.constraints()) is not None:
                 p = p * constraints(observations.x)
@@ -269,7 +270,7 @@ def _or_farthest(
     """
     if not len(queried) or view.among is not view.domain:
         return peak
-    widths, unit = view.domain.widths, posterior.kappa**0.5
+    widths, unit = view.domain.widths, posterior.max_variance**0.5
     again = bool((apart(queried, peak.x, widths) <= SAME).any())
     if risk.constraints is not None and not len(known) and not again:
         return peak  # nothing is feasible yet

@@ -16,13 +16,16 @@ from stoic.tuning.reading import NotANumberError, NoValueError, Reading
 
 Direction = Literal["minimize", "maximize"]
 DIRECTIONS: tuple[Direction, ...] = ("minimize", "maximize")
+_WRITTEN: dict[str, Direction] = {
+    "minimize": "minimize", "minimise": "minimize", "min": "minimize",
+    "maximize": "maximize", "maximise": "maximize", "max": "maximize",
+}  # fmt: skip
 
 
-def check_direction(direction: object) -> Direction:
+def check_direction(direction: str) -> Direction:
     """Return ``direction`` if it is valid."""
-    for valid in DIRECTIONS:
-        if direction == valid:
-            return valid
+    if direction in _WRITTEN:
+        return _WRITTEN[direction]
     raise RefusalError(f"direction must be minimize or maximize, got {direction!r}.")
 
 

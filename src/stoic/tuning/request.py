@@ -33,7 +33,7 @@ from stoic.tuning.program import Program
 from stoic.tuning.reading import Reading
 from stoic.tuning.repeats import check_repeats
 from stoic.tuning.space import Space, parse_assignments, parse_fixed, parse_named, parse_space
-from stoic.tuning.storage import storage_url
+from stoic.tuning.storage import beside, storage_url
 from stoic.tuning.stored import known_space
 from stoic.tuning.template import Template
 
@@ -182,7 +182,8 @@ def from_study(study: optuna.Study, command: Sequence[str], settings: Settings) 
 def from_file(path: Path, settings: Settings) -> Request:
     """Make a request from a study file; ``settings`` override the file.
 
-    The program runs in the directory of the file unless the file names another one.
+    The program runs in the directory of the file unless the file names another one; a storage that
+    is a file of a relative path is there, too.
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -219,7 +220,7 @@ def _from_tables(content: Mapping[str, Any], path: Path, settings: Settings) -> 
     file = Settings(
         name=_text(study, "name"),
         direction=_text(study, "direction"),
-        storage=_text(study, "storage"),
+        storage=beside(path.absolute().parent, _text(study, "storage")),
         trials=_whole(study, "trials"),
         seed=_whole(study, "seed"),
         startup=_whole(study, "startup"),

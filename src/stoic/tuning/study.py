@@ -44,7 +44,6 @@ from stoic.tuning.mark import kill_marked, seal, visible
 from stoic.tuning.objectives import (
     Direction,
     Objective,
-    check_direction,
     goal_of,
     merge_objectives,
 )
@@ -89,7 +88,9 @@ def open_study(
         study = optuna.create_study(
             storage=storage,
             study_name=name,
-            directions=[each.direction for each in objectives] or [check_direction(direction)],
+            directions=[direction]
+            if isinstance(direction, str)
+            else [each.direction for each in direction],
             sampler=sampler,
             load_if_exists=True,
         )

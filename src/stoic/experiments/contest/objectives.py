@@ -60,7 +60,7 @@ class Problem:
     @property
     def units(self) -> Array:
         """Range of the front in each objective, (k,)."""
-        return np.array(self.nadir) - np.array(self.ideal)
+        return np.asarray(np.subtract(self.nadir, self.ideal))
 
     def missing(self, values: Array) -> float:
         """Share of the largest hypervolume that true values (n, k) do not dominate."""
@@ -107,7 +107,8 @@ PROBLEMS: dict[str, Problem] = {
     "truss": Problem(
         4, _truss, (1237.8414230005, 0.0027614237), (2886.3695604236, 0.04), 0.8850112761
     ),
-    "digits": Problem(3, _digits, (0.0267, 8.98), (0.437, 12.86), 1.0),
+    # Of 2000 Sobol points and 1680 mutations of the best.
+    "digits": Problem(3, _digits, (0.0266, 8.965), (0.437, 12.853), 0.9858201747),
 }
 SCENES = {"clean": "clean", "outliers": "5 % of outliers in each objective"}
 
@@ -242,9 +243,9 @@ def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
             )
         )
     caption = (
-        "Share of the largest hypervolume that the recommended front lacks in truth, geometric mean "
-        "with its 95 % interval, and for each problem; the same of all settings tried; points on "
-        "the front; share of the stated 95 % intervals that hold the truth."
+        "Share of the largest hypervolume that the recommended front lacks in truth, a geometric "
+        "mean with its 95 % interval, and for each problem; the same of all settings tried; points "
+        "on the front; share of the stated 95 % intervals that hold the truth."
     )
     headings = ("scene", "contender", "studies", "score", *settings.problems, "tried", "points")
     return Table(caption, (*headings, "covered"), tuple(lines))

@@ -73,6 +73,7 @@ def explain_front(
         conditional=conditional(complete, space),
         unmodelled=unmodelled(trials, ranges, True, declared),
         objectives=objective_names(study),
+        directions=tuple(direction.name.lower() for direction in study.directions),
     )  # fmt: skip
     feasible = [t for t in complete if not violates(t) and np.isfinite(values[t.number]).all()]
     feasible = [t for t in feasible if given.items() <= t.params.items()]

@@ -28,10 +28,14 @@ from stoic.integrations.optuna.unmodelled import modelled_space
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
 from stoic.refusal import RefusalError
+from stoic.tuning.study import ERRORS
+from stoic.tuning.views.durations import duration, median_duration
 from stoic.tuning.views.front import as_image
 from stoic.tuning.views.front import draw as draw_front
 from stoic.tuning.views.report_figures import Drawings
 from stoic.tuning.views.summary import Summary
+
+_LONGEST = 200  # letters of an error
 
 
 class Card(NamedTuple):
@@ -101,12 +105,13 @@ class Report:
             undefined=jinja2.StrictUndefined,
         )
         draws: list[tuple[str, Drawings]] = []
-        minimise = summary.direction == "minimize"
-        for name in () if known is None else known.objectives or ("",):
+        names = () if known is None else known.objectives or ("",)
+        directions = (known.directions if known else ()) or (summary.direction,)
+        for name, direction in zip(names, directions, strict=False):
             assert known is not None
             rows = tuple(row for row in known.rows if (row.objective or "") == name)
             of = replace(known, rows=rows)
-            drawings = Drawings(of, self.trials, self.space, minimise, go, io)
+            drawings = Drawings(of, self.trials, self.space, direction == "minimize", go, io)
             draws.append((f": {name}" if name else "", drawings))
         several = known is not None and known.objectives
         page: str = environment.get_template("report.html").render(
@@ -130,6 +135,9 @@ class Report:
         """Return the numbers at the top of the page."""
         summary, known = self.summary, self.summary.explanation
         counts = ", ".join(f"{count} {state}" for state, count in summary.counts.items())
+        each = median_duration(self.trials.values())
+        if each is not None:
+            counts += f"; {duration(each)} each (median)"
         cards = [Card("Trials", str(sum(summary.counts.values())), counts)]
         if summary.unmodelled:
             cards.append(Card("Not modelled", text=" ".join(summary.unmodelled)))
@@ -205,10 +213,19 @@ class Report:
     def _failed(self) -> list[tuple[object, ...]]:
         kinds = self.summary.kinds
         return sorted(
-            (number, reason, kinds.get(number, "not known"), setting(self.trials[number].params))
+            (
+                number, reason, kinds.get(number, "not known"), setting(self.trials[number].params),
+                _last_line(self.trials[number].user_attrs.get(ERRORS)),
+            )
             for reason, numbers in self.summary.failures.items()
             for number in numbers
-        )
+        )  # fmt: skip
+
+
+def _last_line(said: object) -> str:
+    """Return the last line of what a program wrote to standard error, from a storage."""
+    lines = said.strip().splitlines() if isinstance(said, str) else []
+    return lines[-1][:_LONGEST] if lines else ""
 
 
 def _installed(name: str) -> Any:
