@@ -16,6 +16,7 @@ LAYERS = (
     "printable",  # texts of others, as they may be shown; knows nothing
     "data",
     "linalg",
+    "pareto",
     "kernels",
     "distances",
     "satisficing",
@@ -36,6 +37,7 @@ LAYERS = (
     "optimizer",
     "learner",
     "balancing",
+    "objectives",
     "problems",
     "adversaries",
     "environment",

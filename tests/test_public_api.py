@@ -20,6 +20,7 @@ PUBLIC = [
     "Choice",
     "Failed",
     "Finite",
+    "FrontResult",
     "GaussianProcess",
     "Learner",
     "Measured",
@@ -33,6 +34,7 @@ PUBLIC = [
     "WaitingError",
     "recipes",
     "tune",
+    "tune_front",
 ]
 MODULES = [
     module.name

@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from stoic.pending import WaitingError
     from stoic.posteriors.prior import Prior
     from stoic.recipes import Parts
-    from stoic.tuning import Failed, Measured, TuningResult, tune
+    from stoic.tuning import Failed, FrontResult, Measured, TuningResult, tune, tune_front
 
 _HOMES = {
     "Box": "domains",
     "Choice": "data",
     "Failed": "tuning",
     "Finite": "domains",
+    "FrontResult": "tuning",
     "GaussianProcess": "models",
     "Learner": "learner",
     "Measured": "tuning",
@@ -39,6 +40,7 @@ _HOMES = {
     "TuningResult": "tuning",
     "WaitingError": "pending",
     "tune": "tuning",
+    "tune_front": "tuning",
 }
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "Choice",
     "Failed",
     "Finite",
+    "FrontResult",
     "GaussianProcess",
     "Learner",
     "Measured",
@@ -59,6 +62,7 @@ __all__ = [
     "WaitingError",
     "recipes",
     "tune",
+    "tune_front",
 ]
 __version__ = "0.2.0"
 

@@ -87,13 +87,23 @@ class Learner(Optimizer):
     ) -> list[Choice]:
         """Suggest ``n`` points to evaluate in parallel, see :meth:`Optimizer.ask_batch`."""
         check_count(n)
-        view = self._view(self._part(among, context))
-        if pending is not None:
-            view = view._replace(pending=self._points(pending), owns_pending=False)
+        view = self.view(among, context, pending)
         choices, self._state = self.policy.choose(view, self._state, n)
         if pending is None:
             self.history.pending.add(choices)
         return choices
+
+    def view(
+        self,
+        among: object = None,
+        context: Mapping[int, float] | None = None,
+        pending: object | None = None,
+    ) -> View:
+        """Input of the policy for a suggestion; arguments as of :meth:`ask_batch`."""
+        view = self._view(self._part(among, context))
+        if pending is None:
+            return view
+        return view._replace(pending=self._points(pending), owns_pending=False)
 
     def tell(
         self,

@@ -19,7 +19,9 @@ def quiet() -> None:
 
 
 class TestStoicSampler(
-    suites.BasicSamplerTestCase, suites.RelativeSamplerTestCase, suites.SingleOnlySamplerTestCase
+    suites.BasicSamplerTestCase,
+    suites.RelativeSamplerTestCase,
+    suites.MultiObjectiveSamplerTestCase,
 ):
     """With a model from the second trial on, so that the suites exercise it."""
 
@@ -29,7 +31,9 @@ class TestStoicSampler(
 
 
 class TestStartup(
-    suites.BasicSamplerTestCase, suites.RelativeSamplerTestCase, suites.SingleOnlySamplerTestCase
+    suites.BasicSamplerTestCase,
+    suites.RelativeSamplerTestCase,
+    suites.MultiObjectiveSamplerTestCase,
 ):
     """With the default number of startup trials."""
 

@@ -402,12 +402,6 @@ def test_poor_studies_are_explained_and_continued(values):
     assert -5.0 <= study.ask(X).params["x"] <= 5.0
 
 
-def test_several_objectives_are_refused():
-    study = optuna.create_study(directions=["minimize", "minimize"])
-    with pytest.raises(ValueError, match="one objective"):
-        explain(study)
-
-
 def test_a_negative_startup_is_refused():
     with pytest.raises(ValueError, match="n_startup_trials"):
         StoicSampler(n_startup_trials=-1)

@@ -260,13 +260,15 @@ def test_a_study_made_by_optuna_is_known_by_its_trials(tmp_path):
     open_study(storage, "s", "minimize", {"x": SPACE["x"]}, RandomSampler())
 
 
-def test_two_objectives_are_refused(tmp_path):
+def test_other_objectives_and_too_many_are_refused(tmp_path):
     storage = sqlite(tmp_path)
     optuna.create_study(storage=storage, study_name="two", directions=["minimize", "maximize"])
-    with pytest.raises(RefusalError, match="2 objectives"):
+    with pytest.raises(RefusalError, match="is to minimize objective 0 and maximize objective 1"):
         open_study(storage, "two", "minimize", SPACE, RandomSampler())
-    with pytest.raises(RefusalError, match="2 objectives"):
-        load_study(storage, "two")
+    assert len(load_study(storage, "two").directions) == 2
+    optuna.create_study(storage=storage, study_name="four", directions=["minimize"] * 4)
+    with pytest.raises(RefusalError, match="4 objectives, and at most 3"):
+        load_study(storage, "four")
 
 
 def test_the_only_study_needs_no_name(tmp_path):

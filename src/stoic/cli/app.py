@@ -169,6 +169,20 @@ Constraint = Annotated[
         show_default=False,
     ),
 ]
+Minimize = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--minimize",
+        metavar="KEY",
+        help="An output to minimize, a key of the last JSON line or 'regex:PATTERN'; two or three "
+        "of these and of --maximize are objectives of which a front is sought.",
+        show_default=False,
+    ),
+]
+Maximize = Annotated[
+    list[str] | None,
+    typer.Option("--maximize", metavar="KEY", help="An output to maximize.", show_default=False),
+]
 Fix = Annotated[
     list[str] | None,
     typer.Option(

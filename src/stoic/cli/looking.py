@@ -25,7 +25,8 @@ from stoic.cli.app import (
     app,
 )
 from stoic.cli.printing import check_format, note, to_json
-from stoic.cli.studies import given, load, look_with
+from stoic.cli.studies import check_single, given, load, look_with
+from stoic.refusal import RefusalError
 
 
 @app.command()
@@ -36,18 +37,39 @@ def show(
     storage_class: StorageClass = None,
     recipe: RecipeText = None,
     fix: Fix = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE.png",
+            help="With several objectives, draw the front, too.",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Print what a study has come to: observed best, recommended, distrusted, failed.
 
-    With --fix, observed best and recommended for these values.
+    With --fix, observed best and recommended for these values. With several
+    objectives it is the front: the settings that no other one is expected to beat
+    in all of them, with 95 % intervals.
     """
-    study = load(what, study_name, storage, storage_class, only_read=True)
     from stoic.tuning.storage import in_one_sentence
+    from stoic.tuning.views.front import draw
+    from stoic.tuning.views.pictures import check_picture, write_picture
     from stoic.tuning.views.summary import Summary
+
+    if plot is not None:
+        check_picture(plot)
+    study = load(what, study_name, storage, storage_class, only_read=True)
+    if plot is not None and len(study.directions) == 1:
+        raise RefusalError("--plot draws a front, and the study has one objective: stoic report.")
 
     with in_one_sentence("Could not read the study"):
         summary = Summary.of(study, look_with(study, recipe), given(study, fix))
+    if plot is not None and summary.explanation is not None:
+        write_picture(draw(summary.explanation), plot)
+        note(f"Wrote {plot}.")
     print(to_json(summary.record()) if json else summary.text())
 
 
@@ -85,6 +107,8 @@ def trust(
     if plot is not None:
         check_picture(plot)
     study = load(what, study_name, storage, storage_class, only_read=True)
+    if plot is not None:
+        check_single(study, "--plot", "stoic show --plot draws its front")
     with in_one_sentence("Could not read the study"):
         judged = Trust.of(study, look_with(study, recipe))
     if plot is not None:  # before the table, which may go to a pipe that is closed early
@@ -135,6 +159,7 @@ def certify(
     if plot is not None:
         check_picture(plot)
     study = load(what, study_name, storage, storage_class, only_read=True)
+    check_single(study, "certify", "stoic show prints its front")
     with in_one_sentence("Could not read the study"):
         found = Certificates.of(study, said, look_with(study, recipe))
     if plot is not None:

@@ -92,6 +92,15 @@ def load(
     return load_study(open_storage(url, create=False, kind=kind, only_read=only_read), name)
 
 
+def check_single(study: Study, what: str, instead: str = "leave it out") -> None:
+    """Refuse a study with several objectives, for ``what`` works with one."""
+    if len(study.directions) > 1:
+        raise RefusalError(
+            f"{what} works with one objective, and the study {study.study_name!r} has "
+            f"{len(study.directions)}: {instead}."
+        )
+
+
 def one_name(what: str | None, name: str | None) -> str | None:
     """Return the name of a study, which may be given as an argument or as --study-name."""
     if what is not None and name is not None and what != name:

@@ -13,6 +13,8 @@ from stoic.cli.app import (
     Flatten,
     Format,
     Json,
+    Maximize,
+    Minimize,
     Param,
     Possible,
     RecipeText,
@@ -24,6 +26,7 @@ from stoic.cli.app import (
 )
 from stoic.cli.printing import check_format, note
 from stoic.cli.studies import (
+    check_single,
     given,
     load,
     look_with,
@@ -57,8 +60,11 @@ def create_study(
     storage: StorageUrl = None,
     storage_class: StorageClass = None,
     direction: Annotated[
-        str, typer.Option("--direction", help="minimize or maximize.")
-    ] = "minimize",
+        str | None,
+        typer.Option("--direction", help="minimize (the default) or maximize.", show_default=False),
+    ] = None,
+    minimize: Minimize = None,
+    maximize: Maximize = None,
     skip_if_exists: Annotated[
         bool, typer.Option("--skip-if-exists", help="A study of that name is no error.")
     ] = False,
@@ -69,13 +75,22 @@ def create_study(
 
     from stoic.integrations.optuna.possible import PossibleValues, record_possible
     from stoic.tuning.constraint import declare_constraints, merge_constraints, parse_constraints
-    from stoic.tuning.request import check_direction
+    from stoic.tuning.objectives import check_direction, merge_objectives, parse_objectives
     from stoic.tuning.space import parse_assignments
     from stoic.tuning.storage import in_one_sentence
-    from stoic.tuning.study import adopt_space
+    from stoic.tuning.study import adopt_space, name_objectives
     from stoic.tuning.table import read_table
 
-    checked, space = check_direction(direction), parse_assignments(param or [])
+    objectives = parse_objectives(minimize, maximize)
+    if objectives and direction is not None:
+        raise RefusalError("--minimize and --maximize say the direction: leave out --direction.")
+    if len(objectives) > 1 and (possible is not None or from_csv is not None):
+        beside = "--possible" if possible is not None else "--from-csv"
+        raise RefusalError(f"{beside} works with one objective: leave it out.")
+    directions = [each.direction for each in objectives] or [
+        check_direction(direction or "minimize")
+    ]
+    space = parse_assignments(param or [])
     values, limits = PossibleValues.of(possible), parse_constraints(constraint or [])
     rows = None if from_csv is None else read_table(from_csv, space)
     opened = open_store(storage, storage_class, create=True)
@@ -85,9 +100,13 @@ def create_study(
             study = optuna.create_study(
                 storage=opened,
                 study_name=name,
-                direction=checked,
+                directions=directions,
                 load_if_exists=skip_if_exists,
             )
+            if objectives:
+                name_objectives(study, objectives)
+                if len(objectives) > 1:
+                    merge_objectives(study, objectives)
             if space:
                 adopt_space(study, space)
             if values is not None:
@@ -211,8 +230,9 @@ def tell(
     what: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[STUDY] NUMBER [VALUE]",
-            help="The trial and its value, as in: stoic tell 3 0.31",
+            metavar="[STUDY] NUMBER [VALUE...]",
+            help="The trial and its value, as in: stoic tell 3 0.31; with several objectives one "
+            "of each, in the order of the study: stoic tell 3 0.31 12.0",
             show_default=False,
         ),
     ] = None,
@@ -224,9 +244,11 @@ def tell(
     storage: StorageUrl = None,
     storage_class: StorageClass = None,
     values: Annotated[
-        float | None,
+        list[float] | None,
         typer.Option(
-            "--values", help="Objective value; nan is a failed trial.", show_default=False
+            "--values",
+            help="Objective value, once for each objective; nan is a failed trial.",
+            show_default=False,
         ),
     ] = None,
     state: Annotated[str | None, typer.Option("--state", help="complete, pruned or fail.")] = None,
@@ -290,6 +312,7 @@ def tell(
         from stoic.tuning.table import read_table
 
         study = load(None, name, storage, storage_class)
+        check_single(study, "--csv")
         rows = read_table(csv, known_space(study) or {})
         with in_one_sentence("Could not add the trials"):
             rows.add_to(study)
@@ -309,6 +332,8 @@ def tell(
     if standard_error is not None and noise is None:
         raise RefusalError(f"standard-error must be a number above 0, got {standard_error:g}.")
     study = load(None, name, storage, storage_class)
+    if noise is not None:
+        check_single(study, "--standard-error")
     with in_one_sentence(f"Could not tell trial {trial_number}"):
         ended = tell_number(
             study,
@@ -325,9 +350,9 @@ def tell(
 
 
 def _told(
-    words: list[str], name: str | None, number: int | None, value: float | None
-) -> tuple[str | None, int | None, float | None]:
-    """Study, number of a trial and value, from the words of `stoic tell` and its options."""
+    words: list[str], name: str | None, number: int | None, values: list[float] | None
+) -> tuple[str | None, int | None, list[float] | None]:
+    """Study, number of a trial and values, from the words of `stoic tell` and its options."""
     words = list(words)
     for word in words:
         if word.startswith("--"):
@@ -338,14 +363,14 @@ def _told(
         if not words[0].isdecimal():
             raise RefusalError(f"The number of a trial is needed, got {words[0]!r}.")
         number = int(words.pop(0))
-    if words and value is None:
+    if words and not values:
         try:
-            value = float(words.pop(0))
+            values = list(map(float, words))
         except ValueError as error:
             raise RefusalError(f"A value must be a number, got {error.args[0][-60:]}.") from error
-    if words:
+    elif words:
         raise RefusalError(f"One trial at a time: do not know what {' '.join(words)!r} is.")
-    return name, number, value
+    return name, number, values or None
 
 
 @app.command()
@@ -362,12 +387,14 @@ def trials(
     silence_optuna()
     form = "json" if json else form
     check_format(form)
+    from stoic.integrations.optuna.objectives import objective_names
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.views.records import render, trial_record
 
     study = load(what, study_name, storage, storage_class, only_read=True)
     with in_one_sentence("Could not read the trials"):
-        records = [trial_record(trial) for trial in study.trials]
+        names = objective_names(study)
+        records = [trial_record(trial, names) for trial in study.trials]
     print(render(records, form, flatten))
 
 
@@ -394,6 +421,7 @@ def best_trial(
     from stoic.tuning.views.records import best_records, render
 
     study = load(what, study_name, storage, storage_class, only_read=True)
+    check_single(study, "best-trial", "stoic show prints its front")
     with in_one_sentence("Could not read the trials"):
         records = best_records(study, form, look_with(study, recipe), given(study, fix))
     print(render(records, form, flatten))

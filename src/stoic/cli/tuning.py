@@ -10,6 +10,8 @@ from stoic.cli.app import (
     Constraint,
     Fix,
     Margin,
+    Maximize,
+    Minimize,
     Param,
     PolicyName,
     Possible,
@@ -63,6 +65,8 @@ def tune(
             show_default=False,
         ),
     ] = None,
+    minimize: Minimize = None,
+    maximize: Maximize = None,
     timeout: Timeout = None,
     value: Value = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of the sampler.")] = None,
@@ -136,11 +140,15 @@ def tune(
     moved. A program whose last line is JSON may say beside its value what was
     run instead, and how noisy the value is; with --value json:loss:
     {"loss": 0.3, "executed": {"heat": 61.2}, "standard_error": 0.02}
+
+    With --maximize accuracy --minimize size, or more of these, looks for the
+    settings where neither can get better without the other getting worse.
     """
     from stoic.integrations.optuna.possible import PossibleValues
     from stoic.tuning.constraint import parse_constraints
     from stoic.tuning.ending import read_amount
     from stoic.tuning.failure import parse_assignments
+    from stoic.tuning.objectives import parse_objectives
     from stoic.tuning.request import aim_arguments
 
     request = parse(
@@ -169,6 +177,7 @@ def tune(
             recipe=written(recipe),
             possible=PossibleValues.of(possible),
             constraints=parse_constraints(constraint) if constraint else None,
+            objectives=parse_objectives(minimize, maximize) or None,
             confirm=confirm,
             repeats=repeats,
             until_settled=None if until_settled is None else read_amount(until_settled),

@@ -13,6 +13,13 @@ def noise_of(standard_error: object) -> float | None:
     return error * error if 0.0 < error * error < math.inf else None
 
 
+def noises_of(standard_errors: object) -> tuple[float, ...] | None:
+    """Noise variance for each of a list of standard errors; None if one of them has none."""
+    errors = standard_errors if isinstance(standard_errors, list | tuple) else ()
+    found = [noise for error in errors if (noise := noise_of(error)) is not None]
+    return tuple(found) if found and len(found) == len(errors) else None
+
+
 def finite(value: object) -> float | None:
     """Convert a number to a float; None if it is none, or not finite."""
     if isinstance(value, bool) or not isinstance(value, int | float):

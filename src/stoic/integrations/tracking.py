@@ -16,6 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import DISTRUSTED, FAILURES
 from stoic.integrations.optuna import Explanation, explain, failure_kind
+from stoic.integrations.optuna.objectives import check_single_objective
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +48,7 @@ class Snapshot:
 
 def snapshot(study: Study, trial: FrozenTrial) -> Snapshot:
     """Take the numbers of a study after a trial; costs one fit of the model."""
+    check_single_objective(study)
     finished = [each for each in study.get_trials(deepcopy=False) if each.state.is_finished()]
     failed = [each for each in finished if each.state == TrialState.FAIL]
     metrics: dict[str, float] = {"failed": len(failed)}

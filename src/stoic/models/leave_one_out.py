@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from stoic.data import Integers, Observations
+from stoic.data import DISTRUSTED, Integers, Observations
 from stoic.defences.plateau import NEGLIGIBLE
 from stoic.domains import Domain
 from stoic.models.bounded import Bounds, given_any_number, likely, under_prior
@@ -101,6 +101,10 @@ class LeaveOneOutGP:
         Number of rows up to which the model is exact, and sizes of the window beyond, see
         :mod:`stoic.models.bounded`; None if it is exact for any number, at a cost that grows as
         the cube of it.
+    most:
+        Largest share of the finite results that an explanation may reject, if any other is left.
+        Where many results are equal, as 0 at the border of a domain, a flat function explains them
+        to any precision, and that all others are outliers is likely, however many they are.
 
     Guarantee
     ---------
@@ -148,6 +152,7 @@ class LeaveOneOutGP:
     replicates: bool = False
     extreme: float = math.inf
     bounds: Bounds | None = None
+    most: float = 1.0
 
     def __post_init__(self) -> None:
         for name, least in (("half_width", 0.0), ("shape", 0.0)):
@@ -181,6 +186,8 @@ class LeaveOneOutGP:
         earlier = None if previous is None else previous.fitted_defence
         judged = self.fit(domain, observations, earlier)
         found = [e for e in judged.explanations if e.evidence > -np.inf] or [judged]
+        if self.most < 1.0:
+            found = [e for e in found if self._rejected(e, observations) <= self.most] or found
         found, weights = likely(found, self.negligible)
         parts = tuple(
             explanation.posterior or explanation.condition(self.prior, observations)
@@ -190,6 +197,12 @@ class LeaveOneOutGP:
         if len(parts) == 1:
             return replace(parts[0], fitted_defence=fitted)
         return MixturePosterior(parts, weights / weights.sum(), fitted)
+
+    def _rejected(self, explanation: Hypothesis, observations: Observations) -> float:
+        """Share of the finite results that an explanation rejects."""
+        prior = explanation.posterior.prior if explanation.posterior else self.prior
+        trust = explanation(observations, prior).trust[np.isfinite(observations.observed)]
+        return float(np.mean(trust < DISTRUSTED))
 
     def integrated(
         self, domain: Domain, observations: Observations, posterior: Posterior

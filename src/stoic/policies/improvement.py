@@ -59,7 +59,7 @@ class LogExpectedImprovement(NamedTuple):
     posterior:
         Posterior over f.
     incumbent:
-        The value to improve on, in units of f.
+        The value to improve on, in units of f. For :meth:`height` there may be several, (c,).
     factor:
         s is the posterior standard deviation times this.
     noise:
@@ -67,12 +67,15 @@ class LogExpectedImprovement(NamedTuple):
     """
 
     posterior: Posterior
-    incumbent: float
+    incumbent: float | Array
     factor: float = 1.0
     noise: float = 0.0
 
-    def _height(self, mean: Array, std: Array) -> tuple[Array, Array, Array]:
-        """Log expected improvement and its derivatives in mean and std, all (m,)."""
+    def height(self, mean: Array, std: Array) -> tuple[Array, Array, Array]:
+        """Log expected improvement and its derivatives in mean and std, all (m,).
+
+        Over several incumbents (c,) all are (m, c), for a mean and std of shape (m, 1).
+        """
         share = None
         if self.noise:
             spread = np.hypot(std, np.sqrt(self.noise))
@@ -92,14 +95,14 @@ class LogExpectedImprovement(NamedTuple):
         return np.log(s) + value, by_mean, by_std
 
     def on(self, points: Finite) -> Array:
-        return self._height(*self.posterior.on(points))[0]
+        return self.height(*self.posterior.on(points))[0]
 
     def __call__(self, x: Array) -> Array:
-        return self._height(*self.posterior.predict(x))[0]
+        return self.height(*self.posterior.predict(x))[0]
 
     def with_gradient(self, x: Array) -> tuple[Array, Array]:
         mean, std, mean_slope, std_slope = self.posterior.predict_with_gradient(x)
-        height, by_mean, by_std = self._height(mean, std)
+        height, by_mean, by_std = self.height(mean, std)
         return height, by_mean[:, None] * mean_slope + by_std[:, None] * std_slope
 
 

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import expit
 
 from stoic.data import Array
-from stoic.domains import Acquisition, Finite
+from stoic.domains import Acquisition, Finite, Peak
 from stoic.models.constraints import Constraints
 from stoic.models.feasibility import Feasibility
 from stoic.policies.base import View
@@ -181,3 +181,20 @@ def at_risk(surface: Acquisition, chance: Chance | None, unit: float) -> Acquisi
     # Only failures of a region can be avoided: the share w of those so far, and of those to come.
     avoidable = chance.failures * chance.weight**2
     return Risky(surface, chance, _COST * avoidable * unit, _NOTHING * unit)
+
+
+class Risk(NamedTuple):
+    """Probabilities of a result, and that all constraints hold; None where they are certain."""
+
+    chance: Chance | None
+    constraints: Constraints | None
+
+
+def peak_at(view: View, surface: Acquisition | None, risk: Risk, unit: float) -> Peak:
+    """Maximise a log acquisition ``surface`` at a risk; without one, the probability alone."""
+    if risk.constraints is not None:
+        surface = Constrained(surface, risk.constraints, unit if 0.0 < unit < math.inf else 1.0)
+    assert surface is not None
+    if risk.chance is not None:
+        surface = at_risk(surface, risk.chance, unit)
+    return view.among.maximise(surface, view.rng, view.observations.x)

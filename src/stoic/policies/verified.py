@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -13,12 +12,11 @@ from scipy.special import expit
 from stoic.confidence.base import Band
 from stoic.data import DISTRUSTED, Array, Choice, Integers, Observations
 from stoic.defences.replicates import agreement
-from stoic.domains import Acquisition, Domain, Peak
+from stoic.domains import Domain, Peak
 from stoic.kernels import Matern52
-from stoic.models.constraints import Constraints
 from stoic.policies.base import Notes, Policy, View, choice_of, choices_at
 from stoic.policies.improvement import LogExpectedImprovement
-from stoic.policies.risk import Chance, Constrained, at_risk
+from stoic.policies.risk import Chance, Risk, peak_at
 from stoic.policies.ucb import PLACE, check_retries, given_up
 from stoic.posteriors.base import Posterior, as_told
 from stoic.posteriors.exact import Exact
@@ -29,11 +27,11 @@ from stoic.posteriors.prior import Prior
 # 18 of 20 searches of a quadratic whose coordinates differ 36-fold in weight got within 0.01, and
 # the precision that clean searches reach is the same.
 _NEGLIGIBLE = 1e-3
-_CLEARLY = 2.0  # standard deviations of the noise by which a result exceeds the incumbent
-_AGREE = 2.5  # standard deviations of a difference of two observations
-_FARTHEST = 3.0  # prior standard deviations: cap on the gain over the incumbent
-_KNOWN = 0.01  # prior standard deviations: f is known where its posterior std is smaller
-_SAME = 1e-6  # of the domain's widths: one input, up to rounding
+CLEARLY = 2.0  # standard deviations of the noise by which a result exceeds the incumbent
+AGREE = 2.5  # standard deviations of a difference of two observations
+FARTHEST = 3.0  # prior standard deviations: cap on the gain over the incumbent
+KNOWN = 0.01  # prior standard deviations: f is known where its posterior std is smaller
+SAME = 1e-6  # of the domain's widths: one input, up to rounding
 _NEAR_ZERO = 1e-6  # noise variance of a unit prior that only measures distance
 
 
@@ -127,9 +125,9 @@ class VerifiedImprovement(Policy):
         def pick(band: Band) -> Choice:
             nonlocal verified, queried, known, constraints
             posterior = band.posterior
-            risk = _Risk(chance, constraints)
+            risk = Risk(chance, constraints)
             surface = _improvement(posterior, known) if constraints is None or len(known) else None
-            peak = _peak(view, surface, risk, posterior.max_variance**0.5)
+            peak = peak_at(view, surface, risk, posterior.max_variance**0.5)
             if verified is not None and math.log(worth) > peak.height:
                 choice = choices_at(view.domain, verified[None], {"verified": True})[0]
                 verified = None
@@ -194,20 +192,20 @@ class VerifiedImprovement(Policy):
         means = posterior.predict(x)[0]
         best = int(np.argmax(means))
         rows, worth = [trusted[best]], [0.0]
-        others = _apart(x, x[best], widths) > PLACE
+        others = apart(x, x[best], widths) > PLACE
         if others.any():
             p, otherwise = self.odds.given_the_others(view.domain, observations, posterior)
             worth = [float(p[trusted[best]] * (means[others].max() - otherwise[trusted[best]]))]
         noise = observations.own_noise(posterior.prior.noise)
         with np.errstate(over="ignore", invalid="ignore"):
             gain = observations.observed - means[best]
-        rejected = np.isfinite(gain) & (gain > _CLEARLY * np.sqrt(noise))
+        rejected = np.isfinite(gain) & (gain > CLEARLY * np.sqrt(noise))
         rejected &= trust < DISTRUSTED
         if rejected.any():
             share = self.odds.share(observations, posterior)
-            votes = agreement(view.domain, observations, noise, _AGREE)
+            votes = agreement(view.domain, observations, noise, AGREE)
             p = expit(math.log(self.surprise) - (votes + 1.0) * math.log(share))
-            most = _FARTHEST * posterior.max_variance**0.5
+            most = FARTHEST * posterior.max_variance**0.5
             rows += np.flatnonzero(rejected).tolist()
             if (constraints := view.constraints()) is not None:
                 p = p * constraints(observations.x)
@@ -216,30 +214,13 @@ class VerifiedImprovement(Policy):
         order = sorted(range(len(rows)), key=lambda i: -worth[i])
         for i in order:
             here = observations.x[rows[i]]
-            waits = (_apart(view.pending, here, widths) <= PLACE).any()
+            waits = (apart(view.pending, here, widths) <= PLACE).any()
             if inside[i] and not waits and 0.0 < worth[i] < math.inf:
                 return here, worth[i]
         return None, 0.0
 
 
-class _Risk(NamedTuple):
-    """Probabilities of a result, and that all constraints hold; None where they are certain."""
-
-    chance: Chance | None
-    constraints: Constraints | None
-
-
-def _peak(view: View, surface: Acquisition | None, risk: _Risk, unit: float) -> Peak:
-    """Maximise a log acquisition ``surface`` at a risk; without one, the probability alone."""
-    if risk.constraints is not None:
-        surface = Constrained(surface, risk.constraints, unit if 0.0 < unit < math.inf else 1.0)
-    assert surface is not None
-    if risk.chance is not None:
-        surface = at_risk(surface, risk.chance, unit)
-    return view.among.maximise(surface, view.rng, view.observations.x)
-
-
-def _apart(points: Array, x: Array, widths: Array) -> Array:
+def apart(points: Array, x: Array, widths: Array) -> Array:
     """Chebyshev distances of points (k, d) from ``x`` (d,), in widths, shape (k,)."""
     distances: Array = (np.abs(points - x) / widths).max(axis=1, initial=0.0)
     return distances
@@ -280,7 +261,7 @@ def _or_farthest(
     peak: Peak,
     queried: Array,
     known: Array,
-    risk: _Risk,
+    risk: Risk,
 ) -> Peak:
     """Return the peak, or a point to explore if the expected improvement there is negligible.
 
@@ -290,27 +271,33 @@ def _or_farthest(
     if not len(queried) or view.among is not view.domain:
         return peak
     widths, unit = view.domain.widths, posterior.max_variance**0.5
-    again = bool((_apart(queried, peak.x, widths) <= _SAME).any())
+    again = bool((apart(queried, peak.x, widths) <= SAME).any())
     if risk.constraints is not None and not len(known) and not again:
         return peak  # nothing is feasible yet
     seen = view.observations.observed[np.isfinite(view.observations.observed)]
     flat = len(seen) > 0 and bool((seen == seen[0]).all())
-    if not flat and not (again and posterior.predict(peak.x[None])[1][0] <= _KNOWN * unit):
+    if not flat and not (again and posterior.predict(peak.x[None])[1][0] <= KNOWN * unit):
         if not 0.0 < unit < math.inf or peak.height > math.log(_NEGLIGIBLE * unit):
             return peak
-        if (_apart(queried[:-1], queried[-1], widths) > PLACE).all():
+        if (apart(queried[:-1], queried[-1], widths) > PLACE).all():
             return peak  # the last query explored: alternate
     if not flat and 0.0 < unit < math.inf:
         wary = _wary(view, posterior)
-        promising = _peak(view, _improvement(wary, known), risk, unit)
-        new = (_apart(queried, promising.x, widths) > _SAME).all()
+        promising = peak_at(view, _improvement(wary, known), risk, unit)
+        new = (apart(queried, promising.x, widths) > SAME).all()
         if new and promising.height > math.log(_NEGLIGIBLE * unit):
             return promising
+    return farthest(view, queried, risk) or peak
+
+
+def farthest(view: View, queried: Array, risk: Risk) -> Peak | None:
+    """Find the point that is farthest from all ``queried`` (k, d); None if all were queried."""
+    widths = view.domain.widths
     lengthscale = 0.5 * math.sqrt(view.domain.dim) * widths
     x = np.unique(queried, axis=0)
     rows = Observations(x, np.zeros(len(x)), np.full(len(x), np.nan))
     prior = Prior(Matern52(lengthscale), _NEAR_ZERO)
     distance = Exact.condition(prior, as_told, rows, as_told(rows, prior))
-    farthest = _peak(view, LogExpectedImprovement(distance, 0.0), risk, 1.0)
-    new = (_apart(queried, farthest.x, widths) > _SAME).all()
-    return farthest if new else peak  # not new: all points were queried
+    peak = peak_at(view, LogExpectedImprovement(distance, 0.0), risk, 1.0)
+    new = (apart(queried, peak.x, widths) > SAME).all()
+    return peak if new else None

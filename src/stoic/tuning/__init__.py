@@ -1,6 +1,8 @@
 """Tuning loop: a study in Optuna storage, and an external program or a function to tune."""
 
 from stoic.tuning.failure import Failed
-from stoic.tuning.function import Measured, TuningResult, tune
+from stoic.tuning.front import FrontResult, tune_front
+from stoic.tuning.function import TuningResult, tune
+from stoic.tuning.measured import Measured
 
-__all__ = ["Failed", "Measured", "TuningResult", "tune"]
+__all__ = ["Failed", "FrontResult", "Measured", "TuningResult", "tune", "tune_front"]

@@ -25,9 +25,10 @@ from stoic.tuning.constraint import declare_constraints, merge_constraints
 from stoic.tuning.ending import Ending
 from stoic.tuning.mark import RUN, new_mark
 from stoic.tuning.method import StudyMethod
+from stoic.tuning.objectives import merge_objectives, written
 from stoic.tuning.program import Result
 from stoic.tuning.repeats import repeated
-from stoic.tuning.request import Request
+from stoic.tuning.request import Request, check_objectives
 from stoic.tuning.space import Space, parse_fixed
 from stoic.tuning.storage import PATIENCE, is_new, open_storage, patiently
 from stoic.tuning.stored import known_space, stored_command
@@ -235,10 +236,20 @@ def open_request(
 
     method, sampler = patiently(searched_with, f"Could not read the study {request.name!r}")
     constraints = merge_constraints(earlier, request.program.constraints)
+    objectives = merge_objectives(earlier, request.program.objectives)
+    check_objectives(request, objectives)
+    reading = request.program.reading.written
+    if objectives != request.program.objectives and (
+        request.direction == "maximize" or reading != "last-line"
+    ):
+        raise RefusalError(
+            f"The study {request.name!r} is to {written(objectives)}, which says what is read and "
+            "its directions: leave out direction and value."
+        )
     study = open_study(
         storage,
         request.name,
-        request.direction,
+        objectives or request.direction,
         request.space,
         sampler,
         request.program.template.arguments,
@@ -328,7 +339,9 @@ def run_request(
     worker = Worker.current()
     method.record(study)
     program = replace(
-        request.program, constraints=merge_constraints(study, request.program.constraints)
+        request.program,
+        constraints=merge_constraints(study, request.program.constraints),
+        objectives=merge_objectives(study, request.program.objectives),
     )
     missing: set[str] = set()
     with Stop() as stop:

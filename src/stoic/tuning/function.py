@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import html
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -21,42 +20,19 @@ from stoic.integrations.optuna.internals import is_stopped, stoppable
 from stoic.integrations.optuna.objective import RobustArguments, check_arguments
 from stoic.integrations.optuna.possible import PossibleValues
 from stoic.integrations.recipe import Recipe
-from stoic.integrations.reported import noise_of
 from stoic.refusal import RefusalError
 from stoic.tuning.campaign import Explain, Observer, Stop, explanation, run
 from stoic.tuning.ending import Ending
-from stoic.tuning.failure import Failed
+from stoic.tuning.measured import Measured, measured
 from stoic.tuning.method import StudyMethod
+from stoic.tuning.objectives import Direction, Objective, check_direction
 from stoic.tuning.program import Result
 from stoic.tuning.repeats import check_repeats, repeated
-from stoic.tuning.request import check_direction
-from stoic.tuning.space import parse_space
+from stoic.tuning.space import Space, parse_space
 from stoic.tuning.storage import is_new, open_storage
-from stoic.tuning.study import failure_kinds, failures, find_study, finish, open_study
+from stoic.tuning.study import failure_kinds, failures, find_study, open_study
 from stoic.tuning.views.summary import Summary
 from stoic.tuning.worker import Worker
-
-
-@dataclass(frozen=True)
-class Measured:
-    """Observation of an objective that reports more than a value.
-
-    Attributes
-    ----------
-    value:
-        As if it were returned alone.
-    executed:
-        Name of a parameter -> what was run instead of what was suggested; the result counts there.
-    standard_error:
-        Of the value, above 0, None if unknown.
-    constraints:
-        Name of a constraint -> its value, which satisfies it up to 0; nan if that is unknown.
-    """
-
-    value: float
-    executed: Mapping[str, Any] | None = None
-    standard_error: float | None = None
-    constraints: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, repr=False)
@@ -197,15 +173,47 @@ def tune(
     RuntimeError
         If no trial has a usable value; the message has the most frequent reason.
     """
+    checked, ending = check_direction(direction), Ending(confirm, until_settled)
+    check_repeats(repeats)
+    given = check_arguments(robust_to_moves), recipe, PossibleValues.of(possible)
+    study, parsed, own = opened_study(
+        checked, space, n_trials, storage, study_name, (seed, n_startup_trials), given, ending
+    )
+
+    def evaluate(trial: Trial) -> Result:
+        return repeated(lambda: measure(trial), repeats, lambda: False)
+
+    def measure(trial: Trial) -> Result:
+        return measured(study, trial, objective, catch)
+
+    observer = Observer() if callback is None else Calling(study, callback)
+    me = Worker.current()
+    with contextlib.suppress(Stopped):
+        run(study, parsed, n_trials, evaluate, observer, Stop(), me, None, own, ending)
+    return _result(study, own)
+
+
+def opened_study(
+    goal: Direction | tuple[Objective, ...],
+    space: Mapping[str, object],
+    n_trials: int,
+    storage: str | BaseStorage | None,
+    study_name: str | None,
+    sampling: tuple[int | None, int],
+    given: tuple[RobustArguments, Recipe | str | None, PossibleValues | None],
+    ending: Ending,
+) -> tuple[optuna.Study, Space, Recipe]:
+    """Create or continue a study; return it, its search space and its recipe.
+
+    ``sampling`` has the seed and the number of startup trials, and ``given`` the aim, the recipe
+    and the range of values that are possible.
+    """
     if n_trials < 1:
         raise RefusalError(f"n_trials must be at least 1, got {n_trials}.")
-    parsed, checked = parse_space(space), check_direction(direction)
-    ending = Ending(confirm, until_settled)
-    check_repeats(repeats)
-    aim, values = check_arguments(robust_to_moves), PossibleValues.of(possible)
+    parsed = parse_space(space)
     if isinstance(storage, str) and is_new(storage):  # a refused request must create no file
-        StudyMethod.of(None, aim, recipe, values).check(parsed)
-        ending.check("tolerances" if aim else None)
+        StudyMethod.of(None, *given).check(parsed)
+        ending.check("tolerances" if given[0] else None)
     if storage is None:
         opened: BaseStorage = optuna.storages.InMemoryStorage()
     elif isinstance(storage, str):
@@ -213,47 +221,15 @@ def tune(
     else:
         opened = optuna.storages.get_storage(storage)
     earlier = None if study_name is None else find_study(opened, study_name)
-    method = StudyMethod.of(earlier, aim, recipe, values)
+    method = StudyMethod.of(earlier, *given)
     method.check(parsed)
     ending.check("tolerances" if method.aim else None)
-    sampler = method.sampler(earlier, parsed, seed, n_startup_trials)
-    study = open_study(opened, study_name, checked, parsed, sampler)
+    study = open_study(opened, study_name, goal, parsed, method.sampler(earlier, parsed, *sampling))
     method.record(study)
-
-    def evaluate(trial: Trial) -> Result:
-        return repeated(lambda: measure(trial), repeats, lambda: False)
-
-    def measure(trial: Trial) -> Result:
-        try:
-            found = objective(dict(trial.params))
-            obs = found if isinstance(found, Measured) else Measured(found)
-            value = float(obs.value)
-            run_as = None if obs.executed is None else _plain(obs.executed)
-            noise = noise_of(None if obs.standard_error is None else float(obs.standard_error))
-            limits = {str(name): float(each) for name, each in obs.constraints.items()}
-        except Failed as failed:
-            reason = failed.message[:200] or "said that it failed"
-            return Result(None, reason, "", 0.0, failed.kind)
-        except catch as error:
-            return Result(None, f"{type(error).__name__}: {error}"[:200], "", 0.0)
-        except BaseException as error:
-            reason = type(error).__name__
-            innocent = isinstance(error, KeyboardInterrupt)
-            kind: FailureKind | None = "transient" if innocent else None
-            finish(study, trial, Result(None, reason, "", 0.0, kind))
-            raise
-        if np.isnan(value):
-            return Result(None, "the value is nan", "", 0.0, None, run_as)
-        return Result(value, None, "", 0.0, None, run_as, noise, limits)
-
-    observer = Observer() if callback is None else _Calling(study, callback)
-    me, own = Worker.current(), method.recipe
-    with contextlib.suppress(_Stopped):
-        run(study, parsed, n_trials, evaluate, observer, Stop(), me, None, own, ending)
-    return _result(study, own)
+    return study, parsed, method.recipe
 
 
-class _Calling(Observer):
+class Calling(Observer):
     """Observer that passes every ended trial to a callback."""
 
     def __init__(
@@ -267,22 +243,11 @@ class _Calling(Observer):
         with stoppable(self.study):
             self.callback(self.study, trial)
         if is_stopped(self.study):
-            raise _Stopped
+            raise Stopped
 
 
-class _Stopped(Exception):  # noqa: N818 - no error
+class Stopped(Exception):  # noqa: N818 - no error
     """Request of a callback to stop the campaign."""
-
-
-def _plain(executed: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert for a storage: numbers of other libraries to Python's, and the rest to text."""
-
-    def held(value: Any) -> Any:
-        if math.prod(getattr(value, "shape", [0])) == 1:
-            value = value.item()
-        return value if isinstance(value, str | int | float | None) else repr(value)
-
-    return {str(name): held(value) for name, value in executed.items()}
 
 
 def _result(study: optuna.Study, recipe: Recipe) -> TuningResult:

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from stoic.data import FailureKind
 from stoic.refusal import RefusalError
 from stoic.tuning.constraint import Constraint, read_constraints
 from stoic.tuning.mark import RUN, kill_marked, new_mark
+from stoic.tuning.objectives import Objective, read_values
 from stoic.tuning.reading import Beside, NotANumberError, NoValueError, Reading
 from stoic.tuning.template import Template
 
@@ -54,6 +55,11 @@ class Result:
         Name of a constraint -> by how much it is violated, at most 0 if it holds.
     missing:
         Why there is no value of the other constraints, a sentence each.
+    values:
+        Value of each objective, if there are several: ``value`` is the first one then. If it
+        failed, what there is of them, nan for the others.
+    noises:
+        Noise variance of each of them, None if unknown.
     """
 
     value: float | None
@@ -65,6 +71,8 @@ class Result:
     noise: float | None = None
     constraints: Mapping[str, float] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
+    values: tuple[float, ...] = ()
+    noises: tuple[float, ...] | None = None
 
     @property
     def reason(self) -> str:
@@ -90,6 +98,8 @@ class Program:
         Ending of the program -> kind of failure, see ``stoic.tuning.failure.parse_rules``.
     constraints:
         Outputs with a limit.
+    objectives:
+        Outputs that are the values, if there are several; ``reading`` is not used then.
     """
 
     template: Template
@@ -98,6 +108,7 @@ class Program:
     timeout: float | None = None
     failures: Mapping[str, FailureKind] = field(default_factory=dict)
     constraints: tuple[Constraint, ...] = ()
+    objectives: tuple[Objective, ...] = ()
 
     def check(self) -> None:
         """Refuse a directory or a program that does not exist."""
@@ -191,6 +202,18 @@ class Program:
         if output.cut and not printed.strip():
             kept = f"the last {KEPT_OUTPUT >> 10} KiB that the program printed"
             return failed(f"no value: {kept} have no whole line", said)
+        if self.objectives:
+            found, reason, is_nan = read_values(self.objectives, printed)
+            if reason is not None:
+                broken = failed(reason, said, None, *(["nan"] if is_nan else []))
+                outputs = read_constraints(self.constraints, printed)
+                return replace(broken, values=found, constraints=outputs[0], missing=outputs[1])
+            outputs = read_constraints(self.constraints, printed)
+            seconds = time.monotonic() - begun
+            return Result(
+                found[0], None, said, seconds, None, beside.executed, None, *outputs, found,
+                beside.noises,
+            )  # fmt: skip
         try:
             value = self.reading.find(printed)
         except NotANumberError as error:

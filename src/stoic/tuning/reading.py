@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stoic.data import FAILURES, FailureKind
-from stoic.integrations.reported import noise_of
+from stoic.integrations.reported import noise_of, noises_of
 from stoic.refusal import RefusalError
 
 FORMS = "last-line, regex:PATTERN (group 1 of the last match) or json:KEY (of the last JSON line)"
@@ -104,11 +104,14 @@ class Beside:
         Name of a parameter -> what was run, ``"executed": {NAME: VALUE, ...}``.
     noise:
         The noise variance of the value, from its ``"standard_error"``, a number above 0.
+    noises:
+        Those of several values, from a list of numbers.
     """
 
     failed: FailureKind | None = None
     executed: Mapping[str, Any] | None = None
     noise: float | None = None
+    noises: tuple[float, ...] | None = None
 
     @classmethod
     def find(cls, text: str) -> Beside:
@@ -124,6 +127,7 @@ class Beside:
             failed=next((known for known in FAILURES if kind == known), None),
             executed=run if isinstance(run, dict) and run else None,
             noise=noise_of(found.get("standard_error")),
+            noises=noises_of(found.get("standard_error")),
         )
 
 

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import optuna
 
@@ -21,12 +21,14 @@ from stoic.integrations.optuna.objective import (
     check_arguments,
     merge_over,
 )
+from stoic.integrations.optuna.objectives import check_single_objective
 from stoic.integrations.optuna.possible import PossibleValues
 from stoic.integrations.recipe import Recipe, parse
 from stoic.refusal import RefusalError
 from stoic.tuning.constraint import Constraint, parse_constraints
 from stoic.tuning.ending import Amount, Ending
 from stoic.tuning.failure import parse_rules
+from stoic.tuning.objectives import Direction, Objective, check_direction, parse_objectives
 from stoic.tuning.program import Program
 from stoic.tuning.reading import Reading
 from stoic.tuning.repeats import check_repeats
@@ -35,20 +37,14 @@ from stoic.tuning.storage import beside, storage_url
 from stoic.tuning.stored import known_space
 from stoic.tuning.template import Template
 
-Direction = Literal["minimize", "maximize"]
-
-_DIRECTIONS: dict[str, Direction] = {
-    "minimize": "minimize", "minimise": "minimize", "min": "minimize",
-    "maximize": "maximize", "maximise": "maximize", "max": "maximize",
-}  # fmt: skip
-
 _SECTIONS = ("study", "parameters", "program", "failures", "tolerance")
 _OPTIONAL = ("study", "failures", "tolerance")
 _AIM = tuple(name for name in ARGUMENTS if name != "tolerance")  # which is a section
+_DIRECTIONS = ("minimize", "maximize")  # each a list of outputs
 _ENDING = ("confirm", "repeats", "until_settled")
 _STUDY = (
     "name", "direction", "storage", "trials", "seed", "startup", "recipe", "possible",
-    "constraints", *_ENDING, *_AIM,
+    "constraints", *_DIRECTIONS, *_ENDING, *_AIM,
 )  # fmt: skip
 _PROGRAM = ("command", "value", "timeout", "directory")
 
@@ -87,6 +83,8 @@ class Settings:
         Range of the values that the objective can have.
     constraints:
         Outputs with a limit.
+    objectives:
+        Outputs to minimise or to maximise, in the place of ``direction`` and ``value``.
     confirm, until_settled:
         See ``stoic.tuning.ending.Ending``.
     repeats:
@@ -107,6 +105,7 @@ class Settings:
     recipe: Recipe | None = None
     possible: PossibleValues | None = None
     constraints: tuple[Constraint, ...] | None = None
+    objectives: tuple[Objective, ...] | None = None
     confirm: int | None = None
     repeats: int | None = None
     until_settled: Amount | None = None
@@ -175,6 +174,7 @@ def from_study(study: optuna.Study, command: Sequence[str], settings: Settings) 
         raise RefusalError(
             f"The study {study.study_name!r} has no parameters yet: run stoic tune first."
         )
+    check_single_objective(study)
     given = replace(settings, direction=study.direction.name.lower())
     return _request(space, Template.parse(list(command)), Path.cwd(), given, study.study_name)
 
@@ -233,6 +233,7 @@ def _from_tables(content: Mapping[str, Any], path: Path, settings: Settings) -> 
         recipe=None if recipe is None else parse(recipe, path.parent),
         possible=PossibleValues.of(study.get("possible")),
         constraints=parse_constraints(_texts(study, "constraints")),
+        objectives=parse_objectives(*(_texts(study, key) for key in _DIRECTIONS)),
         confirm=_whole(study, "confirm"),
         repeats=_whole(study, "repeats"),
         until_settled="noise"
@@ -253,6 +254,17 @@ def _from_tables(content: Mapping[str, Any], path: Path, settings: Settings) -> 
 def _request(
     space: Space, template: Template, directory: Path, settings: Settings, name: str
 ) -> Request:
+    objectives = settings.objectives or ()
+    if objectives and (settings.direction or settings.value):
+        beside = "direction" if settings.direction else "value"
+        raise RefusalError(
+            f"minimize and maximize name the objectives, so {beside} says the same: leave it out."
+        )
+    if len(objectives) == 1:
+        settings = replace(
+            settings, direction=objectives[0].direction, value=objectives[0].reading.written
+        )
+        objectives = ()
     direction = check_direction(settings.direction or "minimize")
     trials = 50 if settings.trials is None else settings.trials
     startup = 10 if settings.startup is None else settings.startup
@@ -270,12 +282,18 @@ def _request(
     ending.check("--fix" if settings.fixed else "tolerances" if settings.aim else None)
     reading = Reading.parse(settings.value or "last-line")
     program = Program(
-        template, reading, directory, timeout, settings.failures or {}, settings.constraints or ()
+        template,
+        reading,
+        directory,
+        timeout,
+        settings.failures or {},
+        settings.constraints or (),
+        objectives,
     )
     said = settings.aim or {}
     if said.get("tolerance"):  # else a stored study may have one
         RobustObjective(**said).distance(Encoding(searched(space)))
-    return Request(
+    request = Request(
         name=settings.name or name,
         direction=direction,
         storage=storage_url(settings.storage),
@@ -291,6 +309,25 @@ def _request(
         ending=ending,
         repeats=check_repeats(1 if settings.repeats is None else settings.repeats),
     )
+    check_objectives(request, objectives)
+    return request
+
+
+def check_objectives(request: Request, objectives: Sequence[Objective]) -> None:
+    """Refuse what works with one objective, if there are several."""
+    asked = {
+        "confirm": request.ending.confirm,
+        "until_settled": request.ending.until_settled,
+        "recipe": request.recipe,
+        "possible": request.possible,
+        "a tolerance": request.said.get("tolerance") or request.said.get("threshold"),
+        "repeats": request.repeats > 1,
+    }
+    names = [name for name, given in asked.items() if given]
+    if objectives and names:
+        raise RefusalError(
+            f"{names[0]} works with one objective, and there are {len(objectives)}: leave it out."
+        )
 
 
 def aim_arguments(tolerance: Sequence[str], **said: object) -> RobustArguments:
@@ -322,13 +359,6 @@ def _read(what: str, text: str) -> float:
         return float(text)
     except ValueError as error:
         raise RefusalError(f"{what} must be a number, got {text!r}.") from error
-
-
-def check_direction(direction: str) -> Direction:
-    """Return ``direction`` if it is valid."""
-    if direction not in _DIRECTIONS:
-        raise RefusalError(f"direction must be minimize or maximize, got {direction!r}.")
-    return _DIRECTIONS[direction]
 
 
 def _known(

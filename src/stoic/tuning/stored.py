@@ -46,20 +46,22 @@ def check_stored(study: optuna.Study) -> None:
     """
     what = f"Cannot read the study {study.study_name!r}, in which something else has written"
     with as_data(what):
+        objectives = len(study.directions)
         copy.deepcopy(study.user_attrs)
         for trial in study.get_trials(deepcopy=False):
             copy.deepcopy((trial.user_attrs, trial.system_attrs))
-            if not _sound(trial):
-                raise RefusalError(f"{what}: trial {trial.number} has no value, or several.")
+            if not _sound(trial, objectives):
+                count = "no value, or several" if objectives == 1 else f"not {objectives} values"
+                raise RefusalError(f"{what}: trial {trial.number} has {count}.")
             queued = queued_params(trial)
             if not trial.state.is_finished() and not isinstance(queued, dict):
                 raise RefusalError(f"{what}: trial {trial.number} was queued with no parameters.")
 
 
-def _sound(trial: FrozenTrial) -> bool:
-    """Return True if a complete trial has one value, or any other at most one."""
+def _sound(trial: FrozenTrial, objectives: int) -> bool:
+    """Return True if a complete trial has a value of each objective, or any other at most that."""
     count = len(trial.values or ())
-    return count == 1 if trial.state == TrialState.COMPLETE else count <= 1
+    return count == objectives if trial.state == TrialState.COMPLETE else count <= objectives
 
 
 def known_space(study: optuna.Study) -> Space | None:

@@ -57,7 +57,9 @@ def _attributes(known: Explanation) -> dict[str, dict[str, float]]:
     for row in known.rows:
         first = row.number - row.number % _TRIALS
         part = found.setdefault(f"{TRUST}:{first}-{first + _TRIALS - 1}", {})
-        part[str(row.number)] = round(row.trust, 3)
+        # With several objectives the least trust of a trial's values.
+        earlier = part.get(str(row.number), 1.0)
+        part[str(row.number)] = min(earlier, round(row.trust, 3))
     return found
 
 

@@ -6,10 +6,11 @@ import contextlib
 import json
 import logging
 import math
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import optuna
 from optuna.distributions import (
@@ -18,7 +19,7 @@ from optuna.distributions import (
     IntDistribution,
     distribution_to_json,
 )
-from optuna.exceptions import UpdateFinishedTrialError
+from optuna.exceptions import ExperimentalWarning, UpdateFinishedTrialError
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, Trial, TrialState
@@ -35,11 +36,17 @@ from stoic.integrations.optuna.internals import (
     trial_id,
     unfix,
 )
-from stoic.integrations.optuna.unmodelled import check_single_objective
+from stoic.integrations.optuna.objectives import VALUES, check_objectives, objective_names
 from stoic.printable import printable
 from stoic.refusal import RefusalError
 from stoic.tuning.constraint import told_constraints
 from stoic.tuning.mark import kill_marked, seal, visible
+from stoic.tuning.objectives import (
+    Direction,
+    Objective,
+    goal_of,
+    merge_objectives,
+)
 from stoic.tuning.program import Result
 from stoic.tuning.space import Space, parse_as, parse_named
 from stoic.tuning.storage import TROUBLE, cause, patiently
@@ -58,7 +65,7 @@ log = logging.getLogger(__name__)
 def open_study(
     storage: BaseStorage,
     name: str | None,
-    direction: Literal["minimize", "maximize"],
+    direction: Direction | Sequence[Objective],
     space: Space,
     sampler: BaseSampler,
     command: tuple[str, ...] | None = None,
@@ -66,25 +73,31 @@ def open_study(
 ) -> optuna.Study:
     """Create a study, or load the one of that name.
 
-    The command and its directory are recorded with a new one.
+    The command and its directory are recorded with a new one. With several objectives they are
+    given instead of a direction.
 
     Raises
     ------
     RefusalError
-        If it exists with another direction or another search space, or the storage fails.
+        If it exists with another direction, other objectives or another search space, or the
+        storage fails.
     """
+    objectives = () if isinstance(direction, str) else tuple(direction)
 
     def opened() -> optuna.Study:
         study = optuna.create_study(
             storage=storage,
             study_name=name,
-            direction=direction,
+            directions=[direction]
+            if isinstance(direction, str)
+            else [each.direction for each in direction],
             sampler=sampler,
             load_if_exists=True,
         )
-        check_single_objective(study)
-        stored = study.direction.name.lower()
-        if stored != direction:
+        if objectives:
+            name_objectives(study, objectives)
+            merge_objectives(study, objectives)
+        elif (stored := goal_of(study)) != direction:
             raise RefusalError(
                 f"The study {study.study_name!r} exists and is to {stored}, not to {direction}: "
                 "give another --study-name or the same direction."
@@ -97,6 +110,14 @@ def open_study(
         return study
 
     return patiently(opened, f"Could not open the study {name!r}")
+
+
+def name_objectives(study: optuna.Study, objectives: Sequence[Objective]) -> None:
+    """Record the names of the objectives with a new study."""
+    if study.metric_names is None and len(study.directions) == len(objectives):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExperimentalWarning)
+            study.set_metric_names([objective.name for objective in objectives])
 
 
 def adopt_space(study: optuna.Study, space: Space) -> None:
@@ -120,7 +141,7 @@ def find_study(storage: BaseStorage, name: str) -> optuna.Study | None:
             study = optuna.load_study(storage=storage, study_name=name)
         except KeyError:
             return None
-        check_single_objective(study)
+        check_objectives(study)
         check_stored(study)
         return study
 
@@ -137,11 +158,11 @@ def load_study(
     Raises
     ------
     RefusalError
-        If there is no such study, or it has more than one objective.
+        If there is no such study, or it has too many objectives.
     """
     with as_data("Cannot read the storage"):
         study = _load(storage, name, sampler)
-    check_single_objective(study)
+    check_objectives(study)
     check_stored(study)
     return study
 
@@ -262,7 +283,7 @@ def finish(study: optuna.Study, trial: Trial, result: Result) -> FrozenTrial:
         If the storage failed; the message holds the value, so that it is not lost.
     """
     if result.value is not None:
-        value = result.value
+        value = list(result.values) or result.value
 
         def tell() -> FrozenTrial:
             with contextlib.suppress(UpdateFinishedTrialError):
@@ -275,6 +296,8 @@ def finish(study: optuna.Study, trial: Trial, result: Result) -> FrozenTrial:
     def fail() -> FrozenTrial:
         with contextlib.suppress(UpdateFinishedTrialError):
             _note_beside(study, trial, result)
+            if result.values:  # of some objectives: Optuna stores values of complete trials alone
+                trial.set_user_attr(VALUES, as_stored(result.values))
             trial.set_user_attr(FAILURE, result.failure)
             if result.kind is not None:
                 trial.set_user_attr(FAILED, result.kind)
@@ -291,14 +314,20 @@ def _note_beside(study: optuna.Study, trial: Trial, result: Result) -> None:
         store_constraints(study, trial, result.constraints)
     if result.executed is not None:
         trial.set_user_attr(EXECUTED, dict(result.executed))
-    if result.noise is not None:
-        trial.set_user_attr(NOISE, result.noise)
+    noise = result.noise if result.noises is None else list(result.noises)
+    if noise is not None:
+        trial.set_user_attr(NOISE, noise)
+
+
+def as_stored(values: Iterable[float]) -> list[float | None]:
+    """Return values as a list that JSON can hold, None for nan."""
+    return [None if math.isnan(value) else value for value in values]
 
 
 def tell_number(
     study: optuna.Study,
     number: int,
-    value: float | None,
+    value: float | Sequence[float] | None,
     state: str | None,
     skip: bool,
     kind: FailureKind | None = None,
@@ -313,7 +342,7 @@ def tell_number(
     number:
         Of the trial.
     value:
-        Its value, None for a trial that has none.
+        Its value, or one for each objective; None for a trial that has none.
     state:
         "complete", "pruned" or "fail"; None for complete, or fail if the value is nan.
     skip:
@@ -334,11 +363,21 @@ def tell_number(
         cannot have been run as that, or the study has no such constraint.
     """
     excess = told_constraints(study, constraints)
-    no_number = value is not None and math.isnan(value)
+    values = [value] if isinstance(value, int | float) else list(value or ())
+    if value is not None and len(values) != len(study.directions):
+        names = ", ".join(objective_names(study)) or "one objective"
+        raise RefusalError(
+            f"Cannot tell trial {number} {len(values)} value{'s' * (len(values) != 1)}: the study "
+            f"{study.study_name!r} has {names}, and each needs one; nan for what is not known."
+        )
+    no_number = any(map(math.isnan, values))
+    some = no_number and not all(map(math.isnan, values))
     if state is None:
         state = "fail" if no_number or (kind is not None and value is None) else "complete"
     if state == "fail" and no_number:
         value = None
+    if some and state == "fail":
+        _note(study, number, VALUES, as_stored(values))
     if kind is not None:
         if state != "fail" or value is not None:
             said = f"the value {value!r}" if value is not None else f"the state {state}"
@@ -354,7 +393,8 @@ def tell_number(
                 with contextlib.suppress(UpdateFinishedTrialError):
                     store_constraints(study, trial, excess)
     try:
-        return study.tell(number, value, TrialState[state.upper()], skip_if_finished=skip)
+        told = None if value is None else values
+        return study.tell(number, told, TrialState[state.upper()], skip_if_finished=skip)
     except (ValueError, UpdateFinishedTrialError) as error:
         raise RefusalError(f"Cannot tell trial {number}: {error}") from error
 

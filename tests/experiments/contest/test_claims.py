@@ -15,6 +15,7 @@ from stoic.experiments.contest import (
     development,
     final,
     narrow,
+    objectives,
     ordinary,
     scores,
 )
@@ -219,7 +220,9 @@ def test_claims_about_the_accuracy_can_fail(wrong, right, holds):
 
 @pytest.mark.parametrize(
     "figure",
-    [f for f in FIGURES if f not in (confirm.FIGURE, constraints.FIGURE)],  # with rows of their own
+    [
+        f for f in FIGURES if f not in (confirm.FIGURE, constraints.FIGURE, objectives.FIGURE)
+    ],  # with rows of their own
     ids=lambda figure: figure.name,
 )
 def test_pictures_and_tables_are_made_of_any_rows(figure, monkeypatch):

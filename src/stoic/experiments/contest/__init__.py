@@ -8,6 +8,7 @@ from stoic.experiments.contest import (
     development,
     final,
     narrow,
+    objectives,
     ordinary,
     tables,
 )
@@ -21,6 +22,7 @@ FIGURES = (
     narrow.FIGURE,
     conditional.FIGURE,
     constraints.FIGURE,
+    objectives.FIGURE,
     tables.FIGURE,
     final.FIGURE,
 )

@@ -88,6 +88,7 @@ PEERS: dict[str, Contender] = {
         _optuna("TPE", optuna.samplers.TPESampler, GREEN),
         _optuna("TPE, groups", _GROUPS, SKY),
         _optuna("CMA-ES", _CMA, PURPLE, "cmaes"),
+        _optuna("NSGA-II", optuna.samplers.NSGAIISampler, SKY),
         _optuna("random", optuna.samplers.RandomSampler, GREY),
         _PURSUIT,
         Contender("SMAC", foreign.smac, ORANGE, module="smac", extra="smac"),

@@ -105,6 +105,21 @@ def _held_out(C: float, gamma: float, components: int, seed: int) -> float:
     return _accuracy(C, gamma, components, order[held_out:], order[:held_out])
 
 
+@cache
+def error_and_size(C: float, gamma: float, components: int) -> tuple[float, float]:
+    """Cross-validated error, and binary logarithm of the number of floats in the classifier.
+
+    These are the support vectors in their components, and the components in pixels, of a classifier
+    that is trained on all images.
+    """
+    parts, images, digits = _library()
+    kept = min(components, len(images))
+    reduced = parts[0](kept, svd_solver="full").fit_transform(images)
+    vectors = len(parts[1](C=C, gamma=gamma).fit(reduced, digits).support_)
+    floats = kept * (vectors + images.shape[1])
+    return 1.0 - _cross_validated(C, gamma, components), math.log2(floats)
+
+
 def _accuracy(C: float, gamma: float, components: int, train: Any, test: Any) -> float:
     parts, images, digits = _library()
     reduced = parts[0](min(components, len(train)), svd_solver="full").fit(images[train])

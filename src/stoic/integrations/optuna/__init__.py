@@ -11,9 +11,10 @@ from stoic.integrations.optuna.explaining import explain
 from stoic.integrations.optuna.explanation import Explanation
 from stoic.integrations.optuna.importance import RobustImportanceEvaluator
 from stoic.integrations.optuna.objective import AIM, RobustObjective
+from stoic.integrations.optuna.objectives import NOISE, VALUES
 from stoic.integrations.optuna.possible import POSSIBLE, PossibleValues
 from stoic.integrations.optuna.sampler import StoicSampler
-from stoic.integrations.optuna.synced_learner import FAILED, NOISE, failure_kind
+from stoic.integrations.optuna.synced_learner import FAILED, failure_kind
 from stoic.integrations.recipe import RECIPE, Recipe
 from stoic.recipes import robust
 
@@ -25,6 +26,7 @@ __all__ = [
     "NOISE",
     "POSSIBLE",
     "RECIPE",
+    "VALUES",
     "Certified",
     "Confirmation",
     "Curve",

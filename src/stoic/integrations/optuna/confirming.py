@@ -21,8 +21,9 @@ from stoic.integrations.optuna.encoding import searched
 from stoic.integrations.optuna.executed import executed
 from stoic.integrations.optuna.internals import possible
 from stoic.integrations.optuna.objective import stored_aim
+from stoic.integrations.optuna.objectives import check_single_objective
 from stoic.integrations.optuna.synced_learner import SyncedLearner, failure_kind
-from stoic.integrations.optuna.unmodelled import check_single_objective, modelled_space, violates
+from stoic.integrations.optuna.unmodelled import modelled_space, violates
 from stoic.integrations.recipe import DEFAULT, recipe_to_look_with
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.exact import Exact
@@ -180,13 +181,13 @@ class Standing:
 
         None if there is none, or no scale to compare them in.
         """
-        learner, posterior = synced.learner, synced.learner.estimate
+        learner, posterior = synced.single, synced.single.estimate
         if not len(tried):
             return None
         if not isinstance(posterior, Exact | MixturePosterior):
             own = SyncedLearner(study, synced.encoding.space, DEFAULT)
             own.follow(trials)
-            learner, posterior = own.learner, own.learner.estimate
+            learner, posterior = own.single, own.single.estimate
         noise = np.median(learner.observations.own_noise(learner.posterior.prior.noise))
         here = np.flatnonzero((tried == recommended).all(axis=1))
         rows = np.union1d(contenders(posterior, tried), here[:1])
@@ -223,7 +224,7 @@ class Standing:
 
     def outcome(self) -> Confirmation:
         """Sum up for people."""
-        comparison, sign, trust = self.comparison, self.synced.sign, self.synced.learner.trust
+        comparison, sign, trust = self.comparison, self.synced.sign, self.synced.single.trust
         mean, std = self.posterior.predict(self.x)
         number = {n: i for i, n in enumerate(self.synced.observed)}
         trusted = self._count(
@@ -324,7 +325,7 @@ def standing(study: Study, trials: Sequence[FrozenTrial] | None = None) -> Stand
     if not tried:
         return None
     settings = reliable(synced, trials, np.unique(np.array(tried), axis=0))
-    recommended = synced.learner.recommend(settings=settings).x
+    recommended = synced.single.recommend(settings=settings).x
     return Standing.of(study, synced, trials, settings, recommended)
 
 

@@ -7,10 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from optuna.trial import FrozenTrial
+
+from stoic.balancing import Balanced
+from stoic.integrations.optuna.executed import executed
+from stoic.learner import Learner
+from stoic.posteriors.fitting import Fitting
+
 
 @dataclass(frozen=True)
 class Row:
     """Leave-one-out diagnostics of one complete trial, in the user's units.
+
+    With several objectives, of one of its values.
 
     Attributes
     ----------
@@ -33,6 +43,8 @@ class Row:
         Why parts of that report were not used.
     params:
         Parameters as they were suggested.
+    objective:
+        Name of the objective, if there are several.
     """
 
     number: int
@@ -46,6 +58,12 @@ class Row:
     executed: Mapping[str, Any] | None = None
     refused: tuple[str, ...] = ()
     params: Mapping[str, Any] = field(default_factory=dict)
+    objective: str | None = None
+
+    @property
+    def of(self) -> str:
+        """The trial, and with several objectives which value of it, in words."""
+        return f"trial {self.number}" + (f", {self.objective}" if self.objective else "")
 
     @property
     def residual(self) -> float:
@@ -55,3 +73,17 @@ class Row:
         spread = math.hypot(self.sd, self.noise_sd)
         apart = self.value - self.expected
         return apart / spread if spread else math.copysign(math.inf, apart)
+
+
+def scaled(learner: Learner | Balanced) -> bool:
+    """Return True if deviations have a scale: a given one, or results that differ."""
+    leader = learner.learners[learner.leader] if isinstance(learner, Balanced) else learner
+    fitting = getattr(getattr(leader, "model", None), "fitting", None)
+    observed = learner.observations.observed
+    return not isinstance(fitting, Fitting) or len(np.unique(observed[np.isfinite(observed)])) > 1
+
+
+def run_of(trial: FrozenTrial) -> dict[str, Any]:
+    """Arguments of a row on how a trial was run."""
+    run = executed(trial)
+    return {} if run is None else {"executed": run.params, "refused": run.refused}

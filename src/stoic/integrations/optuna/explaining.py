@@ -12,24 +12,24 @@ import numpy as np
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from stoic.balancing import Balanced
 from stoic.confidence.base import Band
 from stoic.data import DISTRUSTED, Array
 from stoic.defences.plateau import Plateau
 from stoic.integrations.optuna.certified import Certified, certified, sturdiest
 from stoic.integrations.optuna.confirming import Standing, confirms, reliable
-from stoic.integrations.optuna.diagnostics import Row
+from stoic.integrations.optuna.diagnostics import Row, run_of, scaled
 from stoic.integrations.optuna.effects import total_effects
 from stoic.integrations.optuna.encoding import check_fixed, searched
 from stoic.integrations.optuna.executed import executed
 from stoic.integrations.optuna.explanation import Explanation, Settings
+from stoic.integrations.optuna.front import explain_front
 from stoic.integrations.optuna.internals import constraints
 from stoic.integrations.optuna.objective import WIDTH, RobustObjective, stored_aim
+from stoic.integrations.optuna.objectives import needs_one
 from stoic.integrations.optuna.possible import PossibleValues, stored_possible
 from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.integrations.optuna.undecided import steep, undecided
 from stoic.integrations.optuna.unmodelled import (
-    check_single_objective,
     conditional,
     declared_constraints,
     modelled_space,
@@ -37,11 +37,9 @@ from stoic.integrations.optuna.unmodelled import (
     violates,
 )
 from stoic.integrations.recipe import Recipe, load, recipe_to_look_with
-from stoic.learner import Learner
 from stoic.models.constraints import SURE
 from stoic.posteriors.base import FittedDefence
 from stoic.posteriors.cavity import given_the_others
-from stoic.posteriors.fitting import Fitting
 from stoic.printable import printable
 from stoic.refusal import RefusalError
 
@@ -66,7 +64,7 @@ def explain(
     Parameters
     ----------
     study:
-        With one objective.
+        With one objective, or with two or three: then a front is recommended.
     recipe:
         A recipe or its text; its model is used. By default the one that is recorded with the study
         by its name, else :func:`~stoic.recipes.robust`. A file that a storage names is not run: the
@@ -86,11 +84,11 @@ def explain(
     Raises
     ------
     ValueError
-        For a study with several objectives, or an aim that does not fit its parameters, or a value
+        For a study with more than three objectives, or with several and another recipe, an aim or a
+        range of possible values; or an aim that does not fit its parameters, or a value
         that is ``fixed`` of a parameter that no complete trial has, that cannot have it, or that
         does not have it anywhere on the recipe's grid.
     """
-    check_single_objective(study)
     aim = aim or stored_aim(study)
     if recipe is None:
         recipe, instead = recipe_to_look_with(study)
@@ -99,6 +97,9 @@ def explain(
     else:
         recipe = load(recipe)
     trials = study.get_trials(deepcopy=False) if trials is None else trials
+    if len(study.directions) > 1:
+        needs_one(study, possible=PossibleValues.of(possible))
+        return explain_front(study, recipe, aim, dict(fixed or {}), trials)
     complete = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
     sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
     ranges = modelled_space(trials, shared=aim is not None)
@@ -137,7 +138,7 @@ def explain(
         return synced.encoding.agrees(trial.params if run is None else run.params, given)
 
     best = max(filter(has_given, finite), key=lambda t: sign * _value(t), default=None)
-    learner, number = synced.learner, {n: i for i, n in enumerate(synced.observed)}
+    learner, number = synced.single, {n: i for i, n in enumerate(synced.observed)}
     place = synced.run if aim is None else synced.queried
     at = [t for t in modelled if t.number in number and place(t) is not None]
     if not at:
@@ -183,8 +184,8 @@ def explain(
     expected, sd = given_the_others(posterior, learner.observations)
     seen = learner.observations
     falling = steep(seen.x / learner.domain.widths, seen.observed, expected, trust)
-    scaled = _scaled(learner)
-    if not scaled:
+    has_scale = scaled(learner)
+    if not has_scale:
         sd = np.full_like(sd, np.inf)
     noise_sd = np.sqrt(learner.observations.own_noise(posterior.prior.noise))
     plateau = _plateau(posterior.fitted_defence, len(learner))
@@ -199,7 +200,7 @@ def explain(
             None if plateau is None else sign * float(plateau[0][i]),
             None if plateau is None else float(plateau[1][i]),
             params=t.params,
-            **_run(t),
+            **run_of(t),
         )
         for t in modelled
         if (i := number.get(t.number)) is not None
@@ -213,7 +214,7 @@ def explain(
         settings = [settings] if isinstance(settings, Mapping) else settings
         x = np.array([synced.encoding.encode(s) for s in settings])
         mean, std = estimate.predict(synced.points.nearest(x) if learner.domain.finite else x)
-        return sign * mean, std if scaled else np.full_like(std, np.inf)
+        return sign * mean, std if has_scale else np.full_like(std, np.inf)
 
     def importances() -> dict[str, float]:
         nearest = synced.points.nearest if learner.domain.finite else np.asarray
@@ -231,7 +232,7 @@ def explain(
         same = [at[i] for i in np.flatnonzero(permitted & (settings == x).all(axis=1))]
         chosen = max(same, key=lambda t: (trust[number[t.number]], sign * _value(t)))
     mean, std = estimate.predict(x[None])
-    if not scaled:
+    if not has_scale:
         reported = learner.observations.noise[[number[t.number] for t in at]]
         here = reported[np.all(settings == x, axis=1) & ~np.isnan(reported)]
         std = np.array([math.sqrt(here.min(initial=np.inf))])
@@ -255,23 +256,15 @@ def explain(
         feasible=None if feasibility is None else float(feasibility(x[None])[0]),
         **aside,
     )
-    if aim is None or not scaled:
+    if aim is None or not has_scale:
         return explanation
     return _with_certificates(explanation, synced, aim, recommendation.notes, part)
-
-
-def _scaled(learner: Learner | Balanced) -> bool:
-    """Return True if deviations have a scale: a given one, or results that differ."""
-    leader = learner.learners[learner.leader] if isinstance(learner, Balanced) else learner
-    fitting = getattr(getattr(leader, "model", None), "fitting", None)
-    observed = learner.observations.observed
-    return not isinstance(fitting, Fitting) or len(np.unique(observed[np.isfinite(observed)])) > 1
 
 
 def _without_model(complete: Sequence[FrozenTrial], best: FrozenTrial | None) -> Explanation:
     """Explain without a model: every value is trusted, its deviation infinite."""
     rows = tuple(
-        Row(t.number, _value(t), _value(t), math.inf, 1.0, params=t.params, **_run(t))
+        Row(t.number, _value(t), _value(t), math.inf, 1.0, params=t.params, **run_of(t))
         for t in complete
     )
     value = _value(best) if best is not None else float("nan")
@@ -289,7 +282,7 @@ def _with_certificates(
 
     A threshold is out of reach if it is in the ``part`` of the domain that is compared.
     """
-    learner, encoding, sign = synced.learner, synced.encoding, synced.sign
+    learner, encoding, sign = synced.single, synced.encoding, synced.sign
     threshold, reached = notes.get("threshold"), None
     assert threshold is None or isinstance(threshold, float)
     if threshold is not None:
@@ -315,12 +308,6 @@ def _with_certificates(
 
 def _words(params: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in params.items())
-
-
-def _run(trial: FrozenTrial) -> dict[str, Any]:
-    """Arguments of a row on how a trial was run."""
-    run = executed(trial)
-    return {} if run is None else {"executed": run.params, "refused": run.refused}
 
 
 def _plateau(defence: FittedDefence, rows: int) -> tuple[Array, Array] | None:

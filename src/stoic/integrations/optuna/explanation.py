@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from optuna.trial import FrozenTrial
 
-from stoic.data import DISTRUSTED, Array
+from stoic.data import DISTRUSTED, SDS_95, Array
 from stoic.integrations.optuna.certified import Certified
 from stoic.integrations.optuna.confirming import Confirmation
 from stoic.integrations.optuna.diagnostics import Row
@@ -31,6 +31,29 @@ def _unknown(settings: Settings) -> tuple[Array, Array]:
     """Predict without a model: means of nan, infinite deviations."""
     n = 1 if isinstance(settings, Mapping) else len(settings)
     return np.full(n, np.nan), np.full(n, np.inf)
+
+
+@dataclass(frozen=True)
+class FrontPoint:
+    """Setting of a recommended front.
+
+    Attributes
+    ----------
+    trial:
+        A trial that was run there, with trusted values.
+    mean, std:
+        Posterior mean and standard deviation of each objective, (k,) both. The deviation is
+        infinite where it is not known.
+    """
+
+    trial: FrozenTrial
+    mean: Array
+    std: Array
+
+    @property
+    def interval(self) -> Array:
+        """95 % interval of each objective, (k, 2)."""
+        return np.stack([self.mean - SDS_95 * self.std, self.mean + SDS_95 * self.std], axis=1)
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,6 +128,18 @@ class Explanation:
     steep:
         Numbers of distrusted trials that are worse than expected beside others of this kind: rather
         a slope too steep for the model than outliers.
+    objectives:
+        Names of the objectives, if there are several. Then nothing is recommended alone: all that
+        is about one best setting is None, nan or empty; ``rows`` has one for each value of a trial;
+        and ``predict`` gives means and deviations of shape (k, number of objectives).
+    directions:
+        "minimize" or "maximize" for each of these.
+    observed_front:
+        Trials whose observed values no other one's dominate: no worse in all objectives, and better
+        in one. Some of them may be outliers.
+    front:
+        Recommended front: of the settings with a trusted value of each objective, those whose
+        posterior means no other one's dominate; in the order of the first objective, from its best.
     """
 
     observed_best: FrozenTrial | None
@@ -131,6 +166,18 @@ class Explanation:
     confirmation: Confirmation | None = None
     possible: PossibleValues | None = None
     impossible: Mapping[int, float] = field(default_factory=dict)
+    objectives: tuple[str, ...] = ()
+    directions: tuple[str, ...] = ()
+    observed_front: tuple[FrozenTrial, ...] = ()
+    front: tuple[FrontPoint, ...] = ()
+
+    @property
+    def trust(self) -> dict[int, dict[str, float]]:
+        """Number of a trial -> objective -> trust of its value; "value" is the only objective."""
+        found: dict[int, dict[str, float]] = {}
+        for row in self.rows:
+            found.setdefault(row.number, {})[row.objective or "value"] = row.trust
+        return found
 
     def __str__(self) -> str:
         lines = best_lines(self) + doubt_lines(self)
@@ -160,6 +207,7 @@ class Explanation:
             [
                 {
                     "number": row.number,
+                    **({} if row.objective is None else {"objective": row.objective}),
                     **{f"params_{name}": value for name, value in row.params.items()},
                     "value": row.value,
                     "expected": row.expected,
@@ -240,11 +288,36 @@ def _confirmation_lines(found: Confirmation) -> list[str]:
     return lines + [f"  and {more} more, see stoic show --json"] * (more > 0)
 
 
+def _front_lines(known: Explanation) -> list[str]:
+    """Format the observed front, and the recommended one with its intervals."""
+    lines = [f"objectives     {', '.join(known.objectives)}"]
+    numbers = [trial.number for trial in known.observed_front]
+    count = (
+        f"{len(numbers)} trial{'s' * (len(numbers) != 1)}: {some(numbers)}" if numbers else "none"
+    )
+    lines.append(f"observed front {count}")
+    if not known.front:
+        return [*lines, "recommended    none: no setting has a trusted value of each objective"]
+    lines.append(f"recommended    a front of {len(known.front)}, by trusted means; 95 % intervals:")
+    for point in known.front[:SHOWN]:
+        estimates = (
+            f"{name} {mean:.6g} ({low:.4g} to {high:.4g})"
+            for name, mean, (low, high) in zip(
+                known.objectives, point.mean, point.interval, strict=True
+            )
+        )
+        lines.append(f"  trial {point.trial.number}: {', '.join(estimates)}")
+        lines.append(f"               {setting(point.trial.params)}")
+    return lines + rest(len(known.front))
+
+
 def best_lines(known: Explanation) -> list[str]:
-    """Format the observed best and the recommended setting, with its certificate."""
+    """Format the observed best and the recommended setting, with its certificate; or the fronts."""
     lines = []
     if known.fixed:
         lines.append(f"given          {setting(known.fixed)}, for which this is the best:")
+    if known.objectives:
+        return lines + _front_lines(known)
     best = known.observed_best
     if best is None:
         such = "such " * bool(known.fixed) + "feasible " * bool(known.infeasible)
@@ -289,7 +362,7 @@ def doubt_lines(known: Explanation) -> list[str]:
     """List the trials that are distrusted, and those that the model does not use."""
     distrusted = [row for row in known.rows if row.trust < DISTRUSTED]
     lines = [f"distrusted     {len(distrusted) or 'none'}"]
-    lines += _first([f"  trial {row.number}: {why(row)}" for row in distrusted])
+    lines += _first([f"  {row.of}: {why(row)}" for row in distrusted])
     if known.steep:
         those = some(list(known.steep))
         lines.append(f"steep slope    rather than outliers, beside each other: trials {those}")

@@ -9,6 +9,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from stoic.integrations.optuna.explaining import explain
+from stoic.integrations.optuna.objectives import check_single_objective
 from stoic.integrations.recipe import Recipe
 
 
@@ -52,6 +53,7 @@ class RobustImportanceEvaluator(BaseImportanceEvaluator):
                 "RobustImportanceEvaluator explains the objective, so it takes no target: leave it "
                 "out, or use another evaluator of optuna.importance."
             )
+        check_single_objective(study)
         found = explain(study, recipe=self.recipe).importances()
         if unknown := sorted(set(params or ()) - found.keys()):
             raise ValueError(

@@ -19,6 +19,7 @@ from stoic.integrations.optuna.encoding import Coordinate, searched
 from stoic.integrations.optuna.executed import executed
 from stoic.integrations.optuna.internals import fixed_by, fixed_params, record_constraints
 from stoic.integrations.optuna.objective import RobustArguments, RobustObjective, record_aim
+from stoic.integrations.optuna.objectives import check_objectives
 from stoic.integrations.optuna.possible import PossibleValues, record_possible
 from stoic.integrations.optuna.synced_learner import (
     Identity,
@@ -29,7 +30,6 @@ from stoic.integrations.optuna.synced_learner import (
 )
 from stoic.integrations.optuna.turns import Turns, announce
 from stoic.integrations.optuna.unmodelled import (
-    check_single_objective,
     conditional,
     modelled_space,
     unmodelled,
@@ -66,6 +66,11 @@ class StoicSampler(BaseSampler):
     Improvement is weighted by the probability that all hold; while none of the settings is
     feasible, that probability is maximised. Only the default method does that: with another recipe
     or an aim, a trial that violates a constraint counts as infeasible, whatever its value is.
+
+    In a study with two or three objectives each is an output with a model behind the same defence,
+    so that an outlier in one of them does not take the others with it, and trials are chosen by
+    their expected hypervolume improvement over the front of trusted means
+    (:class:`~stoic.objectives.MultiLearner`). ``stoic:noise`` is then a list.
 
     Parameters whose range changes are not modelled, nor are intermediate values of pruned trials. A
     log message says so once.
@@ -131,8 +136,9 @@ class StoicSampler(BaseSampler):
     Raises
     ------
     ValueError
-        In a study with several objectives; if an aim or a recipe is invalid, or, once the
-        search space is known, does not fit it.
+        In a study with more than three objectives, or with several and an aim, a recipe or a range
+        of possible values; if an aim or a recipe is invalid, or, once the search space is known,
+        does not fit it.
     """
 
     def __init__(
@@ -182,7 +188,7 @@ class StoicSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        check_single_objective(study)
+        check_objectives(study)
         if not search_space:
             self._log_unmodelled(study, study.get_trials(deepcopy=False), True)
             announce(study, trial, {}, {})
@@ -301,7 +307,7 @@ class StoicSampler(BaseSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        check_single_objective(study)
+        check_objectives(study)
         sampler = self._independent
         if sampler is None:  # seeded for each trial: workers that share the seed differ
             state = [self._seed, trial.number, zlib.crc32(param_name.encode())]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.balancing import Balanced
@@ -23,6 +23,14 @@ from stoic.integrations.optuna.encoding import Encoding
 from stoic.integrations.optuna.executed import EXECUTED, executed
 from stoic.integrations.optuna.internals import constraints, storage_of, study_id
 from stoic.integrations.optuna.objective import RobustObjective
+from stoic.integrations.optuna.objectives import (
+    NOISE,
+    VALUES,
+    needs_one,
+    noises_of,
+    signs,
+    values_of,
+)
 from stoic.integrations.optuna.points import Points
 from stoic.integrations.optuna.possible import PossibleValues, stored_possible
 from stoic.integrations.optuna.turns import announced
@@ -37,11 +45,11 @@ from stoic.integrations.reported import finite
 from stoic.learner import Learner
 from stoic.models.constraints import Constraints
 from stoic.models.feasibility import Feasibility
+from stoic.objectives import MultiLearner
 from stoic.pending import NothingLeftError, WaitingError
 from stoic.policies.ucb import PLACE
 from stoic.refusal import RefusalError
 
-NOISE = "stoic:noise"  # user attribute: noise variance of a trial's value
 FAILED = "stoic:failed"  # user attribute: why a trial has no value, one of stoic.data.FAILURES
 
 # Transient failures that a place may have. A setting that kills its worker every time looks
@@ -108,16 +116,21 @@ class SyncedLearner:
     ) -> None:
         self.study = identity(study, trials)
         self.encoding = Encoding(search_space)
-        self.sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
+        self.signs = signs(study)
+        self.sign = float(self.signs[0])  # of the only objective
         self.recipe, self.aim, self.probe = recipe, aim, probe
         self.possible = possible or stored_possible(study)
+        another = None if recipe is DEFAULT else recipe
+        needs_one(study, recipe=another, tolerance=aim, possible=self.possible)
         self._begin()
 
     def _begin(self) -> None:
         self.learner, self.points = build_with_points(
-            self.recipe, self.encoding, self.aim, self.sign, self.probe
+            self.recipe, self.encoding, self.aim, self.signs, self.probe
         )
-        self.constrained = isinstance(self.learner, Learner) and self.learner.policy.constrained
+        self.constrained = (
+            isinstance(self.learner, Learner | MultiLearner) and self.learner.policy.constrained
+        )
         self.asking: dict[int, Choice] = {}  # by trial: the query that its result answers
         self.observed: list[int] = []  # number of the trial behind each observation
         self.failed: list[int] = []  # and behind each failure
@@ -193,25 +206,28 @@ class SyncedLearner:
 
     def _tell(self, trial: FrozenTrial, x: Array) -> None:
         kind, choice = failure_kind(trial), self.asking.pop(trial.number, None)
-        value = trial.value if trial.state == TrialState.COMPLETE else None
+        values = values_of(trial, len(self.signs))
         outputs = constraints(trial) if self.constrained else {}
         beyond = math.inf in outputs.values()  # a size that no model of it can use
         if kind is None and (beyond if self.constrained else violates(trial)):
             kind = "infeasible"
-        if value is not None and self.possible is not None and self.possible.excludes(value):
-            value, kind = None, kind or "transient"  # the measurement failed, not the setting
+        if values is not None and self.possible is not None and self.possible.excludes(values[0]):
+            values, kind = None, kind or "transient"  # the measurement failed, not the setting
         if kind == "transient":
             before = np.abs(self.learner.failures.of("transient") - x).max(axis=1) <= PLACE
             kind = kind if np.count_nonzero(before) < _TRANSIENT else None
         tell = self.learner.tell
-        if isinstance(self.learner, Learner) and outputs:
+        if isinstance(self.learner, Learner | MultiLearner) and outputs:
             tell = partial(self.learner.tell, constraints=outputs)
-        if kind is not None:
+        some = values is not None and trial.state != TrialState.COMPLETE
+        if kind is not None and not (some and kind == "transient"):
             tell(x, failed=kind, choice=choice)
             self.failed.append(trial.number)
+        if kind is not None and not some:
             return
-        y = np.nan if value is None else self.sign * value
-        tell(x, y, _noise(trial), choice=choice)
+        y = np.full(len(self.signs), np.nan) if values is None else self.signs * values
+        noise = noises_of(trial, len(y)) if len(y) > 1 else _noise(trial)
+        tell(x, y, noise, choice=choice)
         self.observed.append(trial.number)
 
     def start(self, trials: Sequence[FrozenTrial], number: int, seed: int) -> dict[str, Any]:
@@ -240,7 +256,10 @@ class SyncedLearner:
     def _feasibility(self) -> Feasibility | None:
         """Model of where trials give results, from those with and without; ``None`` if all did."""
         observations = self.learner.observations
-        finite = np.isfinite(observations.observed)
+        results = observations.observed[:, None]
+        if isinstance(self.learner, MultiLearner):
+            results = self.learner.results
+        finite = np.isfinite(results).all(axis=1)
         failed = [self.learner.failures.of("infeasible"), observations.x[~finite]]
         if not sum(map(len, failed)):
             return None
@@ -291,6 +310,7 @@ class SyncedLearner:
         """Choose the row with the best upper bound, of those not eliminated if there are any."""
         domain = self.learner.domain
         assert isinstance(domain, Finite)
+        assert not isinstance(self.learner, MultiLearner)  # which plans nothing
         rows = np.arange(len(domain)) if among is None else np.asarray(among)
         kept = rows[self.learner.active()[rows]]
         rows = kept if len(kept) else rows
@@ -300,11 +320,18 @@ class SyncedLearner:
 
     def feasibility(self) -> Constraints | None:
         """Return the probability that all constraints hold; None without any, or a model of it."""
-        return self.learner.constraints() if isinstance(self.learner, Learner) else None
+        learner = self.learner
+        return learner.constraints() if isinstance(learner, Learner | MultiLearner) else None
+
+    @property
+    def single(self) -> Learner | Balanced:
+        """The learner of a study with one objective."""
+        assert not isinstance(self.learner, MultiLearner)
+        return self.learner
 
     def best_possible(self, x: Array) -> float:
         """Return the best value possible at ``x`` (d,): the optimistic confidence bound."""
-        _, upper = self.learner.band().bounds(x[None])
+        _, upper = self.single.band().bounds(x[None])
         return self.sign * float(upper[0])
 
 
@@ -312,16 +339,20 @@ def build_with_points(
     recipe: Recipe,
     encoding: Encoding,
     aim: RobustObjective | None,
-    sign: float = 1.0,
+    signs: Sequence[float] | Array = (1.0,),
     probe: bool = False,
-) -> tuple[Learner | Balanced, Points]:
+) -> tuple[Learner | Balanced | MultiLearner, Points]:
     """Build a recipe's learner on a search space, for an aim if there is one, and its points.
+
+    With several ``signs``, which are 1 or -1, that of so many objectives.
 
     Raises
     ------
     RefusalError
         If the recipe cannot be used there, or not with tolerances, or the aim does not fit.
     """
+    if len(signs) > 1:
+        return MultiLearner(encoding.box, len(signs)), Points(encoding, encoding.box)
     if aim is not None and recipe is DEFAULT:
         recipe = WHERE_INPUTS_MOVE
     learner = build_learner(recipe, encoding.box)
@@ -339,7 +370,7 @@ def build_with_points(
             f"{len(learner.domain)} points: take a recipe that leaves the box as it is, or leave "
             "out the tolerances."
         )
-    parts = aim.parts(learner.parts, encoding, sign, probe)
+    parts = aim.parts(learner.parts, encoding, float(signs[0]), probe)
     return Learner(learner.domain, parts), points
 
 
@@ -365,7 +396,12 @@ def failure_kind(trial: FrozenTrial) -> FailureKind | None:
 def unusable(trial: FrozenTrial) -> list[str]:
     """Name the attributes of a trial that are of no use, since something else is in them."""
     reasons = []
-    if NOISE in trial.user_attrs and _noise(trial) is None:
+    several = trial.values or trial.user_attrs.get(VALUES) or ()
+    if (
+        NOISE in trial.user_attrs
+        and _noise(trial) is None
+        and noises_of(trial, len(several)) is None
+    ):
         noise = trial.user_attrs[NOISE]
         reasons.append(f"{NOISE} is not used: it must be a variance above 0, got {noise!r}")
     if FAILED in trial.user_attrs and trial.user_attrs[FAILED] not in FAILURES:

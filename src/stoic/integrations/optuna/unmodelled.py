@@ -11,7 +11,6 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.integrations.optuna.internals import constraints
-from stoic.refusal import RefusalError
 
 CONSTRAINTS = "stoic:constraints"  # of a study: name of an output -> its constraint, as written
 
@@ -53,15 +52,6 @@ def conditional(trials: Sequence[FrozenTrial], space: Iterable[str]) -> tuple[st
     """Return the names in ``space`` of the parameters that not all trials with any have."""
     settings = [trial.params for trial in trials if trial.params]
     return tuple(name for name in space if not all(name in params for params in settings))
-
-
-def check_single_objective(study: Study) -> None:
-    """Refuse a study with several objectives."""
-    if len(study.directions) != 1:
-        raise RefusalError(
-            f"The study {study.study_name!r} has {len(study.directions)} objectives: a study with "
-            "one objective is needed."
-        )
 
 
 def declared_constraints(study: Study) -> dict[str, str]:

@@ -55,7 +55,7 @@ class Lines(Observer):
         if result.value is None:
             words.append(f"failed: {result.reason}")
         else:
-            words.append(f"value {result.value:.6g}")
+            words.append(f"value {_written(result)}")
             if result.executed is not None:
                 run = (f"{k}={_short(v)}" for k, v in result.executed.items())
                 words.append(" ".join(["executed", *run]))
@@ -68,6 +68,8 @@ class Lines(Observer):
             words.append(f"not stored: somebody else ended it as {trial.state.name.lower()}")
         if explanation is not None and explanation.recommended is not None:
             words.append("recommended " + _recommended(explanation))
+        elif explanation is not None and explanation.front:
+            words.append(f"recommended a front of {len(explanation.front)}")
         self._print("  ".join(words))
 
     def _print(self, line: str) -> None:
@@ -109,7 +111,7 @@ class LiveTable(Observer):
         if result.value is None:
             self.rows.append((trial.number, trial.params, result.reason, "red"))
         else:
-            self.rows.append((trial.number, trial.params, f"{result.value:.6g}", ""))
+            self.rows.append((trial.number, trial.params, _written(result), ""))
         if overtaken(trial, result):
             self.notes.append(
                 f"trial {trial.number}: not stored: somebody else ended it as "
@@ -126,11 +128,14 @@ class LiveTable(Observer):
             said += f" in {duration(time.monotonic() - self.start)}, {duration(each)} each"
         if self.explanation is not None and self.explanation.recommended is not None:
             said += f"; recommended so far: {_recommended(self.explanation)}"
+        elif self.explanation is not None and self.explanation.front:
+            said += f"; recommended so far: a front of {len(self.explanation.front)}"
         return said
 
     def _table(self) -> Table:
         known = self.explanation
-        best = known.recommended.number if known and known.recommended else None
+        best = {point.trial.number for point in known.front} if known else set()
+        best |= {known.recommended.number} if known and known.recommended else set()
         table = Table(box=SIMPLE_HEAD, pad_edge=False)
         names = list(dict.fromkeys(name for row in self.rows for name in row[1]))
         room_for = max((self.console.width - _BESIDE) // _COLUMN, 2)
@@ -153,21 +158,21 @@ class LiveTable(Observer):
                 _text(value),
                 duration(self.seconds[trial]) if trial in self.seconds else "",
                 "" if trust is None else f"{trust:.2f}",
-                "<--" if trial == best else "",
-                style="yellow" if doubted else "bold green" if trial == best else style,
+                "<--" if trial in best else "",
+                style="yellow" if doubted else "bold green" if trial in best else style,
             )
         return table
 
 
 def overtaken(trial: FrozenTrial, result: Result) -> bool:
     """Return True if somebody else ended the trial first, so that the storage differs."""
-    stored = trial.value if trial.values is not None else None
-    return stored != result.value
+    told = None if result.value is None else list(result.values) or [result.value]
+    return bool(trial.values != told)
 
 
 def _trust(explanation: Explanation | None, number: int) -> float | None:
     rows = explanation.rows if explanation is not None else ()
-    return next((row.trust for row in rows if row.number == number), None)
+    return min((row.trust for row in rows if row.number == number), default=None)
 
 
 def _recommended(explanation: Explanation) -> str:
@@ -187,6 +192,11 @@ def _orphaned(numbers: list[int]) -> str:
 def _text(said: str, style: str = "") -> Text:
     """Return the text with markup and control characters without effect."""
     return Text(printable(said), style=style)
+
+
+def _written(result: Result) -> str:
+    """Write the value of a result, or those of several objectives."""
+    return ", ".join(f"{value:.6g}" for value in result.values or (result.value,))
 
 
 def _short(value: object) -> str:

@@ -13,10 +13,12 @@ import optuna
 from optuna.study import StudySummary
 from optuna.trial import FrozenTrial
 
+from stoic.integrations.optuna.objectives import values_of
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
 from stoic.refusal import RefusalError
 from stoic.tuning.campaign import explanation
+from stoic.tuning.study import as_stored
 from stoic.tuning.views.summary import number
 
 FORMATS = ("value", "json", "table", "yaml", "csv")
@@ -24,11 +26,19 @@ FORMATS = ("value", "json", "table", "yaml", "csv")
 Record = dict[str, Any]  # a value may be a dict, for instance of parameters
 
 
-def trial_record(trial: FrozenTrial) -> Record:
-    """Return the columns that ``optuna trials`` shows, in its order."""
+def trial_record(trial: FrozenTrial, objectives: Sequence[str] = ()) -> Record:
+    """Return the columns that ``optuna trials`` shows, in its order.
+
+    With several ``objectives`` their names and values in the place of a value.
+    """
+    values: Record = {"value": trial.values[0] if trial.values else None}
+    if objectives:
+        found = values_of(trial, len(objectives))
+        told = [None] * len(objectives) if found is None else as_stored(found.tolist())
+        values = {"values": dict(zip(objectives, told, strict=True))}
     return {
         "number": trial.number,
-        "value": trial.values[0] if trial.values else None,
+        **values,
         "datetime_start": _time(trial.datetime_start),
         "datetime_complete": _time(trial.datetime_complete),
         "duration": None if trial.duration is None else str(trial.duration),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +30,8 @@ from stoic.printable import printable
 from stoic.refusal import RefusalError
 from stoic.tuning.study import ERRORS
 from stoic.tuning.views.durations import duration, median_duration
+from stoic.tuning.views.front import as_image
+from stoic.tuning.views.front import draw as draw_front
 from stoic.tuning.views.report_figures import Drawings
 from stoic.tuning.views.summary import Summary
 
@@ -102,15 +104,24 @@ class Report:
             finalize=lambda value: value if hasattr(value, "__html__") else printable(value),
             undefined=jinja2.StrictUndefined,
         )
-        draw = None
-        if known is not None:
-            minimise = summary.direction == "minimize"
-            draw = Drawings(known, self.trials, self.space, minimise, go, io)
+        draws: list[tuple[str, Drawings]] = []
+        names = () if known is None else known.objectives or ("",)
+        directions = (known.directions if known else ()) or (summary.direction,)
+        for name, direction in zip(names, directions, strict=False):
+            assert known is not None
+            rows = tuple(row for row in known.rows if (row.objective or "") == name)
+            of = replace(known, rows=rows)
+            drawings = Drawings(of, self.trials, self.space, direction == "minimize", go, io)
+            draws.append((f": {name}" if name else "", drawings))
+        several = known is not None and known.objectives
         page: str = environment.get_template("report.html").render(
             title=f"{summary.name} ({summary.direction})",
             script=offline.get_plotlyjs(),
             cards=self.cards(),
-            draw=draw,
+            draws=draws,
+            front=as_image(draw_front(known)) if known is not None and several else None,
+            front_heads=("trial", *known.objectives, "parameters") if known and several else (),
+            front_rows=self._front(),
             slices=len(self.space),
             confirmation=None if known is None else known.confirmation,
             candidates=self._candidates(),
@@ -132,6 +143,11 @@ class Report:
             cards.append(Card("Not modelled", text=" ".join(summary.unmodelled)))
         if known is None:
             return [*cards, Card("Recommended", "none", "No trial has a value yet.")]
+        if known.objectives:
+            estimated = "Estimated by trusted values, with 95 % intervals below."
+            cards.append(Card("Recommended front", str(len(known.front)), estimated))
+            text = "As observed: some of them may be outliers."
+            return [*cards, Card("Observed front", str(len(known.observed_front)), text)]
         rows = {row.number: row for row in known.rows}
         best, recommended = known.observed_best, known.recommended
         if recommended is not None:
@@ -156,6 +172,20 @@ class Report:
             cards.append(Card("Command, as the storage says", code=summary.command))
         return cards
 
+    def _front(self) -> list[tuple[object, ...]]:
+        known = self.summary.explanation
+        return [
+            (
+                point.trial.number,
+                *(
+                    f"{mean:.6g} ({low:.4g} to {high:.4g})"
+                    for mean, (low, high) in zip(point.mean, point.interval, strict=True)
+                ),
+                setting(point.trial.params),
+            )
+            for point in (() if known is None else known.front)
+        ]
+
     def _candidates(self) -> list[tuple[object, ...]]:
         known = self.summary.explanation
         if known is None or known.confirmation is None:
@@ -172,7 +202,8 @@ class Report:
     def _distrusted(self) -> list[tuple[object, ...]]:
         return [
             (
-                row.number, f"{row.value:.6g}", f"{row.expected:.6g} ± {deviation(row.sd)}",
+                row.of.removeprefix("trial "), f"{row.value:.6g}",
+                f"{row.expected:.6g} ± {deviation(row.sd)}",
                 f"{row.residual:+.3g}", f"{row.trust:.2f}",
                 setting(self.trials[row.number].params),
             )

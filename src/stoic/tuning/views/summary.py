@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from stoic.integrations.optuna.unmodelled import unmodelled
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
 from stoic.tuning.campaign import explanation
+from stoic.tuning.objectives import goal_of
 from stoic.tuning.stored import DIRECTORY, stored_command
 from stoic.tuning.study import (
     ERRORS,
@@ -102,7 +103,7 @@ class Summary:
         states = [trial.state.name.lower() for trial in trials]
         return cls(
             name=study.study_name,
-            direction=study.direction.name.lower(),
+            direction=goal_of(study),
             counts={state: states.count(state) for state in sorted(set(states))},
             explanation=known,
             failures=failures(trials),
@@ -194,9 +195,11 @@ class Summary:
                 "std": number(known.recommended_std),
                 **feasible,
             }
+        several = {} if known is None or not known.objectives else front_record(known)
         return {
             "study": self.name,
             "direction": self.direction,
+            **several,
             "fixed": {} if known is None else dict(known.fixed),
             "counts": dict(self.counts),
             "observed_best": None if known is None else _observed(known.observed_best),
@@ -207,7 +210,7 @@ class Summary:
             "model_optimum": None
             if known is None
             else {"params": known.model_optimum, "mean": number(known.model_optimum_mean)},
-            "distrusted": [row.number for row in self.distrusted],
+            "distrusted": sorted({row.number for row in self.distrusted}),
             "left_out": {} if known is None else left_out_record(known),
             "undecided": None if known is None else known.undecided,
             "repeats": 0 if known is None else known.repeats,
@@ -224,6 +227,7 @@ class Summary:
             "trials": [
                 {
                     "number": row.number,
+                    **({} if row.objective is None else {"objective": row.objective}),
                     "value": number(row.value),
                     "expected": number(row.expected),
                     "sd": number(row.sd),
@@ -243,6 +247,33 @@ class Summary:
             "running": {str(key): who for key, (who, _) in self.running.items()},
             "command": self.command,
         }
+
+
+def front_record(known: Explanation) -> dict[str, Any]:
+    """Return the fronts of a study with several objectives, for programs."""
+
+    def named(values: Iterable[float]) -> dict[str, Any]:
+        return dict(zip(known.objectives, map(number, map(float, values)), strict=True))
+
+    return {
+        "objectives": list(known.objectives),
+        "observed_front": [
+            {"number": trial.number, "params": trial.params, "values": named(trial.values)}
+            for trial in known.observed_front
+        ],
+        "front": [
+            {
+                "number": point.trial.number,
+                "params": point.trial.params,
+                "mean": named(point.mean),
+                "std": named(point.std),
+                "lower": named(point.interval[:, 0]),
+                "upper": named(point.interval[:, 1]),
+            }
+            for point in known.front
+        ],
+        "trust": {str(trial): dict(trust) for trial, trust in known.trust.items()},
+    }
 
 
 def certificate_record(found: Certified) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from stoic.integrations.optuna.explanation import deviation
 from stoic.integrations.recipe import Recipe
 from stoic.refusal import RefusalError
 from stoic.tuning.campaign import explanation
+from stoic.tuning.objectives import goal_of
 from stoic.tuning.study import failed_numbers, failure_kinds
 from stoic.tuning.views.records import Record
 from stoic.tuning.views.summary import left_out_record, number
@@ -55,7 +56,7 @@ class Trust:
         failed = {failed: kinds.get(failed) for failed in failed_numbers(trials)}
         failed |= dict.fromkeys(known.infeasible, "infeasible")  # as in the data of the model
         failed |= dict.fromkeys(known.impossible, "transient")
-        return cls(study.study_name, study.direction.name.lower(), known, failed)
+        return cls(study.study_name, goal_of(study), known, failed)
 
     @property
     def rows(self) -> list[Row]:
@@ -67,6 +68,7 @@ class Trust:
         return [
             {
                 "number": row.number,
+                **_of(row),
                 "told": number(row.value),
                 "expected": number(row.expected),
                 "sd": number(row.sd),
@@ -84,6 +86,7 @@ class Trust:
         return [
             {
                 "number": row.number,
+                **_of(row),
                 "observed": f"{row.value:.6g}",
                 "expected": f"{row.expected:.6g}",
                 "sd": deviation(row.sd),
@@ -100,7 +103,9 @@ class Trust:
         return {
             "study": self.name,
             "direction": self.direction,
-            "distrusted": [row.number for row in self.rows if row.trust < DISTRUSTED],
+            "distrusted": list(
+                dict.fromkeys(row.number for row in self.rows if row.trust < DISTRUSTED)
+            ),
             "trials": self.records(),
             "left_out": left_out_record(self.explanation),
             "failed": {str(failed): kind for failed, kind in self.failed.items()},
@@ -113,6 +118,11 @@ def verdict(row: Row) -> str:
         return "trusted"
     side = "" if row.value == row.expected else "too high" if row.residual > 0.0 else "too low"
     return ("left out" if row.trust == 0.0 else "distrusted") + (f", {side}" if side else "")
+
+
+def _of(row: Row) -> dict[str, Any]:
+    """Return the objective that a row is of, if there are several."""
+    return {} if row.objective is None else {"objective": row.objective}
 
 
 def _plateau(row: Row) -> str | None:

@@ -1,0 +1,221 @@
+"""Explanation of a study with several objectives: a recommended front, and trust in each value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from stoic.data import DISTRUSTED, Array, Booleans, Integers
+from stoic.integrations.optuna.diagnostics import Row, run_of, scaled
+from stoic.integrations.optuna.encoding import check_fixed, searched
+from stoic.integrations.optuna.explanation import Explanation, FrontPoint, Settings
+from stoic.integrations.optuna.internals import constraints
+from stoic.integrations.optuna.objective import RobustObjective
+from stoic.integrations.optuna.objectives import (
+    check_objectives,
+    objective_names,
+    signs,
+    values_of,
+)
+from stoic.integrations.optuna.synced_learner import SyncedLearner
+from stoic.integrations.optuna.unmodelled import (
+    conditional,
+    declared_constraints,
+    modelled_space,
+    unmodelled,
+    violates,
+)
+from stoic.integrations.recipe import Recipe
+from stoic.models.constraints import SURE
+from stoic.objectives import MultiLearner
+from stoic.pareto import non_dominated
+from stoic.policies.hypervolume import best_trust
+from stoic.posteriors.cavity import given_the_others
+
+
+def explain_front(
+    study: Study,
+    recipe: Recipe,
+    aim: RobustObjective | None,
+    fixed: Mapping[str, Any],
+    trials: Sequence[FrozenTrial],
+) -> Explanation:
+    """Estimate the front of a study with several objectives, and the trust in each value.
+
+    Parameters as of :func:`~stoic.integrations.optuna.explain`.
+
+    Raises
+    ------
+    RefusalError
+        If there are too many objectives, for another recipe than the default or with an aim, or if
+        no trial can have the values in ``fixed``.
+    """
+    check_objectives(study)
+    count = len(study.directions)
+    values = {t.number: found for t in trials if (found := values_of(t, count)) is not None}
+    complete = [t for t in trials if t.state == TrialState.COMPLETE and t.number in values]
+    ranges = modelled_space(trials)
+    space = searched(ranges)
+    if complete:
+        check_fixed(fixed, ranges, "complete trials have in the same range")
+    given = {name: value for name, value in fixed.items() if name in space}
+    declared = declared_constraints(study)
+    empty = Explanation(
+        None, None, math.nan, math.inf, {}, math.nan, (),
+        fixed=dict(fixed),
+        infeasible=tuple(t.number for t in complete if violates(t)),
+        conditional=conditional(complete, space),
+        unmodelled=unmodelled(trials, ranges, True, declared),
+        objectives=objective_names(study),
+        directions=tuple(direction.name.lower() for direction in study.directions),
+    )  # fmt: skip
+    feasible = [t for t in complete if not violates(t) and np.isfinite(values[t.number]).all()]
+    feasible = [t for t in feasible if given.items() <= t.params.items()]
+    known = replace(empty, observed_front=_observed_front(feasible, values, signs(study)))
+    if not complete or not space:  # nothing is learned from one trial about another
+        return _without_model(known, complete, values)
+    synced = SyncedLearner(study, space, recipe, aim)
+    synced.follow(trials)
+    learner = synced.learner
+    assert isinstance(learner, MultiLearner)
+    number = {n: i for i, n in enumerate(synced.observed)}
+    at = [t for t in trials if t.number in number and t.number in values]
+    if not at:
+        return replace(_without_model(known, complete, values), left_out=synced.left_out)
+    deviating = np.array([1.0 if scaled(output) else math.inf for output in learner.outputs])
+
+    def predict(settings: Settings) -> tuple[Array, Array]:
+        settings = [settings] if isinstance(settings, Mapping) else settings
+        x = np.array([synced.encoding.encode(s) for s in settings])
+        mean, std = learner.predict(x)
+        return synced.signs * mean, np.where(np.isfinite(deviating), std, np.inf)
+
+    settings = np.array([synced.run(t) for t in at])
+    rows_at = np.array([number[t.number] for t in at])
+    recommended = _recommended(
+        learner, at, rows_at, settings, _permitted(synced, at) & _has(synced, at, given)
+    )
+    return replace(
+        known,
+        rows=_rows(synced, learner, at, values, known.objectives),
+        front=tuple(
+            FrontPoint(trial, synced.signs * mean, np.where(np.isfinite(deviating), std, np.inf))
+            for trial, mean, std in recommended
+        ),
+        predict=predict,
+        left_out=synced.left_out,
+    )
+
+
+def _observed_front(
+    trials: Sequence[FrozenTrial], values: Mapping[int, Array], signs: Array
+) -> tuple[FrozenTrial, ...]:
+    """Trials whose values no other one's dominate."""
+    if not trials:
+        return ()
+    mask = non_dominated(signs * np.array([values[t.number] for t in trials]))
+    return tuple(trial for trial, kept in zip(trials, mask, strict=True) if kept)
+
+
+def _has(synced: SyncedLearner, at: Sequence[FrozenTrial], given: Mapping[str, Any]) -> Booleans:
+    return np.array([synced.encoding.agrees(t.params, given) for t in at], dtype=bool)
+
+
+def _permitted(synced: SyncedLearner, at: Sequence[FrozenTrial]) -> Booleans:
+    """Mask of the trials that satisfy their constraints, or whose violation is likely no real one.
+
+    As for one objective: a violation may be an outlier.
+    """
+    permitted = np.array([not violates(t) for t in at])
+    if (feasibility := synced.feasibility()) is not None:
+        known = np.array([not np.isnan(list(constraints(t).values())).any() for t in at])
+        settings = np.array([synced.run(t) for t in at])
+        permitted |= known & (feasibility(settings) >= SURE)
+    return permitted
+
+
+def _recommended(
+    learner: MultiLearner,
+    at: Sequence[FrozenTrial],
+    rows: Integers,
+    settings: Array,
+    allowed: Booleans,
+) -> list[tuple[FrozenTrial, Array, Array]]:
+    """Trials of the recommended front, with their means and deviations, (k,) each.
+
+    Where no setting has a trusted value of each objective, of those that have some trust in each.
+    """
+    trust = best_trust(learner.observations.x, learner.trust)[rows]
+    for level in (trust >= DISTRUSTED, trust > 0.0):
+        kept = allowed & level.all(axis=1)
+        if kept.any():
+            break
+    else:
+        return []
+    front = learner.front(settings[kept])
+    own = learner.trust[rows].min(axis=1)
+    found = []
+    for x, mean, std in zip(front.x, front.mean, front.std, strict=True):
+        same = np.flatnonzero(kept & (settings == x).all(axis=1))
+        best = same[np.argmax(own[same])]  # of several trials there the most trusted one
+        found.append((at[best], mean, std))
+    return found
+
+
+def _without_model(
+    known: Explanation, complete: Sequence[FrozenTrial], values: Mapping[int, Array]
+) -> Explanation:
+    """Explain without a model: every value is trusted, its deviation infinite."""
+    rows = tuple(
+        Row(t.number, float(v), float(v), math.inf, 1.0, params=t.params, objective=name)
+        for t in complete
+        for name, v in zip(known.objectives, values[t.number], strict=True)
+    )
+    unknown = np.full(len(known.objectives), np.inf)
+    front = tuple(FrontPoint(t, values[t.number], unknown) for t in known.observed_front)
+    return replace(known, rows=rows, front=front)
+
+
+def _rows(
+    synced: SyncedLearner,
+    learner: MultiLearner,
+    at: Sequence[FrozenTrial],
+    values: Mapping[int, Array],
+    names: Sequence[str],
+) -> tuple[Row, ...]:
+    """Diagnostics of each value of each trial that the model observed."""
+    number = {n: i for i, n in enumerate(synced.observed)}
+    found: list[Row] = []
+    judged = []
+    for output in learner.outputs:
+        posterior, observations = output.posterior, output.observations
+        expected, sd = given_the_others(posterior, observations)
+        sd = sd if scaled(output) else np.full_like(sd, np.inf)
+        noise = np.sqrt(observations.own_noise(posterior.prior.noise))
+        judged.append((expected, sd, output.trust, noise))
+    for trial in at:
+        i = number[trial.number]
+        for k, (expected, sd, trust, noise) in enumerate(judged):
+            value = float(values[trial.number][k])
+            if math.isnan(value):
+                continue
+            found.append(
+                Row(
+                    trial.number,
+                    value,
+                    float(synced.signs[k] * expected[i]),
+                    float(sd[i]),
+                    float(trust[i]),
+                    float(noise[i]),
+                    params=trial.params,
+                    objective=names[k],
+                    **run_of(trial),
+                )
+            )
+    return tuple(found)

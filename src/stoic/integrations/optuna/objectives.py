@@ -1,0 +1,91 @@
+"""Objectives of a study: their names, the values of trials, and what needs a single one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from stoic.data import Array
+from stoic.integrations.reported import finite
+from stoic.objectives import MOST
+from stoic.refusal import RefusalError
+
+# User attribute of a failed trial: its value of each objective, None where there is none. Optuna
+# stores values of complete trials alone.
+VALUES = "stoic:values"
+NOISE = "stoic:noise"  # user attribute: noise variance of a trial's value, or a list of them
+
+
+def check_single_objective(study: Study) -> None:
+    """Refuse a study with several objectives, where only one has a meaning."""
+    if len(study.directions) != 1:
+        raise RefusalError(
+            f"The study {study.study_name!r} has {len(study.directions)} objectives: a study with "
+            "one objective is needed."
+        )
+
+
+def check_objectives(study: Study) -> None:
+    """Refuse a study with more objectives than can be modelled together."""
+    if len(study.directions) > MOST:
+        raise RefusalError(
+            f"The study {study.study_name!r} has {len(study.directions)} objectives, and at most "
+            f"{MOST} can be optimized together: make constraints of the others."
+        )
+
+
+def needs_one(study: Study, **given: object) -> None:
+    """Refuse what is ``given``, name -> it or None, in a study with several objectives."""
+    names = [name for name, it in given.items() if it]
+    if len(study.directions) > 1 and names:
+        raise RefusalError(
+            f"The study {study.study_name!r} has {len(study.directions)} objectives, and "
+            f"{names[0]} needs a study with one: leave it out."
+        )
+
+
+def objective_names(study: Study) -> tuple[str, ...]:
+    """Names of the objectives: its metric names, else numbers; none of a study with one."""
+    count = len(study.directions)
+    if count == 1:
+        return ()
+    names = study.metric_names
+    if names is not None and len(names) == count:
+        return tuple(map(str, names))
+    return tuple(f"objective {k}" for k in range(count))
+
+
+def signs(study: Study) -> Array:
+    """1 for each objective to maximise and -1 for each to minimise, shape (k,)."""
+    return np.array([-1.0 if d == StudyDirection.MINIMIZE else 1.0 for d in study.directions])
+
+
+def values_of(trial: FrozenTrial, count: int) -> Array | None:
+    """Return the value of each of ``count`` objectives, nan where there is none; None without any.
+
+    Those of a failed trial are in its attribute. Another number of values is no result.
+    """
+    if trial.state == TrialState.COMPLETE:
+        values: Sequence[object] = trial.values or ()
+    else:
+        stored = trial.user_attrs.get(VALUES)
+        values = stored if isinstance(stored, list) else ()
+    if len(values) != count:
+        return None
+    numbers = [
+        float(value) if isinstance(value, int | float) and not isinstance(value, bool) else np.nan
+        for value in values
+    ]
+    return None if np.isnan(numbers).all() else np.array(numbers)
+
+
+def noises_of(trial: FrozenTrial, count: int) -> Array | None:
+    """Return the noise variance of each of ``count`` values, nan where there is none reported."""
+    stored = trial.user_attrs.get(NOISE)
+    if not (isinstance(stored, list) and len(stored) == count):
+        return None
+    noises = [finite(noise) for noise in stored]
+    return np.array([noise if noise is not None and noise > 0.0 else np.nan for noise in noises])

@@ -1,0 +1,247 @@
+"""Learner of several objectives, each an output with a model and a defence of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from stoic.data import DISTRUSTED, Array, Choice, FailureKind, Failures, Observations
+from stoic.domains import Domain
+from stoic.learner import Learner
+from stoic.models import LeaveOneOutGP
+from stoic.models.constraints import Constraints
+from stoic.pareto import non_dominated
+from stoic.pending import check_count
+from stoic.policies.hypervolume import HypervolumeImprovement, best_trust
+from stoic.recipes import Parts, robust
+
+# Share of an output's results that an explanation may reject. In a clean search of DTLZ2, where 17
+# of 40 results of one output were 0 up to rounding, one without a limit rejected the other 23.
+_MOST_REJECTED = 1.0 / 3.0
+MOST = 3  # objectives: boxes beyond a front, and trials to find one, grow with their number
+
+
+class Front(NamedTuple):
+    """Recommended front: no other of the inputs compared is expected to be better in all outputs.
+
+    Attributes
+    ----------
+    x:
+        Inputs, (m, d), by the first output from its best.
+    mean, std:
+        Posterior mean and standard deviation of each output there, (m, k) both.
+    """
+
+    x: Array
+    mean: Array
+    std: Array
+
+
+class MultiLearner:
+    """Bayesian optimizer of two or three objectives, with the interface ask / tell / front.
+
+    Each objective is an output with a :class:`~stoic.Learner` of its own: its model, defence and
+    trust. So an outlier in one output is rejected there, and the other outputs of that evaluation
+    count. Choices are made together, by
+    :class:`~stoic.policies.hypervolume.HypervolumeImprovement`.
+
+    Parameters
+    ----------
+    domain:
+        The search space.
+    n_objectives:
+        2 or 3.
+    recipe:
+        Its model is that of each output; by default :func:`~stoic.recipes.robust`.
+    seed:
+        Seed, or generator, of the learner's own randomness.
+
+    Raises
+    ------
+    ValueError
+        For another number of objectives.
+
+    Notes
+    -----
+    Everything is maximised. Results may be nan or infinite: that is data. Inputs may not.
+    """
+
+    plans = False
+
+    def __init__(
+        self,
+        domain: Domain,
+        n_objectives: int,
+        recipe: Parts | None = None,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        if not 2 <= n_objectives <= MOST:
+            raise ValueError(
+                f"Two or three objectives are needed, got {n_objectives}: optimize the most "
+                "important ones, and give the others as constraints."
+            )
+        parts = recipe or robust()(domain)
+        if isinstance(parts.model, LeaveOneOutGP):
+            parts = replace(parts, model=replace(parts.model, most=_MOST_REJECTED))
+        self.domain = domain
+        self.rng = np.random.default_rng(seed)
+        self.policy = HypervolumeImprovement()
+        self.outputs = tuple(Learner(domain, parts, self.rng) for _ in range(n_objectives))
+
+    def __len__(self) -> int:
+        return len(self.outputs[0])
+
+    @property
+    def observations(self) -> Observations:
+        """Observations of the first output; those of all others are at the same inputs."""
+        return self.outputs[0].observations
+
+    @property
+    def failures(self) -> Failures:
+        """Reported failures, in order."""
+        return self.outputs[0].failures
+
+    @property
+    def trust(self) -> Array:
+        """Trust of each output of each observation, (n, k), from 0 (rejected) to 1 (inlier)."""
+        return np.stack([output.trust for output in self.outputs], axis=1)
+
+    def constraints(self) -> Constraints | None:
+        """Return the probability that all constraints hold, for reports; None without any."""
+        return self.outputs[0].constraints()
+
+    def ask(
+        self,
+        *,
+        among: object = None,
+        context: Mapping[int, float] | None = None,
+        pending: object | None = None,
+    ) -> Choice:
+        """Suggest where to evaluate next, all objectives at once; as :meth:`ask_batch`."""
+        return self.ask_batch(1, among=among, context=context, pending=pending)[0]
+
+    def ask_batch(
+        self,
+        n: int,
+        *,
+        among: object = None,
+        context: Mapping[int, float] | None = None,
+        pending: object | None = None,
+    ) -> list[Choice]:
+        """Suggest ``n`` points to evaluate in parallel, as :meth:`stoic.Learner.ask_batch`."""
+        check_count(n)
+        views = [
+            output.view(among, context, pending)._replace(rng=self.rng) for output in self.outputs
+        ]
+        seen, finite = self.observations, np.isfinite(self.results).all(axis=1)
+        complete = Observations(seen.x, np.where(finite, 0.0, np.nan), seen.noise, seen.arms)
+        choices = self.policy.choose(views, complete, self.trust, n)
+        if pending is None:
+            for output in self.outputs:
+                output.history.pending.add(choices)
+        return choices
+
+    def tell(
+        self,
+        x: object,
+        y: object = None,
+        noise: object = None,
+        *,
+        failed: FailureKind | None = None,
+        choice: Choice | Sequence[Choice] | None = None,
+        constraints: Mapping[str, object] | None = None,
+    ) -> None:
+        """Add executed inputs and their results.
+
+        Parameters
+        ----------
+        x:
+            The executed input, shape (d,), or several, (n, d).
+        y:
+            The result of each objective, shape (k,), or (n, k). nan in one of them is no result of
+            that objective; the others count.
+        noise:
+            Noise variances, shaped as ``y``; nan for an objective where they are not known.
+        failed, choice, constraints:
+            As of :meth:`stoic.Learner.tell`.
+
+        Raises
+        ------
+        ValueError
+            As by that, or if the number of results is not that of the objectives. Nothing is stored
+            then.
+        """
+        points = np.asarray(x, dtype=float)
+        count = 1 if points.ndim < 2 else len(points)
+        results: list[Array | None] = [None] * len(self.outputs)
+        noises = results
+        if y is not None:
+            results = list(self._columns(y, count, "results"))
+            if noise is not None:
+                noises = [
+                    None if np.isnan(each).all() else each
+                    for each in self._columns(noise, count, "noise variances")
+                ]
+                known = [each for each in noises if each is not None]
+                if not all(((each > 0.0) & np.isfinite(each)).all() for each in known):
+                    raise ValueError(
+                        f"The noise variances of an objective are positive numbers, got {noise!r}."
+                    )
+        first, *others = zip(self.outputs, results, noises, strict=True)
+        output, result, variance = first
+        output.tell(x, result, variance, failed=failed, choice=choice, constraints=constraints)
+        for output, result, variance in others:
+            output.tell(x, result, variance, failed=failed, choice=choice)
+
+    def _columns(self, values: object, count: int, what: str) -> Array:
+        """Return the values of each objective, (k, count)."""
+        rows = np.array(values, dtype=float)
+        k = len(self.outputs)
+        if rows.shape != (count, k) and not (count == 1 and rows.shape == (k,)):
+            raise ValueError(
+                f"Got {what} of shape {rows.shape} at {count} input{'s' * (count != 1)}: tell {k} "
+                "for each, one for each objective."
+            )
+        return rows.reshape(count, k).T
+
+    def forget_pending(self, *choices: Choice) -> None:
+        """Forget these pending choices, or all: no result will come."""
+        for output in self.outputs:
+            output.forget_pending(*choices)
+
+    def predict(self, x: Array) -> tuple[Array, Array]:
+        """Posterior mean and standard deviation of each output at ``x`` (m, d), (m, k) both.
+
+        Hyperparameters are integrated out, if the model does that.
+        """
+        predicted = [output.estimate.predict(x) for output in self.outputs]
+        mean, std = (np.stack(each, axis=1) for each in zip(*predicted, strict=True))
+        return mean, std
+
+    @property
+    def results(self) -> Array:
+        """Results of each output, (n, k)."""
+        return np.stack([output.observations.observed for output in self.outputs], axis=1)
+
+    def front(self, settings: object = None) -> Front:
+        """Estimate the front: the inputs whose posterior means no others' dominate.
+
+        Parameters
+        ----------
+        settings:
+            Inputs to compare, (m, d); by default those with a trusted result of every output.
+        """
+        x = settings
+        if x is None:
+            x = self.observations.x
+            x = x[(best_trust(x, self.trust) >= DISTRUSTED).all(axis=1)]
+        x = np.unique(np.array(x, dtype=float).reshape(-1, self.domain.dim), axis=0)
+        if not len(x):
+            return Front(x, *(np.empty((0, len(self.outputs))) for _ in range(2)))
+        mean, std = self.predict(x)
+        rows = np.flatnonzero(non_dominated(mean))
+        rows = rows[np.argsort(-mean[rows, 0], kind="stable")]
+        return Front(x[rows], mean[rows], std[rows])

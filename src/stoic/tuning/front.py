@@ -1,0 +1,125 @@
+"""Tune a Python function with several objectives."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import optuna
+from optuna.storages import BaseStorage
+from optuna.trial import FrozenTrial, Trial
+
+from stoic.data import FailureKind
+from stoic.integrations.optuna import Explanation
+from stoic.integrations.optuna.explanation import FrontPoint
+from stoic.objectives import MOST
+from stoic.refusal import RefusalError
+from stoic.tuning.campaign import Observer, Stop, explanation, run
+from stoic.tuning.ending import Ending
+from stoic.tuning.function import Calling, Stopped, opened_study
+from stoic.tuning.measured import Measured, measured
+from stoic.tuning.objectives import Objective, check_direction, merge_objectives
+from stoic.tuning.program import Result
+from stoic.tuning.study import failure_kinds, failures
+from stoic.tuning.views.summary import Summary
+from stoic.tuning.worker import Worker
+
+
+@dataclass(frozen=True, repr=False)
+class FrontResult:
+    """Result of a campaign with several objectives, in the user's units and directions.
+
+    Attributes
+    ----------
+    front:
+        The recommended front, see ``stoic.integrations.optuna.Explanation``.
+    observed_front:
+        Trials whose observed values no other one's dominate; some may be outliers.
+    trust:
+        Number of a trial -> objective -> trust of its value.
+    failures, failure_kinds, explanation, study, text:
+        As of ``TuningResult``.
+    """
+
+    front: tuple[FrontPoint, ...]
+    observed_front: tuple[FrozenTrial, ...]
+    trust: Mapping[int, Mapping[str, float]]
+    failures: Mapping[str, list[int]]
+    failure_kinds: Mapping[int, FailureKind]
+    explanation: Explanation
+    study: optuna.Study
+    text: str = ""
+
+    def __str__(self) -> str:
+        return self.text
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text)}</pre>"
+
+
+def tune_front(
+    objective: Callable[[dict[str, Any]], Sequence[float] | Measured],
+    space: Mapping[str, object],
+    directions: Mapping[str, str],
+    *,
+    n_trials: int = 50,
+    storage: str | BaseStorage | None = None,
+    study_name: str | None = None,
+    seed: int | None = None,
+    n_startup_trials: int = 10,
+    catch: tuple[type[Exception], ...] = (Exception,),
+    callback: Callable[[optuna.Study, FrozenTrial], None] | None = None,
+) -> FrontResult:
+    """Optimize a function with two or three objectives that may be noisy, fail and lie.
+
+    Parameters
+    ----------
+    objective:
+        Parameters -> values in the order of ``directions``, or ``stoic.Measured(values=...)``. nan
+        in one of them is a failed trial whose other values count.
+    space:
+        As of :func:`tune`.
+    directions:
+        Name of each objective -> "minimize" or "maximize".
+    n_trials, storage, study_name, seed, n_startup_trials, catch, callback:
+        As of :func:`tune`.
+
+    Raises
+    ------
+    RefusalError, RuntimeError
+        As of :func:`tune`.
+    """
+    objectives = tuple(Objective(str(n), check_direction(d)) for n, d in directions.items())
+    if not 2 <= len(objectives) <= MOST:
+        raise RefusalError(
+            f"tune_front needs two or three objectives, got {len(objectives)}: stoic.tune is for "
+            "one, and more can be constraints."
+        )
+    study, parsed, recipe = opened_study(
+        objectives, space, n_trials, storage, study_name, (seed, n_startup_trials),
+        ({}, None, None), Ending(),
+    )  # fmt: skip
+    order = [each.name for each in merge_objectives(study, objectives)]
+    turned = [[each.name for each in objectives].index(name) for name in order]
+
+    def evaluate(trial: Trial) -> Result:
+        return measured(study, trial, objective, catch, turned)
+
+    observer = Observer() if callback is None else Calling(study, callback)
+    with contextlib.suppress(Stopped):
+        run(study, parsed, n_trials, evaluate, observer, Stop(), Worker.current(), None, recipe)
+    trials = study.get_trials()
+    known = explanation(study, recipe, trials=trials)
+    failed = failures(trials)
+    if known is None or not known.front:
+        reason = next(iter(failed), "no value was finite")
+        raise RuntimeError(f"None of the {len(trials)} trials has usable values: {reason}")
+    return FrontResult(
+        known.front, known.observed_front, known.trust, failed, failure_kinds(trials), known, study,
+        Summary.around(study, trials, known).text(),
+    )  # fmt: skip

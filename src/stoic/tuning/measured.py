@@ -1,0 +1,129 @@
+"""Evaluation of a Python function for one trial."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.trial import Trial
+
+from stoic.data import FailureKind
+from stoic.integrations.reported import noise_of, noises_of
+from stoic.refusal import RefusalError
+from stoic.tuning.failure import Failed
+from stoic.tuning.program import Result
+from stoic.tuning.study import finish
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Observation of an objective that reports more than a value.
+
+    Attributes
+    ----------
+    value:
+        As if it were returned alone.
+    values:
+        With several objectives the value of each, in their order; nan where there is none.
+    executed:
+        Name of a parameter -> what was run instead of what was suggested; the result counts there.
+    standard_error:
+        Of the value, above 0, or of each of the values; None if unknown.
+    constraints:
+        Name of a constraint -> its value, which satisfies it up to 0; nan if that is unknown.
+
+    Raises
+    ------
+    RefusalError
+        If there is not either a value or values.
+    """
+
+    value: float | None = None
+    executed: Mapping[str, Any] | None = None
+    standard_error: float | Sequence[float] | None = None
+    constraints: Mapping[str, float] = field(default_factory=dict)
+    values: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.value is None) == (self.values is None):
+            raise RefusalError(
+                "Measured needs a value, or with several objectives values=(...), one for each."
+            )
+
+
+def measured(
+    study: optuna.Study,
+    trial: Trial,
+    objective: Callable[[dict[str, Any]], Any],
+    catch: tuple[type[Exception], ...],
+    order: Sequence[int] = (),
+) -> Result:
+    """Evaluate an objective; with several, ``order`` has the place of each of the study's."""
+    try:
+        found = objective(dict(trial.params))
+        if not isinstance(found, Measured):
+            found = Measured(values=list(found)) if order else Measured(float(found))
+        run_as = None if found.executed is None else _plain(found.executed)
+        limits = {str(name): float(each) for name, each in found.constraints.items()}
+        if order:
+            return _several(found, order, run_as, limits)
+        if found.value is None or isinstance(found.standard_error, Sequence):
+            raise RefusalError(
+                "The objective gave several values, and the study has one objective."
+            )
+        value, error = float(found.value), found.standard_error
+        noise = noise_of(None if error is None else float(error))
+    except Failed as failed:
+        reason = failed.message[:200] or "said that it failed"
+        return Result(None, reason, "", 0.0, failed.kind)
+    except catch as error:
+        return Result(None, f"{type(error).__name__}: {error}"[:200], "", 0.0)
+    except BaseException as error:
+        reason = type(error).__name__
+        innocent = isinstance(error, KeyboardInterrupt)
+        kind: FailureKind | None = "transient" if innocent else None
+        finish(study, trial, Result(None, reason, "", 0.0, kind))
+        raise
+    if np.isnan(value):
+        return Result(None, "the value is nan", "", 0.0, None, run_as)
+    return Result(value, None, "", 0.0, None, run_as, noise, limits)
+
+
+def _several(
+    found: Measured,
+    order: Sequence[int],
+    run_as: Mapping[str, Any] | None,
+    limits: Mapping[str, float],
+) -> Result:
+    """Return the result of several objectives, in the order of the study's."""
+    told: Sequence[Any] = [found.value] if found.values is None else list(found.values)
+    values = tuple(map(float, told))
+    if len(values) != len(order):
+        reason = (
+            f"the objective gave {len(values)} values, and the study has {len(order)} objectives"
+        )
+        return Result(None, reason, "", 0.0, None, run_as, values=values)
+    values = tuple(values[k] for k in order)
+    errors = found.standard_error
+    noises = None
+    if isinstance(errors, Sequence) and len(errors) == len(order):
+        noises = noises_of([float(errors[k]) for k in order])
+    if np.isnan(values).any():
+        reason = f"{int(np.isnan(values).sum())} of {len(values)} values are nan"
+        return Result(None, reason, "", 0.0, None, run_as, None, limits, values=values)
+    return Result(values[0], None, "", 0.0, None, run_as, None, limits, (), values, noises)
+
+
+def _plain(executed: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert for a storage: numbers of other libraries to Python's, and the rest to text."""
+
+    def held(value: Any) -> Any:
+        if math.prod(getattr(value, "shape", [0])) == 1:
+            value = value.item()
+        return value if isinstance(value, str | int | float | None) else repr(value)
+
+    return {str(name): held(value) for name, value in executed.items()}

@@ -1,0 +1,147 @@
+"""Objectives of a study with several: outputs of the program to minimise or to maximise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import optuna
+
+from stoic.integrations.optuna.objectives import objective_names
+from stoic.objectives import MOST
+from stoic.refusal import RefusalError
+from stoic.tuning.reading import NotANumberError, NoValueError, Reading
+
+Direction = Literal["minimize", "maximize"]
+DIRECTIONS: tuple[Direction, ...] = ("minimize", "maximize")
+_WRITTEN: dict[str, Direction] = {
+    "minimize": "minimize", "minimise": "minimize", "min": "minimize",
+    "maximize": "maximize", "maximise": "maximize", "max": "maximize",
+}  # fmt: skip
+
+
+def check_direction(direction: str) -> Direction:
+    """Return ``direction`` if it is valid."""
+    if direction in _WRITTEN:
+        return _WRITTEN[direction]
+    raise RefusalError(f"direction must be minimize or maximize, got {direction!r}.")
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Output to minimise or to maximise.
+
+    Attributes
+    ----------
+    name:
+        The JSON key, or the rule if it is another one; the study's metric name.
+    direction:
+        "minimize" or "maximize".
+    """
+
+    name: str
+    direction: Direction
+
+    @property
+    def reading(self) -> Reading:
+        """Rule that reads it from text."""
+        rule = self.name if self.name.startswith("regex:") else f"json:{self.name}"
+        return Reading.parse(rule)
+
+    def __str__(self) -> str:
+        return f"{self.direction} {self.name}"
+
+
+def parse_objectives(
+    minimize: Iterable[str] | None, maximize: Iterable[str] | None
+) -> tuple[Objective, ...]:
+    """Parse outputs to minimise and to maximise, in this order.
+
+    Raises
+    ------
+    RefusalError
+        If an output is given twice, is no rule, or there are too many.
+    """
+    found = [
+        Objective(output.strip().removeprefix("json:"), direction)
+        for direction, outputs in zip(DIRECTIONS, (minimize, maximize), strict=True)
+        for output in outputs or ()
+    ]
+    names = [objective.name for objective in found]
+    for objective in found:
+        _ = objective.reading
+        if names.count(objective.name) > 1:
+            raise RefusalError(f"The output {objective.name!r} is given twice as an objective.")
+    if len(found) > MOST:
+        raise RefusalError(
+            f"At most {MOST} objectives can be optimized together, got {len(found)}: make "
+            "constraints of the others."
+        )
+    return tuple(found)
+
+
+def stored_objectives(study: optuna.Study) -> tuple[Objective, ...]:
+    """Return the objectives of a study; empty if it has one."""
+    directions = (check_direction(each.name.lower()) for each in study.directions)
+    return tuple(map(Objective, objective_names(study), directions))
+
+
+def merge_objectives(
+    study: optuna.Study | None, given: Sequence[Objective]
+) -> tuple[Objective, ...]:
+    """Return the objectives of a study, in its order, or of a new one those ``given``.
+
+    Raises
+    ------
+    RefusalError
+        If the study has others.
+    """
+    stored = () if study is None else stored_objectives(study)
+    if study is None or not given:
+        return stored or tuple(given)
+    if study.metric_names is None and [e.direction for e in stored] == [e.direction for e in given]:
+        return tuple(given)  # which names them
+    if set(stored) != set(given):
+        raise RefusalError(
+            f"The study {study.study_name!r} exists and is to {goal_of(study)}, not to "
+            f"{written(given)}: give another --study-name or the same objectives."
+        )
+    return stored
+
+
+def written(objectives: Sequence[Objective]) -> str:
+    """Write objectives for people."""
+    return " and ".join(map(str, objectives))
+
+
+def goal_of(study: optuna.Study) -> str:
+    """Return the direction of a study, or those of its objectives, in words."""
+    return written(stored_objectives(study)) or study.direction.name.lower()
+
+
+def read_values(
+    objectives: Sequence[Objective], text: str
+) -> tuple[tuple[float, ...], str | None, bool]:
+    """Read the value of each objective from what a program printed.
+
+    Returns
+    -------
+    values:
+        nan where there is none.
+    failure:
+        Why there is none of the first such objective; None if there are all.
+    is_nan:
+        True if that is because it is nan.
+    """
+    values, failure, is_nan = [], None, False
+    for objective in objectives:
+        try:
+            values.append(objective.reading.find(text))
+        except NoValueError as error:
+            values.append(math.nan)
+            if failure is None:
+                is_nan = isinstance(error, NotANumberError)
+                failure = f"{objective.name} is nan" if is_nan else str(error)
+    return tuple(values), failure, is_nan

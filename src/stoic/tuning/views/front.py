@@ -1,0 +1,90 @@
+"""Fronts of a study with several objectives, as a plot."""
+
+from __future__ import annotations
+
+import base64
+import io
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stoic.data import DISTRUSTED, Array
+from stoic.integrations.optuna import Explanation
+from stoic.printable import printable
+from stoic.tuning.views.pictures import EXPECTED, REJECTED, TRUSTED
+from stoic.tuning.views.timeline import limits
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def draw(known: Explanation) -> Figure:
+    """Plot observed values, and the recommended front with its intervals, for each two objectives.
+
+    Axes show trusted values and predictions. A value beyond an edge is drawn on it.
+    """
+    from matplotlib.figure import Figure
+
+    pairs = list(combinations(range(len(known.objectives)), 2))
+    picture = Figure(figsize=(5.2 * len(pairs) + 1.0, 4.6), layout="constrained")
+    for axes, pair in zip(picture.subplots(1, len(pairs), squeeze=False)[0], pairs, strict=True):
+        _panel(axes, known, pair)
+    handles, labels = picture.axes[0].get_legend_handles_labels()
+    picture.legend(
+        handles, labels, loc="outside lower center", ncols=2 * len(pairs), frameon=False, fontsize=9
+    )  # fmt: skip
+    return picture
+
+
+def as_image(picture: Figure) -> str:
+    """Return the plot as the address of an image that a page can hold."""
+    file = io.BytesIO()
+    picture.savefig(file, format="svg")
+    return "data:image/svg+xml;base64," + base64.b64encode(file.getvalue()).decode()
+
+
+def _panel(axes: Axes, known: Explanation, pair: tuple[int, int]) -> None:
+    names = [known.objectives[k] for k in pair]
+    ends = [limits([row for row in known.rows if row.objective == name]) for name in names]
+    low, high = np.array(ends).T
+
+    def inside(values: Array) -> Array:
+        return np.clip(values, low, high)
+
+    found: dict[int, dict[str, tuple[float, float]]] = {}
+    for row in known.rows:
+        found.setdefault(row.number, {})[row.objective or ""] = row.value, row.trust
+    whole = [both for both in found.values() if all(name in both for name in names)]
+    for doubted, mark, colour in ((False, "o", TRUSTED), (True, "D", REJECTED)):
+        part = [
+            [both[name][0] for name in names]
+            for both in whole
+            if doubted == (min(both[name][1] for name in names) < DISTRUSTED)
+        ]
+        x, y = inside(np.array(part).reshape(-1, 2)).T
+        label = f"{'one value distrusted' if doubted else 'trusted'} ({len(part)})"
+        axes.plot(
+            x, y, mark, color=colour, markeredgecolor="black", markeredgewidth=0.4, alpha=0.8,
+            markersize=6, label=label, clip_on=False,
+        )  # fmt: skip
+    observed = [[trial.values[k] for k in pair] for trial in known.observed_front]
+    x, y = inside(np.array(observed).reshape(-1, 2)).T
+    axes.plot(
+        x, y, "s", color="black", fillstyle="none", markersize=10, clip_on=False,
+        label=f"observed front ({len(observed)})",
+    )  # fmt: skip
+    means = np.array([point.mean[list(pair)] for point in known.front]).reshape(-1, 2)
+    stds = np.array([point.interval[list(pair)] for point in known.front]).reshape(-1, 2, 2)
+    reach = np.clip(np.abs(stds - means[:, :, None]), 0.0, (high - low)[:, None])
+    axes.errorbar(
+        means[:, 0], means[:, 1], xerr=reach[:, 0].T, yerr=reach[:, 1].T,
+        fmt="-" if len(known.objectives) == 2 else "none", color=EXPECTED, ecolor="black",
+        elinewidth=1.2, capsize=2.0, zorder=5, label=f"recommended front ({len(known.front)})",
+    )  # fmt: skip
+    axes.set_xlim(low[0], high[0])
+    axes.set_ylim(low[1], high[1])
+    axes.set_xlabel(printable(names[0]), parse_math=False)
+    axes.set_ylabel(printable(names[1]), parse_math=False)
+    axes.grid(alpha=0.25, lw=0.5)

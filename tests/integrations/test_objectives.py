@@ -1,0 +1,303 @@
+"""Studies with two or three objectives: each is an output with a trust of its own."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import FloatDistribution
+from optuna.trial import TrialState, create_trial
+
+from stoic import recipes
+from stoic.integrations.optuna import FAILED, NOISE, VALUES, StoicSampler, explain
+from stoic.integrations.optuna.internals import storage_of, trial_id
+from stoic.pareto import hypervolume
+
+X = {"x": FloatDistribution(0.0, 1.0)}
+DIRECTIONS = ["minimize", "maximize"]
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+def cost(x):
+    return (x - 0.2) ** 2
+
+
+def gain(x):
+    return 100.0 - 100.0 * (x - 0.8) ** 2
+
+
+def stored(values, directions=DIRECTIONS, **said):
+    """A study with trials at even x, each with its values."""
+    study = optuna.create_study(
+        directions=directions, sampler=StoicSampler(seed=0, n_startup_trials=0)
+    )
+    for x, each in zip(np.linspace(0.0, 1.0, len(values)), values, strict=True):
+        study.add_trial(
+            create_trial(values=list(each), params={"x": float(x)}, distributions=X, **said)
+        )
+    return study
+
+
+def even(n, lies=None):
+    """Values of n trials at even x, some of them replaced."""
+    values = [[cost(x), gain(x)] for x in np.linspace(0.0, 1.0, n)]
+    for (trial, objective), value in (lies or {}).items():
+        values[trial][objective] = value
+    return values
+
+
+def test_a_study_with_two_directions_is_optimized():
+    study = optuna.create_study(directions=DIRECTIONS, sampler=StoicSampler(seed=0))
+
+    def objective(trial):
+        x, y = trial.suggest_float("x", 0.0, 1.0), trial.suggest_float("y", -2.0, 2.0)
+        return cost(x) + y**2, gain(x) - 50.0 * y**2
+
+    study.optimize(objective, n_trials=24)
+    reached = np.array([[-t.values[0], t.values[1]] for t in study.trials])
+    reference = np.array([-1.0, 0.0])
+    u = np.linspace(0.2, 0.8, 500)
+    truth = np.stack([-cost(u), gain(u)], axis=1)
+    assert hypervolume(reached, reference) > 0.97 * hypervolume(truth, reference)
+    known = explain(study)
+    assert len(known.front) >= 5
+    for point in known.front:
+        assert 0.1 < point.trial.params["x"] < 0.9
+        assert abs(point.trial.params["y"]) < 0.3
+    first, last = known.front[0], known.front[-1]
+    assert first.mean[0] < last.mean[0]  # the smallest cost first
+    assert first.mean[1] < last.mean[1]
+
+
+def test_an_outlier_in_one_objective_is_distrusted_there_alone():
+    study = stored(even(15, {(7, 0): 40.0, (10, 1): 900.0}))
+    known = explain(study)
+    assert known.objectives == ("objective 0", "objective 1")
+    low = {n: each for n, each in known.trust.items() if min(each.values()) < 0.5}
+    assert {n: [k for k, t in each.items() if t < 0.5] for n, each in low.items()} == {
+        7: ["objective 0"],
+        10: ["objective 1"],
+    }
+    assert 10 in [trial.number for trial in known.observed_front]
+    assert not {7, 10} & {point.trial.number for point in known.front}
+    assert known.recommended is known.observed_best is None
+    text = str(known)
+    assert "trial 7, objective 0: observed 40" in text
+    assert "trial 10, objective 1: observed 900" in text
+    mean, std = known.predict({"x": 0.5})
+    assert mean.shape == std.shape == (1, 2)
+    assert mean[0, 0] == pytest.approx(cost(0.5), abs=0.05)
+    assert mean[0, 1] == pytest.approx(gain(0.5), abs=5.0)
+
+
+def test_names_of_the_objectives_are_those_of_the_study():
+    study = stored(even(9))
+    study.set_metric_names(["cost", "gain"])
+    known = explain(study)
+    assert known.objectives == ("cost", "gain")
+    assert set(known.trust[3]) == {"cost", "gain"}
+    assert "observed front" in str(known)
+    for point in known.front:
+        low, high = point.interval.T
+        assert (low <= point.mean).all()
+        assert (point.mean <= high).all()
+
+
+def test_directions_only_turn_the_axes():
+    fronts = []
+    for directions, turned in (
+        (["minimize", "maximize"], (1.0, 1.0)),
+        (["maximize", "minimize"], (-1.0, -1.0)),
+    ):
+        values = [[a * turned[0], b * turned[1]] for a, b in even(11)]
+        known = explain(stored(values, directions))
+        fronts.append([point.trial.number for point in known.front])
+    assert fronts[0] == fronts[1]
+
+
+def test_only_settings_with_the_given_values_are_compared():
+    study = optuna.create_study(directions=DIRECTIONS)
+    space = X | {"c": optuna.distributions.CategoricalDistribution(["a", "b"])}
+    for k, x in enumerate(np.linspace(0.0, 1.0, 12)):
+        study.add_trial(
+            create_trial(
+                values=[cost(x), gain(x)],
+                params={"x": float(x), "c": "ab"[k % 2]},
+                distributions=space,
+            )
+        )
+    known = explain(study, fixed={"c": "b"})
+    assert {point.trial.params["c"] for point in known.front} == {"b"}
+    assert {trial.params["c"] for trial in known.observed_front} == {"b"}
+
+
+def test_constraints_hold_on_the_recommended_front():
+    study = optuna.create_study(
+        directions=DIRECTIONS,
+        sampler=StoicSampler(seed=0, constraints_func=lambda t: [t.params["x"] - 0.6]),
+    )
+
+    def objective(trial):
+        x = trial.suggest_float("x", 0.0, 1.0)
+        return cost(x), gain(x)
+
+    study.optimize(objective, n_trials=20)
+    known = explain(study)
+    assert known.front
+    assert max(point.trial.params["x"] for point in known.front) <= 0.6
+    assert max(trial.params["x"] for trial in known.observed_front) <= 0.6
+    assert sum(trial.params["x"] <= 0.65 for trial in study.trials[10:]) >= 7
+
+
+def test_failures_keep_the_search_away():
+    study = optuna.create_study(directions=DIRECTIONS, sampler=StoicSampler(seed=0))
+
+    def objective(trial):
+        x = trial.suggest_float("x", 0.0, 1.0)
+        if x > 0.5:
+            trial.set_user_attr(FAILED, "infeasible")
+            raise ValueError
+        return cost(x), gain(x)
+
+    study.optimize(objective, n_trials=24, catch=(ValueError,))
+    assert sum(trial.state == TrialState.FAIL for trial in study.trials[12:]) <= 4
+    assert max(point.trial.params["x"] for point in explain(study).front) <= 0.5
+
+
+def failed(study, x, values, **said):
+    """Add a failed trial with what it has of values."""
+    study.add_trial(
+        create_trial(
+            state=TrialState.FAIL,
+            params={"x": x},
+            distributions=X,
+            user_attrs={VALUES: values, **said},
+        )
+    )
+
+
+def test_values_of_a_failed_trial_count_where_there_are_any():
+    study = stored(even(9))
+    failed(study, 0.45, [cost(0.45), None])
+    known = explain(study)
+    assert list(known.trust[9]) == ["objective 0"]
+    assert known.trust[9]["objective 0"] == 1.0
+    assert 9 not in [trial.number for trial in known.observed_front]
+    assert 9 not in [point.trial.number for point in known.front]
+    assert np.isfinite(study.ask(X).params["x"])
+    learner = study.sampler._synced.learner
+    assert np.isnan(learner.results[9]).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("kind", ["infeasible", "bad", "transient"])
+def test_a_failure_of_a_kind_and_a_value_both_count(kind):
+    study = stored(even(9))
+    failed(study, 0.45, [None, gain(0.45)], **{FAILED: kind})
+    study.ask(X)
+    learner = study.sampler._synced.learner
+    assert learner.failures.kinds == (() if kind == "transient" else (kind,))
+    assert np.isfinite(learner.results[9]).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("values", [[1.0], [1.0, 2.0, 3.0], "ab", [None, None], [True, "x"], 3.0])
+def test_what_is_no_value_of_each_objective_is_no_result(values):
+    study = stored(even(9))
+    failed(study, 0.45, values)
+    known = explain(study)
+    assert 9 not in known.trust
+    assert 0.0 <= study.ask(X).params["x"] <= 1.0
+
+
+def test_a_complete_trial_with_another_number_of_values_is_no_result():
+    """A storage may hold what Optuna would refuse."""
+    study = stored(even(9))
+    trial = study.ask(X)
+    storage_of(study).set_trial_state_values(trial_id(trial), TrialState.COMPLETE, [1.0])
+    known = explain(study)
+    assert 9 not in known.trust
+    assert 0.0 <= study.ask(X).params["x"] <= 1.0
+
+
+def test_infinite_values_are_rejected_where_they_are():
+    known = explain(stored(even(9, {(4, 1): math.inf})))
+    assert known.trust[4] == {"objective 0": 1.0, "objective 1": 0.0}
+    assert 4 not in [trial.number for trial in known.observed_front]
+
+
+def test_noise_is_one_variance_for_each_value():
+    study = stored(even(9), user_attrs={NOISE: [0.01, 4.0]})
+    study.ask(X)
+    outputs = study.sampler._synced.learner.outputs
+    assert [float(output.observations.noise[0]) for output in outputs] == [0.01, 4.0]
+
+
+def test_without_a_model_the_observed_front_is_recommended():
+    study = optuna.create_study(directions=DIRECTIONS)
+    for values in ([1.0, 1.0], [2.0, 3.0], [3.0, 2.0]):
+        study.add_trial(create_trial(values=values))
+    known = explain(study)
+    assert [point.trial.number for point in known.front] == [0, 1]
+    assert np.isinf(known.front[0].std).all()
+    assert explain(optuna.create_study(directions=DIRECTIONS)).front == ()
+
+
+def test_three_objectives():
+    study = optuna.create_study(
+        directions=["minimize"] * 3, sampler=StoicSampler(seed=0, n_startup_trials=6)
+    )
+
+    def objective(trial):
+        x, y = trial.suggest_float("x", 0.0, 1.0), trial.suggest_float("y", 0.0, 1.0)
+        return x**2 + y**2, (x - 1.0) ** 2 + y**2, x**2 + (y - 1.0) ** 2
+
+    study.optimize(objective, n_trials=14)
+    known = explain(study)
+    assert len(known.front) >= 6
+    assert len(known.trust[0]) == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"recipe": "gp_ucb"}, "recipe"),
+        ({"recipe": recipes.gp_ucb()}, "recipe"),
+        ({"possible": (0.0, 1.0)}, "possible"),
+        ({"tolerance": {"x": 0.1}}, "tolerance"),
+    ],
+)
+def test_what_needs_one_objective_is_refused_in_a_sentence(given, word):
+    study = stored(even(5))
+    study.sampler = StoicSampler(seed=0, **given)
+    with pytest.raises(ValueError, match=f"has 2 objectives, and {word} needs a study with one"):
+        study.ask(X)
+    if word != "tolerance":
+        with pytest.raises(ValueError, match=f"{word} needs a study with one"):
+            explain(study, **given)
+
+
+def test_more_than_three_objectives_are_refused_in_a_sentence():
+    study = optuna.create_study(directions=["minimize"] * 4, sampler=StoicSampler(seed=0))
+    with pytest.raises(ValueError, match="at most 3 can be optimized together"):
+        study.ask(X)
+    with pytest.raises(ValueError, match="at most 3"):
+        explain(study)
+
+
+def test_another_sampler_of_the_same_storage_goes_on_with_what_is_stored(tmp_path):
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    study = optuna.create_study(storage=url, study_name="s", directions=DIRECTIONS)
+    for x in np.linspace(0.0, 1.0, 9):
+        study.add_trial(create_trial(values=[cost(x), gain(x)], params={"x": x}, distributions=X))
+    again = optuna.load_study(storage=url, study_name="s")
+    for each in (study, again):
+        each.sampler = StoicSampler(seed=5, n_startup_trials=0)
+    first, second = study.ask(X).params["x"], again.ask(X).params["x"]
+    assert abs(first - second) > 1e-3  # the first one is pending
+    numbers = [[p.trial.number for p in explain(each).front] for each in (study, again)]
+    assert numbers[0] == numbers[1]

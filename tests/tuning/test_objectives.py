@@ -1,0 +1,309 @@
+"""Several objectives through the command line, study files and Python functions."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import optuna
+import pytest
+from optuna.trial import TrialState
+
+from scripts import trials_of
+from stoic import Failed, Measured, tune_front
+from stoic.cli.app import main
+from stoic.integrations.optuna import NOISE, VALUES, explain
+from stoic.refusal import RefusalError
+from stoic.tuning.objectives import Objective, parse_objectives
+from stoic.tuning.request import Settings, from_file
+
+PROGRAM = """
+import json, os, sys
+x = float(sys.argv[1])
+out = {"loss": (x - 0.2) ** 2, "gain": 100.0 - 100.0 * (x - 0.8) ** 2, "size": {"mb": x}}
+if os.environ["STOIC_TRIAL"] == "2":
+    out["gain"] = float("nan")
+if os.environ["STOIC_TRIAL"] == "3":
+    del out["gain"]
+if os.environ["STOIC_TRIAL"] == "7":
+    out["loss"] = 1e6
+print(json.dumps(out | {"standard_error": [0.01, 2.0]}))
+"""
+STORAGE = "sqlite:///stoic.db"
+GOAL = "--minimize loss --maximize gain"
+TUNE = "tune --param x=float(0,1) --seed 1 {} -- {{python}} -S program.py {{x}}"
+
+
+@pytest.fixture
+def stoic(tmp_path, monkeypatch, capsys):
+    """Run the command line in a directory of its own: what it prints, and its exit code."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPTUNA_STORAGE", raising=False)
+    Path("program.py").write_text(PROGRAM)
+    verbosity = optuna.logging.get_verbosity()
+
+    def run(line):
+        monkeypatch.setattr(sys, "argv", ["stoic", *shlex.split(line)])
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = end.code or 0
+        said = capsys.readouterr()
+        return said.out, said.err, code
+
+    yield run
+    optuna.logging.set_verbosity(verbosity)
+
+
+def stored(name="stoic"):
+    return optuna.load_study(storage=STORAGE, study_name=name)
+
+
+def test_a_program_with_two_outputs_is_tuned_and_nothing_is_lost(stoic):
+    out, _, code = stoic(TUNE.format(f"{GOAL} --trials 16"))
+    assert code == 0
+    assert "study stoic (minimize loss and maximize gain): 16 trials" in out
+    assert "recommended    a front of " in out
+    assert "trial 7, loss: observed 1e+06" in out
+    study = stored()
+    assert study.metric_names == ["loss", "gain"]
+    for number, why in ((2, "gain is nan"), (3, "no value: the JSON has no key gain")):
+        trial = study.trials[number]
+        assert trial.state == TrialState.FAIL
+        assert trial.user_attrs["failure"] == why
+        assert trial.user_attrs[VALUES] == [(trial.params["x"] - 0.2) ** 2, None]
+    assert study.trials[0].user_attrs[NOISE] == pytest.approx([1e-4, 4.0])
+    record = json.loads(stoic("show --json")[0])
+    assert record["objectives"] == ["loss", "gain"]
+    assert record["trust"]["7"]["loss"] < 0.5 <= record["trust"]["7"]["gain"]
+    assert record["trust"]["2"].keys() == {"loss"}
+    assert record["distrusted"] == [7]
+    assert record["recommended"] is record["observed_best"] is None
+    for point in record["front"]:
+        assert point["lower"]["gain"] <= point["mean"]["gain"] <= point["upper"]["gain"]
+    known = explain(study)
+    assert [point["number"] for point in record["front"]] == [p.trial.number for p in known.front]
+    rows = json.loads(stoic("trust --json")[0])["trials"]
+    assert {(row["number"], row["objective"]) for row in rows if row["trust"] < 0.5} == {
+        (7, "loss")
+    }
+    listed = json.loads(stoic("trials --json")[0])
+    assert listed[2]["values"] == {"loss": study.trials[2].user_attrs[VALUES][0], "gain": None}
+
+
+def test_a_run_goes_on_with_the_recorded_objectives(stoic):
+    assert stoic(TUNE.format(f"{GOAL} --trials 2"))[2] == 0
+    assert stoic(TUNE.format("--trials 5"))[2] == 0
+    assert stoic(TUNE.format("--maximize gain --minimize loss --trials 6"))[2] == 0
+    assert len(stored().trials) == 6
+    for wrong, said in (
+        ("--minimize loss --minimize gain", "is to minimize loss and maximize gain, not to"),
+        ("--minimize loss --maximize size.mb", "not to minimize loss and maximize size.mb"),
+        ("--direction maximize", "leave out direction and value"),
+        ("--value json:loss", "leave out direction and value"),
+        ("--recipe gp_ucb", "recipe works with one objective"),
+        ("--confirm 3", "confirm works with one objective"),
+    ):
+        _, err, code = stoic(TUNE.format(f"{wrong} --trials 9"))
+        assert (code, said in err) == (2, True), err
+    assert len(stored().trials) == 6
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (f"{GOAL} --direction minimize", "direction says the same"),
+        (f"{GOAL} --value last-line", "value says the same"),
+        (f"{GOAL} --confirm 5", "confirm works with one objective, and there are 2"),
+        (f"{GOAL} --until-settled noise", "until_settled works with one objective"),
+        (f"{GOAL} --repeats 3", "repeats works with one objective"),
+        (f"{GOAL} --possible 0 1", "possible works with one objective"),
+        (f"{GOAL} --tolerance x=0.1", "a tolerance works with one objective"),
+        (f"{GOAL} --minimize gain", "'gain' is given twice"),
+        ("--minimize a --minimize b --minimize c --minimize d", "At most 3 objectives"),
+        ("--minimize regex:( --minimize b", "The regular expression '(' is wrong"),
+    ],
+)
+def test_bad_requests_get_a_sentence_and_create_nothing(stoic, options, said):
+    _, err, code = stoic(TUNE.format(options))
+    assert (code, said in err) == (2, True), err
+    assert not Path("stoic.db").exists()
+
+
+def test_one_output_to_maximize_is_one_objective(stoic):
+    out, _, code = stoic(TUNE.format("--maximize size.mb --trials 3"))
+    assert code == 0
+    assert "study stoic (maximize): 3 trials" in out
+    assert [trial.value for trial in stored().trials] == [t.params["x"] for t in stored().trials]
+
+
+def test_ask_and_tell_one_value_for_each_objective(stoic):
+    assert stoic(f"create-study stoic --param 'x=float(0, 1)' {GOAL}")[2] == 0
+    for number in range(4):
+        assert json.loads(stoic("ask")[0])["number"] == number
+    assert stoic("tell 0 0.31 12.0")[0] == "trial 0 is complete\n"
+    assert stoic("tell stoic 1 --values 0.5 --values 10")[0] == "trial 1 is complete\n"
+    assert stoic("tell 2 nan 11.0")[0] == "trial 2 is fail\n"
+    study = stored()
+    assert [trial.values for trial in study.trials[:2]] == [[0.31, 12.0], [0.5, 10.0]]
+    assert study.trials[2].user_attrs[VALUES] == [None, 11.0]
+    for wrong in ("0.3", "0.3 1 2"):
+        _, err, code = stoic(f"tell 3 {wrong}")
+        assert code == 2
+        assert "has loss, gain, and each needs one" in err
+    assert stored().trials[3].state == TrialState.RUNNING
+    assert stoic("tell 3 --failed infeasible")[0] == "trial 3 is fail\n"
+    for line, said in (
+        ("best-trial", "stoic show prints its front"),
+        ("certify --tolerance x=0.1", "stoic show prints its front"),
+        ("trust --plot x.png", "stoic show --plot draws its front"),
+        ("tell 3 1 2 --standard-error 0.1", "works with one objective"),
+        ("confirm --trials 3 -- {python} -S program.py {x}", "one objective"),
+    ):
+        _, err, code = stoic(line)
+        assert (code, said in err) == (2, True), err
+    assert "minimize/maximize" in stoic("studies")[0]
+
+
+def test_more_values_than_objectives_are_refused_for_one_objective(stoic):
+    stoic("create-study stoic --param 'x=float(0, 1)'")
+    stoic("ask")
+    _, err, code = stoic("tell 0 1 2")
+    assert code == 2
+    assert "has one objective" in err
+
+
+def test_a_study_file_has_objectives(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text(
+        '[study]\nminimize = ["latency"]\nmaximize = ["score.mean", "regex:acc=(.*)"]\n'
+        '[parameters]\nx = "float(0, 1)"\n[program]\ncommand = "run {x}"\n'
+    )
+    assert from_file(path, Settings()).program.objectives == (
+        Objective("latency", "minimize"),
+        Objective("score.mean", "maximize"),
+        Objective("regex:acc=(.*)", "maximize"),
+    )
+    given = Settings(objectives=parse_objectives(["a", "b"], None))
+    assert [each.name for each in from_file(path, given).program.objectives] == ["a", "b"]
+
+
+def test_a_study_of_optuna_without_names_gets_them(stoic):
+    optuna.create_study(storage=STORAGE, study_name="stoic", directions=["minimize", "maximize"])
+    assert stoic(TUNE.format(f"{GOAL} --trials 2"))[2] == 0
+    assert stored().metric_names == ["loss", "gain"]
+
+
+SPACE = {"x": "float(0, 1)", "y": "float(0, 1)"}
+
+
+def objective(params):
+    x, y = params["x"], params["y"]
+    return (x - 0.2) ** 2 + y**2, 100.0 - 100.0 * (x - 0.8) ** 2 - 10.0 * y
+
+
+DIRECTIONS = {"loss": "minimize", "gain": "maximize"}
+
+
+def test_a_function_with_two_objectives_is_tuned():
+    numbers = iter(range(100))
+
+    def measured(params):
+        number, values = next(numbers), list(objective(params))
+        if number == 4:
+            values[0] = math.nan
+        if number == 5:
+            raise Failed("transient", "the machine went down")
+        if number == 6:
+            return 1.0, 2.0, 3.0
+        return Measured(values=values, standard_error=[0.01, 1.0])
+
+    result = tune_front(measured, SPACE, DIRECTIONS, n_trials=18, seed=0)
+    assert len(result.front) >= 4
+    assert all(point.trial.params["y"] < 0.3 for point in result.front)
+    trials = result.study.trials
+    assert trials[4].user_attrs[VALUES][0] is None
+    assert trials[6].user_attrs[VALUES] == [1.0, 2.0, 3.0]
+    assert "3 values, and the study has 2 objectives" in trials[6].user_attrs["failure"]
+    assert result.failure_kinds == {5: "transient"}
+    assert set(result.trust[4]) == {"gain"}
+    assert str(result) == result.text
+    assert "recommended    a front of" in result.text
+
+
+def test_directions_in_another_order_continue_the_same_study(tmp_path):
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    given = {"storage": url, "study_name": "s", "seed": 0}
+    tune_front(objective, SPACE, DIRECTIONS, n_trials=3, **given)
+    turned = dict(reversed(DIRECTIONS.items()))
+    result = tune_front(lambda p: objective(p)[::-1], SPACE, turned, n_trials=6, **given)
+    for trial in result.study.trials:
+        assert trial.values == pytest.approx(objective(trial.params))
+    with pytest.raises(RefusalError, match="is to minimize loss and maximize gain"):
+        tune_front(objective, SPACE, {"loss": "minimize", "b": "maximize"}, n_trials=8, **given)
+
+
+def test_bad_requests_of_python_are_refused():
+    with pytest.raises(RefusalError, match="two or three objectives, got 1"):
+        tune_front(objective, SPACE, {"loss": "minimize"})
+    with pytest.raises(RefusalError, match="direction must be"):
+        tune_front(objective, SPACE, {"loss": "minimize", "gain": "up"})
+    with pytest.raises(RefusalError, match="a value, or with several objectives values"):
+        Measured()
+    with pytest.raises(RuntimeError, match="has usable values"):
+        tune_front(lambda p: (math.nan, math.nan), SPACE, DIRECTIONS, n_trials=2)
+
+
+def workers(directory, trials, count):
+    command = [
+        sys.executable, "-m", "stoic", "tune", "--storage", f"sqlite:///{directory / 'x.db'}",
+        "--study-name", "s", "--param", "x=float(0, 1)", "--seed", "3", "--startup", "4",
+        *shlex.split(GOAL), "--trials", str(trials), "--", "{python}", "-S", "program.py", "{x}",
+    ]  # fmt: skip
+    (directory / "program.py").write_text(f"import time\ntime.sleep(0.1)\n{PROGRAM}")
+    return [
+        subprocess.Popen(command, cwd=directory, stdout=subprocess.DEVNULL) for _ in range(count)
+    ]
+
+
+def test_several_workers_one_of_them_killed_share_a_study(tmp_path):
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    first, second = workers(tmp_path, 14, 2)
+    deadline = time.monotonic() + 60.0
+    while time.monotonic() < deadline:
+        time.sleep(0.2)
+        if (tmp_path / "x.db").exists() and second.poll() is None:
+            done = [t for t in _trials(url) if t.state.is_finished()]
+            if len(done) >= 3:
+                break
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    assert second.wait(timeout=120) == 0
+    (resumed,) = workers(tmp_path, 16, 1)
+    assert resumed.wait(timeout=120) == 0
+    trials = trials_of(url, "s")
+    assert [trial.number for trial in trials] == list(range(16))
+    assert all(trial.state.is_finished() for trial in trials)
+    for trial in trials:
+        if trial.state == TrialState.COMPLETE and trial.number != 7:
+            x = trial.params["x"]
+            expected = [(x - 0.2) ** 2, 100.0 - 100.0 * (x - 0.8) ** 2]
+            np.testing.assert_allclose(trial.values, expected, rtol=1e-12)
+    lost = [t for t in trials if t.user_attrs.get("failure") == "its worker died"]
+    assert len(lost) <= 1
+    assert explain(optuna.load_study(storage=url, study_name="s")).front
+
+
+def _trials(url):
+    try:
+        return trials_of(url, "s")
+    except Exception:  # the first worker is creating it
+        return []
