@@ -25,6 +25,7 @@ from stoic.data import (
 )
 from stoic.domains import Among, Box, Domain, Finite
 from stoic.models import LeaveOneOutGP
+from stoic.models.censored import Sites, given_censored
 from stoic.models.constraints import ConstraintHistory, Constraints
 from stoic.models.feasibility import Feasibility
 from stoic.pending import Pending, WaitingError, check_count
@@ -90,6 +91,7 @@ class Learner:
         self._pending = Pending()
         self._latest: Posterior | None = None
         self._estimate: Posterior | None = None  # a cache, valid until the next tell
+        self._revised = False  # True if both are of earlier results
         self._nowhere = np.empty((0, domain.dim))
         self._none_failed = Failures(self._nowhere, ())
         self._n = 0
@@ -97,7 +99,9 @@ class Learner:
         self._observed = np.empty(_ROOM)
         self._noise = np.empty(_ROOM)
         self._arms = np.empty(_ROOM, dtype=np.intp) if domain.finite else None
+        self._censored = np.zeros(_ROOM, dtype=bool)
         self._observations: Observations | None = None  # a cache, valid until the next tell
+        self._sites: Sites | None = None  # of censored observations: a cache, and a warm start
         self._failures: list[tuple[Array, FailureKind]] = []
         self._classifier: tuple[int, Feasibility] | None = None  # a cache, with n
         self._constraints = ConstraintHistory(domain, robust()(domain).model)
@@ -112,9 +116,21 @@ class Learner:
         if observations is None:
             n = self._n
             arms = None if self._arms is None else self._arms[:n]
-            observations = Observations(self._x[:n], self._observed[:n], self._noise[:n], arms)
+            censored = self._censored[:n] if self._censored[:n].any() else None
+            observations = Observations(
+                self._x[:n], self._observed[:n], self._noise[:n], arms, censored=censored
+            )
             self._observations = observations
         return observations
+
+    @property
+    def modelled(self) -> Observations:
+        """Observations as the model has them: pseudo-observations instead of censored ones."""
+        if self.observations.censored is None:
+            return self.observations
+        self._posterior()
+        assert self._sites is not None
+        return self._sites.observations
 
     @overload
     def ask(
@@ -201,6 +217,7 @@ class Learner:
         failed: FailureKind | None = None,
         choice: Choice | Sequence[Choice] | None = None,
         constraints: Mapping[str, object] | None = None,
+        censored: bool = False,
     ) -> None:
         """Add executed inputs and their results: one, or several in order.
 
@@ -226,6 +243,9 @@ class Learner:
             Name of a constraint -> its value, or values, shape (n,); it holds up to 0. Each has a
             model of its own, by that of :func:`~stoic.recipes.robust`. nan: it is not known whether
             it holds. A name that is left out has no result here.
+        censored:
+            True if the result is at most ``y``, a finite bound: a run was stopped when it could not
+            become better. See :mod:`stoic.models.censored`.
 
         Raises
         ------
@@ -254,7 +274,7 @@ class Learner:
             )
         outputs = ConstraintHistory.check(constraints or {}, k)
         if failed is None:
-            self._remember(points, arms, y, noise)
+            self._remember(points, arms, y, noise, censored)
         elif failed in FAILURES:
             self._failures += [(point, failed) for point in points.copy()]
             self._classifier = None
@@ -265,12 +285,49 @@ class Learner:
             for row, point in enumerate(points):
                 self._pending.answer(point, None if answered is None else answered[row])
 
-    def _remember(self, points: Array, arms: Integers | None, y: object, noise: object) -> None:
+    def revise(
+        self, row: int, y: float, noise: float | None = None, *, censored: bool = False
+    ) -> None:
+        """Replace what was told of one observation, for results that are estimates themselves.
+
+        Parameters
+        ----------
+        row:
+            Its number, from 0.
+        y, noise, censored:
+            As in :meth:`tell`.
+
+        Raises
+        ------
+        ValueError
+            If there is no such observation, if the policy plans by what it has seen, or as in
+            :meth:`tell`.
+        """
+        if self.plans:
+            raise ValueError(
+                f"{type(self.policy).__name__} plans by results, which cannot change: tell final "
+                "ones."
+            )
+        if not 0 <= row < self._n:
+            raise ValueError(f"There are {self._n} observations, and no number {row}.")
+        last, self._n = self._n, row
+        arms = None if self._arms is None else self._arms[row : row + 1]
+        try:
+            self._remember(self._x[row : row + 1], arms, y, noise, censored)
+        finally:
+            self._n = last
+        self._revised = True
+
+    def _remember(
+        self, points: Array, arms: Integers | None, y: object, noise: object, censored: bool
+    ) -> None:
         """Append results, or nothing if one of them is not valid."""
         k = len(points)
         observed = as_results(y)
         if len(observed) != k:
             raise ValueError(f"Got {k} inputs but {len(observed)} results: tell one for each.")
+        if censored and not np.isfinite(observed).all():
+            raise ValueError(f"The bound of a censored result is a finite number, got {y!r}.")
         if noise is not None:
             variance = np.asarray(noise, dtype=float).reshape(-1)
             if len(variance) not in (1, k):
@@ -286,6 +343,7 @@ class Learner:
         self._x[first:last] = points
         self._observed[first:last] = observed
         self._noise[first:last] = np.nan if noise is None else np.clip(variance, *VARIANCES)
+        self._censored[first:last] = censored
         if self._arms is not None and arms is not None:
             self._arms[first:last] = arms
         self._n = last
@@ -327,9 +385,9 @@ class Learner:
         part = self._part(among, context)
         # A stream of its own: a recommendation must not change the next suggestion.
         view = self._view(part)._replace(rng=np.random.default_rng(0))
-        # A point whose observations are all rejected is not recommended.
+        # A point whose observations are all rejected, or censored, is not recommended.
         if settings is None:
-            trusted = self.trust > 0.0
+            trusted = (self.trust > 0.0) & self.observations.measured
             x = self.observations.x[trusted if trusted.any() else slice(None)]
         else:
             x = np.array(settings, dtype=float).reshape(-1, self.domain.dim)
@@ -385,7 +443,7 @@ class Learner:
     @property
     def trust(self) -> Array:
         """Trust weight of each observation, shape (n,), from 0 (rejected) to 1 (inlier)."""
-        return self._posterior().trust(self.observations)
+        return self._posterior().trust(self.modelled)
 
     def active(self) -> Booleans:
         """Mask of the rows of a finite domain that may still be optimal, shape (N,).
@@ -427,7 +485,7 @@ class Learner:
             self._pending.clear()
 
     def _view(self, among: Domain | Among) -> View:
-        observations = self.observations
+        observations = self.modelled
         if isinstance(self.model, LeaveOneOutGP) and self.model.bounded(observations):
             posterior = self._posterior()
             assert isinstance(posterior, WindowPosterior)
@@ -473,9 +531,18 @@ class Learner:
     def _posterior(self) -> Posterior:
         """Posterior given all observations; updated, where other windows are computed afresh."""
         posterior = self._latest
-        if posterior is None or posterior.n != self._n:
-            posterior = self.model(self.domain, self.observations, posterior)
-            self._latest = posterior
+        if posterior is None or posterior.n != self._n or self._revised:
+            observations = self.observations
+            if self._sites is not None or self._revised or observations.censored is not None:
+                # Rows that came before have changed: only a model that revises can go on from here.
+                posterior = posterior if isinstance(self.model, LeaveOneOutGP) else None
+            if observations.censored is None:
+                posterior, self._sites = self.model(self.domain, observations, posterior), None
+            else:
+                posterior, self._sites = given_censored(
+                    self.model, self.domain, observations, posterior, self._sites
+                )
+            self._latest, self._estimate, self._revised = posterior, None, False
         return posterior
 
     def _reported(self) -> Posterior:
@@ -484,7 +551,7 @@ class Learner:
         if not isinstance(self.model, Integrating):
             return posterior
         if self._estimate is None or self._estimate.n != self._n:
-            self._estimate = self.model.integrated(self.domain, self.observations, posterior)
+            self._estimate = self.model.integrated(self.domain, self.modelled, posterior)
         return self._estimate
 
     def _part(self, among: object, context: Mapping[int, float] | None) -> Domain | Among:
@@ -511,6 +578,7 @@ class Learner:
             return new
 
         self._x, self._observed, self._noise = map(larger, (self._x, self._observed, self._noise))
+        self._censored = np.append(self._censored, np.zeros(room - len(self._censored), dtype=bool))
         if self._arms is not None:
             arms: Integers = np.empty(room, dtype=np.intp)
             arms[: self._n] = self._arms[: self._n]
