@@ -18,6 +18,7 @@ LAYERS = (
     "linalg",
     "kernels",
     "distances",
+    "curves",
     "satisficing",
     "domains",
     "posteriors",

@@ -10,14 +10,16 @@ from stoic.integrations.optuna.executed import EXECUTED
 from stoic.integrations.optuna.explaining import explain
 from stoic.integrations.optuna.explanation import Explanation
 from stoic.integrations.optuna.objective import AIM, RobustObjective
+from stoic.integrations.optuna.partial import CENSORED, NOISE
 from stoic.integrations.optuna.possible import POSSIBLE, PossibleValues
 from stoic.integrations.optuna.sampler import StoicSampler
-from stoic.integrations.optuna.synced_learner import FAILED, NOISE, failure_kind
+from stoic.integrations.optuna.synced_learner import FAILED, failure_kind
 from stoic.integrations.recipe import RECIPE, Recipe
 from stoic.recipes import robust
 
 __all__ = [
     "AIM",
+    "CENSORED",
     "CONFIRM",
     "EXECUTED",
     "FAILED",

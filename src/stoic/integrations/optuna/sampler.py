@@ -17,7 +17,12 @@ from optuna.trial import FrozenTrial, TrialState
 from stoic.data import Choice
 from stoic.integrations.optuna.encoding import Coordinate, searched
 from stoic.integrations.optuna.executed import executed
-from stoic.integrations.optuna.internals import fixed_by, fixed_params, record_constraints
+from stoic.integrations.optuna.internals import (
+    fixed_by,
+    fixed_params,
+    record_constraints,
+    whole_study,
+)
 from stoic.integrations.optuna.objective import RobustArguments, RobustObjective, record_aim
 from stoic.integrations.optuna.possible import PossibleValues, record_possible
 from stoic.integrations.optuna.synced_learner import (
@@ -171,7 +176,7 @@ class StoicSampler(BaseSampler):
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        return searched(self._modelled(study))
+        return searched(self._modelled(whole_study(study)))
 
     def _modelled(self, study: Study) -> Mapping[str, BaseDistribution]:
         """Return the parameters that are modelled."""
@@ -182,9 +187,10 @@ class StoicSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
+        study = whole_study(study)  # a model of all trials, whatever bracket one is in
         check_single_objective(study)
         if not search_space:
-            self._log_unmodelled(study, study.get_trials(deepcopy=False), True)
+            self._log_unmodelled(study, study.get_trials(deepcopy=False), None)
             announce(study, trial, {}, {})
             return {}
         space, given = self._with_given(study, trial, search_space)
@@ -193,7 +199,7 @@ class StoicSampler(BaseSampler):
             trials = study.get_trials(deepcopy=False)
             finished = sum(t.state.is_finished() for t in trials)
             synced = self._synced_with(study, space, trials)
-            self._log_unmodelled(study, trials, synced.constrained)
+            self._log_unmodelled(study, trials, synced)
             if finished < self._n_startup_trials and not synced.learner.plans:
                 params = synced.start(trials, trial.number, self._seed)
             else:
@@ -255,11 +261,16 @@ class StoicSampler(BaseSampler):
                 )
 
     def _log_unmodelled(
-        self, study: Study, trials: Sequence[FrozenTrial], constrained: bool
+        self, study: Study, trials: Sequence[FrozenTrial], synced: SyncedLearner | None
     ) -> None:
         """Log each sentence once for a study."""
         space = self._modelled(study)
-        left_out = unmodelled(trials, space, constrained)
+        left_out = unmodelled(
+            trials,
+            space,
+            synced is None or synced.constrained,
+            partial=synced is None or synced.takes_partial,
+        )
         sentences = [(logging.WARNING, sentence) for sentence in left_out]
         complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
         if names := conditional(complete, searched(space)):
