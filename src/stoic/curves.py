@@ -136,6 +136,23 @@ class FinishedCurves:
             noise = 0.0
         return Predicted(own + bias, noise, bool(own < then.min()))
 
+    def hopeless(self, step: float, value: float, target: float, chance: float) -> bool | None:
+        """Tell if a run with this value at a step ends below a target; None with too few runs.
+
+        True if so few of the n finished runs that reached the step gained enough from it on, at
+        most ``chance`` (n + 1) - 1, that a run which gains as they do has less than that
+        chance. At least one of them must be allowed to have done so: it may be a lie. nan is
+        hopeless.
+        """
+        then, finals = self.at(step)
+        allowed = math.floor(chance * (len(finals) + 1) + 1e-9) - 1
+        if allowed < 1:
+            return None
+        if math.isnan(value):
+            return True
+        enough = np.count_nonzero(value + (finals - then) >= target)
+        return bool(enough <= allowed)
+
 
 def _factor(n: int) -> float:
     return _FACTORS[n - 2] if n < 10 else n / (n - 0.8)

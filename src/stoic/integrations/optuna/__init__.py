@@ -12,6 +12,7 @@ from stoic.integrations.optuna.explanation import Explanation
 from stoic.integrations.optuna.objective import AIM, RobustObjective
 from stoic.integrations.optuna.partial import CENSORED, NOISE
 from stoic.integrations.optuna.possible import POSSIBLE, PossibleValues
+from stoic.integrations.optuna.pruner import StoicPruner
 from stoic.integrations.optuna.sampler import StoicSampler
 from stoic.integrations.optuna.synced_learner import FAILED, failure_kind
 from stoic.integrations.recipe import RECIPE, Recipe
@@ -34,6 +35,7 @@ __all__ = [
     "Recipe",
     "RobustObjective",
     "Row",
+    "StoicPruner",
     "StoicSampler",
     "confirm",
     "explain",

@@ -10,6 +10,7 @@ import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.curves import Curve, FinishedCurves
+from stoic.data import Array
 from stoic.integrations.optuna.possible import PossibleValues
 from stoic.integrations.reported import finite
 from stoic.learner import Learner
@@ -101,6 +102,11 @@ class PartialResults:
         Range of final values; one outside of it teaches nothing.
     curves:
         Number of a trial -> its curve: a cache of finished trials.
+
+    Attributes
+    ----------
+    finished:
+        Curves of the complete trials that have intermediate values.
     """
 
     def __init__(
@@ -114,7 +120,7 @@ class PartialResults:
         self._curves = {} if curves is None else curves
         self._complete = [trial for trial in trials if self._is_result(trial)]
         with_curves = [trial for trial in self._complete if trial.intermediate_values]
-        self._finished = FinishedCurves(
+        self.finished = FinishedCurves(
             [self._curve(trial) for trial in with_curves],
             sign * np.array([trial.value for trial in with_curves], dtype=float),
         )
@@ -125,11 +131,16 @@ class PartialResults:
             return Partial(self.sign * bound, noise_variance(trial), "told")
         if trial.state not in (TrialState.PRUNED, TrialState.FAIL):
             return None
-        found = self._finished.predict(self._curve(trial)) if trial.intermediate_values else None
+        found = self.finished.predict(self._curve(trial)) if trial.intermediate_values else None
         if found is not None:
             return Partial(found.value, found.noise or None, "curve", found.bound)
         best = self._second_best(trial) if trial.state == TrialState.PRUNED else None
         return None if best is None else Partial(best, None, "pruned")
+
+    @property
+    def finals(self) -> Array:
+        """Values of all complete trials, shape (n,), larger is better."""
+        return self.sign * np.array([trial.value for trial in self._complete], dtype=float)
 
     def _is_result(self, trial: FrozenTrial) -> bool:
         value = finite(trial.value) if has_value(trial) else None
