@@ -52,6 +52,7 @@ LARGE = [
         "narrow",
         "conditional",
         "constraints",
+        "pruning",
         "tables",
         "final",
     )

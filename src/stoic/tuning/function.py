@@ -6,7 +6,7 @@ import contextlib
 import html
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -51,12 +51,16 @@ class Measured:
         Of the value, above 0, None if unknown.
     constraints:
         Name of a constraint -> its value, which satisfies it up to 0; nan if that is unknown.
+    censored:
+        True if the result is at least as bad as the value: a run was stopped when it could not
+        become better.
     """
 
     value: float
     executed: Mapping[str, Any] | None = None
     standard_error: float | None = None
     constraints: Mapping[str, float] = field(default_factory=dict)
+    censored: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -244,6 +248,11 @@ def tune(
             raise
         if np.isnan(value):
             return Result(None, "the value is nan", "", 0.0, None, run_as)
+        if obs.censored:
+            if not math.isfinite(value):
+                return Result(None, f"the bound {value:g} is no finite number", "", 0.0)
+            bound = Result.at_least_as_bad_as(value, noise)
+            return replace(bound, executed=run_as, constraints=limits)
         return Result(value, None, "", 0.0, None, run_as, noise, limits)
 
     observer = Observer() if callback is None else _Calling(study, callback)

@@ -9,6 +9,7 @@ from stoic.experiments.contest import (
     final,
     narrow,
     ordinary,
+    pruning,
     tables,
 )
 
@@ -21,6 +22,7 @@ FIGURES = (
     narrow.FIGURE,
     conditional.FIGURE,
     constraints.FIGURE,
+    pruning.FIGURE,
     tables.FIGURE,
     final.FIGURE,
 )

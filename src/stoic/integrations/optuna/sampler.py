@@ -64,16 +64,20 @@ class StoicSampler(BaseSampler):
 
     A failed trial whose user attribute ``stoic:failed`` is ``"transient"``, ``"infeasible"`` or
     ``"bad"`` failed in that way, see :class:`stoic.data.Failures`; a third transient failure at one
-    place counts as one without a kind. Failed trials without a kind, and pruned ones, are results
-    that are not a number: the point is queried once more, and avoided after that.
+    place counts as one without a kind. Failed trials without a kind are results that are not a
+    number: the point is queried once more, and avoided after that.
+
+    A pruned trial, or one that failed without a kind after some intermediate values, counts as the
+    final value that these and the finished trials predict, or as a bound on it; so does a trial
+    with the user attribute ``stoic:censored``, at least as bad as which its value would be
+    (:mod:`stoic.integrations.optuna.partial`). None of them is queried again for that.
 
     Each constraint has a model behind the same defence, so that one outlier in it is no violation.
     Improvement is weighted by the probability that all hold; while none of the settings is
     feasible, that probability is maximised. Only the default method does that: with another recipe
     or an aim, a trial that violates a constraint counts as infeasible, whatever its value is.
 
-    Parameters whose range changes are not modelled, nor are intermediate values of pruned trials. A
-    log message says so once.
+    Parameters whose range changes are not modelled. A log message says so once.
 
     A trial whose user attribute ``stoic:executed`` is a dict of parameters was run with those
     values instead of the suggested ones; its result is an observation there. A value outside of a

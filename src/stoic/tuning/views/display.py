@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from optuna.trial import FrozenTrial, Trial
+from optuna.trial import FrozenTrial, Trial, TrialState
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.live import Live
@@ -50,7 +50,7 @@ class Lines(Observer):
         explanation = explain()
         words = [f"trial {trial.number}", *(f"{k}={_short(v)}" for k, v in trial.params.items())]
         if result.value is None:
-            words.append(f"failed: {result.reason}")
+            words.append(result.reason if result.pruned else f"failed: {result.reason}")
         else:
             words.append(f"value {result.value:.6g}")
             if result.executed is not None:
@@ -100,7 +100,8 @@ class LiveTable(Observer):
         """Enter the value, and update the trust of every row."""
         self.rows = [row for row in self.rows if row[0] != trial.number]
         if result.value is None:
-            self.rows.append((trial.number, trial.params, result.reason, "red"))
+            style = "yellow" if result.pruned else "red"
+            self.rows.append((trial.number, trial.params, result.reason, style))
         else:
             self.rows.append((trial.number, trial.params, f"{result.value:.6g}", ""))
         if overtaken(trial, result):
@@ -149,7 +150,7 @@ class LiveTable(Observer):
 
 def overtaken(trial: FrozenTrial, result: Result) -> bool:
     """Return True if somebody else ended the trial first, so that the storage differs."""
-    stored = trial.value if trial.values is not None else None
+    stored = trial.value if trial.state == TrialState.COMPLETE else None
     return stored != result.value
 
 
