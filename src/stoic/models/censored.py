@@ -22,7 +22,7 @@ from scipy import special
 from stoic.data import Array, Observations
 from stoic.domains import Domain
 from stoic.posteriors.arms import Arms
-from stoic.posteriors.base import Model, Posterior
+from stoic.posteriors.base import Model, Posterior, Windowed
 from stoic.posteriors.cavity import given_the_others
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.mixture import MixturePosterior
@@ -111,7 +111,7 @@ def given_censored(
     each row, and the sites are iterated to a fixed point under these. At that point the slopes of
     the marginal likelihood of the sites are those of the evidence of expectation propagation, eq.
     (5.27) of [Rasmussen2006]_. A censored row that the others contradict is weighed by a defence as
-    any row is: by :class:`~stoic.defences.LeaveOneOut` where they give its bound a probability
+    any row is: by :class:`~stoic.models.LeaveOneOutGP` where they give its bound a probability
     below 2.4 %.
 
     Parameters
@@ -147,15 +147,10 @@ def given_censored(
         following, moved = _iterated(posterior, current)
         if moved <= _SETTLED:
             break
-        current, previous = following, posterior if _revises(model) else None
+        current, previous = following, posterior if isinstance(model, Windowed) else None
     else:
         posterior = model(domain, current.observations, previous)
     return posterior, current
-
-
-def _revises(model: Model) -> bool:
-    """Return True if a posterior given other sites is a hint for a model: it appends nothing."""
-    return bool(getattr(getattr(model, "defence", None), "revises", False))
 
 
 def _begun(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from stoic.confidence import Fixed
-from stoic.defences import LeaveOneOut
 from stoic.domains import Domain
 from stoic.models import LeaveOneOutGP
 from stoic.models.bounded import Bounds
@@ -24,7 +23,7 @@ def robust(domain: Domain, *, prior: Prior | None = None, policy: Policy | None 
     """Default method: expected improvement on a leave-one-out mixture, with verification.
 
     Each result is tested against the prediction from all others
-    (:class:`~stoic.defences.LeaveOneOut`), and competing outlier hypotheses are kept with their
+    (:class:`~stoic.models.LeaveOneOutGP`), and competing outlier hypotheses are kept with their
     odds (:class:`~stoic.models.LeaveOneOutGP`). Replicates that agree are always trusted. The
     search (:class:`~stoic.policies.verified.VerifiedImprovement`) is greedy, and evaluates again an
     incumbent that may be an outlier and a rejected result that would be the best, before it builds
@@ -40,7 +39,7 @@ def robust(domain: Domain, *, prior: Prior | None = None, policy: Policy | None 
 
     Guarantee
     ---------
-    No theorem about the regret. For the model that of :class:`~stoic.defences.LeaveOneOut` for a
+    No theorem about the regret. For the model that of :class:`~stoic.models.LeaveOneOutGP` for a
     fixed point: an outlier of any size moves the mean of a hypothesis that may reject it by a
     bounded number of standard deviations. All else is measured: the documentation's contest.
     Beyond 256 observations the posterior is an approximation, at a bounded cost a choice; what is
@@ -50,7 +49,12 @@ def robust(domain: Domain, *, prior: Prior | None = None, policy: Policy | None 
     fitting = (
         FixedHyperparameters() if prior else Fitting(marginal_likelihood, noise=BROAD_NOISE_PRIOR)
     )
-    defence = LeaveOneOut(
-        prior or family(domain), fitting, price=2.0, replicates=True, extreme=10.0
+    model = LeaveOneOutGP(
+        prior or family(domain),
+        fitting,
+        outlier_penalty=2.0,
+        replicates=True,
+        extreme=10.0,
+        bounds=Bounds(),
     )
-    return Parts(LeaveOneOutGP(defence, Bounds()), Fixed(2.0), policy or VerifiedImprovement())
+    return Parts(model, Fixed(2.0), policy or VerifiedImprovement())

@@ -32,13 +32,16 @@ from stoic.tuning.pruning import check_pruner
 from stoic.tuning.reading import Reading
 from stoic.tuning.repeats import check_repeats
 from stoic.tuning.space import Space, parse_assignments, parse_fixed, parse_named, parse_space
-from stoic.tuning.storage import storage_url
+from stoic.tuning.storage import beside, storage_url
 from stoic.tuning.stored import known_space
 from stoic.tuning.template import Template
 
 Direction = Literal["minimize", "maximize"]
 
-_DIRECTIONS: dict[str, Direction] = {"minimize": "minimize", "maximize": "maximize"}
+_DIRECTIONS: dict[str, Direction] = {
+    "minimize": "minimize", "minimise": "minimize", "min": "minimize",
+    "maximize": "maximize", "maximise": "maximize", "max": "maximize",
+}  # fmt: skip
 
 _SECTIONS = ("study", "parameters", "program", "failures", "tolerance")
 _OPTIONAL = ("study", "failures", "tolerance")
@@ -187,7 +190,8 @@ def from_study(study: optuna.Study, command: Sequence[str], settings: Settings) 
 def from_file(path: Path, settings: Settings) -> Request:
     """Make a request from a study file; ``settings`` override the file.
 
-    The program runs in the directory of the file unless the file names another one.
+    The program runs in the directory of the file unless the file names another one; a storage that
+    is a file of a relative path is there, too.
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -224,7 +228,7 @@ def _from_tables(content: Mapping[str, Any], path: Path, settings: Settings) -> 
     file = Settings(
         name=_text(study, "name"),
         direction=_text(study, "direction"),
-        storage=_text(study, "storage"),
+        storage=beside(path.absolute().parent, _text(study, "storage")),
         trials=_whole(study, "trials"),
         seed=_whole(study, "seed"),
         startup=_whole(study, "startup"),
