@@ -19,6 +19,7 @@ LAYERS = (
     "pareto",
     "kernels",
     "distances",
+    "curves",
     "satisficing",
     "domains",
     "posteriors",

@@ -7,7 +7,7 @@ simulation knows; ``observed`` is the reported result; a Gaussian process condit
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -50,6 +50,9 @@ class Observations:
         Row numbers in a finite domain, shape (n,); ``None`` on a continuous one.
     start:
         Number of the first row: not 0 in a tail that extends what came before it.
+    censored:
+        Mask of the rows whose result is at most ``observed``, shape (n,); ``None`` if there are
+        none. Models are given pseudo-observations there, see :mod:`stoic.models.censored`.
     """
 
     x: Array
@@ -57,6 +60,7 @@ class Observations:
     noise: Array
     arms: Integers | None = None
     start: int = 0
+    censored: Booleans | None = None
 
     def __len__(self) -> int:
         return len(self.observed)
@@ -67,22 +71,26 @@ class Observations:
         arms = np.empty(0, dtype=np.intp) if finite else None
         return Observations(np.empty((0, dim)), np.empty(0), np.empty(0), arms)
 
-    def only(self, rows: Integers | slice) -> Observations:
+    def only(self, rows: Integers | Booleans | slice) -> Observations:
         """Subset of these rows, as if nothing else had been observed."""
         arms = None if self.arms is None else self.arms[rows]
-        return Observations(self.x[rows], self.observed[rows], self.noise[rows], arms)
+        censored = None if self.censored is None else self.censored[rows]
+        return Observations(
+            self.x[rows], self.observed[rows], self.noise[rows], arms, censored=censored
+        )
 
     def since(self, row: int) -> Observations:
         """Observations from ``row`` on, which keep their numbers; views."""
-        arms = None if self.arms is None else self.arms[row:]
-        return Observations(
-            self.x[row:], self.observed[row:], self.noise[row:], arms, self.start + row
-        )
+        return replace(self.only(slice(row, None)), start=self.start + row)
 
     def until(self, row: int) -> Observations:
         """Observations before ``row``, as views."""
-        arms = None if self.arms is None else self.arms[:row]
-        return Observations(self.x[:row], self.observed[:row], self.noise[:row], arms, self.start)
+        return replace(self.only(slice(row)), start=self.start)
+
+    @property
+    def measured(self) -> Booleans:
+        """Mask of the rows that are not censored, shape (n,)."""
+        return np.ones(len(self), dtype=bool) if self.censored is None else ~self.censored
 
     def own_noise(self, noise: float) -> Array:
         """Noise variance of each row, shape (n,): the reported one, else ``noise``."""

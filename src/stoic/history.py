@@ -28,7 +28,8 @@ class Evaluations(NamedTuple):
     """Checked evaluations of executed inputs (k, d): results (k,), or the kind of their failure.
 
     ``noise`` has a variance for each, or one for all, nan where none was reported; ``choices`` are
-    those that they answer, ``None`` if nothing is said about that.
+    those that they answer, ``None`` if nothing is said about that. If ``censored``, the results are
+    upper bounds.
     """
 
     x: Array
@@ -37,6 +38,7 @@ class Evaluations(NamedTuple):
     noise: Array | float
     failed: FailureKind | None
     choices: Sequence[Choice] | None
+    censored: bool = False
 
     def row(self, i: int) -> Evaluations:
         """Return one of them."""
@@ -48,11 +50,14 @@ class Evaluations(NamedTuple):
             noise,
             self.failed,
             None if self.choices is None else self.choices[at],
+            self.censored,
         )
 
 
 class History:
-    """Record of evaluations and pending choices. It only grows; what it returns does not change.
+    """Record of evaluations and pending choices.
+
+    It only grows, and what it returns does not change, unless a result is revised.
 
     Parameters
     ----------
@@ -63,16 +68,20 @@ class History:
     ----------
     pending:
         Choices without a result yet.
+    revisions:
+        Number of results that were revised.
     """
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
         self.pending = Pending()
+        self.revisions = 0
         self._n = 0
         self._x = np.empty((_ROOM, domain.dim))
         self._observed = np.empty(_ROOM)
         self._noise = np.empty(_ROOM)
         self._arms = np.empty(_ROOM, dtype=np.intp) if domain.finite else None
+        self._censored = np.zeros(_ROOM, dtype=bool)
         self._failed: list[tuple[Array, FailureKind]] = []
         self._observations: Observations | None = None  # caches, valid until the next ``add``
         self._failures: Failures | None = None
@@ -87,7 +96,10 @@ class History:
         if observations is None:
             n = self._n
             arms = None if self._arms is None else self._arms[:n]
-            observations = Observations(self._x[:n], self._observed[:n], self._noise[:n], arms)
+            censored = self._censored[:n] if self._censored[:n].any() else None
+            observations = Observations(
+                self._x[:n], self._observed[:n], self._noise[:n], arms, censored=censored
+            )
             self._observations = observations
         return observations
 
@@ -114,6 +126,7 @@ class History:
         noise: object = None,
         failed: FailureKind | None = None,
         choice: Choice | Sequence[Choice] | None = None,
+        censored: bool = False,
     ) -> Evaluations:
         """Check evaluations without storing them, as :meth:`stoic.learner.Learner.tell` says."""
         points = np.asarray(x, dtype=float)
@@ -135,12 +148,14 @@ class History:
         observed = as_results(y)
         if len(observed) != k:
             raise ValueError(f"Got {k} inputs but {len(observed)} results: tell one for each.")
+        if censored and not np.isfinite(observed).all():
+            raise ValueError(f"The bound of a censored result is a finite number, got {y!r}.")
         variances = np.nan if noise is None else _variances(noise, k)
-        return Evaluations(points, arms, observed, variances, None, answered)
+        return Evaluations(points, arms, observed, variances, None, answered, censored)
 
     def add(self, evaluations: Evaluations) -> None:
         """Append checked evaluations."""
-        x, arms, observed, noise, failed, _ = evaluations
+        x, arms, observed, noise, failed, *_ = evaluations
         if observed is None:
             assert failed is not None
             self._failed += [(point, failed) for point in x.copy()]
@@ -152,10 +167,21 @@ class History:
         self._x[first:last] = x
         self._observed[first:last] = observed
         self._noise[first:last] = noise
+        self._censored[first:last] = evaluations.censored
         if self._arms is not None and arms is not None:
             self._arms[first:last] = arms
         self._n = last
         self._observations = None
+
+    def revise(self, row: int, result: Evaluations) -> None:
+        """Replace a result by a checked one."""
+        assert result.observed is not None
+        observed, noise, censored = map(np.copy, (self._observed, self._noise, self._censored))
+        observed[row], censored[row] = result.observed[0], result.censored
+        noise[row : row + 1] = result.noise
+        self._observed, self._noise, self._censored = observed, noise, censored
+        self._observations = None
+        self.revisions += 1
 
     def answer(self, evaluations: Evaluations) -> list[Choice | None]:
         """Remove the choices that evaluations answer from the pending ones, and return them."""
@@ -166,9 +192,9 @@ class History:
         ]
 
     def _grow(self, rows: int) -> None:
-        for name in ("_x", "_observed", "_noise", "_arms"):
+        for name in ("_x", "_observed", "_noise", "_arms", "_censored"):
             if (old := getattr(self, name)) is not None:
-                new = np.empty((1 << (rows - 1).bit_length(), *old.shape[1:]), dtype=old.dtype)
+                new = np.zeros((1 << (rows - 1).bit_length(), *old.shape[1:]), dtype=old.dtype)
                 new[: self._n] = old[: self._n]
                 setattr(self, name, new)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from stoic.confidence.base import Band
-from stoic.data import Array, Booleans, Choice, FailureKind, Recommendation
+from stoic.data import Array, Booleans, Choice, FailureKind, Observations, Recommendation
 from stoic.domains import Among, Box, Domain, Finite
 from stoic.history import History
 from stoic.models.constraints import ConstraintHistory, Constraints
@@ -114,6 +114,7 @@ class Learner(Optimizer):
         failed: FailureKind | None = None,
         choice: Choice | Sequence[Choice] | None = None,
         constraints: Mapping[str, object] | None = None,
+        censored: bool = False,
     ) -> None:
         """Add executed inputs and their results: one, or several in order.
 
@@ -139,6 +140,9 @@ class Learner(Optimizer):
             Name of a constraint -> its value, or values, shape (n,); it holds up to 0. Each has a
             model of its own, by that of :func:`~stoic.recipes.robust`. nan: it is not known whether
             it holds. A name that is left out has no result here.
+        censored:
+            True if the result is at most ``y``, a finite bound: a run was stopped when it could not
+            become better. See :mod:`stoic.models.censored`.
 
         Raises
         ------
@@ -148,7 +152,7 @@ class Learner(Optimizer):
             result or a kind of failure, or if the policy does not weigh constraints. Nothing is
             stored then.
         """
-        evaluations = self.history.check(x, y, noise, failed, choice)
+        evaluations = self.history.check(x, y, noise, failed, choice, censored)
         if constraints and not self.policy.constrained:
             raise ValueError(
                 f"{type(self.policy).__name__} does not weigh constraints: take the default "
@@ -160,6 +164,31 @@ class Learner(Optimizer):
             self.surrogate.outputs.tell(evaluations.x, outputs)
         if self.history.pending:
             self.history.answer(evaluations)
+
+    def revise(
+        self, row: int, y: float, noise: float | None = None, *, censored: bool = False
+    ) -> None:
+        """Replace what was told of one observation, for results that are estimates themselves.
+
+        Parameters
+        ----------
+        row:
+            Its number, from 0.
+        y, noise, censored:
+            As in :meth:`tell`.
+
+        Raises
+        ------
+        ValueError
+            If there is no such observation, if the policy plans by what it has seen, or as in
+            :meth:`tell`.
+        """
+        if self.plans:
+            raise ValueError(f"{self._who} plans by results, which cannot change: tell final ones.")
+        if not 0 <= row < len(self):
+            raise ValueError(f"There are {len(self)} observations, and no number {row}.")
+        point = self.observations.x[row]
+        self.history.revise(row, self.history.check(point, y, noise, censored=censored))
 
     def recommend(
         self,
@@ -195,9 +224,9 @@ class Learner(Optimizer):
         # A stream of its own: a recommendation must not change the next suggestion.
         view = self._view(part)._replace(rng=np.random.default_rng(0))
         posterior = self.surrogate.posterior()
-        # A point whose observations are all rejected is not recommended.
+        # A point whose observations are all rejected, or censored, is not recommended.
         if settings is None:
-            trusted = self.trust > 0.0
+            trusted = (self.trust > 0.0) & self.observations.measured
             x = self.observations.x[trusted if trusted.any() else slice(None)]
         else:
             x = self._points(settings)
@@ -242,7 +271,12 @@ class Learner(Optimizer):
     @property
     def trust(self) -> Array:
         """Trust weight of each observation, shape (n,), from 0 (rejected) to 1 (inlier)."""
-        return self.surrogate.posterior().trust(self.observations)
+        return self.surrogate.posterior().trust(self.modelled)
+
+    @property
+    def modelled(self) -> Observations:
+        """Observations as the model has them: pseudo-observations instead of censored ones."""
+        return self.surrogate.modelled()
 
     def active(self) -> Booleans:
         """Mask of the rows of a finite domain that may still be optimal, shape (N,).

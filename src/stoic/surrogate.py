@@ -7,6 +7,7 @@ import numpy as np
 from stoic.confidence.base import Band, Confidence
 from stoic.data import Observations
 from stoic.history import History
+from stoic.models.censored import Sites, given_censored
 from stoic.models.constraints import ConstraintHistory, Constraints
 from stoic.models.feasibility import Feasibility
 from stoic.posteriors.base import Integrating, Model, Posterior, Windowed
@@ -37,16 +38,37 @@ class Surrogate:
         self.outputs = ConstraintHistory(history.domain, constraint)
         self._windowed = model if isinstance(model, Windowed) else None
         self._posterior: Posterior | None = None  # caches, each with the history it is for
+        self._sites: Sites | None = None  # of censored results
+        self._revisions = 0
         self._integrated: Posterior | None = None
         self._feasibility: tuple[tuple[int, int], Feasibility] | None = None
 
     def posterior(self) -> Posterior:
         """Posterior given all observations; updated, where other windows are computed afresh."""
         posterior, history = self._posterior, self.history
-        if posterior is None or posterior.n != len(history):
-            posterior = self.model(history.domain, history.observations, posterior)
-            self._posterior = posterior
+        revised = history.revisions != self._revisions
+        if posterior is None or posterior.n != len(history) or revised:
+            observations = history.observations
+            if self._sites is not None or revised or observations.censored is not None:
+                # Rows that came before have changed: only a model that revises can go on from here.
+                posterior = posterior if self._windowed is not None else None
+            if observations.censored is None:
+                posterior, self._sites = self.model(history.domain, observations, posterior), None
+            else:
+                posterior, self._sites = given_censored(
+                    self.model, history.domain, observations, posterior, self._sites
+                )
+            self._posterior, self._integrated = posterior, None
+            self._revisions = history.revisions
         return posterior
+
+    def modelled(self) -> Observations:
+        """Observations as the model has them: pseudo-observations instead of censored ones."""
+        if self.history.observations.censored is None:
+            return self.history.observations
+        self.posterior()
+        assert self._sites is not None
+        return self._sites.observations
 
     def integrated(self) -> Posterior:
         """Posterior with hyperparameters integrated out, if the model does that."""
@@ -54,14 +76,12 @@ class Surrogate:
         if not isinstance(self.model, Integrating):
             return posterior
         if self._integrated is None or self._integrated.n != len(history):
-            self._integrated = self.model.integrated(
-                history.domain, history.observations, posterior
-            )
+            self._integrated = self.model.integrated(history.domain, self.modelled(), posterior)
         return self._integrated
 
     def window(self) -> Observations:
         """Observations that choices are made by: all, or the window of a bounded model."""
-        observations = self.history.observations
+        observations = self.modelled()
         if self._windowed is None or not self._windowed.bounded(observations):
             return observations
         return self._windowed.window(observations, self.posterior())[0]
@@ -72,7 +92,7 @@ class Surrogate:
         ``t`` is the round of the width; by default one more than the number of observations.
         """
         if observations is None:
-            posterior, observations = self.posterior(), self.history.observations
+            posterior, observations = self.posterior(), self.modelled()
             if self._windowed is not None and self._windowed.bounded(observations):
                 _, posterior = self._windowed.window(observations, posterior)
         else:

@@ -53,6 +53,7 @@ LARGE = [
         "conditional",
         "constraints",
         "objectives",
+        "pruning",
         "tables",
         "final",
     )

@@ -280,6 +280,19 @@ def tell(
             show_default=False,
         ),
     ] = None,
+    censored: Annotated[
+        bool,
+        typer.Option("--censored", help="The value is a bound: the result is as bad, or worse."),
+    ] = False,
+    step: Annotated[
+        int | None,
+        typer.Option(
+            "--step",
+            help="The value is an intermediate one, at this step: the trial goes on, and the "
+            "answer is whether it should.",
+            show_default=False,
+        ),
+    ] = None,
     skip_if_finished: Annotated[
         bool, typer.Option("--skip-if-finished", help="A finished trial is no error.")
     ] = False,
@@ -300,13 +313,15 @@ def tell(
     silence_optuna()
     from stoic.integrations.reported import noise_of
     from stoic.tuning.failure import parse_kind
+    from stoic.tuning.pruning import report_number
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.study import tell_number
 
     name, trial_number, values = _told(what or [], study_name, trial_number, values)
     said = [values, state, failed, standard_error, *(executed or []), *(constraint or [])]
+    said.append(censored or None)
     if csv is not None:
-        if trial_number is not None or any(each is not None for each in said):
+        if any(each is not None for each in (trial_number, step, *said)):
             raise RefusalError("--csv has its own numbers and values: give nothing but the study.")
         from stoic.tuning.stored import known_space
         from stoic.tuning.table import read_table
@@ -325,6 +340,15 @@ def tell(
             f"There is nothing to tell: give a value, stoic tell {trial_number} VALUE, or --state "
             "or --failed."
         )
+    if step is not None:
+        if values is None or any(each is not None for each in said[1:]):
+            raise RefusalError("--step has an intermediate value, and nothing else goes with it.")
+        study = load(None, name, storage, storage_class)
+        check_single(study, "--step")
+        with in_one_sentence(f"Could not tell a step of trial {trial_number}"):
+            pruned = report_number(study, trial_number, step, values[0])
+        print("prune" if pruned else "go on")
+        return
     if state not in (None, "complete", "pruned", "fail"):
         raise RefusalError(f"state must be complete, pruned or fail, got {state!r}.")
     kind = None if failed is None else parse_kind(failed, "failed")
@@ -345,6 +369,7 @@ def tell(
             executed or [],
             noise,
             constraint or [],
+            censored,
         )
     print(f"trial {ended.number} is {ended.state.name.lower()}")
 

@@ -69,6 +69,25 @@ def tune(
     maximize: Maximize = None,
     timeout: Timeout = None,
     value: Value = None,
+    intermediate: Annotated[
+        str | None,
+        typer.Option(
+            "--intermediate",
+            metavar="RULE",
+            help="Where intermediate values are, in lines of their own, as they come: "
+            "regex:PATTERN or json:KEY.",
+            show_default=False,
+        ),
+    ] = None,
+    pruner: Annotated[
+        str | None,
+        typer.Option(
+            "--pruner",
+            help="What stops a trial by its intermediate values: stoic (the default), median, "
+            "hyperband or none.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of the sampler.")] = None,
     startup: Annotated[
         int | None,
@@ -161,6 +180,8 @@ def tune(
             trials=trials,
             timeout=timeout,
             value=value,
+            intermediate=intermediate,
+            pruner=pruner,
             seed=seed,
             startup=startup,
             failures=parse_assignments(failed or []),

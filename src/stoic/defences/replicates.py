@@ -15,11 +15,13 @@ def agreement(domain: Domain, observations: Observations, noise: Array, half_wid
     """Count others at the same input that agree with each row, less those that do not, (n,).
 
     Two agree if they differ by at most ``half_width`` standard deviations of a difference, where
-    ``noise`` has the variance of each, shape (n,).
+    ``noise`` has the variance of each, shape (n,). A censored one agrees with none.
     """
     u, y = observations.x / domain.widths, observations.observed
     together = cdist(u, u, "chebyshev") <= _SAME
     np.fill_diagonal(together, False)
+    if observations.censored is not None:
+        together &= observations.measured[:, None] & observations.measured
     if not together.any():
         return np.zeros(len(y))
     with np.errstate(over="ignore", invalid="ignore"):

@@ -118,9 +118,13 @@ class View(NamedTuple):
     def hallucinated(self) -> Band:
         """Band given all observations, with a smaller std at pending points (hallucinated).
 
-        At an input that failed as ``"bad"`` the mean is at most the floor.
+        And where a result is censored: above its bound a normal distribution has a tail that the
+        exact posterior has not. At an input that failed as ``"bad"`` the mean is at most the floor.
         """
         pending, band = self.pending, self.band()
+        if self.observations.censored is not None:
+            stopped = self.observations.x[self.observations.censored]
+            pending = np.concatenate([pending, np.unique(stopped, axis=0)])
         if len(pending):
             band = band.fantasise(pending, None)
         bad = self.failures.of("bad")

@@ -90,7 +90,10 @@ def check_retries(retries: int | None) -> None:
 
 
 def given_up(view: View, trust: Array, retries: int) -> Array:
-    """Places that used up their ``retries`` without a trusted result, a row each, (k, d)."""
+    """Places that used up their ``retries`` without a trusted result, a row each, (k, d).
+
+    Where a run was stopped, because its result could not become good, there are none.
+    """
     trusted = trust >= DISTRUSTED
     x = view.observations.x / view.domain.widths
     rejected = x[~trusted]
@@ -99,5 +102,6 @@ def given_up(view: View, trust: Array, retries: int) -> Array:
     near = cdist(rejected, rejected, "chebyshev") <= PLACE
     visits, first = near.sum(axis=1), near.argmax(axis=1)
     never = cdist(rejected, x[trusted], "chebyshev").min(axis=1, initial=np.inf) > 0.1 * PLACE
-    chosen = (visits > retries) & (first == np.arange(len(rejected))) & never
+    stopped = ~view.observations.measured[~trusted]
+    chosen = ((visits > retries) | (near @ stopped)) & (first == np.arange(len(rejected))) & never
     return np.asarray(view.observations.x[~trusted][chosen])

@@ -103,7 +103,7 @@ class VerifiedImprovement(Policy):
         chance = Chance.of(view)
         observations, pending = view.observations, view.pending
         trust = view.band().posterior.trust(observations)
-        trusted = np.flatnonzero(trust >= DISTRUSTED)
+        trusted = np.flatnonzero((trust >= DISTRUSTED) & observations.measured)
         if view.among is not view.domain and len(trusted):
             trusted = trusted[view.among.contains(observations.x[trusted])]
         constraints = view.constraints()

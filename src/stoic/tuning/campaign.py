@@ -27,6 +27,7 @@ from stoic.tuning.mark import RUN, new_mark
 from stoic.tuning.method import StudyMethod
 from stoic.tuning.objectives import merge_objectives, written
 from stoic.tuning.program import Result
+from stoic.tuning.pruning import PRUNERS, intermediate_values
 from stoic.tuning.repeats import repeated
 from stoic.tuning.request import Request, check_objectives
 from stoic.tuning.space import Space, parse_fixed
@@ -162,7 +163,7 @@ def run(
         observer.ended(stored, result, lambda: _explained(study, recipe, recorder))
         if keep_going or failed_first is None or stop:
             continue
-        failed_first = failed_first + 1 if result.value is None else None
+        failed_first = failed_first + 1 if result.value is None and not result.pruned else None
         if failed_first == _HOPELESS and not count_trials(study, {TrialState.COMPLETE}):
             raise HopelessError(
                 f"The first {_HOPELESS} trials failed, the last one so: {result.reason}. Change "
@@ -255,6 +256,7 @@ def open_request(
         request.program.template.arguments,
         request.program.directory,
     )
+    study.pruner = PRUNERS[request.pruner]()
     if constraints:
         patiently(
             lambda: declare_constraints(study, constraints), "Could not record the constraints"
@@ -362,6 +364,7 @@ def run_request(
                     RUN: mark,
                 },
                 stopped=lambda: bool(stop),
+                reported=intermediate_values(trial),
                 started=lambda pid: patiently(
                     lambda: record_program(trial, pid, worker),
                     f"Could not record the program of trial {trial.number}",

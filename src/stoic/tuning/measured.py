@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -35,11 +35,14 @@ class Measured:
         Of the value, above 0, or of each of the values; None if unknown.
     constraints:
         Name of a constraint -> its value, which satisfies it up to 0; nan if that is unknown.
+    censored:
+        True if the result is at least as bad as the value: a run was stopped when it could not
+        become better.
 
     Raises
     ------
     RefusalError
-        If there is not either a value or values.
+        If there is not either a value or values, or if several are bounds.
     """
 
     value: float | None = None
@@ -47,12 +50,15 @@ class Measured:
     standard_error: float | Sequence[float] | None = None
     constraints: Mapping[str, float] = field(default_factory=dict)
     values: Sequence[float] | None = None
+    censored: bool = False
 
     def __post_init__(self) -> None:
         if (self.value is None) == (self.values is None):
             raise RefusalError(
                 "Measured needs a value, or with several objectives values=(...), one for each."
             )
+        if self.censored and self.value is None:
+            raise RefusalError("A bound is of one value: with several objectives leave it out.")
 
 
 def measured(
@@ -90,6 +96,11 @@ def measured(
         raise
     if np.isnan(value):
         return Result(None, "the value is nan", "", 0.0, None, run_as)
+    if found.censored:
+        if not math.isfinite(value):
+            return Result(None, f"the bound {value:g} is no finite number", "", 0.0)
+        bound = Result.at_least_as_bad_as(value, noise)
+        return replace(bound, executed=run_as, constraints=limits)
     return Result(value, None, "", 0.0, None, run_as, noise, limits)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import math
 import os
 import selectors
 import shutil
@@ -60,6 +61,10 @@ class Result:
         failed, what there is of them, nan for the others.
     noises:
         Noise variance of each of them, None if unknown.
+    pruned:
+        True if there is no final value because the run could not become good.
+    bound:
+        Value that a run without one is at least as bad as, if it says so.
     """
 
     value: float | None
@@ -73,6 +78,14 @@ class Result:
     missing: tuple[str, ...] = ()
     values: tuple[float, ...] = ()
     noises: tuple[float, ...] | None = None
+    pruned: bool = False
+    bound: float | None = None
+
+    @classmethod
+    def at_least_as_bad_as(cls, bound: float, noise: float | None = None) -> Result:
+        """Return the result of a run that says no more than this."""
+        reason = f"{bound:g} or worse"
+        return cls(None, reason, "", 0.0, noise=noise, pruned=True, bound=bound)
 
     @property
     def reason(self) -> str:
@@ -100,6 +113,8 @@ class Program:
         Outputs with a limit.
     objectives:
         Outputs that are the values, if there are several; ``reading`` is not used then.
+    intermediate:
+        Rule that reads an intermediate value from a line of standard output, as it comes.
     """
 
     template: Template
@@ -109,6 +124,7 @@ class Program:
     failures: Mapping[str, FailureKind] = field(default_factory=dict)
     constraints: tuple[Constraint, ...] = ()
     objectives: tuple[Objective, ...] = ()
+    intermediate: Reading | None = None
 
     def check(self) -> None:
         """Refuse a directory or a program that does not exist."""
@@ -133,6 +149,7 @@ class Program:
         environment: Mapping[str, str] | None = None,
         stopped: Callable[[], bool] = lambda: False,
         started: Callable[[int], None] = lambda pid: None,
+        reported: Callable[[float], bool] = lambda value: False,
     ) -> Result:
         """Run the command with ``values`` in its placeholders.
 
@@ -151,6 +168,8 @@ class Program:
             Called about 20 times a second; true stops the program ("interrupted").
         started:
             Called with the process id, which is also the id of the process group.
+        reported:
+            Called with each intermediate value, nan included; true stops the program ("pruned").
         """
         begun = time.monotonic()
         beside = Beside()
@@ -163,7 +182,9 @@ class Program:
         ) -> Result:
             known = (self.failures[ending] for ending in endings if ending in self.failures)
             seconds = time.monotonic() - begun
-            return Result(None, reason, errors, seconds, kind or next(known, None), beside.executed)
+            bound = None if isinstance(beside.censored, bool) else beside.censored
+            kind = kind or next(known, None)
+            return Result(None, reason, errors, seconds, kind, beside.executed, bound=bound)
 
         try:
             process = subprocess.Popen(
@@ -177,7 +198,10 @@ class Program:
             )
         except (OSError, ValueError) as error:  # ValueError: a null byte in an argument
             return failed(f"cannot start: {error.args[-1] if error.args else error}")
-        output, errors = _Tail(KEPT_OUTPUT), _Tail(KEPT_ERRORS)
+        output = _Tail(KEPT_OUTPUT)
+        if self.intermediate is not None:
+            output = _Watched(KEPT_OUTPUT, self.intermediate, reported)
+        errors = _Tail(KEPT_ERRORS)
         deadline = None if self.timeout is None else begun + self.timeout
         try:
             started(process.pid)
@@ -190,6 +214,8 @@ class Program:
         printed, code = output.whole_lines(), process.returncode
         beside = Beside.find(printed)
         word = beside.failed  # overrides the ending
+        if ending == "pruned":
+            return replace(failed("pruned", said), pruned=True)
         if ending == "timeout":
             return failed(f"timeout after {self.timeout:g} s", said, word, "timeout")
         if code < 0:
@@ -222,6 +248,11 @@ class Program:
             return failed(str(error), said or error.found)
         seconds = time.monotonic() - begun
         outputs = read_constraints(self.constraints, printed)
+        if beside.censored is True and math.isfinite(value):
+            bound = Result.at_least_as_bad_as(value, beside.noise)
+            known, missing = outputs
+            bound = replace(bound, constraints=known, missing=missing)
+            return replace(bound, errors=said, seconds=seconds, executed=beside.executed)
         return Result(value, None, said, seconds, None, beside.executed, beside.noise, *outputs)
 
 
@@ -250,6 +281,29 @@ class _Tail:
         return codecs.decode(bytes(rest if newline else b""), "utf-8", "replace")
 
 
+class _Watched(_Tail):
+    """Standard output whose whole lines are searched for intermediate values as they come."""
+
+    def __init__(self, size: int, reading: Reading, reported: Callable[[float], bool]) -> None:
+        super().__init__(size)
+        self.reading, self.reported = reading, reported
+        self.line = bytearray()
+        self.pruned = False
+
+    def add(self, data: bytes) -> None:
+        super().add(data)
+        *whole, rest = (self.line + data).split(b"\n")
+        self.line = bytearray(rest[-self.size :])
+        for line in whole:
+            try:
+                value = self.reading.find(codecs.decode(bytes(line), "utf-8", "replace"))
+            except NotANumberError:
+                value = math.nan
+            except NoValueError:
+                continue
+            self.pruned = self.pruned or self.reported(value)
+
+
 def _follow(
     process: subprocess.Popen[bytes],
     output: _Tail,
@@ -257,7 +311,7 @@ def _follow(
     deadline: float | None,
     stopped: Callable[[], bool],
 ) -> str:
-    """Read both streams until the program has ended; return "ended", "timeout" or "stopped"."""
+    """Read both streams until the program has ended; return "ended", or why to stop it."""
     assert process.stdout is not None
     assert process.stderr is not None
     with selectors.DefaultSelector() as selector:
@@ -275,6 +329,8 @@ def _follow(
                 return "timeout"
             if ended_at is None and stopped():
                 return "stopped"
+            if ended_at is None and isinstance(output, _Watched) and output.pruned:
+                return "pruned"
             wait = POLL_SECONDS if deadline is None else min(POLL_SECONDS, max(deadline - now, 0))
             if selector.get_map():
                 _read(selector, wait)

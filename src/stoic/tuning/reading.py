@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stoic.data import FAILURES, FailureKind
-from stoic.integrations.reported import noise_of, noises_of
+from stoic.integrations.reported import finite, noise_of, noises_of
 from stoic.refusal import RefusalError
 
 FORMS = "last-line, regex:PATTERN (group 1 of the last match) or json:KEY (of the last JSON line)"
@@ -89,6 +89,22 @@ class Reading:
             return cls(written, lambda text: _from_json(keys, text))
         raise RefusalError(f"Cannot read a value from {written!r}: write {FORMS}.")
 
+    @classmethod
+    def of_lines(cls, written: str) -> Reading:
+        """Parse a rule that finds a number in some lines of the output, each by itself.
+
+        Raises
+        ------
+        RefusalError
+            As :meth:`parse`, and for the last line.
+        """
+        if written == "last-line":
+            raise RefusalError(
+                "Intermediate values are in lines of their own: write regex:PATTERN or json:KEY, "
+                "got 'last-line'."
+            )
+        return cls.parse(written)
+
 
 @dataclass(frozen=True)
 class Beside:
@@ -106,12 +122,16 @@ class Beside:
         The noise variance of the value, from its ``"standard_error"``, a number above 0.
     noises:
         Those of several values, from a list of numbers.
+    censored:
+        ``"censored": true`` if the value is a bound, at least as bad as which it would have become;
+        a number is the bound of a run without a value.
     """
 
     failed: FailureKind | None = None
     executed: Mapping[str, Any] | None = None
     noise: float | None = None
     noises: tuple[float, ...] | None = None
+    censored: bool | float = False
 
     @classmethod
     def find(cls, text: str) -> Beside:
@@ -122,12 +142,13 @@ class Beside:
             return cls()
         if not isinstance(found, dict):
             return cls()
-        kind, run = found.get("failed"), found.get("executed")
+        kind, run, bound = (found.get(key) for key in ("failed", "executed", "censored"))
         return cls(
             failed=next((known for known in FAILURES if kind == known), None),
             executed=run if isinstance(run, dict) and run else None,
             noise=noise_of(found.get("standard_error")),
             noises=noises_of(found.get("standard_error")),
+            censored=True if bound is True else False if (n := finite(bound)) is None else n,
         )
 
 

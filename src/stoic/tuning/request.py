@@ -30,6 +30,7 @@ from stoic.tuning.ending import Amount, Ending
 from stoic.tuning.failure import parse_rules
 from stoic.tuning.objectives import Direction, Objective, check_direction, parse_objectives
 from stoic.tuning.program import Program
+from stoic.tuning.pruning import check_pruner
 from stoic.tuning.reading import Reading
 from stoic.tuning.repeats import check_repeats
 from stoic.tuning.space import Space, parse_assignments, parse_fixed, parse_named, parse_space
@@ -46,7 +47,7 @@ _STUDY = (
     "name", "direction", "storage", "trials", "seed", "startup", "recipe", "possible",
     "constraints", *_DIRECTIONS, *_ENDING, *_AIM,
 )  # fmt: skip
-_PROGRAM = ("command", "value", "timeout", "directory")
+_PROGRAM = ("command", "value", "intermediate", "pruner", "timeout", "directory")
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,8 @@ class Settings:
         See ``stoic.tuning.ending.Ending``.
     repeats:
         Measurements of a trial.
+    intermediate, pruner:
+        Rule that reads intermediate values from lines, and a name in ``stoic.tuning.pruning``.
     """
 
     name: str | None = None
@@ -109,6 +112,8 @@ class Settings:
     confirm: int | None = None
     repeats: int | None = None
     until_settled: Amount | None = None
+    intermediate: str | None = None
+    pruner: str | None = None
 
     def over(self, other: Settings) -> Settings:
         """Return these settings; where they give none, those of ``other``."""
@@ -140,6 +145,8 @@ class Request:
         When the search stops, and what is measured again after it.
     repeats:
         Measurements of a trial.
+    pruner:
+        Name in ``stoic.tuning.pruning``.
     """
 
     name: str
@@ -156,6 +163,7 @@ class Request:
     fixed: Mapping[str, Any]
     ending: Ending = field(default_factory=Ending)
     repeats: int = 1
+    pruner: str = "none"
 
 
 def from_options(assignments: Sequence[str], command: Sequence[str], settings: Settings) -> Request:
@@ -226,6 +234,8 @@ def _from_tables(content: Mapping[str, Any], path: Path, settings: Settings) -> 
         startup=_whole(study, "startup"),
         timeout=_number(program, "timeout"),
         value=_text(program, "value"),
+        intermediate=_text(program, "intermediate"),
+        pruner=_text(program, "pruner"),
         failures=parse_rules(content.get("failures", {})),
         aim=check_arguments(
             {name: study.get(name) for name in _AIM} | {"tolerance": content.get("tolerance")}
@@ -281,6 +291,7 @@ def _request(
     ending = Ending(settings.confirm or 0, settings.until_settled)
     ending.check("--fix" if settings.fixed else "tolerances" if settings.aim else None)
     reading = Reading.parse(settings.value or "last-line")
+    pruner = check_pruner(settings.pruner, settings.intermediate, settings.repeats or 1)
     program = Program(
         template,
         reading,
@@ -289,6 +300,7 @@ def _request(
         settings.failures or {},
         settings.constraints or (),
         objectives,
+        None if settings.intermediate is None else Reading.of_lines(settings.intermediate),
     )
     said = settings.aim or {}
     if said.get("tolerance"):  # else a stored study may have one
@@ -308,6 +320,7 @@ def _request(
         fixed=parse_fixed(settings.fixed, space),
         ending=ending,
         repeats=check_repeats(1 if settings.repeats is None else settings.repeats),
+        pruner=pruner,
     )
     check_objectives(request, objectives)
     return request
@@ -322,6 +335,7 @@ def check_objectives(request: Request, objectives: Sequence[Objective]) -> None:
         "possible": request.possible,
         "a tolerance": request.said.get("tolerance") or request.said.get("threshold"),
         "repeats": request.repeats > 1,
+        "intermediate": request.program.intermediate,
     }
     names = [name for name, given in asked.items() if given]
     if objectives and names:

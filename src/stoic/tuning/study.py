@@ -25,7 +25,7 @@ from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from stoic.data import FailureKind
-from stoic.integrations.optuna import EXECUTED, FAILED, NOISE, failure_kind
+from stoic.integrations.optuna import CENSORED, EXECUTED, FAILED, NOISE, failure_kind
 from stoic.integrations.optuna.encoding import as_written
 from stoic.integrations.optuna.executed import check_executed
 from stoic.integrations.optuna.internals import (
@@ -292,6 +292,15 @@ def finish(study: optuna.Study, trial: Trial, result: Result) -> FrozenTrial:
 
         what = f"Could not store the value {value!r} of trial {trial.number}"
         return patiently(tell, what)
+    if result.pruned:
+
+        def prune() -> FrozenTrial:
+            with contextlib.suppress(UpdateFinishedTrialError):
+                _note_beside(study, trial, result)
+            return study.tell(trial, state=TrialState.PRUNED, skip_if_finished=True)
+
+        what = f"Could not store that trial {trial.number} was pruned ({result.failure})"
+        return patiently(prune, what)
 
     def fail() -> FrozenTrial:
         with contextlib.suppress(UpdateFinishedTrialError):
@@ -317,6 +326,8 @@ def _note_beside(study: optuna.Study, trial: Trial, result: Result) -> None:
     noise = result.noise if result.noises is None else list(result.noises)
     if noise is not None:
         trial.set_user_attr(NOISE, noise)
+    if result.bound is not None:
+        trial.set_user_attr(CENSORED, result.bound)
 
 
 def as_stored(values: Iterable[float]) -> list[float | None]:
@@ -334,6 +345,7 @@ def tell_number(
     executed: Sequence[str] = (),
     noise: float | None = None,
     constraints: Sequence[str] = (),
+    censored: bool = False,
 ) -> FrozenTrial:
     """Finish the trial with this number; nan fails it, and so does a kind of failure.
 
@@ -355,6 +367,9 @@ def tell_number(
         Noise variance of the value, None if unknown.
     constraints:
         NAME=OUTPUT of outputs that have a limit.
+    censored:
+        True if the value is a bound, at least as bad as which the result would have been: then the
+        trial is pruned, and no software takes the bound for a result.
 
     Raises
     ------
@@ -372,6 +387,14 @@ def tell_number(
         )
     no_number = any(map(math.isnan, values))
     some = no_number and not all(map(math.isnan, values))
+    if censored:
+        if len(values) != 1 or not math.isfinite(values[0]):
+            raise RefusalError(f"Cannot tell trial {number}: a bound is a number, got {value}.")
+        if kind is not None or state not in (None, "pruned"):
+            said = f"the state {state}" if kind is None else "a failure"
+            raise RefusalError(f"Cannot tell trial {number}: a bound does not go with {said}.")
+        _note(study, number, CENSORED, values[0])
+        value, values, state = None, [], "pruned"
     if state is None:
         state = "fail" if no_number or (kind is not None and value is None) else "complete"
     if state == "fail" and no_number:

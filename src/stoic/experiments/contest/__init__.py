@@ -10,6 +10,7 @@ from stoic.experiments.contest import (
     narrow,
     objectives,
     ordinary,
+    pruning,
     tables,
 )
 
@@ -23,6 +24,7 @@ FIGURES = (
     conditional.FIGURE,
     constraints.FIGURE,
     objectives.FIGURE,
+    pruning.FIGURE,
     tables.FIGURE,
     final.FIGURE,
 )

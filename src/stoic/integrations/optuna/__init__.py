@@ -12,7 +12,9 @@ from stoic.integrations.optuna.explanation import Explanation
 from stoic.integrations.optuna.importance import RobustImportanceEvaluator
 from stoic.integrations.optuna.objective import AIM, RobustObjective
 from stoic.integrations.optuna.objectives import NOISE, VALUES
+from stoic.integrations.optuna.partial import CENSORED
 from stoic.integrations.optuna.possible import POSSIBLE, PossibleValues
+from stoic.integrations.optuna.pruner import StoicPruner
 from stoic.integrations.optuna.sampler import StoicSampler
 from stoic.integrations.optuna.synced_learner import FAILED, failure_kind
 from stoic.integrations.recipe import RECIPE, Recipe
@@ -20,6 +22,7 @@ from stoic.recipes import robust
 
 __all__ = [
     "AIM",
+    "CENSORED",
     "CONFIRM",
     "EXECUTED",
     "FAILED",
@@ -36,6 +39,7 @@ __all__ = [
     "RobustImportanceEvaluator",
     "RobustObjective",
     "Row",
+    "StoicPruner",
     "StoicSampler",
     "confirm",
     "explain",

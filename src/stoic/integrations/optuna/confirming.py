@@ -22,6 +22,7 @@ from stoic.integrations.optuna.executed import executed
 from stoic.integrations.optuna.internals import possible
 from stoic.integrations.optuna.objective import stored_aim
 from stoic.integrations.optuna.objectives import check_single_objective
+from stoic.integrations.optuna.partial import has_value
 from stoic.integrations.optuna.synced_learner import SyncedLearner, failure_kind
 from stoic.integrations.optuna.unmodelled import modelled_space, violates
 from stoic.integrations.recipe import DEFAULT, recipe_to_look_with
@@ -219,7 +220,7 @@ class Standing:
 
     def _example(self, row: int) -> FrozenTrial:
         """Return the first complete trial at a candidate."""
-        complete = (t for t in self.trials if t.state == TrialState.COMPLETE)
+        complete = filter(has_value, self.trials)
         return next(t for t in complete if _count_at(self.x, self.synced, [t])[row])
 
     def outcome(self) -> Confirmation:
@@ -262,7 +263,7 @@ class Standing:
 
 def _measured(trial: FrozenTrial) -> bool:
     """Return True if a trial has a value that counts."""
-    return trial.state == TrialState.COMPLETE and not violates(trial)
+    return has_value(trial) and not violates(trial)
 
 
 def _failed(trial: FrozenTrial) -> bool:
@@ -307,7 +308,7 @@ def standing(study: Study, trials: Sequence[FrozenTrial] | None = None) -> Stand
     """Compare the trusted settings of a study; None if none has a value or nothing is searched."""
     check_single_objective(study)
     trials = study.get_trials(deepcopy=False) if trials is None else trials
-    complete = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
+    complete = list(filter(has_value, trials))
     space = searched(modelled_space(trials, shared=stored_aim(study) is not None))
     if not complete or not space:
         return None

@@ -75,6 +75,43 @@ class Row:
         return apart / spread if spread else math.copysign(math.inf, apart)
 
 
+@dataclass(frozen=True)
+class PartialRow:
+    """What a trial without a final value says about it, in the user's units.
+
+    Attributes
+    ----------
+    number, state:
+        Of the trial; the state is "pruned", "fail" or "complete".
+    value:
+        Estimate of the final value, or the bound that it is at least as bad as.
+    sd:
+        Standard deviation of its error; None if unknown.
+    source:
+        "curve": by its intermediate values and the finished trials; "told": a bound that the trial
+        has; "pruned": the second best value when it was pruned, as a bound.
+    censored:
+        True for a bound.
+    trust:
+        From 0 to 1, as of a row.
+    """
+
+    number: int
+    state: str
+    value: float
+    sd: float | None
+    source: str
+    censored: bool
+    trust: float = 1.0
+
+    def sentence(self) -> str:
+        """State it in words."""
+        error = "" if self.sd is None else f" +- {self.sd:.2g}"
+        value = f"{self.value:.6g}{error}" + " or worse" * self.censored
+        why = {"curve": " by its intermediate values", "pruned": " when it was pruned"}
+        return value + why.get(self.source, "")
+
+
 def scaled(learner: Learner | Balanced) -> bool:
     """Return True if deviations have a scale: a given one, or results that differ."""
     leader = learner.learners[learner.leader] if isinstance(learner, Balanced) else learner

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 from optuna.study import Study, StudyDirection
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial
 
 from stoic.confidence.base import Band
 from stoic.data import DISTRUSTED, Array
 from stoic.defences.plateau import Plateau
 from stoic.integrations.optuna.certified import Certified, certified, sturdiest
 from stoic.integrations.optuna.confirming import Standing, confirms, reliable
-from stoic.integrations.optuna.diagnostics import Row, run_of, scaled
+from stoic.integrations.optuna.diagnostics import PartialRow, Row, run_of, scaled
 from stoic.integrations.optuna.effects import total_effects
 from stoic.integrations.optuna.encoding import check_fixed, searched
 from stoic.integrations.optuna.executed import executed
@@ -26,6 +26,7 @@ from stoic.integrations.optuna.front import explain_front
 from stoic.integrations.optuna.internals import constraints
 from stoic.integrations.optuna.objective import WIDTH, RobustObjective, stored_aim
 from stoic.integrations.optuna.objectives import needs_one
+from stoic.integrations.optuna.partial import has_value
 from stoic.integrations.optuna.possible import PossibleValues, stored_possible
 from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.integrations.optuna.undecided import steep, undecided
@@ -100,7 +101,7 @@ def explain(
     if len(study.directions) > 1:
         needs_one(study, possible=PossibleValues.of(possible))
         return explain_front(study, recipe, aim, dict(fixed or {}), trials)
-    complete = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
+    complete = [t for t in trials if has_value(t)]
     sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
     ranges = modelled_space(trials, shared=aim is not None)
     space = searched(ranges)
@@ -127,11 +128,10 @@ def explain(
 
     synced = SyncedLearner(study, space, recipe, aim, possible=values)
     synced.follow(trials)
-    if synced.constrained:  # then what violates a constraint is modelled, too
-        aside["unmodelled"] = unmodelled(trials, ranges, True, declared)
-        modelled = [t for t in complete if t.number not in outside]
-    else:
-        modelled = feasible
+    takes, partial = synced.constrained, synced.takes_partial
+    aside["unmodelled"] = unmodelled(trials, ranges, takes, declared, partial)
+    # What violates a constraint is modelled, too, with a model of it.
+    modelled = [t for t in complete if t.number not in outside] if takes else feasible
 
     def has_given(trial: FrozenTrial) -> bool:
         run = executed(trial) if aim is None else None
@@ -181,14 +181,15 @@ def explain(
             f"No point of the recipe's grid has {_words(given)}: the nearest has "
             f"{_words({name: found[name] for name in given})}."
         )
-    expected, sd = given_the_others(posterior, learner.observations)
-    seen = learner.observations
+    seen = synced.modelled
+    expected, sd = given_the_others(posterior, seen)
     falling = steep(seen.x / learner.domain.widths, seen.observed, expected, trust)
     has_scale = scaled(learner)
     if not has_scale:
         sd = np.full_like(sd, np.inf)
-    noise_sd = np.sqrt(learner.observations.own_noise(posterior.prior.noise))
+    noise_sd = np.sqrt(seen.own_noise(posterior.prior.noise))
     plateau = _plateau(posterior.fitted_defence, len(learner))
+    aside["partial"] = _partial_rows(synced, trials, trust)
     rows = tuple(
         Row(
             t.number,
@@ -259,6 +260,29 @@ def explain(
     if aim is None or not has_scale:
         return explanation
     return _with_certificates(explanation, synced, aim, recommendation.notes, part)
+
+
+def _partial_rows(
+    synced: SyncedLearner, trials: Sequence[FrozenTrial], trust: Array
+) -> tuple[PartialRow, ...]:
+    """Rows of the trials without a final value, in the order of trials."""
+    if synced.unfinished is None:
+        return ()
+    state = {trial.number: trial.state.name.lower() for trial in trials}
+    known, number = synced.unfinished.partial, {n: i for i, n in enumerate(synced.observed)}
+    return tuple(
+        PartialRow(
+            n,
+            state[n],
+            synced.sign * found.value,
+            None if found.noise is None else math.sqrt(found.noise),
+            found.source,
+            found.censored,
+            float(trust[number[n]]),
+        )
+        for n, found in sorted(known.items())
+        if n in number
+    )
 
 
 def _without_model(complete: Sequence[FrozenTrial], best: FrozenTrial | None) -> Explanation:

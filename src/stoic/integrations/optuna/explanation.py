@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial
 from stoic.data import DISTRUSTED, SDS_95, Array
 from stoic.integrations.optuna.certified import Certified
 from stoic.integrations.optuna.confirming import Confirmation
-from stoic.integrations.optuna.diagnostics import Row
+from stoic.integrations.optuna.diagnostics import PartialRow, Row
 from stoic.integrations.optuna.possible import PossibleValues
 from stoic.printable import printable
 
@@ -128,6 +128,9 @@ class Explanation:
     steep:
         Numbers of distrusted trials that are worse than expected beside others of this kind: rather
         a slope too steep for the model than outliers.
+    partial:
+        What the model has of each trial without a final value: pruned, failed after intermediate
+        values, or with a bound. None of them is recommended.
     objectives:
         Names of the objectives, if there are several. Then nothing is recommended alone: all that
         is about one best setting is None, nan or empty; ``rows`` has one for each value of a trial;
@@ -166,6 +169,7 @@ class Explanation:
     confirmation: Confirmation | None = None
     possible: PossibleValues | None = None
     impossible: Mapping[int, float] = field(default_factory=dict)
+    partial: tuple[PartialRow, ...] = ()
     objectives: tuple[str, ...] = ()
     directions: tuple[str, ...] = ()
     observed_front: tuple[FrozenTrial, ...] = ()
@@ -363,6 +367,7 @@ def doubt_lines(known: Explanation) -> list[str]:
     distrusted = [row for row in known.rows if row.trust < DISTRUSTED]
     lines = [f"distrusted     {len(distrusted) or 'none'}"]
     lines += _first([f"  {row.of}: {why(row)}" for row in distrusted])
+    lines += _partial_lines(known.partial)
     if known.steep:
         those = some(list(known.steep))
         lines.append(f"steep slope    rather than outliers, beside each other: trials {those}")
@@ -371,6 +376,30 @@ def doubt_lines(known: Explanation) -> list[str]:
         lines.append(f"conditional    modelled in the trials that have them: {names}")
     lines += _executed_lines(known.rows)
     return lines + excluded_lines(known)
+
+
+def _partial_lines(partial: Sequence[PartialRow]) -> list[str]:
+    """Count the trials without a final value, and list those that the others contradict."""
+    if not partial:
+        return []
+    bounds = sum(row.censored for row in partial)
+    counts = [
+        f"{count} {what}"
+        for count, what in (
+            (len(partial) - bounds, "as their intermediate values predict"),
+            (bounds, "as at least as bad as a bound"),
+        )
+        if count
+    ]
+    lines = [f"unfinished     {len(partial)} without a final value count: {', '.join(counts)}"]
+    return lines + _first(
+        [
+            f"  trial {row.number}: {row.sentence()}, which others contradict: "
+            f"trust {row.trust:.2f}"
+            for row in partial
+            if row.trust < DISTRUSTED
+        ]
+    )
 
 
 def _first(lines: list[str]) -> list[str]:

@@ -29,6 +29,15 @@ def storage_of(study: Study) -> BaseStorage:
     return study._storage
 
 
+def whole_study(study: Study) -> Study:
+    """Return the study behind a bracket of ``HyperbandPruner``, in which samplers are called.
+
+    ``_BracketStudy._study``, since 1.4. A bracket has a part of the trials and no attributes.
+    """
+    behind = getattr(study, "_study", study)
+    return behind if isinstance(behind, Study) else study
+
+
 def study_id(study: Study) -> int:
     """Return the number of a study in its storage; ``Study._study_id``, since 1.0."""
     return study._study_id

@@ -17,7 +17,12 @@ from optuna.trial import FrozenTrial, TrialState
 from stoic.data import Choice
 from stoic.integrations.optuna.encoding import Coordinate, searched
 from stoic.integrations.optuna.executed import executed
-from stoic.integrations.optuna.internals import fixed_by, fixed_params, record_constraints
+from stoic.integrations.optuna.internals import (
+    fixed_by,
+    fixed_params,
+    record_constraints,
+    whole_study,
+)
 from stoic.integrations.optuna.objective import RobustArguments, RobustObjective, record_aim
 from stoic.integrations.optuna.objectives import check_objectives
 from stoic.integrations.optuna.possible import PossibleValues, record_possible
@@ -59,8 +64,13 @@ class StoicSampler(BaseSampler):
 
     A failed trial whose user attribute ``stoic:failed`` is ``"transient"``, ``"infeasible"`` or
     ``"bad"`` failed in that way, see :class:`stoic.data.Failures`; a third transient failure at one
-    place counts as one without a kind. Failed trials without a kind, and pruned ones, are results
-    that are not a number: the point is queried once more, and avoided after that.
+    place counts as one without a kind. Failed trials without a kind are results that are not a
+    number: the point is queried once more, and avoided after that.
+
+    A pruned trial, or one that failed without a kind after some intermediate values, counts as the
+    final value that these and the finished trials predict, or as a bound on it; so does a trial
+    with the user attribute ``stoic:censored``, at least as bad as which its value would be
+    (:mod:`stoic.integrations.optuna.partial`). None of them is queried again for that.
 
     Each constraint has a model behind the same defence, so that one outlier in it is no violation.
     Improvement is weighted by the probability that all hold; while none of the settings is
@@ -72,8 +82,7 @@ class StoicSampler(BaseSampler):
     their expected hypervolume improvement over the front of trusted means
     (:class:`~stoic.objectives.MultiLearner`). ``stoic:noise`` is then a list.
 
-    Parameters whose range changes are not modelled, nor are intermediate values of pruned trials. A
-    log message says so once.
+    Parameters whose range changes are not modelled. A log message says so once.
 
     A trial whose user attribute ``stoic:executed`` is a dict of parameters was run with those
     values instead of the suggested ones; its result is an observation there. A value outside of a
@@ -177,7 +186,7 @@ class StoicSampler(BaseSampler):
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        return searched(self._modelled(study))
+        return searched(self._modelled(whole_study(study)))
 
     def _modelled(self, study: Study) -> Mapping[str, BaseDistribution]:
         """Return the parameters that are modelled."""
@@ -188,9 +197,10 @@ class StoicSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
+        study = whole_study(study)  # a model of all trials, whatever bracket one is in
         check_objectives(study)
         if not search_space:
-            self._log_unmodelled(study, study.get_trials(deepcopy=False), True)
+            self._log_unmodelled(study, study.get_trials(deepcopy=False), None)
             announce(study, trial, {}, {})
             return {}
         space, given = self._with_given(study, trial, search_space)
@@ -199,7 +209,7 @@ class StoicSampler(BaseSampler):
             trials = study.get_trials(deepcopy=False)
             finished = sum(t.state.is_finished() for t in trials)
             synced = self._synced_with(study, space, trials)
-            self._log_unmodelled(study, trials, synced.constrained)
+            self._log_unmodelled(study, trials, synced)
             if finished < self._n_startup_trials and not synced.learner.plans:
                 params = synced.start(trials, trial.number, self._seed)
             else:
@@ -261,11 +271,16 @@ class StoicSampler(BaseSampler):
                 )
 
     def _log_unmodelled(
-        self, study: Study, trials: Sequence[FrozenTrial], constrained: bool
+        self, study: Study, trials: Sequence[FrozenTrial], synced: SyncedLearner | None
     ) -> None:
         """Log each sentence once for a study."""
         space = self._modelled(study)
-        left_out = unmodelled(trials, space, constrained)
+        left_out = unmodelled(
+            trials,
+            space,
+            synced is None or synced.constrained,
+            partial=synced is None or synced.takes_partial,
+        )
         sentences = [(logging.WARNING, sentence) for sentence in left_out]
         complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
         if names := conditional(complete, searched(space)):

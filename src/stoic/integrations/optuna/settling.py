@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 from optuna.study import Study
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial
 from scipy.stats import qmc
 
 from stoic.confirmation import draw_jointly
 from stoic.data import Array
 from stoic.integrations.optuna.confirming import Standing, standing
+from stoic.integrations.optuna.partial import has_value
 
 _FEWEST = 10  # results; with fewer, the model has learned nothing from one trial about another
 _SPREAD, _NEARBY = 256, 64  # points all over the domain, and about each of the best candidates
@@ -53,7 +54,7 @@ def remaining_gain(study: Study, trials: Sequence[FrozenTrial] | None = None) ->
         All of its trials; by default those it has now.
     """
     trials = study.get_trials(deepcopy=False) if trials is None else trials
-    complete = sum(t.state == TrialState.COMPLETE for t in trials)
+    complete = sum(map(has_value, trials))
     found = standing(study, trials) if complete >= _FEWEST else None
     if found is None:
         return RemainingGain(math.inf, 0.0)

@@ -6,9 +6,9 @@ Optuna minimises by default, the core maximises: the one sign flip is here.
 from __future__ import annotations
 
 import datetime
+import functools
 import math
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.balancing import Balanced
-from stoic.data import FAILURES, Array, Choice, FailureKind
+from stoic.data import FAILURES, Array, Choice, FailureKind, Observations
 from stoic.domains import Finite
 from stoic.integrations.optuna.encoding import Encoding
 from stoic.integrations.optuna.executed import EXECUTED, executed
@@ -31,6 +31,12 @@ from stoic.integrations.optuna.objectives import (
     signs,
     values_of,
 )
+from stoic.integrations.optuna.partial import (
+    Unfinished,
+    bound_trouble,
+    ended_early,
+    noise_variance,
+)
 from stoic.integrations.optuna.points import Points
 from stoic.integrations.optuna.possible import PossibleValues, stored_possible
 from stoic.integrations.optuna.turns import announced
@@ -41,7 +47,6 @@ from stoic.integrations.recipe import (
     Recipe,
     build_learner,
 )
-from stoic.integrations.reported import finite
 from stoic.learner import Learner
 from stoic.models.constraints import Constraints
 from stoic.models.feasibility import Feasibility
@@ -82,7 +87,10 @@ class SyncedLearner:
     turns up that ended before an observed one: so all workers, and a resumed study, have the same
     plan.
 
-    A finished trial that was run at no point of the learner's domain is left out of the model.
+    A finished trial that was run at no point of the learner's domain is left out of the model. One
+    that ended without a final value, or with a bound, is observed as what it says about it
+    (:mod:`stoic.integrations.optuna.partial`), and that is revised as further trials finish; but a
+    learner that plans, or balances several, observes nan.
 
     Where not all complete trials have all parameters, they teach which settings have which
     (:meth:`Encoding.learned`); the learner begins anew when a trial contradicts what was learned.
@@ -131,12 +139,26 @@ class SyncedLearner:
         self.constrained = (
             isinstance(self.learner, Learner | MultiLearner) and self.learner.policy.constrained
         )
+        revises = isinstance(self.learner, Learner) and not self.learner.plans
+        self.unfinished = Unfinished(self.sign, self.possible) if revises else None
         self.asking: dict[int, Choice] = {}  # by trial: the query that its result answers
         self.observed: list[int] = []  # number of the trial behind each observation
         self.failed: list[int] = []  # and behind each failure
         self.left_out: dict[int, str] = {}  # number of a trial at no point -> where it was run
         self._seen: set[int] = set()  # numbers of all trials that were processed
         self._latest = _ended(None)
+
+    @property
+    def takes_partial(self) -> bool:
+        """True if trials without a final value are modelled."""
+        return self.unfinished is not None
+
+    @property
+    def modelled(self) -> Observations:
+        """Observations as the model has them, see :class:`~stoic.Learner`."""
+        if isinstance(self.learner, Learner):
+            return self.learner.modelled
+        return self.learner.observations
 
     def serves(
         self,
@@ -192,6 +214,8 @@ class SyncedLearner:
             self.encoding = self.encoding.learned(settings.values())
             self._begin()
             new = finished
+        if new and self.unfinished is not None:
+            self.unfinished.compare_with(finished)
         for trial in new:
             self._seen.add(trial.number)
             self._latest = max(self._latest, _ended(trial))
@@ -203,6 +227,12 @@ class SyncedLearner:
                 self.left_out[trial.number] = ", ".join(
                     f"{name}={params[name]}" for name in self.encoding.space if name in params
                 )
+        if self.unfinished is not None and any(t.state == TrialState.COMPLETE for t in new):
+            assert isinstance(self.learner, Learner)
+            for trial in self.unfinished.take_waiting():
+                if (x := self.run(trial)) is not None:
+                    self._tell(trial, x)
+            self.unfinished.revise(self.learner)
 
     def _tell(self, trial: FrozenTrial, x: Array) -> None:
         kind, choice = failure_kind(trial), self.asking.pop(trial.number, None)
@@ -216,18 +246,27 @@ class SyncedLearner:
         if kind == "transient":
             before = np.abs(self.learner.failures.of("transient") - x).max(axis=1) <= PLACE
             kind = kind if np.count_nonzero(before) < _TRANSIENT else None
-        tell = self.learner.tell
+        partial = None
+        if self.unfinished is not None and kind is None and ended_early(trial):
+            partial = self.unfinished.begin(trial, len(self.observed))
+            if partial is None and trial.state == TrialState.PRUNED:
+                return  # there is nothing to compare it with, so far
+        tell: Callable[..., None] = self.learner.tell
         if isinstance(self.learner, Learner | MultiLearner) and outputs:
-            tell = partial(self.learner.tell, constraints=outputs)
+            tell = functools.partial(self.learner.tell, constraints=outputs)
         some = values is not None and trial.state != TrialState.COMPLETE
         if kind is not None and not (some and kind == "transient"):
             tell(x, failed=kind, choice=choice)
             self.failed.append(trial.number)
         if kind is not None and not some:
             return
-        y = np.full(len(self.signs), np.nan) if values is None else self.signs * values
-        noise = noises_of(trial, len(y)) if len(y) > 1 else _noise(trial)
-        tell(x, y, noise, choice=choice)
+        if partial is not None:
+            tell = functools.partial(tell, censored=partial.censored)
+            tell(x, partial.value, partial.noise, choice=choice)
+        else:
+            y = np.full(len(self.signs), np.nan) if values is None else self.signs * values
+            noise = noises_of(trial, len(y)) if len(y) > 1 else noise_variance(trial)
+            tell(x, y, noise, choice=choice)
         self.observed.append(trial.number)
 
     def start(self, trials: Sequence[FrozenTrial], number: int, seed: int) -> dict[str, Any]:
@@ -255,7 +294,7 @@ class SyncedLearner:
 
     def _feasibility(self) -> Feasibility | None:
         """Model of where trials give results, from those with and without; ``None`` if all did."""
-        observations = self.learner.observations
+        observations = self.modelled
         results = observations.observed[:, None]
         if isinstance(self.learner, MultiLearner):
             results = self.learner.results
@@ -399,7 +438,7 @@ def unusable(trial: FrozenTrial) -> list[str]:
     several = trial.values or trial.user_attrs.get(VALUES) or ()
     if (
         NOISE in trial.user_attrs
-        and _noise(trial) is None
+        and noise_variance(trial) is None
         and noises_of(trial, len(several)) is None
     ):
         noise = trial.user_attrs[NOISE]
@@ -407,10 +446,6 @@ def unusable(trial: FrozenTrial) -> list[str]:
     if FAILED in trial.user_attrs and trial.user_attrs[FAILED] not in FAILURES:
         kind, kinds = trial.user_attrs[FAILED], ", ".join(FAILURES)
         reasons.append(f"{FAILED} is not used: it must be one of {kinds}, got {kind!r}")
+    if (trouble := bound_trouble(trial)) is not None:
+        reasons.append(trouble)
     return reasons
-
-
-def _noise(trial: FrozenTrial) -> float | None:
-    """Noise variance reported with a trial; None if there is none, or none that could be one."""
-    noise = finite(trial.user_attrs.get(NOISE))
-    return noise if noise is not None and noise > 0.0 else None

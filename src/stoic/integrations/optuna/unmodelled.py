@@ -11,6 +11,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.integrations.optuna.internals import constraints
+from stoic.integrations.optuna.partial import bound_of, bound_trouble
 
 CONSTRAINTS = "stoic:constraints"  # of a study: name of an output -> its constraint, as written
 
@@ -72,6 +73,7 @@ def unmodelled(
     space: Mapping[str, BaseDistribution] | None = None,
     constrained: bool = True,
     declared: Iterable[str] = (),
+    partial: bool = True,
 ) -> tuple[str, ...]:
     """Describe what trials have and the model does not use, a sentence for each thing.
 
@@ -85,6 +87,8 @@ def unmodelled(
         True if constraints are modelled.
     declared:
         Names of constraints that trials should have.
+    partial:
+        True if trials without a final value are modelled.
     """
     complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
     sentences = _unknown_constraints(complete, declared)
@@ -102,11 +106,17 @@ def unmodelled(
             f"Not all trials have {', '.join(sorted(names))} in the same range: what not all share "
             "is drawn at random, or by the independent sampler, and not modelled."
         )
-    if any(trial.state == TrialState.PRUNED for trial in trials):
+    if not partial and any(trial.state == TrialState.PRUNED for trial in trials):
         sentences.append(
-            "Intermediate values of pruned trials are not used: a pruned trial counts as a result "
-            "that is not a number, and its point is queried once more."
+            "With this recipe a pruned trial counts as a result that is not a number: its "
+            "intermediate values are not used."
         )
+    if not partial and (bounds := [t.number for t in trials if bound_of(t) is not None]):
+        sentences.append(
+            f"With this recipe bounds are not modelled, as those of trials {_listed(bounds)}."
+        )
+    if bad := [trouble for trial in trials if (trouble := bound_trouble(trial)) is not None]:
+        sentences.append(f"{bad[0]}.")
     return tuple(sentences)
 
 

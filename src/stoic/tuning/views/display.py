@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from optuna.trial import FrozenTrial, Trial
+from optuna.trial import FrozenTrial, Trial, TrialState
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.live import Live
@@ -53,7 +53,7 @@ class Lines(Observer):
         explanation = explain()
         words = [f"trial {trial.number}", *(f"{k}={_short(v)}" for k, v in trial.params.items())]
         if result.value is None:
-            words.append(f"failed: {result.reason}")
+            words.append(result.reason if result.pruned else f"failed: {result.reason}")
         else:
             words.append(f"value {_written(result)}")
             if result.executed is not None:
@@ -109,7 +109,8 @@ class LiveTable(Observer):
         if trial.duration is not None:
             self.seconds[trial.number] = trial.duration.total_seconds()
         if result.value is None:
-            self.rows.append((trial.number, trial.params, result.reason, "red"))
+            style = "yellow" if result.pruned else "red"
+            self.rows.append((trial.number, trial.params, result.reason, style))
         else:
             self.rows.append((trial.number, trial.params, _written(result), ""))
         if overtaken(trial, result):
@@ -167,7 +168,8 @@ class LiveTable(Observer):
 def overtaken(trial: FrozenTrial, result: Result) -> bool:
     """Return True if somebody else ended the trial first, so that the storage differs."""
     told = None if result.value is None else list(result.values) or [result.value]
-    return bool(trial.values != told)
+    stored = trial.values if trial.state == TrialState.COMPLETE else None
+    return bool(stored != told)
 
 
 def _trust(explanation: Explanation | None, number: int) -> float | None:

@@ -222,6 +222,10 @@ class Summary:
             "impossible": {}
             if known is None
             else {str(key): number(value) for key, value in known.impossible.items()},
+            "unfinished": [
+                {**vars(row), "value": number(row.value)}
+                for row in (known.partial if known else ())
+            ],
             "conditional": [] if known is None else list(known.conditional),
             "unmodelled": list(self.unmodelled),
             "trials": [

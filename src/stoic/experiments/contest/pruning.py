@@ -1,0 +1,308 @@
+"""Not in a paper: pruners, at the same number of epochs, with honest intermediate values and lies.
+
+Learning curves of three problems: power laws with noise; curves that cross, since what learns
+faster ends worse; and a small network on scikit-learn's digits. A study ends when it has spent the
+epochs of ``rounds`` trials that run to their end. In the scene with lies 5 % of the intermediate
+values are wrong, by one to a hundred times the range of values, half of them too good; final values
+are honest. The loss is that of the recommended setting, at the end of its curve, over the least.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+import optuna
+from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner, WilcoxonPruner
+from optuna.samplers import BaseSampler, TPESampler
+
+from stoic.data import Array
+from stoic.experiments import pictures
+from stoic.experiments.contender import BLUE, GREEN, VERMILION
+from stoic.experiments.contest.studies import quiet
+from stoic.experiments.figure import Cell, Claim, Figure, Table, every
+from stoic.experiments.statistics import Interval, mean_ratio
+from stoic.integrations.optuna import StoicPruner, StoicSampler, explain
+from stoic.refusal import RefusalError
+
+BETWEEN = ": "
+LIES = 0.05
+_OURS, _TPE = "stoic", "TPE"
+_PRUNERS: Mapping[str, Callable[[], BasePruner]] = {
+    "StoicPruner": StoicPruner,
+    "none": NopPruner,
+    "Median": MedianPruner,
+    "Hyperband": HyperbandPruner,
+    "Wilcoxon": WilcoxonPruner,
+}
+_METHODS = (
+    *(f"{_OURS}, {name}" for name in _PRUNERS),
+    *(f"{_TPE}, {name}" for name in ("none", "Median", "Hyperband")),
+)
+_NO_MORE = 1.1  # largest ratio of losses that is no more
+
+
+class Problem(NamedTuple):
+    """Learning curves over the unit square, to minimise.
+
+    Attributes
+    ----------
+    epochs:
+        Length of a curve.
+    curve:
+        From a setting, (2,), to its noiseless values, shape (epochs,).
+    noise:
+        Standard deviation of each reported value.
+    least:
+        The least final value; 0 for an error, which is its own loss.
+    """
+
+    epochs: int
+    curve: Callable[[float, float], Array]
+    noise: float
+    least: float = 0.0
+
+
+def _power(x: float, y: float) -> Array:
+    """Every curve falls alike; the last epoch has 0.07 more than the asymptote."""
+    t = np.arange(1, 28)
+    return np.asarray((x - 0.3) ** 2 + (y - 0.7) ** 2 + t**-0.8 - 27.0**-0.8)
+
+
+def _crossing(x: float, y: float) -> Array:
+    """Curves that cross: the faster one learns (y), the worse it ends."""
+    t = np.arange(1, 28)
+    return np.asarray((x - 0.3) ** 2 + 0.6 * y**2 + np.exp(-(0.08 + 0.6 * y) * t))
+
+
+@cache
+def _digits(x: float, y: float) -> Array:
+    """Error of a network on 500 images after each of 15 passes over 300 others."""
+    try:
+        network = import_module("sklearn.neural_network").MLPClassifier
+        images, digits = import_module("sklearn.datasets").load_digits(return_X_y=True)
+    except ImportError as error:
+        raise RefusalError(
+            "The error of a network needs scikit-learn, which is not installed: "
+            "pip install 'stoic[contest]'."
+        ) from error
+    order = np.random.default_rng(0).permutation(len(images))
+    train, rest, scaled = order[:300], order[300:800], images / 16.0
+    rate, width = 10.0 ** (4.0 * x - 4.0), round(4.0 * 16.0**y)
+    model = network((width,), learning_rate_init=rate, batch_size=50, random_state=0)
+    errors = []
+    for _ in range(15):
+        model.partial_fit(scaled[train], digits[train], classes=np.arange(10))
+        errors.append(1.0 - float(model.score(scaled[rest], digits[rest])))
+    return np.array(errors)
+
+
+PROBLEMS = {
+    "power laws": Problem(27, _power, 0.005),
+    "crossing": Problem(27, _crossing, 0.005, 0.0236),  # on a grid of 400
+    "digits": Problem(15, _digits, 0.01),  # of which the error itself is the loss
+}
+SCENES = {"honest": 0.0, "lies": LIES}
+
+
+class Outcome(NamedTuple):
+    """One study: a row of the CSV file.
+
+    Attributes
+    ----------
+    panel, method, seed:
+        Key of the study.
+    loss:
+        Of the recommended setting at the end of its curve, over the least.
+    trials, complete, epochs:
+        Numbers of the trials that were begun and finished, and of the epochs they took.
+    """
+
+    panel: str
+    method: str
+    seed: int
+    loss: float
+    trials: int
+    complete: int
+    epochs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of the studies.
+
+    Attributes
+    ----------
+    trials:
+        Studies of each method in each panel.
+    rounds:
+        Full trials whose epochs a study may spend.
+    seed:
+        First seed.
+    methods:
+        A sampler and a pruner each, ours first.
+    problems:
+        Names of problems.
+    """
+
+    trials: int = 10
+    rounds: int = 25
+    seed: int = 0
+    methods: tuple[str, ...] = _METHODS
+    problems: tuple[str, ...] = tuple(PROBLEMS)
+
+
+def _panels(settings: Settings) -> list[str]:
+    return [scene + BETWEEN + name for name in settings.problems for scene in SCENES]
+
+
+def run(settings: Settings, cell: Cell) -> list[Outcome]:
+    """Play one study until its epochs are spent."""
+    scene, name = cell.panel.split(BETWEEN)
+    problem, lies = PROBLEMS[name], SCENES[scene]
+    sampler, _, pruner = cell.method.partition(", ")
+    budget, spent = settings.rounds * problem.epochs, 0
+
+    def objective(trial: optuna.Trial) -> float:
+        nonlocal spent
+        rng = np.random.default_rng([cell.seed, trial.number])
+        x, y = trial.suggest_float("x", 0.0, 1.0), trial.suggest_float("y", 0.0, 1.0)
+        told = problem.curve(x, y) + problem.noise * rng.standard_normal(problem.epochs)
+        size = rng.choice([-1.0, 1.0], problem.epochs) * 10.0 ** rng.uniform(0, 2, problem.epochs)
+        reported = np.where(rng.random(problem.epochs) < lies, told + size, told)
+        for epoch, value in enumerate(reported, 1):
+            spent += 1
+            trial.report(float(value), epoch)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return float(told[-1])
+
+    with quiet():
+        study = optuna.create_study(sampler=_sampler(sampler, cell.seed), pruner=_PRUNERS[pruner]())
+        while spent < budget:
+            study.optimize(objective, n_trials=1)
+        chosen = _recommended(study, sampler)
+    trials = study.get_trials(deepcopy=False)
+    complete = sum(trial.state == optuna.trial.TrialState.COMPLETE for trial in trials)
+    loss = float(problem.curve(chosen["x"], chosen["y"])[-1]) - problem.least
+    return [Outcome(*cell, loss, len(trials), complete, spent)]
+
+
+def _sampler(name: str, seed: int) -> BaseSampler:
+    return StoicSampler(seed=seed) if name == _OURS else TPESampler(seed=seed)
+
+
+def _recommended(study: optuna.Study, sampler: str) -> dict[str, Any]:
+    """Return the setting that a study ends with: recommended, or observed best."""
+    known = explain(study).recommended if sampler == _OURS else study.best_trial
+    assert known is not None
+    return dict(known.params)
+
+
+def _of(rows: Sequence[Outcome], method: str, scene: str) -> list[Outcome]:
+    return sorted(
+        row for row in rows if row.method == method and row.panel.startswith(scene + BETWEEN)
+    )
+
+
+def _ratio(rows: Sequence[Outcome], method: str, to: str, scene: str, problem: str) -> Interval:
+    """Ratio of the mean losses of two methods, of the same seeds."""
+    panel = scene + BETWEEN + problem
+    ours, theirs = (
+        [row.loss for row in _of(rows, name, scene) if row.panel == panel] for name in (method, to)
+    )
+    return mean_ratio(ours, theirs)
+
+
+def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
+    """Table with a line for each panel and method."""
+    lines = []
+    for panel in _panels(settings):
+        for method in settings.methods:
+            here = [row for row in rows if (row.panel, row.method) == (panel, method)]
+            if not here:
+                continue
+            loss = mean_ratio([row.loss for row in here], [1.0] * len(here))
+            lines.append(
+                (
+                    panel,
+                    method,
+                    str(len(here)),
+                    loss.text(".2g"),
+                    f"{np.median([row.loss for row in here]):.2g}",
+                    f"{np.mean([row.trials for row in here]):.1f}",
+                    f"{np.mean([row.complete for row in here]):.1f}",
+                )
+            )
+    caption = (
+        f"Studies that spend the epochs of {settings.rounds} full trials: mean loss of the "
+        "recommended setting with 95 % intervals, its median, trials begun and finished."
+    )
+    headings = ("panel", "contender", "studies", "loss", "median", "begun", "finished")
+    return Table(caption, headings, tuple(lines))
+
+
+def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
+    """Our claims: no loss by pruning, more trials for the same epochs, and lies change little."""
+    first, made = settings.methods[0], []
+    for scene in SCENES:
+        for other in settings.methods[1:]:
+            ratios = [_ratio(rows, first, other, scene, name) for name in settings.problems]
+            values = [ratio.value for ratio in ratios]
+            mean = math.exp(float(np.mean(np.log(np.maximum(values, 1e-12)))))
+            measured = {"geometric mean": mean}
+            for name, ratio in zip(settings.problems, ratios, strict=True):
+                measured |= ratio.named(name)
+            made.append(
+                Claim(
+                    f"{scene}: the mean loss of {first!r} is at most {_NO_MORE:g} of that of "
+                    f"{other!r} after as many epochs, by the geometric mean of problems (ours).",
+                    mean <= _NO_MORE,
+                    measured,
+                )
+            )
+        begun = [
+            float(np.mean([row.trials for row in _of(rows, first, scene)])),
+            float(settings.rounds),
+        ]
+        made.append(
+            Claim(
+                f"{scene}: {first!r} begins at least 1.3 times as many trials as there would be "
+                "without pruning (ours).",
+                begun[0] >= 1.3 * begun[1],
+                {"begun": begun[0], "without pruning": begun[1]},
+            )
+        )
+    return tuple(made)
+
+
+def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
+    """Plot a panel per problem and scene, a line per contender."""
+    panels = _panels(settings)
+    picture = pictures.blank(3.0 * len(panels) / len(SCENES) + 1.6, 5.2)
+    grid = picture.subplots(len(SCENES), len(settings.problems), sharey=True, squeeze=False)
+    for k, panel in enumerate(panels):
+        axes = grid[k % len(SCENES), k // len(SCENES)]
+        for line, method in enumerate(settings.methods):
+            losses = [row.loss for row in rows if (row.panel, row.method) == (panel, method)]
+            if losses:
+                colour = VERMILION if not line else BLUE if method.startswith(_OURS) else GREEN
+                number = mean_ratio(losses, [1.0] * len(losses))
+                pictures.points(axes, [line], [number], colour, {"fmt": "o", "ms": 5, "capsize": 2})
+        axes.set_xscale("log")
+        axes.set_title(panel, fontsize=9)
+        pictures.lines(axes, settings.methods)
+    picture.supxlabel("mean loss of the recommended setting", fontsize=9)
+    return picture
+
+
+FIGURE = Figure(
+    "contest/pruning",
+    "Pruners at the same number of epochs, with honest intermediate values and with lies",
+    Settings(), every(_panels), run, plot, table, claims,
+)  # fmt: skip
