@@ -14,7 +14,18 @@ FAMILIES = dict.fromkeys(r.__module__.removeprefix("stoic.").replace(".", "/") f
 # Page: title, and modules, or folders of which all modules are shown.
 PAGES = {
     "recipes": ("Recipes", [*FAMILIES]),
-    "learner": ("Learner and model", ["learner", "balancing", "data", "models", "posteriors"]),
+    "learner": (
+        "Learner and model",
+        [
+            "learner",
+            "objectives",
+            "balancing",
+            "pareto",
+            "data",
+            "models",
+            "posteriors",
+        ],
+    ),
     "domains": ("Domains and kernels", ["domains", "kernels"]),
     "defences": ("Defences", ["defences"]),
     "confidence": ("Confidence", ["confidence", "theory"]),
@@ -29,7 +40,7 @@ PAGES = {
             for x in ("optuna", "retrying", "sklearn", "botorch", "mlflow", "wandb")
         ],
     ),
-    "tuning": ("Tuning", ["tuning/function", "tuning/program"]),
+    "tuning": ("Tuning", ["tuning/function", "tuning/front", "tuning/measured", "tuning/program"]),
 }
 
 EXPORTING = ("integrations/optuna",)  # a folder of which only what it exports is shown

@@ -65,6 +65,8 @@ class Contender(Method[[Mapping[str, BaseDistribution], int, int], BaseSampler])
 
 # CMA-ES cannot handle categories: they are drawn at random, without a warning a trial.
 _CMA: Any = partial(optuna.samplers.CmaEsSampler, warn_independent_sampling=False)
+# Its own 50 would be one random generation, and no second one, in the contest's 40 trials.
+_NSGA: Any = partial(optuna.samplers.NSGAIISampler, population_size=10)
 _GROUPS: Any = partial(optuna.samplers.TPESampler, multivariate=True, group=True)
 
 
@@ -88,7 +90,7 @@ PEERS: dict[str, Contender] = {
         _optuna("TPE", optuna.samplers.TPESampler, GREEN),
         _optuna("TPE, groups", _GROUPS, SKY),
         _optuna("CMA-ES", _CMA, PURPLE, "cmaes"),
-        _optuna("NSGA-II", optuna.samplers.NSGAIISampler, SKY),
+        _optuna("NSGA-II", _NSGA, SKY),
         _optuna("random", optuna.samplers.RandomSampler, GREY),
         _PURSUIT,
         Contender("SMAC", foreign.smac, ORANGE, module="smac", extra="smac"),

@@ -8,7 +8,7 @@ from stoic.integrations.optuna.confirming import CONFIRM, Confirmation, confirm
 from stoic.integrations.optuna.diagnostics import Row
 from stoic.integrations.optuna.executed import EXECUTED
 from stoic.integrations.optuna.explaining import explain
-from stoic.integrations.optuna.explanation import Explanation
+from stoic.integrations.optuna.explanation import Explanation, FrontPoint
 from stoic.integrations.optuna.importance import RobustImportanceEvaluator
 from stoic.integrations.optuna.objective import AIM, RobustObjective
 from stoic.integrations.optuna.objectives import NOISE, VALUES
@@ -34,6 +34,7 @@ __all__ = [
     "Confirmation",
     "Curve",
     "Explanation",
+    "FrontPoint",
     "PossibleValues",
     "Recipe",
     "RobustImportanceEvaluator",
