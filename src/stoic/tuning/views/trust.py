@@ -15,7 +15,7 @@ from stoic.refusal import RefusalError
 from stoic.tuning.campaign import explanation
 from stoic.tuning.study import failed_numbers, failure_kinds
 from stoic.tuning.views.records import Record
-from stoic.tuning.views.summary import left_out_record, number
+from stoic.tuning.views.summary import left_out_record, number, unfinished_record
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,7 @@ class Trust:
             "distrusted": [row.number for row in self.rows if row.trust < DISTRUSTED],
             "trials": self.records(),
             "left_out": left_out_record(self.explanation),
+            "unfinished": unfinished_record(self.explanation),
             "failed": {str(failed): kind for failed, kind in self.failed.items()},
         }
 
