@@ -97,7 +97,7 @@ def trust(
     a result is trusted entirely, and the trust from 0 to 1.
     """
     check_format(form)
-    from stoic.integrations.optuna.explanation import excluded_lines
+    from stoic.integrations.optuna.explanation import excluded_lines, unfinished_lines
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.views.pictures import check_picture, write_picture
     from stoic.tuning.views.records import render
@@ -117,7 +117,8 @@ def trust(
     if json:
         print(to_json(judged.record()))
     else:
-        for line in excluded_lines(judged.explanation):
+        known = judged.explanation
+        for line in [*unfinished_lines(known.partial), *excluded_lines(known)]:
             note(line)
         print(render(judged.lines() if form == "table" else judged.records(), form))
 

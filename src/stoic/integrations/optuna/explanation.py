@@ -367,7 +367,7 @@ def doubt_lines(known: Explanation) -> list[str]:
     distrusted = [row for row in known.rows if row.trust < DISTRUSTED]
     lines = [f"distrusted     {len(distrusted) or 'none'}"]
     lines += _first([f"  {row.of}: {why(row)}" for row in distrusted])
-    lines += _partial_lines(known.partial)
+    lines += unfinished_lines(known.partial)
     if known.steep:
         those = some(list(known.steep))
         lines.append(f"steep slope    rather than outliers, beside each other: trials {those}")
@@ -378,7 +378,7 @@ def doubt_lines(known: Explanation) -> list[str]:
     return lines + excluded_lines(known)
 
 
-def _partial_lines(partial: Sequence[PartialRow]) -> list[str]:
+def unfinished_lines(partial: Sequence[PartialRow]) -> list[str]:
     """Count the trials without a final value, and list those that the others contradict."""
     if not partial:
         return []

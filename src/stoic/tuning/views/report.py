@@ -22,6 +22,7 @@ from stoic.integrations.optuna.explanation import (
     deviation,
     excluded_lines,
     setting,
+    unfinished_lines,
 )
 from stoic.integrations.optuna.objective import stored_aim
 from stoic.integrations.optuna.unmodelled import modelled_space
@@ -126,7 +127,9 @@ class Report:
             confirmation=None if known is None else known.confirmation,
             candidates=self._candidates(),
             distrusted=self._distrusted(),
-            notes=[] if known is None else excluded_lines(known),
+            notes=[]
+            if known is None
+            else [*unfinished_lines(known.partial), *excluded_lines(known)],
             failed=self._failed(),
         )
         return page

@@ -222,10 +222,7 @@ class Summary:
             "impossible": {}
             if known is None
             else {str(key): number(value) for key, value in known.impossible.items()},
-            "unfinished": [
-                {**vars(row), "value": number(row.value)}
-                for row in (known.partial if known else ())
-            ],
+            "unfinished": [] if known is None else unfinished_record(known),
             "conditional": [] if known is None else list(known.conditional),
             "unmodelled": list(self.unmodelled),
             "trials": [
@@ -296,6 +293,11 @@ def certificate_record(found: Certified) -> dict[str, Any]:
         "best_possible": number(found.reached),
         "sentence": found.sentence(),
     }
+
+
+def unfinished_record(known: Explanation) -> list[dict[str, Any]]:
+    """Return for programs what the model has of each trial without a final value."""
+    return [{**vars(row), "value": number(row.value)} for row in known.partial]
 
 
 def left_out_record(known: Explanation) -> dict[str, str]:

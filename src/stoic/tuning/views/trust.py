@@ -16,7 +16,7 @@ from stoic.tuning.campaign import explanation
 from stoic.tuning.objectives import goal_of
 from stoic.tuning.study import failed_numbers, failure_kinds
 from stoic.tuning.views.records import Record
-from stoic.tuning.views.summary import left_out_record, number
+from stoic.tuning.views.summary import left_out_record, number, unfinished_record
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,7 @@ class Trust:
             ),
             "trials": self.records(),
             "left_out": left_out_record(self.explanation),
+            "unfinished": unfinished_record(self.explanation),
             "failed": {str(failed): kind for failed, kind in self.failed.items()},
         }
 
