@@ -17,6 +17,7 @@ LAYERS = (
     "data",
     "linalg",
     "kernels",
+    "sources",  # features of a kernel, from earlier studies
     "distances",
     "satisficing",
     "domains",

@@ -22,6 +22,7 @@ from stoic.cli.app import (
     StudyName,
     Threshold,
     Tolerance,
+    WarmStart,
     app,
 )
 from stoic.cli.printing import note
@@ -101,6 +102,7 @@ def tune(
     probe: Probe = None,
     possible: Possible = None,
     constraint: Constraint = None,
+    warm_start: WarmStart = None,
     fix: Fix = None,
     keep_going: Annotated[
         bool,
@@ -185,6 +187,7 @@ def tune(
             recipe=written(recipe),
             possible=PossibleValues.of(possible),
             constraints=parse_constraints(constraint) if constraint else None,
+            warm_start=warm_start,
             confirm=confirm,
             repeats=repeats,
             until_settled=None if until_settled is None else read_amount(until_settled),

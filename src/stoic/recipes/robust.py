@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from stoic.confidence import Fixed
 from stoic.defences import LeaveOneOut
 from stoic.domains import Domain
 from stoic.models import LeaveOneOutGP
 from stoic.models.bounded import Bounds
 from stoic.policies import Policy, VerifiedImprovement
+from stoic.policies.recommended import Recommended
 from stoic.posteriors.fitting import (
     BROAD_NOISE_PRIOR,
+    REST_PRIOR,
     Fitting,
     FixedHyperparameters,
     marginal_likelihood,
@@ -17,10 +21,17 @@ from stoic.posteriors.fitting import (
 from stoic.posteriors.prior import Prior
 from stoic.recipes.base import Parts, recipe
 from stoic.recipes.parts import check_prior, family
+from stoic.sources import Source, informed
 
 
 @recipe
-def robust(domain: Domain, *, prior: Prior | None = None, policy: Policy | None = None) -> Parts:
+def robust(
+    domain: Domain,
+    *,
+    prior: Prior | None = None,
+    policy: Policy | None = None,
+    sources: tuple[Source, ...] = (),
+) -> Parts:
     """Default method: expected improvement on a leave-one-out mixture, with verification.
 
     Each result is tested against the prediction from all others
@@ -37,6 +48,9 @@ def robust(domain: Domain, *, prior: Prior | None = None, policy: Policy | None 
     ----------
     prior, policy:
         As in every recipe; the policy is ``VerifiedImprovement()`` unless it is given.
+    sources:
+        Earlier studies, as functions on the domain: a linear model in them is part of the prior
+        (:class:`~stoic.sources.Informed`), and their best inputs are queried first.
 
     Guarantee
     ---------
@@ -47,10 +61,19 @@ def robust(domain: Domain, *, prior: Prior | None = None, policy: Policy | None 
     exact then is in :class:`~stoic.models.LeaveOneOutGP`.
     """
     check_prior(domain, prior)
+    if prior and sources:
+        raise ValueError(
+            "A prior fixes the hyperparameters, and how far to trust a source is one of them: give "
+            "a prior or sources."
+        )
     fitting = (
         FixedHyperparameters() if prior else Fitting(marginal_likelihood, noise=BROAD_NOISE_PRIOR)
     )
-    defence = LeaveOneOut(
-        prior or family(domain), fitting, price=2.0, replicates=True, extreme=10.0
-    )
-    return Parts(LeaveOneOutGP(defence, Bounds()), Fixed(2.0), policy or VerifiedImprovement())
+    base, policy = prior or family(domain), policy or VerifiedImprovement()
+    if sources:
+        base = replace(base, kernel=informed(base.kernel, sources))
+        policy = Recommended(policy, tuple(source.best for source in sources))
+        if isinstance(fitting, Fitting):
+            fitting = replace(fitting, amplitude=REST_PRIOR)
+    defence = LeaveOneOut(base, fitting, price=2.0, replicates=True, extreme=10.0)
+    return Parts(LeaveOneOutGP(defence, Bounds()), Fixed(2.0), policy)

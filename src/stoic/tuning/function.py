@@ -139,6 +139,7 @@ def tune(
     catch: tuple[type[Exception], ...] = (Exception,),
     callback: Callable[[optuna.Study, FrozenTrial], None] | None = None,
     possible: Sequence[float] | None = None,
+    warm_start: Sequence[optuna.Study] = (),
     **robust_to_moves: Unpack[RobustArguments],
 ) -> TuningResult:
     """Optimize a function that may be noisy, fail and return outliers.
@@ -184,6 +185,9 @@ def tune(
     possible:
         Lowest and highest value that the objective can have: a value outside is no observation, and
         stays in the study. Recorded with the study.
+    warm_start:
+        Earlier studies that inform this one, see
+        :class:`~stoic.integrations.optuna.StoicSampler`; recorded with the study.
     **robust_to_moves:
         ``policy``, ``threshold``, ``margin``, ``tolerance``, ``radius``, ``p`` and ``probe``: for
         values that stay good when parameters are moved, see
@@ -204,7 +208,7 @@ def tune(
     check_repeats(repeats)
     aim, values = check_arguments(robust_to_moves), PossibleValues.of(possible)
     if isinstance(storage, str) and is_new(storage):  # a refused request must create no file
-        StudyMethod.of(None, aim, recipe, values).check(parsed)
+        StudyMethod.of(None, aim, recipe, values, warm_start).check(parsed)
         ending.check("tolerances" if aim else None)
     if storage is None:
         opened: BaseStorage = optuna.storages.InMemoryStorage()
@@ -213,7 +217,7 @@ def tune(
     else:
         opened = optuna.storages.get_storage(storage)
     earlier = None if study_name is None else find_study(opened, study_name)
-    method = StudyMethod.of(earlier, aim, recipe, values)
+    method = StudyMethod.of(earlier, aim, recipe, values, warm_start)
     method.check(parsed)
     ending.check("tolerances" if method.aim else None)
     sampler = method.sampler(earlier, parsed, seed, n_startup_trials)

@@ -45,7 +45,7 @@ _AIM = tuple(name for name in ARGUMENTS if name != "tolerance")  # which is a se
 _ENDING = ("confirm", "repeats", "until_settled")
 _STUDY = (
     "name", "direction", "storage", "trials", "seed", "startup", "recipe", "possible",
-    "constraints", *_ENDING, *_AIM,
+    "constraints", "warm_start", *_ENDING, *_AIM,
 )  # fmt: skip
 _PROGRAM = ("command", "value", "timeout", "directory")
 
@@ -88,6 +88,8 @@ class Settings:
         See ``stoic.tuning.ending.Ending``.
     repeats:
         Measurements of a trial.
+    warm_start:
+        NAME or URL::NAME of earlier studies.
     """
 
     name: str | None = None
@@ -107,6 +109,7 @@ class Settings:
     confirm: int | None = None
     repeats: int | None = None
     until_settled: Amount | None = None
+    warm_start: Sequence[str] | None = None
 
     def over(self, other: Settings) -> Settings:
         """Return these settings; where they give none, those of ``other``."""
@@ -138,6 +141,8 @@ class Request:
         When the search stops, and what is measured again after it.
     repeats:
         Measurements of a trial.
+    warm_start:
+        NAME or URL::NAME of the earlier studies that inform it.
     """
 
     name: str
@@ -154,6 +159,7 @@ class Request:
     fixed: Mapping[str, Any]
     ending: Ending = field(default_factory=Ending)
     repeats: int = 1
+    warm_start: tuple[str, ...] = ()
 
 
 def from_options(assignments: Sequence[str], command: Sequence[str], settings: Settings) -> Request:
@@ -231,6 +237,7 @@ def _from_tables(content: Mapping[str, Any], path: Path, settings: Settings) -> 
         constraints=parse_constraints(_texts(study, "constraints")),
         confirm=_whole(study, "confirm"),
         repeats=_whole(study, "repeats"),
+        warm_start=_texts(study, "warm_start"),
         until_settled="noise"
         if study.get("until_settled") == "noise"
         else _number(study, "until_settled"),
@@ -286,6 +293,7 @@ def _request(
         fixed=parse_fixed(settings.fixed, space),
         ending=ending,
         repeats=check_repeats(1 if settings.repeats is None else settings.repeats),
+        warm_start=tuple(settings.warm_start or ()),
     )
 
 

@@ -15,6 +15,7 @@ from stoic.data import DISTRUSTED, Array
 from stoic.integrations.optuna.certified import Certified
 from stoic.integrations.optuna.confirming import Confirmation
 from stoic.integrations.optuna.diagnostics import Row
+from stoic.integrations.optuna.earlier import SourceTrust
 from stoic.integrations.optuna.possible import PossibleValues
 from stoic.printable import printable
 
@@ -98,6 +99,8 @@ class Explanation:
     confirmation:
         Outcome of the confirming measurements; None if there are none, with an aim, and where
         values are given.
+    sources:
+        The earlier studies that inform this one, and how much each is trusted.
     steep:
         Numbers of distrusted trials that are worse than expected beside others of this kind: rather
         a slope too steep for the model than outliers.
@@ -126,6 +129,7 @@ class Explanation:
     confirmation: Confirmation | None = None
     possible: PossibleValues | None = None
     impossible: Mapping[int, float] = field(default_factory=dict)
+    sources: tuple[SourceTrust, ...] = ()
 
     def __str__(self) -> str:
         lines = best_lines(self) + doubt_lines(self)
@@ -279,7 +283,8 @@ def best_lines(known: Explanation) -> list[str]:
 def doubt_lines(known: Explanation) -> list[str]:
     """List the trials that are distrusted, and those that the model does not use."""
     distrusted = [row for row in known.rows if row.trust < DISTRUSTED]
-    lines = [f"distrusted     {len(distrusted) or 'none'}"]
+    lines = [f"warm start     {source.sentence()}" for source in known.sources]
+    lines.append(f"distrusted     {len(distrusted) or 'none'}")
     lines += _first([f"  trial {row.number}: {why(row)}" for row in distrusted])
     if known.steep:
         those = some(list(known.steep))

@@ -16,9 +16,11 @@ from optuna.distributions import BaseDistribution
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from stoic import recipes
 from stoic.balancing import Balanced
 from stoic.data import FAILURES, Array, Choice, FailureKind
 from stoic.domains import Finite
+from stoic.integrations.optuna.earlier import EarlierStudy, stored_sources
 from stoic.integrations.optuna.encoding import Encoding
 from stoic.integrations.optuna.executed import EXECUTED, executed
 from stoic.integrations.optuna.internals import constraints, storage_of, study_id
@@ -94,6 +96,8 @@ class SyncedLearner:
         Of the study, to identify it later.
     possible:
         Range of the values; by default the one that is recorded with the study.
+    sources:
+        Earlier studies that inform this one; by default those that are recorded with it.
     """
 
     def __init__(
@@ -105,8 +109,10 @@ class SyncedLearner:
         probe: bool = False,
         trials: Sequence[FrozenTrial] = (),
         possible: PossibleValues | None = None,
+        sources: Sequence[EarlierStudy] | None = None,
     ) -> None:
         self.study = identity(study, trials)
+        self.sources = stored_sources(study) if sources is None else tuple(sources)
         self.encoding = Encoding(search_space)
         self.sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
         self.recipe, self.aim, self.probe = recipe, aim, probe
@@ -115,7 +121,11 @@ class SyncedLearner:
 
     def _begin(self) -> None:
         self.learner, self.points = build_with_points(
-            self.recipe, self.encoding, self.aim, self.sign, self.probe
+            warmed(self.recipe, self.encoding, self.aim, self.sources),
+            self.encoding,
+            self.aim,
+            self.sign,
+            self.probe,
         )
         self.constrained = isinstance(self.learner, Learner) and self.learner.policy.constrained
         self.asking: dict[int, Choice] = {}  # by trial: the query that its result answers
@@ -306,6 +316,19 @@ class SyncedLearner:
         """Return the best value possible at ``x`` (d,): the optimistic confidence bound."""
         _, upper = self.learner.band().bounds(x[None])
         return self.sign * float(upper[0])
+
+
+def warmed(
+    recipe: Recipe,
+    encoding: Encoding,
+    aim: RobustObjective | None,
+    sources: Sequence[EarlierStudy],
+) -> Recipe:
+    """Return the default method with what sources say about a space; another one as it is."""
+    if not sources or aim is not None or recipe != DEFAULT:
+        return recipe
+    mapped = tuple(found for source in sources if (found := source.on(encoding)) is not None)
+    return recipes.robust(sources=mapped) if mapped else recipe
 
 
 def build_with_points(

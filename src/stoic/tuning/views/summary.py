@@ -220,6 +220,7 @@ class Summary:
             if known is None
             else {str(key): number(value) for key, value in known.impossible.items()},
             "conditional": [] if known is None else list(known.conditional),
+            "sources": [] if known is None else [vars(source) for source in known.sources],
             "unmodelled": list(self.unmodelled),
             "trials": [
                 {
