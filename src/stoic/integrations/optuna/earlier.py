@@ -224,7 +224,8 @@ def trust_in_sources(
     sources: Sequence[EarlierStudy], encoding: Encoding, posterior: Posterior
 ) -> tuple[SourceTrust, ...]:
     """Trust in each source given the posterior of a new study; 0 where it says nothing."""
-    parts, odds = (posterior,), np.ones(1)
+    parts: tuple[Posterior, ...] = (posterior,)
+    odds = np.ones(1)
     if isinstance(posterior, MixturePosterior):
         parts, odds = posterior.parts, posterior.weights
     found: dict[str, tuple[float, float]] = {}
@@ -241,7 +242,9 @@ def trust_in_sources(
             trust, pull = found.get(source.name, (0.0, 0.0))
             found[source.name] = trust + weight * share, pull + weight * slope
     trusts = [(s, *found.get(s.name, (0.0, 0.0))) for s in sources]
-    return tuple(SourceTrust(s.name, s.trials, float(trust), pull < 0) for s, trust, pull in trusts)
+    return tuple(
+        SourceTrust(s.name, s.trials, float(trust), bool(pull < 0.0)) for s, trust, pull in trusts
+    )
 
 
 def record_sources(study: Study, sources: Sequence[EarlierStudy]) -> None:

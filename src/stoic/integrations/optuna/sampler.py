@@ -276,8 +276,14 @@ class StoicSampler(BaseSampler):
         space = self._modelled(study)
         left_out = unmodelled(trials, space, constrained)
         sentences = [(logging.WARNING, sentence) for sentence in left_out]
-        for source in self._warm(study) if space else ():
-            sentences += [(logging.INFO, source.sentence(space))]
+        sources = self._warm(study) if space else ()
+        sentences += [(logging.INFO, source.sentence(space)) for source in sources]
+        if sources and (self._aim is not None or self._recipe != DEFAULT):
+            names = ", ".join(source.name for source in sources)
+            unused = (
+                f"Only the default method uses earlier studies, and this one does not: {names}."
+            )
+            sentences.append((logging.WARNING, unused))
         complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
         if names := conditional(complete, searched(space)):
             sentences.append(

@@ -112,6 +112,8 @@ class SyncedLearner:
         sources: Sequence[EarlierStudy] | None = None,
     ) -> None:
         self.study = identity(study, trials)
+        if aim is not None or recipe != DEFAULT:
+            sources = ()
         self.sources = stored_sources(study) if sources is None else tuple(sources)
         self.encoding = Encoding(search_space)
         self.sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
@@ -121,7 +123,7 @@ class SyncedLearner:
 
     def _begin(self) -> None:
         self.learner, self.points = build_with_points(
-            warmed(self.recipe, self.encoding, self.aim, self.sources),
+            warmed(self.recipe, self.encoding, self.sources),
             self.encoding,
             self.aim,
             self.sign,
@@ -318,15 +320,8 @@ class SyncedLearner:
         return self.sign * float(upper[0])
 
 
-def warmed(
-    recipe: Recipe,
-    encoding: Encoding,
-    aim: RobustObjective | None,
-    sources: Sequence[EarlierStudy],
-) -> Recipe:
-    """Return the default method with what sources say about a space; another one as it is."""
-    if not sources or aim is not None or recipe != DEFAULT:
-        return recipe
+def warmed(recipe: Recipe, encoding: Encoding, sources: Sequence[EarlierStudy]) -> Recipe:
+    """Return the default method with what sources say about a space; a recipe without any."""
     mapped = tuple(found for source in sources if (found := source.on(encoding)) is not None)
     return recipes.robust(sources=mapped) if mapped else recipe
 
