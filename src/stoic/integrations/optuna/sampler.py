@@ -279,7 +279,7 @@ class StoicSampler(BaseSampler):
         sources = self._warm(study) if space else ()
         sentences += [(logging.INFO, source.sentence(space)) for source in sources]
         if sources and (self._aim is not None or self._recipe != DEFAULT):
-            names = ", ".join(source.name for source in sources)
+            named = ", ".join(source.name for source in sources)
             unused = (
                 f"Only the default method uses earlier studies, and this one does not: {names}."
             )
