@@ -1,27 +1,32 @@
-"""Sources of a warm start: what earlier studies found, as features of a kernel.
+"""Sources of a warm start: what earlier studies know, as parts of a kernel.
 
-Notation: m_s is the posterior mean of source s over the inputs of the new domain, standardised over
-it; f(x) = g(x) + sum_s w_s (c_s + m_s(x)) with g ~ GP(0, k), w_s ~ N(0, v_s) and an offset c_s, of
-variance 1. So f is a Gaussian process with the kernel k + sum_s v_s (1 + m_s m_s'): weights and
-offsets are integrated out (section 2.7 of [Rasmussen2006]_).
+Notation: F_s is the function of source s, over the inputs of the new domain and standardised there;
+its own results leave F_s ~ GP(m_s, C_s). For the new one f(x) = g(x) + sum_s w_s (b_s + F_s(x)),
+with g ~ GP(0, k), w_s of mean 0 and variance v_s, and an offset b_s ~ N(0, 1). So f has the
+covariance k + sum_s v_s (1 + m_s m_s' + C_s), and is modelled by the Gaussian process that has it:
+weights and offsets are integrated out (section 2.7 of [Rasmussen2006]_). Where a source has no
+results, C_s says that it knows nothing there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
+from stoic import linalg
 from stoic.data import Array, Integers
 from stoic.kernels import Kernel, Label, Pull
 
-_KEPT = 16  # arrays of inputs whose means are remembered: a fit asks for the same ones again
+_KEPT = 16  # arrays of inputs whose moments are remembered: a fit asks for the same ones again
 
 
-class Source(Protocol):
-    """Earlier study, as a function on the new domain.
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Posterior of an earlier study, as a function on a new domain with coordinates in [0, 1].
+
+    It is mu + K a and K - K (K + D)^-1 K at z = T(x), for each coordinate on its own.
 
     Attributes
     ----------
@@ -29,70 +34,81 @@ class Source(Protocol):
         Of the study.
     best:
         Its recommended input, shape (d,), in the new domain.
-    """
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def best(self) -> Array: ...
-
-    def __call__(self, x: Array) -> Array:
-        """Standardised mean at ``x`` (m, d), shape (m,)."""
-
-    def with_gradient(self, x: Array) -> tuple[Array, Array]:
-        """Mean (m,) and its gradient (m, d)."""
-
-
-@dataclass(frozen=True, eq=False)
-class Mapped:
-    """Posterior mean sum_i a_i k(z, z_i) of a source, z = T(x) for each coordinate on its own.
-
-    Attributes
-    ----------
     kernel:
         Of the source.
-    z, weights:
-        Its inputs (n, p) and a (n,).
+    z, L, a:
+        Its inputs (n, p), the lower Cholesky factor of K + D (n, n), and a (n,).
     columns:
         Coordinate of the new domain that each of the p coordinates follows, shape (p,).
     tables:
-        T at evenly spaced values of it, linear in between, shape (p, K); the new domain is [0, 1]
-        in each coordinate.
+        T at evenly spaced values of it, linear in between, shape (p, K).
     centre, unit:
-        The mean is standardised by these.
+        The function is standardised by these.
     """
 
     name: str
     best: Array
     kernel: Kernel
     z: Array
-    weights: Array
+    L: Array
+    a: Array
     columns: Integers
     tables: Array
     centre: float = 0.0
     unit: float = 1.0
-    _known: dict[bytes, Array] = field(default_factory=dict, repr=False)
+    _known: dict[bytes, tuple[Array, Array, Array]] = field(default_factory=dict, repr=False)
 
-    def __call__(self, x: Array) -> Array:
+    def moments(self, x: Array) -> tuple[Array, Array, Array]:
+        """Return T(x) (m, p), the mean m(x) (m,), and V (n, m): C = k(T(x), T(x')) - V'V'."""
         key = np.ascontiguousarray(x).tobytes()
         if key not in self._known:
-            mean = self.kernel(self._moved(x)[0], self.z) @ self.weights
+            z = self._moved(x)[0]
+            K = self.kernel(z, self.z)
+            mean = (K @ self.a - self.centre) / self.unit
+            found = z, mean, linalg.solve_lower(self.L, K.T) / self.unit
             while len(self._known) >= _KEPT:
                 self._known.pop(next(iter(self._known)), None)
-            self._known[key] = (mean - self.centre) / self.unit
+            self._known[key] = found
         return self._known[key]
 
-    def with_gradient(self, x: Array) -> tuple[Array, Array]:
+    def __call__(self, x: Array, y: Array) -> Array:
+        """Second moments 1 + m m' + C at ``x`` (n, d) and ``y`` (m, d), shape (n, m)."""
+        (z, mean, V), (z2, mean2, V2) = self.moments(x), self.moments(y)
+        prior = self.kernel(z, z2) / self.unit**2
+        return np.asarray(1.0 + np.outer(mean, mean2) + prior - V.T @ V2)
+
+    def diagonal(self, x: Array) -> Array:
+        """Second moments at ``x`` (m, d) with itself, shape (m,)."""
+        z, mean, V = self.moments(x)
+        left = self.kernel.diagonal(z) / self.unit**2 - np.einsum("ij,ij->j", V, V)
+        return np.asarray(1.0 + mean**2 + np.maximum(left, 0.0))
+
+    def wrt_x(self, x: Array, y: Array) -> Pull:
+        """Return the map from weights (n, m) of the moments to the gradient in x (n, d)."""
         z, steepness = self._moved(x)
-        K, pull = self.kernel.wrt_x(z, self.z)
-        slope = pull(np.broadcast_to(self.weights, K.shape)) * steepness / self.unit
-        gradient = np.zeros_like(x)
-        np.add.at(gradient.T, self.columns, slope.T)
-        return (K @ self.weights - self.centre) / self.unit, gradient
+        _, pull_rows = self.kernel.wrt_x(z, self.z)
+        z2, mean2, V2 = self.moments(y)
+        _, pull_others = self.kernel.wrt_x(z, z2)
+
+        def pull(W: Array) -> Array:
+            of_rows = np.outer(W @ mean2, self.a) / self.unit
+            of_rows -= linalg.solve_upper(self.L, V2 @ W.T).T / self.unit
+            slope = pull_rows(of_rows) + pull_others(W) / self.unit**2
+            return self._back(slope * steepness, x)
+
+        return pull
+
+    def diagonal_wrt_x(self, x: Array) -> Array:
+        """Gradient of the second moments at ``x`` with itself, shape (m, d)."""
+        z, steepness = self._moved(x)
+        _, pull = self.kernel.wrt_x(z, self.z)
+        _, mean, V = self.moments(x)
+        slope = pull(2.0 * (np.outer(mean, self.a) - linalg.solve_upper(self.L, V).T) / self.unit)
+        slope += self.kernel.diagonal_wrt_x(z) / self.unit**2
+        return self._back(slope * steepness, x)
 
     def _moved(self, x: Array) -> tuple[Array, Array]:
-        """Return inputs of the source, and their slopes in what they follow, both (m, p)."""
+        """Return T(x), and its slopes in the coordinates that it follows, both (m, p)."""
         last = self.tables.shape[1] - 1
         at = np.clip(x[:, self.columns], 0.0, 1.0) * last
         cell = np.minimum(at.astype(np.intp), last - 1)
@@ -100,17 +116,22 @@ class Mapped:
         low, high = self.tables[rows, cell], self.tables[rows, cell + 1]
         return low + (at - cell) * (high - low), (high - low) * last
 
+    def _back(self, slope: Array, x: Array) -> Array:
+        gradient = np.zeros_like(x)
+        np.add.at(gradient.T, self.columns, slope.T)
+        return gradient
+
 
 @dataclass(frozen=True, eq=False)
 class Informed:
-    """Kernel k + sum_s v_s (1 + m_s m_s'), see the head of this file.
+    """Kernel k + sum_s v_s (1 + m_s m_s' + C_s), see the head of this file.
 
     Parameters
     ----------
     kernel:
         Kernel k of what no source explains.
     sources:
-        The functions m_s.
+        The functions F_s.
     variances:
         v_s, positive, in squared units of f, shape (S,).
     """
@@ -118,6 +139,10 @@ class Informed:
     kernel: Kernel
     sources: tuple[Source, ...]
     variances: Array
+
+    @property
+    def _weighed(self) -> Sequence[tuple[float, Source]]:
+        return list(zip(self.variances.tolist(), self.sources, strict=True))
 
     @property
     def theta(self) -> Array:
@@ -131,51 +156,44 @@ class Informed:
         p = len(self.kernel.theta)
         return Informed(self.kernel.with_theta(theta[:p]), self.sources, np.exp(theta[p:]))
 
-    def means(self, x: Array) -> Array:
-        """Means of the sources at ``x`` (m, d), shape (m, S)."""
-        return np.stack([source(x) for source in self.sources], axis=1)
-
     def __call__(self, x: Array, z: Array) -> Array:
-        linear = (self.means(x) * self.variances) @ self.means(z).T
-        return np.asarray(self.kernel(x, z) + linear + self.variances.sum())
+        K = self.kernel(x, z)
+        for v, source in self._weighed:
+            K = K + v * source(x, z)
+        return K
 
     def diagonal(self, x: Array) -> Array:
-        return np.asarray(self.kernel.diagonal(x) + (1.0 + self.means(x) ** 2) @ self.variances)
+        total = self.kernel.diagonal(x)
+        for v, source in self._weighed:
+            total = total + v * source.diagonal(x)
+        return total
 
     def wrt_theta(self, x: Array) -> tuple[Array, Pull]:
         K, pull_inner = self.kernel.wrt_theta(x)
-        m = self.means(x)
+        parts = [v * source(x, x) for v, source in self._weighed]
 
         def pull(A: Array) -> Array:
-            of_sources = self.variances * (A.sum() + np.einsum("is,is->s", m, A @ m))
-            return np.concatenate([pull_inner(A), of_sources])
+            return np.append(pull_inner(A), [np.vdot(A, part) for part in parts])
 
-        return K + (m * self.variances) @ m.T + self.variances.sum(), pull
+        return sum(parts, K), pull
 
     def wrt_x(self, x: Array, z: Array) -> tuple[Array, Pull]:
         K, pull_inner = self.kernel.wrt_x(x, z)
-        m, slopes = self._with_gradients(x)
-        by_z = self.means(z) * self.variances
+        pulls = [(v, source.wrt_x(x, z)) for v, source in self._weighed]
 
         def pull(W: Array) -> Array:
-            return np.asarray(pull_inner(W) + np.einsum("is,ski->ik", W @ by_z, slopes))
+            return sum((v * of_source(W) for v, of_source in pulls), pull_inner(W))
 
-        return K + m @ by_z.T + self.variances.sum(), pull
+        return sum((v * source(x, z) for v, source in self._weighed), K), pull
 
     def diagonal_wrt_x(self, x: Array) -> Array:
-        m, slopes = self._with_gradients(x)
-        by_mean = 2.0 * m * self.variances
-        slope = np.einsum("is,ski->ik", by_mean, slopes)
-        return np.asarray(self.kernel.diagonal_wrt_x(x) + slope)
+        slopes = (v * source.diagonal_wrt_x(x) for v, source in self._weighed)
+        return sum(slopes, self.kernel.diagonal_wrt_x(x))
 
-    def _with_gradients(self, x: Array) -> tuple[Array, Array]:
-        """Means (m, S) and their gradients (S, d, m)."""
-        found = [source.with_gradient(x) for source in self.sources]
-        return np.stack([m for m, _ in found], axis=1), np.stack([g.T for _, g in found])
-
-    def weighed(self, x: Array, a: Array) -> Array:
-        """Posterior means of the weights w_s, shape (S,), where f's mean is k(., x) a."""
-        return np.asarray(self.variances * (self.means(x).T @ a))
+    def slopes(self, x: Array, a: Array) -> Array:
+        """Posterior means of w_s for the means m_s, shape (S,), where f's mean is k(., x) a."""
+        means = np.array([source.moments(x)[1] for source in self.sources])
+        return np.asarray(self.variances * (means @ a))
 
 
 def informed(kernel: Kernel, sources: Sequence[Source]) -> Kernel:

@@ -178,7 +178,7 @@ OFFSET_PRIOR = LogNormal(0.0, 1.0, 1e-2, 1e2)
 # Of the weight of a source: the smallest is none.
 SOURCE_PRIOR = LogNormal(-1.0, 2.0, 1e-6, 1e2)
 # Of what no source explains, which may be little.
-REST_PRIOR = LogNormal(-1.0, 2.0, 1e-3, 1e3)
+REST_PRIOR = LogNormal(0.0, 1.0, 1e-3, 1e3)
 
 _ALONE = 1e-3  # variance of a source's weight, where a fit without it begins
 

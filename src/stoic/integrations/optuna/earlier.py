@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from optuna.distributions import (
 )
 from optuna.study import Study
 
+from stoic import linalg
 from stoic.data import DISTRUSTED, Array
 from stoic.integrations.optuna.encoding import Category, Coordinate, Encoding
 from stoic.integrations.optuna.internals import possible, storage_of, study_id
@@ -31,7 +31,7 @@ from stoic.kernels import Matern52, Scaled
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.mixture import MixturePosterior
-from stoic.sources import Informed, Mapped
+from stoic.sources import Informed, Source
 
 WARM_START = "stoic:warm-start"  # system attribute of a study: its sources, in pieces
 
@@ -58,8 +58,10 @@ class EarlierStudy:
         Its recommended setting.
     lengthscales, variance:
         Kernel of its model, on the encoded space with p coordinates.
-    z, weights:
-        Its mean, larger is better, is sum_i a_i k(z, z_i) up to a constant: z_i (n, p), a (n,).
+    z:
+        Inputs of the results that its model uses, shape (n, p).
+    residuals, noise:
+        These results, larger is better, less the prior mean, and their noise variances, both (n,).
     """
 
     name: str
@@ -69,9 +71,10 @@ class EarlierStudy:
     lengthscales: Array
     variance: float
     z: Array
-    weights: Array
+    residuals: Array
+    noise: Array
 
-    def on(self, encoding: Encoding) -> Mapped | None:
+    def on(self, encoding: Encoding) -> Source | None:
         """Return the source as a function on another space; None if it says nothing there.
 
         A parameter is the same if its name is, and both are numbers or both choices. Outside of
@@ -99,18 +102,21 @@ class EarlierStudy:
         if not shared:
             return None
         kernel = Scaled(Matern52(self.lengthscales), self.variance)
-        best = encoding.encode(self.setting(encoding.space))
-        source = Mapped(
-            self.name, best, kernel, self.z, self.weights, np.array(columns), np.array(tables)
-        )
-        means = source(encoding.box.spread(_DESIGN, np.random.default_rng(0)))
-        centre, unit = float(means.mean()), float(means.std())
-        if not (math.isfinite(centre) and math.isfinite(unit) and unit > 1e-9 * self.variance**0.5):
+        K = kernel(self.z, self.z)
+        K.flat[:: len(K) + 1] += self.noise
+        try:
+            L = linalg.cholesky(K)
+        except linalg.NotPositiveDefiniteError:
             return None
-        return Mapped(
-            self.name, best, kernel, self.z, self.weights, source.columns, source.tables, centre,
-            unit,
-        )  # fmt: skip
+        weights = linalg.cholesky_solve(L, self.residuals)
+        best = encoding.encode(self.setting(encoding.space))
+        raw = Source(
+            self.name, best, kernel, self.z, L, weights, np.array(columns), np.array(tables)
+        )
+        design = encoding.box.spread(_DESIGN, np.random.default_rng(0))
+        means = raw.moments(design)[1]
+        spread = raw.diagonal(design) - 1.0 - means**2 + (means - means.mean()) ** 2
+        return replace(raw, centre=float(means.mean()), unit=float(spread.mean()) ** 0.5, _known={})
 
     def value(self, name: str, distribution: BaseDistribution) -> Any:
         """Return the best value of a parameter as near as another range has it; None without."""
@@ -162,7 +168,7 @@ class EarlierStudy:
             "best": self.best,
             "lengthscales": self.lengthscales.tolist(),
             "variance": self.variance,
-            "rows": np.column_stack([self.z, self.weights]).tolist(),
+            "rows": np.column_stack([self.z, self.residuals, self.noise]).tolist(),
         })  # fmt: skip
 
     @classmethod
@@ -182,16 +188,17 @@ class EarlierStudy:
             name, trials, variance = found["name"], found["trials"], float(found["variance"])
         except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             raise ValueError(f"{type(error).__name__}: {error}") from error
-        if not (
-            isinstance(best, dict) and isinstance(name, str) and isinstance(trials, int)
-            and lengthscales.shape == (p,) and rows.ndim == 2 and rows.shape[1] == p + 1
-            and np.isfinite(rows).all() and np.isfinite(lengthscales).all()
-            and lengthscales.min() > 0.0 and 0.0 < variance < math.inf and len(space)
-        ):  # fmt: skip
+        shapes = lengthscales.shape == (p,) and rows.ndim == 2 and rows.shape[1] == p + 2
+        texts = isinstance(best, dict) and isinstance(name, str) and isinstance(trials, int)
+        numbers = np.concatenate([rows.ravel(), lengthscales.ravel(), [variance]])
+        if not (shapes and texts and len(rows) and space and np.isfinite(numbers).all()) or (
+            min(lengthscales.min(), variance, rows[:, -1].min()) <= 0.0
+        ):
             raise ValueError("the numbers of a source do not fit its space")
         return cls(
-            name, trials, space, best, lengthscales, variance, rows[:, :p].copy(), rows[:, p].copy()
-        )
+            name, trials, space, best, lengthscales, variance,
+            rows[:, :p].copy(), rows[:, p].copy(), rows[:, p + 1].copy(),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -233,9 +240,7 @@ def trust_in_sources(
         kernel = part.prior.kernel
         if not (isinstance(part, Exact) and isinstance(kernel, Informed)):
             continue
-        slopes = (
-            kernel.weighed(part.x, part.alpha) if len(part.x) else np.zeros(len(kernel.sources))
-        )
+        slopes = kernel.slopes(part.x, part.alpha) if len(part.x) else np.zeros(len(kernel.sources))
         rest = float(kernel.kernel.diagonal(encoding.box.lower[None])[0])
         shares = slopes**2 / (np.sum(slopes**2) + rest)
         for source, share, slope in zip(kernel.sources, shares, slopes, strict=True):

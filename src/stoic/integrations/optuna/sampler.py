@@ -280,9 +280,7 @@ class StoicSampler(BaseSampler):
         sentences += [(logging.INFO, source.sentence(space)) for source in sources]
         if sources and (self._aim is not None or self._recipe != DEFAULT):
             named = ", ".join(source.name for source in sources)
-            unused = (
-                f"Only the default method uses earlier studies, and this one does not: {names}."
-            )
+            unused = f"Only the default method uses earlier studies, so this one does not: {named}."
             sentences.append((logging.WARNING, unused))
         complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
         if names := conditional(complete, searched(space)):

@@ -10,6 +10,7 @@ from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from stoic.defences.settled import Settled
 from stoic.integrations.optuna.earlier import EarlierStudy, record_sources, stored_sources
 from stoic.integrations.optuna.encoding import searched
 from stoic.integrations.optuna.internals import storage_of, study_id
@@ -19,6 +20,8 @@ from stoic.integrations.optuna.unmodelled import check_single_objective, modelle
 from stoic.integrations.recipe import DEFAULT, Recipe
 from stoic.kernels import Matern52, Scaled
 from stoic.learner import Learner
+from stoic.posteriors.absorbed import WindowPosterior
+from stoic.posteriors.base import Posterior
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.mixture import MixturePosterior
 from stoic.refusal import RefusalError
@@ -127,8 +130,7 @@ def learned(study: Study | EarlierStudy) -> EarlierStudy:
             f"The study {name!r} cannot warm another one: fewer than {_FEWEST} of its results are "
             "numbers."
         )
-    posterior = learner.posterior
-    part = posterior.parts[0] if isinstance(posterior, MixturePosterior) else posterior
+    part = likeliest(learner.posterior)
     assert isinstance(part, Exact)
     kernel = part.prior.kernel
     assert isinstance(kernel, Scaled)
@@ -136,5 +138,15 @@ def learned(study: Study | EarlierStudy) -> EarlierStudy:
     best = synced.encoding.decode(learner.recommend(width=None).x)
     return EarlierStudy(
         name, len(learner), synced.encoding.space, best, kernel.kernel.lengthscale,
-        kernel.variance, part.x, part.alpha,
+        kernel.variance, part.x, part.L @ part.residual, part.noise,
     )  # fmt: skip
+
+
+def likeliest(posterior: Posterior) -> Posterior:
+    """Return the likeliest part of a mixture; of one that has absorbed rows, given its window."""
+    if isinstance(posterior, WindowPosterior):
+        assert isinstance(posterior.fitted_defence, Settled)
+        part = posterior.fitted_defence.explanations[0].posterior
+        assert part is not None
+        return part
+    return posterior.parts[0] if isinstance(posterior, MixturePosterior) else posterior
