@@ -57,11 +57,13 @@ class Source:
     centre: float = 0.0
     unit: float = 1.0
     _known: dict[bytes, tuple[Array, Array, Array]] = field(default_factory=dict, repr=False)
+    _square: dict[bytes, Array] = field(default_factory=dict, repr=False)
 
     def moments(self, x: Array) -> tuple[Array, Array, Array]:
         """Return T(x) (m, p), the mean m(x) (m,), and V (n, m): C = k(T(x), T(x')) - V'V'."""
         key = np.ascontiguousarray(x).tobytes()
-        if key not in self._known:
+        found = self._known.get(key)
+        if found is None:
             z = self._moved(x)[0]
             K = self.kernel(z, self.z)
             mean = (K @ self.a - self.centre) / self.unit
@@ -69,10 +71,21 @@ class Source:
             while len(self._known) >= _KEPT:
                 self._known.pop(next(iter(self._known)), None)
             self._known[key] = found
-        return self._known[key]
+        return found
 
     def __call__(self, x: Array, y: Array) -> Array:
         """Second moments 1 + m m' + C at ``x`` (n, d) and ``y`` (m, d), shape (n, m)."""
+        if x is not y:
+            return self._between(x, y)
+        key = np.ascontiguousarray(x).tobytes()
+        found = self._square.get(key)
+        if found is None:
+            found = self._between(x, x)
+            self._square.clear()
+            self._square[key] = found
+        return found
+
+    def _between(self, x: Array, y: Array) -> Array:
         (z, mean, V), (z2, mean2, V2) = self.moments(x), self.moments(y)
         prior = self.kernel(z, z2) / self.unit**2
         return np.asarray(1.0 + np.outer(mean, mean2) + prior - V.T @ V2)

@@ -83,7 +83,7 @@ def create_study(
     rows = None if from_csv is None else read_table(from_csv, space)
     opened = open_store(storage, storage_class, create=True)
     name = one_name(what, study_name)
-    method = StudyMethod.of(None, warm_start=earlier_studies(warm_start or [], opened))
+    method = StudyMethod.of(None, warm_start=earlier_studies(warm_start or [], opened, name))
     try:
         with in_one_sentence("Could not create the study"):
             study = optuna.create_study(

@@ -226,11 +226,11 @@ def open_request(
     if is_new(request.storage, kind):  # a refused request must create no file
         new = StudyMethod.of(
             None, request.said, request.recipe, request.possible,
-            earlier_studies(request.warm_start, None),
+            earlier_studies(request.warm_start, None, request.name),
         )  # fmt: skip
         new.check(request.space)
     storage = open_storage(request.storage, create=True, kind=kind, patience=patience)
-    warm_start = earlier_studies(request.warm_start, storage)
+    warm_start = earlier_studies(request.warm_start, storage, request.name)
     earlier = find_study(storage, request.name)
 
     def searched_with() -> tuple[StudyMethod, BaseSampler]:

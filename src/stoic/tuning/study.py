@@ -146,14 +146,16 @@ def load_study(
     return study
 
 
-def earlier_studies(named: Sequence[str], storage: BaseStorage | None) -> list[optuna.Study]:
+def earlier_studies(
+    named: Sequence[str], storage: BaseStorage | None, own: str | None
+) -> list[optuna.Study]:
     """Load the studies that inform a new one: NAME in ``storage``, or URL::NAME in another one.
 
     Raises
     ------
     RefusalError
-        If one of them does not exist; and if it should be in ``storage``, which is None if that is
-        empty.
+        If one of them does not exist, or is the study itself, of the name ``own``; and if it
+        should be in ``storage``, which is None if that is empty.
     """
     found = []
     for text in named:
@@ -162,6 +164,8 @@ def earlier_studies(named: Sequence[str], storage: BaseStorage | None) -> list[o
             raise RefusalError(
                 f"A warm start is the NAME of a study, or STORAGE::NAME, got {text!r}."
             )
+        if not elsewhere and name == own:
+            raise RefusalError(f"The study {own!r} cannot warm itself.")
         if not elsewhere and storage is None:
             raise RefusalError(
                 f"There is no study {name!r} in the storage, which is new: for one in another "

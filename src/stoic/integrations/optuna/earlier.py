@@ -116,7 +116,9 @@ class EarlierStudy:
         design = encoding.box.spread(_DESIGN, np.random.default_rng(0))
         means = raw.moments(design)[1]
         spread = raw.diagonal(design) - 1.0 - means**2 + (means - means.mean()) ** 2
-        return replace(raw, centre=float(means.mean()), unit=float(spread.mean()) ** 0.5, _known={})
+        return replace(
+            raw, centre=float(means.mean()), unit=float(spread.mean()) ** 0.5, _known={}, _square={}
+        )
 
     def value(self, name: str, distribution: BaseDistribution) -> Any:
         """Return the best value of a parameter as near as another range has it; None without."""

@@ -74,7 +74,7 @@ class WarmStart:
         if key not in self._of:
             stored = stored_sources(study)
             if self._names and [source.name for source in stored] != self._names:
-                if study.study_name in self._names:
+                if any(isinstance(each, Study) and _same(each, study) for each in self._studies):
                     raise RefusalError(f"The study {study.study_name!r} cannot warm itself.")
                 if self._learned is None:
                     self._learned = tuple(map(learned, self._studies))
@@ -90,6 +90,10 @@ class WarmStart:
         if trial.number >= len(sources):
             return None
         return sources[trial.number].value(name, distribution)
+
+
+def _same(one: Study, other: Study) -> bool:
+    return storage_of(one) is storage_of(other) and study_id(one) == study_id(other)
 
 
 def check_names(names: Sequence[str]) -> None:
