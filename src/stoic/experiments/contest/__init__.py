@@ -10,6 +10,7 @@ from stoic.experiments.contest import (
     narrow,
     ordinary,
     tables,
+    warm,
 )
 
 FIGURES = (
@@ -21,6 +22,7 @@ FIGURES = (
     narrow.FIGURE,
     conditional.FIGURE,
     constraints.FIGURE,
+    warm.FIGURE,
     tables.FIGURE,
     final.FIGURE,
 )
