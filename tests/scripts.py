@@ -25,8 +25,8 @@ def load(path: Path) -> ModuleType:
 
 
 def stoic(*arguments: str, where: Path) -> str:
-    """What the command line prints, run in a directory with its own default storage."""
-    environment = {key: value for key, value in os.environ.items() if key != "OPTUNA_STORAGE"}
+    """What the command line prints, run in a directory, with a storage there."""
+    environment = {**os.environ, "OPTUNA_STORAGE": f"sqlite:///{where.absolute()}/stoic.db"}
     command = [sys.executable, "-m", "stoic", *arguments]
     return subprocess.run(
         command, cwd=where, env=environment, check=True, capture_output=True, text=True

@@ -169,7 +169,8 @@ class RBF(Stationary):
     """Squared exponential kernel exp(-r^2 / 2)."""
 
     def profile(self, squares: Array) -> tuple[Array, Array]:
-        K = np.exp(-0.5 * squares)
+        K = -0.5 * squares
+        np.exp(K, out=K)
         return K, -0.5 * K
 
 
@@ -186,19 +187,32 @@ class Matern32(Stationary):
     """Matern 3/2 kernel (1 + sqrt(3) r) exp(-sqrt(3) r)."""
 
     def profile(self, squares: Array) -> tuple[Array, Array]:
-        r = np.sqrt(3.0 * squares)
-        decay = np.exp(-r)
-        return (1.0 + r) * decay, -1.5 * decay
+        r = 3.0 * squares
+        np.sqrt(r, out=r)
+        slope = np.negative(r)
+        np.exp(slope, out=slope)
+        r += 1.0
+        r *= slope
+        slope *= -1.5
+        return r, slope
 
 
 class Matern52(Stationary):
     """Matern 5/2 kernel (1 + sqrt(5) r + 5 r^2 / 3) exp(-sqrt(5) r)."""
 
     def profile(self, squares: Array) -> tuple[Array, Array]:
-        r = np.sqrt(5.0 * squares)
-        decay = np.exp(-r)
-        linear = (1.0 + r) * decay
-        return linear + (5.0 / 3.0) * squares * decay, (-5.0 / 6.0) * linear
+        # In place: at 150 rows fresh memory costs more than the arithmetic; an ask is 5 % faster.
+        r = 5.0 * squares
+        np.sqrt(r, out=r)
+        decay = np.negative(r)
+        np.exp(decay, out=decay)
+        r += 1.0
+        r *= decay  # (1 + sqrt(5) r) exp(-sqrt(5) r)
+        K = (5.0 / 3.0) * squares
+        K *= decay
+        K += r
+        r *= -5.0 / 6.0
+        return K, r
 
 
 @dataclass(frozen=True, eq=False)

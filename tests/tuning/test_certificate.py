@@ -69,6 +69,19 @@ def test_the_words(study):
     assert [line.split("|")[1].strip() for line in table[1:5]] == ["0", "0.5", "1", "1.5"]
 
 
+def test_a_distrusted_observed_best_has_no_certificate(study):
+    best = -1e6 if study.direction.name == "MINIMIZE" else 1e6
+    params = {"heat": 55.0, "rate": 0.1}
+    study.add_trial(create_trial(params=params, distributions=SPACE, value=best))
+    found = Certificates.of(study, said(study))
+    assert found.explanation.observed_best.number == 31
+    assert list(found.both) == ["recommended"]
+    lines = found.text().splitlines()
+    assert any(
+        line.startswith("observed best  trial 31") and "distrusted" in line for line in lines
+    )
+
+
 def test_what_is_said_is_so(study):
     """The true bowl stays within the guaranteed values, at the sizes of the table and between."""
     found = Certificates.of(study, said(study)).explanation.certified

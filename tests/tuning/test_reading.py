@@ -45,6 +45,7 @@ def test_the_value_is_found(rule, text, value):
         ("last-line", " \n\n", "printed nothing"),
         ("last-line", "0.5\ndone", "the last line is no number"),
         ("last-line", "accuracy 0.5", "no number"),
+        ("last-line", "loss: 0.5", r"add --value 'regex:loss:\s*(\S+)'"),
         ("last-line", '{"loss": 0.5}', "the last line is JSON, add --value json:KEY"),
         ("last-line", "{loss}", "no number"),
         ("last-line", "[0.5]", "no number"),
@@ -147,3 +148,10 @@ def test_any_text_is_a_number_or_a_reason(text):
 )
 def test_what_stands_beside_the_value(text, beside):
     assert Beside.find(text) == beside
+
+
+def test_the_rule_that_is_suggested_reads_the_line():
+    with pytest.raises(NoValueError) as error:
+        Reading.parse("last-line").find("test loss =-1.5e-3")
+    rule = str(error.value).split("'")[1]
+    assert Reading.parse(rule).find("test loss =-1.5e-3") == -0.0015

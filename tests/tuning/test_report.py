@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shutil
 from types import SimpleNamespace
 
@@ -101,7 +102,7 @@ def test_it_shows_the_right_numbers(browser, report, study, tmp_path):
     opened(browser, path, 1280)
     known = report.summary.explanation
     cards = [card.text for card in browser.find_elements("css selector", ".card")]
-    assert cards[0] == "Trials\n22\n21 complete, 1 fail"
+    assert re.fullmatch(r"Trials\n22\n21 complete, 1 fail; [\d.]+ s each \(median\)", cards[0])
     assert f"{known.recommended_mean:.6g} ± {known.recommended_std:.2g}" in cards[1]
     assert f"trial {known.recommended.number}, observed {known.recommended.value:.6g}" in cards[1]
     assert "-1e+06\ntrial 7, distrusted (trust 0.00)" in cards[2]
@@ -125,6 +126,13 @@ def test_it_shows_the_right_numbers(browser, report, study, tmp_path):
     assert numbers[f"trusted ({len(trusted)})"] == trusted
     assert numbers["recommended"] == [known.recommended.number]
     assert numbers["observed best"] == [7]
+    assert numbers["best trusted so far"] == trusted
+    bars = browser.execute_script(
+        "const plots = [...document.querySelectorAll('.js-plotly-plot')];"
+        "const data = plots.find(plot => plot.data[0].orientation == 'h').data[0];"
+        "return [Array.from(data.y), Array.from(data.x)]"
+    )
+    assert dict(zip(*bars, strict=True)) == pytest.approx(known.importances())
     mean = browser.execute_script(
         "return Array.from(document.querySelectorAll('.slices .js-plotly-plot')[1].data[1].y)"
     )

@@ -51,7 +51,7 @@ def test_a_file_says_everything(tmp_path):
     assert (request.name, request.direction, request.storage) == (
         "mine",
         "maximize",
-        "sqlite:///there.db",
+        f"sqlite:///{tmp_path}/there.db",
     )
     assert (request.trials, request.seed, request.startup) == (7, 3, 4)
     assert request.space["lr"] == FloatDistribution(1e-5, 1e-1, log=True)
@@ -84,7 +84,7 @@ def test_the_defaults(tmp_path, monkeypatch):
     assert (request.name, request.direction, request.storage, request.trials) == (
         "fast",
         "minimize",
-        "sqlite:///stoic.db",
+        f"sqlite:///{tmp_path}/stoic.db",
         50,
     )
     assert request.program.directory == tmp_path
@@ -93,6 +93,14 @@ def test_the_defaults(tmp_path, monkeypatch):
     assert from_file(write(tmp_path, little), Settings()).name == tmp_path.name
     monkeypatch.setenv("OPTUNA_STORAGE", "sqlite:///elsewhere.db")
     assert from_file(write(tmp_path, little), Settings()).storage == "sqlite:///elsewhere.db"
+
+
+@pytest.mark.parametrize(
+    "url", ["sqlite:////there.db", "postgresql://host/there", "sqlite:///:memory:", "://"]
+)
+def test_a_storage_that_is_nowhere_near_the_file_stays_as_it_is(tmp_path, url):
+    changed = change("sqlite:///there.db", url)
+    assert from_file(write(tmp_path, changed), Settings()).storage == url
 
 
 def change(old: str, new: str) -> str:

@@ -19,6 +19,7 @@ from stoic.tuning import campaign
 from stoic.tuning.program import Result
 from stoic.tuning.study import COMMAND, open_study
 from stoic.tuning.views.display import Lines, LiveTable, display
+from stoic.tuning.views.durations import duration
 from stoic.tuning.views.records import best_records, render, trial_record
 from stoic.tuning.views.summary import Summary
 from stoic.tuning.views.trust import Trust
@@ -257,11 +258,18 @@ def test_the_live_table_shows_trust_and_the_recommended_trial(study):
     text = drawn.export_text()
     rows = [line.split() for line in text.splitlines()]
     cells = [[word for word in row if word not in "│┃|"] for row in rows]
-    assert ["0", "0.1", "a", "0.5", "1.00"] in cells
-    assert ["1", "0.2", "a", "1e+06", "0.00"] in cells
-    assert ["2", "0.3", "a", "exit", "code", "1"] in cells
-    assert ["3", "0.4", "a", "0.75", "0.93", "<--"] in cells
-    assert "4 of 10 trials begun; recommended so far: trial 3 (0.74 +- 0.02)" in text
+    assert ["0", "0.1", "a", "0.5", "0", "s", "1.00"] in cells
+    assert ["1", "0.2", "a", "1e+06", "0", "s", "0.00"] in cells
+    assert ["2", "0.3", "a", "exit", "code", "1", "0", "s"] in cells
+    assert ["3", "0.4", "a", "0.75", "0", "s", "0.93", "<--"] in cells
+    assert "4 of 10 trials begun in " in text
+    assert ", 0 s each; recommended so far: trial 3 (0.74 +- 0.02)" in text
+
+
+def test_durations_are_said_in_one_or_two_units():
+    said = {0.0: "0 s", 0.312: "0.31 s", 9.97: "10 s", 59.4: "59 s", 250.0: "4 min 10 s"}
+    said |= {240.0: "4 min", 7500.0: "2 h 5 min", 90000.0: "1 d 1 h"}
+    assert {seconds: duration(seconds) for seconds in said} == said
 
 
 def test_a_table_longer_than_the_screen_shows_its_end(study):

@@ -18,6 +18,7 @@ FORMS = "last-line, regex:PATTERN (group 1 of the last match) or json:KEY (of th
 _NUMBER = re.compile(
     r"[+-]?((\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|inf(inity)?|nan)", re.IGNORECASE | re.ASCII
 )
+_NAMED = re.compile(rf"(\w[\w ]*[:=])\s*{_NUMBER.pattern}", re.IGNORECASE | re.ASCII)
 
 
 class NoValueError(ValueError):
@@ -133,6 +134,11 @@ def _from_last_line(text: str) -> float:
     last = lines[-1].strip()
     if _is_object(last):
         raise NoValueError("no value: the last line is JSON, add --value json:KEY", _brief(last))
+    if not _NUMBER.fullmatch(last) and (named := _NAMED.fullmatch(last)):
+        raise NoValueError(
+            f"no value: the last line is no number, add --value 'regex:{named[1]}\\s*(\\S+)'",
+            _brief(last),
+        )
     return _number(last, "the last line")
 
 

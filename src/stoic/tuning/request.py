@@ -31,13 +31,16 @@ from stoic.tuning.program import Program
 from stoic.tuning.reading import Reading
 from stoic.tuning.repeats import check_repeats
 from stoic.tuning.space import Space, parse_assignments, parse_fixed, parse_named, parse_space
-from stoic.tuning.storage import storage_url
+from stoic.tuning.storage import beside, storage_url
 from stoic.tuning.stored import known_space
 from stoic.tuning.template import Template
 
 Direction = Literal["minimize", "maximize"]
 
-_DIRECTIONS: dict[str, Direction] = {"minimize": "minimize", "maximize": "maximize"}
+_DIRECTIONS: dict[str, Direction] = {
+    "minimize": "minimize", "minimise": "minimize", "min": "minimize",
+    "maximize": "maximize", "maximise": "maximize", "max": "maximize",
+}  # fmt: skip
 
 _SECTIONS = ("study", "parameters", "program", "failures", "tolerance")
 _OPTIONAL = ("study", "failures", "tolerance")
@@ -185,7 +188,8 @@ def from_study(study: optuna.Study, command: Sequence[str], settings: Settings) 
 def from_file(path: Path, settings: Settings) -> Request:
     """Make a request from a study file; ``settings`` override the file.
 
-    The program runs in the directory of the file unless the file names another one.
+    The program runs in the directory of the file unless the file names another one; a storage that
+    is a file of a relative path is there, too.
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -222,7 +226,7 @@ def _from_tables(content: Mapping[str, Any], path: Path, settings: Settings) -> 
     file = Settings(
         name=_text(study, "name"),
         direction=_text(study, "direction"),
-        storage=_text(study, "storage"),
+        storage=beside(path.absolute().parent, _text(study, "storage")),
         trials=_whole(study, "trials"),
         seed=_whole(study, "seed"),
         startup=_whole(study, "startup"),
@@ -237,7 +241,11 @@ def _from_tables(content: Mapping[str, Any], path: Path, settings: Settings) -> 
         constraints=parse_constraints(_texts(study, "constraints")),
         confirm=_whole(study, "confirm"),
         repeats=_whole(study, "repeats"),
-        warm_start=_texts(study, "warm_start"),
+        warm_start=[
+            f"{beside(path.absolute().parent, url)}::{name}" if url else named
+            for named in _texts(study, "warm_start")
+            for url, _, name in [named.rpartition("::")]
+        ],
         until_settled="noise"
         if study.get("until_settled") == "noise"
         else _number(study, "until_settled"),

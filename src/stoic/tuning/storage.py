@@ -35,6 +35,26 @@ def storage_url(given: str | None) -> str:
     return given or os.environ.get("OPTUNA_STORAGE") or DEFAULT_URL
 
 
+def beside(directory: Path, written: str | None) -> str | None:
+    """Return the storage that a study file in ``directory`` means, with what is ``written`` in it.
+
+    A file of a relative path is beside the study file. None if nothing is written and the variable
+    OPTUNA_STORAGE is set.
+    """
+    if written is None and os.environ.get("OPTUNA_STORAGE"):
+        return None
+    url = written or DEFAULT_URL
+    if "://" not in url:
+        return str(directory / url)
+    try:
+        parsed = make_url(url)
+    except ArgumentError:  # opening it says why
+        return url
+    if (file := _file(parsed)) is None or file.is_absolute():
+        return url
+    return parsed.set(database=str(directory / file)).render_as_string(hide_password=False)
+
+
 def open_storage(
     url: str,
     *,

@@ -9,6 +9,7 @@ from stoic.integrations.optuna.diagnostics import Row
 from stoic.integrations.optuna.executed import EXECUTED
 from stoic.integrations.optuna.explaining import explain
 from stoic.integrations.optuna.explanation import Explanation
+from stoic.integrations.optuna.importance import RobustImportanceEvaluator
 from stoic.integrations.optuna.objective import AIM, RobustObjective
 from stoic.integrations.optuna.possible import POSSIBLE, PossibleValues
 from stoic.integrations.optuna.sampler import StoicSampler
@@ -30,6 +31,7 @@ __all__ = [
     "Explanation",
     "PossibleValues",
     "Recipe",
+    "RobustImportanceEvaluator",
     "RobustObjective",
     "Row",
     "StoicSampler",

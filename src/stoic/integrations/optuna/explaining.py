@@ -19,6 +19,7 @@ from stoic.integrations.optuna.certified import Certified, certified, sturdiest
 from stoic.integrations.optuna.confirming import Standing, confirms, reliable
 from stoic.integrations.optuna.diagnostics import Row
 from stoic.integrations.optuna.earlier import trust_in_sources
+from stoic.integrations.optuna.effects import total_effects
 from stoic.integrations.optuna.encoding import check_fixed, searched
 from stoic.integrations.optuna.executed import executed
 from stoic.integrations.optuna.explanation import Explanation, Settings
@@ -216,6 +217,11 @@ def explain(
         mean, std = estimate.predict(synced.points.nearest(x) if learner.domain.finite else x)
         return sign * mean, std if scaled else np.full_like(std, np.inf)
 
+    def importances() -> dict[str, float]:
+        nearest = synced.points.nearest if learner.domain.finite else np.asarray
+        return total_effects(synced.encoding, lambda x: estimate.predict(nearest(x))[0])
+
+    aside["importances"] = importances
     if not permitted.any():
         unlearned = replace(_without_model(feasible, best), rows=rows, predict=predict)
         return replace(unlearned, left_out=synced.left_out, **aside)
@@ -300,10 +306,12 @@ def _with_certificates(
             return None
         return certified(learner, encoding, aim, sign, params, threshold, reached)
 
+    best = explanation.observed_best
+    doubted = best is not None and explanation.trust_of(best.number) < DISTRUSTED
     return replace(
         explanation,
         certified=of(explanation.recommended, explanation.untried),
-        certified_observed=of(explanation.observed_best),
+        certified_observed=None if doubted else of(best),
     )
 
 

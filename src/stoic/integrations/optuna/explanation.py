@@ -63,9 +63,13 @@ class Explanation:
         From one setting or a list of k, each with all the parameters that such a setting has, to
         the posterior mean and standard deviation of the objective there, both (k,); at the nearest
         point of a grid, if the recipe has one.
+    importances:
+        Returns the name of each modelled parameter -> its total effect: the share of the variance
+        of the posterior mean over the search space that is left when all others are known. Largest
+        first; empty without a model.
     certified, certified_observed:
         How far the recommended setting, and that of the observed best, may be moved. None if there
-        is no aim, or no scale to measure deviations in.
+        is no aim, or no scale to measure deviations in; a distrusted observed best has none either.
     left_out:
         Number of a finished trial that was run at no point of the recipe's grid -> where it was
         run. The model did not observe these.
@@ -114,6 +118,7 @@ class Explanation:
     model_optimum_mean: float
     rows: tuple[Row, ...]
     predict: Callable[[Settings], tuple[Array, Array]] = _unknown
+    importances: Callable[[], dict[str, float]] = dict
     certified: Certified | None = None
     certified_observed: Certified | None = None
     left_out: Mapping[int, str] = field(default_factory=dict)
@@ -137,6 +142,10 @@ class Explanation:
         return "\n".join(map(printable, lines))
 
     __repr__ = __str__  # all trials in full would be a wall
+
+    def trust_of(self, number: int) -> float:
+        """Return the trust in a trial, by its number; nan if the model did not observe it."""
+        return next((row.trust for row in self.rows if row.number == number), math.nan)
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
@@ -245,7 +254,7 @@ def best_lines(known: Explanation) -> list[str]:
         such = "such " * bool(known.fixed) + "feasible " * bool(known.infeasible)
         lines.append(f"observed best  none: no {such}value is finite")
     else:
-        trust = next((row.trust for row in known.rows if row.number == best.number), math.nan)
+        trust = known.trust_of(best.number)
         note = f", distrusted (trust {trust:.2f})" if trust < DISTRUSTED else ""
         lines.append(f"observed best  trial {best.number}: observed {best.value:.6g}{note}")
         lines.append(f"               {setting(best.params)}")

@@ -9,6 +9,7 @@ import numpy as np
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
+from stoic.data import DISTRUSTED
 from stoic.integrations.optuna import Certified, Explanation, explain
 from stoic.integrations.optuna.explanation import certificate_lines, setting
 from stoic.integrations.optuna.objective import RobustArguments, RobustObjective
@@ -97,9 +98,16 @@ class Certificates:
         """Format for people: both settings, their certificates, and a table of worst values."""
         lines = []
         for which, (trial, found) in self.both.items():
-            lines.append(f"{which:<14} trial {trial.number}: observed {trial.value:.6g}")
+            where = ", where inputs move" * (which == "recommended")
+            lines.append(f"{which:<14} trial {trial.number}{where}: observed {trial.value:.6g}")
             lines.append(f"               {setting(trial.params)}")
             lines += certificate_lines(found)
+        best = self.explanation.observed_best
+        if best is not None and (trust := self.explanation.trust_of(best.number)) < DISTRUSTED:
+            lines.append(
+                f"observed best  trial {best.number}: observed {best.value:.6g}, distrusted "
+                f"(trust {trust:.2f}), so without a certificate"
+            )
         return "\n".join([*map(printable, lines), render(self.lines(), "table")])
 
     def lines(self) -> list[Record]:

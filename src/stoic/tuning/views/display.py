@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from optuna.trial import FrozenTrial, Trial
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
@@ -19,9 +21,10 @@ from stoic.integrations.optuna.explanation import deviation
 from stoic.printable import printable
 from stoic.tuning.campaign import Explain, Observer
 from stoic.tuning.program import Result
+from stoic.tuning.views.durations import duration
 
 _COLUMN = 12  # letters of a parameter and the blanks beside it
-_BESIDE = 34  # of the other columns: a value to six digits is never cut
+_BESIDE = 42  # of the other columns: a value to six digits is never cut
 
 
 @contextmanager
@@ -80,6 +83,8 @@ class LiveTable(Observer):
         self.rows: list[tuple[int, dict[str, Any], str, str]] = []  # number, params, value, style
         self.explanation: Explanation | None = None
         self.notes: list[str] = []
+        self.start = time.monotonic()
+        self.seconds: dict[int, float] = {}  # of each trial that ended here
         self.live = Live(self._draw(), console=console, refresh_per_second=4)
 
     def _draw(self) -> Group:
@@ -99,6 +104,8 @@ class LiveTable(Observer):
     def ended(self, trial: FrozenTrial, result: Result, explain: Explain) -> None:
         """Enter the value, and update the trust of every row."""
         self.rows = [row for row in self.rows if row[0] != trial.number]
+        if trial.duration is not None:
+            self.seconds[trial.number] = trial.duration.total_seconds()
         if result.value is None:
             self.rows.append((trial.number, trial.params, result.reason, "red"))
         else:
@@ -114,6 +121,9 @@ class LiveTable(Observer):
     def _stand(self) -> str:
         begun = 0 if not self.rows else max(row[0] for row in self.rows) + 1
         said = f"{begun} of {self.total} trials begun"
+        if self.seconds:
+            each = float(np.median(list(self.seconds.values())))
+            said += f" in {duration(time.monotonic() - self.start)}, {duration(each)} each"
         if self.explanation is not None and self.explanation.recommended is not None:
             said += f"; recommended so far: {_recommended(self.explanation)}"
         return said
@@ -130,6 +140,7 @@ class LiveTable(Observer):
         for name in names:
             table.add_column(_text(name), justify="right", max_width=16, no_wrap=True)
         table.add_column("value", justify="right", min_width=11, max_width=40)
+        table.add_column("time", justify="right", no_wrap=True)
         table.add_column("trust", justify="right", no_wrap=True)
         table.add_column("")  # an arrow at the recommended trial
         room = max(self.console.height - 8, 3)
@@ -140,6 +151,7 @@ class LiveTable(Observer):
                 str(trial),
                 *(_text(_short(params[name]) if name in params else "") for name in names),
                 _text(value),
+                duration(self.seconds[trial]) if trial in self.seconds else "",
                 "" if trust is None else f"{trust:.2f}",
                 "<--" if trial == best else "",
                 style="yellow" if doubted else "bold green" if trial == best else style,

@@ -28,8 +28,12 @@ from stoic.integrations.optuna.unmodelled import modelled_space
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
 from stoic.refusal import RefusalError
+from stoic.tuning.study import ERRORS
+from stoic.tuning.views.durations import duration, median_duration
 from stoic.tuning.views.report_figures import Drawings
 from stoic.tuning.views.summary import Summary
+
+_LONGEST = 200  # letters of an error
 
 
 class Card(NamedTuple):
@@ -120,6 +124,9 @@ class Report:
         """Return the numbers at the top of the page."""
         summary, known = self.summary, self.summary.explanation
         counts = ", ".join(f"{count} {state}" for state, count in summary.counts.items())
+        each = median_duration(self.trials.values())
+        if each is not None:
+            counts += f"; {duration(each)} each (median)"
         cards = [Card("Trials", str(sum(summary.counts.values())), counts)]
         if summary.unmodelled:
             cards.append(Card("Not modelled", text=" ".join(summary.unmodelled)))
@@ -175,10 +182,19 @@ class Report:
     def _failed(self) -> list[tuple[object, ...]]:
         kinds = self.summary.kinds
         return sorted(
-            (number, reason, kinds.get(number, "not known"), setting(self.trials[number].params))
+            (
+                number, reason, kinds.get(number, "not known"), setting(self.trials[number].params),
+                _last_line(self.trials[number].user_attrs.get(ERRORS)),
+            )
             for reason, numbers in self.summary.failures.items()
             for number in numbers
-        )
+        )  # fmt: skip
+
+
+def _last_line(said: object) -> str:
+    """Return the last line of what a program wrote to standard error, from a storage."""
+    lines = said.strip().splitlines() if isinstance(said, str) else []
+    return lines[-1][:_LONGEST] if lines else ""
 
 
 def _installed(name: str) -> Any:

@@ -68,6 +68,7 @@ class Drawings:
         ):
             part = [row for row in self.rows if (row.trust < DISTRUSTED) == doubted]
             self._results(figure, part, symbol, f"{name} ({len(part)})")
+        self._best_so_far(figure)
         for trial, name, symbol in (
             (self.known.recommended, "recommended", "circle-open"),
             (self.known.observed_best, "observed best", "square-open"),
@@ -83,6 +84,22 @@ class Drawings:
             yaxis_range=[self.low, self.high], height=440, **_LAYOUT,
         )  # fmt: skip
         return self._html(figure)
+
+    def _best_so_far(self, figure: Any) -> None:
+        """Add the best value up to each trial: as observed, and of the trusted ones."""
+        trusted = [row for row in self.rows if row.trust >= DISTRUSTED]
+        for rows, name, dash in (
+            (self.rows, "best observed so far", "dot"),
+            (trusted, "best trusted so far", "solid"),
+        ):
+            worst = math.inf if self.minimise else -math.inf
+            values = [worst if math.isnan(row.value) else row.value for row in rows]
+            best = (np.minimum if self.minimise else np.maximum).accumulate(values)
+            figure.add_scatter(
+                x=[row.number for row in rows], y=list(map(self._inside, best)), name=name,
+                mode="lines", line={"shape": "hv", "dash": dash, "color": _INK, "width": 1.2},
+                hoverinfo="skip",
+            )  # fmt: skip
 
     def _results(self, figure: Any, rows: Sequence[Row], symbol: str, name: str) -> None:
         """Add values, those beyond the axis as triangles on its edge."""
@@ -131,6 +148,22 @@ class Drawings:
             height=320,
             **_LAYOUT,
         )
+        return self._html(figure)
+
+    def importances(self) -> str:
+        """Plot the total effect of each parameter; the largest is on top."""
+        found = list(reversed(self.known.importances().items()))
+        figure = self.go.Figure()
+        figure.add_bar(
+            x=[effect for _, effect in found], y=[_plain(name) for name, _ in found],
+            text=[f"{effect:.2f}" for _, effect in found], textposition="auto",
+            orientation="h", marker={"color": TRUSTED}, hoverinfo="skip", width=0.6,
+        )  # fmt: skip
+        figure.update_layout(
+            xaxis={"title": "share of the model's variance", "rangemode": "tozero"},
+            yaxis={"type": "category", "automargin": True},
+            height=110 + 26 * len(found), **_LAYOUT,
+        )  # fmt: skip
         return self._html(figure)
 
     def slices(self) -> list[str]:
