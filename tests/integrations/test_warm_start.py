@@ -166,6 +166,17 @@ def test_a_resumed_study_and_another_worker_use_what_is_recorded(earlier):
     assert [each.name for each in stored_sources(study)] == ["earlier"]  # a later one has priority
 
 
+def test_a_long_source_is_given_by_its_window():
+    long = study_of(loss, 300, study_name="long")
+    source = learned(long)
+    assert source.trials == 300
+    assert 256 < len(source.z) <= 384
+    encoding = Encoding(long.trials[0].distributions)
+    x = np.random.default_rng(1).random((40, 2))
+    mean = source.on(encoding).moments(x)[1]
+    assert np.corrcoef(mean, [-loss(*point) for point in x])[0, 1] > 0.95
+
+
 def test_nothing_is_recorded_without_a_warm_start():
     study = study_of(loss, 12, StoicSampler(seed=0))
     assert WARM_START not in attributes(study)
@@ -197,6 +208,7 @@ def test_a_large_record_is_in_pieces(earlier):
         {"variance": "1e999"},
         {"best": 3},
         {"name": None},
+        {"best": "nothing"},
         {"space": {"x": {"name": "NoDistribution", "attributes": {}}}},
         {"space": {"x": 3}},
         {"space": {}},
@@ -214,6 +226,27 @@ def test_a_record_that_is_none_is_no_source(earlier, change):
         assert stored_sources(study) == ()
     study.optimize(lambda trial: loss(*suggested(trial)), n_trials=3)
     assert explain(study).sources == ()
+
+
+def test_a_best_setting_of_somebody_else_is_within_the_ranges(earlier):
+    text = learned(earlier).record()
+    space = {"x": FloatDistribution(0.0, 1.0), "n": IntDistribution(1, 9)}
+    for value in (math.nan, 10**400, [1], "a", True, None):
+        record = json.dumps(json.loads(text) | {"best": {"x": value, "n": value}})
+        setting = EarlierStudy.read(record).setting(space)
+        assert 0.0 <= setting["x"] <= 1.0
+        assert setting["n"] in range(1, 10)
+
+
+def test_choices_that_no_storage_can_hold_are_refused():
+    study = optuna.create_study(study_name="odd", sampler=RandomSampler(seed=0))
+    choices = (object(), object())
+    with pytest.warns(UserWarning, match="persistent storage"):
+        study.optimize(
+            lambda trial: choices.index(trial.suggest_categorical("kind", choices)), n_trials=6
+        )
+    with pytest.raises(RefusalError, match="choices that no storage can hold"):
+        learned(study)
 
 
 def test_what_cannot_be_is_refused_in_a_sentence(earlier):

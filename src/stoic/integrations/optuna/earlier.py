@@ -290,12 +290,12 @@ def stored_sources(study: Study) -> tuple[EarlierStudy, ...]:
     try:
         texts = json.loads("".join(str(attributes.get(key, "")) for key in keys))
         return tuple(map(EarlierStudy.read, texts if isinstance(texts, list) else []))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return ()
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
 def _encoded(part: Coordinate | Category, value: Any) -> list[float]:

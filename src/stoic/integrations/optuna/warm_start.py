@@ -59,7 +59,8 @@ class WarmStart:
         self._studies = tuple(studies)
         self._names = [e.name if isinstance(e, EarlierStudy) else e.study_name for e in studies]
         self._learned: tuple[EarlierStudy, ...] | None = None
-        self._of: dict[tuple[int, int], tuple[EarlierStudy, ...]] = {}  # by storage and number
+        # By storage, number and name: the next storage may get the address of an earlier one.
+        self._of: dict[tuple[int, int, str], tuple[EarlierStudy, ...]] = {}
         check_names(self._names)
         if studies and (aim is not None or recipe != DEFAULT):
             other = "tolerances" if aim is not None else f"the recipe {recipe!r}"
@@ -70,7 +71,7 @@ class WarmStart:
 
     def __call__(self, study: Study) -> tuple[EarlierStudy, ...]:
         """Return the sources of a study: those that are recorded, if they are the same studies."""
-        key = id(storage_of(study)), study_id(study)
+        key = id(storage_of(study)), study_id(study), study.study_name
         if key not in self._of:
             stored = stored_sources(study)
             if self._names and [source.name for source in stored] != self._names:
@@ -140,10 +141,18 @@ def learned(study: Study | EarlierStudy) -> EarlierStudy:
     assert isinstance(kernel, Scaled)
     assert isinstance(kernel.kernel, Matern52)
     best = synced.encoding.decode(learner.recommend(width=None).x)
-    return EarlierStudy(
+    source = EarlierStudy(
         name, len(learner), synced.encoding.space, best, kernel.kernel.lengthscale,
         kernel.variance, part.x, part.L @ part.residual, part.noise,
     )  # fmt: skip
+    try:
+        source.record()
+    except TypeError as error:
+        raise RefusalError(
+            f"The study {name!r} cannot warm another one: it has choices that no storage can hold "
+            f"({error})."
+        ) from error
+    return source
 
 
 def likeliest(posterior: Posterior) -> Posterior:
