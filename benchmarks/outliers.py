@@ -72,7 +72,7 @@ def relevance_pursuit(n: int, d: int) -> tuple[float, float]:
     def step() -> float:
         player = RelevancePursuit(Box(np.zeros(d), np.ones(d)), 0)
         player.tell(x, y)
-        player.ask(1)
+        player.ask_batch(1)
         with torch.no_grad():
             mean = player.fitted().posterior(torch.tensor(elsewhere)).mean[:, 0].numpy()
         return float(np.sqrt(np.mean((mean - function(elsewhere)) ** 2)))

@@ -195,7 +195,7 @@ def test_the_bound_on_the_centre_s_deviation_holds_where_the_paper_s_does_not(pr
     observations = rows_of(x, [1.0, 1.1, 0.9, 1.0])
     anchor = GaussianProcess(PRIOR, Plateau(5.0, SHAPE))
     defence = Anchored(anchor, 1.0, SHAPE, "scale", literal.one, prequential)
-    centre = np.asarray(defence.settle(BOX, observations).plateau.centre)
+    centre = np.asarray(defence.fit(BOX, observations).plateau.centre)
     clean = GaussianProcess(PRIOR)(BOX, observations).predict(x)[0]
     gap = np.abs(centre - clean).max()
     assert gap > 0.02
@@ -267,7 +267,7 @@ def test_the_adaptive_half_width_can_do_with_an_estimate_of_the_corruptions():
     assert isinstance(reach, Reach)
     assert reach.width == CorruptionCount(FiniteUnion(25, 0.1 / 3.0), "distrusted", 1.0)
     learner.tell(GRID.points[:6], [0.1, 0.2, 0.3, 0.2, 1e5, 0.0])
-    one_lie = learner.model.defence.settle(GRID, learner.observations)
+    one_lie = learner.model.defence.fit(GRID, learner.observations)
     honest = Learner(
         GRID,
         a2_rcgp_ucb(
@@ -278,8 +278,8 @@ def test_the_adaptive_half_width_can_do_with_an_estimate_of_the_corruptions():
     )
     honest.tell(GRID.points[:7], [0.1, 0.2, 0.3, 0.2, 0.1, 0.0, 0.1])
     learner.tell(GRID.points[6], 0.1)  # now the lie is in the anchor
-    wider = learner.model.defence.settle(GRID, learner.observations)
-    narrow = honest.model.defence.settle(GRID, honest.observations)
+    wider = learner.model.defence.fit(GRID, learner.observations)
+    narrow = honest.model.defence.fit(GRID, honest.observations)
     assert np.min(wider.plateau.half_width) > 2.0 * np.max(narrow.plateau.half_width)
     assert np.shape(one_lie.plateau.half_width) == (6,)
     with pytest.raises(ValueError, match="give a Theory"):

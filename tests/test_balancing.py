@@ -368,7 +368,7 @@ def test_each_is_told_what_it_played_or_everything(everything):
     balanced = Balanced([gp(0.2), gp(0.8)], [Promise(1.0), Promise(2.0)], everything=everything)
     balanced.tell(GRID.points[:3], [0.1, 0.2, 0.3], 0.5)  # nobody asked: all are told
     assert balanced.plays.sum() == 0
-    asked = balanced.ask(9)
+    asked = balanced.ask_batch(9)
     owners = [choice.notes["learner"] for choice in asked]
     assert set(owners) == {0, 1}
     for choice in reversed(asked):
@@ -405,19 +405,19 @@ def test_contexts_reach_the_learners_and_all_waiting_is_waiting():
         balanced.tell(choice.x, 0.5)
     phased = [Learner(GRID, recipes.rgp_pe(prior=PRIOR, confidence=Fixed(3.0))) for _ in range(2)]
     waiting = Balanced(phased, [Promise(1.0)] * 2)
-    handed = waiting.ask(1000)
+    handed = waiting.ask_batch(1000)
     assert 4 <= len(handed) < 1000
-    assert waiting.ask(3) == []
-    with pytest.raises(WaitingError, match=f"{len(handed)} of them"):
+    assert waiting.ask_batch(3) == []
+    with pytest.raises(WaitingError, match=f"Balanced waits for {len(handed)} results"):
         waiting.ask()
     waiting.forget_pending()
     assert waiting.pending == []
-    assert waiting.ask(2)
+    assert waiting.ask_batch(2)
 
 
 def test_somebody_else_may_keep_account_of_what_is_on_its_way():
     balanced = Balanced([gp(0.2), gp(0.8)], [Promise(1.0)] * 2)
-    theirs = balanced.ask(3, pending=GRID.points[[4, 9]])
+    theirs = balanced.ask_batch(3, pending=GRID.points[[4, 9]])
     assert balanced.pending == []
     assert len({choice.arm for choice in theirs} | {4, 9}) == 5
     for choice in theirs:
@@ -483,7 +483,7 @@ def test_where_all_know_the_same_the_first_recommends_that_has_not_earned_less()
 
 def test_who_has_heard_nothing_does_not_recommend():
     balanced = Balanced([gp(0.2), gp(0.8)], [Promise(1.0)] * 2)
-    failed, earned = balanced.ask(2)
+    failed, earned = balanced.ask_batch(2)
     balanced.tell(failed.x, failed="bad", choice=failed)
     balanced.tell(earned.x, -0.5, choice=earned)  # clipped: both have earned nothing
     assert balanced.leader == 1
@@ -498,7 +498,7 @@ def test_what_was_refused_is_on_nobodys_way():
     )
     before = balanced.learners[0].ask()
     with pytest.raises(ValueError, match="whole domain"):
-        balanced.ask(6, among=[1, 2, 3])
+        balanced.ask_batch(6, among=[1, 2, 3])
     assert balanced.pending == []
     assert balanced.learners[0].pending == [before]
     assert balanced.learners[1].pending == []
@@ -506,7 +506,7 @@ def test_what_was_refused_is_on_nobodys_way():
 
 def test_some_of_what_is_on_its_way_may_be_forgotten():
     balanced = Balanced([gp(0.2), gp(0.8)], [Promise(1.0)] * 2)
-    asked = balanced.ask(4)
+    asked = balanced.ask_batch(4)
     balanced.forget_pending(asked[1], asked[2])
     assert balanced.pending == [asked[0], asked[3]]
     own = [choice.notes["question"] for choice in balanced.pending]
@@ -573,7 +573,7 @@ def test_learners_that_do_not_go_together_are_refused():
 
 def test_nothing_is_stored_of_what_is_refused():
     balanced = Balanced([gp(0.2), gp(0.8)], [Promise(1.0)] * 2, everything=True)
-    choices = balanced.ask(2)
+    choices = balanced.ask_batch(2)
     x = np.array([choice.x for choice in choices])
     for refused in (
         lambda: balanced.tell(x, [0.1]),
@@ -583,7 +583,7 @@ def test_nothing_is_stored_of_what_is_refused():
         lambda: balanced.tell(x, [0.1, 0.2], failed="bad"),
         lambda: balanced.tell(x, failed="often"),
         lambda: balanced.tell([17.0], 0.1),
-        lambda: balanced.ask(0),
+        lambda: balanced.ask_batch(0),
     ):
         with pytest.raises(ValueError, match=r"\w"):
             refused()

@@ -1,8 +1,8 @@
 """Every part of every folder's tuple keeps its promises, alone and in every combination.
 
-Nothing here depends on the name of a part. What cannot be built without arguments is given
-example arguments in ``ARGUMENTS``; a part that is added to a tuple and needs some is asked for them
-by ``test_every_part_can_be_built``.
+Nothing here depends on the name of a part. What cannot be built without arguments has examples
+beside its tests; a part that is added to a tuple and needs some is asked for them by
+``test_every_part_can_be_built``.
 """
 
 import itertools
@@ -12,221 +12,61 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from literal import one
+from adversaries.examples import EXAMPLES as ATTACK_EXAMPLES
+from confidence.examples import EXAMPLES as CONFIDENCE_EXAMPLES
+from defences.examples import EXAMPLES as DEFENCE_EXAMPLES
+from kernel_examples import EXAMPLES as KERNEL_EXAMPLES
+from policies.examples import EXAMPLES as POLICY_EXAMPLES
 from stoic import testing
 from stoic.adversaries import (
     ATTACKS,
     NOISES,
     PERTURBATIONS,
     Adversary,
-    Always,
-    Clairvoyant,
-    Clipping,
-    Empirical,
-    Flip,
     Frequency,
     Gaussian,
-    Later,
     Magnitude,
-    Pareto,
-    Replace,
-    Stable,
-    StudentT,
-    Subtraction,
-    TopK,
     Unlimited,
 )
-from stoic.adversaries.inputs import GaussianMove, LowestBound, RandomMove, WorstCase
 from stoic.confidence import (
     CONFIDENCES,
-    BoundedNoise,
-    CompactUnion,
-    CorruptionBudget,
-    CorruptionCount,
-    EpochBudget,
-    FeatureTruncation,
-    FiniteUnion,
     Fixed,
-    GrowingTruncation,
-    Misspecified,
-    NonAdaptive,
-    SelfNormalised,
 )
 from stoic.defences import (
     DEFENCES,
-    AdaptivePlateau,
-    Anchored,
-    Diagnostics,
-    LeaveOneOut,
-    Plateau,
-    Truncation,
 )
-from stoic.defences.anchored import Reach
-from stoic.distances import Distance
 from stoic.domains import Finite
 from stoic.environment import Environment
 from stoic.kernels import (
     KERNELS,
-    RBF,
-    Linear,
-    Matern32,
     Matern52,
-    Polynomial,
     Precomputed,
-    Product,
     Scaled,
-    Sum,
 )
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
 from stoic.policies import (
     POLICIES,
     UCB,
-    Elimination,
-    ExpectedImprovement,
     Initial,
-    RareSwitching,
-    Requery,
 )
-from stoic.policies.satisficing import Satisficing
-from stoic.policies.stable import StableOpt
 from stoic.posteriors import Prior
-from stoic.posteriors.fitting import Fitting, FixedHyperparameters
-from stoic.posteriors.levels import FeatureLevel
-from stoic.posteriors.student_t_noise import StudentTNoise
+from stoic.posteriors.fitting import Fitting
 from stoic.problems import forrester, hosaki
 from stoic.recipes import MOVED, PHASED, SEQUENTIAL, Parts, stable_opt
 
 DOMAINS = testing.example_domains()
 
 
-def anchor(domain):
-    return GaussianProcess(testing.example_prior(domain), Plateau(2.0, 1.0, 1.0))
-
-
-def fitted_anchor(domain):
-    return GaussianProcess(testing.example_prior(domain), AdaptivePlateau(), Fitting())
-
-
-def in_the_middle(x):
-    return abs(x[0] - 0.5) < 0.2
-
-
-# For each part that needs arguments: from a domain to the arguments of one or more examples.
-ARGUMENTS = {
-    Plateau: lambda domain: [
-        {"half_width": 1.0, "shape": 0.5, "centre": 1.0},
-        {"half_width": 0.5, "shape": 2.0, "centre": 1.0, "unit": "noise"},
-        {"half_width": 0.0, "shape": 1e-3, "centre": 1.0, "negligible": 0.0},
-    ],
-    AdaptivePlateau: lambda domain: [
-        {},
-        {"half_width": "quantile", "unit": "scale"},
-        {"half_width": 0.5, "shape": 0.5},
-    ],
-    Anchored: lambda domain: [
-        {"anchor": anchor(domain), "unit": "scale"},
-        {"anchor": anchor(domain), "prequential": True},
-        {"anchor": anchor(domain), "scale": one, "prequential": True, "unit": "scale"},
-        {"anchor": fitted_anchor(domain)},
-        {"anchor": anchor(domain), "half_width": Reach(Fixed(2.0), 0.5), "scale": one},
-    ],
-    LeaveOneOut: lambda domain: [
-        {"prior": testing.example_prior(domain), "fitting": FixedHyperparameters()},
-        {"prior": testing.example_prior(domain), "half_width": 1.0, "rounds": 2},
-    ],
-    Diagnostics: lambda domain: [
-        {"judge": StudentTNoise(testing.example_prior(domain))},
-        {"judge": StudentTNoise(testing.example_prior(domain), 1.5, Fitting()), "level": 0.2},
-    ],
-    Truncation: lambda domain: [{"moment": 3.0}, {"moment": 0.5, "alpha": 0.3, "scale": 2.0}],
-    FiniteUnion: lambda domain: [{"arms": 25}],
-    CompactUnion: lambda domain: [{"dim": domain.dim}],
-    SelfNormalised: lambda domain: [
-        {"norm": 1.5},
-        {"norm": 1.5, "noise_sd": 0.4, "restarts": True},
-    ],
-    BoundedNoise: lambda domain: [{"squared_norm": 2.0}, {"squared_norm": 2.0, "gain": 3.0}],
-    GrowingTruncation: lambda domain: [
-        {"norm": 1.0, "moment": 2.0},
-        {"norm": 1.0, "moment": 2.0, "alpha": 0.4, "constants": "theory"},
-    ],
-    FeatureTruncation: lambda domain: [
-        {"norm": 1.0, "moment": 2.0, "level": FeatureLevel(100), "features": 32},
-        {
-            "norm": 1.0,
-            "moment": 2.0,
-            "level": FeatureLevel(100, constants="theory", drawn=True),
-            "alpha": 0.4,
-            "features": 1,
-        },
-    ],
-    CorruptionCount: lambda domain: [
-        {"base": Fixed(2.0), "corruptions": 0},
-        {"base": FiniteUnion(25), "corruptions": 3},
-        {"base": Fixed(2.0), "corruptions": "distrusted", "variance": False},
-    ],
-    CorruptionBudget: lambda domain: [{"base": Fixed(2.0), "budget": 3.0, "weight": 0.1}],
-    Misspecified: lambda domain: [{"base": SelfNormalised(1.5), "error": 0.2}],
-    EpochBudget: lambda domain: [
-        {"base": Fixed(2.0), "budget": 3.0},
-        {"base": FiniteUnion(25), "budget": 3.0, "form": "tight"},
-        {"base": Fixed(2.0), "budget": 3.0, "form": "practice"},
-    ],
-    NonAdaptive: lambda domain: [{"norm": 1.5, "arms": 25}],
-    Elimination: lambda domain: [{}, {"design": RareSwitching(growth=1.0, share=0.0, first=1)}],
-    Satisficing: lambda domain: [
-        {"threshold": 0.5, "candidates": 100},
-        {"threshold": 0.5, "p": 1.0, "candidates": 100},
-        {"p": 2.0, "margin": 0.3, "candidates": 100},
-        {"threshold": 9.0, "distance": Distance.of_kernel(RBF(3.0)), "candidates": 100},
-        {"threshold": 0.5, "probe": True, "retries": 1, "candidates": 100},
-    ],
-    StableOpt: lambda domain: [
-        {"radius": 1.5, "candidates": 100},
-        {"radius": 0.0, "distance": Distance("cityblock"), "candidates": 100},
-        {"radius": 1.5, "probe": True, "candidates": 100},
-    ],
-    Initial: lambda domain: [{"then": UCB(), "n": 4}, {"then": Initial(UCB(), 2), "n": 40}],
-    UCB: lambda domain: [{}, {"retries": 1}],
-    Requery: lambda domain: [{"then": UCB()}, {"then": ExpectedImprovement(), "rate": 1.0}],
-    ExpectedImprovement: lambda domain: [{}, {"widened": True, "retries": 1}],
-    Clairvoyant: lambda domain: [
-        {
-            "optimum": domain.sample(1, np.random.default_rng(5))[0],
-            "near": 0.3,
-            "far": 0.6,
-            "low": -10.0,
-            "high": math.inf,
-        },
-    ],
-    Clipping: lambda domain: [{"inside": in_the_middle, "best": 1.0}],
-    Subtraction: lambda domain: [{"inside": in_the_middle, "depth": 2.0}],
-    TopK: lambda domain: [{"values": np.sin(np.arange(25.0)), "k": 3}],
-    Later: lambda domain: [{"attack": Flip()}],
-    Gaussian: lambda domain: [{"sd": 0.0}, {"sd": 0.7}],
-    StudentT: lambda domain: [{"df": 3.0}, {"df": 1.5, "scale": 0.2}],
-    Stable: lambda domain: [{"alpha": 1.5}, {"alpha": 2.0, "scale": 0.2}, {"alpha": 1.0}],
-    Pareto: lambda domain: [{}, {"shape": 1.2}],
-    Empirical: lambda domain: [{"rewards": np.random.default_rng(6).standard_normal((9, 25))}],
-    RandomMove: lambda domain: [
-        {"radius": 0.4},
-        {"radius": 2.0, "distance": Distance("cityblock")},
-    ],
-    LowestBound: lambda domain: [{"radius": 2.0}],
-    WorstCase: lambda domain: [{"radius": 2.0, "distance": Distance.of_kernel(RBF(3.0))}],
-    GaussianMove: lambda domain: [{"sd": 0.3}],
-    Always: lambda domain: [{"reported": -10.0}, {"reported": math.nan}],
-    Replace: lambda domain: [{"values": {1: math.nan, 2: 1e300, 7: -math.inf}}],
-    Polynomial: lambda domain: [{"degree": 3, "offset": 0.7, "linear": Linear(8.0)}],
-    Precomputed: lambda domain: [{"matrix": np.array([[2.0, 0.5], [0.5, 1.0]])}],
-    Sum: lambda domain: [{"first": RBF(3.0), "second": Scaled(Linear(np.array([4.0, 2.0])), 2.0)}],
-    Product: lambda domain: [
-        {"first": Scaled(Matern52(np.array([2.0, 1.0])), 0.3), "second": Linear(5.0)},
-        {"first": RBF(2.0), "second": Sum(Matern32(1.0), Polynomial(2, 1.0, Linear(6.0)))},
-    ],
-    Scaled: lambda domain: [{"kernel": Matern32(np.array([0.5, 3.0])), "variance": 2.5}],
+FOLDERS = {  # where the examples of the parts that need arguments stand
+    "defences/examples.py": (DEFENCES, DEFENCE_EXAMPLES),
+    "confidence/examples.py": (CONFIDENCES, CONFIDENCE_EXAMPLES),
+    "policies/examples.py": (POLICIES, POLICY_EXAMPLES),
+    "adversaries/examples.py": ((*ATTACKS, *NOISES, *PERTURBATIONS), ATTACK_EXAMPLES),
+    "kernel_examples.py": (KERNELS, KERNEL_EXAMPLES),
 }
+PARTS = [(part, file) for file, (parts, _) in FOLDERS.items() for part in parts]
+ARGUMENTS = {part: given for _, examples in FOLDERS.values() for part, given in examples.items()}
 
 
 def examples(part, domain=DOMAINS[0]):
@@ -258,15 +98,15 @@ def in_turn(rows):
     ]
 
 
-PARTS = [*DEFENCES, *CONFIDENCES, *POLICIES, *KERNELS, *ATTACKS, *NOISES, *PERTURBATIONS]
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_every_part_can_be_built(part):
+@pytest.mark.parametrize(("part", "file"), PARTS)
+def test_every_part_can_be_built(part, file):
     try:
         assert examples(part)
     except TypeError as error:
-        pytest.fail(f"Give {part.__name__} example arguments in ARGUMENTS: {error}.")
+        pytest.fail(
+            f"{part.__name__} has no examples: add a line {part.__name__}: lambda domain: "
+            f"[{{...}}] with its arguments to tests/{file} ({error})."
+        )
 
 
 # Kernels that do not live on points of the plane: their inputs, and whether they have a gradient.
@@ -443,10 +283,10 @@ def told(learner, results):
     rng = np.random.default_rng(0)
     domain, results = learner.domain, iter(results)
     for wanted in (1, 2, 1, 1):
-        choices = learner.ask(wanted)
+        choices = learner.ask_batch(wanted)
         if not choices:  # it waits for what is pending, which will not come
             learner.forget_pending()
-            choices = learner.ask(wanted)
+            choices = learner.ask_batch(wanted)
         assert choices
         for choice in choices[:1]:
             domain.locate(choice.x[None])

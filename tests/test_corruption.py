@@ -198,7 +198,7 @@ def test_a_recommendation_with_the_methods_own_width_is_that_of_its_last_epoch(r
     assert np.isfinite(before.bounds(LINE.points)).all()
     rng = np.random.default_rng(0)
     for t in range(6):
-        plan = learner.ask(10**6)
+        plan = learner.ask_batch(10**6)
         y = values[[c.arm for c in plan]] + 0.2 * rng.normal(size=len(plan))
         if t == 0:
             y[0] -= 20.0

@@ -100,7 +100,7 @@ def test_a_context_on_a_box_is_a_lattice_with_one_value():
     learner = Learner(box, Parts(GaussianProcess(PRIOR), Fixed(), UCB()), seed=0)
     learner.tell([[0.2, 0.0], [0.7, 0.3]], [0.1, 0.4])
     given = Lattice(np.array([1]), np.array([[0.25]]))
-    for choice in learner.ask(4, among=Box(box.lower, box.upper, (given,))):
+    for choice in learner.ask_batch(4, among=Box(box.lower, box.upper, (given,))):
         assert choice.x[1] == 0.25
 
 
@@ -115,7 +115,7 @@ def test_a_part_that_sticks_out_of_the_box_is_refused():
 def test_a_thousand_open_questions_are_answered_in_any_order():
     """An epoch may be open as a whole; the choices of one point are told apart."""
     learner = Learner(GRID, Parts(GaussianProcess(PRIOR), Fixed(), Stuck(3)))
-    open_ = learner.ask(1000)
+    open_ = learner.ask_batch(1000)
     order = np.random.default_rng(0).permutation(1000)
     for i in order[:600]:
         learner.tell(GRID.points[3], 0.0, choice=open_[i])
@@ -126,7 +126,7 @@ def test_a_thousand_open_questions_are_answered_in_any_order():
 
 def test_a_choice_per_result_or_none_is_stored():
     learner = Learner(GRID, Parts(GaussianProcess(PRIOR), Fixed(), UCB()))
-    choices = learner.ask(2)
+    choices = learner.ask_batch(2)
     with pytest.raises(ValueError, match="Got 1 inputs but 2 choices"):
         learner.tell(choices[0].x, 0.0, choice=choices)
     assert len(learner) == 0

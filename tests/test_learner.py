@@ -103,7 +103,7 @@ def test_impossible_input_is_refused_and_nothing_is_stored(domain):
     agent = learner(domain)
     x = domain.sample(3, np.random.default_rng(0))
     agent.tell(x, [1.0, 2.0, 3.0])
-    agent.ask(2)
+    agent.ask_batch(2)
     bad = x.copy()
     bad[1, 0] = np.nan
     for tell, message in (
@@ -121,8 +121,8 @@ def test_impossible_input_is_refused_and_nothing_is_stored(domain):
         (lambda: agent.tell(x, [1, 2, 3], noise=[1.0, np.nan, 1.0]), "noise variance is a posi"),
         (lambda: agent.tell(x, [1, 2, 3], noise=[1.0, 1.0]), "3 results but 2 noise variances"),
         (lambda: agent.tell(x, [1, 2, 3], choice=[]), "3 inputs but 0 choices"),
-        (lambda: agent.ask(0), "at least one choice"),
-        (lambda: agent.ask(-3), "at least one choice"),
+        (lambda: agent.ask_batch(0), "at least one choice"),
+        (lambda: agent.ask_batch(-3), "at least one choice"),
         (lambda: agent.ask(among=[]), "Nothing to choose among|smaller Box"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -197,7 +197,7 @@ def test_the_executed_input_may_differ_from_the_chosen_one():
 
 def test_answers_take_what_they_answer_off_the_list():
     agent = learner(BOX)
-    a, b, c = agent.ask(3)
+    a, b, c = agent.ask_batch(3)
     agent.tell(b.x, 1.0)
     assert [p is q for p, q in zip(agent.pending, [a, c], strict=True)] == [True, True]
     agent.tell([11.0, 0.25], 1.0, choice=c)
@@ -237,7 +237,7 @@ def test_a_policy_may_wait_for_what_is_on_its_way():
     model = GaussianProcess(PRIOR, Trust())
     agent = Learner(GRID, Parts(model, Fixed(2.0), OnceAtATime()), seed=0)
     choice = agent.ask()
-    assert agent.ask(4) == []
+    assert agent.ask_batch(4) == []
     with pytest.raises(WaitingError, match="OnceAtATime waits for 1 results"):
         agent.ask()
     agent.tell(choice.x, 0.0)
@@ -434,7 +434,7 @@ def test_asking_twice_without_telling_does_not_refit():
 
     agent = Learner(GRID, Parts(Counting(), Fixed(2.0), UCB()), seed=0)
     agent.ask()
-    agent.ask(3)
+    agent.ask_batch(3)
     assert agent.trust.shape == (0,)
     agent.tell(GRID.points[0], 1.0)
     agent.tell(GRID.points[1], 1.0)  # telling only appends

@@ -35,7 +35,7 @@ def epochs(learner, f, number, attack, seed=0):
     rng = np.random.default_rng(seed)
     spent = 0.0
     for h in range(number):
-        arms = np.array([choice.arm for choice in learner.ask(10**6)])
+        arms = np.array([choice.arm for choice in learner.ask_batch(10**6)])
         wanted = attack(arms, f)
         allowed = np.clip(learner.confidence.budget - spent, 0.0, None)
         kept = np.cumsum(np.abs(wanted)) <= allowed
@@ -120,7 +120,7 @@ def test_the_units_of_f_do_not_matter():
         )
         f, rng = draw(5), np.random.default_rng(5)
         for _ in range(4):
-            arms = np.array([choice.arm for choice in learner.ask(10**6)])
+            arms = np.array([choice.arm for choice in learner.ask_batch(10**6)])
             learner.tell(LINE.points[arms], scale * (f[arms] + SD * rng.normal(size=len(arms))))
         return learner.active()
 

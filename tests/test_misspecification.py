@@ -219,7 +219,7 @@ def test_whole_campaigns_are_those_of_algorithm_2(kernel, batch):
         learner = Learner(LINE, recipes.phased_gp_us(prior=prior, theory=Theory(norm=near.norm)))
         results, plays = Results(values, 0.2, seed), []
         while len(plays) < T:
-            choices = learner.ask(min(batch, T - len(plays)))
+            choices = learner.ask_batch(min(batch, T - len(plays)))
             for choice in choices:
                 plays.append(choice.arm)
                 learner.tell(choice.x, results(choice.arm))
@@ -249,9 +249,9 @@ def test_phased_gp_us_in_practice_and_in_theory():
 def test_an_episode_is_handed_out_whole_and_then_waits_for_its_results():
     learner = Learner(GRID, recipes.phased_gp_us(prior=PRIOR))
     for length in (1, 2, 4, 8):
-        choices = learner.ask(100)
+        choices = learner.ask_batch(100)
         assert len(choices) == length
-        assert learner.ask(100) == []
+        assert learner.ask_batch(100) == []
         for choice in choices:
             learner.tell(choice.x, 0.0)
 

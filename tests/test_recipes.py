@@ -30,7 +30,7 @@ from stoic.recipes import (
     rgp_ucb,
 )
 from stoic.recipes.outliers import ActingPlateau, Anchor, noise_bound
-from stoic.recipes.parts import kappa_and_noise
+from stoic.recipes.parts import variance_and_noise
 
 BOX = Box([0.0, 5.0], [1.0, 9.0])
 GRID = BOX.grid(6)
@@ -250,7 +250,7 @@ def test_the_largest_variance_is_that_of_the_whole_box():
         (Sum(RBF(0.2), Scaled(Linear(), 0.1)), 1.0 + 2.5),
     ):
         prior = Prior(kernel, 0.1)
-        kappa, noise = kappa_and_noise(box, prior)
+        kappa, noise = variance_and_noise(box, prior)
         assert kappa == pytest.approx(largest, rel=1e-12)
         assert noise == 0.1
         assert kappa >= kernel.diagonal(box.grid(9).points).max()

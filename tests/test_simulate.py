@@ -28,7 +28,7 @@ class Memory:
         self.rng = np.random.default_rng(seed)
         self.told = []
 
-    def ask(self, n):
+    def ask_batch(self, n):
         return [Choice(x) for x in self.domain.sample(n, self.rng)]
 
     def tell(self, x, y):
@@ -114,9 +114,9 @@ def test_a_batch_is_asked_at_once_told_together_and_cut_at_the_end():
 
         asked = ()
 
-        def ask(self, n):
+        def ask_batch(self, n):
             self.asked = (*self.asked, n)
-            return super().ask(min(n, 3))
+            return super().ask_batch(min(n, 3))
 
     problem = hosaki()
     one, many = Planner(problem.domain), Planner(problem.domain)

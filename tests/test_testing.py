@@ -153,7 +153,8 @@ def numbering(observations, values, noise, trust):
     ],
 )
 def test_broken_defences_are_found(how, promise):
-    broken(lambda: testing.check_defence(Meddling(how)), promise)
+    data = r".* With .* observations.*, on (Finite|Box)\("  # the first that it is broken with
+    broken(lambda: testing.check_defence(Meddling(how)), promise + data)
 
 
 def test_a_defence_that_declares_that_it_revises_may():
@@ -389,7 +390,7 @@ def test_broken_learners_are_found():
     class Leaking(Learner):
         @property
         def posterior(self):
-            return self._posterior()
+            return self.surrogate.posterior()
 
     testing.check_learner(lambda: build(Learner))
     broken(lambda: testing.check_learner(lambda: build(Careless)), "is refused")

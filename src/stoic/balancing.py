@@ -10,26 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, Protocol, overload
+from typing import Any, Literal
 
 import numpy as np
 
-from stoic.data import (
-    FAILURES,
-    Array,
-    Booleans,
-    Choice,
-    FailureKind,
-    Failures,
-    Integers,
-    Observations,
-    Recommendation,
-    as_results,
-)
+from stoic.confidence.base import Band
+from stoic.data import Array, Booleans, Choice, FailureKind, Integers, Recommendation
 from stoic.domains import Domain
+from stoic.history import Evaluations, History
 from stoic.learner import Learner
-from stoic.pending import Pending, WaitingError, check_count
-from stoic.policies.base import Band
+from stoic.optimizer import Optimizer
+from stoic.pending import check_count
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.scales import Scale
 from stoic.promises import Bound, deviation
@@ -37,77 +28,7 @@ from stoic.recipes import Balancing, Parts
 from stoic.rewards import Rewards, check_span
 
 
-class Base(Protocol):
-    """A base learner: a :class:`~stoic.learner.Learner`, or another ``Balanced``."""
-
-    @property
-    def domain(self) -> Domain: ...
-
-    def ask(
-        self, n: int, *, among: object = None, pending: object | None = None
-    ) -> list[Choice]: ...
-
-    def tell(
-        self,
-        x: object,
-        y: object = None,
-        noise: object = None,
-        *,
-        failed: FailureKind | None = None,
-        choice: Choice | None = None,
-    ) -> None: ...
-
-    def recommend(
-        self,
-        width: float | None = 2.0,
-        *,
-        settings: object = None,
-        among: object = None,
-        context: Mapping[int, float] | None = None,
-    ) -> Recommendation: ...
-
-    def active(self) -> Booleans: ...
-
-    def band(self) -> Band: ...
-
-    def forget_pending(self, *choices: Choice) -> None: ...
-
-    @property
-    def rng(self) -> np.random.Generator: ...
-
-    @rng.setter
-    def rng(self, rng: np.random.Generator) -> None: ...
-
-    @property
-    def observations(self) -> Observations: ...
-
-    @property
-    def failures(self) -> Failures: ...
-
-    @property
-    def pending(self) -> list[Choice]: ...
-
-    @property
-    def posterior(self) -> Posterior: ...
-
-    @property
-    def estimate(self) -> Posterior: ...
-
-    @property
-    def trust(self) -> Array: ...
-
-
-class _Result(NamedTuple):
-    """One result, the choice that it answers and the learner that suggested it, if any."""
-
-    x: Array
-    y: float | None
-    noise: float | None
-    question: Choice | None
-    owner: int | None
-
-
-class Balanced:
+class Balanced(Optimizer):
     """Regret bound balancing with elimination, Algorithm 3 of [Bogunovic2021b]_.
 
     ask / tell / recommend, as a :class:`~stoic.learner.Learner`. The notes of a choice name the
@@ -197,7 +118,7 @@ class Balanced:
 
     def __init__(
         self,
-        learners: Sequence[Base],
+        learners: Sequence[Optimizer],
         bounds: Sequence[Bound],
         *,
         span: tuple[float, float] | Scale = (0.0, 1.0),
@@ -215,69 +136,41 @@ class Balanced:
         _check_numbers(span, outside, corrupted, budget, c, delta, proxy)
         if unit not in ("span", "spread"):
             raise ValueError(f"unit is 'span' or 'spread', got {unit!r}.")
-        self.domain = self.learners[0].domain
+        self.history = History(self.learners[0].domain)
         self.span, self.outside, self.everything = span, outside, everything
         self.corrupted, self.budget = corrupted, budget
         self.c, self.unit, self.delta, self.proxy = c, unit, delta, proxy
         self.kept = list(range(len(self.learners)))
         self._rewards = Rewards(len(self.learners), None if callable(span) else span)
-        self._pending = Pending()
-        self._observed: list[tuple[Array, float, float]] = []  # x, y, noise or nan
-        self._failures: list[tuple[Array, FailureKind]] = []
         self._seen: list[list[int]] = [[] for _ in self.learners]  # rows of these, in order
-
-    def __len__(self) -> int:
-        return len(self._observed)
 
     @property
     def plays(self) -> Integers:
         """N_i, the number of results of each learner's own suggestions, shape (M,)."""
         return self._rewards.plays
 
-    @overload
-    def ask(
-        self,
-        n: None = None,
-        *,
-        among: object = None,
-        context: Mapping[int, float] | None = None,
-        pending: object | None = None,
-    ) -> Choice: ...
-
-    @overload
-    def ask(
+    def ask_batch(
         self,
         n: int,
         *,
         among: object = None,
         context: Mapping[int, float] | None = None,
         pending: object | None = None,
-    ) -> list[Choice]: ...
-
-    def ask(
-        self,
-        n: int | None = None,
-        *,
-        among: object = None,
-        context: Mapping[int, float] | None = None,
-        pending: object | None = None,
-    ) -> Choice | list[Choice]:
-        """Suggest points to evaluate, as :meth:`stoic.learner.Learner.ask`.
+    ) -> list[Choice]:
+        """Suggest ``n`` points to evaluate in parallel, see :meth:`Optimizer.ask_batch`.
 
         Each choice comes from the kept learner whose putative bound is least, eq. (23), once its
         pending choices count as played; from the next one if that waits for results.
         """
-        count = check_count(n)
+        check_count(n)
         if pending is not None:  # the caller counts these; the choices of this call are added
-            theirs = np.array(pending, dtype=float).reshape(-1, self.domain.dim)
-        given: dict[str, Any] = {"among": among}
-        if context is not None:
-            given["context"] = context
+            theirs = self._points(pending)
+        given: dict[str, Any] = {"among": among, "context": context}
         queried = self.plays.tolist()
-        for question in self._pending:
+        for question in self.history.pending:
             queried[_owner(question)] += 1
         choices: list[Choice] = []
-        for _ in range(count):
+        for _ in range(n):
             if pending is not None:
                 given["pending"] = np.array([*theirs, *(choice.x for choice in choices)])
             try:
@@ -291,25 +184,18 @@ class Balanced:
             choices.append(choice)
             queried[_owner(choice)] += 1
         if pending is None:
-            self._pending.add(choices)
-        if n is not None:
-            return choices
-        if not choices:
-            raise WaitingError(
-                f"All learners wait for results, {len(self._pending)} of them: tell them, or call "
-                "forget_pending() if they will never come."
-            )
-        return choices[0]
+            self.history.pending.add(choices)
+        return choices
 
     def _next(self, queried: list[int], given: dict[str, Any]) -> Choice | None:
         """Choice of the learner with the least putative bound that does not wait for results."""
         for i in sorted(self.kept, key=lambda i: self.bounds[i](queried[i])):
-            if answer := self.learners[i].ask(1, **given):
+            if answer := self.learners[i].ask_batch(1, **given):
                 notes = {**answer[0].notes, "learner": i, "question": answer[0]}
                 return replace(answer[0], notes=notes)
         return None
 
-    def _learner_of(self, choice: Choice) -> Base:
+    def _learner_of(self, choice: Choice) -> Optimizer:
         return self.learners[_owner(choice)]
 
     def tell(
@@ -333,10 +219,15 @@ class Balanced:
             As there, and for a reward outside of the span if such are refused. Nothing is stored
             then.
         """
-        for result in self._results(x, y, noise, failed, choice):
-            self._pass_on(result, failed)
-            if result.owner is not None and failed != "transient":
-                self._score(result.owner, math.nan if result.y is None else result.y)
+        evaluations = self.history.check(x, y, noise, failed, choice)
+        if self.outside == "refuse" and evaluations.observed is not None:
+            self._refuse(evaluations.observed)
+        for row, answered in enumerate(self.history.answer(evaluations)):
+            one = evaluations.row(row)
+            self.history.add(one)
+            owner = self._pass_on(one, answered or (one.choices[0] if one.choices else None))
+            if owner is not None and failed != "transient":
+                self._score(owner, math.nan if one.observed is None else one.observed.item())
 
     def recommend(
         self,
@@ -347,10 +238,7 @@ class Balanced:
         context: Mapping[int, float] | None = None,
     ) -> Recommendation:
         """Recommendation of the leader, see ``leader``; arguments as for a learner."""
-        if not self._observed:
-            raise ValueError(
-                "Nothing was observed yet, so there is nothing to recommend: ask, tell."
-            )
+        self._check_recommendable()
         leader = self.learners[self.leader]
         return leader.recommend(width, settings=settings, among=among, context=context)
 
@@ -390,19 +278,6 @@ class Balanced:
         return rows
 
     @property
-    def observations(self) -> Observations:
-        """All observations so far, whichever learner suggested them."""
-        x = np.array([x for x, _, _ in self._observed]).reshape(-1, self.domain.dim)
-        y, noise = (np.array([row[k] for row in self._observed], dtype=float) for k in (1, 2))
-        return Observations(x, as_results(y), noise, self.domain.locate(x) if len(x) else None)
-
-    @property
-    def failures(self) -> Failures:
-        """Reported failures, in order, whichever learner suggested them."""
-        points = np.array([x for x, _ in self._failures]).reshape(-1, self.domain.dim)
-        return Failures(points, tuple(kind for _, kind in self._failures))
-
-    @property
     def rng(self) -> np.random.Generator:
         """Generator of the first learner; setting it sets that of all. Balancing draws nothing."""
         return self.learners[0].rng
@@ -418,7 +293,7 @@ class Balanced:
 
         Elsewhere that of the last learner that did.
         """
-        trust = np.ones(len(self._observed))
+        trust = np.ones(len(self))
         for i in (*range(len(self.learners)), self.leader):
             if seen := self._seen[i]:
                 trust[seen] = self.learners[i].trust
@@ -429,97 +304,40 @@ class Balanced:
         """Mean reward of each learner in its span, shape (M,); nan for one without plays."""
         return self._rewards.means
 
-    @property
-    def pending(self) -> list[Choice]:
-        """Choices without a result yet, oldest first."""
-        return list(self._pending)
-
     def forget_pending(self, *choices: Choice) -> None:
         """Forget these pending choices, or all: no result will come."""
         for choice in choices:
-            if self._pending.answer(choice.x, choice) is not None:
+            if self.history.pending.answer(choice.x, choice) is not None:
                 self._learner_of(choice).forget_pending(_question(choice))
         if not choices:
-            self._pending.clear()
+            self.history.pending.clear()
             for learner in self.learners:
                 learner.forget_pending()
 
-    def _results(
-        self,
-        x: object,
-        y: object,
-        noise: object,
-        failed: str | None,
-        choice: Choice | Sequence[Choice] | None,
-    ) -> list[_Result]:
-        """Results row by row, each with the choice it answers; on an error nothing changes."""
-        points = np.array(x, dtype=float)
-        if points.ndim < 2:
-            points = points.reshape(1, -1)
-        self.domain.locate(points)
-        k = len(points)
-        answered = [choice] if isinstance(choice, Choice) else choice
-        if (y is None) == (failed is None) or not (failed is None or failed in FAILURES):
-            raise ValueError(
-                "Tell a result y, or why there is none: failed='transient', 'infeasible' or 'bad'; "
-                f"got y={y!r} and failed={failed!r}."
-            )
-        results: list[float | None] = [None] * k
-        if y is not None:
-            results = np.asarray(y, dtype=float).ravel().tolist()
-        for name, many in (("choices", answered), ("results", results)):
-            if many is not None and len(many) != k:
-                raise ValueError(f"Got {k} inputs but {len(many)} {name}: tell one for each.")
-        noises: list[float | None] = [None] * k
-        if noise is not None:
-            variance = np.asarray(noise, dtype=float)
-            if variance.size not in (1, k) or not np.all((variance > 0) & np.isfinite(variance)):
-                raise ValueError(
-                    f"A noise variance is a positive number, one for each result or one for all; "
-                    f"got {noise!r} for {k} results."
-                )
-            noises = np.broadcast_to(variance.ravel(), (k,)).tolist()
-        if self.outside == "refuse":
-            self._refuse(results)
-        rows = []
-        for row in range(k):
-            meant = None if answered is None else answered[row]
-            question = self._pending.answer(points[row], meant)
-            if question is None and meant is not None and "question" in meant.notes:
-                question = meant  # the caller keeps the account of pending points
-            owner = None if question is None else _owner(question)
-            rows.append(_Result(points[row], results[row], noises[row], question or meant, owner))
-        return rows
-
-    def _refuse(self, results: list[float | None]) -> None:
+    def _refuse(self, results: Array) -> None:
         low, high = self._rewards.low, self._rewards.high
-        for result in results:
-            if result is not None and not low <= result <= high:
+        for result in results.tolist():
+            if not low <= result <= high:
                 raise ValueError(
                     f"Balancing compares rewards in [{low:g}, {high:g}], got {result}: "
                     "give the range of the rewards as span=, or outside='clip'."
                 )
 
-    def _pass_on(self, result: _Result, failed: FailureKind | None) -> None:
-        """Pass a result to the learners that shall observe it."""
-        if failed is None:
-            assert result.y is not None
-            reported_noise = math.nan if result.noise is None else result.noise
-            self._observed.append((result.x, result.y, reported_noise))
-        else:
-            self._failures.append((result.x, failed))
+    def _pass_on(self, one: Evaluations, answered: Choice | None) -> int | None:
+        """Pass an evaluation to the learners that shall observe it; return whose play it was."""
+        # With a choice that is not its own, a learner keeps its own choices pending.
+        answered = answered or Choice(one.x[0])
+        # One names its owner also where the caller keeps the account of pending points.
+        owner = _owner(answered) if "question" in answered.notes else None
+        noise = None if np.isnan(one.noise).all() else one.noise
         for i, learner in enumerate(self.learners):
-            choice = result.question
-            if i == result.owner:
-                assert choice is not None
-                choice = _question(choice)
-            elif result.owner is not None and not (self.everything and i in self.kept):
+            if owner is not None and i != owner and not (self.everything and i in self.kept):
                 continue
-            # With a choice that is not its own, a learner keeps its own choices pending.
-            other = choice or Choice(result.x)
-            learner.tell(result.x, result.y, result.noise, failed=failed, choice=other)
-            if failed is None:
-                self._seen[i].append(len(self._observed) - 1)
+            choice = _question(answered) if i == owner else answered
+            learner.tell(one.x, one.observed, noise, failed=one.failed, choice=choice)
+            if one.failed is None:
+                self._seen[i].append(len(self) - 1)
+        return owner
 
     def _score(self, owner: int, reward: float) -> None:
         """Count a play, then eliminate learners whose rewards contradict their bound."""
@@ -589,7 +407,7 @@ def _question(choice: Choice) -> Choice:
     return question
 
 
-def _check_learners(learners: list[Base], bounds: list[Bound]) -> None:
+def _check_learners(learners: list[Optimizer], bounds: list[Bound]) -> None:
     if not learners or len(learners) != len(bounds):
         raise ValueError(
             f"Balancing needs at least one learner and one bound for each, got {len(learners)} "

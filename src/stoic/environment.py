@@ -10,9 +10,9 @@ from stoic.adversaries.base import Adversary, Round, same
 from stoic.adversaries.budgets import Ledger
 from stoic.adversaries.inputs import Move, Perturbation, Stay
 from stoic.adversaries.noise import Gaussian, Noise
+from stoic.confidence.base import Band
 from stoic.data import Array, Booleans, Outcome
 from stoic.domains import Finite, as_points
-from stoic.policies.base import Band
 from stoic.problems.base import Problem
 
 _BLOCK = 1024  # draws at once: amortises the call, and costs nothing where rounds are few

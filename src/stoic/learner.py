@@ -6,38 +6,24 @@ It is the only mutable object on the optimizer's side. ``tell`` only appends; ``
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import overload
 
 import numpy as np
 
-from stoic.data import (
-    FAILURES,
-    VARIANCES,
-    Array,
-    Booleans,
-    Choice,
-    FailureKind,
-    Failures,
-    Integers,
-    Observations,
-    Recommendation,
-    as_results,
-)
+from stoic.confidence.base import Band
+from stoic.data import Array, Booleans, Choice, FailureKind, Recommendation
 from stoic.domains import Among, Box, Domain, Finite
-from stoic.models import LeaveOneOutGP
+from stoic.history import History
 from stoic.models.constraints import ConstraintHistory, Constraints
-from stoic.models.feasibility import Feasibility
-from stoic.pending import Pending, WaitingError, check_count
-from stoic.policies.base import Band, View
+from stoic.optimizer import Optimizer
+from stoic.pending import check_count
+from stoic.policies.base import View
 from stoic.policies.ucb import UpperConfidenceBound
-from stoic.posteriors.absorbed import WindowPosterior
-from stoic.posteriors.base import Integrating, Posterior
+from stoic.posteriors.base import Posterior
 from stoic.recipes import Parts, robust
+from stoic.surrogate import Surrogate
 
-_ROOM = 64  # rows of memory at the start; doubled when it is full
 
-
-class Learner:
+class Learner(Optimizer):
     """Bayesian optimizer with the interface ask / tell / recommend.
 
     Parameters
@@ -80,117 +66,34 @@ class Learner:
                 f"{type(policy).__name__} needs a finite domain, got {domain!r}: "
                 "use Box(...).grid(50)."
             )
-        self.domain = domain
         self.parts = parts
         self.model = parts.model
         self.confidence = parts.confidence
         self.policy = policy
         self.rng = np.random.default_rng(seed)
+        self.history = History(domain)
+        self.surrogate = Surrogate(
+            self.history, parts.model, parts.confidence, robust()(domain).model
+        )
         self._state = policy.start(domain)
-        self._pending = Pending()
-        self._latest: Posterior | None = None
-        self._estimate: Posterior | None = None  # a cache, valid until the next tell
-        self._nowhere = np.empty((0, domain.dim))
-        self._none_failed = Failures(self._nowhere, ())
-        self._n = 0
-        self._x = np.empty((_ROOM, domain.dim))
-        self._observed = np.empty(_ROOM)
-        self._noise = np.empty(_ROOM)
-        self._arms = np.empty(_ROOM, dtype=np.intp) if domain.finite else None
-        self._observations: Observations | None = None  # a cache, valid until the next tell
-        self._failures: list[tuple[Array, FailureKind]] = []
-        self._classifier: tuple[int, Feasibility] | None = None  # a cache, with n
-        self._constraints = ConstraintHistory(domain, robust()(domain).model)
 
-    def __len__(self) -> int:
-        return self._n
-
-    @property
-    def observations(self) -> Observations:
-        """All observations so far, as views: not to be written to."""
-        observations = self._observations
-        if observations is None:
-            n = self._n
-            arms = None if self._arms is None else self._arms[:n]
-            observations = Observations(self._x[:n], self._observed[:n], self._noise[:n], arms)
-            self._observations = observations
-        return observations
-
-    @overload
-    def ask(
-        self,
-        n: None = None,
-        *,
-        among: object = None,
-        context: Mapping[int, float] | None = None,
-        pending: object | None = None,
-    ) -> Choice: ...
-
-    @overload
-    def ask(
+    def ask_batch(
         self,
         n: int,
         *,
         among: object = None,
         context: Mapping[int, float] | None = None,
         pending: object | None = None,
-    ) -> list[Choice]: ...
-
-    def ask(
-        self,
-        n: int | None = None,
-        *,
-        among: object = None,
-        context: Mapping[int, float] | None = None,
-        pending: object | None = None,
-    ) -> Choice | list[Choice]:
-        """Suggest where to evaluate next: one choice, or a list of ``n`` to evaluate in parallel.
-
-        Pending choices are taken into account, so two calls in a row suggest different points. A
-        policy that plans in batches may return fewer than ``n``, and an empty list while it waits
-        for pending results.
-
-        Parameters
-        ----------
-        n:
-            Number of choices; ``None`` returns a single one, not a list.
-        among:
-            The feasible subset of the domain for this call: row numbers or a mask of a finite
-            domain, or a smaller ``Box``.
-        context:
-            Fixed coordinates for this call: coordinate number -> value. Only points with these
-            values may be chosen; executed points may differ, as when the context turns out to be
-            another.
-        pending:
-            Pending points that the caller keeps account of, shape (k, d). Then the learner does
-            not: it neither remembers these choices nor counts its own.
-
-        Raises
-        ------
-        ValueError
-            If ``n`` is not positive, ``among`` is not part of the domain, or no point has the
-            ``context``.
-        NothingLeftError
-            A ``ValueError``: if the policy's plan has nothing left to play there.
-        WaitingError
-            If one choice is requested and the policy waits for pending results.
-        """
-        count = check_count(n)
+    ) -> list[Choice]:
+        """Suggest ``n`` points to evaluate in parallel, see :meth:`Optimizer.ask_batch`."""
+        check_count(n)
         view = self._view(self._part(among, context))
         if pending is not None:
-            theirs = np.array(pending, dtype=float).reshape(-1, self.domain.dim)
-            view = view._replace(find_pending=lambda: theirs, owns_pending=False)
-        choices, self._state = self.policy.choose(view, self._state, count)
+            view = view._replace(pending=self._points(pending), owns_pending=False)
+        choices, self._state = self.policy.choose(view, self._state, n)
         if pending is None:
-            self._pending.add(choices)
-        if n is not None:
-            return choices
-        if not choices:
-            raise WaitingError(
-                f"{type(self.policy).__name__} waits for {len(view.pending)} results: tell them, "
-                "or call forget_pending() if they will never come."
-            )
-        return choices[0]
+            self.history.pending.add(choices)
+        return choices
 
     def tell(
         self,
@@ -235,61 +138,18 @@ class Learner:
             result or a kind of failure, or if the policy does not weigh constraints. Nothing is
             stored then.
         """
-        points = np.asarray(x, dtype=float)
-        if points.ndim < 2:
-            points = points.reshape(1, -1)
-        arms = self.domain.locate(points)
-        k = len(points)
-        answered = [choice] if isinstance(choice, Choice) else choice
-        if answered is not None and len(answered) != k:
-            raise ValueError(f"Got {k} inputs but {len(answered)} choices: give one for each.")
-        if (y is None) == (failed is None):
-            raise ValueError(
-                "Tell a result y, or why there is none: failed='transient', 'infeasible' or 'bad'."
-            )
+        evaluations = self.history.check(x, y, noise, failed, choice)
         if constraints and not self.policy.constrained:
             raise ValueError(
                 f"{type(self.policy).__name__} does not weigh constraints: take the default "
                 "recipe, robust(), or tell inputs that violate one as failed='infeasible'."
             )
-        outputs = ConstraintHistory.check(constraints or {}, k)
-        if failed is None:
-            self._remember(points, arms, y, noise)
-        elif failed in FAILURES:
-            self._failures += [(point, failed) for point in points.copy()]
-            self._classifier = None
-        else:
-            raise ValueError(f"failed is one of {', '.join(FAILURES)}, got {failed!r}.")
-        self._constraints.tell(points, outputs)
-        if self._pending:
-            for row, point in enumerate(points):
-                self._pending.answer(point, None if answered is None else answered[row])
-
-    def _remember(self, points: Array, arms: Integers | None, y: object, noise: object) -> None:
-        """Append results, or nothing if one of them is not valid."""
-        k = len(points)
-        observed = as_results(y)
-        if len(observed) != k:
-            raise ValueError(f"Got {k} inputs but {len(observed)} results: tell one for each.")
-        if noise is not None:
-            variance = np.asarray(noise, dtype=float).reshape(-1)
-            if len(variance) not in (1, k):
-                raise ValueError(
-                    f"Got {k} results but {len(variance)} noise variances: give one for each, or "
-                    "one for all."
-                )
-            if not np.all((variance > 0.0) & np.isfinite(variance)):
-                raise ValueError(f"A noise variance is a positive number, got {noise!r}.")
-        first, last = self._n, self._n + k
-        if last > len(self._observed):
-            self._grow(last)
-        self._x[first:last] = points
-        self._observed[first:last] = observed
-        self._noise[first:last] = np.nan if noise is None else np.clip(variance, *VARIANCES)
-        if self._arms is not None and arms is not None:
-            self._arms[first:last] = arms
-        self._n = last
-        self._observations = None
+        outputs = ConstraintHistory.check(constraints or {}, len(evaluations.x))
+        self.history.add(evaluations)
+        if outputs:
+            self.surrogate.outputs.tell(evaluations.x, outputs)
+        if self.history.pending:
+            self.history.answer(evaluations)
 
     def recommend(
         self,
@@ -319,33 +179,28 @@ class Learner:
         ValueError
             If there are no observations yet, or as :meth:`ask` does.
         """
-        if not self._n:
-            raise ValueError(
-                "Nothing was observed yet, so there is nothing to recommend: ask, tell."
-            )
-        band = self.band() if width is None else Band(self._reported(), width)
+        self._check_recommendable()
+        band = self.band() if width is None else Band(self.surrogate.integrated(), width)
         part = self._part(among, context)
         # A stream of its own: a recommendation must not change the next suggestion.
         view = self._view(part)._replace(rng=np.random.default_rng(0))
+        posterior = self.surrogate.posterior()
         # A point whose observations are all rejected is not recommended.
         if settings is None:
             trusted = self.trust > 0.0
             x = self.observations.x[trusted if trusted.any() else slice(None)]
         else:
-            x = np.array(settings, dtype=float).reshape(-1, self.domain.dim)
+            x = self._points(settings)
             self.domain.locate(x)
         tried = np.unique(x, axis=0)
         if part is not self.domain:
             tried = tried[part.contains(tried)]
         if not len(tried):
-            tried = view.maximise(UpperConfidenceBound(Band(self._posterior(), -band.width))).x[
-                None
-            ]
-        reported = view._replace(constraints=self.constraints)
-        best, notes = self.policy.settle(reported, self._state, band, tried)
+            tried = view.maximise(UpperConfidenceBound(Band(posterior, -band.width))).x[None]
+        best, notes = self.policy.recommend(view._replace(reported=True), self._state, band, tried)
         mean, _ = band.posterior.predict(tried)
         lower, upper = band.bounds(tried)
-        peak = view.maximise(UpperConfidenceBound(Band(self._posterior(), 0.0)))
+        peak = view.maximise(UpperConfidenceBound(Band(posterior, 0.0)))
         return Recommendation(
             tried[best].copy(),
             float(mean[best]),
@@ -359,7 +214,7 @@ class Learner:
     @property
     def posterior(self) -> Posterior:
         """Posterior over f given all observations; later ones do not change it."""
-        return self._posterior().copy()
+        return self.surrogate.posterior().copy()
 
     @property
     def estimate(self) -> Posterior:
@@ -368,24 +223,16 @@ class Learner:
         Choices are made by :attr:`posterior`, which is quicker; recommendations and their bounds
         come from here.
         """
-        return self._reported().copy()
+        return self.surrogate.integrated().copy()
 
     def constraints(self) -> Constraints | None:
         """Return the probability that all constraints hold, for reports; None without any."""
-        return self._constraints(integrated=True)
-
-    @property
-    def failures(self) -> Failures:
-        """Reported failures, in order."""
-        if not self._failures:
-            return self._none_failed
-        points, kinds = zip(*self._failures, strict=True)
-        return Failures(np.array(points), kinds)
+        return self.surrogate.constraints(integrated=True)
 
     @property
     def trust(self) -> Array:
         """Trust weight of each observation, shape (n,), from 0 (rejected) to 1 (inlier)."""
-        return self._posterior().trust(self.observations)
+        return self.surrogate.posterior().trust(self.observations)
 
     def active(self) -> Booleans:
         """Mask of the rows of a finite domain that may still be optimal, shape (N,).
@@ -415,77 +262,19 @@ class Learner:
         return self.policy.plans
 
     @property
-    def pending(self) -> list[Choice]:
-        """Choices without a result yet, oldest first."""
-        return list(self._pending)
-
-    def forget_pending(self, *choices: Choice) -> None:
-        """Forget these pending choices, or all: no result will come."""
-        for choice in choices:
-            self._pending.answer(choice.x, choice)
-        if not choices:
-            self._pending.clear()
+    def _who(self) -> str:
+        return type(self.policy).__name__
 
     def _view(self, among: Domain | Among) -> View:
-        observations = self.observations
-        if isinstance(self.model, LeaveOneOutGP) and self.model.bounded(observations):
-            posterior = self._posterior()
-            assert isinstance(posterior, WindowPosterior)
-            observations = observations.only(posterior.rows)
         return View(
             self.domain,
             among,
-            observations,
+            self.surrogate.window(),
             self.rng,
-            self._given,
-            self._pending_points,
-            self.failures,
-            self._feasibility,
-            constraints=self._constraints,
+            self.surrogate,
+            self.history.pending_points(),
+            self.history.failures,
         )
-
-    def _pending_points(self) -> Array:
-        if not self._pending:
-            return self._nowhere
-        return np.array([choice.x for choice in self._pending])
-
-    def _given(self, observations: Observations | None = None, t: int | None = None) -> Band:
-        if observations is None:
-            posterior, n = self._posterior(), self._n
-            if isinstance(posterior, WindowPosterior):
-                posterior = posterior.near
-        else:
-            posterior, n = self.model(self.domain, observations, None), len(observations)
-        return Band(posterior, self.confidence(posterior, t or n + 1))
-
-    def _feasibility(self) -> Feasibility | None:
-        """Classifier of inputs that give results; a nan result says nothing about that."""
-        if not self._failures or not len(self.failures.of("infeasible")):
-            return None
-        if self._classifier is None or self._classifier[0] != self._n:
-            observations = self.observations
-            feasible = observations.x[np.isfinite(observations.observed)]
-            infeasible = self.failures.of("infeasible")
-            learned = Feasibility.learned(self.domain, feasible, infeasible)
-            self._classifier = (self._n, learned)
-        return self._classifier[1]
-
-    def _posterior(self) -> Posterior:
-        """Posterior given all observations; updated, where other windows are computed afresh."""
-        posterior = self._latest
-        if posterior is None or posterior.n != self._n:
-            posterior = self.model(self.domain, self.observations, posterior)
-            self._latest = posterior
-        return posterior
-
-    def _reported(self) -> Posterior:
-        """Posterior with hyperparameters integrated out, if the model does that."""
-        posterior = self._posterior()
-        if not isinstance(self.model, Integrating):
-            return posterior
-        if self._estimate is None or self._estimate.n != self._n:
-            self._estimate = self.model.integrated(self.domain, self.observations, posterior)
-        return self._estimate
 
     def _part(self, among: object, context: Mapping[int, float] | None) -> Domain | Among:
         part = self.domain if among is None else self._among(among)
@@ -501,17 +290,3 @@ class Learner:
             f"On {self.domain!r} choose among the points of a smaller Box with {self.domain.dim} "
             f"coordinates, got {among!r}."
         )
-
-    def _grow(self, rows: int) -> None:
-        room = 1 << (rows - 1).bit_length()
-
-        def larger(old: Array) -> Array:
-            new = np.empty((room, *old.shape[1:]), dtype=old.dtype)
-            new[: self._n] = old[: self._n]
-            return new
-
-        self._x, self._observed, self._noise = map(larger, (self._x, self._observed, self._noise))
-        if self._arms is not None:
-            arms: Integers = np.empty(room, dtype=np.intp)
-            arms[: self._n] = self._arms[: self._n]
-            self._arms = arms

@@ -18,11 +18,10 @@ class NothingLeftError(ValueError):
     """A plan has no point left to suggest in the feasible subset of the domain."""
 
 
-def check_count(n: int | None) -> int:
-    """Return the number of requested choices: one for ``None``; refuse anything but a count."""
-    if n is not None and (not isinstance(n, int | np.integer) or n < 1):
+def check_count(n: int) -> None:
+    """Refuse anything but a number of choices."""
+    if not isinstance(n, int | np.integer) or n < 1:
         raise ValueError(f"Ask for at least one choice, a whole number of them, got n={n!r}.")
-    return 1 if n is None else n
 
 
 class Pending:

@@ -7,15 +7,15 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from stoic.confidence.base import Band
 from stoic.data import Array, Booleans, Choice, Outcome, Recommendation
 from stoic.environment import Environment
-from stoic.policies.base import Band
 
 
 class Player(Protocol):
     """Interface of a learner that a simulation needs."""
 
-    def ask(self, n: int) -> list[Choice]:
+    def ask_batch(self, n: int) -> list[Choice]:
         """Suggest at most ``n`` points to evaluate, and at least one."""
 
     def tell(self, x: Array, y: Array) -> None:
@@ -143,7 +143,7 @@ def run(
         learner.tell(executed[:row], observed[:row])
     while row < n:
         first = row
-        for choice in learner.ask(min(batch, n - row)):
+        for choice in learner.ask_batch(min(batch, n - row)):
             record(row, choice.x, environment.step(choice.x, learner.active, band))
             row += 1
         learner.tell(executed[first:row], observed[first:row])

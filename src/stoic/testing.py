@@ -23,17 +23,19 @@ import numpy as np
 
 from stoic.adversaries import Adversary, Ledger, Round
 from stoic.confidence import Confidence, Fixed
-from stoic.data import Array, Booleans, Choice, Failures, Integers, Observations, Targets
+from stoic.data import Array, Booleans, Choice, Integers, Observations, Targets
 from stoic.defences import Defence, Trust
 from stoic.domains import Box, Domain, Finite, Lattice
 from stoic.environment import Environment
+from stoic.history import History
 from stoic.kernels import Kernel, Matern52, Scaled
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
-from stoic.policies import Band, Policy, View
+from stoic.policies import Policy, View
 from stoic.posteriors import Model, Posterior, Prior
 from stoic.problems import Problem
 from stoic.recipes import Parts
+from stoic.surrogate import Surrogate
 
 # Results that a crash, an overflow or an adversary produces; none of them is an error.
 ABSURD = (math.nan, math.inf, -math.inf, 1e300, -1e300, 1e6)
@@ -156,7 +158,7 @@ def check_posterior(posterior: Posterior, domain: Domain, observations: Observat
         _require(posterior.n == len(observations), "n counts all observations")
         _require(0 <= posterior.distrusted <= posterior.n, "distrusted counts observations")
         _require(bool(posterior.information >= 0.0), "information gain is not negative")
-        _require(bool(posterior.kappa > 0.0), "kappa is positive")
+        _require(bool(posterior.max_variance > 0.0), "max_variance is positive")
         trust = posterior.trust(observations)
         _require(trust.shape == (len(observations),), "trust has shape (n,)")
         _require(bool(((trust >= 0.0) & (trust <= 1.0)).all()), "trust lies in [0, 1]")
@@ -164,7 +166,7 @@ def check_posterior(posterior: Posterior, domain: Domain, observations: Observat
             int(np.count_nonzero(trust < 1.0)) == posterior.distrusted,
             "distrusted is the number of observations with a trust below 1",
         )
-        scale = math.sqrt(posterior.kappa)
+        scale = math.sqrt(posterior.max_variance)
         fantasy = posterior.fantasise(x[:2], domain.locate(x[:2]))
         held, narrower = fantasy.predict(x)
         size = scale + np.abs(mean).max()
@@ -210,11 +212,9 @@ def check_model(model: Model, domain: Domain, tolerance: float = 1e-6) -> None:
     previous ones stay.
     """
     for n, absurd in ((0, False), (1, False), (12, False), (17, True)):
-        check_posterior(
-            model(domain, example_observations(domain, n, 3 + n, absurd)),
-            domain,
-            example_observations(domain, n, 3 + n, absurd),
-        )
+        observations = example_observations(domain, n, 3 + n, absurd)
+        with _given(domain, n, absurd):
+            check_posterior(model(domain, observations), domain, observations)
     observations = example_observations(domain, 9, 1, absurd=False)
     x = domain.sample(6, np.random.default_rng(0))
     posterior = model(domain, observations.until(5))
@@ -241,12 +241,15 @@ def check_defence(defence: Defence, domains: Sequence[Domain] | None = None) -> 
     """
     for domain in domains if domains is not None else example_domains():
         for n, absurd in ((0, False), (1, False), (2, False), (17, False), (32, True)):
-            _check_targets(defence, domain, example_observations(domain, n, 3 + n, absurd))
+            with _given(domain, n, absurd):
+                _check_targets(defence, domain, example_observations(domain, n, 3 + n, absurd))
         nothing = example_observations(domain, 3)
         nothing.observed[:] = math.nan
-        _check_targets(defence, domain, nothing)
+        with _given(domain, "3 nan among 3"):
+            _check_targets(defence, domain, nothing)
         if not defence.revises:
-            _check_that_it_does_not_revise(defence, domain)
+            with _given(domain, "up to 21"):
+                _check_that_it_does_not_revise(defence, domain)
 
 
 def check_confidence(
@@ -287,10 +290,12 @@ def check_policy(policy: Policy, domains: Sequence[Domain] | None = None) -> Non
             )
             _require("finite" in refusal and "grid" in refusal, "a refusal says what to do")
             continue
-        runs = [_campaign(_learner(domain, policy), 8) for _ in range(2)]
-        for a, b in zip(*runs, strict=True):
-            _require(bool(np.array_equal(a, b)), "the same seed gives the same choices")
-        _check_purity(policy, domain)
+        with _given(domain, "up to 16", True):
+            runs = [_campaign(_learner(domain, policy), 8) for _ in range(2)]
+            for a, b in zip(*runs, strict=True):
+                _require(bool(np.array_equal(a, b)), "the same seed gives the same choices")
+        with _given(domain, 12):
+            _check_purity(policy, domain)
     _require(_print(policy) == before, "what a policy remembers is in the state")
 
 
@@ -391,7 +396,7 @@ def check_learner(make: Callable[[], Learner], rounds: int = 6) -> None:
             lambda: first.tell(x[:2], [0.0]),
             lambda: first.tell(x[0], 0.0, noise=-1.0),
             lambda: first.tell(x[:2], [0.0, 1.0], noise=[1.0, math.nan]),
-            lambda: first.ask(0),
+            lambda: first.ask_batch(0),
         ):
             _refuses(refused, "an impossible input is refused")
             _require(len(first) == n, "nothing is stored of what is refused")
@@ -435,7 +440,7 @@ def _campaign(learner: Learner, rounds: int) -> list[Array]:
 
 
 def _ask(learner: Learner, wanted: int) -> list[Choice]:
-    choices = learner.ask(wanted)
+    choices = learner.ask_batch(wanted)
     _require(len(choices) <= wanted, "no more choices than asked for")
     _require(
         bool(choices) or bool(learner.pending and learner.plans),
@@ -447,7 +452,7 @@ def _ask(learner: Learner, wanted: int) -> list[Choice]:
 def _check_targets(defence: Defence, domain: Domain, observations: Observations) -> None:
     prior, n = example_prior(domain), len(observations)
     with _unaltered(observations), _no_warnings():
-        fitted = defence.settle(domain, observations)
+        fitted = defence.fit(domain, observations)
         targets, again = fitted(observations, prior), fitted(observations, prior)
         for part in (targets.values, targets.noise, targets.trust):
             _require(part.shape == (n,), "values, noise and trust have shape (n,)")
@@ -482,11 +487,11 @@ def _check_targets(defence: Defence, domain: Domain, observations: Observations)
 def _check_that_it_does_not_revise(defence: Defence, domain: Domain) -> None:
     observations, prior = example_observations(domain, 21, 5), example_prior(domain)
     fitted, earlier = None, None
-    whole = defence.settle(domain, observations)
+    whole = defence.fit(domain, observations)
     all_targets = whole(observations, prior)
     for n in (1, 2, 7, 8, 14, 21):
         head = observations.until(n)
-        fitted = defence.settle(domain, head, fitted)
+        fitted = defence.fit(domain, head, fitted)
         targets = fitted(head, prior)
         promise = "with revises = False, appending rows changes no target of an earlier row"
         _same_targets(targets, _rows(all_targets, slice(0, n)), promise)
@@ -510,13 +515,14 @@ def _check_that_it_does_not_revise(defence: Defence, domain: Domain) -> None:
 
 
 def _check_purity(policy: Policy, domain: Domain) -> None:
-    data = example_observations(domain, 12, absurd=False)
     model = GaussianProcess(example_prior(domain), Trust())
-
-    def given(observations: Observations | None = None, t: int | None = None) -> Band:
-        return Band(model(domain, data if observations is None else observations), 2.0)
-
-    failures = Failures(domain.sample(2, np.random.default_rng(4)), ("bad", "transient"))
+    history, seen = History(domain), example_observations(domain, 12, absurd=False)
+    history.add(history.check(seen.x, seen.observed))
+    bad, lost = domain.sample(2, np.random.default_rng(4))
+    history.add(history.check(bad, failed="bad"))
+    history.add(history.check(lost, failed="transient"))
+    data = history.observations
+    surrogate = Surrogate(history, model, Fixed(2.0), model)
     state = policy.start(domain)
     somewhere = domain.sample(2, np.random.default_rng(2))
     for pending in (np.empty((0, domain.dim)), somewhere):
@@ -524,7 +530,7 @@ def _check_purity(policy: Policy, domain: Domain) -> None:
             after, answers = state, []
             for _ in range(2):
                 rng = np.random.default_rng(n)
-                view = View(domain, domain, data, rng, given, pending.copy, failures, lambda: None)
+                view = View(domain, domain, data, rng, surrogate, pending, history.failures)
                 with _unaltered(data, pending):
                     choices, after = policy.choose(view, copy.deepcopy(state), n)
                 _require(len(choices) <= n, "no more choices than asked for")
@@ -539,6 +545,17 @@ def _check_purity(policy: Policy, domain: Domain) -> None:
                 "the same view, state and generator give the same choices",
             )
             state = after
+
+
+@contextmanager
+def _given(domain: Domain, n: int | str, absurd: bool = False) -> Iterator[None]:
+    """Name the data with which a promise is broken."""
+    try:
+        yield
+    except AssertionError as error:
+        among = ", absurd ones among them" if absurd else ""
+        error.args = (f"{error} With {n} observations{among}, on {domain!r}.",)
+        raise
 
 
 def _require(holds: bool, promise: str) -> None:

@@ -35,7 +35,7 @@ def posterior(observed=(0.3, 0.1), x=(0.2, 0.2), noise=0.5, variance=2.0, defenc
 
 def test_the_posterior_of_these_tests_has_information_ln_3():
     assert posterior().information == pytest.approx(math.log(3.0), rel=1e-12)
-    assert posterior().kappa == 2.0
+    assert posterior().max_variance == 2.0
 
 
 def test_fixed():

@@ -56,7 +56,7 @@ def test_the_authors_form_is_its_naive_twin(n, unit, finite):
     observations = some(n, finite)
     domain = GRID if finite else BOX
     defence = Anchored(GaussianProcess(PRIOR, ANCHOR), 0.5, 0.8, unit, one)
-    targets = defence.settle(domain, observations)(observations, ACTING)
+    targets = defence.fit(domain, observations)(observations, ACTING)
     centres = anchor_mean(observations.x[:-1], observations.observed[:-1], observations.x)
     values, noise, trust = acting_targets(
         observations.observed, centres, 0.5, 0.8, "noise" if unit == "noise" else "value"
@@ -72,7 +72,7 @@ def test_the_prequential_form_is_its_naive_twin(finite):
     observations = some(20, finite)
     domain = GRID if finite else BOX
     defence = Anchored(GaussianProcess(PRIOR, ANCHOR), 0.5, 0.8, "scale", one, prequential=True)
-    targets = defence.settle(domain, observations)(observations, ACTING)
+    targets = defence.fit(domain, observations)(observations, ACTING)
     centres = [
         anchor_mean(observations.x[:t], observations.observed[:t], observations.x[[t]])[0]
         for t in range(20)
@@ -91,8 +91,8 @@ def test_settling_row_by_row_or_at_once_is_the_same():
         )
         settled = None
         for n in (1, 2, 5, 6, 13, 20):
-            settled = defence.settle(BOX, observations.until(n), settled)
-        at_once = defence.settle(BOX, observations)
+            settled = defence.fit(BOX, observations.until(n), settled)
+        at_once = defence.fit(BOX, observations)
         assert_allclose(
             settled(observations, ACTING).values, at_once(observations, ACTING).values, atol=1e-9
         )
@@ -101,10 +101,10 @@ def test_settling_row_by_row_or_at_once_is_the_same():
 def test_the_unit_of_the_acting_plateau_is_the_scale_of_the_results():
     observations = some(20)
     defence = Anchored(GaussianProcess(PRIOR, ANCHOR), 0.5, 0.8, "scale")
-    plateau = defence.settle(BOX, observations).plateau
+    plateau = defence.fit(BOX, observations).plateau
     _, scale = median_and_mad(BOX, observations)
     assert_allclose([plateau.half_width, plateau.shape], [0.5 * scale, 0.8 * scale])
-    plateau = Anchored(GaussianProcess(PRIOR, ANCHOR), 0.5, 0.8, "noise").settle(
+    plateau = Anchored(GaussianProcess(PRIOR, ANCHOR), 0.5, 0.8, "noise").fit(
         BOX, observations
     ).plateau  # fmt: skip
     assert_allclose([plateau.half_width, plateau.shape], [0.5 * scale, 0.8])
@@ -115,7 +115,7 @@ def test_without_data_it_centres_on_the_prior():
     nothing = some(0)
     for prequential in (False, True):
         defence = Anchored(GaussianProcess(PRIOR, ANCHOR), prequential=prequential)
-        assert len(defence.settle(BOX, nothing)(nothing, ACTING)) == 0
+        assert len(defence.fit(BOX, nothing)(nothing, ACTING)) == 0
 
 
 def test_the_declaration_follows_the_form():
@@ -130,8 +130,8 @@ def test_the_authors_form_does_revise():
     # The declaration is not merely cautious: an earlier target moves.
     observations = some(20)
     defence = Anchored(GaussianProcess(PRIOR, ANCHOR), 0.2, 0.8, "scale", one)
-    short = defence.settle(BOX, observations.until(10))(observations.until(10), ACTING)
-    long = defence.settle(BOX, observations)(observations, ACTING)
+    short = defence.fit(BOX, observations.until(10))(observations.until(10), ACTING)
+    long = defence.fit(BOX, observations)(observations, ACTING)
     assert np.abs(long.values[:10] - short.values).max() > 1e-3
 
 
@@ -163,7 +163,7 @@ def test_one_lie_among_thirty_does_not_move_the_acting_model(lie, prequential, u
 def test_inside_both_plateaus_it_is_the_plain_process_bit_for_bit():
     observations = some(20)
     wide = Anchored(GaussianProcess(PRIOR, Plateau(100.0, 1.0)), 100.0, 1.0, "scale", one)
-    targets = wide.settle(BOX, observations)(observations, ACTING)
+    targets = wide.fit(BOX, observations)(observations, ACTING)
     assert_array_equal(targets.values, observations.observed)
     assert_array_equal(targets.noise, np.full(20, ACTING.noise))
 
@@ -172,7 +172,7 @@ def test_an_anchor_has_hyperparameters_of_its_own():
     observations = some(25)
     family = Prior(Scaled(Matern52(1.0)), 0.1)
     anchor = GaussianProcess(family, AdaptivePlateau(), Fitting())
-    settled = Anchored(anchor).settle(BOX, observations)
+    settled = Anchored(anchor).fit(BOX, observations)
     assert settled.anchor.n == 24
     assert settled.anchor.prior is not family
     assert settled.anchor.prior.kernel.theta[1] != 0.0
@@ -186,9 +186,7 @@ def test_few_observations_widen_the_plateau():
     )
     for n in (2, 8, 20):
         rows = observations.until(n)
-        ratio = (
-            wide.settle(BOX, rows).plateau.half_width / narrow.settle(BOX, rows).plateau.half_width
-        )
+        ratio = wide.fit(BOX, rows).plateau.half_width / narrow.fit(BOX, rows).plateau.half_width
         assert ratio == pytest.approx(small_sample_factor(rows.until(n - 1)))
     # P(t_f > 3 factor) = P(N > 3), by the densities' other implementation
     for n in (2, 8, 30):

@@ -30,7 +30,7 @@ def some(n, seed=0, lies=()):
 
 def kept(observations, **settings):
     defence = Diagnostics(StudentTNoise(PRIOR), **settings)
-    return defence.settle(BOX, observations)(observations, PRIOR).trust == 1.0
+    return defence.fit(BOX, observations)(observations, PRIOR).trust == 1.0
 
 
 def test_the_test_is_the_definition_by_simulation():
@@ -118,8 +118,8 @@ def test_the_judge_is_warm_started():
     family = Prior(Scaled(Matern52(np.ones(1))), 0.1)
     defence = Diagnostics(StudentTNoise(family, 4.0, FITTING))
     observations = some(30, lies=(4, 9))
-    earlier = defence.settle(BOX, observations.until(29))
-    warm, cold = defence.settle(BOX, observations, earlier), defence.settle(BOX, observations)
+    earlier = defence.fit(BOX, observations.until(29))
+    warm, cold = defence.fit(BOX, observations, earlier), defence.fit(BOX, observations)
     assert_array_equal(warm.kept, cold.kept)
     # The judge of the rows is at the fixed point of its own hyperparameters.
     prior = warm.judge.prior

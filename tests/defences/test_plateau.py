@@ -211,40 +211,40 @@ def test_the_adaptive_plateau_reads_median_deviation_and_quantile():
     observations = some()
     y = observations.observed
     s = np.median(np.abs(y - np.median(y))) / stats.norm.ppf(0.75)
-    settled = AdaptivePlateau(2.0, 0.5, "scale", small_sample=False).settle(BOX, observations)
+    settled = AdaptivePlateau(2.0, 0.5, "scale", small_sample=False).fit(BOX, observations)
     assert_allclose(
         [settled.centre, settled.half_width, settled.shape], [np.median(y), 2 * s, s / 2]
     )
     assert settled.unit == "value"
-    settled = AdaptivePlateau("quantile", 3.0, "noise").settle(BOX, observations)
+    settled = AdaptivePlateau("quantile", 3.0, "noise").fit(BOX, observations)
     quantile = np.quantile(np.abs(y - np.median(y)), 0.95)
     assert_allclose([settled.half_width, settled.shape], [quantile, 3.0])
     assert settled.unit == "noise"
     equal = Observations(observations.x, np.full(30, 7.0), observations.noise)
-    assert AdaptivePlateau("quantile").settle(BOX, equal).half_width == pytest.approx(0.1)
+    assert AdaptivePlateau("quantile").fit(BOX, equal).half_width == pytest.approx(0.1)
 
 
 def test_few_observations_widen_the_plateau_as_student_says():
     # By the factor between Student's t with 0.37 (n - 1) degrees of freedom and 3 normal ones.
     for n in (2, 8, 30):
         observations = some(n)
-        scale = AdaptivePlateau(1.0, small_sample=False).settle(BOX, observations).half_width
+        scale = AdaptivePlateau(1.0, small_sample=False).fit(BOX, observations).half_width
         freedom = max(0.37 * (n - 1), 1.0)
         expected = 2.0 * stats.t.isf(stats.norm.sf(3.0), freedom) / 3.0 * scale
-        assert_allclose(AdaptivePlateau(2.0).settle(BOX, observations).half_width, expected)
+        assert_allclose(AdaptivePlateau(2.0).fit(BOX, observations).half_width, expected)
     for wide in (40.0, 1e9, np.inf):
-        narrow = AdaptivePlateau(wide, small_sample=False).settle(BOX, some(8)).half_width
-        assert AdaptivePlateau(wide).settle(BOX, some(8)).half_width >= narrow
+        narrow = AdaptivePlateau(wide, small_sample=False).fit(BOX, some(8)).half_width
+        assert AdaptivePlateau(wide).fit(BOX, some(8)).half_width >= narrow
 
 
 def test_the_quantile_is_not_moved_by_one_lie():
     observations = some()
     lying = Observations(observations.x, observations.observed.copy(), observations.noise)
     lying.observed[3] = 1e300
-    honest = AdaptivePlateau("quantile").settle(BOX, observations)
-    robust = AdaptivePlateau("quantile").settle(BOX, lying)
+    honest = AdaptivePlateau("quantile").fit(BOX, observations)
+    robust = AdaptivePlateau("quantile").fit(BOX, lying)
     assert abs(robust.half_width - honest.half_width) < 0.5
-    wrecked = AdaptivePlateau(3.0, scale=mean_and_sd).settle(
+    wrecked = AdaptivePlateau(3.0, scale=mean_and_sd).fit(
         BOX, Observations(lying.x, np.where(lying.observed > 1e9, 1e9, lying.observed), lying.noise)
     )
     assert wrecked.half_width > 1e8  # the plain way, which the docs warn of
@@ -293,7 +293,7 @@ def test_results_at_the_same_place_confirm_each_other():
     y = np.append(0.3 * np.sin(9.0 * x[:14, 0]), [50.0, 50.2, 50.0, -70.0, 50.0])
     rows = Observations(x, y, np.full(19, np.nan))
     for place, twice in ((0.0, False), (0.01, True)):
-        settled = AdaptivePlateau(3.0, 0.5, small_sample=False, place=place).settle(line, rows)
+        settled = AdaptivePlateau(3.0, 0.5, small_sample=False, place=place).fit(line, rows)
         believed = settled(rows, Prior(Matern52(0.3), 0.01)).trust > 0.5
         assert_array_equal(believed, [True] * 14 + [twice, twice, False, False, False])
 

@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from stoic.data import Observations
-from stoic.defences import LeaveOneOut
 from stoic.defences.replicates import agreement, confirmed
 from stoic.domains import Box
 from stoic.kernels import Matern52, Scaled
@@ -52,7 +51,7 @@ def test_three_that_agree_are_trusted_on_a_plateau(replicates):
     y = np.repeat([0.0, 1.0], [20, 3])
     family = Prior(Scaled(Matern52(np.ones(2))), 0.01)
     model = LeaveOneOutGP(
-        LeaveOneOut(family, Fitting(marginal_likelihood), price=2.0, replicates=replicates)
+        family, Fitting(marginal_likelihood), outlier_penalty=2.0, replicates=replicates
     )
     observations = Observations(x, y, np.full(23, np.nan))
     posterior = model(BOX, observations)

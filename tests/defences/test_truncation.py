@@ -91,14 +91,14 @@ def test_the_mean_moves_by_no_more_than_the_level_allows():
 def test_the_adaptive_one_settles_on_the_scale():
     y = np.append(100.0 + 10.0 * np.random.default_rng(3).standard_normal(50), 1e300)
     told = rows(y)
-    settled = AdaptiveTruncation(3.0, 0.5).settle(BOX, told)
+    settled = AdaptiveTruncation(3.0, 0.5).fit(BOX, told)
     assert (settled.moment, settled.alpha) == (3.0, 0.5)
     assert 6.0 < settled.scale < 15.0
     with pytest.raises(TypeError, match="must settle"):
         AdaptiveTruncation()(told, PRIOR)
     for unit in (1.0, 1e100):
-        scaled = AdaptiveTruncation().settle(BOX, rows(unit * y[:50])).scale
-        assert_allclose(scaled / unit, AdaptiveTruncation().settle(BOX, rows(y[:50])).scale)
+        scaled = AdaptiveTruncation().fit(BOX, rows(unit * y[:50])).scale
+        assert_allclose(scaled / unit, AdaptiveTruncation().fit(BOX, rows(y[:50])).scale)
 
 
 @pytest.mark.parametrize("moment", [0.0, -1.0, np.inf, np.nan])

@@ -32,7 +32,7 @@ def test_every_recipe_is_a_column():
 def test_every_column_plays_on_every_game_and_is_told_what_it_is_made_for(method):
     for name in GAMES:
         player = COLUMNS[method].build(game(name, 0), 300, 5)
-        assert len(player.ask(1)) == 1
+        assert len(player.ask_batch(1)) == 1
     told = {
         "rgp_ucb": lambda one: one.confidence.budget == BUDGET,
         "rgp_pe": lambda one: one.confidence.budget == BUDGET,

@@ -35,7 +35,7 @@ def test_every_method_asks_and_is_told(one):
     learner = one.build(domain, Threat(corruptions=2, horizon=10), 0)
     for x, y in zip(np.linspace(0, 1, 5), [1.0, 3.0, math.nan, -2.0, 1e9], strict=True):
         learner.tell(np.array([x]), float(y))
-    [choice] = learner.ask(1)
+    [choice] = learner.ask_batch(1)
     domain.locate(choice.x[None])
     learner.tell(choice.x, 0.5)
     domain.locate(learner.recommend().x[None])
@@ -44,8 +44,8 @@ def test_every_method_asks_and_is_told(one):
 def test_random_search_is_reproducible_and_uniform():
     domain = camel().domain
     one, other = RandomSearch(domain, 3), RandomSearch(domain, 3)
-    asked = np.array([choice.x for choice in one.ask(4000)])
-    np.testing.assert_array_equal(asked[:10], [other.ask(1)[0].x for _ in range(10)])
+    asked = np.array([choice.x for choice in one.ask_batch(4000)])
+    np.testing.assert_array_equal(asked[:10], [other.ask_batch(1)[0].x for _ in range(10)])
     unit = (asked - domain.lower) / domain.widths
     # 4.5 standard errors of a uniform mean: a false alarm in about 10^5 seeds
     assert np.all(np.abs(unit.mean(axis=0) - 0.5) < 4.5 / math.sqrt(12 * 4000))

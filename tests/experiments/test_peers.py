@@ -56,7 +56,7 @@ def test_the_surface_is_botorch_s_bound_with_its_gradient():
         numeric = (surface(x + step) - surface(x - step)) / 2e-5
         assert_allclose(slopes[:, k], numeric, rtol=1e-4, atol=1e-5)
     # It asks where the bound of our schedule is highest.
-    [choice] = player.ask(1)
+    [choice] = player.ask_batch(1)
     surface = peers._Bound(model, Schedule()(None, 8))
     assert surface(choice.x[None])[0] >= surface(BOX.grid(41).points).max() - 1e-6
 
@@ -66,7 +66,7 @@ def test_on_a_finite_domain_it_asks_for_a_row():
     finite = BOX.grid(9)
     player = RelevancePursuit(finite, 0)
     player.tell(finite.points[[3, 40, 77]], [0.0, 1.0, 0.5])
-    [choice] = player.ask(1)
+    [choice] = player.ask_batch(1)
     assert (finite.points[choice.arm] == choice.x).all()
     assert player.active().all()
 
@@ -77,7 +77,7 @@ def test_one_lie_is_seen_through_and_what_is_no_number_is_left_out():
     assert_allclose(lied.recommend().x, honest.recommend().x, atol=0.8)
     lied.tell(np.array([[5.0, -2.0]]), np.array([np.nan]))
     assert len(lied._y) == 7
-    BOX.locate(lied.ask(1)[0].x[None])
+    BOX.locate(lied.ask_batch(1)[0].x[None])
     assert lied.failures == 0
 
 
@@ -89,7 +89,7 @@ def test_a_fit_that_fails_is_counted_and_the_next_point_is_drawn(monkeypatch):
         raise RuntimeError("not positive definite")
 
     monkeypatch.setattr(player, "_fit", fails)
-    points = [choice.x for choice in player.ask(3)]
+    points = [choice.x for choice in player.ask_batch(3)]
     BOX.locate(np.array(points))
     assert player.failures == 1
     assert player.recommend().mean == player._y.max()

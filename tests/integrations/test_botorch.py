@@ -41,14 +41,13 @@ from stoic import Box, GaussianProcess, Observations, Prior, Targets, kernels, r
 from stoic.defences import (
     AdaptivePlateau,
     Anchored,
-    LeaveOneOut,
     Plateau,
 )
 from stoic.integrations.botorch import RobustConjugateGP
 from stoic.integrations.torch_kernels import covariance
 from stoic.learner import Learner
 from stoic.models import LeaveOneOutGP, StudentTProcess
-from stoic.posteriors.fitting import Fitting, FixedHyperparameters, marginal_likelihood
+from stoic.posteriors.fitting import FixedHyperparameters
 from stoic.posteriors.mixture import MixturePosterior
 
 # What the models that BoTorch's own code makes on the way warn of.
@@ -137,7 +136,6 @@ def campaign(draw):
                 Plateau(2.0, 0.5, mean),
                 AdaptivePlateau(),
                 Anchored(GaussianProcess(prior, AdaptivePlateau())),
-                LeaveOneOut(prior, GaussianProcess(prior).fitting),
             ]
         )
     )
@@ -229,7 +227,7 @@ def test_leave_one_out_with_hyperparameters_fitted():
     x, y = table(30)
     y[[3, 8]] = 40.0, np.nan
     prior = Prior(kernels.Matern52(np.ones(2)), 0.02)
-    model = GaussianProcess(prior, LeaveOneOut(prior), Fitting(marginal_likelihood))
+    model = LeaveOneOutGP(prior)
     made = RobustConjugateGP(tensor(x), column(y), model=model)
     assert made.trust[[3, 8]].max() < 1e-3
     assert made.trust.sum() > 27.0
@@ -255,7 +253,7 @@ def test_of_a_dispute_the_likeliest_explanation_is_taken():
     x = np.array([0.05, 0.2, 0.3, 0.45, 0.5, 0.62, 0.7, 0.78, 1.0])[:, None]
     rows = Observations(x, np.append(sine(x[:8]), -4.0), np.full(9, np.nan))
     prior = Prior(kernels.Matern52(0.3), 0.01)
-    model = LeaveOneOutGP(LeaveOneOut(prior, FixedHyperparameters(), price=0.5))
+    model = LeaveOneOutGP(prior, FixedHyperparameters(), outlier_penalty=0.5)
     disputed = model(Box([0.0], [1.0]), rows)
     assert isinstance(disputed, MixturePosterior)
     places = np.random.default_rng(0).uniform(size=(5, 1))

@@ -8,13 +8,13 @@ import pytest
 from optuna.distributions import FloatDistribution, IntDistribution
 
 from stoic import recipes
+from stoic.confidence.base import Band
 from stoic.distances import Distance
 from stoic.domains import Box, Lattice
 from stoic.integrations.optuna import explain
 from stoic.integrations.optuna.objective import RobustObjective
 from stoic.integrations.optuna.surroundings import Searched, Surroundings
 from stoic.integrations.optuna.synced_learner import SyncedLearner
-from stoic.policies.base import Band
 
 
 def slope(params):

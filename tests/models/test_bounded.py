@@ -160,7 +160,7 @@ def test_a_search_goes_on_beyond_the_exact_model():
     assert abs(recommended.mean) < 0.05
     outliers = known.observations.observed > 4.0
     assert (known.trust[outliers] < 0.5).all()
-    assert len(known.ask(3)) == 3
+    assert len(known.ask_batch(3)) == 3
     mean, std = given_the_others(known.posterior, known.observations)
     assert mean.shape == std.shape == (45,)
     assert np.isfinite(mean).all()

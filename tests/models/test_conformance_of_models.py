@@ -3,7 +3,7 @@
 import pytest
 
 from stoic import testing
-from stoic.defences import LeaveOneOut, Plateau, Truncation
+from stoic.defences import Plateau, Truncation
 from stoic.models import (
     MODELS,
     GaussianProcess,
@@ -13,6 +13,7 @@ from stoic.models import (
     TruncatedFeatures,
 )
 from stoic.posteriors.features import Nystroem
+from stoic.posteriors.fitting import FixedHyperparameters
 from stoic.posteriors.levels import FeatureLevel
 from stoic.posteriors.newton import NewtonBasis
 
@@ -25,7 +26,11 @@ def examples(domain):
     made = {
         GaussianProcess: [GaussianProcess(prior), GaussianProcess(prior, Plateau(2.0, 1.0, 1.0))],
         StudentTProcess: [StudentTProcess(prior)],
-        LeaveOneOutGP: [LeaveOneOutGP(LeaveOneOut(prior))],
+        LeaveOneOutGP: [
+            LeaveOneOutGP(prior),
+            LeaveOneOutGP(prior, FixedHyperparameters()),
+            LeaveOneOutGP(prior, half_width=1.0, rounds=2),
+        ],
         TruncatedFeatures: [
             TruncatedFeatures(prior, Nystroem(), FeatureLevel(100), Truncation(4.0))
         ],

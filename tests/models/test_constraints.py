@@ -53,7 +53,7 @@ def test_the_probability_is_that_of_its_posteriors():
 @pytest.mark.parametrize("absurd", [None, 3])
 def test_gradients_are_those_of_the_values(absurd):
     learner, _ = begun(absurd=absurd)
-    for found in (learner.constraints(), learner._constraints()):
+    for found in (learner.constraints(), learner.surrogate.constraints()):
         x = BOX.sample(6, np.random.default_rng(2))
         log, slope = found.log_with_gradient(x)
         np.testing.assert_allclose(log, found.log(x), rtol=1e-7, atol=1e-9)
@@ -68,7 +68,7 @@ def test_gradients_are_those_of_the_values(absurd):
 
 def test_far_below_zero_it_has_a_logarithm():
     learner, x = begun()
-    found = learner._constraints()
+    found = learner.surrogate.constraints()
     worst = x[np.argmax(limit(x))][None]
     assert -math.inf < found.log(worst)[0] < -100.0
     assert np.isfinite(found.log_with_gradient(worst)[1]).all()
@@ -101,7 +101,7 @@ def test_choices_and_recommendations_are_feasible(domain):
 
 def test_a_batch_spreads_out():
     learner, _ = begun()
-    x = np.array([choice.x for choice in learner.ask(4)])
+    x = np.array([choice.x for choice in learner.ask_batch(4)])
     apart = np.abs((x[:, None] - x[None]) / BOX.widths).max(axis=2) + np.eye(4)
     assert apart.min() > 1e-4
     assert (limit(x) < 0.3).sum() >= 2

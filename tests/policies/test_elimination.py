@@ -103,7 +103,7 @@ def play(learner, rounds, batch, rng=None):
     """Arms in the order they were handed out, answered in a random order if ``rng`` is given."""
     asked = []
     while len(asked) < rounds:
-        choices = learner.ask(min(batch, rounds - len(asked)))
+        choices = learner.ask_batch(min(batch, rounds - len(asked)))
         asked += [choice.arm for choice in choices]
         order = np.arange(len(choices)) if rng is None else rng.permutation(len(choices))
         for i in order:
@@ -171,16 +171,16 @@ def test_equation_7_is_the_plain_posterior_mean():
 
 def test_what_is_not_told_is_waited_for_and_asked_again_if_it_never_comes():
     learner = phased()
-    plan = learner.ask(100)
+    plan = learner.ask_batch(100)
     assert plan[0].notes == {"epoch": 0, "active": 36}
-    assert learner.ask(100) == []
+    assert learner.ask_batch(100) == []
     with pytest.raises(WaitingError):
         learner.ask()
     for choice in plan[1:]:
         learner.tell(choice.x, 0.0, choice=choice)
-    assert learner.ask(5) == []
+    assert learner.ask_batch(5) == []
     learner.forget_pending()
-    again = learner.ask(5)
+    again = learner.ask_batch(5)
     assert [choice.arm for choice in again] == [plan[0].arm]
     assert again[0].notes["epoch"] == 0
     learner.tell(again[0].x, 0.0)
@@ -190,7 +190,7 @@ def test_what_is_not_told_is_waited_for_and_asked_again_if_it_never_comes():
 def told_epoch(extra=()):
     """A learner after its first epoch, with results in between that nobody asked for."""
     learner = phased(width=0.5)
-    for choice in learner.ask(100):
+    for choice in learner.ask_batch(100):
         for arm, y in extra:
             stranger = Choice(GRID.points[arm], arm)
             learner.tell(GRID.points[arm], y, choice=stranger)
@@ -199,19 +199,19 @@ def told_epoch(extra=()):
 
 
 def test_a_result_that_nobody_asked_for_does_not_count():
-    planned = {choice.arm for choice in phased().ask(100)}
+    planned = {choice.arm for choice in phased().ask_batch(100)}
     stranger = next(arm for arm in range(36) if arm not in planned)
     plain, disturbed = told_epoch(), told_epoch([(stranger, 1e6)])
-    a, b = plain.ask(1000), disturbed.ask(1000)
+    a, b = plain.ask_batch(1000), disturbed.ask_batch(1000)
     assert [choice.arm for choice in a] == [choice.arm for choice in b]
     np.testing.assert_array_equal(plain.active(), disturbed.active())
 
 
 def test_a_result_that_nobody_asked_for_counts_as_a_play_of_the_plan():
-    plan = [choice.arm for choice in phased().ask(100)]
+    plan = [choice.arm for choice in phased().ask_batch(100)]
     learner = phased()
     learner.tell(GRID.points[plan[0]], 0.3)  # told before anything was asked
-    left = [choice.arm for choice in learner.ask(100)]
+    left = [choice.arm for choice in learner.ask_batch(100)]
     assert sorted([*left, plan[0]]) == sorted(plan)
 
 
@@ -221,9 +221,9 @@ def test_a_learner_that_is_told_a_history_goes_on_in_the_middle_of_its_epoch():
     observations = going.observations
     rebuilt = phased()
     rebuilt.tell(observations.x, observations.observed)
-    on_their_way = [choice.x for choice in going.ask(4)]
-    theirs = rebuilt.ask(6, pending=on_their_way)
-    ours = going.ask(6)
+    on_their_way = [choice.x for choice in going.ask_batch(4)]
+    theirs = rebuilt.ask_batch(6, pending=on_their_way)
+    ours = going.ask_batch(6)
     assert sorted(c.arm for c in ours) == sorted(c.arm for c in theirs)
     assert [c.notes for c in ours] == [c.notes for c in theirs]
     np.testing.assert_array_equal(going.active(), rebuilt.active())
@@ -231,13 +231,14 @@ def test_a_learner_that_is_told_a_history_goes_on_in_the_middle_of_its_epoch():
 
 def test_a_part_of_the_domain_gets_its_own_plays_of_the_plan():
     whole, parted = (told_epoch() for _ in range(2))
-    plan = [choice.arm for choice in whole.ask(100)]
+    plan = [choice.arm for choice in whole.ask_batch(100)]
     first, rest = plan[0], sorted({*plan} - {plan[0]})
     assert rest
-    assert [choice.arm for choice in parted.ask(100, among=rest)] == [a for a in plan if a != first]
+    asked = [choice.arm for choice in parted.ask_batch(100, among=rest)]
+    assert asked == [a for a in plan if a != first]
     with pytest.raises(NothingLeftError, match="ask without `among`"):
         parted.ask(among=rest)
-    assert [choice.arm for choice in parted.ask(100)] == [a for a in plan if a == first]
+    assert [choice.arm for choice in parted.ask_batch(100)] == [a for a in plan if a == first]
 
 
 def test_a_box_is_refused():
@@ -325,7 +326,7 @@ def test_the_width_is_told_one_more_than_the_number_of_the_epoch():
 def test_what_is_active_is_known_as_soon_as_the_last_result_is_told():
     learner, other = phased(width=0.3), phased(width=0.3)
     while learner.active().all():
-        for choice in learner.ask(10**6):
+        for choice in learner.ask_batch(10**6):
             learner.tell(choice.x, f(choice.x))
             other.tell(choice.x, f(choice.x))
     other.ask()
@@ -336,11 +337,13 @@ def test_the_best_lower_bound_is_that_of_an_active_arm():
     """Later results cannot bring a dropped arm back into the comparison."""
     learner = phased(width=0.5)
     while learner.active().all():
-        for choice in learner.ask(10**6):
+        for choice in learner.ask_batch(10**6):
             learner.tell(choice.x, f(choice.x))
     before = learner.active()
     dropped = int(np.argmin(before))
-    for choice in learner.ask(10**6):  # an epoch whose results praise what is near a dropped arm
+    for choice in learner.ask_batch(
+        10**6
+    ):  # an epoch whose results praise what is near a dropped arm
         near = np.linalg.norm(choice.x - GRID.points[dropped])
         learner.tell(choice.x, 50.0 * np.exp(-near))
     lower, upper = learner.band().on(GRID)
@@ -351,13 +354,13 @@ def test_the_best_lower_bound_is_that_of_an_active_arm():
 
 def test_an_answer_from_elsewhere_makes_a_play_less_needed_in_the_middle_of_an_epoch():
     learner = told_epoch()
-    plan = [choice.arm for choice in phased().ask(1)]
+    plan = [choice.arm for choice in phased().ask_batch(1)]
     first = learner.ask()
-    rest = [choice.arm for choice in told_epoch().ask(10**6)][1:]
+    rest = [choice.arm for choice in told_epoch().ask_batch(10**6)][1:]
     stranger = rest[-1]
     learner.tell(GRID.points[stranger], 0.2, choice=Choice(GRID.points[stranger], stranger))
     assert plan
-    assert sorted(c.arm for c in learner.ask(10**6)) == sorted(rest[:-1])
+    assert sorted(c.arm for c in learner.ask_batch(10**6)) == sorted(rest[:-1])
     assert first.arm is not None
 
 
@@ -368,7 +371,7 @@ def test_two_workers_that_tell_each_other_share_an_epoch():
     for _ in range(600):
         i = int(rng.integers(2))
         others = np.array([c.x for c in on_their_way[0] + on_their_way[1]]).reshape(-1, 2)
-        choices = workers[i].ask(1, pending=others)
+        choices = workers[i].ask_batch(1, pending=others)
         on_their_way[i] += choices
         asked += choices
         if not choices or len(on_their_way[i]) > 3:

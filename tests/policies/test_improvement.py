@@ -155,7 +155,7 @@ def test_a_batch_is_what_single_questions_are_and_spreads_out(domain):
     together, apart = learner(domain), learner(domain)
     for agent in (together, apart):
         agent.tell(GRID.points[[3, 30]], [0.3, 0.9])
-    batch = [choice.x[0] for choice in together.ask(4)]
+    batch = [choice.x[0] for choice in together.ask_batch(4)]
     if domain.finite:
         assert batch == [apart.ask().x[0] for _ in range(4)]
     assert np.diff(np.sort(batch)).min() > 0.1
@@ -276,5 +276,5 @@ def test_widened_it_does_not_settle_where_plain_it_does():
     for widened in (False, True):
         agent = learner(GRID, policy=ExpectedImprovement(widened=widened), prior=prior)
         agent.tell(GRID.points[[10, 11, 12]], [1.9, 2.0, 1.9])
-        asked[widened] = [choice.arm for choice in agent.ask(3)]
+        asked[widened] = [choice.arm for choice in agent.ask_batch(3)]
     assert max(abs(arm - 11) for arm in asked[True]) > max(abs(arm - 11) for arm in asked[False])

@@ -23,7 +23,7 @@ def learner(policy, domain=BOX, seed=0):
 def play(agent, rounds, batch=1):
     asked = []
     for _ in range(rounds):
-        for choice in agent.ask(batch):
+        for choice in agent.ask_batch(batch):
             asked.append(choice.x)
             agent.tell(choice.x, float(np.sin(choice.x.sum())))
     return np.array(asked)
@@ -49,15 +49,15 @@ def test_results_from_elsewhere_count():
     agent = learner(Initial(UCB(), 4))
     rng = np.random.default_rng(1)
     agent.tell(BOX.sample(3, rng), np.zeros(3))
-    assert len(agent.ask(5)) == 1
-    assert len(agent.ask(5)) == 5
+    assert len(agent.ask_batch(5)) == 1
+    assert len(agent.ask_batch(5)) == 5
 
 
 def test_what_is_on_its_way_counts():
     agent = learner(Initial(UCB(), 4))
-    assert len(agent.ask(3)) == 3
-    assert len(agent.ask(3)) == 1
-    assert len(agent.ask(3)) == 3
+    assert len(agent.ask_batch(3)) == 3
+    assert len(agent.ask_batch(3)) == 1
+    assert len(agent.ask_batch(3)) == 3
 
 
 def test_a_question_about_a_part_goes_to_the_policy():

@@ -126,7 +126,7 @@ def test_a_threshold_out_of_reach_is_said_in_every_choice_and_once_in_the_log(ca
     agent = learner(Satisficing(50.0))
     with caplog.at_level(logging.WARNING, logger="stoic"):
         for _ in range(3):
-            choices = agent.ask(2)
+            choices = agent.ask_batch(2)
             assert not any(choice.notes["reachable"] for choice in choices)
             _, upper = bounds(agent)
             agent.forget_pending()
@@ -169,7 +169,7 @@ def test_an_adaptive_threshold_is_one_that_is_surely_reached(p, margin):
 def test_what_is_on_its_way_promises_nothing(policy):
     agent = learner(policy)
     lower, _ = bounds(agent)
-    for choice in agent.ask(6):
+    for choice in agent.ask_batch(6):
         notes = choice.notes
         if "threshold" in notes:
             radius = literal.critical_radius(lower, 0.4, distances(Distance()))[choice.arm]
@@ -180,7 +180,7 @@ def test_what_is_on_its_way_promises_nothing(policy):
 
 
 def test_a_batch_is_chosen_one_by_one_from_narrower_bands():
-    batch = learner(Satisficing(0.4), prior=Prior(RBF(0.3), 1.0)).ask(4)
+    batch = learner(Satisficing(0.4), prior=Prior(RBF(0.3), 1.0)).ask_batch(4)
     agent = learner(Satisficing(0.4), prior=Prior(RBF(0.3), 1.0))
     assert [agent.ask().arm for _ in range(4)] == [choice.arm for choice in batch]
 
@@ -423,7 +423,7 @@ def test_points_that_have_moves_of_their_own_are_not_taken_for_safe(probe):
 def test_moves_of_their_own_leave_the_part_that_may_be_chosen_as_it_is(p):
     agent = learner(Satisficing(0.4, p, TOLERANCES, 0.0, 256, refined=6), FOUR, told=20)
     part = Box(FOUR.lower, FOUR.upper, (Lattice(np.array([0]), np.array([[3.25]])),))
-    for choice in (agent.ask(among=part), agent.ask(3, among=part)[-1]):
+    for choice in (agent.ask(among=part), agent.ask_batch(3, among=part)[-1]):
         assert choice.x[0] == 3.25
         FOUR.locate(choice.x)
 
@@ -488,7 +488,7 @@ def test_where_no_lower_bound_reaches_the_threshold_nothing_is_promised():
 def test_a_design_comes_first():
     policy = Initial(Satisficing(0.4), 5)
     agent = Learner(GRID, Parts(GaussianProcess(PRIOR), Fixed(2.0), policy), seed=0)
-    first = agent.ask(5)
+    first = agent.ask_batch(5)
     assert not any(choice.notes for choice in first)
     agent.tell(np.array([choice.x for choice in first]), np.zeros(5))
     assert "threshold" in agent.ask().notes

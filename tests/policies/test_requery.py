@@ -66,7 +66,7 @@ def test_the_places_are_those_counted_by_hand(seed):
     agent.tell(places[1], failed="transient")
     pending = places[:1]
     expected = by_hand(x, y, agent.trust, agent.posterior, rate, pending, places[1:2])
-    asked = agent.ask(8, pending=pending)
+    asked = agent.ask_batch(8, pending=pending)
     again = [choice for choice in asked if choice.notes.get("second look")]
     assert len(again) == len(expected)
     for choice, place in zip(again, expected, strict=True):
@@ -79,7 +79,7 @@ def test_some_of_those_examples_have_places_and_some_have_none():
         rng = np.random.default_rng(seed)
         agent = learner(Requery(UCB()))
         agent.tell(BOX.sample(9, rng), np.append(rng.normal(0.0, 0.3, 8), [9.0, 0.0][seed % 2]))
-        counts.append(sum("second look" in c.notes for c in agent.ask(3)))
+        counts.append(sum("second look" in c.notes for c in agent.ask_batch(3)))
     assert counts == [1, 0] * 10
 
 

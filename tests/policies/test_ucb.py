@@ -58,7 +58,7 @@ def test_a_batch_is_gp_bucb_literally(one_by_one):
     agent = learner()
     x, y = np.empty((0, 1)), np.empty(0)
     for _ in range(8):
-        choices = [agent.ask() for _ in range(4)] if one_by_one else agent.ask(4)
+        choices = [agent.ask() for _ in range(4)] if one_by_one else agent.ask_batch(4)
         on_their_way = x
         for choice in choices:
             best, bound = literal_ucb(
@@ -75,7 +75,7 @@ def test_a_batch_is_gp_bucb_literally(one_by_one):
 def test_a_batch_on_a_box_spreads_out():
     agent = learner(Box([2.0], [10.0]))
     agent.tell([[3.0], [6.0]], [0.3, 0.9])
-    batch = np.sort([choice.x[0] for choice in agent.ask(5)])
+    batch = np.sort([choice.x[0] for choice in agent.ask_batch(5)])
     assert np.diff(batch).min() > 0.1
     alone = learner(Box([2.0], [10.0]))
     alone.tell([[3.0], [6.0]], [0.3, 0.9])

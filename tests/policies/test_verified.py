@@ -133,7 +133,7 @@ def test_a_batch_asks_different_points(n):
     agent = Learner(BOX, recipes.robust(), seed=0)
     x = BOX.sample(12, rng)
     agent.tell(x, [bowl(point) for point in x])
-    choices = agent.ask(n)
+    choices = agent.ask_batch(n)
     assert len({tuple(choice.x) for choice in choices}) == n
 
 

@@ -98,7 +98,7 @@ def test_the_whole_is_the_exact_posterior():
         assert_allclose(mean, exact_mean, rtol=0, atol=1e-9)
         assert_allclose(std, exact_std, rtol=0, atol=1e-9)
     assert_allclose(posterior.information, exact.information, rtol=1e-9)
-    assert posterior.kappa == exact.kappa == 4.0
+    assert posterior.max_variance == exact.max_variance == 4.0
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(0, 40))

@@ -63,7 +63,7 @@ def test_without_data_it_is_the_prior():
     assert_array_equal(std, [2.0] * 3)
     assert_array_equal(mean_slope, np.zeros((3, 2)))
     assert_array_equal(std_slope, np.zeros((3, 2)))
-    assert (posterior.n, posterior.information, posterior.kappa) == (0, 0.0, 4.0)
+    assert (posterior.n, posterior.information, posterior.max_variance) == (0, 0.0, 4.0)
 
 
 def test_rows_with_infinite_noise_equal_rows_removed_bit_for_bit():

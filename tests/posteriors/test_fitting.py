@@ -73,7 +73,7 @@ DEFENCES = (
 
 
 def settled(defence, observations, box=BOX):
-    return defence.settle(box, observations)
+    return defence.fit(box, observations)
 
 
 def rows_of(prior, fitted_defence, observations):

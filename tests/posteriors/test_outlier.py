@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
 from stoic.data import Observations
-from stoic.defences.settled import Settled
 from stoic.domains import Box
 from stoic.kernels import Matern52, Scaled
+from stoic.models.hypotheses import Hypothesis
 from stoic.posteriors import Exact, Prior
 from stoic.posteriors.outlier import OutlierOdds
 from stoic.posteriors.scales import median_and_spread_in_space
@@ -27,7 +27,7 @@ def observed(n=12, seed=0):
 
 
 def conditioned(observations, out, prior=PRIOR):
-    fitted_defence = Settled(np.where(out, np.inf, 0.0))
+    fitted_defence = Hypothesis(np.where(out, np.inf, 0.0))
     return Exact.condition(prior, fitted_defence, observations, fitted_defence(observations, prior))
 
 

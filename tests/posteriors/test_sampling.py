@@ -7,12 +7,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from stoic.data import Observations
-from stoic.defences import LeaveOneOut
-from stoic.defences.settled import Settled
 from stoic.domains import Box
 from stoic.kernels import Matern52, Scaled
 from stoic.learner import Learner
 from stoic.models import GaussianProcess, LeaveOneOutGP
+from stoic.models.hypotheses import Hypothesis
 from stoic.posteriors import Prior
 from stoic.posteriors.fitting import (
     BROAD_NOISE_PRIOR,
@@ -95,7 +94,7 @@ def test_hyperparameters_have_the_density_that_a_fit_maximises():
     # Two free ones, lengthscale and noise, on a grid of their whole range.
     observations = wave(8)
     fitting = Fitting(marginal_likelihood, mean_and_sd, None, BROAD_NOISE_PRIOR)
-    fitted_defence = Settled(np.zeros(8))
+    fitted_defence = Hypothesis(np.zeros(8))
     problem = Problem.of(fitting, BOX, observations, fitted_defence, FAMILY)
     (low_l, high_l), _, (low_n, high_n) = problem.bounds
     grid = [(a, b) for a in np.linspace(low_l, high_l, 60) for b in np.linspace(low_n, high_n, 60)]
@@ -129,7 +128,7 @@ def test_where_noise_and_a_short_lengthscale_compete_both_are_drawn(n):
     rng = np.random.default_rng([0, n])
     observations = Observations(rng.random((n, 1)), rng.standard_normal(n), np.full(n, np.nan))
     fitting = Fitting(marginal_likelihood, mean_and_sd, None, BROAD_NOISE_PRIOR)
-    fitted_defence = Settled(np.zeros(n))
+    fitted_defence = Hypothesis(np.zeros(n))
     start = fitting(BOX, observations, fitted_defence, FAMILY)
     problem = Problem.of(fitting, BOX, observations, fitted_defence, FAMILY)
     density = LogDensity(problem, start)
@@ -151,7 +150,7 @@ def test_where_noise_and_a_short_lengthscale_compete_both_are_drawn(n):
 def test_the_gradient_of_the_density_is_that_of_finite_differences(given):
     observations = wave(9)
     observations.noise[::2] = given
-    fitted_defence = Settled(np.where(np.arange(9) == 4, 0.5, 0.0))
+    fitted_defence = Hypothesis(np.where(np.arange(9) == 4, 0.5, 0.0))
     fitting = Fitting(marginal_likelihood, mean_and_sd, noise=BROAD_NOISE_PRIOR)
     problem = Problem.of(fitting, BOX, observations, fitted_defence, FAMILY)
     density, h = LogDensity(problem, FAMILY), 1e-5
@@ -168,7 +167,7 @@ def test_the_approximation_is_the_density_where_that_is_normal():
     observations = wave(4)
     nothing = Observations(observations.x, observations.observed, np.full(4, 1e12))
     fitting = Fitting(marginal_likelihood, mean_and_sd, noise=BROAD_NOISE_PRIOR)
-    fitted_defence = Settled(np.zeros(4))
+    fitted_defence = Hypothesis(np.zeros(4))
     problem = Problem.of(fitting, BOX, nothing, fitted_defence, FAMILY)
     density = LogDensity(problem, FAMILY)
     centre = climb(density, np.full(3, 0.5))
@@ -224,7 +223,7 @@ def test_given_hyperparameters_are_known():
 def test_what_is_reported_is_the_same_however_often_it_is_asked_and_wider():
     observations, wider = wave(10, noise=0.4), []
     for _ in range(2):
-        model = LeaveOneOutGP(LeaveOneOut(FAMILY, Fitting(marginal_likelihood)))
+        model = LeaveOneOutGP(FAMILY, Fitting(marginal_likelihood))
         posterior = model(BOX, observations)
         average = model.integrated(BOX, observations, posterior)
         wider.append(average.predict(observations.x)[1] / posterior.predict(observations.x)[1])

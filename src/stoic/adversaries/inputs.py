@@ -10,10 +10,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stoic.confidence.base import Band
 from stoic.data import Array
 from stoic.distances import Distance, reach
 from stoic.domains import Box, Domain, Finite
-from stoic.policies.base import Band
 from stoic.satisficing import check_radius
 
 _TRIES = 1 << 16  # draws for a point of a ball that is in the box

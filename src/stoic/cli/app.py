@@ -38,6 +38,28 @@ StorageClass = Annotated[
     typer.Option("--storage-class", help="RDBStorage, JournalFileBackend or JournalRedisBackend."),
 ]
 StudyName = Annotated[str | None, typer.Option("--study-name", help="Name of the study.")]
+Timeout = Annotated[
+    float | None,
+    typer.Option("--timeout", help="Seconds a trial may take; then it is stopped and failed."),
+]
+Value = Annotated[
+    str | None,
+    typer.Option(
+        "--value",
+        help="Where the value is in the standard output: last-line (the default), "
+        "regex:PATTERN (group 1 of the last match) or json:KEY (of the last JSON line).",
+        show_default=False,
+    ),
+]
+Repeats = Annotated[
+    int | None,
+    typer.Option(
+        "--repeats",
+        metavar="N",
+        help="Measure each trial N times and take the median; 1 if not said.",
+        show_default=False,
+    ),
+]
 Param = Annotated[
     list[str] | None,
     typer.Option(

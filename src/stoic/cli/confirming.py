@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from stoic.cli.app import StorageClass, StorageUrl, StudyName, app
+from stoic.cli.app import Repeats, StorageClass, StorageUrl, StudyName, Timeout, Value, app
 from stoic.cli.studies import load, settings
 from stoic.cli.tuning import carry_out
 from stoic.refusal import RefusalError
@@ -31,22 +31,9 @@ def confirm(
     study_name: StudyName = None,
     storage: StorageUrl = None,
     storage_class: StorageClass = None,
-    timeout: Annotated[
-        float | None,
-        typer.Option("--timeout", help="Seconds a trial may take; then it is stopped and failed."),
-    ] = None,
-    value: Annotated[
-        str | None,
-        typer.Option(
-            "--value",
-            help="Where the value is in the standard output, as for stoic tune.",
-            show_default=False,
-        ),
-    ] = None,
-    repeats: Annotated[
-        int | None,
-        typer.Option("--repeats", metavar="N", help="As for stoic tune.", show_default=False),
-    ] = None,
+    timeout: Timeout = None,
+    value: Value = None,
+    repeats: Repeats = None,
 ) -> None:
     """Measure the settings of a study that may be the best again.
 

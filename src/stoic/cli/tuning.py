@@ -18,11 +18,14 @@ from stoic.cli.app import (
     Probe,
     Radius,
     RecipeText,
+    Repeats,
     StorageClass,
     StorageUrl,
     StudyName,
     Threshold,
+    Timeout,
     Tolerance,
+    Value,
     WarmStart,
     app,
 )
@@ -62,19 +65,8 @@ def tune(
             show_default=False,
         ),
     ] = None,
-    timeout: Annotated[
-        float | None,
-        typer.Option("--timeout", help="Seconds a trial may take; then it is stopped and failed."),
-    ] = None,
-    value: Annotated[
-        str | None,
-        typer.Option(
-            "--value",
-            help="Where the value is in the standard output: last-line (the default), "
-            "regex:PATTERN (group 1 of the last match) or json:KEY (of the last JSON line).",
-            show_default=False,
-        ),
-    ] = None,
+    timeout: Timeout = None,
+    value: Value = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of the sampler.")] = None,
     startup: Annotated[
         int | None,
@@ -119,15 +111,7 @@ def tune(
             show_default=False,
         ),
     ] = None,
-    repeats: Annotated[
-        int | None,
-        typer.Option(
-            "--repeats",
-            metavar="N",
-            help="Measure each trial N times and take the median; 1 if not said.",
-            show_default=False,
-        ),
-    ] = None,
+    repeats: Repeats = None,
     until_settled: Annotated[
         str | None,
         typer.Option(

@@ -1,9 +1,12 @@
-"""Interface of a confidence width."""
+"""Interface of a confidence width, and the band that it gives."""
 
 from __future__ import annotations
 
-from typing import Protocol
+import math
+from typing import NamedTuple, Protocol
 
+from stoic.data import Array, Integers
+from stoic.domains import Finite
 from stoic.posteriors.base import Posterior
 
 
@@ -12,3 +15,25 @@ class Confidence(Protocol):
 
     def __call__(self, posterior: Posterior, t: int) -> float:
         """Width in round ``t`` (from 1), after t - 1 observations; positive."""
+
+
+class Band(NamedTuple):
+    """Confidence band of f: mean +- width * std."""
+
+    posterior: Posterior
+    width: float
+
+    def bounds(self, x: Array) -> tuple[Array, Array]:
+        """Lower and upper bounds of f at ``x`` (m, d), both (m,)."""
+        mean, std = self.posterior.predict(x)
+        return mean - self.width * std, mean + self.width * std
+
+    def on(self, points: Finite) -> tuple[Array, Array]:
+        """Lower and upper bounds on all rows of a finite domain, both (N,)."""
+        mean, std = self.posterior.on(points)
+        reach = self.width * std
+        return mean - reach, mean + reach
+
+    def fantasise(self, x: Array, arms: Integers | None, at_most: float = math.inf) -> Band:
+        """Band with points ``x`` (k, d) pending: a smaller std there, the same mean."""
+        return Band(self.posterior.fantasise(x, arms, at_most), self.width)

@@ -101,7 +101,7 @@ class CorruptionCount:
         corruptions = posterior.distrusted if count == "distrusted" else min(count, posterior.n)
         if corruptions == 0:
             return base
-        noise, kappa = posterior.prior.noise, posterior.kappa
+        noise, kappa = posterior.prior.noise, posterior.max_variance
         shape = float(np.min(defence.plateau.shape))
         if defence.plateau.unit == "noise":
             shape *= math.sqrt(noise)

@@ -3,7 +3,6 @@
 from stoic.defences.anchored import Anchored
 from stoic.defences.base import Defence
 from stoic.defences.diagnostics import Diagnostics
-from stoic.defences.leave_one_out import LeaveOneOut
 from stoic.defences.median_of_means import MedianOfMeans
 from stoic.defences.plateau import AdaptivePlateau, Plateau
 from stoic.defences.truncation import AdaptiveTruncation, Truncation
@@ -15,7 +14,6 @@ DEFENCES = (
     AdaptivePlateau,
     Anchored,
     Diagnostics,
-    LeaveOneOut,
     Truncation,
     AdaptiveTruncation,
     MedianOfMeans,
@@ -28,7 +26,6 @@ __all__ = [
     "Anchored",
     "Defence",
     "Diagnostics",
-    "LeaveOneOut",
     "MedianOfMeans",
     "Plateau",
     "Truncation",

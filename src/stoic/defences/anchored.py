@@ -103,7 +103,7 @@ class Anchored(Defence):
     def revises(self) -> bool:  # type: ignore[override]
         return not self.prequential
 
-    def settle(
+    def fit(
         self, domain: Domain, observations: Observations, previous: FittedDefence | None = None
     ) -> Settled:
         earlier = previous if isinstance(previous, Settled) else None
@@ -162,7 +162,7 @@ class Anchored(Defence):
         return Settled(plateau, anchor)
 
     def __call__(self, observations: Observations, prior: Prior) -> Targets:
-        raise TypeError("An anchored plateau must settle on the data before it has targets.")
+        raise TypeError("An anchored plateau must be fitted to data before it has targets.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from stoic.posteriors.prior import Prior
 class Defence(ABC):
     """Map from observations and a prior to targets, in two steps.
 
-    First :meth:`settle` computes once everything that it learns from the data whatever the
+    First :meth:`fit` computes once everything that it learns from the data whatever the
     hyperparameters of the model it defends (a centre, a half-width, an anchor). Then, as often as a
     fit needs, the fitted defence turns the observations into targets under a given prior.
 
@@ -29,7 +29,7 @@ class Defence(ABC):
 
     revises: bool = False
 
-    def settle(
+    def fit(
         self, domain: Domain, observations: Observations, previous: FittedDefence | None = None
     ) -> Defence:
         """Fit all numbers of the defence to ``observations``.

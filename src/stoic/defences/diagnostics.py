@@ -43,7 +43,7 @@ class Diagnostics(Defence):
         if not 0.0 < self.level < 1.0:
             raise ValueError(f"The level of a test lies between 0 and 1, got {self.level!r}.")
 
-    def settle(
+    def fit(
         self, domain: Domain, observations: Observations, previous: FittedDefence | None = None
     ) -> Diagnosed:
         earlier = previous.judge if isinstance(previous, Diagnosed) else None
@@ -66,7 +66,7 @@ class Diagnostics(Defence):
         return tail_probability(known, std, noise_sd, self.judge.freedom)
 
     def __call__(self, observations: Observations, prior: Prior) -> Targets:
-        raise TypeError("Diagnostics must settle on the data before they have targets.")
+        raise TypeError("Diagnostics must be fitted to data before they have targets.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -173,7 +173,7 @@ class AdaptivePlateau(Defence):
     def __post_init__(self) -> None:
         Plateau(0.0 if self.half_width == "quantile" else self.half_width, self.shape)
 
-    def settle(
+    def fit(
         self, domain: Domain, observations: Observations, previous: FittedDefence | None = None
     ) -> Plateau:
         centre, scale = self.scale(domain, observations)
@@ -191,7 +191,7 @@ class AdaptivePlateau(Defence):
         return Plateau(half_width, self.shape * scale, g, "value", self.negligible)
 
     def __call__(self, observations: Observations, prior: Prior) -> Targets:
-        raise TypeError("An adaptive plateau must settle on the data before it has targets.")
+        raise TypeError("An adaptive plateau must be fitted to data before it has targets.")
 
 
 def confirmed(

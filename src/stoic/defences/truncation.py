@@ -57,7 +57,7 @@ class Truncation(Defence):
         if not (self.scale > 0.0 and np.isfinite(self.scale)):
             raise ValueError(f"A scale is a positive finite number, got {self.scale!r}.")
 
-    def settle(
+    def fit(
         self, domain: Domain, observations: Observations, previous: FittedDefence | None = None
     ) -> Truncation:
         return self
@@ -115,10 +115,10 @@ class AdaptiveTruncation(Defence):
     def __post_init__(self) -> None:
         check_moment(self.moment, self.alpha)
 
-    def settle(
+    def fit(
         self, domain: Domain, observations: Observations, previous: FittedDefence | None = None
     ) -> Truncation:
         return Truncation(self.moment, self.alpha, self.scale_of(domain, observations)[1])
 
     def __call__(self, observations: Observations, prior: Prior) -> Targets:
-        raise TypeError("An adaptive truncation must settle on the data before it has targets.")
+        raise TypeError("An adaptive truncation must be fitted to data before it has targets.")

@@ -71,7 +71,7 @@ class RandomSearch:
             domain.sample(1, np.random.default_rng(seed))[0],
         )
 
-    def ask(self, n: int) -> list[Choice]:
+    def ask_batch(self, n: int) -> list[Choice]:
         """Draw points uniformly."""
         return [Choice(x) for x in self.domain.sample(n, self.rng)]
 

@@ -81,7 +81,7 @@ class RelevancePursuit:
         self._rounds = 0
         self._model: Any = None
 
-    def ask(self, n: int) -> list[Choice]:
+    def ask_batch(self, n: int) -> list[Choice]:
         """Maximise the upper bound n times with the same model: it has no batches of its own."""
         model = self.fitted()
         if model is None:

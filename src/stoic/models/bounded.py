@@ -12,19 +12,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stoic import linalg
 from stoic.data import DISTRUSTED, Array, Booleans, Integers, Observations
-from stoic.defences.fixed_points import Judgement
-from stoic.defences.leave_one_out import LeaveOneOut
-from stoic.defences.settled import Settled
 from stoic.domains import Domain
+from stoic.models.fixed_points import Judgement
+from stoic.models.hypotheses import Hypothesis
 from stoic.posteriors.absorbed import Absorbed, WindowPosterior
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.prior import Prior
+
+if TYPE_CHECKING:
+    from stoic.models.leave_one_out import LeaveOneOutGP
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,8 @@ class Bounds:
         Number of rows of a new window, and of one that is replaced.
     recent, local, sample:
         Of a new one, the latest rows, those around the best, and some at random, from which the
-        noise is learned: rows that differ as much as possible have no neighbours.
+        noise is learned: rows that differ as much as possible have no neighbours. With none around
+        the best, f matters as much everywhere.
     pool:
         Rows that the others are chosen from.
     """
@@ -59,7 +63,7 @@ _POOR = 0.05  # weight of the poorest rows in the choice of a window, where the 
 _DETERMINED = 0.01  # noise variances: f is determined where the window leaves less
 
 
-def likely(found: Sequence[Settled], negligible: float) -> tuple[list[Settled], Array]:
+def likely(found: Sequence[Hypothesis], negligible: float) -> tuple[list[Hypothesis], Array]:
     """Sort explanations by evidence, without negligible ones; their odds to the first, (k,)."""
     found = sorted(found, key=lambda explanation: explanation.evidence, reverse=True)
     odds = np.exp([e.evidence - found[0].evidence for e in found[1:]])
@@ -68,7 +72,7 @@ def likely(found: Sequence[Settled], negligible: float) -> tuple[list[Settled], 
 
 
 def given_any_number(
-    defence: LeaveOneOut,
+    model: LeaveOneOutGP,
     domain: Domain,
     observations: Observations,
     previous: Posterior | None,
@@ -78,40 +82,44 @@ def given_any_number(
     n = len(observations)
     earlier = None if previous is None else previous.fitted_defence
     if isinstance(previous, WindowPosterior) and n - previous.n <= bounds.full:
-        assert isinstance(earlier, Settled)
+        assert isinstance(earlier, Hypothesis)
         rows = np.append(previous.rows, np.arange(previous.n, n))
-        if len(rows) > bounds.full or _outgrown(defence, n, previous.fitted_to):
+        if len(rows) > bounds.full or _outgrown(model, n, previous.fitted_to):
             return _with_new_window(
-                defence, domain, observations, bounds, earlier, previous.rows, previous.fitted_to
+                model, domain, observations, bounds, earlier, previous.rows, previous.fitted_to
             )
-        found = defence.follow(domain, observations.only(rows), earlier.explanations)
+        found = model.follow(domain, observations.only(rows), earlier.explanations)
         excess = np.append(earlier.excess, np.zeros(n - previous.n))
         return _assembled(
             observations, replace(earlier, excess=excess, explanations=tuple(found)), rows,
             previous.inducing, previous.absorbed, previous.fitted_to,
         )  # fmt: skip
-    if isinstance(earlier, Settled) and earlier.posterior and n - len(earlier.excess) < bounds.full:
+    if (
+        isinstance(earlier, Hypothesis)
+        and earlier.posterior
+        and n - len(earlier.excess) < bounds.full
+    ):
         settled, rows = earlier, np.arange(len(earlier.excess))
     else:  # a resumed study: first a window that is spread out under the typical prior
-        prior = defence.typical(domain, observations)
+        prior = model.typical(domain, observations)
         rows = _chosen(prior, observations, np.isfinite(observations.observed), None, bounds)
-        settled = defence.settle(domain, observations.only(rows))
+        settled = model.fit(domain, observations.only(rows))
     excess = np.full(n, np.nan)
     excess[rows] = settled.excess
     settled = replace(
         settled,
         excess=excess,
-        explanations=tuple(_explanations(defence, observations.only(rows), settled)),
+        explanations=tuple(_explanations(model, observations.only(rows), settled)),
     )
-    return _with_new_window(defence, domain, observations, bounds, settled, rows, 0)
+    return _with_new_window(model, domain, observations, bounds, settled, rows, 0)
 
 
 def _with_new_window(
-    defence: LeaveOneOut,
+    model: LeaveOneOutGP,
     domain: Domain,
     observations: Observations,
     bounds: Bounds,
-    earlier: Settled,
+    earlier: Hypothesis,
     old: Integers,
     fitted_to: int,
 ) -> WindowPosterior:
@@ -125,7 +133,7 @@ def _with_new_window(
     mean, std = posterior.predict(observations.x)
     excess = np.append(earlier.excess, np.full(n - len(earlier.excess), np.nan))
     unknown = np.isnan(excess)
-    excess[unknown] = _excess(defence, observations, prior, mean, std)[unknown]
+    excess[unknown] = _excess(model, observations, prior, mean, std)[unknown]
     trusted = excess**2 <= observations.own_noise(prior.noise)
     rows = _chosen(prior, observations, trusted, mean, bounds)
     window = observations.only(rows)
@@ -134,12 +142,12 @@ def _with_new_window(
         of_all = excess.copy()
         of_all[old[: len(each.excess)]] = each.excess
         moved.append(replace(each, excess=of_all[rows]).under(_under(each)[0], window))
-    if _outgrown(defence, n, fitted_to):
-        settled = defence.settle(domain, window, replace(moved[0], believing=earlier.believing))
-        found, fitted_to = _explanations(defence, window, settled), n
+    if _outgrown(model, n, fitted_to):
+        settled = model.fit(domain, window, replace(moved[0], believing=earlier.believing))
+        found, fitted_to = _explanations(model, window, settled), n
         earlier = replace(earlier, believing=settled.believing)
     else:
-        found = likely(defence.follow(domain, window, moved), defence.negligible)[0]
+        found = likely(model.follow(domain, window, moved), model.negligible)[0]
 
     prior, _ = _under(found[0])
     targets = found[0](window, prior)
@@ -148,18 +156,18 @@ def _with_new_window(
     others = observations.only(outside)
 
     def absorbed(prior: Prior) -> Absorbed:
-        noise = Settled(excess[outside], defence.negligible)(others, prior).noise
+        noise = Hypothesis(excess[outside], model.negligible)(others, prior).noise
         empty = Absorbed.at(prior, window.x[inducing], window.own_noise(prior.noise)[inducing])
         return empty.absorb(others, noise)
 
     for _ in range(_FIRST if np.count_nonzero(unknown) > bounds.full else 1):
         those = absorbed(prior)
         posterior = those.condition(_bare(found[0]), n, window, inducing)
-        noise = Settled(excess[outside], defence.negligible)(others, prior).noise
+        noise = Hypothesis(excess[outside], model.negligible)(others, prior).noise
         mean, std = those.given_the_others(posterior, others, noise)
-        excess[outside] = _excess(defence, others, prior, mean, std)
-    whole = Settled(
-        excess, defence.negligible, believing=earlier.believing, explanations=tuple(found)
+        excess[outside] = _excess(model, others, prior, mean, std)
+    whole = Hypothesis(
+        excess, model.negligible, believing=earlier.believing, explanations=tuple(found)
     )
     priors = {id(each): each for each in (_under(explanation)[0] for explanation in found)}
     return _assembled(
@@ -169,7 +177,7 @@ def _with_new_window(
 
 def _assembled(
     observations: Observations,
-    whole: Settled,
+    whole: Hypothesis,
     rows: Integers,
     inducing: Integers,
     absorbed: Sequence[Absorbed],
@@ -199,7 +207,7 @@ def under_prior(
 ) -> Exact:
     """Return the ``k``-th part of a posterior under another prior."""
     whole, rows = posterior.fitted_defence, posterior.rows
-    assert isinstance(whole, Settled)
+    assert isinstance(whole, Hypothesis)
     window, inducing = observations.only(rows), posterior.inducing
     noise = whole(observations, prior).noise
     noise[rows] = np.inf
@@ -208,37 +216,39 @@ def under_prior(
     return absorbed.condition(_bare(whole.explanations[k]), len(observations), window, inducing)
 
 
-def _outgrown(defence: LeaveOneOut, n: int, fitted_to: int) -> bool:
-    return defence.fitting.refits and n >= _GROWTH * fitted_to
+def _outgrown(model: LeaveOneOutGP, n: int, fitted_to: int) -> bool:
+    return model.fitting.refits and n >= _GROWTH * fitted_to
 
 
-def _bare(settled: Settled) -> Settled:
-    return Settled(settled.excess, settled.negligible)
+def _bare(settled: Hypothesis) -> Hypothesis:
+    return Hypothesis(settled.excess, settled.negligible)
 
 
-def _under(settled: Settled) -> tuple[Prior, Exact]:
+def _under(settled: Hypothesis) -> tuple[Prior, Exact]:
     """Prior and posterior of an explanation."""
     assert settled.posterior is not None
     return settled.posterior.prior, settled.posterior
 
 
-def _explanations(defence: LeaveOneOut, window: Observations, settled: Settled) -> list[Settled]:
+def _explanations(
+    model: LeaveOneOutGP, window: Observations, settled: Hypothesis
+) -> list[Hypothesis]:
     """Return the likely explanations of a settled defence, each with a posterior."""
     found = [each for each in settled.explanations if each.evidence > -np.inf] or [settled]
     return [
-        each if each.posterior else each.under(defence.prior, window)
-        for each in likely(found, defence.negligible)[0]
+        each if each.posterior else each.under(model.prior, window)
+        for each in likely(found, model.negligible)[0]
     ]
 
 
 def _excess(
-    defence: LeaveOneOut, observations: Observations, prior: Prior, mean: Array, std: Array
+    model: LeaveOneOutGP, observations: Observations, prior: Prior, mean: Array, std: Array
 ) -> Array:
     """Excess of rows, given the mean and standard deviation of f by the others."""
     own = observations.own_noise(prior.noise)
     with np.errstate(over="ignore", invalid="ignore"):
         judgement = Judgement(observations.observed - mean, np.hypot(std, np.sqrt(own)))
-    return judgement.excess(defence.half_width, defence.shape)
+    return judgement.excess(model.half_width, model.shape)
 
 
 def _chosen(
@@ -258,14 +268,15 @@ def _chosen(
     if n <= bounds.chosen:
         return np.arange(n)
     chosen = np.zeros(n, dtype=bool)
-    chosen[-bounds.recent :] = True
-    chosen[np.flatnonzero(~np.isfinite(observations.observed))[-bounds.recent :]] = True
+    chosen[n - bounds.recent :] = True
+    lost = np.flatnonzero(~np.isfinite(observations.observed))
+    chosen[lost[max(len(lost) - bounds.recent, 0) :]] = True
     candidates = np.flatnonzero(trusted)
     if not len(candidates):
         chosen[-bounds.chosen :] = True
         return np.flatnonzero(chosen)
     weights = np.ones(n)
-    if mean is not None:
+    if mean is not None and bounds.local:
         best = candidates[np.argmax(mean[candidates])]
         spread = float(mean[candidates].std()) or 1.0
         weights = np.maximum(np.exp(np.minimum((mean - mean[best]) / spread, 0.0)), _POOR)

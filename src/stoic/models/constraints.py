@@ -195,7 +195,7 @@ def _widening(posterior: Posterior) -> float:
 
 
 def _least(posterior: Posterior) -> float:
-    return float(max(_LEAST * posterior.kappa**0.5, _TINY))
+    return float(max(_LEAST * posterior.max_variance**0.5, _TINY))
 
 
 def _z(posterior: Posterior, mean: Array, std: Array) -> Array:

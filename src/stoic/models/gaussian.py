@@ -42,7 +42,7 @@ class GaussianProcess:
         self, domain: Domain, observations: Observations, previous: Posterior | None = None
     ) -> Posterior:
         earlier = None if previous is None else previous.fitted_defence
-        fitted = self.defence.settle(domain, observations, earlier)
+        fitted = self.defence.fit(domain, observations, earlier)
         if previous is not None and not self.defence.revises and not self.fitting.refits:
             assert isinstance(previous, Arms | Exact)
             tail = observations.since(previous.n)

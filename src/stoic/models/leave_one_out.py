@@ -1,22 +1,37 @@
-"""Mixture of Gaussian processes over competing outlier hypotheses."""
+"""Mixture of Gaussian processes over competing outlier hypotheses: leave-one-out plateau. Ours.
+
+Notation: given the other rows, each with the row noise in force, f(x_i) ~ N(mu_i, v_i), so that an
+observation there has mean mu_i and deviation s_i = sqrt(v_i + sigma_i^2). With e = y_i - mu_i, a
+half-width k and a shape c, the row's *excess* is z / c, z = max(|e| - k s_i, 0), and its noise
+variance sigma_i^2 + z^2 / c^2, which is sigma_i^2 J_i of a plateau-IMQ weight with shape c sigma_i
+[Altamirano2024]_, [Ezzerg2026]_. Values are kept: without the shift of a generalised posterior the
+model is an ordinary Gaussian process with a noise per row, whose marginal likelihood is one.
+
+All excesses depend on each other, through mu and v: the fit searches for a fixed point.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from stoic.data import Integers, Observations
-from stoic.defences.leave_one_out import LeaveOneOut
-from stoic.defences.settled import Settled
+from stoic.defences.plateau import NEGLIGIBLE
 from stoic.domains import Domain
 from stoic.models.bounded import Bounds, given_any_number, likely, under_prior
+from stoic.models.fixed_points import Search, Weighted
+from stoic.models.hypotheses import Hypothesis
 from stoic.posteriors.absorbed import WindowPosterior
-from stoic.posteriors.base import Posterior
+from stoic.posteriors.base import FittedDefence, Posterior
 from stoic.posteriors.exact import Exact
-from stoic.posteriors.fitting import Fitting, FixedHyperparameters
+from stoic.posteriors.fitting import Fitting, FixedHyperparameters, marginal_likelihood
 from stoic.posteriors.mixture import Averaged, MixturePosterior
 from stoic.posteriors.prior import Prior
+from stoic.posteriors.sampling import sample_hyperparameters
+from stoic.posteriors.scales import median_and_mad
 
 _DRAWS, _FEWEST = 24, 4  # of the hyperparameters: of all explanations, and of each
 # Factor of deviations: an objective is no draw from a stationary process, above all at the optimum
@@ -35,10 +50,53 @@ class LeaveOneOutGP:
     :class:`~stoic.posteriors.mixture.MixturePosterior`: a policy that explores uncertainty then
     queries a point that decides between them.
 
+    Fitting alternates: excesses for given hyperparameters, by at most ``iterations`` steps of
+    simultaneous updates; then hyperparameters for given excesses, by ``fitting``, in units of the
+    weighted mean and standard deviation; at most ``rounds`` times. Outliers that agree support
+    each other, so there are many fixed points. The search climbs from these starts:
+
+    - *trusting*: every finite observation is trusted, hyperparameters are fitted to all of them.
+      It finds the plain Gaussian process if that leaves no row outside of the plateau;
+    - *sceptical*: excesses about the median in units of a robust spread, under the fitting's
+      typical prior, whose lengthscale is long: where the trusting start explains three outliers
+      that agree by a short lengthscale, a smooth prior weighs the whole neighbourhood;
+    - *warm*: the previous fixed point, with the new rows judged by the old ones;
+    - *reversed*: the best of these with trust swapped wherever, among observations at one place,
+      more are distrusted than trusted. A fixed point, once found, resists ever more evidence.
+
+    The fixed point with the highest evidence is kept; the others, and the one without outliers, for
+    as long as they are likely. Evidence is the log marginal likelihood under its row noise, less an
+    ``outlier_penalty`` for each row that lost its weight: log odds against an outlier.
+    Hyperparameters that are fitted to few rows are overconfident, and the first observation of a
+    peak looks like an outlier: so the penalty is multiplied by
+    :func:`~stoic.defences.plateau.small_sample_factor`, 3.8 for 8 observations and 1.3 for 30. For
+    a residual e on its own, a row noise of e^2 - s^2 is likeliest, which an excess with c = 1 tends
+    to as e grows. So it is the likelihood that relevance pursuit [Ament2024]_ climbs one row and
+    one fit at a time; here all rows move at once.
+
     Parameters
     ----------
-    defence:
-        It has the prior, and fits the hyperparameters of each explanation.
+    prior:
+        The prior; if ``fitting`` refits, the family that is fitted.
+    fitting:
+        Fit of the hyperparameters between two updates; ``FixedHyperparameters()`` keeps those of
+        the prior. Its ``scale`` is not used.
+    half_width:
+        k > 0, in leave-one-out standard deviations.
+    shape:
+        c > 0: an excess of z adds the variance z^2 / c^2.
+    outlier_penalty:
+        Evidence, in nats, to distrust one row altogether among many; at least 0.
+    iterations, rounds:
+        Bounds on the steps of an iteration, and on the alternations.
+    negligible:
+        Rows whose trust falls below this are left out of the solve.
+    replicates:
+        If true, always trust observations that are :func:`~stoic.defences.replicates.confirmed` at
+        their own input, even where a smooth function contradicts them.
+    extreme:
+        Robust spreads from the median beyond which a further start trusts no row, and all others:
+        where a huge outlier is at a peak, the other starts reject the peak with it.
     bounds:
         Number of rows up to which the model is exact, and sizes of the window beyond, see
         :mod:`stoic.models.bounded`; None if it is exact for any number, at a cost that grows as
@@ -46,6 +104,26 @@ class LeaveOneOutGP:
 
     Guarantee
     ---------
+    At a fixed point under its prior: whatever y_i is, row i moves the posterior mean at any x by at
+    most (k + sqrt(k^2 + c^2)) / 2 standard deviations of f(x) given the other rows, whose row
+    noises are held. For the mean moves by cov(f(x), f(x_i)) e / (v_i + sigma_i^2 + z^2 / c^2), the
+    covariance is at most std(x) sqrt(v_i), and the largest value of
+    s (k s + z) / (s^2 + z^2 / c^2) over z >= 0 is this number: 2.6 for k = 2.5 and c = 1. It
+    vanishes as 1 / |e| beyond; a row of 1e300, infinity or nan is left out.
+
+    While no row is outside of the plateau of the trusting start, and no other fixed point has
+    more evidence, the targets are the observations, bit for bit, and the hyperparameters those of a
+    plain Gaussian process in units of mean and standard deviation.
+
+    Not proved: that the fixed point is unique (it is not), that the best one is found, that the
+    simultaneous updates converge. They may cycle; then the last step is taken, and the bound holds
+    for the mean that the step before it had computed. Several rows may move each other's noise, so
+    there is no bound for several outliers: those that agree where little else was observed are
+    trusted. So is one of moderate size that no other row contradicts, such as a low observation at
+    the edge where the maximum is; a search that trusts it may never come back. Under
+    hyperparameters other than the fitted ones the bound is in units of the old standard deviations.
+    Regret: nothing is known.
+
     Up to ``bounds.exact`` rows: with one explanation left it is that one's posterior, bit for bit.
     Not proved: that the explanations that matter are found. The evidence takes no account of the
     hyperparameters' own uncertainty.
@@ -57,32 +135,53 @@ class LeaveOneOutGP:
     too large, or with many rows in one such place too small.
     """
 
-    defence: LeaveOneOut
+    prior: Prior
+    fitting: Fitting | FixedHyperparameters = field(
+        default_factory=lambda: Fitting(marginal_likelihood)
+    )
+    half_width: float = 2.5
+    shape: float = 1.0
+    outlier_penalty: float = 3.0
+    iterations: int = 10
+    rounds: int = 5
+    negligible: float = NEGLIGIBLE
+    replicates: bool = False
+    extreme: float = math.inf
     bounds: Bounds | None = None
 
-    @property
-    def prior(self) -> Prior:
-        """Prior of the defence."""
-        return self.defence.prior
-
-    @property
-    def fitting(self) -> Fitting | FixedHyperparameters:
-        """Hyperparameter fit of the defence."""
-        return self.defence.fitting
+    def __post_init__(self) -> None:
+        for name, least in (("half_width", 0.0), ("shape", 0.0)):
+            value = getattr(self, name)
+            if not (value > least and np.isfinite(value)):
+                raise ValueError(f"A leave-one-out plateau needs a {name} > 0, got {value!r}.")
+        if not (self.outlier_penalty >= 0.0 and np.isfinite(self.outlier_penalty)):
+            raise ValueError(f"An outlier penalty is a number >= 0, got {self.outlier_penalty!r}.")
+        if self.iterations < 1 or self.rounds < 1:
+            raise ValueError(
+                "Settling takes at least one iteration and one round, got "
+                f"iterations={self.iterations!r} and rounds={self.rounds!r}."
+            )
 
     def bounded(self, observations: Observations) -> bool:
         """Return True if these are more rows than the exact model takes."""
         return self.bounds is not None and len(observations) > self.bounds.exact
 
+    def window(
+        self, observations: Observations, posterior: Posterior
+    ) -> tuple[Observations, Posterior]:
+        """Return the rows of the window, and the posterior with the trust of these alone."""
+        assert isinstance(posterior, WindowPosterior)
+        return observations.only(posterior.rows), posterior.near
+
     def __call__(
         self, domain: Domain, observations: Observations, previous: Posterior | None = None
     ) -> Posterior:
         if self.bounds is not None and self.bounded(observations):
-            return given_any_number(self.defence, domain, observations, previous, self.bounds)
+            return given_any_number(self, domain, observations, previous, self.bounds)
         earlier = None if previous is None else previous.fitted_defence
-        judged = self.defence.settle(domain, observations, earlier)
+        judged = self.fit(domain, observations, earlier)
         found = [e for e in judged.explanations if e.evidence > -np.inf] or [judged]
-        found, weights = likely(found, self.defence.negligible)
+        found, weights = likely(found, self.negligible)
         parts = tuple(
             explanation.posterior or explanation.condition(self.prior, observations)
             for explanation in found
@@ -104,7 +203,7 @@ class LeaveOneOutGP:
         odds = posterior.weights if isinstance(posterior, MixturePosterior) else np.ones(1)
         rows: slice | Integers = slice(None)
         if isinstance(posterior, WindowPosterior):
-            assert isinstance(posterior.fitted_defence, Settled)
+            assert isinstance(posterior.fitted_defence, Hypothesis)
             rows = posterior.rows
             settled = posterior.fitted_defence.explanations
             explanations = tuple(e.posterior for e in settled if e.posterior)
@@ -113,11 +212,11 @@ class LeaveOneOutGP:
         for k, (explanation, weight) in enumerate(zip(explanations, odds, strict=True)):
             assert isinstance(explanation, Exact)
             draws = max(_FEWEST, round(_DRAWS * weight))
-            priors = self.defence.hyperparameters(domain, window, explanation, draws, rng)
+            priors = self.hyperparameters(domain, window, explanation, draws, rng)
             if len(priors) == 1 == len(explanations):
                 return posterior
             fitted = explanation.fitted_defence
-            assert isinstance(fitted, Settled)
+            assert isinstance(fitted, Hypothesis)
             for prior in priors:
                 if isinstance(posterior, WindowPosterior):
                     parts.append(under_prior(prior, k, posterior, observations))
@@ -125,3 +224,77 @@ class LeaveOneOutGP:
                     parts.append(fitted.condition(prior, observations))
             weights += [weight / len(priors)] * len(priors)
         return Averaged(tuple(parts), np.array(weights), posterior.fitted_defence, _WIDENING)
+
+    def fit(
+        self, domain: Domain, observations: Observations, previous: FittedDefence | None = None
+    ) -> Hypothesis:
+        """Search for fixed points; return the likeliest, with the others as its explanations.
+
+        ``previous`` is the result for fewer observations of the same run: a hint.
+        """
+        finite = np.isfinite(observations.observed)
+        trusting = Hypothesis(np.where(finite, 0.0, np.inf), self.negligible)
+        search = Search(self, domain, observations)
+        earlier = previous if isinstance(previous, Hypothesis) else None
+        believing = search.fit(trusting, None, None if earlier is None else earlier.believing)
+        if np.count_nonzero(finite) < 2:  # no other row to compare with
+            return trusting if believing is None else believing
+        found: list[Hypothesis] = []
+        for start in (search.remembering(earlier), believing, search.doubting(), search.trimming()):
+            found = search.with_climbed(start, found)
+        best = search.likeliest(found, believing or trusting)
+        found = search.with_climbed(search.reversing(best), found)
+        best = search.likeliest(found, best)
+        if believing is None:
+            return replace(best, explanations=tuple(found))
+        if not any(search.same(believing, fixed) for fixed in found):
+            found.append(search.weighed(believing))
+        return replace(best, believing=believing.posterior, explanations=tuple(found))
+
+    def follow(
+        self, domain: Domain, observations: Observations, earlier: Sequence[Hypothesis]
+    ) -> list[Hypothesis]:
+        """Continue fixed points of fewer rows, under the hyperparameters in force.
+
+        New rows are judged by the old ones, and trusted in a second start if one is rejected.
+        """
+        search = Search(replace(self, fitting=FixedHyperparameters()), domain, observations)
+        found: list[Hypothesis] = []
+        for each in earlier:
+            assert each.posterior is not None
+            prior, old = each.posterior.prior, len(each.excess)
+            start, _ = search.judged(each)
+            found = search.with_climbed(start.under(prior, observations), found)
+            new = start.excess[old:]
+            if (np.isfinite(observations.observed[old:]) & (new > 0.0)).any():
+                trusting = np.append(each.excess, np.where(np.isnan(new), new, 0.0))
+                trusting[~np.isfinite(observations.observed)] = np.inf
+                start = replace(start, excess=trusting)
+                found = search.with_climbed(start.under(prior, observations), found)
+        return found or list(earlier)
+
+    def typical(self, domain: Domain, observations: Observations) -> Prior:
+        """Prior without a fit, in units of the observations' median and its deviation."""
+        return Search(self, domain, observations).typical(*median_and_mad(domain, observations))
+
+    def hyperparameters(
+        self,
+        domain: Domain,
+        observations: Observations,
+        posterior: Exact,
+        draws: int,
+        rng: np.random.Generator,
+    ) -> list[Prior]:
+        """Draw hyperparameters from their posterior under the fixed point of ``posterior``.
+
+        Only its own prior if they are given, or with fewer than two observations to fit them to.
+        """
+        settled, fitting = posterior.fitted_defence, self.fitting
+        assert isinstance(settled, Hypothesis)
+        if not isinstance(fitting, Fitting) or np.isfinite(settled.excess).sum() < 2:
+            return [posterior.prior]
+        judgement = Search(self, domain, observations).judge(replace(settled, posterior=posterior))
+        weighted = replace(fitting, scale=Weighted(judgement.say(settled.excess)))
+        return sample_hyperparameters(
+            weighted, domain, observations, settled, posterior.prior, draws, rng
+        )

@@ -117,7 +117,7 @@ class Fit:
         return as_told
 
     @property
-    def kappa(self) -> float:
+    def max_variance(self) -> float:
         return float(self.prior.kernel.diagonal(self.basis.domain.points).max())
 
     def copy(self) -> Fit:

@@ -62,7 +62,7 @@ class Truncating(Protocol):
     @property
     def revises(self) -> bool: ...
 
-    def settle(
+    def fit(
         self, domain: Domain, observations: Observations, previous: FittedDefence | None = None
     ) -> Moments:
         """Return the moments, fitted to the observations or known before."""
@@ -141,7 +141,7 @@ class Truncated:
         return self.embedding.features
 
     @property
-    def kappa(self) -> float:
+    def max_variance(self) -> float:
         dim = self.places.points.shape[1]
         points = self.places.points if len(self.places) else np.zeros((1, dim))
         return float(self.prior.kernel.diagonal(points).max())
@@ -267,7 +267,7 @@ class TruncatedFeatures:
             assert isinstance(previous, Truncated)
             return previous
         earlier = None if previous is None else previous.fitted_defence
-        fitted_defence = self.defence.settle(domain, observations, earlier)
+        fitted_defence = self.defence.fit(domain, observations, earlier)
         if previous is not None and not self.defence.revises and not self.fitting.refits:
             assert isinstance(previous, Truncated)
             prior, places, embedding = previous.prior, previous.places, previous.embedding

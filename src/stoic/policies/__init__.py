@@ -1,6 +1,7 @@
 """Policies: acquisition rules that choose the next inputs to evaluate."""
 
-from stoic.policies.base import Band, Policy, View
+from stoic.confidence.base import Band
+from stoic.policies.base import Policy, View
 from stoic.policies.designs import Design, Plan, RareSwitching
 from stoic.policies.elimination import Elimination
 from stoic.policies.improvement import ExpectedImprovement, LogExpectedImprovement

@@ -2,52 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from stoic.data import DISTRUSTED, Array, Booleans, Choice, Failures, Integers, Observations
+from stoic.confidence.base import Band
+from stoic.data import DISTRUSTED, Array, Booleans, Choice, Failures, Observations
 from stoic.domains import Acquisition, Among, Domain, Finite, Peak, Random
 from stoic.models.constraints import Constraints
 from stoic.models.feasibility import Feasibility
-from stoic.posteriors.base import Posterior
-
-
-class Band(NamedTuple):
-    """Confidence band of f: mean +- width * std."""
-
-    posterior: Posterior
-    width: float
-
-    def bounds(self, x: Array) -> tuple[Array, Array]:
-        """Lower and upper bounds of f at ``x`` (m, d), both (m,)."""
-        mean, std = self.posterior.predict(x)
-        return mean - self.width * std, mean + self.width * std
-
-    def on(self, points: Finite) -> tuple[Array, Array]:
-        """Lower and upper bounds on all rows of a finite domain, both (N,)."""
-        mean, std = self.posterior.on(points)
-        reach = self.width * std
-        return mean - reach, mean + reach
-
-    def fantasise(self, x: Array, arms: Integers | None, at_most: float = math.inf) -> Band:
-        """Band with points ``x`` (k, d) pending: a smaller std there, the same mean."""
-        return Band(self.posterior.fantasise(x, arms, at_most), self.width)
-
-
-class Given(Protocol):
-    """Map from observations to a confidence band."""
-
-    def __call__(self, observations: Observations | None = None, t: int | None = None) -> Band:
-        """Band given these observations alone; by default given all observations.
-
-        ``t`` is the round that the width is computed for, if a policy counts in epochs; by default
-        one more than the number of observations.
-        """
-
+from stoic.surrogate import Surrogate
 
 Notes = Mapping[str, object]
 
@@ -106,40 +72,48 @@ class View(NamedTuple):
         All observations so far.
     rng:
         The learner's random generator.
-    given:
-        The band given any subset of the observations, computed on demand.
-    find_pending:
-        The pending points, computed on demand; see ``pending``.
+    surrogate:
+        The models given the history, which compute on demand and keep what they computed.
+    pending:
+        Pending points: suggested and not yet observed, shape (k, d).
     failures:
         Inputs that failed, without an observation.
-    feasibility:
-        Probability of a result; ``None`` as long as no input was reported infeasible.
     owns_pending:
         True if the pending points are this policy's own suggestions, so that it may count them
         itself; false if the caller keeps account of them, for others too.
-    constraints:
-        Probability that all constraints hold; ``None`` if none was observed.
+    reported:
+        True for a report, whose constraints have their hyperparameters integrated out.
     """
 
     domain: Domain
     among: Domain | Among
     observations: Observations
     rng: Random
-    given: Given
-    find_pending: Callable[[], Array]
+    surrogate: Surrogate
+    pending: Array
     failures: Failures
-    feasibility: Callable[[], Feasibility | None]
     owns_pending: bool = True
-    constraints: Callable[[], Constraints | None] = lambda: None
-
-    @property
-    def pending(self) -> Array:
-        """Pending points: suggested and not yet observed, shape (k, d)."""
-        return self.find_pending()
+    reported: bool = False
 
     def band(self) -> Band:
         """Band given all observations."""
-        return self.given()
+        return self.surrogate.band()
+
+    def given(self, observations: Observations, t: int | None = None) -> Band:
+        """Band given these observations alone.
+
+        ``t`` is the round that the width is computed for, if a policy counts in epochs; by default
+        one more than the number of observations.
+        """
+        return self.surrogate.band(observations, t)
+
+    def feasibility(self) -> Feasibility | None:
+        """Probability of a result; ``None`` as long as no input was reported infeasible."""
+        return self.surrogate.feasibility()
+
+    def constraints(self) -> Constraints | None:
+        """Probability that all constraints hold; ``None`` if none was observed."""
+        return self.surrogate.constraints(self.reported)
 
     def hallucinated(self) -> Band:
         """Band given all observations, with a smaller std at pending points (hallucinated).
@@ -211,7 +185,7 @@ class Policy(ABC):
         pending.
         """
 
-    def settle(self, view: View, state: Any, band: Band, tried: Array) -> tuple[int, Notes]:
+    def recommend(self, view: View, state: Any, band: Band, tried: Array) -> tuple[int, Notes]:
         """Row of the point to recommend among ``tried`` (k, d), and notes about it.
 
         By default the point of the largest lower bound.

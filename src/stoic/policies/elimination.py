@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stoic.confidence.base import Band
 from stoic.data import Booleans, Choice, Integers
 from stoic.domains import Among, Domain, Finite
 from stoic.pending import NothingLeftError
-from stoic.policies.base import Band, Policy, View
+from stoic.policies.base import Policy, View
 from stoic.policies.designs import Design, Plan, RareSwitching
 
 

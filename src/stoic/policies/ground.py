@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from stoic.confidence.base import Band
 from stoic.data import Array, Choice, Integers
 from stoic.distances import Distance
 from stoic.domains import Among, Box, Domain, Finite
-from stoic.policies.base import Band, View
+from stoic.policies.base import View
 from stoic.policies.ucb import PLACE, UpperConfidenceBound, given_up
 
 _DENSE = 4.0  # candidates in a ball of one unit, enough to rank candidates by their balls

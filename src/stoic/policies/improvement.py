@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
+from stoic.confidence.base import Band
 from stoic.data import Array, Booleans, Choice
 from stoic.domains import Domain, Finite
-from stoic.policies.base import Band, Policy, View, choice_of
+from stoic.policies.base import Policy, View, choice_of
 from stoic.policies.ucb import UpperConfidenceBound, check_retries, given_up
 from stoic.posteriors.base import Posterior
 
@@ -77,7 +78,7 @@ class LogExpectedImprovement(NamedTuple):
             spread = np.hypot(std, np.sqrt(self.noise))
             share = np.divide(std, spread, out=np.ones_like(std), where=spread > 0.0)
             std = std * share
-        least = max(_LEAST * self.posterior.kappa**0.5, _TINY)
+        least = max(_LEAST * self.posterior.max_variance**0.5, _TINY)
         s = self.factor * np.maximum(std, least)
         with np.errstate(over="ignore"):
             z = np.clip((mean - self.incumbent) / s, -_LIMIT, _LIMIT)

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from stoic.confidence.base import Band
 from stoic.data import Array, Booleans, Choice
 from stoic.domains import Domain
-from stoic.policies.base import Band, Notes, Policy, View, choices_at
+from stoic.policies.base import Notes, Policy, View, choices_at
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -55,8 +56,8 @@ class Initial(Policy):
         handed, left = left[: min(n, missing)], left[min(n, missing) :]
         return choices_at(view.domain, handed), Design(left, state.then)
 
-    def settle(self, view: View, state: Design, band: Band, tried: Array) -> tuple[int, Notes]:
-        return self.then.settle(view, state.then, band, tried)
+    def recommend(self, view: View, state: Design, band: Band, tried: Array) -> tuple[int, Notes]:
+        return self.then.recommend(view, state.then, band, tried)
 
     def band(self, view: View, state: Design) -> Band:
         return self.then.band(view, state.then)

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from stoic.confidence.base import Band
 from stoic.data import Array, Booleans, Choice
 from stoic.domains import Domain
-from stoic.policies.base import Band, Notes, Policy, View, choices_at
+from stoic.policies.base import Notes, Policy, View, choices_at
 from stoic.policies.ucb import PLACE
 
 
@@ -44,7 +45,8 @@ class Recommended(Policy):
         return self.then.start(domain)
 
     def choose(self, view: View, state: Any, n: int) -> tuple[list[Choice], Any]:
-        known = np.concatenate([view.observations.x, view.pending, view.failures.x])
+        queried = view.surrogate.history.observations.x  # those of a view may be a window
+        known = np.concatenate([queried, view.pending, view.failures.x])
         left: list[Array] = []
         for place in self.places:
             x = np.concatenate([known, *[other[None] for other in left]])
@@ -56,12 +58,12 @@ class Recommended(Policy):
             return choices, state
         if choices:
             pending = np.concatenate([view.pending, *[choice.x[None] for choice in choices]])
-            view = view._replace(find_pending=lambda: pending)
+            view = view._replace(pending=pending)
         others, state = self.then.choose(view, state, n - len(choices))
         return [*choices, *others], state
 
-    def settle(self, view: View, state: Any, band: Band, tried: Array) -> tuple[int, Notes]:
-        return self.then.settle(view, state, band, tried)
+    def recommend(self, view: View, state: Any, band: Band, tried: Array) -> tuple[int, Notes]:
+        return self.then.recommend(view, state, band, tried)
 
     def band(self, view: View, state: Any) -> Band:
         return self.then.band(view, state)

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from stoic.confidence.base import Band
 from stoic.data import DISTRUSTED, Array, Booleans, Choice
 from stoic.domains import Domain
 from stoic.kernels import at_one_place
-from stoic.policies.base import Band, Notes, Policy, View, choices_at
+from stoic.policies.base import Notes, Policy, View, choices_at
 
 _CLEARLY = 2.0  # standard deviations of the noise
 
@@ -69,13 +70,11 @@ class Requery(Policy):
         if len(choices) == n:
             return choices, state
         theirs = np.concatenate([view.pending, again])
-        others, state = self.then.choose(
-            view._replace(find_pending=lambda: theirs), state, n - len(choices)
-        )
+        others, state = self.then.choose(view._replace(pending=theirs), state, n - len(choices))
         return choices + others, state
 
-    def settle(self, view: View, state: Any, band: Band, tried: Array) -> tuple[int, Notes]:
-        return self.then.settle(view, state, band, tried)
+    def recommend(self, view: View, state: Any, band: Band, tried: Array) -> tuple[int, Notes]:
+        return self.then.recommend(view, state, band, tried)
 
     def band(self, view: View, state: Any) -> Band:
         return self.then.band(view, state)

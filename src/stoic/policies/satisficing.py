@@ -9,10 +9,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from stoic.confidence.base import Band
 from stoic.data import Array, Choice
 from stoic.distances import Distance
 from stoic.domains import Domain
-from stoic.policies.base import Band, Policy, View
+from stoic.policies.base import Policy, View
 from stoic.policies.ground import (
     Ground,
     candidates,
@@ -193,7 +194,7 @@ class Satisficing(Policy):
         choices = view.one_by_one(hallucinated, n, pick)
         return choices, Progress(state.points, said)
 
-    def settle(
+    def recommend(
         self, view: View, state: Progress, band: Band, tried: Array
     ) -> tuple[int, dict[str, object]]:
         """Recommend the point of the best certificate: largest radius, or least fragility.

@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stoic.confidence.base import Band
 from stoic.data import Array, Choice
 from stoic.distances import Distance
 from stoic.domains import Domain
-from stoic.policies.base import Band, Policy, View
+from stoic.policies.base import Policy, View
 from stoic.policies.ground import (
     Ground,
     candidates,
@@ -115,7 +116,7 @@ class StableOpt(Policy):
 
         return view.one_by_one(hallucinated, n, pick), state
 
-    def settle(
+    def recommend(
         self, view: View, state: Ready, band: Band, tried: Array
     ) -> tuple[int, dict[str, object]]:
         """Recommend the point of the best least lower bound in the ball, with its certificate."""

@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from stoic.confidence.base import Band
 from stoic.data import DISTRUSTED, Array, Choice
 from stoic.domains import Domain, Finite
-from stoic.policies.base import Band, Policy, View, choice_of
+from stoic.policies.base import Policy, View, choice_of
 
 
 class UpperConfidenceBound(NamedTuple):

@@ -10,12 +10,13 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import expit
 
+from stoic.confidence.base import Band
 from stoic.data import DISTRUSTED, Array, Choice, Integers, Observations
 from stoic.defences.replicates import agreement
 from stoic.domains import Acquisition, Domain, Peak
 from stoic.kernels import Matern52
 from stoic.models.constraints import Constraints
-from stoic.policies.base import Band, Notes, Policy, View, choice_of, choices_at
+from stoic.policies.base import Notes, Policy, View, choice_of, choices_at
 from stoic.policies.improvement import LogExpectedImprovement
 from stoic.policies.risk import Chance, Constrained, at_risk
 from stoic.policies.ucb import PLACE, check_retries, given_up
@@ -128,7 +129,7 @@ class VerifiedImprovement(Policy):
             posterior = band.posterior
             risk = _Risk(chance, constraints)
             surface = _improvement(posterior, known) if constraints is None or len(known) else None
-            peak = _peak(view, surface, risk, posterior.kappa**0.5)
+            peak = _peak(view, surface, risk, posterior.max_variance**0.5)
             if verified is not None and math.log(worth) > peak.height:
                 choice = choices_at(view.domain, verified[None], {"verified": True})[0]
                 verified = None
@@ -143,7 +144,7 @@ class VerifiedImprovement(Policy):
 
         return view.one_by_one(band, n, pick), None
 
-    def settle(self, view: View, state: None, band: Band, tried: Array) -> tuple[int, Notes]:
+    def recommend(self, view: View, state: None, band: Band, tried: Array) -> tuple[int, Notes]:
         """Recommend the point of the best lower bound whose P(outlier) is below 1/2.
 
         With constraints, one where all hold with a probability of 0.9 or the largest one, which the
@@ -153,7 +154,7 @@ class VerifiedImprovement(Policy):
         """
         observations, posterior = view.observations, view.band().posterior
         if not len(observations):
-            return Policy.settle(self, view, state, band, tried)
+            return Policy.recommend(self, view, state, band, tried)
         p, otherwise = self.odds.given_the_others(view.domain, observations, posterior)
         here = cdist(tried, observations.x) == 0.0
         doubt = np.where(here, p, np.inf)  # of several observations the least P(outlier) counts
@@ -206,7 +207,7 @@ class VerifiedImprovement(Policy):
             share = self.odds.share(observations, posterior)
             votes = agreement(view.domain, observations, noise, _AGREE)
             p = expit(math.log(self.surprise) - (votes + 1.0) * math.log(share))
-            most = _FARTHEST * posterior.kappa**0.5
+            most = _FARTHEST * posterior.max_variance**0.5
             rows += np.flatnonzero(rejected).tolist()
             if (constraints := view.constraints()) is not None:
                 p = p * constraints(observations.x)
@@ -288,7 +289,7 @@ def _or_farthest(
     """
     if not len(queried) or view.among is not view.domain:
         return peak
-    widths, unit = view.domain.widths, posterior.kappa**0.5
+    widths, unit = view.domain.widths, posterior.max_variance**0.5
     again = bool((_apart(queried, peak.x, widths) <= _SAME).any())
     if risk.constraints is not None and not len(known) and not again:
         return peak  # nothing is feasible yet

@@ -250,7 +250,7 @@ class Arms:
         return counts
 
     @property
-    def kappa(self) -> float:
+    def max_variance(self) -> float:
         return float(self.prior.kernel.diagonal(self.domain.points).max())
 
     def copy(self) -> Arms:

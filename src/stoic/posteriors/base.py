@@ -51,7 +51,7 @@ class Posterior(Protocol):
         D holds the noise variances of the rows.
     distrusted:
         Number of observations with a trust below 1.
-    kappa:
+    max_variance:
         Largest prior variance k(x, x): over the arms, or over the rows on a continuous domain
         (the same everywhere for a stationary kernel).
     """
@@ -72,7 +72,7 @@ class Posterior(Protocol):
     def distrusted(self) -> int: ...
 
     @property
-    def kappa(self) -> float: ...
+    def max_variance(self) -> float: ...
 
     def copy(self) -> Posterior:
         """Return a posterior that will not be updated in place."""
@@ -118,3 +118,19 @@ class Integrating(Protocol):
         self, domain: Domain, observations: Observations, posterior: Posterior
     ) -> Posterior:
         """Marginalise over hyperparameters; ``posterior`` is under the best of them."""
+
+
+@runtime_checkable
+class Windowed(Protocol):
+    """Model that conditions on a window of rows where there are many."""
+
+    def bounded(self, observations: Observations) -> bool:
+        """Return True if these are more rows than the exact model takes."""
+
+    def window(
+        self, observations: Observations, posterior: Posterior
+    ) -> tuple[Observations, Posterior]:
+        """Return the rows of the window, and the posterior with the trust of these alone.
+
+        Choices are made by them. ``posterior`` is the model's, given all ``observations``.
+        """

@@ -58,7 +58,7 @@ def given_the_others(posterior: Posterior, observations: Observations) -> tuple[
         return mean, std
     if len(posterior.x) != np.count_nonzero(finite):
         return mean, std
-    sharp = targets.noise < _SHARP * posterior.kappa
+    sharp = targets.noise < _SHARP * posterior.max_variance
     if sharp.any():
         # y_i less the mean is a_i / B_ii, of variance 1 / B_ii: B = (K + D)^-1, a = B (y - mean)
         rows = sharp[finite]

@@ -98,7 +98,7 @@ class Exact:
         return max(float(logs), 0.0)
 
     @property
-    def kappa(self) -> float:
+    def max_variance(self) -> float:
         anywhere = self.x if len(self.x) else np.zeros((1, self.x.shape[1]))
         return float(self.prior.kernel.diagonal(anywhere).max())
 

@@ -62,9 +62,9 @@ class MixturePosterior:
         return self.parts[0].information
 
     @property
-    def kappa(self) -> float:
+    def max_variance(self) -> float:
         """Of the likeliest."""
-        return self.parts[0].kappa
+        return self.parts[0].max_variance
 
     def copy(self) -> MixturePosterior:
         return replace(self, parts=tuple(part.copy() for part in self.parts))

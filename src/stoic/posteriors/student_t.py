@@ -69,9 +69,9 @@ class StudentT:
 
     Notes
     -----
-    ``information`` and ``kappa`` are those of the Gaussian process. A fantasy holds the factor,
-    which is the square root of the expected square over the result that is not known yet. A result
-    equal to the mean would lower it everywhere.
+    ``information`` and ``max_variance`` are those of the Gaussian process. A fantasy holds the
+    factor, which is the square root of the expected square over the result that is not known yet. A
+    result equal to the mean would lower it everywhere.
     """
 
     gaussian: Arms | Exact
@@ -112,9 +112,9 @@ class StudentT:
         return self.gaussian.information
 
     @property
-    def kappa(self) -> float:
+    def max_variance(self) -> float:
         """The largest prior variance, which both processes share."""
-        return self.gaussian.kappa
+        return self.gaussian.max_variance
 
     def copy(self) -> StudentT:
         return replace(self, gaussian=self.gaussian.copy())

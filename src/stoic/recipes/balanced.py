@@ -25,7 +25,7 @@ from stoic.recipes.corruption import rgp_ucb
 from stoic.recipes.heavy_tails import tgp_ucb
 from stoic.recipes.misspecification import ec_gp_ucb
 from stoic.recipes.outliers import a2_rcgp_ucb
-from stoic.recipes.parts import check_given, check_prior, kappa_and_noise, self_normalised
+from stoic.recipes.parts import check_given, check_prior, self_normalised, variance_and_noise
 from stoic.recipes.plain import gp_ucb
 from stoic.rewards import check_span
 
@@ -41,7 +41,7 @@ class Foreseen(NamedTuple):
 
     prior: Prior
     fitted_defence: FittedDefence
-    kappa: float
+    max_variance: float
     n: int
     information: float
     distrusted: int = 0
@@ -87,7 +87,7 @@ class WidthPromise:
             return 0.0
         seen = self.before._replace(n=plays, information=self.gain)
         width = self.confidence(cast("Posterior", seen), plays + 1)
-        kappa = seen.kappa
+        kappa = seen.max_variance
         total = math.sqrt(2.0 * kappa * self.gain * plays / math.log1p(kappa / seen.prior.noise))
         proved = self.share * (2.0 * width * total + 2.0 * self.error * plays)
         return min(proved + self.wasted * self.most, self.most * plays)
@@ -350,7 +350,7 @@ def any_threat(
     span: tuple[float, float] | Scale = scale
     width = 2.0 * _REACH
     if prior is not None:
-        reach = _REACH * math.sqrt(sum(kappa_and_noise(domain, prior)))
+        reach = _REACH * math.sqrt(sum(variance_and_noise(domain, prior)))
         span, width = (prior.mean - reach, prior.mean + reach), 2.0 * reach
     share = 1.0 if theory.proved else _SHARE
     bounds = [
@@ -383,7 +383,7 @@ def any_threat(
 def _before(parts: Parts, domain: Domain, prior: Prior | None) -> Foreseen:
     """Posterior without observations, as the width of a learner needs it."""
     posterior = parts.model(domain, Observations.none(domain.dim, domain.finite))
-    kappa, _ = kappa_and_noise(domain, prior)
+    kappa, _ = variance_and_noise(domain, prior)
     return Foreseen(posterior.prior, posterior.fitted_defence, kappa, 0, 0.0)
 
 

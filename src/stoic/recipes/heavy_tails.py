@@ -29,7 +29,7 @@ from stoic.posteriors.levels import FeatureLevel, check_moment
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, median_and_mad_in_space
 from stoic.recipes.base import Parts, recipe
-from stoic.recipes.parts import check_prior, family, fitting, kappa_and_noise
+from stoic.recipes.parts import check_prior, family, fitting, variance_and_noise
 
 _DISTORTION = 0.1  # eps of the width, of features without one
 
@@ -199,6 +199,6 @@ def _truncation(
         return AdaptiveTruncation(2.0 if moment is None else moment, alpha)
     if moment is None:
         check_moment(1.0, alpha)
-        kappa, noise = kappa_and_noise(domain, prior)
+        kappa, noise = variance_and_noise(domain, prior)
         moment = math.pow(kappa + noise, 0.5 * (1.0 + alpha))
     return Truncation(moment, alpha)

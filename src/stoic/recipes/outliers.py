@@ -16,7 +16,7 @@ from stoic.confidence import (
     influence,
     psi,
 )
-from stoic.defences import AdaptivePlateau, Anchored, LeaveOneOut, Plateau
+from stoic.defences import AdaptivePlateau, Anchored, Plateau
 from stoic.defences.anchored import Reach
 from stoic.domains import Domain, Finite
 from stoic.models import GaussianProcess, LeaveOneOutGP
@@ -31,7 +31,7 @@ from stoic.posteriors.fitting import (
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, median_and_mad_in_space
 from stoic.recipes.base import Parts, recipe
-from stoic.recipes.parts import check_prior, family, fitting, kappa_and_noise, union
+from stoic.recipes.parts import check_prior, family, fitting, union, variance_and_noise
 
 _USED = ("corruptions", "horizon", "delta", "norm", "assumption", "gain")  # of a theory
 
@@ -148,7 +148,7 @@ def fc_rcgp_ucb(
     theory.only("fc_rcgp_ucb", *_USED)
     _check_unit(unit)
     check_prior(domain, prior)
-    kappa, noise = kappa_and_noise(domain, prior)
+    kappa, noise = variance_and_noise(domain, prior)
     practice = half_width is None and not theory.proved
     if half_width is None:
         half_width = 3.0
@@ -207,7 +207,7 @@ def a2_rcgp_ucb(
     _check_unit(plateau.unit)
     check_prior(domain, prior)
     anchor_shape = plateau.shape if anchor.shape is None else anchor.shape
-    kappa, noise = kappa_and_noise(domain, prior)
+    kappa, noise = variance_and_noise(domain, prior)
     sd = math.sqrt(kappa)
     bound = _noise_bound(theory, noise) / sd
     anchor_half_width = anchor.half_width
@@ -268,7 +268,7 @@ def loo_gp_ucb(
     confidence: Confidence | None = None,
     policy: Policy | None = None,
 ) -> Parts:
-    """GP-UCB behind :class:`~stoic.defences.leave_one_out.LeaveOneOut`: our own.
+    """GP-UCB behind :class:`~stoic.models.LeaveOneOutGP`: our own.
 
     Each result is tested against the leave-one-out prediction; no centre, range or number of
     outliers is assumed. Where that leaves several outlier hypotheses, the likeliest gives the mean
@@ -300,7 +300,7 @@ def loo_gp_ucb(
     check_prior(domain, prior)
     chosen = prior or family(domain)
     judging = FixedHyperparameters() if prior else Fitting(marginal_likelihood)
-    model = LeaveOneOutGP(LeaveOneOut(chosen, judging, half_width, shape, price))
+    model = LeaveOneOutGP(chosen, judging, half_width, shape, price)
     return Parts(model, confidence or Schedule(), policy or Requery(UCB()))
 
 

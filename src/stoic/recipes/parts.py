@@ -61,7 +61,7 @@ def self_normalised(theory: Theory, restarts: bool = False) -> SelfNormalised | 
     return SelfNormalised(theory.norm, theory.noise_sd, theory.delta, restarts=restarts)
 
 
-def kappa_and_noise(domain: Domain, prior: Prior | None) -> tuple[float, float]:
+def variance_and_noise(domain: Domain, prior: Prior | None) -> tuple[float, float]:
     """Largest prior variance, and noise; in units of the results' scale if there is no prior.
 
     On a ``Box`` a search finds it, for all kernels of :mod:`stoic.kernels`.

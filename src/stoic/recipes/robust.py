@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from stoic.confidence import Fixed
-from stoic.defences import LeaveOneOut
 from stoic.domains import Domain
 from stoic.models import LeaveOneOutGP
 from stoic.models.bounded import Bounds
@@ -35,7 +34,7 @@ def robust(
     """Default method: expected improvement on a leave-one-out mixture, with verification.
 
     Each result is tested against the prediction from all others
-    (:class:`~stoic.defences.LeaveOneOut`), and competing outlier hypotheses are kept with their
+    (:class:`~stoic.models.LeaveOneOutGP`), and competing outlier hypotheses are kept with their
     odds (:class:`~stoic.models.LeaveOneOutGP`). Replicates that agree are always trusted. The
     search (:class:`~stoic.policies.verified.VerifiedImprovement`) is greedy, and evaluates again an
     incumbent that may be an outlier and a rejected result that would be the best, before it builds
@@ -54,7 +53,7 @@ def robust(
 
     Guarantee
     ---------
-    No theorem about the regret. For the model that of :class:`~stoic.defences.LeaveOneOut` for a
+    No theorem about the regret. For the model that of :class:`~stoic.models.LeaveOneOutGP` for a
     fixed point: an outlier of any size moves the mean of a hypothesis that may reject it by a
     bounded number of standard deviations. All else is measured: the documentation's contest.
     Beyond 256 observations the posterior is an approximation, at a bounded cost a choice; what is
@@ -75,5 +74,12 @@ def robust(
         policy = Recommended(policy, tuple(source.best for source in sources))
         if isinstance(fitting, Fitting):
             fitting = replace(fitting, amplitude=REST_PRIOR)
-    defence = LeaveOneOut(base, fitting, price=2.0, replicates=True, extreme=10.0)
-    return Parts(LeaveOneOutGP(defence, Bounds()), Fixed(2.0), policy)
+    model = LeaveOneOutGP(
+        base,
+        fitting,
+        outlier_penalty=2.0,
+        replicates=True,
+        extreme=10.0,
+        bounds=Bounds(),
+    )
+    return Parts(model, Fixed(2.0), policy)

@@ -107,7 +107,7 @@ class _Pursuit:
         if self.results < _DESIGN:
             x = self.player.domain.sample(1, self.rng)[0]
         else:
-            x = self.player.ask(1)[0].x
+            x = self.player.ask_batch(1)[0].x
         return dict(zip(self.names, x.tolist(), strict=True))
 
     def recommend(self) -> dict[str, Any]:

@@ -50,9 +50,9 @@ class Watched:
         self.tell, self.active, self.recommend = player.tell, player.active, player.recommend
         self.epochs = 0
 
-    def ask(self, n: int) -> list[Choice]:
+    def ask_batch(self, n: int) -> list[Choice]:
         """Query the player and record its epoch."""
-        choices = self.player.ask(n)
+        choices = self.player.ask_batch(n)
         epoch = choices[-1].notes.get("epoch", 0)
         assert isinstance(epoch, int)
         self.epochs = epoch

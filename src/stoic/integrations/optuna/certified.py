@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from stoic.balancing import Balanced
+from stoic.confidence.base import Band
 from stoic.data import Array
 from stoic.distances import reach
 from stoic.integrations.optuna.encoding import Coordinate, Encoding
 from stoic.integrations.optuna.objective import WIDTH, RobustObjective
 from stoic.integrations.optuna.surroundings import Searched, Surroundings
 from stoic.learner import Learner
-from stoic.policies.base import Band
 from stoic.satisficing import Certificate, certify, guaranteed, rounded, worst_value
 
 _MOVES = 2048  # evaluated all over the range, and as many again nearby, before the search

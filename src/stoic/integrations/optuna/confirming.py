@@ -234,11 +234,12 @@ class Standing:
         order = sorted(range(len(self.x)), key=lambda j: (j != best, -comparison.probability[j]))
         mine = [t for t in self.trials if confirms(t) and t.state.is_finished()]
         ends = [sign * (mean[best] + side * SDS_95 * std[best]) for side in (-1.0, 1.0)]
+        shown = [j for j in order if j == best or comparison.probability[j] >= _LIKELY]
         return Confirmation(
             tuple(
                 Candidate(
-                    self._example(j).number,
-                    _params(self._example(j)),
+                    example.number,
+                    _params(example),
                     sign * float(mean[j]),
                     float(std[j]),
                     float(comparison.probability[j]),
@@ -246,8 +247,7 @@ class Standing:
                     int(confirmed[j]),
                     int(failures[j]),
                 )
-                for j in order
-                if j == best or comparison.probability[j] >= _LIKELY
+                for j, example in zip(shown, map(self._example, shown), strict=True)
             ),
             float(min(ends)),
             float(max(ends)),

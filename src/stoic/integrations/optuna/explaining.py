@@ -13,6 +13,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.balancing import Balanced
+from stoic.confidence.base import Band
 from stoic.data import DISTRUSTED, Array
 from stoic.defences.plateau import Plateau
 from stoic.integrations.optuna.certified import Certified, certified, sturdiest
@@ -39,7 +40,6 @@ from stoic.integrations.optuna.unmodelled import (
 from stoic.integrations.recipe import Recipe, load, recipe_to_look_with
 from stoic.learner import Learner
 from stoic.models.constraints import SURE
-from stoic.policies.base import Band
 from stoic.posteriors.base import FittedDefence
 from stoic.posteriors.cavity import given_the_others
 from stoic.posteriors.fitting import Fitting

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize
 
+from stoic.confidence.base import Band
 from stoic.data import Array, Booleans, Integers
 from stoic.distances import Distance, reach
 from stoic.domains import Box
-from stoic.policies.base import Band
 
 _CORNERS = 1 << 13  # of all balls together: 16 balls have all of theirs in 9 dimensions
 _TOWARDS = 32  # of the lowest points, in whose direction corners are evaluated where they are many

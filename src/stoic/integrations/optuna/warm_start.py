@@ -10,7 +10,6 @@ from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from stoic.defences.settled import Settled
 from stoic.integrations.optuna.earlier import EarlierStudy, record_sources, stored_sources
 from stoic.integrations.optuna.encoding import searched
 from stoic.integrations.optuna.internals import storage_of, study_id
@@ -20,6 +19,7 @@ from stoic.integrations.optuna.unmodelled import check_single_objective, modelle
 from stoic.integrations.recipe import DEFAULT, Recipe
 from stoic.kernels import Matern52, Scaled
 from stoic.learner import Learner
+from stoic.models.hypotheses import Hypothesis
 from stoic.posteriors.absorbed import WindowPosterior
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.exact import Exact
@@ -158,7 +158,7 @@ def learned(study: Study | EarlierStudy) -> EarlierStudy:
 def likeliest(posterior: Posterior) -> Posterior:
     """Return the likeliest part of a mixture; of one that has absorbed rows, given its window."""
     if isinstance(posterior, WindowPosterior):
-        assert isinstance(posterior.fitted_defence, Settled)
+        assert isinstance(posterior.fitted_defence, Hypothesis)
         part = posterior.fitted_defence.explanations[0].posterior
         assert part is not None
         return part

@@ -12,9 +12,9 @@ from stoic import linalg
 from stoic.data import DISTRUSTED, Array, Observations
 from stoic.defences.plateau import NEGLIGIBLE, small_sample_factor
 from stoic.defences.replicates import confirmed
-from stoic.defences.settled import Settled
 from stoic.domains import Domain
 from stoic.kernels import at_one_place
+from stoic.models.hypotheses import Hypothesis
 from stoic.posteriors.cavity import given_the_others
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.fitting import Fitting
@@ -22,7 +22,7 @@ from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import median_and_mad, median_and_spread_in_space
 
 if TYPE_CHECKING:
-    from stoic.defences.leave_one_out import LeaveOneOut
+    from stoic.models.leave_one_out import LeaveOneOutGP
 
 _SAME = 0.1  # two fixed points are the same if no row's trust differs by more
 _BETTER = 0.1  # nats; smaller differences are the tolerance of a fit
@@ -53,23 +53,23 @@ class Judgement:
 
 
 class Search:
-    """Search for fixed points, by the rules of one defence on one set of observations."""
+    """Search for fixed points, by the rules of one model on one set of observations."""
 
-    def __init__(self, rules: LeaveOneOut, domain: Domain, observations: Observations) -> None:
+    def __init__(self, rules: LeaveOneOutGP, domain: Domain, observations: Observations) -> None:
         self.rules, self.domain, self.observations = rules, domain, observations
 
     @cached_property
     def _centre_and_spread(self) -> tuple[float, float]:
         return median_and_spread_in_space(self.domain, self.observations)
 
-    def remembering(self, earlier: Settled | None) -> Settled | None:
+    def remembering(self, earlier: Hypothesis | None) -> Hypothesis | None:
         """Start from the previous fixed point; new rows are judged by the old ones alone."""
         if earlier is None or earlier.posterior is None:
             return None
         # The previous posterior shows the fitting how many rows are new.
         return self.fit(*self.judged(earlier), earlier.posterior)
 
-    def judged(self, earlier: Settled) -> tuple[Settled, Judgement]:
+    def judged(self, earlier: Hypothesis) -> tuple[Hypothesis, Judgement]:
         """Add new rows to a fixed point of the old ones, which alone judge them."""
         assert earlier.posterior is not None
         n, k = len(self.observations), len(earlier.excess)
@@ -87,9 +87,9 @@ class Search:
             return self.rules.prior
         typical = replace(self.rules.fitting, scale=lambda *_: (centre, spread))
         none = self.observations.until(0)
-        return typical(self.domain, none, Settled(np.empty(0)), self.rules.prior)
+        return typical(self.domain, none, Hypothesis(np.empty(0)), self.rules.prior)
 
-    def doubting(self) -> Settled | None:
+    def doubting(self) -> Hypothesis | None:
         """Start from excesses about the median, iterated under a smooth prior."""
         centre, spread = self._centre_and_spread
         prior = self.typical(centre, spread)
@@ -99,11 +99,11 @@ class Search:
         excess = self._excess(about, prior)
         if np.count_nonzero(np.isfinite(excess)) < 2:
             return None
-        sceptical = Settled(excess, self.rules.negligible).under(prior, self.observations)
+        sceptical = Hypothesis(excess, self.rules.negligible).under(prior, self.observations)
         smooth, judgement, _ = self._iterate(sceptical)
         return self.fit(smooth, judgement, smooth.posterior)
 
-    def trimming(self) -> Settled | None:
+    def trimming(self) -> Hypothesis | None:
         """Start from trust in all rows but those of extreme size; ``None`` if there are none."""
         centre, spread = self._centre_and_spread
         finite = np.isfinite(self.observations.observed)
@@ -113,9 +113,9 @@ class Search:
         if not extreme.any() or np.count_nonzero(finite & ~extreme) < 2:
             return None
         excess = np.where(extreme, apart, np.where(finite, 0.0, np.inf))
-        return self.fit(Settled(excess, self.rules.negligible), None, None)
+        return self.fit(Hypothesis(excess, self.rules.negligible), None, None)
 
-    def reversing(self, settled: Settled) -> Settled | None:
+    def reversing(self, settled: Hypothesis) -> Hypothesis | None:
         """Swap trust where more at a place are distrusted than trusted; ``None`` if nowhere."""
         if settled.posterior is None:
             return None
@@ -134,11 +134,11 @@ class Search:
         return self.fit(replace(settled, excess=excess), None, settled.posterior)
 
     @staticmethod
-    def likeliest(found: list[Settled], otherwise: Settled) -> Settled:
+    def likeliest(found: list[Hypothesis], otherwise: Hypothesis) -> Hypothesis:
         """Return the fixed point with the highest evidence."""
         return max(found, key=lambda settled: settled.evidence, default=otherwise)
 
-    def with_climbed(self, start: Settled | None, found: list[Settled]) -> list[Settled]:
+    def with_climbed(self, start: Hypothesis | None, found: list[Hypothesis]) -> list[Hypothesis]:
         """Return ``found`` and the fixed point that a start leads to, if that is a new one."""
         climbed = None if start is None else self.climb(start, found)
         if climbed is None:
@@ -146,7 +146,7 @@ class Search:
         # Of fixed points with the same trust, keep the one that is fitted better.
         return [other for other in found if not self.same(climbed, other)] + [climbed]
 
-    def climb(self, settled: Settled, found: list[Settled]) -> Settled | None:
+    def climb(self, settled: Hypothesis, found: list[Hypothesis]) -> Hypothesis | None:
         """Return the fixed point that a start leads to; ``None`` if no better than ``found``.
 
         Two with the same trust may differ in their hyperparameters, whose fit has local maxima.
@@ -170,17 +170,17 @@ class Search:
             return None
         return replace(settled, evidence=self._evidence(settled, judgement))
 
-    def weighed(self, settled: Settled) -> Settled:
+    def weighed(self, settled: Hypothesis) -> Hypothesis:
         """Return the fixed point with its evidence."""
         return replace(settled, evidence=self._evidence(settled, self.judge(settled)))
 
-    def same(self, one: Settled, other: Settled) -> bool:
+    def same(self, one: Hypothesis, other: Hypothesis) -> bool:
         """Return True if both trust all rows alike."""
         return self._apart(one, other) < _SAME
 
     def fit(
-        self, settled: Settled, judgement: Judgement | None, previous: Exact | None
-    ) -> Settled | None:
+        self, settled: Hypothesis, judgement: Judgement | None, previous: Exact | None
+    ) -> Hypothesis | None:
         """Fit the hyperparameters to given excesses.
 
         ``None`` if a covariance has no factor, which takes trusted observations of 1e300.
@@ -197,7 +197,7 @@ class Search:
         except linalg.NotPositiveDefiniteError:
             return None
 
-    def _iterate(self, settled: Settled) -> tuple[Settled, Judgement, bool]:
+    def _iterate(self, settled: Hypothesis) -> tuple[Hypothesis, Judgement, bool]:
         """Update the excesses of all rows until no trust changes; the last is True if any did."""
         assert settled.posterior is not None
         prior, moved = settled.posterior.prior, False
@@ -220,7 +220,7 @@ class Search:
             excess[rows] = 0.0
         return excess
 
-    def judge(self, settled: Settled) -> Judgement:
+    def judge(self, settled: Hypothesis) -> Judgement:
         posterior = settled.posterior
         assert posterior is not None
         mean, std = given_the_others(posterior, self.observations)
@@ -228,14 +228,14 @@ class Search:
         with np.errstate(over="ignore", invalid="ignore"):
             return Judgement(self.observations.observed - mean, np.hypot(std, np.sqrt(own)))
 
-    def _apart(self, one: Settled, other: Settled) -> float:
+    def _apart(self, one: Hypothesis, other: Hypothesis) -> float:
         """Largest difference of a row's trust, each under its own prior or that of ``one``."""
         assert one.posterior is not None
         other_prior = (other.posterior or one.posterior).prior
         mine = one(self.observations, one.posterior.prior).trust
         return float(np.abs(mine - other(self.observations, other_prior).trust).max())
 
-    def _evidence(self, settled: Settled, judgement: Judgement) -> float:
+    def _evidence(self, settled: Hypothesis, judgement: Judgement) -> float:
         """Log marginal likelihood of all finite rows, those left out included, less the penalty."""
         posterior = settled.posterior
         assert posterior is not None
@@ -248,8 +248,8 @@ class Search:
         spread = np.hypot(judgement.deviation[alone], settled.excess[alone])
         ratio = np.minimum(np.abs(judgement.residual[alone]) / spread, 1e100)
         solved -= np.sum(np.log(spread) + 0.5 * ratio**2)
-        price = self.rules.price * small_sample_factor(self.observations)
-        return float(solved - price * np.sum(1.0 - judgement.say(settled.excess)))
+        penalty = self.rules.outlier_penalty * small_sample_factor(self.observations)
+        return float(solved - penalty * np.sum(1.0 - judgement.say(settled.excess)))
 
 
 @dataclass(frozen=True, eq=False)

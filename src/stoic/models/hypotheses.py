@@ -1,4 +1,4 @@
-"""Fitted leave-one-out plateau: the observations with a noise of their own for each row."""
+"""Outlier hypothesis: the observations with a noise of their own for each row."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from stoic.posteriors.prior import Prior
 
 
 @dataclass(frozen=True, eq=False)
-class Settled(Defence):
-    """Fitted defence: the observations with a noise of their own for each row.
+class Hypothesis(Defence):
+    """Fixed point of the leave-one-out plateau, a fitted defence: each row has its own noise.
 
     Attributes
     ----------
     excess:
         z / c of each row, in units of f, shape (n,): its square is added to the noise.
     negligible:
-        As in :class:`LeaveOneOut`.
+        As in :class:`~stoic.models.LeaveOneOutGP`.
     posterior:
         Under the hyperparameters it was fitted with; ``None`` if none could be fitted.
     believing:
@@ -39,7 +39,7 @@ class Settled(Defence):
     posterior: Exact | None = None
     believing: Exact | None = None
     evidence: float = -np.inf
-    explanations: tuple[Settled, ...] = ()
+    explanations: tuple[Hypothesis, ...] = ()
 
     def __call__(self, observations: Observations, prior: Prior) -> Targets:
         own = observations.own_noise(prior.noise)
@@ -57,11 +57,11 @@ class Settled(Defence):
         fixed = ~np.isnan(observations.noise) | np.isinf(self(observations, prior).noise)
         return np.zeros(len(observations)), np.where(fixed, 0.0, prior.noise)
 
-    def under(self, prior: Prior, observations: Observations) -> Settled:
+    def under(self, prior: Prior, observations: Observations) -> Hypothesis:
         """Replace the posterior by the one under ``prior``."""
         return replace(self, posterior=self.condition(prior, observations))
 
     def condition(self, prior: Prior, observations: Observations) -> Exact:
         """Return the posterior under ``prior``, without references to those before it."""
-        bare = Settled(self.excess, self.negligible)
+        bare = Hypothesis(self.excess, self.negligible)
         return Exact.condition(prior, bare, observations, bare(observations, prior))

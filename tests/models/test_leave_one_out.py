@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -7,14 +9,13 @@ from stoic import recipes
 from stoic.adversaries import Gaussian
 from stoic.adversaries.frequency import AT_ONCE
 from stoic.data import Observations
-from stoic.defences import LeaveOneOut, Trust
-from stoic.defences.fixed_points import Search
-from stoic.defences.settled import Settled
 from stoic.domains import Box
 from stoic.environment import Environment
 from stoic.kernels import Matern52, Scaled
 from stoic.learner import Learner
 from stoic.models import GaussianProcess, LeaveOneOutGP
+from stoic.models.fixed_points import Search, Weighted
+from stoic.models.hypotheses import Hypothesis
 from stoic.posteriors import Exact, Prior
 from stoic.posteriors.fitting import Fitting, FixedHyperparameters, marginal_likelihood
 from stoic.posteriors.mixture import MixturePosterior
@@ -24,7 +25,7 @@ from stoic.simulate import run
 BOX = Box([0.0], [1.0])
 PRIOR = Prior(Scaled(Matern52(0.3), 1.5), 0.04, 1.0)
 EVERYWHERE = np.linspace(0.0, 1.0, 41)[:, None]
-GIVEN = LeaveOneOut(PRIOR, FixedHyperparameters(), iterations=200)
+GIVEN = LeaveOneOutGP(PRIOR, FixedHyperparameters(), iterations=200)
 SIZES = (1.0, 3.0, 10.0, 1e2, 1e4, 1e8, 1e150, 1e300, np.inf)
 
 
@@ -72,11 +73,11 @@ def others(observations, settled, row):
 
 @pytest.mark.parametrize(("half_width", "shape"), [(2.5, 1.0), (1.0, 0.5), (0.5, 3.0)])
 def test_it_settles_where_the_formula_returns_what_it_was_given(half_width, shape):
-    defence = LeaveOneOut(PRIOR, FixedHyperparameters(), half_width, shape, iterations=500)
+    model = LeaveOneOutGP(PRIOR, FixedHyperparameters(), half_width, shape, iterations=500)
     told = np.where(np.arange(20) % 3 == 0, 0.02, np.nan)
     observations = with_lies(some(20), {3: 4.0, 8: -2.0, 9: 40.0})
     observations = Observations(observations.x, observations.observed, told)
-    settled = defence.settle(BOX, observations)
+    settled = model.fit(BOX, observations)
     own = observations.own_noise(PRIOR.noise)
     for row in range(20):
         mean, deviation = others(observations, settled, row)
@@ -93,11 +94,11 @@ def test_it_settles_where_the_formula_returns_what_it_was_given(half_width, shap
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_no_result_moves_the_mean_by_more_than_the_bound(size, sign, half_width, shape):
     # (k + sqrt(k^2 + c^2)) / 2 deviations given the others, for every row and everywhere.
-    defence = LeaveOneOut(PRIOR, FixedHyperparameters(), half_width, shape, iterations=500)
+    model = LeaveOneOutGP(PRIOR, FixedHyperparameters(), half_width, shape, iterations=500)
     bound = 0.5 * (half_width + np.hypot(half_width, shape))
     for lying in (0, 7):
         observations = with_lies(some(12), {lying: sign * size})
-        settled = defence.settle(BOX, observations)
+        settled = model.fit(BOX, observations)
         assert settled.posterior is not None
         mean = settled.posterior.predict(EVERYWHERE)[0]
         assert np.isfinite(mean).all()
@@ -111,11 +112,7 @@ def test_no_result_moves_the_mean_by_more_than_the_bound(size, sign, half_width,
 def test_the_posterior_is_bounded_and_forgets_a_lie_as_it_grows(fitting):
     clean = some(15)
     rows = np.arange(15) != 4
-    model = GaussianProcess(
-        PRIOR,
-        GIVEN if isinstance(fitting, FixedHyperparameters) else LeaveOneOut(PRIOR),
-        fitting,
-    )
+    model = GIVEN if isinstance(fitting, FixedHyperparameters) else LeaveOneOutGP(PRIOR)
     means = []
     for size in SIZES[3:]:
         posterior = model(BOX, with_lies(clean, {4: size}))
@@ -130,15 +127,15 @@ def test_the_posterior_is_bounded_and_forgets_a_lie_as_it_grows(fitting):
             assert_allclose(mean, alone, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "fitting", [FixedHyperparameters(), Fitting(), Fitting(marginal_likelihood)]
-)
+@pytest.mark.parametrize("fitting", [FixedHyperparameters(), Fitting(marginal_likelihood)])
 def test_it_is_the_plain_process_bit_for_bit_while_nothing_is_outside(fitting):
     observations = some(25, noise_sd=0.1)
-    judging = fitting if isinstance(fitting, FixedHyperparameters) else Fitting(marginal_likelihood)
-    defended = GaussianProcess(PRIOR, LeaveOneOut(PRIOR, judging, 4.0), fitting)
-    plain = GaussianProcess(PRIOR, Trust(), fitting)
+    defended = LeaveOneOutGP(PRIOR, fitting, 4.0)
+    if isinstance(fitting, Fitting):  # in units of mean and standard deviation
+        fitting = replace(fitting, scale=Weighted(np.ones(25)))
+    plain = GaussianProcess(PRIOR, fitting=fitting)
     one, other = defended(BOX, observations), plain(BOX, observations)
+    assert isinstance(one, Exact)
     assert one.distrusted == 0
     for mine, its in zip(one.predict(EVERYWHERE), other.predict(EVERYWHERE), strict=True):
         assert_array_equal(mine, its)
@@ -187,10 +184,10 @@ def test_lies_that_agree_are_found_out_by_the_neighbourhood(truths):
 def test_two_results_that_agree_are_believed_where_nothing_else_is_known():
     x = np.concatenate([np.linspace(0.0, 0.6, 9), [0.95]])
     observations = observed(x, np.append(np.linspace(0.0, 0.3, 9), 8.0))
-    defence = LeaveOneOut(Prior(Scaled(Matern52(0.2), 1.0), 0.01))
-    once = defence.settle(BOX, observations)
+    model = LeaveOneOutGP(Prior(Scaled(Matern52(0.2), 1.0), 0.01))
+    once = model.fit(BOX, observations)
     twice = observed(np.append(x, 0.951), np.append(observations.observed, 8.1))
-    again = defence.settle(BOX, twice)
+    again = model.fit(BOX, twice)
     prior = again.posterior.prior
     assert again(twice, prior).trust[-2:].min() > 0.5
     assert once(observations, once.posterior.prior).trust[-1] < 0.5
@@ -202,29 +199,29 @@ def test_the_order_of_the_results_does_not_matter():
     shuffled = Observations(
         observations.x[order], observations.observed[order], observations.noise[order]
     )
-    defence = LeaveOneOut(PRIOR)
-    one, other = defence.settle(BOX, observations), defence.settle(BOX, shuffled)
+    model = LeaveOneOutGP(PRIOR)
+    one, other = model.fit(BOX, observations), model.fit(BOX, shuffled)
     assert_allclose(other.excess, one.excess[order], rtol=1e-3, atol=1e-3)
 
 
 def test_units_of_results_and_of_inputs_do_not_matter():
     observations = with_lies(some(18), {2: 30.0, 11: -9.0})
-    defence = LeaveOneOut(PRIOR)
-    one = defence.settle(BOX, observations)
+    model = LeaveOneOutGP(PRIOR)
+    one = model.fit(BOX, observations)
     moved = Observations(
         40.0 + 7.0 * observations.x, 300.0 - 5.0 * observations.observed, observations.noise
     )
-    other = defence.settle(Box([40.0], [47.0]), moved)
+    other = model.fit(Box([40.0], [47.0]), moved)
     assert_allclose(other.excess, 5.0 * one.excess, rtol=1e-2, atol=1e-2)
 
 
 def test_what_it_settled_to_before_is_a_hint():
     observations = with_lies(some(24), {2: 30.0, 11: -9.0, 23: 50.0})
-    defence = LeaveOneOut(PRIOR)
-    cold = defence.settle(BOX, observations)
+    model = LeaveOneOutGP(PRIOR)
+    cold = model.fit(BOX, observations)
     warm = None
     for n in range(3, 25):
-        warm = defence.settle(BOX, observations.until(n), warm)
+        warm = model.fit(BOX, observations.until(n), warm)
     prior = cold.posterior.prior
     assert_allclose(warm(observations, prior).trust, cold(observations, prior).trust, atol=0.05)
 
@@ -234,9 +231,9 @@ def test_what_is_outvoted_at_its_place_is_tried_the_other_way_round():
     x = [0.5, 0.501, 0.502, 0.499, 0.498, 0.1, 0.1, 0.9]
     observations = observed(x, [5.0, 5.1, 4.9, 0.0, 0.1, 7.0, 0.0, np.nan])
     excess = np.array([9.0, 9.0, 9.0, 0.0, 0.0, 9.0, 0.0, np.inf])
-    posterior = Settled(excess).condition(PRIOR, observations)
+    posterior = Hypothesis(excess).condition(PRIOR, observations)
     search = Search(GIVEN, BOX, observations)
-    other = search.reversing(Settled(excess, posterior=posterior))
+    other = search.reversing(Hypothesis(excess, posterior=posterior))
     assert_array_equal(other.excess, [0.0, 0.0, 0.0, np.inf, np.inf, 9.0, 0.0, np.inf])
     # Once it is the other way round, there is nothing to reverse.
     assert search.reversing(other) is None
@@ -278,7 +275,7 @@ def surprising():
 def test_while_it_is_open_who_lies_both_explanations_are_in_the_band():
     observations, model = (
         surprising(),
-        LeaveOneOutGP(LeaveOneOut(PRIOR, FixedHyperparameters(), price=0.5)),
+        LeaveOneOutGP(PRIOR, FixedHyperparameters(), outlier_penalty=0.5),
     )
     posterior = model(BOX, observations)
     assert isinstance(posterior, MixturePosterior)
@@ -295,10 +292,10 @@ def test_while_it_is_open_who_lies_both_explanations_are_in_the_band():
 
 
 def test_explanations_have_the_odds_of_their_evidence():
-    defence = LeaveOneOut(PRIOR, FixedHyperparameters(), price=0.5)
+    model = LeaveOneOutGP(PRIOR, FixedHyperparameters(), outlier_penalty=0.5)
     observations = surprising()
-    posterior = LeaveOneOutGP(defence)(BOX, observations)
-    evidence = sorted(e.evidence for e in defence.settle(BOX, observations).explanations)[::-1]
+    posterior = model(BOX, observations)
+    evidence = sorted(e.evidence for e in model.fit(BOX, observations).explanations)[::-1]
     assert_allclose(
         np.log(posterior.weights[0] / posterior.weights[1]), evidence[0] - evidence[1], rtol=1e-9
     )
@@ -306,21 +303,13 @@ def test_explanations_have_the_odds_of_their_evidence():
 
 def test_that_nobody_lies_has_the_marginal_likelihood_for_evidence():
     observations = surprising()
-    settled = LeaveOneOut(PRIOR, FixedHyperparameters(), price=0.5).settle(BOX, observations)
+    model = LeaveOneOutGP(PRIOR, FixedHyperparameters(), outlier_penalty=0.5)
+    settled = model.fit(BOX, observations)
     (nobody,) = (e for e in settled.explanations if not e.excess.any())
     K = PRIOR.kernel(observations.x, observations.x) + PRIOR.noise * np.eye(9)
     residual = observations.observed - PRIOR.mean
     expected = -0.5 * residual @ np.linalg.solve(K, residual) - 0.5 * np.linalg.slogdet(K)[1]
     assert_allclose(nobody.evidence, expected)
-
-
-def test_with_one_explanation_it_is_the_process_bit_for_bit():
-    observations = some(25, noise_sd=0.1)
-    posterior = LeaveOneOutGP(LeaveOneOut(PRIOR, FixedHyperparameters(), 4.0))(BOX, observations)
-    assert isinstance(posterior, Exact)
-    plain = GaussianProcess(PRIOR)(BOX, observations)
-    for mine, its in zip(posterior.predict(EVERYWHERE), plain.predict(EVERYWHERE), strict=True):
-        assert_array_equal(mine, its)
 
 
 def test_a_posterior_does_not_hold_on_to_those_before_it():
@@ -331,26 +320,21 @@ def test_a_posterior_does_not_hold_on_to_those_before_it():
     assert getattr(posterior.fitted_defence.posterior.fitted_defence, "posterior", None) is None
 
 
-def test_it_must_settle_first():
-    with pytest.raises(TypeError, match="must settle"):
-        LeaveOneOut(PRIOR)(some(3), PRIOR)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"half_width": 0.0}, "half_width > 0"),
         ({"half_width": np.inf}, "half_width > 0"),
         ({"shape": -1.0}, "shape > 0"),
-        ({"price": -0.5}, "price of distrust"),
-        ({"price": np.nan}, "price of distrust"),
+        ({"outlier_penalty": -0.5}, "outlier penalty"),
+        ({"outlier_penalty": np.nan}, "outlier penalty"),
         ({"iterations": 0}, "at least one iteration"),
         ({"rounds": 0}, "at least one iteration"),
     ],
 )
 def test_numbers_that_make_no_plateau_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        LeaveOneOut(PRIOR, **arguments)
+        LeaveOneOutGP(PRIOR, **arguments)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -1,0 +1,225 @@
+"""History of evaluations on one domain: results, failures, pending choices; append-only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from stoic.data import (
+    FAILURES,
+    VARIANCES,
+    Array,
+    Choice,
+    FailureKind,
+    Failures,
+    Integers,
+    Observations,
+    as_results,
+)
+from stoic.domains import Domain
+from stoic.pending import Pending
+
+_ROOM = 64  # rows of memory at the start; doubled when it is full
+
+
+class Evaluations(NamedTuple):
+    """Checked evaluations: executed inputs with their results, or with the kind of their failure.
+
+    Attributes
+    ----------
+    x:
+        Executed inputs, shape (k, d).
+    arms:
+        Their rows in a finite domain, shape (k,).
+    observed:
+        Results, shape (k,); ``None`` if they failed.
+    noise:
+        Noise variances, shape (k,), or one for all; nan where none was reported.
+    failed:
+        Kind of the failure.
+    choices:
+        The choice that each of them answers; ``None`` if nothing is said about that.
+    """
+
+    x: Array
+    arms: Integers | None
+    observed: Array | None
+    noise: Array | float
+    failed: FailureKind | None
+    choices: Sequence[Choice] | None
+
+    def row(self, i: int) -> Evaluations:
+        """Return one of them."""
+        at = slice(i, i + 1)
+        noise = np.broadcast_to(self.noise, len(self.x))[at]
+        return Evaluations(
+            self.x[at],
+            None if self.arms is None else self.arms[at],
+            None if self.observed is None else self.observed[at],
+            noise,
+            self.failed,
+            None if self.choices is None else self.choices[at],
+        )
+
+
+class History:
+    """Record of evaluations and pending choices. It only grows; what it returns does not change.
+
+    Parameters
+    ----------
+    domain:
+        The search space.
+
+    Attributes
+    ----------
+    pending:
+        Choices without a result yet.
+    """
+
+    __slots__ = (
+        "_arms",
+        "_failed",
+        "_failures",
+        "_n",
+        "_noise",
+        "_observations",
+        "_observed",
+        "_x",
+        "domain",
+        "pending",
+    )
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        self.pending = Pending()
+        self._n = 0
+        self._x = np.empty((_ROOM, domain.dim))
+        self._observed = np.empty(_ROOM)
+        self._noise = np.empty(_ROOM)
+        self._arms = np.empty(_ROOM, dtype=np.intp) if domain.finite else None
+        self._failed: list[tuple[Array, FailureKind]] = []
+        self._observations: Observations | None = None  # caches, valid until the next ``add``
+        self._failures: Failures | None = None
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def observations(self) -> Observations:
+        """All observations so far, as views: not to be written to."""
+        observations = self._observations
+        if observations is None:
+            n = self._n
+            arms = None if self._arms is None else self._arms[:n]
+            observations = Observations(self._x[:n], self._observed[:n], self._noise[:n], arms)
+            self._observations = observations
+        return observations
+
+    @property
+    def failures(self) -> Failures:
+        """Reported failures, in order."""
+        failures = self._failures
+        if failures is None:
+            points = np.array([x for x, _ in self._failed]).reshape(-1, self.domain.dim)
+            failures = Failures(points, tuple(kind for _, kind in self._failed))
+            self._failures = failures
+        return failures
+
+    def pending_points(self) -> Array:
+        """Points of the pending choices, oldest first, shape (k, d)."""
+        if not self.pending:
+            return self._x[:0]
+        return np.array([choice.x for choice in self.pending])
+
+    def check(
+        self,
+        x: object,
+        y: object = None,
+        noise: object = None,
+        failed: FailureKind | None = None,
+        choice: Choice | Sequence[Choice] | None = None,
+    ) -> Evaluations:
+        """Check evaluations without storing them; see :meth:`stoic.learner.Learner.tell`.
+
+        Raises
+        ------
+        ValueError
+            As there.
+        """
+        points = np.asarray(x, dtype=float)
+        if points.ndim < 2:
+            points = points.reshape(1, -1)
+        arms = self.domain.locate(points)
+        k = len(points)
+        answered = [choice] if isinstance(choice, Choice) else choice
+        if answered is not None and len(answered) != k:
+            raise ValueError(f"Got {k} inputs but {len(answered)} choices: give one for each.")
+        if (y is None) == (failed is None):
+            raise ValueError(
+                "Tell a result y, or why there is none: failed='transient', 'infeasible' or 'bad'."
+            )
+        if failed is not None:
+            if failed not in FAILURES:
+                raise ValueError(f"failed is one of {', '.join(FAILURES)}, got {failed!r}.")
+            return Evaluations(points, arms, None, np.nan, failed, answered)
+        observed = as_results(y)
+        if len(observed) != k:
+            raise ValueError(f"Got {k} inputs but {len(observed)} results: tell one for each.")
+        variances = np.nan if noise is None else _variances(noise, k)
+        return Evaluations(points, arms, observed, variances, None, answered)
+
+    def add(self, evaluations: Evaluations) -> None:
+        """Append checked evaluations."""
+        x, arms, observed, noise, failed, _ = evaluations
+        if observed is None:
+            assert failed is not None
+            self._failed += [(point, failed) for point in x.copy()]
+            self._failures = None
+            return
+        first, last = self._n, self._n + len(x)
+        if last > len(self._observed):
+            self._grow(last)
+        self._x[first:last] = x
+        self._observed[first:last] = observed
+        self._noise[first:last] = noise
+        if self._arms is not None and arms is not None:
+            self._arms[first:last] = arms
+        self._n = last
+        self._observations = None
+
+    def answer(self, evaluations: Evaluations) -> list[Choice | None]:
+        """Remove the choices that evaluations answer from the pending ones, and return them."""
+        given = evaluations.choices
+        return [
+            self.pending.answer(point, None if given is None else given[row])
+            for row, point in enumerate(evaluations.x)
+        ]
+
+    def _grow(self, rows: int) -> None:
+        room = 1 << (rows - 1).bit_length()
+
+        def larger(old: Array) -> Array:
+            new = np.empty((room, *old.shape[1:]), dtype=old.dtype)
+            new[: self._n] = old[: self._n]
+            return new
+
+        self._x, self._observed, self._noise = map(larger, (self._x, self._observed, self._noise))
+        if self._arms is not None:
+            arms: Integers = np.empty(room, dtype=np.intp)
+            arms[: self._n] = self._arms[: self._n]
+            self._arms = arms
+
+
+def _variances(noise: object, k: int) -> Array:
+    """Noise variances of ``k`` results, (k,) or (1,), in the range that is computed with."""
+    variances = np.asarray(noise, dtype=float).reshape(-1)
+    if len(variances) not in (1, k):
+        raise ValueError(
+            f"Got {k} results but {len(variances)} noise variances: give one for each, or one for "
+            "all."
+        )
+    if not np.all((variances > 0.0) & np.isfinite(variances)):
+        raise ValueError(f"A noise variance is a positive number, got {noise!r}.")
+    return np.asarray(np.clip(variances, *VARIANCES))

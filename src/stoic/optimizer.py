@@ -1,0 +1,192 @@
+"""Interface ask / tell / recommend, on one history."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from stoic.confidence.base import Band
+from stoic.data import (
+    Array,
+    Booleans,
+    Choice,
+    FailureKind,
+    Failures,
+    Observations,
+    Recommendation,
+)
+from stoic.domains import Domain
+from stoic.history import History
+from stoic.pending import WaitingError
+from stoic.posteriors.base import Posterior
+
+
+class Optimizer(ABC):
+    """Bayesian optimizer: a :class:`~stoic.learner.Learner`, or several that are balanced.
+
+    Attributes
+    ----------
+    history:
+        All evaluations and pending choices.
+    rng:
+        Generator of its randomness.
+    """
+
+    history: History
+    rng: np.random.Generator
+
+    def __len__(self) -> int:
+        return len(self.history)
+
+    @property
+    def domain(self) -> Domain:
+        """The search space."""
+        return self.history.domain
+
+    @property
+    def observations(self) -> Observations:
+        """All observations so far, as views: not to be written to."""
+        return self.history.observations
+
+    @property
+    def failures(self) -> Failures:
+        """Reported failures, in order."""
+        return self.history.failures
+
+    @property
+    def pending(self) -> list[Choice]:
+        """Choices without a result yet, oldest first."""
+        return list(self.history.pending)
+
+    def ask(
+        self,
+        *,
+        among: object = None,
+        context: Mapping[int, float] | None = None,
+        pending: object | None = None,
+    ) -> Choice:
+        """Suggest where to evaluate next; arguments as in :meth:`ask_batch`.
+
+        Raises
+        ------
+        ValueError
+            As there.
+        WaitingError
+            If it waits for pending results.
+        """
+        choices = self.ask_batch(1, among=among, context=context, pending=pending)
+        if not choices:
+            waiting = len(self.history.pending) if pending is None else len(self._points(pending))
+            raise WaitingError(
+                f"{self._who} waits for {waiting} results: tell them, or call forget_pending() if "
+                "they will never come."
+            )
+        return choices[0]
+
+    @abstractmethod
+    def ask_batch(
+        self,
+        n: int,
+        *,
+        among: object = None,
+        context: Mapping[int, float] | None = None,
+        pending: object | None = None,
+    ) -> list[Choice]:
+        """Suggest ``n`` points to evaluate in parallel.
+
+        Pending choices are taken into account, so two calls in a row suggest different points. A
+        policy that plans in batches may return fewer than ``n``, and an empty list while it waits
+        for pending results.
+
+        Parameters
+        ----------
+        n:
+            Number of choices.
+        among:
+            The feasible subset of the domain for this call: row numbers or a mask of a finite
+            domain, or a smaller ``Box``.
+        context:
+            Fixed coordinates for this call: coordinate number -> value. Only points with these
+            values may be chosen; executed points may differ, as when the context turns out to be
+            another.
+        pending:
+            Pending points that the caller keeps account of, shape (k, d). Then the learner does
+            not: it neither remembers these choices nor counts its own.
+
+        Raises
+        ------
+        ValueError
+            If ``n`` is not positive, ``among`` is not part of the domain, or no point has the
+            ``context``.
+        NothingLeftError
+            A ``ValueError``: if the policy's plan has nothing left to play there.
+        """
+
+    @abstractmethod
+    def tell(
+        self,
+        x: object,
+        y: object = None,
+        noise: object = None,
+        *,
+        failed: FailureKind | None = None,
+        choice: Choice | Sequence[Choice] | None = None,
+    ) -> None:
+        """Add executed inputs and their results, or failures: one, or several in order."""
+
+    @abstractmethod
+    def recommend(
+        self,
+        width: float | None = 2.0,
+        *,
+        settings: object = None,
+        among: object = None,
+        context: Mapping[int, float] | None = None,
+    ) -> Recommendation:
+        """Recommend the estimated optimum, by model and not by the highest observation."""
+
+    def forget_pending(self, *choices: Choice) -> None:
+        """Forget these pending choices, or all: no result will come."""
+        for choice in choices:
+            self.history.pending.answer(choice.x, choice)
+        if not choices:
+            self.history.pending.clear()
+
+    @abstractmethod
+    def active(self) -> Booleans:
+        """Mask of the rows of a finite domain that may still be optimal, shape (N,)."""
+
+    @abstractmethod
+    def band(self) -> Band:
+        """Confidence band of f."""
+
+    @property
+    @abstractmethod
+    def posterior(self) -> Posterior:
+        """Posterior over f given all observations; later ones do not change it."""
+
+    @property
+    @abstractmethod
+    def estimate(self) -> Posterior:
+        """Posterior for reports: hyperparameters integrated out, if the model does that."""
+
+    @property
+    @abstractmethod
+    def trust(self) -> Array:
+        """Trust weight of each observation, shape (n,), from 0 (rejected) to 1 (inlier)."""
+
+    @property
+    def _who(self) -> str:
+        return type(self).__name__
+
+    def _points(self, pending: object) -> Array:
+        """Pending points that a caller keeps account of, shape (k, d)."""
+        return np.array(pending, dtype=float).reshape(-1, self.domain.dim)
+
+    def _check_recommendable(self) -> None:
+        if not len(self.history):
+            raise ValueError(
+                "Nothing was observed yet, so there is nothing to recommend: ask, tell."
+            )

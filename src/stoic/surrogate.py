@@ -1,0 +1,103 @@
+"""Surrogate: what the models say given a history, computed on demand and kept until it grows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stoic.confidence.base import Band, Confidence
+from stoic.data import Observations
+from stoic.history import History
+from stoic.models.constraints import ConstraintHistory, Constraints
+from stoic.models.feasibility import Feasibility
+from stoic.posteriors.base import Integrating, Model, Posterior, Windowed
+
+
+class Surrogate:
+    """Models of the objective, of feasibility and of constraints, conditioned on a history.
+
+    Parameters
+    ----------
+    history:
+        The observations and failures.
+    model, confidence:
+        Those of the objective.
+    constraint:
+        Model of each constraint.
+
+    Attributes
+    ----------
+    outputs:
+        Observed values of constraints.
+    """
+
+    def __init__(
+        self, history: History, model: Model, confidence: Confidence, constraint: Model
+    ) -> None:
+        self.history, self.model, self.confidence = history, model, confidence
+        self.outputs = ConstraintHistory(history.domain, constraint)
+        self._windowed = model if isinstance(model, Windowed) else None
+        self._posterior: Posterior | None = None  # caches, each with the history it is for
+        self._integrated: Posterior | None = None
+        self._feasibility: tuple[tuple[int, int], Feasibility] | None = None
+
+    def posterior(self) -> Posterior:
+        """Posterior given all observations; updated, where other windows are computed afresh."""
+        posterior, history = self._posterior, self.history
+        if posterior is None or posterior.n != len(history):
+            posterior = self.model(history.domain, history.observations, posterior)
+            self._posterior = posterior
+        return posterior
+
+    def integrated(self) -> Posterior:
+        """Posterior with hyperparameters integrated out, if the model does that."""
+        posterior, history = self.posterior(), self.history
+        if not isinstance(self.model, Integrating):
+            return posterior
+        if self._integrated is None or self._integrated.n != len(history):
+            self._integrated = self.model.integrated(
+                history.domain, history.observations, posterior
+            )
+        return self._integrated
+
+    def window(self) -> Observations:
+        """Observations that choices are made by: all, or the window of a bounded model."""
+        observations = self.history.observations
+        if self._windowed is None or not self._windowed.bounded(observations):
+            return observations
+        return self._windowed.window(observations, self.posterior())[0]
+
+    def band(self, observations: Observations | None = None, t: int | None = None) -> Band:
+        """Band given these observations alone; by default given all, of :meth:`window`.
+
+        ``t`` is the round of the width; by default one more than the number of observations.
+        """
+        if observations is None:
+            posterior, observations = self.posterior(), self.history.observations
+            if self._windowed is not None and self._windowed.bounded(observations):
+                _, posterior = self._windowed.window(observations, posterior)
+        else:
+            posterior = self.model(self.history.domain, observations, None)
+        return Band(posterior, self.confidence(posterior, t or len(observations) + 1))
+
+    def feasibility(self) -> Feasibility | None:
+        """Classifier of inputs that give results; None while no failure was ``"infeasible"``.
+
+        A nan result says nothing about that.
+        """
+        failures = self.history.failures
+        if not len(failures) or not len(infeasible := failures.of("infeasible")):
+            return None
+        size = (len(self.history), len(failures))
+        if self._feasibility is None or self._feasibility[0] != size:
+            observations = self.history.observations
+            feasible = observations.x[np.isfinite(observations.observed)]
+            learned = Feasibility.learned(self.history.domain, feasible, infeasible)
+            self._feasibility = (size, learned)
+        return self._feasibility[1]
+
+    def constraints(self, integrated: bool = False) -> Constraints | None:
+        """Probability that all constraints hold; None without any.
+
+        ``integrated`` marginalises over hyperparameters, for reports.
+        """
+        return self.outputs(integrated)
