@@ -18,6 +18,7 @@ LAYERS = (
     "linalg",
     "pareto",
     "kernels",
+    "sources",  # features of a kernel, from earlier studies
     "distances",
     "curves",
     "satisficing",

@@ -159,6 +159,16 @@ Possible = Annotated[
         show_default=False,
     ),
 ]
+WarmStart = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--warm-start",
+        metavar="STUDY",
+        help="An earlier study that informs this one, as far as they agree: its name, or "
+        "STORAGE::NAME. Repeat it for several.",
+        show_default=False,
+    ),
+]
 Constraint = Annotated[
     list[str] | None,
     typer.Option(

@@ -21,6 +21,7 @@ from stoic.cli.app import (
     StorageClass,
     StorageUrl,
     StudyName,
+    WarmStart,
     Which,
     app,
 )
@@ -56,6 +57,7 @@ def create_study(
     ] = None,
     possible: Possible = None,
     constraint: Constraint = None,
+    warm_start: WarmStart = None,
     study_name: StudyName = None,
     storage: StorageUrl = None,
     storage_class: StorageClass = None,
@@ -75,10 +77,11 @@ def create_study(
 
     from stoic.integrations.optuna.possible import PossibleValues, record_possible
     from stoic.tuning.constraint import declare_constraints, merge_constraints, parse_constraints
+    from stoic.tuning.method import StudyMethod
     from stoic.tuning.objectives import check_direction, merge_objectives, parse_objectives
     from stoic.tuning.space import parse_assignments
     from stoic.tuning.storage import in_one_sentence
-    from stoic.tuning.study import adopt_space, name_objectives
+    from stoic.tuning.study import adopt_space, earlier_studies, name_objectives
     from stoic.tuning.table import read_table
 
     objectives = parse_objectives(minimize, maximize)
@@ -95,6 +98,7 @@ def create_study(
     rows = None if from_csv is None else read_table(from_csv, space)
     opened = open_store(storage, storage_class, create=True)
     name = one_name(what, study_name)
+    method = StudyMethod.of(None, warm_start=earlier_studies(warm_start or [], opened, name))
     try:
         with in_one_sentence("Could not create the study"):
             study = optuna.create_study(
@@ -109,6 +113,7 @@ def create_study(
                     merge_objectives(study, objectives)
             if space:
                 adopt_space(study, space)
+            method.record(study)
             if values is not None:
                 record_possible(study, values)
             if limits:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -27,6 +28,7 @@ from stoic.cli.app import (
     Timeout,
     Tolerance,
     Value,
+    WarmStart,
     app,
 )
 from stoic.cli.printing import note
@@ -116,6 +118,7 @@ def tune(
     probe: Probe = None,
     possible: Possible = None,
     constraint: Constraint = None,
+    warm_start: WarmStart = None,
     fix: Fix = None,
     keep_going: Annotated[
         bool,
@@ -142,6 +145,10 @@ def tune(
             show_default=False,
         ),
     ] = None,
+    workers: Annotated[
+        int,
+        typer.Option("--workers", metavar="N", help="Processes on this machine that share it."),
+    ] = 1,
     patience: Annotated[
         float, typer.Option("--patience", help="Seconds to wait for a locked SQLite file.")
     ] = 60.0,
@@ -199,18 +206,26 @@ def tune(
             possible=PossibleValues.of(possible),
             constraints=parse_constraints(constraint) if constraint else None,
             objectives=parse_objectives(minimize, maximize) or None,
+            warm_start=warm_start,
             confirm=confirm,
             repeats=repeats,
             until_settled=None if until_settled is None else read_amount(until_settled),
         ),
     )
-    carry_out(request, storage_class, patience, keep_going)
+    carry_out(request, storage_class, patience, keep_going, workers)
 
 
 def carry_out(
-    request: Request, storage_class: str | None, patience: float, keep_going: bool = True
+    request: Request,
+    storage_class: str | None,
+    patience: float,
+    keep_going: bool = True,
+    workers: int = 1,
 ) -> None:
-    """Run a request, print the summary, and exit with its code."""
+    """Run a request, print the summary, and exit with its code.
+
+    Several ``workers`` are processes with the command line of this one.
+    """
     silence_optuna()
     from rich.console import Console
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -226,7 +241,9 @@ def carry_out(
     from stoic.tuning.storage import in_one_sentence, patiently, shown
     from stoic.tuning.views.display import display
     from stoic.tuning.views.summary import Summary
+    from stoic.tuning.workers import alone, check_workers, run_workers
 
+    check_workers(workers, request.storage)
     # Matrices are small: a second thread only waits, above all with several workers on the machine.
     threadpool_limits(limits=1, user_api="blas")
     study, method = open_request(request, storage_class, patience)
@@ -235,11 +252,16 @@ def carry_out(
     before, signal, hopeless = count_trials(study, FINISHED), None, None
     stand = f"{before} of {request.trials} trials are finished"
     print(printable(f"study {study.study_name} in {shown(request.storage)}: {stand}"), flush=True)
-    with display(Console(), request.trials + request.ending.confirm) as observer:
-        try:
-            signal = run_request(study, request, method, observer, keep_going)
-        except HopelessError as error:
-            hopeless = error
+    if workers > 1:
+        method.record(study)  # before any of them chooses
+        stop = run_workers(workers, alone(sys.argv[1:]), _say)
+        signal = stop.signal
+    else:
+        with display(Console(), request.trials + request.ending.confirm) as observer:
+            try:
+                signal = run_request(study, request, method, observer, keep_going)
+            except HopelessError as error:
+                hopeless = error
     if signal is not None:
         print(f"stopped by signal {signal}; run the same command again to resume")
     with in_one_sentence("Could not read the study"):
@@ -253,3 +275,8 @@ def carry_out(
         raise typer.Exit(128 + signal)
     if summary.explanation is None:
         raise typer.Exit(1)
+
+
+def _say(line: str, error: bool) -> None:
+    """Print a line of a worker."""
+    print(line, file=sys.stderr if error else sys.stdout, flush=True)

@@ -22,6 +22,7 @@ from stoic.kernels import Kernel, Scaled
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, median_and_mad
+from stoic.sources import Informed
 
 
 class Conditioning(Protocol):
@@ -174,6 +175,12 @@ NOISE_PRIOR = LogNormal(-4.0, 1.0, 1e-6, 1e1)
 BROAD_NOISE_PRIOR = LogNormal(-5.0, 2.0, 1e-8, 1e1)
 VARIANCE_PRIOR = LogNormal(0.0, 1.0, 5e-2, 1e3)
 OFFSET_PRIOR = LogNormal(0.0, 1.0, 1e-2, 1e2)
+# Of the weight of a source: the smallest is none.
+SOURCE_PRIOR = LogNormal(-1.0, 2.0, 1e-6, 1e2)
+# Of what no source explains, which may be little.
+REST_PRIOR = LogNormal(0.0, 1.0, 1e-3, 1e3)
+
+_ALONE = 1e-3  # variance of a source's weight, where a fit without it begins
 
 _SCALES = (1e-70, 1e70)  # beyond, squares of variances would underflow or overflow
 
@@ -249,14 +256,14 @@ class Problem:
         domain: Domain,
         observations: Observations,
         conditioning: Conditioning,
-        kernel: Scaled,
+        kernel: Kernel,
         location: float,
         scale: float,
     ) -> None:
         self.fitting = fitting
         self.observations = observations
         self.conditioning = conditioning
-        self.kernel: Kernel = kernel
+        self.kernel = kernel
         self.location = location
         widths = np.log(domain.widths)
         units, priors, free = [], [], []
@@ -270,7 +277,11 @@ class Problem:
             else:
                 units.append(2.0 * np.log(scale))
                 amplitude = fitting.amplitude or VARIANCE_PRIOR
-                priors.append(fitting.noise if kind == "noise" else amplitude)
+                priors.append(
+                    fitting.noise if kind == "noise"
+                    else SOURCE_PRIOR if kind == "source"
+                    else amplitude
+                )  # fmt: skip
             free.append(kind != "variance" or fitting.amplitude is not None)
         self.kinds = [kind for kind, _ in (*kernel.labels, ("noise", None))]
         self.units = np.array(units)
@@ -280,7 +291,7 @@ class Problem:
         # Every prior's median, but moderate lengthscales: a flat start hides the data.
         self.typical = np.array([
             0.5 * np.log(domain.dim) + np.log(0.5) if kind == "lengthscale"
-            else 0.0 if kind == "variance"
+            else 0.0 if kind in ("variance", "source")
             else prior.mu
             for kind, prior in zip(self.kinds, priors, strict=True)
         ])  # fmt: skip
@@ -299,7 +310,9 @@ class Problem:
         """Set up the fit of a family of priors, in units of the observations' scale."""
         location, scale = fitting.scale(domain, observations)
         scale = float(np.clip(scale, *_SCALES))
-        kernel = family.kernel if isinstance(family.kernel, Scaled) else Scaled(family.kernel)
+        kernel = family.kernel
+        if not isinstance(kernel, Scaled | Informed):
+            kernel = Scaled(kernel)
         return cls(fitting, domain, observations, conditioning, kernel, location, scale)
 
     def hold_weights(self, u: Array) -> None:
@@ -312,14 +325,16 @@ class Problem:
         self.weights = np.sqrt(trust) if trust.any() else np.ones_like(trust)
 
     def starts(self) -> list[Array]:
-        """Canonical starting points: typical, wiggly, and noisy."""
-        wiggly, noisy = self.typical.copy(), self.typical.copy()
+        """Canonical starting points: typical, wiggly, and noisy; and without sources, if any."""
+        wiggly, noisy, alone = (self.typical.copy() for _ in range(3))
         for k, kind in enumerate(self.kinds):
             if kind == "lengthscale":
                 wiggly[k] -= np.log(4.0)
             if kind == "noise":
                 noisy[k] = np.log(0.3)
-        return [self.typical, wiggly, noisy]
+            if kind == "source":
+                alone[k] = np.log(_ALONE)
+        return [self.typical, wiggly, noisy, *[alone] * ("source" in self.kinds)]
 
     def coordinates(self, prior: Prior) -> Array:
         """Return the coordinates of ``prior``, clipped to the bounds."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from stoic.confidence import Fixed
 from stoic.domains import Domain
 from stoic.models import LeaveOneOutGP
 from stoic.models.bounded import Bounds
 from stoic.policies import Policy, VerifiedImprovement
+from stoic.policies.recommended import Recommended
 from stoic.posteriors.fitting import (
     BROAD_NOISE_PRIOR,
+    REST_PRIOR,
     Fitting,
     FixedHyperparameters,
     marginal_likelihood,
@@ -16,10 +20,17 @@ from stoic.posteriors.fitting import (
 from stoic.posteriors.prior import Prior
 from stoic.recipes.base import Parts, recipe
 from stoic.recipes.parts import check_prior, family
+from stoic.sources import Source, informed
 
 
 @recipe
-def robust(domain: Domain, *, prior: Prior | None = None, policy: Policy | None = None) -> Parts:
+def robust(
+    domain: Domain,
+    *,
+    prior: Prior | None = None,
+    policy: Policy | None = None,
+    sources: tuple[Source, ...] = (),
+) -> Parts:
     """Default method: expected improvement on a leave-one-out mixture, with verification.
 
     Each result is tested against the prediction from all others
@@ -36,6 +47,9 @@ def robust(domain: Domain, *, prior: Prior | None = None, policy: Policy | None 
     ----------
     prior, policy:
         As in every recipe; the policy is ``VerifiedImprovement()`` unless it is given.
+    sources:
+        Earlier studies, as functions on the domain: a linear model in them is part of the prior
+        (:class:`~stoic.sources.Informed`), and their best inputs are queried first.
 
     Guarantee
     ---------
@@ -46,15 +60,26 @@ def robust(domain: Domain, *, prior: Prior | None = None, policy: Policy | None 
     exact then is in :class:`~stoic.models.LeaveOneOutGP`.
     """
     check_prior(domain, prior)
+    if prior and sources:
+        raise ValueError(
+            "A prior fixes the hyperparameters, and how far to trust a source is one of them: give "
+            "a prior or sources."
+        )
     fitting = (
         FixedHyperparameters() if prior else Fitting(marginal_likelihood, noise=BROAD_NOISE_PRIOR)
     )
+    base, policy = prior or family(domain), policy or VerifiedImprovement()
+    if sources:
+        base = replace(base, kernel=informed(base.kernel, sources))
+        policy = Recommended(policy, tuple(source.best for source in sources))
+        if isinstance(fitting, Fitting):
+            fitting = replace(fitting, amplitude=REST_PRIOR)
     model = LeaveOneOutGP(
-        prior or family(domain),
+        base,
         fitting,
         outlier_penalty=2.0,
         replicates=True,
         extreme=10.0,
         bounds=Bounds(),
     )
-    return Parts(model, Fixed(2.0), policy or VerifiedImprovement())
+    return Parts(model, Fixed(2.0), policy)

@@ -37,6 +37,7 @@ from stoic.tuning.stored_trust import TrustRecorder
 from stoic.tuning.study import (
     choose,
     claim,
+    earlier_studies,
     fail_orphans,
     find_study,
     finish,
@@ -225,12 +226,17 @@ def open_request(
     """
     request.program.check()
     if is_new(request.storage, kind):  # a refused request must create no file
-        StudyMethod.of(None, request.said, request.recipe, request.possible).check(request.space)
+        new = StudyMethod.of(
+            None, request.said, request.recipe, request.possible,
+            earlier_studies(request.warm_start, None, request.name),
+        )  # fmt: skip
+        new.check(request.space)
     storage = open_storage(request.storage, create=True, kind=kind, patience=patience)
+    warm_start = earlier_studies(request.warm_start, storage, request.name)
     earlier = find_study(storage, request.name)
 
     def searched_with() -> tuple[StudyMethod, BaseSampler]:
-        method = StudyMethod.of(earlier, request.said, request.recipe, request.possible)
+        method = StudyMethod.of(earlier, request.said, request.recipe, request.possible, warm_start)
         method.check(request.space)
         request.ending.check("tolerances, which the study has" if method.aim else None)
         return method, method.sampler(earlier, request.space, request.seed, request.startup)

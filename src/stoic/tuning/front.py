@@ -102,7 +102,7 @@ def tune_front(
         )
     study, parsed, recipe = opened_study(
         objectives, space, n_trials, storage, study_name, (seed, n_startup_trials),
-        ({}, None, None), Ending(),
+        ({}, None, None, ()), Ending(),
     )  # fmt: skip
     order = [each.name for each in merge_objectives(study, objectives)]
     turned = [[each.name for each in objectives].index(name) for name in order]

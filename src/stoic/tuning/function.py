@@ -98,6 +98,9 @@ class TuningResult:
         return self.x
 
 
+Given = tuple[RobustArguments, Recipe | str | None, PossibleValues | None, Sequence[optuna.Study]]
+
+
 def tune(
     objective: Callable[[dict[str, Any]], float | Measured],
     space: Mapping[str, object],
@@ -115,6 +118,7 @@ def tune(
     catch: tuple[type[Exception], ...] = (Exception,),
     callback: Callable[[optuna.Study, FrozenTrial], None] | None = None,
     possible: Sequence[float] | None = None,
+    warm_start: Sequence[optuna.Study] = (),
     **robust_to_moves: Unpack[RobustArguments],
 ) -> TuningResult:
     """Optimize a function that may be noisy, fail and return outliers.
@@ -160,6 +164,9 @@ def tune(
     possible:
         Lowest and highest value that the objective can have: a value outside is no observation, and
         stays in the study. Recorded with the study.
+    warm_start:
+        Earlier studies that inform this one, see
+        :class:`~stoic.integrations.optuna.StoicSampler`; recorded with the study.
     **robust_to_moves:
         ``policy``, ``threshold``, ``margin``, ``tolerance``, ``radius``, ``p`` and ``probe``: for
         values that stay good when parameters are moved, see
@@ -175,7 +182,7 @@ def tune(
     """
     checked, ending = check_direction(direction), Ending(confirm, until_settled)
     check_repeats(repeats)
-    given = check_arguments(robust_to_moves), recipe, PossibleValues.of(possible)
+    given = check_arguments(robust_to_moves), recipe, PossibleValues.of(possible), warm_start
     study, parsed, own = opened_study(
         checked, space, n_trials, storage, study_name, (seed, n_startup_trials), given, ending
     )
@@ -200,13 +207,13 @@ def opened_study(
     storage: str | BaseStorage | None,
     study_name: str | None,
     sampling: tuple[int | None, int],
-    given: tuple[RobustArguments, Recipe | str | None, PossibleValues | None],
+    given: Given,
     ending: Ending,
 ) -> tuple[optuna.Study, Space, Recipe]:
     """Create or continue a study; return it, its search space and its recipe.
 
-    ``sampling`` has the seed and the number of startup trials, and ``given`` the aim, the recipe
-    and the range of values that are possible.
+    ``sampling`` has the seed and the number of startup trials, and ``given`` the aim, the recipe,
+    the range of values that are possible, and earlier studies.
     """
     if n_trials < 1:
         raise RefusalError(f"n_trials must be at least 1, got {n_trials}.")

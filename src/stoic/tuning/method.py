@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import optuna
 
 from stoic.integrations.optuna import StoicSampler
+from stoic.integrations.optuna.earlier import EarlierStudy, stored_names
 from stoic.integrations.optuna.encoding import Encoding, searched
 from stoic.integrations.optuna.objective import (
     RobustArguments,
@@ -21,6 +23,7 @@ from stoic.integrations.optuna.possible import (
 )
 from stoic.integrations.optuna.synced_learner import build_with_points
 from stoic.integrations.optuna.unmodelled import modelled_space
+from stoic.integrations.optuna.warm_start import WarmStart, learned
 from stoic.integrations.recipe import (
     DEFAULT,
     InFile,
@@ -49,11 +52,14 @@ class StudyMethod:
         A value of :mod:`stoic.recipes`, or a function from a domain to a learner.
     possible:
         Range of the values; None if it is not declared.
+    sources:
+        What was learned from earlier studies, if this request names any that are not recorded yet.
     """
 
     aim: RobustObjective | None = None
     recipe: Recipe = DEFAULT
     possible: PossibleValues | None = None
+    sources: tuple[EarlierStudy, ...] = ()
 
     @classmethod
     def of(
@@ -62,6 +68,7 @@ class StudyMethod:
         aim: RobustArguments | None = None,
         recipe: Recipe | str | None = None,
         possible: PossibleValues | None = None,
+        warm_start: Sequence[optuna.Study] = (),
     ) -> StudyMethod:
         """Combine what is given now with what a study recorded; the former overrides.
 
@@ -75,6 +82,8 @@ class StudyMethod:
             Its text or itself; None if none is given.
         possible:
             Range of the values, if it is given.
+        warm_start:
+            Earlier studies that inform it, if any are given.
 
         Raises
         ------
@@ -87,7 +96,11 @@ class StudyMethod:
             recipe = _recorded(study)
         if possible is None and study is not None:
             possible = stored_possible(study)
-        return cls(together, load(recipe or DEFAULT), possible)
+        recipe, names = load(recipe or DEFAULT), [each.study_name for each in warm_start]
+        WarmStart(warm_start, recipe, together)  # checks them
+        if study is not None and names == stored_names(study):
+            warm_start = ()
+        return cls(together, recipe, possible, tuple(map(learned, warm_start)))
 
     def check(self, space: Space) -> None:
         """Refuse a method that cannot be used for these parameters."""
@@ -107,6 +120,7 @@ class StudyMethod:
             # Trials that came from elsewhere may have others, or other ranges.
             search_space=space if met in ({}, space) else None,
             possible=None if self.possible is None else (self.possible.low, self.possible.high),
+            warm_start=self.sources,
             **({} if self.aim is None else self.aim.record()),
         )
 
@@ -118,6 +132,9 @@ class StudyMethod:
             patiently(lambda: record_recipe(study, self.recipe), "Could not record the recipe")
         if (possible := self.possible) is not None:
             patiently(lambda: record_possible(study, possible), "Could not record what is possible")
+        if self.sources:
+            warm = WarmStart(self.sources)
+            patiently(lambda: warm(study), "Could not record the warm start")
 
     def replaces(self, study: optuna.Study) -> list[str]:
         """List what differs from a study's record, a sentence for each."""
@@ -130,6 +147,8 @@ class StudyMethod:
         given = self.recipe is not DEFAULT and text_of(self.recipe) is not None
         if given and text is not None and replaces(self.recipe, text):
             notes.append(f"until now this study used another recipe: {text}")
+        if self.sources and (names := stored_names(study)):
+            notes.append(f"until now this study was warmed by {', '.join(names)}")
         return notes
 
 

@@ -45,7 +45,7 @@ _DIRECTIONS = ("minimize", "maximize")  # each a list of outputs
 _ENDING = ("confirm", "repeats", "until_settled")
 _STUDY = (
     "name", "direction", "storage", "trials", "seed", "startup", "recipe", "possible",
-    "constraints", *_DIRECTIONS, *_ENDING, *_AIM,
+    "constraints", "warm_start", *_DIRECTIONS, *_ENDING, *_AIM,
 )  # fmt: skip
 _PROGRAM = ("command", "value", "intermediate", "pruner", "timeout", "directory")
 
@@ -92,6 +92,8 @@ class Settings:
         Measurements of a trial.
     intermediate, pruner:
         Rule that reads intermediate values from lines, and a name in ``stoic.tuning.pruning``.
+    warm_start:
+        NAME or URL::NAME of earlier studies.
     """
 
     name: str | None = None
@@ -114,6 +116,7 @@ class Settings:
     until_settled: Amount | None = None
     intermediate: str | None = None
     pruner: str | None = None
+    warm_start: Sequence[str] | None = None
 
     def over(self, other: Settings) -> Settings:
         """Return these settings; where they give none, those of ``other``."""
@@ -147,6 +150,8 @@ class Request:
         Measurements of a trial.
     pruner:
         Name in ``stoic.tuning.pruning``.
+    warm_start:
+        NAME or URL::NAME of the earlier studies that inform it.
     """
 
     name: str
@@ -164,6 +169,7 @@ class Request:
     ending: Ending = field(default_factory=Ending)
     repeats: int = 1
     pruner: str = "none"
+    warm_start: tuple[str, ...] = ()
 
 
 def from_options(assignments: Sequence[str], command: Sequence[str], settings: Settings) -> Request:
@@ -246,6 +252,11 @@ def _from_tables(content: Mapping[str, Any], path: Path, settings: Settings) -> 
         objectives=parse_objectives(*(_texts(study, key) for key in _DIRECTIONS)),
         confirm=_whole(study, "confirm"),
         repeats=_whole(study, "repeats"),
+        warm_start=[
+            f"{beside(path.absolute().parent, url)}::{name}" if url else named
+            for named in _texts(study, "warm_start")
+            for url, _, name in [named.rpartition("::")]
+        ],
         until_settled="noise"
         if study.get("until_settled") == "noise"
         else _number(study, "until_settled"),
@@ -321,6 +332,7 @@ def _request(
         ending=ending,
         repeats=check_repeats(1 if settings.repeats is None else settings.repeats),
         pruner=pruner,
+        warm_start=tuple(settings.warm_start or ()),
     )
     check_objectives(request, objectives)
     return request
@@ -336,6 +348,7 @@ def check_objectives(request: Request, objectives: Sequence[Objective]) -> None:
         "a tolerance": request.said.get("tolerance") or request.said.get("threshold"),
         "repeats": request.repeats > 1,
         "intermediate": request.program.intermediate,
+        "warm_start": request.warm_start,
     }
     names = [name for name, given in asked.items() if given]
     if objectives and names:

@@ -49,7 +49,7 @@ from stoic.tuning.objectives import (
 )
 from stoic.tuning.program import Result
 from stoic.tuning.space import Space, parse_as, parse_named
-from stoic.tuning.storage import TROUBLE, cause, patiently
+from stoic.tuning.storage import TROUBLE, cause, open_storage, patiently
 from stoic.tuning.stored import COMMAND, DIRECTORY, SPACE, as_data, check_stored, known_space
 from stoic.tuning.worker import Worker
 
@@ -165,6 +165,37 @@ def load_study(
     check_objectives(study)
     check_stored(study)
     return study
+
+
+def earlier_studies(
+    named: Sequence[str], storage: BaseStorage | None, own: str | None
+) -> list[optuna.Study]:
+    """Load the studies that inform a new one: NAME in ``storage``, or URL::NAME in another one.
+
+    Raises
+    ------
+    RefusalError
+        If one of them does not exist, or is the study itself, of the name ``own``; and if it
+        should be in ``storage``, which is None if that is empty.
+    """
+    found = []
+    for text in named:
+        url, elsewhere, name = text.rpartition("::")
+        if not name or (elsewhere and not url):
+            raise RefusalError(
+                f"A warm start is the NAME of a study, or STORAGE::NAME, got {text!r}."
+            )
+        if not elsewhere and name == own:
+            raise RefusalError(f"The study {own!r} cannot warm itself.")
+        if not elsewhere and storage is None:
+            raise RefusalError(
+                f"There is no study {name!r} in the storage, which is new: for one in another "
+                f"storage give STORAGE::{name}."
+            )
+        opened = open_storage(url, create=False, only_read=True) if elsewhere else storage
+        assert opened is not None
+        found.append(load_study(opened, name))
+    return found
 
 
 def _load(storage: BaseStorage, name: str | None, sampler: BaseSampler | None) -> optuna.Study:

@@ -12,6 +12,7 @@ from stoic.experiments.contest import (
     ordinary,
     pruning,
     tables,
+    warm,
 )
 
 FIGURES = (
@@ -25,6 +26,7 @@ FIGURES = (
     constraints.FIGURE,
     objectives.FIGURE,
     pruning.FIGURE,
+    warm.FIGURE,
     tables.FIGURE,
     final.FIGURE,
 )

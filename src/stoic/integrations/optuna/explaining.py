@@ -18,6 +18,7 @@ from stoic.defences.plateau import Plateau
 from stoic.integrations.optuna.certified import Certified, certified, sturdiest
 from stoic.integrations.optuna.confirming import Standing, confirms, reliable
 from stoic.integrations.optuna.diagnostics import PartialRow, Row, run_of, scaled
+from stoic.integrations.optuna.earlier import trust_in_sources
 from stoic.integrations.optuna.effects import total_effects
 from stoic.integrations.optuna.encoding import check_fixed, searched
 from stoic.integrations.optuna.executed import executed
@@ -145,6 +146,7 @@ def explain(
         unlearned = _without_model(feasible, best)
         return replace(unlearned, left_out=synced.left_out, **aside)
     posterior, estimate, trust = learner.posterior, learner.estimate, learner.trust
+    aside["sources"] = trust_in_sources(synced.sources, synced.encoding, posterior)
     settings = np.array([place(t) for t in at])
     # A setting that has no result but outliers is not recommended, whatever the mean is there:
     # where there is next to no noise, it follows even results of hardly any trust.

@@ -15,6 +15,7 @@ from stoic.data import DISTRUSTED, SDS_95, Array
 from stoic.integrations.optuna.certified import Certified
 from stoic.integrations.optuna.confirming import Confirmation
 from stoic.integrations.optuna.diagnostics import PartialRow, Row
+from stoic.integrations.optuna.earlier import SourceTrust
 from stoic.integrations.optuna.possible import PossibleValues
 from stoic.printable import printable
 
@@ -125,6 +126,8 @@ class Explanation:
     confirmation:
         Outcome of the confirming measurements; None if there are none, with an aim, and where
         values are given.
+    sources:
+        The earlier studies that inform this one, and how much each is trusted.
     steep:
         Numbers of distrusted trials that are worse than expected beside others of this kind: rather
         a slope too steep for the model than outliers.
@@ -169,6 +172,7 @@ class Explanation:
     confirmation: Confirmation | None = None
     possible: PossibleValues | None = None
     impossible: Mapping[int, float] = field(default_factory=dict)
+    sources: tuple[SourceTrust, ...] = ()
     partial: tuple[PartialRow, ...] = ()
     objectives: tuple[str, ...] = ()
     directions: tuple[str, ...] = ()
@@ -365,7 +369,8 @@ def best_lines(known: Explanation) -> list[str]:
 def doubt_lines(known: Explanation) -> list[str]:
     """List the trials that are distrusted, and those that the model does not use."""
     distrusted = [row for row in known.rows if row.trust < DISTRUSTED]
-    lines = [f"distrusted     {len(distrusted) or 'none'}"]
+    lines = [f"warm start     {source.sentence()}" for source in known.sources]
+    lines.append(f"distrusted     {len(distrusted) or 'none'}")
     lines += _first([f"  {row.of}: {why(row)}" for row in distrusted])
     lines += unfinished_lines(known.partial)
     if known.steep:

@@ -102,7 +102,7 @@ def possible(distribution: BaseDistribution, value: Any) -> bool:
     """Return True if a parameter can be this value; ``BaseDistribution._contains``, since 0.11."""
     try:
         return bool(distribution._contains(distribution.to_internal_repr(value)))
-    except (ValueError, TypeError):  # not one of the choices, or not a number
+    except (ValueError, TypeError, OverflowError):  # not one of the choices, or not a number
         return False
 
 

@@ -15,6 +15,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import Choice
+from stoic.integrations.optuna.earlier import EarlierStudy
 from stoic.integrations.optuna.encoding import Coordinate, searched
 from stoic.integrations.optuna.executed import executed
 from stoic.integrations.optuna.internals import (
@@ -39,6 +40,7 @@ from stoic.integrations.optuna.unmodelled import (
     modelled_space,
     unmodelled,
 )
+from stoic.integrations.optuna.warm_start import WarmStart
 from stoic.integrations.recipe import DEFAULT, Recipe, load, record_recipe
 from stoic.printable import printable
 
@@ -135,6 +137,11 @@ class StoicSampler(BaseSampler):
         Lowest and highest value that the objective can have, as in ``(0, 1)`` for an accuracy. A
         value outside is no observation: the trial stays as it is, a log message says so, and its
         setting may be queried again. Recorded with the study.
+    warm_start:
+        Earlier studies that inform this one, on other data or with other ranges; parameters are the
+        same if their names are. Each is trusted as far as it agrees with the new results
+        (:class:`~stoic.sources.Informed`). What its own model had learned is recorded with the
+        study, so that other workers and a resumed run use the same.
     **robust_to_moves:
         ``policy``, ``threshold``, ``margin``, ``tolerance``, ``radius``, ``p`` and ``probe``: for
         values that stay good when inputs are moved, see
@@ -160,6 +167,7 @@ class StoicSampler(BaseSampler):
         independent_sampler: BaseSampler | None = None,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         possible: Sequence[float] | None = None,
+        warm_start: Sequence[Study | EarlierStudy] = (),
         **robust_to_moves: Unpack[RobustArguments],
     ) -> None:
         if n_startup_trials < 0:
@@ -174,6 +182,7 @@ class StoicSampler(BaseSampler):
         self._turns = Turns()
         self._aim = RobustObjective.of(robust_to_moves)
         self._possible = PossibleValues.of(possible)
+        self._warm = WarmStart(warm_start, self._recipe, self._aim)
         self._recorded: set[Identity] = set()  # studies with the aim and the recipe recorded
         self._said: set[tuple[Identity, int | str]] = set()  # trials left out, sentences
         self._out_of_reach: dict[Identity, int] = {}  # study -> trials in a row
@@ -207,10 +216,9 @@ class StoicSampler(BaseSampler):
         self._turns.wait(study, trial)
         with _CHOOSING:  # else two threads report the same results to one learner
             trials = study.get_trials(deepcopy=False)
-            finished = sum(t.state.is_finished() for t in trials)
             synced = self._synced_with(study, space, trials)
             self._log_unmodelled(study, trials, synced)
-            if finished < self._n_startup_trials and not synced.learner.plans:
+            if self._designs(synced, trials, trial.number):
                 params = synced.start(trials, trial.number, self._seed)
             else:
                 fixed = {
@@ -225,6 +233,13 @@ class StoicSampler(BaseSampler):
                 params = synced.encoding.decode(choice.x) | fixed  # not all are on a grid
             announce(study, trial, params, space)
             return {name: params[name] for name in search_space if name in params}
+
+    def _designs(self, synced: SyncedLearner, trials: Sequence[FrozenTrial], number: int) -> bool:
+        """Return True if a trial is one of the initial design; with sources, every other one."""
+        finished = sum(t.state.is_finished() for t in trials)
+        if finished >= self._n_startup_trials or synced.learner.plans:
+            return False
+        return not synced.sources or number % 2 == 1
 
     def _with_given(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -246,7 +261,7 @@ class StoicSampler(BaseSampler):
             probe = not moved(trials) if aim.probe is None else aim.probe
         if self._synced is None or not self._synced.serves(study, trials, space, probe):
             self._synced = SyncedLearner(
-                study, space, self._recipe, aim, probe, trials, self._possible
+                study, space, self._recipe, aim, probe, trials, self._possible, self._warm(study)
             )
             if self._synced.study not in self._recorded:
                 if aim is not None:
@@ -282,6 +297,12 @@ class StoicSampler(BaseSampler):
             partial=synced is None or synced.takes_partial,
         )
         sentences = [(logging.WARNING, sentence) for sentence in left_out]
+        sources = self._warm(study) if space else ()
+        sentences += [(logging.INFO, source.sentence(space)) for source in sources]
+        if sources and (self._aim is not None or self._recipe != DEFAULT):
+            named = ", ".join(source.name for source in sources)
+            unused = f"Only the default method uses earlier studies, so this one does not: {named}."
+            sentences.append((logging.WARNING, unused))
         complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
         if names := conditional(complete, searched(space)):
             sentences.append(
@@ -323,6 +344,9 @@ class StoicSampler(BaseSampler):
         param_distribution: BaseDistribution,
     ) -> Any:
         check_objectives(study)
+        known = self._warm.first(study, trial, param_name, param_distribution)
+        if known is not None:
+            return known
         sampler = self._independent
         if sampler is None:  # seeded for each trial: workers that share the seed differ
             state = [self._seed, trial.number, zlib.crc32(param_name.encode())]

@@ -16,9 +16,11 @@ from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from stoic import recipes
 from stoic.balancing import Balanced
 from stoic.data import FAILURES, Array, Choice, FailureKind, Observations
 from stoic.domains import Finite
+from stoic.integrations.optuna.earlier import EarlierStudy, stored_sources
 from stoic.integrations.optuna.encoding import Encoding
 from stoic.integrations.optuna.executed import EXECUTED, executed
 from stoic.integrations.optuna.internals import constraints, storage_of, study_id
@@ -110,6 +112,8 @@ class SyncedLearner:
         Of the study, to identify it later.
     possible:
         Range of the values; by default the one that is recorded with the study.
+    sources:
+        Earlier studies that inform this one; by default those that are recorded with it.
     """
 
     def __init__(
@@ -121,20 +125,34 @@ class SyncedLearner:
         probe: bool = False,
         trials: Sequence[FrozenTrial] = (),
         possible: PossibleValues | None = None,
+        sources: Sequence[EarlierStudy] | None = None,
     ) -> None:
         self.study = identity(study, trials)
+        if aim is not None or recipe != DEFAULT:
+            sources = ()
+        self.sources = stored_sources(study) if sources is None else tuple(sources)
         self.encoding = Encoding(search_space)
         self.signs = signs(study)
         self.sign = float(self.signs[0])  # of the only objective
         self.recipe, self.aim, self.probe = recipe, aim, probe
         self.possible = possible or stored_possible(study)
         another = None if recipe is DEFAULT else recipe
-        needs_one(study, recipe=another, tolerance=aim, possible=self.possible)
+        needs_one(
+            study,
+            recipe=another,
+            tolerance=aim,
+            possible=self.possible,
+            warm_start=self.sources,
+        )
         self._begin()
 
     def _begin(self) -> None:
         self.learner, self.points = build_with_points(
-            self.recipe, self.encoding, self.aim, self.signs, self.probe
+            warmed(self.recipe, self.encoding, self.sources),
+            self.encoding,
+            self.aim,
+            self.signs,
+            self.probe,
         )
         self.constrained = (
             isinstance(self.learner, Learner | MultiLearner) and self.learner.policy.constrained
@@ -372,6 +390,12 @@ class SyncedLearner:
         """Return the best value possible at ``x`` (d,): the optimistic confidence bound."""
         _, upper = self.single.band().bounds(x[None])
         return self.sign * float(upper[0])
+
+
+def warmed(recipe: Recipe, encoding: Encoding, sources: Sequence[EarlierStudy]) -> Recipe:
+    """Return the default method with what sources say about a space; a recipe without any."""
+    mapped = tuple(found for source in sources if (found := source.on(encoding)) is not None)
+    return recipes.robust(sources=mapped) if mapped else recipe
 
 
 def build_with_points(

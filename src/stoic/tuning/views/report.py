@@ -142,6 +142,8 @@ class Report:
         if each is not None:
             counts += f"; {duration(each)} each (median)"
         cards = [Card("Trials", str(sum(summary.counts.values())), counts)]
+        if summary.explanation is not None and (sources := summary.explanation.sources):
+            cards.append(Card("Warm start", text="; ".join(each.sentence() for each in sources)))
         if summary.unmodelled:
             cards.append(Card("Not modelled", text=" ".join(summary.unmodelled)))
         if known is None:

@@ -224,6 +224,7 @@ class Summary:
             else {str(key): number(value) for key, value in known.impossible.items()},
             "unfinished": [] if known is None else unfinished_record(known),
             "conditional": [] if known is None else list(known.conditional),
+            "sources": [] if known is None else [vars(source) for source in known.sources],
             "unmodelled": list(self.unmodelled),
             "trials": [
                 {

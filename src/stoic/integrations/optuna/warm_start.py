@@ -1,0 +1,166 @@
+"""Warm starts: what earlier studies learned, for a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from optuna.distributions import BaseDistribution
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from stoic.integrations.optuna.earlier import EarlierStudy, record_sources, stored_sources
+from stoic.integrations.optuna.encoding import searched
+from stoic.integrations.optuna.internals import storage_of, study_id
+from stoic.integrations.optuna.objective import RobustObjective
+from stoic.integrations.optuna.objectives import check_single_objective
+from stoic.integrations.optuna.synced_learner import SyncedLearner
+from stoic.integrations.optuna.unmodelled import modelled_space
+from stoic.integrations.recipe import DEFAULT, Recipe
+from stoic.kernels import Matern52, Scaled
+from stoic.learner import Learner
+from stoic.models.hypotheses import Hypothesis
+from stoic.posteriors.absorbed import WindowPosterior
+from stoic.posteriors.base import Posterior
+from stoic.posteriors.exact import Exact
+from stoic.posteriors.mixture import MixturePosterior
+from stoic.refusal import RefusalError
+
+_FEWEST = 3  # results of a source
+_MOST = 20  # sources of a study: each is a hyperparameter of its model
+
+
+class WarmStart:
+    """Sources of the studies of one sampler, learned once, and recorded with each.
+
+    Parameters
+    ----------
+    studies:
+        Earlier studies, or what was learned from them.
+    recipe, aim:
+        Of the sampler.
+
+    Raises
+    ------
+    RefusalError
+        If it is no list of studies with different names, or the method cannot use any.
+    """
+
+    def __init__(
+        self,
+        studies: Sequence[Study | EarlierStudy],
+        recipe: Recipe = DEFAULT,
+        aim: RobustObjective | None = None,
+    ) -> None:
+        if not isinstance(studies, Sequence) or not all(
+            isinstance(each, Study | EarlierStudy) for each in studies
+        ):
+            raise RefusalError(f"warm_start is a list of Optuna studies, got {studies!r}.")
+        self._studies = tuple(studies)
+        self._names = [e.name if isinstance(e, EarlierStudy) else e.study_name for e in studies]
+        self._learned: tuple[EarlierStudy, ...] | None = None
+        # By storage, number and name: the next storage may get the address of an earlier one.
+        self._of: dict[tuple[int, int, str], tuple[EarlierStudy, ...]] = {}
+        check_names(self._names)
+        if studies and (aim is not None or recipe != DEFAULT):
+            other = "tolerances" if aim is not None else f"the recipe {recipe!r}"
+            raise RefusalError(
+                f"Only the default method can be warmed by earlier studies: leave out {other}, or "
+                "the warm start."
+            )
+
+    def __call__(self, study: Study) -> tuple[EarlierStudy, ...]:
+        """Return the sources of a study: those that are recorded, if they are the same studies."""
+        key = id(storage_of(study)), study_id(study), study.study_name
+        if key not in self._of:
+            stored = stored_sources(study)
+            if self._names and [source.name for source in stored] != self._names:
+                if any(isinstance(each, Study) and _same(each, study) for each in self._studies):
+                    raise RefusalError(f"The study {study.study_name!r} cannot warm itself.")
+                if self._learned is None:
+                    self._learned = tuple(map(learned, self._studies))
+                record_sources(study, stored := self._learned)
+            self._of[key] = stored
+        return self._of[key]
+
+    def first(
+        self, study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution
+    ) -> Any:
+        """Return the best value of a parameter, for the first trials, a source each; else None."""
+        sources = self(study) if trial.number < _MOST else ()
+        if trial.number >= len(sources):
+            return None
+        return sources[trial.number].value(name, distribution)
+
+
+def _same(one: Study, other: Study) -> bool:
+    return storage_of(one) is storage_of(other) and study_id(one) == study_id(other)
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Refuse a source that is named twice, and more sources than can be told apart."""
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise RefusalError(f"The study {twice!r} is named twice as a warm start: once is enough.")
+    if len(names) > _MOST:
+        raise RefusalError(f"At most {_MOST} studies can warm another one, got {len(names)}.")
+
+
+def learned(study: Study | EarlierStudy) -> EarlierStudy:
+    """Learn a source from a study, by the default method and its own results alone.
+
+    Raises
+    ------
+    RefusalError
+        If it has several objectives, too few results, or no parameter that could be searched.
+    """
+    if isinstance(study, EarlierStudy):
+        return study
+    check_single_objective(study)
+    trials, name = study.get_trials(deepcopy=False), study.study_name
+    space = searched(modelled_space(trials))
+    complete = [t for t in trials if t.state == TrialState.COMPLETE]
+    if not space or len(complete) < _FEWEST:
+        what = f"{len(complete)} results" if space else "no parameters with a range"
+        raise RefusalError(
+            f"The study {name!r} cannot warm another one: it has {what}, and at least {_FEWEST} "
+            "results of settings with the same parameters are needed."
+        )
+    synced = SyncedLearner(study, space, DEFAULT, sources=())
+    synced.follow(trials)
+    learner = synced.learner
+    assert isinstance(learner, Learner)
+    if np.isfinite(learner.observations.observed).sum() < _FEWEST:
+        raise RefusalError(
+            f"The study {name!r} cannot warm another one: fewer than {_FEWEST} of its results are "
+            "numbers."
+        )
+    part = likeliest(learner.posterior)
+    assert isinstance(part, Exact)
+    kernel = part.prior.kernel
+    assert isinstance(kernel, Scaled)
+    assert isinstance(kernel.kernel, Matern52)
+    best = synced.encoding.decode(learner.recommend(width=None).x)
+    source = EarlierStudy(
+        name, len(learner), synced.encoding.space, best, kernel.kernel.lengthscale,
+        kernel.variance, part.x, part.L @ part.residual, part.noise,
+    )  # fmt: skip
+    try:
+        source.record()
+    except TypeError as error:
+        raise RefusalError(
+            f"The study {name!r} cannot warm another one: it has choices that no storage can hold "
+            f"({error})."
+        ) from error
+    return source
+
+
+def likeliest(posterior: Posterior) -> Posterior:
+    """Return the likeliest part of a mixture; of one that has absorbed rows, given its window."""
+    if isinstance(posterior, WindowPosterior):
+        assert isinstance(posterior.fitted_defence, Hypothesis)
+        part = posterior.fitted_defence.explanations[0].posterior
+        assert part is not None
+        return part
+    return posterior.parts[0] if isinstance(posterior, MixturePosterior) else posterior

@@ -1,0 +1,89 @@
+"""Several workers by one command: they share the study, and end together."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import optuna
+import pytest
+from optuna.trial import TrialState
+
+from stoic.refusal import RefusalError
+from stoic.tuning.study import WORKER
+from stoic.tuning.workers import alone, check_workers
+
+# Each run leaves a file, and waits until there are two: alone it would wait for a minute.
+TWO = (
+    "import os, pathlib, sys, time\n"
+    "here = pathlib.Path('run-' + os.environ['STOIC_TRIAL'])\n"
+    "here.touch()\n"
+    "end = time.monotonic() + 60\n"
+    "while len(list(pathlib.Path().glob('run-*'))) < {count} and time.monotonic() < end:\n"
+    "    time.sleep(0.05)\n"
+    "assert time.monotonic() < end\n"
+    "print(float(sys.argv[1]) ** 2)\n"
+)
+
+
+def tune(where: Path, trials: int, count: int) -> subprocess.Popen[str]:
+    (where / "program.py").write_text(TWO.replace("{count}", str(count)))
+    command = [
+        sys.executable, "-m", "stoic", "tune", "--study-name", "shared", "-n", str(trials),
+        "--workers=2", "--param", "x=float(-1, 1)", "--", sys.executable, "-S", "program.py", "{x}",
+    ]  # fmt: skip
+    return subprocess.Popen(
+        command, cwd=where, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def trials_of(where: Path) -> list[optuna.trial.FrozenTrial]:
+    storage = f"sqlite:///{where / 'stoic.db'}"
+    return optuna.load_study(study_name="shared", storage=storage).trials
+
+
+def test_only_the_option_is_left_out():
+    command = ["tune", "--workers", "3", "-n", "5", "--", "a", "--workers", "4", "--workers=4"]
+    assert alone(command) == ["tune", "-n", "5", "--", "a", "--workers", "4", "--workers=4"]
+    assert alone(["tune", "--workers=3", "study.toml"]) == ["tune", "study.toml"]
+
+
+@pytest.mark.parametrize("count", [-1, 0, 257])
+def test_a_number_that_cannot_be_is_refused(count):
+    with pytest.raises(RefusalError, match=f"between 1 and 256, got {count}"):
+        check_workers(count, "sqlite:///a.db")
+    with pytest.raises(RefusalError, match="in memory"):
+        check_workers(2, "sqlite:///:memory:")
+    assert check_workers(1, "sqlite:///:memory:") == 1
+
+
+def test_two_run_at_once_and_each_trial_once(tmp_path):
+    process = tune(tmp_path, 4, 2)
+    out, errors = process.communicate(timeout=180)
+    assert process.returncode == 0, errors
+    trials = trials_of(tmp_path)
+    assert [trial.number for trial in trials] == [0, 1, 2, 3]
+    assert all(trial.state == TrialState.COMPLETE for trial in trials)
+    assert len({str(trial.system_attrs[WORKER]) for trial in trials}) == 2
+    lines = out.splitlines()
+    assert sum(line.startswith("trial ") for line in lines) == 4
+    assert sum(line.startswith("study shared (minimize): 4 trials") for line in lines) == 1
+
+
+def test_a_signal_ends_all_of_them(tmp_path):
+    process = tune(tmp_path, 4, 99)
+    until = time.monotonic() + 120
+    while len(list(tmp_path.glob("run-*"))) < 2:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "stopped by signal 15; run the same command again to resume" in out
+    trials = trials_of(tmp_path)
+    assert len(trials) == 2
+    assert all(trial.state == TrialState.FAIL for trial in trials)
+    assert all(trial.user_attrs["stoic:failed"] == "transient" for trial in trials)
