@@ -107,7 +107,7 @@ def test_the_first_queries_are_those_of_the_sources_each_once():
     assert_array_equal(asked[0].x, first.best)
     assert_array_equal(asked[1].x, second.best)
     assert np.abs(asked[2].x - [first.best, second.best]).max(axis=1).min() > 0.01
-    batch = Learner(BOX, robust(sources=(first, second)), seed=0).ask(3)
+    batch = Learner(BOX, robust(sources=(first, second)), seed=0).ask_batch(3)
     assert_array_equal([choice.x for choice in batch[:2]], [first.best, second.best])
     assert np.abs(batch[2].x - [first.best, second.best]).max(axis=1).min() > 0.01
     known = Learner(BOX, robust(sources=(first, second)), seed=0)
