@@ -411,10 +411,15 @@ def tell_number(
     excess = told_constraints(study, constraints)
     values = [value] if isinstance(value, int | float) else list(value or ())
     if value is not None and len(values) != len(study.directions):
-        names = ", ".join(objective_names(study)) or "one objective"
+        count = f"{len(values)} value{'s' * (len(values) != 1)}"
+        if not (names := ", ".join(objective_names(study))):
+            raise RefusalError(
+                f"One trial at a time: got {count}, and the study {study.study_name!r} has one "
+                "objective."
+            )
         raise RefusalError(
-            f"Cannot tell trial {number} {len(values)} value{'s' * (len(values) != 1)}: the study "
-            f"{study.study_name!r} has {names}, and each needs one; nan for what is not known."
+            f"Cannot tell trial {number} {count}: the study {study.study_name!r} has {names}, and "
+            "each needs one; nan for what is not known."
         )
     no_number = any(map(math.isnan, values))
     some = no_number and not all(map(math.isnan, values))

@@ -71,7 +71,7 @@ def values_of(trial: FrozenTrial, count: int) -> Array | None:
     if trial.state == TrialState.COMPLETE:
         values: Sequence[object] = trial.values or ()
     else:
-        stored = trial.user_attrs.get(VALUES)
+        stored = trial.user_attrs.get(VALUES) if count > 1 else None
         values = stored if isinstance(stored, list) else ()
     if len(values) != count:
         return None
