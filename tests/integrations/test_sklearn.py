@@ -19,6 +19,7 @@ from stoic.defences import Plateau
 from stoic.integrations.sklearn import RobustGaussianProcessRegressor
 from stoic.kernels import RBF, Scaled
 from stoic.models import StudentTProcess
+from stoic.posteriors.absorbed import WindowPosterior
 from stoic.posteriors.mixture import MixturePosterior
 
 LIES = [1e6, -1e6, np.nan, np.inf, -np.inf, 1e300]
@@ -216,3 +217,23 @@ def test_the_covariance_of_a_dispute_has_its_variance():
     _, covariance = regressor.predict(elsewhere, return_cov=True)
     np.testing.assert_allclose(np.sqrt(np.diagonal(covariance)), std, rtol=1e-6)
     assert np.linalg.eigvalsh(covariance).min() > -1e-8 * covariance.max()
+
+
+def test_thousands_of_rows_are_fitted_in_a_window():
+    rng = np.random.default_rng(0)
+    X, Z = rng.random((3000, 2)), rng.random((500, 2))
+    f = lambda x: np.sin(6.0 * x[:, 0]) * np.cos(5.0 * x[:, 1])  # noqa: E731
+    outlier = rng.random(3000) < 0.05
+    y = f(X) + 0.05 * rng.normal(size=3000) + 5.0 * outlier
+    y[7] = np.nan
+    found = RobustGaussianProcessRegressor().fit(X, y)
+    assert isinstance(found.posterior_, WindowPosterior)
+    assert len(found.posterior_.rows) <= 512
+    mean, std = found.predict(Z, return_std=True)
+    assert np.sqrt(np.mean((mean - f(Z)) ** 2)) < 0.02  # the noise is 0.05
+    assert np.mean(np.abs(mean - f(Z)) < 3.0 * std) > 0.95
+    assert found.weights_.shape == (3000,)
+    assert found.weights_[7] == 0.0
+    assert np.mean(found.weights_[outlier] < 0.5) > 0.99
+    assert np.mean(found.weights_[~outlier] < 0.5) < 0.01
+    assert np.diagonal(found.predict(Z, return_cov=True)[1]) == pytest.approx(std**2, rel=1e-6)

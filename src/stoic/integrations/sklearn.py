@@ -12,6 +12,7 @@ import numpy as np
 from stoic import linalg, recipes
 from stoic.data import Array
 from stoic.integrations.tables import Recipe, box_around, model_of, observations_of
+from stoic.models.bounded import Bounds
 from stoic.posteriors import Exact, Model
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.mixture import MixturePosterior
@@ -25,6 +26,12 @@ except ImportError as error:
         "stoic.integrations.sklearn needs scikit-learn 1.6 or newer, which is not installed: "
         "pip install 'stoic[sklearn]'."
     ) from error
+
+
+# A window over all rows. On four functions of 2 to 8 coordinates with 5 % outliers the exact model
+# of 1,000 rows takes 7 to 11 s, and this one is within 5 % of its root mean square error; of 10,000
+# rows it takes 6 to 7 s, and a window of 1,024 in 24 to 30 s is at most 3 % better.
+_EVERYWHERE = Bounds(exact=1000, chosen=512, full=512, recent=0, local=0, sample=128)
 
 
 class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -55,6 +62,10 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
 
     Notes
     -----
+    A leave-one-out model, as the default has, is exact for up to 1,000 rows. Of more it fits its
+    hyperparameters to 512 that are spread over all, and absorbs the others, each with its own
+    trust: 10,000 rows take seconds.
+
     nan and infinities are legal targets of a fit, unless all targets are: such rows have the weight
     0. They are not legal in X, and a score needs finite targets.
     """
@@ -98,9 +109,8 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
             )
         rows = observations_of(x, y, None if noise is None else _noise(noise, len(y)))
         domain = box_around(x)
-        self.posterior_ = model_of(self.recipe or recipes.loo_gp_ucb(), self.model, domain)(
-            domain, rows
-        )
+        model = model_of(self.recipe or recipes.loo_gp_ucb(), self.model, domain, _EVERYWHERE)
+        self.posterior_ = model(domain, rows)
         self.weights_ = self.posterior_.trust(rows)
         prior = self.posterior_.prior
         self.kernel_, self.noise_, self.mean_ = prior.kernel, prior.noise, prior.mean

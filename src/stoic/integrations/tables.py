@@ -11,6 +11,7 @@ from stoic.data import Array, Observations, as_results
 from stoic.domains import Box, Domain
 from stoic.learner import Learner
 from stoic.models import LeaveOneOutGP
+from stoic.models.bounded import Bounds
 from stoic.posteriors.base import Model
 from stoic.recipes import Parts
 
@@ -36,12 +37,15 @@ def observations_of(x: Array, y: Array, noise: Array | None = None) -> Observati
     return Observations(x, as_results(y), variances)
 
 
-def model_of(recipe: Recipe, model: Model | None, domain: Domain) -> Model:
+def model_of(
+    recipe: Recipe, model: Model | None, domain: Domain, bounds: Bounds | None = None
+) -> Model:
     """Return ``model``, or if there is none the model of a recipe on ``domain``.
 
-    It is exact for any number of rows: a window about the optimum is for a search.
+    A leave-one-out model gets ``bounds`` in place of its own, whose window about the optimum is for
+    a search; by default it is exact for any number of rows.
     """
     if model is not None:
         return model
     model = recipe(domain).model
-    return replace(model, bounds=None) if isinstance(model, LeaveOneOutGP) else model
+    return replace(model, bounds=bounds) if isinstance(model, LeaveOneOutGP) else model

@@ -42,7 +42,8 @@ class Bounds:
         Number of rows of a new window, and of one that is replaced.
     recent, local, sample:
         Of a new one, the latest rows, those around the best, and some at random, from which the
-        noise is learned: rows that differ as much as possible have no neighbours.
+        noise is learned: rows that differ as much as possible have no neighbours. With none around
+        the best, f matters as much everywhere.
     pool:
         Rows that the others are chosen from.
     """
@@ -267,14 +268,15 @@ def _chosen(
     if n <= bounds.chosen:
         return np.arange(n)
     chosen = np.zeros(n, dtype=bool)
-    chosen[-bounds.recent :] = True
-    chosen[np.flatnonzero(~np.isfinite(observations.observed))[-bounds.recent :]] = True
+    chosen[n - bounds.recent :] = True
+    lost = np.flatnonzero(~np.isfinite(observations.observed))
+    chosen[lost[max(len(lost) - bounds.recent, 0) :]] = True
     candidates = np.flatnonzero(trusted)
     if not len(candidates):
         chosen[-bounds.chosen :] = True
         return np.flatnonzero(chosen)
     weights = np.ones(n)
-    if mean is not None:
+    if mean is not None and bounds.local:
         best = candidates[np.argmax(mean[candidates])]
         spread = float(mean[candidates].std()) or 1.0
         weights = np.maximum(np.exp(np.minimum((mean - mean[best]) / spread, 0.0)), _POOR)
