@@ -56,6 +56,11 @@ class Curve:
         """Return True if the run went on to a step, with a value before it or at it."""
         return len(self) > 0 and bool(self.steps[-1] >= step >= self.steps[0])
 
+    def latest(self, step: float) -> float:
+        """Last value up to a step; nan before the first."""
+        k = self.count(step)
+        return float(self.values[k - 1]) if k else math.nan
+
     def smoothed(self, step: float) -> float:
         """Median of the last three values up to a step, or of as many as there are."""
         k = self.count(step)
@@ -113,28 +118,38 @@ class FinishedCurves:
     def predict(self, curve: Curve) -> Predicted | None:
         """Predict the final value of a run that was stopped; None if too few runs went so far.
 
-        The value is the smoothed last one plus the median difference. Its error has the spread of
-        the differences, and how much the difference depends on the value at that step (the
-        Theil-Sen slope over finished runs), times the distance to them. A stopped run that was
-        worse than all of them may have gained less, or nothing, as one that diverged: then the
-        estimate is a bound.
+        Each of its last three values predicts it, by the median difference from that step on, and
+        the median of the three is taken: one of them may be anything. The same estimate of each
+        finished run has an error. Their spread is the noise, and so is how much the error depends
+        on the estimate (the Theil-Sen slope over finished runs), times the distance to them. A
+        stopped run that was worse than all of them may have gained nothing, as one that diverged:
+        then the estimate is a bound.
         """
         if not len(curve):
             return None
-        step = float(curve.steps[-1])
-        own, (then, finals) = curve.smoothed(step), self.at(step)
-        n = len(finals)
+        steps = curve.steps[-_WINDOW:]
+        reached = [k for k, run in enumerate(self.curves) if run.reaches(steps[-1])][-_LATEST:]
+        if len(reached) < FEWEST:
+            return None
+        finals = self.finals[reached]
+        then = np.array([[self.curves[k].latest(step) for step in steps] for k in reached])
+        with np.errstate(invalid="ignore", over="ignore"):
+            gained = finals[:, None] - then
+            gains = np.array([_median(column) for column in gained.T])
+            estimates = np.array([_median(row) for row in then + gains])
+            own = _median(curve.values[-_WINDOW:] + gains)
+            errors = finals - estimates
+        known = np.isfinite(errors)
+        errors, estimates, n = errors[known], estimates[known], int(known.sum())
         if n < FEWEST or not math.isfinite(own):
             return None
-        gained = finals - then
-        bias = float(np.median(gained))
-        spread = _factor(n) * 1.4826 * float(np.median(np.abs(gained - bias)))
-        lever = own - float(np.median(then))
-        extrapolated = _slope(then, gained) * lever
+        off = float(np.median(errors))
+        spread = _factor(n) * 1.4826 * float(np.median(np.abs(errors - off)))
+        extrapolated = _slope(estimates, errors) * (own - float(np.median(estimates)))
         noise = spread**2 * (1.0 + 0.5 * math.pi / n) + extrapolated**2
-        if noise < (_ROUNDING * (abs(own) + abs(bias))) ** 2:
+        if noise < (_ROUNDING * (abs(own) + float(np.abs(gains).max()))) ** 2:
             noise = 0.0
-        return Predicted(own + bias, noise, bool(own < then.min()))
+        return Predicted(own + off, noise, bool(own < estimates.min()))
 
     def hopeless(self, step: float, value: float, target: float, chance: float) -> bool | None:
         """Tell if a run with this value at a step ends below a target; None with too few runs.
@@ -152,6 +167,12 @@ class FinishedCurves:
             return True
         enough = np.count_nonzero(value + (finals - then) >= target)
         return bool(enough <= allowed)
+
+
+def _median(values: Array) -> float:
+    """Median of the values that are not nan; nan if there are none."""
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if len(known) else math.nan
 
 
 def _factor(n: int) -> float:

@@ -63,6 +63,20 @@ def test_lines_in_pieces_nan_and_nonsense():
     assert [str(value) for value in seen] == ["0.5", "nan", "0.25", "9.0"]
 
 
+def test_values_that_are_slow_to_store_lose_no_output():
+    code = "for k in range(4): print(f'loss {k}', 'x' * 70_000)\nprint('loss 9')\nprint(7)"
+    seen = []
+
+    def slowly(value):
+        seen.append(value)
+        time.sleep(0.4)
+        return value == 9.0  # too late: it has ended
+
+    result = program(code, r"regex:^loss (\d+)").run({"x": 0}, reported=slowly)
+    assert seen == [0.0, 1.0, 2.0, 3.0, 9.0]
+    assert result.value == 7.0 or result.pruned  # it waits until its output is read
+
+
 def test_a_pruned_program_is_stopped_with_all_it_started(tmp_path):
     child = tmp_path / "child"
     code = (

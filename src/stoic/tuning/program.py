@@ -259,6 +259,9 @@ class Program:
 class _Tail:
     """Last bytes of a stream, in at most twice the memory that is kept."""
 
+    busy = 0.0  # seconds spent on intermediate values: output waits in the pipe meanwhile
+    pruned = False
+
     def __init__(self, size: int) -> None:
         self.size = size
         self.kept = bytearray()
@@ -288,7 +291,6 @@ class _Watched(_Tail):
         super().__init__(size)
         self.reading, self.reported = reading, reported
         self.line = bytearray()
-        self.pruned = False
 
     def add(self, data: bytes) -> None:
         super().add(data)
@@ -301,7 +303,9 @@ class _Watched(_Tail):
                 value = math.nan
             except NoValueError:
                 continue
-            self.pruned = self.pruned or self.reported(value)
+            begun = time.monotonic()
+            self.pruned = self.reported(value) or self.pruned
+            self.busy += time.monotonic() - begun
 
 
 def _follow(
@@ -321,15 +325,18 @@ def _follow(
         ended_at: float | None = None
         while True:
             now = time.monotonic()
+            reading = now - output.busy
             if ended_at is None and process.poll() is not None:
-                ended_at = now
-            if ended_at is not None and (not selector.get_map() or now > ended_at + DRAIN_SECONDS):
+                ended_at = reading
+            if ended_at is not None and (
+                not selector.get_map() or reading > ended_at + DRAIN_SECONDS
+            ):
                 return "ended"
             if ended_at is None and deadline is not None and now >= deadline:
                 return "timeout"
             if ended_at is None and stopped():
                 return "stopped"
-            if ended_at is None and isinstance(output, _Watched) and output.pruned:
+            if ended_at is None and output.pruned:
                 return "pruned"
             wait = POLL_SECONDS if deadline is None else min(POLL_SECONDS, max(deadline - now, 0))
             if selector.get_map():
