@@ -48,12 +48,7 @@ def test_a_given_prior_is_used_as_it_is_and_otherwise_one_is_fitted(recipe):
     assert isinstance(given.model.fitting, FixedHyperparameters)
     assert given.model.prior is PRIOR
     assert fitted.model.fitting.refits
-    # A defence that judges by a model of its own may fit for both.
-    if takes_a_scale(recipe):
-        assert isinstance(fitted.model.fitting, Fitting)
-    else:
-        assert isinstance(given.model.defence.fitting, FixedHyperparameters)
-        assert isinstance(fitted.model.defence.fitting, Fitting)
+    assert isinstance(fitted.model.fitting, Fitting)
     assert len(fitted.model.prior.kernel.theta) == 3  # a variance and two lengthscales
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -118,7 +118,7 @@ class Balanced(Optimizer):
 
     def __init__(
         self,
-        learners: Sequence[Optimizer],
+        learners: Sequence[Learner | Balanced],
         bounds: Sequence[Bound],
         *,
         span: tuple[float, float] | Scale = (0.0, 1.0),
@@ -195,7 +195,7 @@ class Balanced(Optimizer):
                 return replace(answer[0], notes=notes)
         return None
 
-    def _learner_of(self, choice: Choice) -> Optimizer:
+    def _learner_of(self, choice: Choice) -> Learner | Balanced:
         return self.learners[_owner(choice)]
 
     def tell(
@@ -395,19 +395,15 @@ def build(
 
 
 def _owner(question: Choice) -> int:
-    owner = question.notes["learner"]
-    assert isinstance(owner, int)
-    return owner
+    return cast(int, question.notes["learner"])
 
 
 def _question(choice: Choice) -> Choice:
     """Choice as the learner that suggested it made it."""
-    question = choice.notes["question"]
-    assert isinstance(question, Choice)
-    return question
+    return cast(Choice, choice.notes["question"])
 
 
-def _check_learners(learners: list[Optimizer], bounds: list[Bound]) -> None:
+def _check_learners(learners: list[Learner | Balanced], bounds: list[Bound]) -> None:
     if not learners or len(learners) != len(bounds):
         raise ValueError(
             f"Balancing needs at least one learner and one bound for each, got {len(learners)} "

@@ -25,22 +25,10 @@ _ROOM = 64  # rows of memory at the start; doubled when it is full
 
 
 class Evaluations(NamedTuple):
-    """Checked evaluations: executed inputs with their results, or with the kind of their failure.
+    """Checked evaluations of executed inputs (k, d): results (k,), or the kind of their failure.
 
-    Attributes
-    ----------
-    x:
-        Executed inputs, shape (k, d).
-    arms:
-        Their rows in a finite domain, shape (k,).
-    observed:
-        Results, shape (k,); ``None`` if they failed.
-    noise:
-        Noise variances, shape (k,), or one for all; nan where none was reported.
-    failed:
-        Kind of the failure.
-    choices:
-        The choice that each of them answers; ``None`` if nothing is said about that.
+    ``noise`` has a variance for each, or one for all, nan where none was reported; ``choices`` are
+    those that they answer, ``None`` if nothing is said about that.
     """
 
     x: Array
@@ -52,8 +40,7 @@ class Evaluations(NamedTuple):
 
     def row(self, i: int) -> Evaluations:
         """Return one of them."""
-        at = slice(i, i + 1)
-        noise = np.broadcast_to(self.noise, len(self.x))[at]
+        at, noise = slice(i, i + 1), np.broadcast_to(self.noise, len(self.x))[i : i + 1]
         return Evaluations(
             self.x[at],
             None if self.arms is None else self.arms[at],
@@ -77,19 +64,6 @@ class History:
     pending:
         Choices without a result yet.
     """
-
-    __slots__ = (
-        "_arms",
-        "_failed",
-        "_failures",
-        "_n",
-        "_noise",
-        "_observations",
-        "_observed",
-        "_x",
-        "domain",
-        "pending",
-    )
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
@@ -141,13 +115,7 @@ class History:
         failed: FailureKind | None = None,
         choice: Choice | Sequence[Choice] | None = None,
     ) -> Evaluations:
-        """Check evaluations without storing them; see :meth:`stoic.learner.Learner.tell`.
-
-        Raises
-        ------
-        ValueError
-            As there.
-        """
+        """Check evaluations without storing them, as :meth:`stoic.learner.Learner.tell` says."""
         points = np.asarray(x, dtype=float)
         if points.ndim < 2:
             points = points.reshape(1, -1)
@@ -198,18 +166,11 @@ class History:
         ]
 
     def _grow(self, rows: int) -> None:
-        room = 1 << (rows - 1).bit_length()
-
-        def larger(old: Array) -> Array:
-            new = np.empty((room, *old.shape[1:]), dtype=old.dtype)
-            new[: self._n] = old[: self._n]
-            return new
-
-        self._x, self._observed, self._noise = map(larger, (self._x, self._observed, self._noise))
-        if self._arms is not None:
-            arms: Integers = np.empty(room, dtype=np.intp)
-            arms[: self._n] = self._arms[: self._n]
-            self._arms = arms
+        for name in ("_x", "_observed", "_noise", "_arms"):
+            if (old := getattr(self, name)) is not None:
+                new = np.empty((1 << (rows - 1).bit_length(), *old.shape[1:]), dtype=old.dtype)
+                new[: self._n] = old[: self._n]
+                setattr(self, name, new)
 
 
 def _variances(noise: object, k: int) -> Array:

@@ -69,7 +69,7 @@ class Learner(Optimizer):
         self.parts = parts
         self.model = parts.model
         self.confidence = parts.confidence
-        self.policy = policy
+        self.policy, self._who = policy, type(policy).__name__
         self.rng = np.random.default_rng(seed)
         self.history = History(domain)
         self.surrogate = Surrogate(
@@ -260,10 +260,6 @@ class Learner(Optimizer):
     def plans(self) -> bool:
         """True if the policy plans its plays in advance, the first points included."""
         return self.policy.plans
-
-    @property
-    def _who(self) -> str:
-        return type(self.policy).__name__
 
     def _view(self, among: Domain | Among) -> View:
         return View(

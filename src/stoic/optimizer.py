@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
-from stoic.confidence.base import Band
-from stoic.data import (
-    Array,
-    Booleans,
-    Choice,
-    FailureKind,
-    Failures,
-    Observations,
-    Recommendation,
-)
+from stoic.data import Array, Choice, Failures, Observations
 from stoic.domains import Domain
 from stoic.history import History
 from stoic.pending import WaitingError
-from stoic.posteriors.base import Posterior
 
 
 class Optimizer(ABC):
@@ -30,12 +20,10 @@ class Optimizer(ABC):
     ----------
     history:
         All evaluations and pending choices.
-    rng:
-        Generator of its randomness.
     """
 
     history: History
-    rng: np.random.Generator
+    _who = "Balanced"  # in messages; a learner is named after its policy
 
     def __len__(self) -> int:
         return len(self.history)
@@ -124,62 +112,12 @@ class Optimizer(ABC):
             A ``ValueError``: if the policy's plan has nothing left to play there.
         """
 
-    @abstractmethod
-    def tell(
-        self,
-        x: object,
-        y: object = None,
-        noise: object = None,
-        *,
-        failed: FailureKind | None = None,
-        choice: Choice | Sequence[Choice] | None = None,
-    ) -> None:
-        """Add executed inputs and their results, or failures: one, or several in order."""
-
-    @abstractmethod
-    def recommend(
-        self,
-        width: float | None = 2.0,
-        *,
-        settings: object = None,
-        among: object = None,
-        context: Mapping[int, float] | None = None,
-    ) -> Recommendation:
-        """Recommend the estimated optimum, by model and not by the highest observation."""
-
     def forget_pending(self, *choices: Choice) -> None:
         """Forget these pending choices, or all: no result will come."""
         for choice in choices:
             self.history.pending.answer(choice.x, choice)
         if not choices:
             self.history.pending.clear()
-
-    @abstractmethod
-    def active(self) -> Booleans:
-        """Mask of the rows of a finite domain that may still be optimal, shape (N,)."""
-
-    @abstractmethod
-    def band(self) -> Band:
-        """Confidence band of f."""
-
-    @property
-    @abstractmethod
-    def posterior(self) -> Posterior:
-        """Posterior over f given all observations; later ones do not change it."""
-
-    @property
-    @abstractmethod
-    def estimate(self) -> Posterior:
-        """Posterior for reports: hyperparameters integrated out, if the model does that."""
-
-    @property
-    @abstractmethod
-    def trust(self) -> Array:
-        """Trust weight of each observation, shape (n,), from 0 (rejected) to 1 (inlier)."""
-
-    @property
-    def _who(self) -> str:
-        return type(self).__name__
 
     def _points(self, pending: object) -> Array:
         """Pending points that a caller keeps account of, shape (k, d)."""

@@ -122,7 +122,7 @@ def test_the_declaration_follows_the_form():
     anchor = GaussianProcess(PRIOR, ANCHOR)
     assert Anchored(anchor).revises
     assert not Anchored(anchor, prequential=True).revises
-    with pytest.raises(TypeError, match="must settle"):
+    with pytest.raises(TypeError, match="must be fitted"):
         Anchored(anchor)(some(2), ACTING)
 
 

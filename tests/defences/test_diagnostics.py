@@ -96,7 +96,7 @@ def test_it_revises_what_it_thought():
     early, late = (kept(observations.until(n)) for n in (5, 8))
     assert not early[2]
     assert late[2]
-    with pytest.raises(TypeError, match="must settle"):
+    with pytest.raises(TypeError, match="must be fitted"):
         defence(observations, PRIOR)
 
 

@@ -250,11 +250,6 @@ def test_the_quantile_is_not_moved_by_one_lie():
     assert wrecked.half_width > 1e8  # the plain way, which the docs warn of
 
 
-def test_an_adaptive_plateau_must_settle_first():
-    with pytest.raises(TypeError, match="must settle"):
-        AdaptivePlateau()(some(), PRIOR)
-
-
 def test_a_gaussian_process_with_a_plateau_reports_its_outliers():
     observations = some()
     observed = observations.observed.copy()

@@ -94,7 +94,7 @@ def test_the_adaptive_one_settles_on_the_scale():
     settled = AdaptiveTruncation(3.0, 0.5).fit(BOX, told)
     assert (settled.moment, settled.alpha) == (3.0, 0.5)
     assert 6.0 < settled.scale < 15.0
-    with pytest.raises(TypeError, match="must settle"):
+    with pytest.raises(TypeError, match="must be fitted"):
         AdaptiveTruncation()(told, PRIOR)
     for unit in (1.0, 1e100):
         scaled = AdaptiveTruncation().fit(BOX, rows(unit * y[:50])).scale

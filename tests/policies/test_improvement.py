@@ -177,7 +177,7 @@ def test_what_may_give_no_result_is_worth_its_improvement_times_its_chance(domai
             agent.tell(x, failed="infeasible")
         else:
             agent.tell(x, value(x))
-    feasibility = agent._feasibility()
+    feasibility = agent.surrogate.feasibility()
     incumbent = agent.posterior.predict(agent.observations.x)[0].max()
 
     def worth(x):

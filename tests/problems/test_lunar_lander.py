@@ -110,15 +110,6 @@ class TestProgram:
         assert LunarLander(episodes=3).run(x, 11) == pytest.approx(np.mean(returns), rel=1e-12)
 
 
-def test_it_is_the_setting_of_the_paper():
-    program = LunarLander()
-    assert program.episodes == 4
-    assert program.steps == 1000
-    assert program.domain.dim == 36
-    assert program.domain.lower.tolist() == [-2.0] * 36
-    assert program.domain.upper.tolist() == [2.0] * 36
-
-
 @pytest.mark.parametrize("bad", [{"episodes": 0}, {"steps": 0}])
 def test_nothing_to_run_is_refused(bad):
     with pytest.raises(ValueError, match="at least one episode of one step"):

@@ -5,7 +5,7 @@ import pytest
 
 from stoic.domains import Box
 from stoic.problems import Problem, tuning
-from stoic.problems.tuning import CifarTuning, DigitsTuning, Interpolated, digits_mean
+from stoic.problems.tuning import DigitsTuning, Interpolated, digits_mean
 
 
 @pytest.fixture
@@ -121,13 +121,6 @@ class TestInterpolated:
     def test_what_is_no_table_is_refused(self, values):
         with pytest.raises(ValueError, match="needs finite values"):
             Interpolated("f", BOX, values)
-
-
-def test_both_are_on_the_box_of_the_paper(tmp_path):
-    for program in (DigitsTuning(), CifarTuning(tmp_path)):
-        assert program.domain.lower.tolist() == [-5.0, -6.0]
-        assert program.domain.upper.tolist() == [-1.0, -2.0]
-    assert CifarTuning(tmp_path).epochs == 4
 
 
 def test_what_is_missing_is_named(monkeypatch):

@@ -161,9 +161,6 @@ class Anchored(Defence):
         )
         return Settled(plateau, anchor)
 
-    def __call__(self, observations: Observations, prior: Prior) -> Targets:
-        raise TypeError("An anchored plateau must be fitted to data before it has targets.")
-
 
 @dataclass(frozen=True, eq=False)
 class Settled(Defence):

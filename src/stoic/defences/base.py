@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-
 import numpy as np
 
 from stoic.data import Array, Observations, Targets
@@ -12,7 +10,7 @@ from stoic.posteriors.base import FittedDefence
 from stoic.posteriors.prior import Prior
 
 
-class Defence(ABC):
+class Defence:
     """Map from observations and a prior to targets, in two steps.
 
     First :meth:`fit` computes once everything that it learns from the data whatever the
@@ -38,9 +36,11 @@ class Defence(ABC):
         """
         return self
 
-    @abstractmethod
     def __call__(self, observations: Observations, prior: Prior) -> Targets:
         """Return the targets of ``observations`` under ``prior``; call it on a fitted defence."""
+        raise TypeError(
+            f"{type(self).__name__} must be fitted to data before it has targets: call its fit()."
+        )
 
     def slopes(self, observations: Observations, prior: Prior) -> tuple[Array, Array]:
         """Return the derivatives of the targets' values and noise in log(prior.noise), both (n,).

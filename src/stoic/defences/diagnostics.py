@@ -65,9 +65,6 @@ class Diagnostics(Defence):
         known = np.where(np.isfinite(residual), residual, np.inf)
         return tail_probability(known, std, noise_sd, self.judge.freedom)
 
-    def __call__(self, observations: Observations, prior: Prior) -> Targets:
-        raise TypeError("Diagnostics must be fitted to data before they have targets.")
-
 
 @dataclass(frozen=True, eq=False)
 class Diagnosed(Defence):

@@ -190,9 +190,6 @@ class AdaptivePlateau(Defence):
             return Plateau(half_width, self.shape, g, "noise", self.negligible)
         return Plateau(half_width, self.shape * scale, g, "value", self.negligible)
 
-    def __call__(self, observations: Observations, prior: Prior) -> Targets:
-        raise TypeError("An adaptive plateau must be fitted to data before it has targets.")
-
 
 def confirmed(
     domain: Domain, observations: Observations, centre: float | Array, place: float

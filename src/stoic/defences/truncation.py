@@ -119,6 +119,3 @@ class AdaptiveTruncation(Defence):
         self, domain: Domain, observations: Observations, previous: FittedDefence | None = None
     ) -> Truncation:
         return Truncation(self.moment, self.alpha, self.scale_of(domain, observations)[1])
-
-    def __call__(self, observations: Observations, prior: Prior) -> Targets:
-        raise TypeError("An adaptive truncation must be fitted to data before it has targets.")

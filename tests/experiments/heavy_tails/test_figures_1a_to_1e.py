@@ -110,17 +110,6 @@ def test_cells_are_all_methods_on_their_trials():
     assert [cell.seed for cell in cells(few)] == [5, 5, 5]
 
 
-def test_figures_have_the_papers_settings():
-    a, b, c, d, e = (figure.settings for figure in FIGURES)
-    assert [s.world for s in (a, b, c, d, e)] == list(WORLDS)
-    assert {(s.trials, s.rounds) for s in (a, b, c)} == {(20, 20_000)}
-    assert {(s.trials, s.rounds) for s in (d, e)} == {(10, 10_000)}
-    assert {(s.regulariser, s.distortion) for s in (a, b, c, d, e)} == {(1.0, 0.1)}
-    assert (a.nodes, b.nodes, e.nodes) == (32, 32, 16)
-    assert [QFF in s.methods for s in (a, b, c, d, e)] == [True, True, False, False, True]
-    assert all(set(s.methods) < set(ALGORITHMS) for s in (a, b, c, d, e))
-
-
 def built(name, world=PARETO, seed=3):
     instance = WORLDS[world](seed, None)
     algorithm = ALGORITHMS[name]

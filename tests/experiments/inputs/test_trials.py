@@ -1,5 +1,4 @@
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,6 @@ from stoic.confidence import Fixed
 from stoic.distances import Distance
 from stoic.environment import Environment
 from stoic.experiments.figure import Cell
-from stoic.experiments.inputs import comparison
 from stoic.experiments.inputs.algorithms import ADVERS_1, ADVERS_2, ADVERS_G, ALGORITHMS, STABLE
 from stoic.experiments.inputs.trials import (
     Settings,
@@ -193,28 +191,3 @@ def test_only_insulin_has_a_table(tables, tmp_path):
     empty.write_text("")
     with pytest.raises(RefusalError, match="needs the columns"):
         cells(Settings(INSULIN, data=empty))
-
-
-def test_figures_have_the_papers_settings():
-    by_number = {figure.name.partition("-")[2]: figure.settings for figure in comparison.FIGURES}
-    assert list(by_number) == ["3", "4", "6", "6-text", "7", "8", "9", "10"]
-    assert {s.trials for s in by_number.values()} == {100}
-    assert by_number["3"].radii == (0.5, 1.5)
-    assert by_number["7"] == replace(by_number["3"], radii=(0.5,))
-    assert by_number["9"] == by_number["10"] == replace(by_number["7"], world=MISSPECIFIED)
-    assert by_number["4"] == by_number["8"]
-    assert (by_number["4"].attacks, by_number["4"].radii) == ((GAUSSIAN,), (32.0,))
-    pendulum = by_number["6"]
-    assert (pendulum.rounds, pendulum.threshold, pendulum.side) == (250, 0.0, 8)
-    assert pendulum.radii == (2.5,)
-    assert by_number["6-text"] == replace(pendulum, radii=(2.0,))
-    factors = {
-        number: [ALGORITHMS[name].factor for name in settings.methods]
-        for number, settings in by_number.items()
-    }
-    assert factors["3"] == [None, None, None, 1.0, 4.0, 0.5]
-    assert factors["4"] == [None, None, 1.0, 3.0, 1.0 / 3.0]
-    assert factors["6"] == [None, None, 1.0, 3.0, 0.3]
-    for settings in by_number.values():
-        looks = [(ALGORITHMS[name].colour, ALGORITHMS[name].line) for name in settings.methods]
-        assert len(set(looks)) == len(looks)

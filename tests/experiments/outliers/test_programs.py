@@ -186,17 +186,6 @@ def test_methods_that_were_not_run_are_not_judged():
     assert grouped(programs.steps(rows))[SWIFT, GP.name].final().tolist() == [1.0]
 
 
-def test_they_are_the_settings_of_the_paper():
-    for settings, rounds, told in (
-        (tuning.FIGURE.settings, 140, tuning.FIGURE.settings.crash),
-        (lunar_lander.FIGURE.settings, 300, lunar_lander.FIGURE.settings.told),
-    ):
-        assert settings.rounds == rounds
-        assert settings.trials == settings.initial == 10
-        assert told == {140: -2.0, 300: -1000.0}[rounds]
-        assert programs.adversary(SWIFT, rounds, told).budget.count == {140: 5, 300: 6}[rounds]
-
-
 def test_data_that_are_not_there_are_refused_before_anything_is_run(tmp_path):
     with pytest.raises(ValueError, match="needs the files data_batch_1"):
         tuning.cells(replace(tuning.FIGURE.settings, data=tmp_path))
