@@ -28,13 +28,8 @@ class Evaluations(NamedTuple):
     """Checked evaluations of executed inputs (k, d): results (k,), or the kind of their failure.
 
     ``noise`` has a variance for each, or one for all, nan where none was reported; ``choices`` are
-<<<<<<< HEAD
     those that they answer, ``None`` if nothing is said about that. If ``censored``, the results are
     upper bounds.
-=======
-    those that they answer, ``None`` if nothing is said about that; ``censored`` is true if
-    the results are upper bounds.
->>>>>>> pruning
     """
 
     x: Array
@@ -197,11 +192,7 @@ class History:
         ]
 
     def _grow(self, rows: int) -> None:
-<<<<<<< HEAD
         for name in ("_x", "_observed", "_noise", "_arms", "_censored"):
-=======
-        for name in ("_x", "_observed", "_noise", "_censored", "_arms"):
->>>>>>> pruning
             if (old := getattr(self, name)) is not None:
                 new = np.zeros((1 << (rows - 1).bit_length(), *old.shape[1:]), dtype=old.dtype)
                 new[: self._n] = old[: self._n]
