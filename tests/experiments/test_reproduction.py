@@ -54,6 +54,7 @@ LARGE = [
         "constraints",
         "objectives",
         "pruning",
+        "warm-start",
         "tables",
         "final",
     )

@@ -17,7 +17,9 @@ from stoic.experiments.contest import (
     narrow,
     objectives,
     ordinary,
+    pruning,
     scores,
+    warm,
 )
 from stoic.experiments.contest.cases import CASES
 from stoic.experiments.contest.contenders import PEERS
@@ -221,7 +223,10 @@ def test_claims_about_the_accuracy_can_fail(wrong, right, holds):
 @pytest.mark.parametrize(
     "figure",
     [
-        f for f in FIGURES if f not in (confirm.FIGURE, constraints.FIGURE, objectives.FIGURE)
+        f
+        for f in FIGURES
+        if f
+        not in (confirm.FIGURE, constraints.FIGURE, objectives.FIGURE, pruning.FIGURE, warm.FIGURE)
     ],  # with rows of their own
     ids=lambda figure: figure.name,
 )
