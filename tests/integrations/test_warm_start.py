@@ -92,6 +92,9 @@ def test_names_decide_what_is_the_same_and_ranges_may_differ():
         z = found.moments(Encoding(space).encode(setting)[None])[0][0]
         there = own.encode({**source.best, "rate": max(rate, 1e-4), "kind": same})
         assert_allclose(z, there, atol=0.15)  # 32 steps of a linear range: coarse in a logarithm
+    wide = Encoding({"gone": FloatDistribution(-1.0, 3.0)})
+    beyond = source.on(wide).moments(wide.encode({"gone": 2.5})[None])[0][0]
+    assert beyond[own.parts["gone"].columns] == pytest.approx(2.5)  # extrapolated
     unknown = Encoding(space).encode({"rate": 0.01, "kind": "z", "mixed": 1, "new": 3})
     at = own.parts["kind"].columns
     assert_array_equal(found.moments(unknown[None])[0][0, at], 0.0)

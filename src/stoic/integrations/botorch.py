@@ -182,12 +182,19 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            If it is another posterior (of a Student-t process, of features), or one of other rows.
+            If it is another posterior (of a Student-t process, of features), or one of other rows,
+            or if some of the observations are bounds.
         """
         if posterior.n != len(observations) or not len(observations):
             raise ValueError(
                 f"The posterior rests on {posterior.n} observations and {len(observations)} were "
                 "given: give those it was conditioned on, at least one."
+            )
+        if not observations.measured.all():
+            raise ValueError(
+                f"{np.count_nonzero(~observations.measured)} of the observations are bounds, which "
+                "BoTorch's model cannot use: give learner.modelled, in which they are "
+                "pseudo-observations."
             )
         exact = _exact(posterior.copy())
         fit = _Told(observations, exact, box_around(observations.x), None)

@@ -36,6 +36,7 @@ from stoic.sources import Informed, Source
 WARM_START = "stoic:warm-start"  # system attribute of a study: its sources, in pieces
 
 _KNOTS = 33  # of the map from a new range to a source's
+_FARTHEST = 3.0  # widths outside of a source's range, where its model knows nothing any more
 _DESIGN = 512  # points over which a source is standardised
 _PIECE = 30_000  # letters of an attribute: a text in MySQL has at most 65,535 bytes
 _PIECES = 1_000
@@ -78,8 +79,10 @@ class EarlierStudy:
         """Return the source as a function on another space; None if it says nothing there.
 
         A parameter is the same if its name is, and both are numbers or both choices. Outside of
-        its range in the source, it counts at the nearest end; a choice that the source does not
-        have, as none of its choices. One that only the source has counts as in its best setting.
+        its range there, the source's own model is extrapolated, which knows less and less; but
+        below a logarithmic range a value counts at its low end. A choice that the source does not
+        have counts as none of its choices, and a parameter that only the source has as in its best
+        setting.
         """
         columns, tables, shared = [], [], False
         for name, part in Encoding(self.space).parts.items():
@@ -316,9 +319,9 @@ def _table(new: Coordinate, old: Coordinate) -> Array:
             values = np.exp((1.0 - u) * np.log(a[0]) + u * np.log(a[1]))
         else:
             values = (1.0 - u) * a[0] + u * a[1]
-        values = np.clip(values, *b)
         if old.distribution.log:
-            at = (np.log(values) - np.log(b[0])) / (np.log(b[1]) - np.log(b[0]))
+            above = np.log(np.maximum(values, b[0])) - np.log(b[0])  # 0 has no logarithm
+            at = above / (np.log(b[1]) - np.log(b[0]))
         else:
             at = (values / 2.0 - b[0] / 2.0) / (b[1] / 2.0 - b[0] / 2.0)
-    return np.asarray(np.clip(np.nan_to_num(at, nan=0.5), 0.0, 1.0))
+    return np.asarray(np.clip(np.nan_to_num(at, nan=0.5), -_FARTHEST, 1.0 + _FARTHEST))
