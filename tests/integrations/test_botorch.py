@@ -4,6 +4,7 @@ import importlib
 import pickle
 import sys
 from copy import deepcopy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -655,6 +656,9 @@ def test_refusals():
     ours = GaussianProcess(Prior(kernels.RBF(1.0), 0.1))(box, rows)
     with pytest.raises(ValueError, match="15 observations and 14 were given"):
         RobustConjugateGP.from_posterior(ours, rows.until(14))
+    bounds = replace(rows, censored=np.arange(15) == 3)
+    with pytest.raises(ValueError, match=r"1 of the observations are bounds.*learner\.modelled"):
+        RobustConjugateGP.from_posterior(ours, bounds)
     with pytest.raises(ValueError, match="tell them to the learner"):
         RobustConjugateGP.from_posterior(ours, rows).condition_on_observations(X[:1], Y[:1])
 

@@ -19,7 +19,7 @@ from stoic.integrations.optuna.terminator import NoiseEvaluator, RemainingGainEv
 from stoic.refusal import RefusalError
 from stoic.tuning.confirming import claim_confirmation, confirmations
 from stoic.tuning.program import Result
-from stoic.tuning.repeats import repeated
+from stoic.tuning.repeats import repeated, surpassed_in
 from stoic.tuning.stored import known_space
 from stoic.tuning.worker import Worker
 
@@ -177,6 +177,26 @@ def test_half_of_the_measurements_must_succeed():
     assert repeated(results(1.0, None), 2, lambda: False).value is None
     one = Result(None, "exploded", "", 0.0, "bad")
     assert repeated(lambda: one, 1, lambda: False) is one
+
+
+def test_a_trial_that_is_clearly_surpassed_is_not_measured_further():
+    study = optuna.create_study()
+    for value, noise in ((-1e9, None), (0.1, 1e-4), (0.5, 1e-4)):  # the best one lies
+        attributes = {} if noise is None else {NOISE: noise}
+        study.add_trial(optuna.create_trial(value=value, user_attrs=attributes))
+    surpassed = surpassed_in(study)
+
+    def count(values):
+        left = iter(values)
+        repeated(lambda: Result(next(left), None, "", 0.1), 9, lambda: False, surpassed)
+        return 9 - len(list(left))
+
+    assert count([1.01, 0.99, 1.02, 0.98, *[1.0] * 5]) == 4
+    assert count([0.14, 0.1, 0.12, 0.09, *[0.1] * 5]) == 9
+    assert count([1.01, 0.0, 2.0, 0.5, *[1.0] * 5]) > 4  # nothing is clear yet
+    one = optuna.create_study()
+    one.add_trial(optuna.create_trial(value=0.0))
+    assert not surpassed_in(one)(Result(1.0, None, "", 0.1, noise=1e-6))  # it may be an outlier
 
 
 def test_tune_repeats_each_trial():

@@ -56,7 +56,7 @@ Repeats = Annotated[
     typer.Option(
         "--repeats",
         metavar="N",
-        help="Measure each trial N times and take the median; 1 if not said.",
+        help="Measure each trial up to N times and take the median; 1 if not said.",
         show_default=False,
     ),
 ]

@@ -28,7 +28,7 @@ from stoic.tuning.method import StudyMethod
 from stoic.tuning.objectives import merge_objectives, written
 from stoic.tuning.program import Result
 from stoic.tuning.pruning import PRUNERS, intermediate_values
-from stoic.tuning.repeats import repeated
+from stoic.tuning.repeats import repeated, surpassed_in
 from stoic.tuning.request import Request, check_objectives
 from stoic.tuning.space import Space, parse_fixed
 from stoic.tuning.storage import PATIENCE, is_new, open_storage, patiently
@@ -352,10 +352,11 @@ def run_request(
         objectives=merge_objectives(study, request.program.objectives),
     )
     missing: set[str] = set()
+    surpassed = surpassed_in(study)
     with Stop() as stop:
 
         def evaluate(trial: Trial) -> Result:
-            return repeated(lambda: measure(trial), request.repeats, lambda: bool(stop))
+            return repeated(lambda: measure(trial), request.repeats, lambda: bool(stop), surpassed)
 
         def measure(trial: Trial) -> Result:
             mark = new_mark()

@@ -27,7 +27,7 @@ from stoic.tuning.measured import Measured, measured
 from stoic.tuning.method import StudyMethod
 from stoic.tuning.objectives import Direction, Objective, check_direction
 from stoic.tuning.program import Result
-from stoic.tuning.repeats import check_repeats, repeated
+from stoic.tuning.repeats import check_repeats, repeated, surpassed_in
 from stoic.tuning.space import Space, parse_space
 from stoic.tuning.storage import is_new, open_storage
 from stoic.tuning.study import failure_kinds, failures, find_study, open_study
@@ -187,8 +187,10 @@ def tune(
         checked, space, n_trials, storage, study_name, (seed, n_startup_trials), given, ending
     )
 
+    surpassed = surpassed_in(study)
+
     def evaluate(trial: Trial) -> Result:
-        return repeated(lambda: measure(trial), repeats, lambda: False)
+        return repeated(lambda: measure(trial), repeats, lambda: False, surpassed)
 
     def measure(trial: Trial) -> Result:
         return measured(study, trial, objective, catch)

@@ -7,15 +7,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from optuna.study import Study, StudyDirection
 
 from stoic.data import Array
+from stoic.integrations.optuna.partial import has_value, noise_variance
+from stoic.integrations.optuna.unmodelled import violates
 from stoic.integrations.reported import noise_of
 from stoic.refusal import RefusalError
 from stoic.tuning.program import Result
+from stoic.tuning.storage import patiently
 
 # Fewest values whose spread says what the noise is: the variance of a mean of n of them is s^2 / n
 # times (n - 1) / (n - 3), that of Student's t, which is infinite for fewer.
 _FEWEST = 4
+_RIVALS, _CLEARLY = 2, 3.0
 _NORMAL = 1.4826  # median absolute deviations in a standard deviation
 _MEDIAN = math.pi / 2.0  # variance of a median of normal values, times n / s^2
 
@@ -27,8 +32,16 @@ def check_repeats(repeats: int) -> int:
     return repeats
 
 
-def repeated(measure: Callable[[], Result], repeats: int, stopped: Callable[[], bool]) -> Result:
-    """Measure a trial ``repeats`` times; its value is the median.
+def repeated(
+    measure: Callable[[], Result],
+    repeats: int,
+    stopped: Callable[[], bool],
+    surpassed: Callable[[Result], bool] = lambda result: False,
+) -> Result:
+    """Measure a trial at most ``repeats`` times; its value is the median.
+
+    From four values on, it ends when what is known so far is ``surpassed``: more measurements are
+    for settings that may be among the best.
 
     A minority of outliers or failures does not change it much. If half or more failed, the trial
     fails for the last reason. What was executed is that of the measurement nearest to the median.
@@ -41,8 +54,42 @@ def repeated(measure: Callable[[], Result], repeats: int, stopped: Callable[[], 
         failed = [result for result in results if result.value is None]
         if stopped() or 2 * len(failed) >= repeats:
             break
+        if len(results) - len(failed) >= _FEWEST and surpassed(_aggregated(results)):
+            break
+    return _aggregated(results)
+
+
+def surpassed_in(study: Study) -> Callable[[Result], bool]:
+    """Return a test whether a result is clearly worse than the second best feasible value.
+
+    The best one alone may be an outlier. Clearly is by three standard deviations of their
+    difference; a value without a reported noise is taken to have that of the result.
+    """
+
+    def surpassed(result: Result) -> bool:
+        if result.value is None or result.noise is None:
+            return False
+        sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
+        trials = patiently(lambda: study.get_trials(deepcopy=False), "Could not read the study")
+        rivals = [t for t in trials if has_value(t) and not violates(t)]
+        values = sorted(
+            ((sign * t.value, noise_variance(t)) for t in rivals if t.value is not None),
+            key=lambda pair: pair[0],
+        )
+        if len(values) < _RIVALS:
+            return False
+        rival, noise = values[-_RIVALS]
+        apart = rival - sign * result.value
+        return apart > _CLEARLY * math.sqrt(result.noise + (noise or result.noise))
+
+    return surpassed
+
+
+def _aggregated(results: Sequence[Result]) -> Result:
+    """Median of the results; the last failure if half or more failed."""
     if len(results) == 1:
         return results[0]
+    failed = [result for result in results if result.value is None]
     if failed and 2 * len(failed) >= len(results):
         return failed[-1]
     values = np.array([result.value for result in results if result.value is not None])
