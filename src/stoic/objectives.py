@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stoic.data import DISTRUSTED, Array, Choice, FailureKind, Failures, Observations
+from stoic.data import DISTRUSTED, Array, Choice, FailureKind, Observations
 from stoic.domains import Domain
 from stoic.learner import Learner
 from stoic.models import LeaveOneOutGP
 from stoic.models.constraints import Constraints
+from stoic.optimizer import Optimizer
 from stoic.pareto import non_dominated
 from stoic.pending import check_count
 from stoic.policies.hypervolume import HypervolumeImprovement, best_trust
@@ -40,7 +41,7 @@ class Front(NamedTuple):
     std: Array
 
 
-class MultiLearner:
+class MultiLearner(Optimizer):
     """Bayesian optimizer of two or three objectives, with the interface ask / tell / front.
 
     Each objective is an output with a :class:`~stoic.Learner` of its own: its model, defence and
@@ -70,6 +71,7 @@ class MultiLearner:
     """
 
     plans = False
+    _who = "MultiLearner"
 
     def __init__(
         self,
@@ -86,23 +88,10 @@ class MultiLearner:
         parts = recipe or robust()(domain)
         if isinstance(parts.model, LeaveOneOutGP):
             parts = replace(parts, model=replace(parts.model, most=_MOST_REJECTED))
-        self.domain = domain
         self.rng = np.random.default_rng(seed)
         self.policy = HypervolumeImprovement()
         self.outputs = tuple(Learner(domain, parts, self.rng) for _ in range(n_objectives))
-
-    def __len__(self) -> int:
-        return len(self.outputs[0])
-
-    @property
-    def observations(self) -> Observations:
-        """Observations of the first output; those of all others are at the same inputs."""
-        return self.outputs[0].observations
-
-    @property
-    def failures(self) -> Failures:
-        """Reported failures, in order."""
-        return self.outputs[0].failures
+        self.history = self.outputs[0].history  # all others are at the same inputs
 
     @property
     def trust(self) -> Array:
@@ -113,16 +102,6 @@ class MultiLearner:
         """Return the probability that all constraints hold, for reports; None without any."""
         return self.outputs[0].constraints()
 
-    def ask(
-        self,
-        *,
-        among: object = None,
-        context: Mapping[int, float] | None = None,
-        pending: object | None = None,
-    ) -> Choice:
-        """Suggest where to evaluate next, all objectives at once; as :meth:`ask_batch`."""
-        return self.ask_batch(1, among=among, context=context, pending=pending)[0]
-
     def ask_batch(
         self,
         n: int,
@@ -131,7 +110,7 @@ class MultiLearner:
         context: Mapping[int, float] | None = None,
         pending: object | None = None,
     ) -> list[Choice]:
-        """Suggest ``n`` points to evaluate in parallel, as :meth:`stoic.Learner.ask_batch`."""
+        """Suggest ``n`` points to evaluate in parallel, all objectives at once."""
         check_count(n)
         views = [
             output.view(among, context, pending)._replace(rng=self.rng) for output in self.outputs
