@@ -21,20 +21,17 @@ from optuna.trial import FrozenTrial
 
 from stoic.data import Array
 from stoic.experiments import pictures
-from stoic.experiments.contest import comparison, scores
-from stoic.experiments.contest.comparison import HONEST, WITH_OUTLIERS
+from stoic.experiments.contest import comparison, outputs, scores
 from stoic.experiments.contest.contenders import DEFAULT, EXPLAINED, contender, installed
 from stoic.experiments.contest.functions import FUNCTIONS
 from stoic.experiments.contest.scores import BETWEEN
 from stoic.experiments.contest.studies import quiet
-from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
+from stoic.experiments.figure import Cell, Claim, Figure, Table
 from stoic.experiments.statistics import share
 from stoic.integrations.optuna import StoicSampler, explain
 from stoic.integrations.optuna.internals import store_constraints
 
-_RATE = 0.05  # of outliers, in each output
 _NOISE = 0.05  # standard deviation, in units of each output
-_SIZES = 1.0, 10.0  # of outliers, in these units
 _CONSTRAINTS = "c"  # user attribute of a trial: the observed values
 
 
@@ -160,8 +157,7 @@ class Outcome(NamedTuple):
 
 def cells(settings: Settings) -> list[Cell]:
     """Every contender on every problem in every scene."""
-    panels = [scene + BETWEEN + name for scene in SCENES for name in settings.problems]
-    return crossed(panels, settings.methods, seed=settings.seed, trials=settings.trials)
+    return outputs.cells(settings, SCENES)
 
 
 def run(settings: Settings, cell: Cell) -> list[Outcome]:
@@ -173,9 +169,7 @@ def run(settings: Settings, cell: Cell) -> list[Outcome]:
     if scene == "noise":
         added = _NOISE * problem.units * rng.standard_normal(shape)
     else:
-        size = rng.uniform(*_SIZES, shape) * rng.choice([-1.0, 1.0], shape)
-        hit = rng.random(shape) < _RATE * (scene == "outliers")
-        added = np.where(hit, size * problem.units, 0.0)
+        added = outputs.outliers(rng, shape, problem.units, scene == "outliers")
     with quiet():
         study = optuna.create_study(sampler=_sampler(cell.method, cell.seed))
 
@@ -234,25 +228,10 @@ def _outcome(
     return Outcome(*cell, float(min(score, 1.0)), feasible, stated, tried)
 
 
-def _by_scene(
-    settings: Settings, rows: Sequence[Outcome]
-) -> list[tuple[str, str, list[Outcome], Array]]:
-    """List scene, contender, its rows and its scores (problems, seeds)."""
-    found = []
-    for scene in SCENES:
-        for method in scores.order(settings.methods):
-            panels = [scene + BETWEEN + name for name in settings.problems]
-            here = [row for row in rows if row.method == method and row.panel in panels]
-            if here:
-                of = [[row.score for row in here if row.panel == panel] for panel in panels]
-                found.append((scene, method, here, np.array(of)))
-    return found
-
-
 def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
     """Table with a line for each scene and contender."""
     lines = []
-    for scene, method, here, values in _by_scene(settings, rows):
+    for scene, method, here, values in outputs.by_scene(settings, SCENES, rows):
         said = [row.stated for row in here if row.stated is not None]
         lines.append(
             (
@@ -279,7 +258,7 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
     """Plot a column per scene: scores above, shares of infeasible recommendations below."""
     picture = pictures.blank(3.0 * len(SCENES) + 1.0, 0.5 * len(settings.methods) + 2.0)
     grid = picture.subplots(2, len(SCENES), sharex="row", sharey=True, squeeze=False)
-    for scene, method, here, values in _by_scene(settings, rows):
+    for scene, method, here, values in outputs.by_scene(settings, SCENES, rows):
         name, hollow = method.removesuffix(EXPLAINED), method.endswith(EXPLAINED)
         line, one = settings.methods.index(name), contender(name)
         column = grid[:, list(SCENES).index(scene)]
@@ -300,20 +279,15 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
 def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
     """Our claims: scores against the best peer's, and infeasible recommendations."""
     made = []
-    found = _by_scene(settings, rows)
+    found = outputs.by_scene(settings, SCENES, rows)
     for scene, title in SCENES.items():
-        here = {method: (of, values) for place, method, of, values in found if place == scene}
-        peers = [name for name in here if name in settings.methods and name != DEFAULT]
-        if DEFAULT not in here or not peers:
+        claimed = outputs.against_the_best_peer(settings, scene, title, found)
+        if claimed is None:
             continue
-        best = min(peers, key=lambda name: scores.geometric(here[name][1]).value)
-        most = WITH_OUTLIERS if scene == "outliers" else HONEST
-        ratio = scores.ratio(here[DEFAULT][1], here[best][1])
-        measured = {name: scores.geometric(values).value for name, (_, values) in here.items()}
-        measured |= {"ratio": ratio.value, "lower": ratio.lower, "upper": ratio.upper}
-        sentence = f"the default's score is at most {most:g} of the best peer's, {best}"
-        made.append(Claim(f"{title}: {sentence} (ours).", ratio.value <= most, measured))
-        wrong = {name: share([not row.feasible for row in of]) for name, (of, _) in here.items()}
+        claim, peers = claimed
+        made.append(claim)
+        here = {method: of for place, method, of, _ in found if place == scene}
+        wrong = {name: share([not row.feasible for row in of]) for name, of in here.items()}
         least = min(wrong[name].value for name in peers)
         ours = wrong[DEFAULT]
         shares: Mapping[str, float] = {name: each.value for name, each in wrong.items()}

@@ -20,19 +20,15 @@ from optuna.trial import FrozenTrial
 
 from stoic.data import SDS_95, Array
 from stoic.experiments import pictures
-from stoic.experiments.contest import comparison, scores
-from stoic.experiments.contest.comparison import HONEST, WITH_OUTLIERS
+from stoic.experiments.contest import comparison, outputs, scores
 from stoic.experiments.contest.contenders import DEFAULT, EXPLAINED, contender, installed
 from stoic.experiments.contest.digits import error_and_size
 from stoic.experiments.contest.scores import BETWEEN
 from stoic.experiments.contest.studies import quiet
-from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
+from stoic.experiments.figure import Cell, Claim, Figure, Table
 from stoic.integrations.optuna import explain
 from stoic.integrations.optuna.explanation import FrontPoint
 from stoic.pareto import hypervolume
-
-_RATE = 0.05  # of outliers, in each objective
-_SIZES = 1.0, 10.0  # of outliers, in ranges of the front
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +148,7 @@ class Outcome(NamedTuple):
 
 def cells(settings: Settings) -> list[Cell]:
     """Every contender on every problem in every scene."""
-    panels = [scene + BETWEEN + name for scene in SCENES for name in settings.problems]
-    return crossed(panels, settings.methods, seed=settings.seed, trials=settings.trials)
+    return outputs.cells(settings, SCENES)
 
 
 def run(settings: Settings, cell: Cell) -> list[Outcome]:
@@ -162,9 +157,7 @@ def run(settings: Settings, cell: Cell) -> list[Outcome]:
     problem = PROBLEMS[name]
     rng = np.random.default_rng([zlib.crc32(cell.panel.encode()), cell.seed])
     shape = settings.rounds, len(problem.units)
-    size = rng.uniform(*_SIZES, shape) * rng.choice([-1.0, 1.0], shape)
-    hit = rng.random(shape) < _RATE * (scene == "outliers")
-    added = np.where(hit, size * problem.units, 0.0)
+    added = outputs.outliers(rng, shape, problem.units, scene == "outliers")
     names = [f"x{k}" for k in range(problem.dim)]
     space = {each: optuna.distributions.FloatDistribution(0.0, 1.0) for each in names}
 
@@ -209,25 +202,10 @@ def _score(problem: Problem, truths: Array, front: Sequence[FrozenTrial]) -> flo
     return problem.missing(truths[[trial.number for trial in front]])
 
 
-def _by_scene(
-    settings: Settings, rows: Sequence[Outcome]
-) -> list[tuple[str, str, list[Outcome], Array]]:
-    """List scene, contender, its rows and its scores (problems, seeds)."""
-    found = []
-    for scene in SCENES:
-        for method in scores.order(settings.methods):
-            panels = [scene + BETWEEN + name for name in settings.problems]
-            here = [row for row in rows if row.method == method and row.panel in panels]
-            if here:
-                of = [[row.score for row in here if row.panel == panel] for panel in panels]
-                found.append((scene, method, here, np.array(of)))
-    return found
-
-
 def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
     """Table with a line for each scene and contender."""
     lines = []
-    for scene, method, here, values in _by_scene(settings, rows):
+    for scene, method, here, values in outputs.by_scene(settings, SCENES, rows):
         tried = np.array([[row.tried for row in here]])
         covered = [row.covered for row in here if row.covered is not None]
         lines.append(
@@ -255,7 +233,7 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
     """Plot the scores, a column per scene."""
     picture = pictures.blank(3.6 * len(SCENES) + 1.0, 0.35 * len(settings.methods) + 1.4)
     grid = picture.subplots(1, len(SCENES), sharex=True, sharey=True, squeeze=False)[0]
-    for scene, method, _, values in _by_scene(settings, rows):
+    for scene, method, _, values in outputs.by_scene(settings, SCENES, rows):
         name, hollow = method.removesuffix(EXPLAINED), method.endswith(EXPLAINED)
         line, axes = settings.methods.index(name), grid[list(SCENES).index(scene)]
         comparison.point(axes, line, contender(name), scores.geometric(values), hollow)
@@ -270,20 +248,14 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
 def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
     """Our claims: scores against the best peer's, and the coverage of the stated intervals."""
     made = []
-    found = _by_scene(settings, rows)
+    found = outputs.by_scene(settings, SCENES, rows)
     for scene, title in SCENES.items():
-        here = {method: (of, values) for place, method, of, values in found if place == scene}
-        peers = [name for name in here if name in settings.methods and name != DEFAULT]
-        if DEFAULT not in here or not peers:
+        claimed = outputs.against_the_best_peer(settings, scene, title, found)
+        if claimed is None:
             continue
-        best = min(peers, key=lambda name: scores.geometric(here[name][1]).value)
-        most = WITH_OUTLIERS if scene == "outliers" else HONEST
-        ratio = scores.ratio(here[DEFAULT][1], here[best][1])
-        measured = {name: scores.geometric(values).value for name, (_, values) in here.items()}
-        measured |= {"ratio": ratio.value, "lower": ratio.lower, "upper": ratio.upper}
-        sentence = f"the default's score is at most {most:g} of the best peer's, {best}"
-        made.append(Claim(f"{title}: {sentence} (ours).", ratio.value <= most, measured))
-        mean = float(np.mean([row.covered or 0.0 for row in here[DEFAULT][0]]))
+        made.append(claimed[0])
+        here = {method: of for place, method, of, _ in found if place == scene}
+        mean = float(np.mean([row.covered or 0.0 for row in here[DEFAULT]]))
         made.append(
             Claim(
                 f"{title}: of the default's 95 % intervals on the front 0.9 hold the truth (ours).",
