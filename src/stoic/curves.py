@@ -156,7 +156,7 @@ class FinishedCurves:
 
         True if so few of the n finished runs that reached the step gained enough from it on, at
         most ``chance`` (n + 1) - 1, that a run which gains as they do has less than that
-        chance. At least one of them must be allowed to have done so: it may be a lie. nan is
+        chance. At least one of them must be allowed to have done so: it may be an outlier. nan is
         hopeless.
         """
         then, finals = self.at(step)

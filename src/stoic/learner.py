@@ -168,7 +168,7 @@ class Learner(Optimizer):
     def revise(
         self, row: int, y: float, noise: float | None = None, *, censored: bool = False
     ) -> None:
-        """Replace what was told of one observation, for results that are estimates themselves.
+        """Replace the result of one observation, for results that are estimates themselves.
 
         Parameters
         ----------

@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
+import html
+
+
+class ShownAsText:
+    """Result that shows itself by its ``str``, also in a notebook: its fields would be a wall."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
 
 def printable(text: object) -> str:
     r"""Escape all unprintable characters as in Python, so that the text is one line.

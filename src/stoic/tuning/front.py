@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from stoic.data import FailureKind
 from stoic.integrations.optuna import Explanation
 from stoic.integrations.optuna.explanation import FrontPoint
 from stoic.objectives import MOST
+from stoic.printable import ShownAsText
 from stoic.refusal import RefusalError
 from stoic.tuning.campaign import Observer, Stop, explanation, run
 from stoic.tuning.ending import Ending
@@ -29,7 +29,7 @@ from stoic.tuning.worker import Worker
 
 
 @dataclass(frozen=True, repr=False)
-class FrontResult:
+class FrontResult(ShownAsText):
     """Result of a campaign with several objectives, in the user's units and directions.
 
     Attributes
@@ -56,11 +56,6 @@ class FrontResult:
     def __str__(self) -> str:
         return self.text
 
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.text)}</pre>"
-
 
 def tune_front(
     objective: Callable[[dict[str, Any]], Sequence[float] | Measured],
@@ -75,7 +70,7 @@ def tune_front(
     catch: tuple[type[Exception], ...] = (Exception,),
     callback: Callable[[optuna.Study, FrozenTrial], None] | None = None,
 ) -> FrontResult:
-    """Optimize a function with two or three objectives that may be noisy, fail and lie.
+    """Optimize a function with two or three objectives that may be noisy, fail and return outliers.
 
     Parameters
     ----------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Unpack
@@ -20,6 +19,7 @@ from stoic.integrations.optuna.internals import is_stopped, stoppable
 from stoic.integrations.optuna.objective import RobustArguments, check_arguments
 from stoic.integrations.optuna.possible import PossibleValues
 from stoic.integrations.recipe import Recipe
+from stoic.printable import ShownAsText
 from stoic.refusal import RefusalError
 from stoic.tuning.campaign import Explain, Observer, Stop, explanation, run
 from stoic.tuning.ending import Ending
@@ -36,7 +36,7 @@ from stoic.tuning.worker import Worker
 
 
 @dataclass(frozen=True, repr=False)
-class TuningResult:
+class TuningResult(ShownAsText):
     """Result of a campaign, in the user's units and direction.
 
     Attributes
@@ -86,11 +86,6 @@ class TuningResult:
 
     def __str__(self) -> str:
         return self.text
-
-    __repr__ = __str__  # all trials in full would be a wall
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.text)}</pre>"
 
     @property
     def params(self) -> dict[str, Any]:

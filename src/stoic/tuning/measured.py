@@ -111,8 +111,8 @@ def _several(
     limits: Mapping[str, float],
 ) -> Result:
     """Return the result of several objectives, in the order of the study's."""
-    told: Sequence[Any] = [found.value] if found.values is None else list(found.values)
-    values = tuple(map(float, told))
+    given: Sequence[Any] = [found.value] if found.values is None else list(found.values)
+    values = tuple(map(float, given))
     if len(values) != len(order):
         reason = (
             f"the objective gave {len(values)} values, and the study has {len(order)} objectives"

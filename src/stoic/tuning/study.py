@@ -546,6 +546,12 @@ def failures(trials: list[FrozenTrial]) -> Mapping[str, list[int]]:
     return dict(sorted(reasons.items(), key=lambda item: -len(item[1])))
 
 
+def last_error(trial: FrozenTrial) -> str:
+    """Return the last line that a trial's program wrote to standard error; empty without any."""
+    said = trial.user_attrs.get(ERRORS)
+    return str(said).splitlines()[-1] if said else ""
+
+
 def failure_kinds(trials: list[FrozenTrial]) -> Mapping[int, FailureKind]:
     """Return number -> kind of failure, for the failed trials of which it is known."""
     kinds = {trial.number: failure_kind(trial) for trial in trials}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from stoic.integrations.optuna.confirming import Confirmation
 from stoic.integrations.optuna.diagnostics import PartialRow, Row
 from stoic.integrations.optuna.earlier import SourceTrust
 from stoic.integrations.optuna.possible import PossibleValues
-from stoic.printable import printable
+from stoic.printable import ShownAsText, printable
 
 if TYPE_CHECKING:
     import pandas
@@ -58,7 +57,7 @@ class FrontPoint:
 
 
 @dataclass(frozen=True, repr=False)
-class Explanation:
+class Explanation(ShownAsText):
     """Recommendation of a study and its evidence, in the user's units and direction.
 
     Attributes
@@ -192,14 +191,9 @@ class Explanation:
         lines += [f"not modelled   {sentence}" for sentence in self.unmodelled]
         return "\n".join(map(printable, lines))
 
-    __repr__ = __str__  # all trials in full would be a wall
-
     def trust_of(self, number: int) -> float:
         """Return the trust in a trial, by its number; nan if the model did not observe it."""
         return next((row.trust for row in self.rows if row.number == number), math.nan)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
 
     def to_frame(self) -> pandas.DataFrame:
         """Return ``rows`` as a table of pandas, with a column for each parameter.

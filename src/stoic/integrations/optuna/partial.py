@@ -150,7 +150,7 @@ class PartialResults:
         return self._curves[trial.number]
 
     def _second_best(self, trial: FrozenTrial) -> float | None:
-        """Return the second best value when a trial was pruned, so that no single lie decides.
+        """Return the second best value when a trial was pruned, so that no outlier decides.
 
         A pruner says that the trial would not have been among the best: at its last value it may
         well have been much worse than it would have become. Without a value by then, of all values.

@@ -41,7 +41,7 @@ class StoicPruner(BasePruner):
     If a trial gains what the finished ones gained (its gain is exchangeable with theirs), the
     probability that one of its values is hopeless although it ends at the target is at most
     ``chance``, whatever the distribution. Where the honest ones of the last three values agree,
-    one lie among them, of any size, changes no decision. A lie in a finished trial moves the
+    one outlier among them, of any size, changes no decision. One in a finished trial moves the
     median of three by one rank, or its own gain alone, of which at least two more would have to
     agree with it; and the target by one rank.
     """
@@ -84,7 +84,7 @@ class StoicPruner(BasePruner):
 
 
 def _target(results: PartialResults) -> float | None:
-    """Return the value that a trial must be able to reach; at least one is better, it may lie."""
+    """Return the value that a trial must be able to reach; one other is at least as good."""
     finals = np.sort(results.finals)
     if len(finals) < _AGREE:
         return None

@@ -167,9 +167,9 @@ class LiveTable(Observer):
 
 def overtaken(trial: FrozenTrial, result: Result) -> bool:
     """Return True if somebody else ended the trial first, so that the storage differs."""
-    told = None if result.value is None else list(result.values) or [result.value]
+    measured = None if result.value is None else list(result.values) or [result.value]
     stored = trial.values if trial.state == TrialState.COMPLETE else None
-    return bool(stored != told)
+    return bool(stored != measured)
 
 
 def _trust(explanation: Explanation | None, number: int) -> float | None:

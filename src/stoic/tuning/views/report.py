@@ -29,7 +29,7 @@ from stoic.integrations.optuna.unmodelled import modelled_space
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
 from stoic.refusal import RefusalError
-from stoic.tuning.study import ERRORS
+from stoic.tuning.study import last_error
 from stoic.tuning.views.durations import duration, median_duration
 from stoic.tuning.views.front import as_image
 from stoic.tuning.views.front import draw as draw_front
@@ -220,17 +220,11 @@ class Report:
         return sorted(
             (
                 number, reason, kinds.get(number, "not known"), setting(self.trials[number].params),
-                _last_line(self.trials[number].user_attrs.get(ERRORS)),
+                last_error(self.trials[number])[:_LONGEST],
             )
             for reason, numbers in self.summary.failures.items()
             for number in numbers
         )  # fmt: skip
-
-
-def _last_line(said: object) -> str:
-    """Return the last line of what a program wrote to standard error, from a storage."""
-    lines = said.strip().splitlines() if isinstance(said, str) else []
-    return lines[-1][:_LONGEST] if lines else ""
 
 
 def _installed(name: str) -> Any:

@@ -22,11 +22,11 @@ from stoic.tuning.campaign import explanation
 from stoic.tuning.objectives import goal_of
 from stoic.tuning.stored import DIRECTORY, stored_command
 from stoic.tuning.study import (
-    ERRORS,
     FAILURE,
     failure_kinds,
     failures,
     holder,
+    last_error,
 )
 from stoic.tuning.template import Template, fixed_values
 
@@ -109,9 +109,9 @@ class Summary:
             failures=failures(trials),
             kinds=failure_kinds(trials),
             said={
-                str(trial.user_attrs.get(FAILURE)): str(trial.user_attrs[ERRORS]).splitlines()[-1]
+                str(trial.user_attrs.get(FAILURE)): last
                 for trial in trials
-                if trial.user_attrs.get(ERRORS)
+                if (last := last_error(trial))
             },
             running={
                 trial.number: holder(trial) for trial in trials if trial.state == TrialState.RUNNING
