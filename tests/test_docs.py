@@ -51,6 +51,24 @@ def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
     pages.run(page)
 
 
+def test_the_notebook_of_the_tutorial_has_its_code_and_what_it_shows():
+    notebook = json.loads((pages.ROOT / "docs/tutorial.ipynb").read_text(encoding="utf-8"))
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    page = [
+        text for kind, _, text in pages.blocks(pages.ROOT / "docs/tutorial.md") if kind == "python"
+    ]
+    assert ["".join(cell["source"]) for cell in code] == [text.strip() for text in page], (
+        "make pictures"
+    )
+    assert [cell["execution_count"] for cell in code] == [*range(1, len(code) + 1)]
+    shown = [out for cell in code for out in cell["outputs"]]
+    assert {out["output_type"] for out in shown} == {"stream", "display_data"}  # no error
+    assert sum("image/png" in out.get("data", {}) for out in shown) == 2
+    printed = "".join(line for out in shown for line in out.get("text", []))
+    assert "best value: 9.9\n" in printed
+    assert "/" not in printed  # no path of a machine
+
+
 @pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.name)
 def test_blocks_say_what_they_are(page):
     """A block without a language would neither run nor be known not to."""

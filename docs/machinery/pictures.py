@@ -1,13 +1,11 @@
 """The pictures of the tutorial and of how the default works: ``make pictures``.
 
-Those of the tutorial are drawn by the code on its page. The others are of studies that are run
-here; nothing in them is drawn by hand but the true function.
+Those of the tutorial are drawn by the code on its page, which is kept as an executed notebook. The
+others are of studies that are run here; nothing in them is drawn by hand but the true function.
 """
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +15,7 @@ import optuna
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from notebook import executed
 from optuna.trial import create_trial
 from scipy.stats import norm
 
@@ -27,6 +26,12 @@ BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#666666"  # distinct in every col
 SPACE = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
 GRID = np.linspace(0.0, 1.0, 301)
 LIE_AT = 2  # which of the results below is wrong
+STYLE = {
+    "font.size": 13.0, "axes.titlesize": 13.0, "legend.fontsize": 11.5, "savefig.dpi": 120,
+    "figure.constrained_layout.use": True, "figure.constrained_layout.w_pad": 0.12,
+    "figure.constrained_layout.h_pad": 0.12,
+    "axes.spines.top": False, "axes.spines.right": False,
+}  # fmt: skip
 
 
 def truth(x: np.ndarray) -> np.ndarray:
@@ -186,23 +191,20 @@ def recommendation() -> Figure:
 
 
 def tutorial(where: Path) -> None:
-    """Run the page of the tutorial, whose code saves its pictures."""
-    text = (DOCS / "tutorial.md").read_text(encoding="utf-8")
-    code = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    os.chdir(where)
-    exec(compile("".join(code), "tutorial.md", "exec"), {"__name__": "tutorial"})
+    """Run the page of the tutorial, whose code saves its pictures, and keep it as a notebook."""
+    style = where / "matplotlibrc"  # its code draws in a process of its own
+    style.write_text("".join(f"{key}: {value}\n" for key, value in STYLE.items()))
+    try:
+        (DOCS / "tutorial.ipynb").write_text(executed(DOCS / "tutorial.md", where), "utf-8")
+    finally:
+        style.unlink()
 
 
 def main() -> None:
     """Draw all of them into ``docs/pictures``."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     mpl.use("Agg")
-    plt.rcParams.update({
-        "font.size": 13.0, "axes.titlesize": 13.0, "legend.fontsize": 11.5, "savefig.dpi": 120,
-        "figure.constrained_layout.use": True, "figure.constrained_layout.w_pad": 0.12,
-        "figure.constrained_layout.h_pad": 0.12,
-        "axes.spines.top": False, "axes.spines.right": False,
-    })  # fmt: skip
+    plt.rcParams.update(STYLE)
     where = DOCS / "pictures"
     where.mkdir(exist_ok=True)
     for draw in (model, improvement, again, recommendation):
