@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from stoic.experiments import pictures
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 HONEST = 1.1  # largest allowed ratio of the default's score to the best peer's, no outliers
 WITH_OUTLIERS = 0.5  # and with them
+_ACROSS = 36  # letters of a title that a panel is wide enough for
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +213,7 @@ def plot(
         axes.set_axis_off()
     for scene, axes in zip(settings.games, grid.flat[: len(settings.games)], strict=True):
         panel(axes, found, scene, names)
-        axes.set_title(titles[scene], fontsize=9)
+        axes.set_title(fill(titles[scene], _ACROSS), fontsize=9)
     picture.supxlabel(label, fontsize=9)
     picture.suptitle(
         "filled: the contender's own answer; hollow: what stoic's explain recommends on its trials",
