@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import signal
+import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -17,6 +19,7 @@ from typer.testing import CliRunner
 from stoic import Measured
 from stoic.cli import app
 from stoic.integrations.optuna import CENSORED, explain
+from stoic.integrations.optuna.confirming import confirms
 from stoic.refusal import RefusalError
 from stoic.tuning import tune
 from stoic.tuning.program import Program
@@ -224,6 +227,70 @@ def test_a_campaign_prunes_stores_and_resumes(stoic, monkeypatch):
     assert last.state == TrialState.FAIL
     known = explain(optuna.load_study(study_name="s", storage=stoic.url))
     assert known.partial[-1].number == 12
+
+
+CURVES = """
+import sys, time
+x, number = float(sys.argv[1]), len(open("runs").readlines())
+open("runs", "a").write("run\\n")
+for step in range(1, 6):
+    print(f"loss {(x - 0.3) ** 2 + 1 / step}", flush=True)
+    time.sleep(0.02)
+    while number in (8, 16) and step == 3 and not open("go").read():
+        time.sleep(0.02)
+print((x - 0.3) ** 2 + 0.2 + 0.01 * (number % 3))
+"""
+
+
+@pytest.mark.long
+def test_killed_in_a_trial_and_in_the_confirmation_nothing_is_lost(tmp_path):
+    """The ninth run and the third of the confirmation hang after three values."""
+    (tmp_path / "train.py").write_text(CURVES)
+    (tmp_path / "runs").touch()
+    (tmp_path / "go").touch()
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    words = ["tune", "--storage", url, "--study-name", "s", "--param", "x=float(0, 1)"]
+    words += ["--intermediate", r"regex:^loss (\S+)", "--pruner", "stoic", "--seed", "0"]
+    words += ["-n", "14", "--confirm", "4", "--", "{python}", "-S", "train.py", "{x}"]
+
+    def start() -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "stoic", *words]
+        return subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
+
+    def stored() -> list[optuna.trial.FrozenTrial]:
+        return optuna.load_study(study_name="s", storage=url).trials
+
+    def running(number: int) -> bool:
+        if len((tmp_path / "runs").read_text().split()) <= number:
+            return False
+        last = stored()[-1]
+        return last.state == TrialState.RUNNING and len(last.intermediate_values) == 3
+
+    before: list[optuna.trial.FrozenTrial] = []
+    for hangs in (8, 16):
+        process, until = start(), time.monotonic() + 300.0
+        while not running(hangs):
+            assert process.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        before = stored()
+    assert confirms(before[-1])  # the second one is a measurement
+    (tmp_path / "go").write_text("go")
+    assert start().wait(timeout=300) == 0
+    after = stored()
+    for then, now in zip(before[:-1], after[: len(before) - 1], strict=True):
+        assert (now.number, now.state, now.values) == (then.number, then.state, then.values)
+        assert now.intermediate_values == then.intermediate_values
+    lost = [t for t in after if t.user_attrs.get("failure") == "its worker died"]
+    assert [t.number for t in lost] == [8, len(before) - 1]
+    assert all(len(t.intermediate_values) == 3 for t in lost)
+    measured = [t for t in after if confirms(t) and t.state == TrialState.COMPLETE]
+    assert sum(not confirms(t) for t in after) == 14
+    assert 1 <= len(measured) <= 4
+    known = explain(optuna.load_study(study_name="s", storage=url))
+    assert known.confirmation is not None
 
 
 def test_a_function_says_that_its_value_is_a_bound():
