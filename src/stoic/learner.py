@@ -268,6 +268,10 @@ class Learner(Optimizer):
         """Return the probability that all constraints hold, for reports; None without any."""
         return self.surrogate.constraints(integrated=True)
 
+    def constraint_trust(self) -> dict[str, Array]:
+        """Trust of each value of each constraint, in the order of values, from 0 to 1."""
+        return self.surrogate.outputs.trust()
+
     @property
     def trust(self) -> Array:
         """Trust weight of each observation, shape (n,), from 0 (rejected) to 1 (inlier)."""

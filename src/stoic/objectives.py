@@ -102,6 +102,10 @@ class MultiLearner(Optimizer):
         """Return the probability that all constraints hold, for reports; None without any."""
         return self.outputs[0].constraints()
 
+    def constraint_trust(self) -> dict[str, Array]:
+        """Trust of each value of each constraint, in the order of values, from 0 to 1."""
+        return self.outputs[0].constraint_trust()
+
     def ask_batch(
         self,
         n: int,

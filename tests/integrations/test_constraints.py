@@ -111,6 +111,18 @@ def test_an_outlier_in_a_constraint_is_no_violation():
     assert known.recommended.number == 7
     assert known.feasible > 0.9
     assert known.observed_best.number in (6, 8)
+    assert known.distrusted_constraints == {"0": (7,)}
+    assert "values of 0 that are distrusted: 7" in str(known)
+    study.add_trial(
+        create_trial(
+            params={"x": 0.31},
+            distributions=X,
+            state=TrialState.FAIL,
+            user_attrs={"stoic:failed": "bad"},
+            system_attrs={"constraints": [-90.0]},
+        )
+    )
+    assert explain(study).distrusted_constraints == {"0": (7, 15)}
 
 
 def test_noise_in_a_constraint_keeps_the_recommended_setting_away_from_the_limit():

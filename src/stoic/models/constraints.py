@@ -152,24 +152,39 @@ class ConstraintHistory:
         if not self._told:
             return None
         posteriors, unknown = [], [np.empty((0, self.domain.dim))]
-        for name, (points, told) in self._told.items():
-            x, values = np.array(points), np.array(told)
-            unknown.append(x[np.isnan(values)])
-            observations = Observations(
-                x, _apart(values), np.full(len(x), np.nan), self.domain.locate(x)
-            )
-            posterior = self._posteriors.get(name)
-            if posterior is None or posterior.n != len(x):
-                posterior = self.model(self.domain, observations, posterior)
-                self._posteriors[name] = posterior
+        for name in self._told:
+            observations = self._observations(name)
+            unknown.append(observations.x[np.isnan(observations.observed)])
+            posterior = self._posterior(name, observations)
             if integrated and isinstance(self.model, Integrating):
                 reported = self._reported.get(name)
-                if reported is None or reported.n != len(x):
+                if reported is None or reported.n != len(observations):
                     reported = self.model.integrated(self.domain, observations, posterior)
                     self._reported[name] = reported
                 posterior = reported
             posteriors.append(posterior)
         return Constraints(tuple(posteriors), np.concatenate(unknown))
+
+    def trust(self) -> dict[str, Array]:
+        """Trust of each value of each constraint, in the order of values, from 0 to 1."""
+        found = {}
+        for name in self._told:
+            observations = self._observations(name)
+            found[name] = self._posterior(name, observations).trust(observations)
+        return found
+
+    def _observations(self, name: str) -> Observations:
+        points, told = self._told[name]
+        x = np.array(points)
+        unknown = np.full(len(x), np.nan)
+        return Observations(x, _apart(np.array(told)), unknown, self.domain.locate(x))
+
+    def _posterior(self, name: str, observations: Observations) -> Posterior:
+        posterior = self._posteriors.get(name)
+        if posterior is None or posterior.n != len(observations):
+            posterior = self.model(self.domain, observations, posterior)
+            self._posteriors[name] = posterior
+        return posterior
 
 
 def _apart(values: Array) -> Array:

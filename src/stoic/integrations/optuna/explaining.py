@@ -192,6 +192,7 @@ def explain(
     noise_sd = np.sqrt(seen.own_noise(posterior.prior.noise))
     plateau = _plateau(posterior.fitted_defence, len(learner))
     aside["partial"] = _partial_rows(synced, trials, trust)
+    aside["distrusted_constraints"] = synced.distrusted_constraints()
     rows = tuple(
         Row(
             t.number,

@@ -105,6 +105,9 @@ class Explanation(ShownAsText):
         Numbers of the complete trials that violate a constraint, as it was observed. None of them
         is ``observed_best``; one is ``recommended`` only if the violation is likely an outlier or
         noise. Where constraints are not modelled none is, and none is in ``rows``.
+    distrusted_constraints:
+        Name of a constraint -> numbers of the trials whose value of it is distrusted, so that they
+        count as neither kept nor violated.
     feasible:
         Probability that all constraints hold at the recommended setting; None without constraints,
         or where they are not modelled.
@@ -162,6 +165,7 @@ class Explanation(ShownAsText):
     fixed: Mapping[str, Any] = field(default_factory=dict)
     untried: dict[str, Any] | None = None
     infeasible: tuple[int, ...] = ()
+    distrusted_constraints: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     conditional: tuple[str, ...] = ()
     feasible: float | None = None
     unmodelled: tuple[str, ...] = ()
@@ -251,6 +255,8 @@ def excluded_lines(known: Explanation) -> list[str]:
     if known.infeasible:
         numbers = list(known.infeasible)
         lines.append(f"infeasible     {len(numbers)} violate a constraint: {some(numbers)}")
+    for name, doubtful in known.distrusted_constraints.items():
+        lines.append(f"constraints    values of {name} that are distrusted: {some(list(doubtful))}")
     if known.impossible:
         lines.append(f"impossible     {len(known.impossible)} outside of {known.possible}")
         lines += _first([f"  trial {n}: observed {v:.6g}" for n, v in known.impossible.items()])

@@ -110,6 +110,7 @@ def explain_front(
         ),
         predict=predict,
         left_out=synced.left_out,
+        distrusted_constraints=synced.distrusted_constraints(),
     )
 
 

@@ -18,7 +18,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic import recipes
 from stoic.balancing import Balanced
-from stoic.data import FAILURES, Array, Choice, FailureKind, Observations
+from stoic.data import DISTRUSTED, FAILURES, Array, Choice, FailureKind, Observations
 from stoic.domains import Finite
 from stoic.integrations.optuna.earlier import EarlierStudy, stored_sources
 from stoic.integrations.optuna.encoding import Encoding
@@ -162,6 +162,7 @@ class SyncedLearner:
         self.asking: dict[int, Choice] = {}  # by trial: the query that its result answers
         self.observed: list[int] = []  # number of the trial behind each observation
         self.failed: list[int] = []  # and behind each failure
+        self._limited: dict[str, list[int]] = {}  # and behind each value of a constraint
         self.left_out: dict[int, str] = {}  # number of a trial at no point -> where it was run
         self._seen: set[int] = set()  # numbers of all trials that were processed
         self._latest = _ended(None)
@@ -272,9 +273,12 @@ class SyncedLearner:
         tell: Callable[..., None] = self.learner.tell
         if isinstance(self.learner, Learner | MultiLearner) and outputs:
             tell = functools.partial(self.learner.tell, constraints=outputs)
+            for name in outputs:
+                self._limited.setdefault(name, []).append(trial.number)
         some = values is not None and trial.state != TrialState.COMPLETE
         if kind is not None and not (some and kind == "transient"):
             tell(x, failed=kind, choice=choice)
+            tell = self.learner.tell  # which has the constraints now
             self.failed.append(trial.number)
         if kind is not None and not some:
             return
@@ -379,6 +383,18 @@ class SyncedLearner:
         """Return the probability that all constraints hold; None without any, or a model of it."""
         learner = self.learner
         return learner.constraints() if isinstance(learner, Learner | MultiLearner) else None
+
+    def distrusted_constraints(self) -> dict[str, tuple[int, ...]]:
+        """Return name of a constraint -> numbers of the trials whose value of it is distrusted."""
+        if not self._limited:
+            return {}
+        assert isinstance(self.learner, Learner | MultiLearner)
+        found = {}
+        for name, trust in self.learner.constraint_trust().items():
+            doubtful = np.flatnonzero(trust < DISTRUSTED)
+            if len(doubtful):
+                found[name] = tuple(self._limited[name][k] for k in doubtful)
+        return found
 
     @property
     def single(self) -> Learner | Balanced:

@@ -219,6 +219,9 @@ class Summary:
             else known.confirmation.record(),
             "steep": [] if known is None else list(known.steep),
             "infeasible": [] if known is None else list(known.infeasible),
+            "distrusted_constraints": {}
+            if known is None
+            else {name: list(those) for name, those in known.distrusted_constraints.items()},
             "impossible": {}
             if known is None
             else {str(key): number(value) for key, value in known.impossible.items()},
