@@ -539,7 +539,7 @@ def test_all_draw_from_the_generator_that_is_set():
         ({"budget": math.nan}, "numbers >= 0"),
         ({"c": -1.0}, "scale c"),
         ({"unit": "sd"}, "'span' or 'spread'"),
-        ({"delta": 1.0}, "delta lies between"),
+        ({"delta": 1.0}, "delta is between"),
         ({"proxy": 0.0}, "proxy is positive"),
     ],
 )

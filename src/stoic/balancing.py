@@ -453,6 +453,4 @@ def _check_numbers(
     if c is not None and not 0.0 <= c < math.inf:
         raise ValueError(f"The scale c of the comparison is a number >= 0 or None, got {c!r}.")
     if not (0.0 < delta < 1.0 and 0.0 < proxy < math.inf):
-        raise ValueError(
-            f"delta lies between 0 and 1 and proxy is positive, got {delta!r}, {proxy!r}."
-        )
+        raise ValueError(f"delta is between 0 and 1 and proxy positive, got {delta!r}, {proxy!r}.")

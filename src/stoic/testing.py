@@ -161,7 +161,7 @@ def check_posterior(posterior: Posterior, domain: Domain, observations: Observat
         _require(bool(posterior.max_variance > 0.0), "max_variance is positive")
         trust = posterior.trust(observations)
         _require(trust.shape == (len(observations),), "trust has shape (n,)")
-        _require(bool(((trust >= 0.0) & (trust <= 1.0)).all()), "trust lies in [0, 1]")
+        _require(bool(((trust >= 0.0) & (trust <= 1.0)).all()), "trust is in [0, 1]")
         _require(
             int(np.count_nonzero(trust < 1.0)) == posterior.distrusted,
             "distrusted is the number of observations with a trust below 1",
@@ -369,7 +369,7 @@ def check_learner(make: Callable[[], Learner], rounds: int = 6) -> None:
         n = len(first)
         trust, observations = first.trust, first.observations
         _require(trust.shape == (n,), "trust has shape (n,)")
-        _require(bool(((trust >= 0.0) & (trust <= 1.0)).all()), "trust lies in [0, 1]")
+        _require(bool(((trust >= 0.0) & (trust <= 1.0)).all()), "trust is in [0, 1]")
         _require(len(observations) == n, "observations are all results")
         known = np.isfinite(observations.observed)
         _require(bool((trust[~known] == 0.0).all()), "what is not a number is not trusted")
@@ -459,7 +459,7 @@ def _check_targets(defence: Defence, domain: Domain, observations: Observations)
         _require(bool(np.isfinite(targets.values).all()), "values are finite")
         _require(bool((targets.noise > 0.0).all()), "noise is positive or infinite")
         _require(
-            bool(((targets.trust >= 0.0) & (targets.trust <= 1.0)).all()), "trust lies in [0, 1]"
+            bool(((targets.trust >= 0.0) & (targets.trust <= 1.0)).all()), "trust is in [0, 1]"
         )
         left_out = np.isinf(targets.noise)
         _require(bool((targets.trust[left_out] == 0.0).all()), "what is left out is not trusted")

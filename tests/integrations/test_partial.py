@@ -105,7 +105,7 @@ def test_a_bound_that_a_trial_tells_is_used(direction, state):
     study = study_of(*COMPLETE, ended(0.95, 0, state, stoic_censored=0.5), direction=direction)
     found = synced(study)
     sign = -1.0 if direction == "minimize" else 1.0
-    assert found.unfinished.partial[6] == Partial(sign * 0.5, None, "told")
+    assert found.unfinished.partial[6] == Partial(sign * 0.5, None, "bound")
     (row,) = explain(study).partial
     assert row.sentence() == "0.5 or worse"
     record = json.loads(json.dumps(Summary.of(study).record(), allow_nan=False))

@@ -255,5 +255,5 @@ def test_q_is_the_papers():
     theory = Nystroem(0.1, 20_000, 0.05, "theory").q
     assert theory == pytest.approx(6 * 1.1 / 0.9 * math.log(4 * 20_000 / 0.05) / 0.01, rel=1e-12)
     for wrong in ({"distortion": 1.0}, {"oversampling": 0.0}, {"constants": "thoery"}):
-        with pytest.raises(ValueError, match=r"lies between|positive number|'practice'"):
+        with pytest.raises(ValueError, match=r"is between|positive number|'practice'"):
             Nystroem(**wrong)

@@ -132,7 +132,7 @@ class Stable:
     def __post_init__(self) -> None:
         _positive(self, alpha=self.alpha, scale=self.scale)
         if self.alpha > 2.0:
-            raise ValueError(f"The stability alpha lies in (0, 2], got {self.alpha}.")
+            raise ValueError(f"The stability alpha is in (0, 2], got {self.alpha}.")
 
     def draw(self, rng: np.random.Generator, rounds: int) -> Array:
         """Stable draws, shape (rounds,)."""

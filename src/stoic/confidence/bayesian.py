@@ -11,7 +11,7 @@ from stoic.posteriors.base import Posterior
 def check_delta(delta: float) -> None:
     """Refuse a failure probability outside (0, 1)."""
     if not 0.0 < delta < 1.0:
-        raise ValueError(f"A failure probability lies between 0 and 1, got {delta!r}.")
+        raise ValueError(f"A failure probability is between 0 and 1, got {delta!r}.")
 
 
 def share_of(delta: float, t: int) -> float:

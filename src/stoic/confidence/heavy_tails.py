@@ -121,7 +121,7 @@ class FeatureTruncation:
         _check_norm(self.norm)
         check_moment(self.moment, self.alpha)
         if not 0.0 < self.distortion < 1.0:
-            raise ValueError(f"A distortion lies between 0 and 1, got {self.distortion!r}.")
+            raise ValueError(f"A distortion is between 0 and 1, got {self.distortion!r}.")
 
     def __call__(self, posterior: Posterior, t: int) -> float:
         m = self.features

@@ -41,7 +41,7 @@ class Diagnostics(Defence):
 
     def __post_init__(self) -> None:
         if not 0.0 < self.level < 1.0:
-            raise ValueError(f"The level of a test lies between 0 and 1, got {self.level!r}.")
+            raise ValueError(f"The level of a test is between 0 and 1, got {self.level!r}.")
 
     def fit(
         self, domain: Domain, observations: Observations, previous: FittedDefence | None = None

@@ -46,7 +46,7 @@ class MedianOfMeans(Defence):
     def for_confidence(delta: float) -> MedianOfMeans:
         """Choose the number of blocks for a failure probability ``delta``: 19 for 0.1."""
         if not 0.0 < delta < 1.0:
-            raise ValueError(f"A failure probability lies between 0 and 1, got {delta!r}.")
+            raise ValueError(f"A failure probability is between 0 and 1, got {delta!r}.")
         return MedianOfMeans(math.ceil(8.0 * math.log(1.0 / delta)))
 
     def __call__(self, observations: Observations, prior: Prior) -> Targets:

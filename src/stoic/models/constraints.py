@@ -121,7 +121,7 @@ class ConstraintHistory:
 
     def __init__(self, domain: Domain, model: Model) -> None:
         self.domain, self.model = domain, model
-        self._told: dict[str, tuple[list[Array], list[float]]] = {}
+        self._results: dict[str, tuple[list[Array], list[float]]] = {}
         self._posteriors: dict[str, Posterior] = {}  # caches
         self._reported: dict[str, Posterior] = {}
 
@@ -140,19 +140,19 @@ class ConstraintHistory:
     def tell(self, x: Array, constraints: Mapping[str, Array]) -> None:
         """Append the values (n,) of some constraints at inputs (n, d)."""
         for name, values in constraints.items():
-            points, told = self._told.setdefault(name, ([], []))
+            points, results = self._results.setdefault(name, ([], []))
             points += list(x.copy())
-            told += values.tolist()
+            results += values.tolist()
 
     def __call__(self, integrated: bool = False) -> Constraints | None:
         """Condition the models on all values; None before there is one.
 
         With ``integrated``, marginalise over hyperparameters, for reports.
         """
-        if not self._told:
+        if not self._results:
             return None
         posteriors, unknown = [], [np.empty((0, self.domain.dim))]
-        for name in self._told:
+        for name in self._results:
             observations = self._observations(name)
             unknown.append(observations.x[np.isnan(observations.observed)])
             posterior = self._posterior(name, observations)
@@ -168,16 +168,16 @@ class ConstraintHistory:
     def trust(self) -> dict[str, Array]:
         """Trust of each value of each constraint, in the order of values, from 0 to 1."""
         found = {}
-        for name in self._told:
+        for name in self._results:
             observations = self._observations(name)
             found[name] = self._posterior(name, observations).trust(observations)
         return found
 
     def _observations(self, name: str) -> Observations:
-        points, told = self._told[name]
+        points, results = self._results[name]
         x = np.array(points)
         unknown = np.full(len(x), np.nan)
-        return Observations(x, _apart(np.array(told)), unknown, self.domain.locate(x))
+        return Observations(x, _apart(np.array(results)), unknown, self.domain.locate(x))
 
     def _posterior(self, name: str, observations: Observations) -> Posterior:
         posterior = self._posteriors.get(name)

@@ -21,7 +21,7 @@ def check_moment(moment: float, alpha: float) -> None:
             "E|y|^(1 + alpha) <= v, for a smaller alpha if the moment is infinite."
         )
     if not 0.0 < alpha <= 1.0:
-        raise ValueError(f"alpha lies in (0, 1], got {alpha!r}: 1 is for a finite variance.")
+        raise ValueError(f"alpha is in (0, 1], got {alpha!r}: 1 is for a finite variance.")
 
 
 def check_form(constants: str) -> None:

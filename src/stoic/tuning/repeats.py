@@ -107,9 +107,9 @@ def _aggregated(results: Sequence[Result]) -> Result:
     )
 
 
-def _medians(told: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def _medians(of_each: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Median of each constraint; nan if half or more of its values are, which sort last."""
-    values = {name: [of[name] for of in told if name in of] for name in set().union(*told)}
+    values = {name: [of[name] for of in of_each if name in of] for name in set().union(*of_each)}
     return {name: float(np.sort(each)[len(each) // 2]) for name, each in sorted(values.items())}
 
 

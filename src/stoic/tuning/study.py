@@ -452,8 +452,8 @@ def tell_number(
                 with contextlib.suppress(UpdateFinishedTrialError):
                     store_constraints(study, trial, excess)
     try:
-        told = None if value is None else values
-        return study.tell(number, told, TrialState[state.upper()], skip_if_finished=skip)
+        ended = TrialState[state.upper()]
+        return study.tell(number, None if value is None else values, ended, skip_if_finished=skip)
     except (ValueError, UpdateFinishedTrialError) as error:
         raise RefusalError(f"Cannot tell trial {number}: {error}") from error
 

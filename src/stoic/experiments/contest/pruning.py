@@ -31,7 +31,7 @@ from stoic.integrations.optuna import StoicPruner, StoicSampler, explain
 from stoic.refusal import RefusalError
 
 BETWEEN = ": "
-LIES = 0.05
+RATE = 0.05
 _OURS, _TPE = "stoic", "TPE"
 _PRUNERS: Mapping[str, Callable[[], BasePruner]] = {
     "StoicPruner": StoicPruner,
@@ -107,7 +107,7 @@ PROBLEMS = {
     "crossing": Problem(27, _crossing, 0.005, 0.0236),  # on a grid of 400
     "digits": Problem(15, _digits, 0.01),  # of which the error itself is the loss
 }
-SCENES = {"honest": 0.0, "lies": LIES}
+SCENES = {"honest": 0.0, "lies": RATE}
 
 
 class Outcome(NamedTuple):
@@ -164,7 +164,7 @@ def _panels(settings: Settings) -> list[str]:
 def run(settings: Settings, cell: Cell) -> list[Outcome]:
     """Play one study until its epochs are spent."""
     scene, name = cell.panel.split(BETWEEN)
-    problem, lies = PROBLEMS[name], SCENES[scene]
+    problem, rate = PROBLEMS[name], SCENES[scene]
     sampler, _, pruner = cell.method.partition(", ")
     budget, spent = settings.rounds * problem.epochs, 0
 
@@ -172,15 +172,15 @@ def run(settings: Settings, cell: Cell) -> list[Outcome]:
         nonlocal spent
         rng = np.random.default_rng([cell.seed, trial.number])
         x, y = trial.suggest_float("x", 0.0, 1.0), trial.suggest_float("y", 0.0, 1.0)
-        told = problem.curve(x, y) + problem.noise * rng.standard_normal(problem.epochs)
+        values = problem.curve(x, y) + problem.noise * rng.standard_normal(problem.epochs)
         size = rng.choice([-1.0, 1.0], problem.epochs) * 10.0 ** rng.uniform(0, 2, problem.epochs)
-        reported = np.where(rng.random(problem.epochs) < lies, told + size, told)
+        reported = np.where(rng.random(problem.epochs) < rate, values + size, values)
         for epoch, value in enumerate(reported, 1):
             spent += 1
             trial.report(float(value), epoch)
             if trial.should_prune():
                 raise optuna.TrialPruned
-        return float(told[-1])
+        return float(values[-1])
 
     with quiet():
         study = optuna.create_study(sampler=_sampler(sampler, cell.seed), pruner=_PRUNERS[pruner]())

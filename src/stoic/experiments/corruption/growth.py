@@ -55,7 +55,7 @@ def settled_unattacked(settings: Settings) -> bool:
     presupposed of the function: an arm that was never played has a standard deviation of at most 1
     and, as neighbours of f1 correlate by 0.08, a mean near 0, so that GP-UCB, whose width
     sqrt(ln t) / 2 never exceeds 1.645 there, stays with the first arm it finds that is worth more;
-    and arms within 4 width std of the maximum cannot be told from it.
+    and arms within 4 width std of the maximum cannot be distinguished from it.
     """
     alone = replace(settings, attacks=(NO_ATTACK,))
     for method in sorted({cell.method for cell in cells(alone)}):

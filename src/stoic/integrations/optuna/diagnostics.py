@@ -88,7 +88,7 @@ class PartialRow:
     sd:
         Standard deviation of its error; None if unknown.
     source:
-        "curve": by its intermediate values and the finished trials; "told": a bound that the trial
+        "curve": by its intermediate values and the finished trials; "bound": a bound that the trial
         has; "pruned": the second best value when it was pruned, as a bound.
     censored:
         True for a bound.

@@ -39,7 +39,7 @@ class Partial:
         Variance of the estimate's error, or of the noise of the value that has the bound; None if
         unknown.
     source:
-        "curve": by its intermediate values and the finished trials; "told": the trial has a bound;
+        "curve": by its intermediate values and the finished trials; "bound": the trial states one;
         "pruned": it was no better than the second best when it was pruned.
     censored:
         True if the value is a bound.
@@ -47,7 +47,7 @@ class Partial:
 
     value: float
     noise: float | None
-    source: Literal["curve", "told", "pruned"]
+    source: Literal["curve", "bound", "pruned"]
     censored: bool = True
 
 
@@ -126,7 +126,7 @@ class PartialResults:
     def __call__(self, trial: FrozenTrial) -> Partial | None:
         """Return what an ended trial says about its final value; None if it has one, or nothing."""
         if (bound := bound_of(trial)) is not None:
-            return Partial(self.sign * bound, noise_variance(trial), "told")
+            return Partial(self.sign * bound, noise_variance(trial), "bound")
         if trial.state not in (TrialState.PRUNED, TrialState.FAIL):
             return None
         found = self.finished.predict(self._curve(trial)) if trial.intermediate_values else None

@@ -99,7 +99,7 @@ def _same(one: Study, other: Study) -> bool:
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Refuse a source that is named twice, and more sources than can be told apart."""
+    """Refuse a source that is named twice, and more sources than can be distinguished."""
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise RefusalError(f"The study {twice!r} is named twice as a warm start: once is enough.")

@@ -77,7 +77,7 @@ class Nystroem:
     def __post_init__(self) -> None:
         check_constants(self.constants, self.horizon, self.delta)
         if not 0.0 < self.distortion < 1.0:
-            raise ValueError(f"A distortion lies between 0 and 1, got {self.distortion!r}.")
+            raise ValueError(f"A distortion is between 0 and 1, got {self.distortion!r}.")
         if self.oversampling is not None and not self.oversampling > 0.0:
             raise ValueError(f"oversampling is a positive number, got {self.oversampling!r}.")
 

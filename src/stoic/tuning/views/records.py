@@ -34,8 +34,8 @@ def trial_record(trial: FrozenTrial, objectives: Sequence[str] = ()) -> Record:
     values: Record = {"value": trial.values[0] if trial.values else None}
     if objectives:
         found = values_of(trial, len(objectives))
-        told = [None] * len(objectives) if found is None else as_stored(found.tolist())
-        values = {"values": dict(zip(objectives, told, strict=True))}
+        each = [None] * len(objectives) if found is None else as_stored(found.tolist())
+        values = {"values": dict(zip(objectives, each, strict=True))}
     return {
         "number": trial.number,
         **values,
