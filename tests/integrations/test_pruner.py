@@ -17,11 +17,11 @@ X = {"x": FloatDistribution(0.0, 1.0)}
 LIES = [-1e300, -10.0, 0.0, 10.0, 1e300, math.inf, -math.inf, math.nan]
 
 
-def trial_of(values, state=TrialState.RUNNING, number=99):
+def trial_of(values, state=TrialState.RUNNING, x=1.0):
     reported = dict(enumerate(values, 1))
     value = values[-1] if state == TrialState.COMPLETE else None
     return create_trial(
-        state=state, value=value, params={"x": 0.5}, distributions=X, intermediate_values=reported
+        state=state, value=value, params={"x": x}, distributions=X, intermediate_values=reported
     )
 
 
@@ -35,7 +35,7 @@ def drawn(seed, n=20, steps=15):
 
 def study_of(values):
     study = optuna.create_study(pruner=StoicPruner())
-    study.add_trials([trial_of(row, TrialState.COMPLETE) for row in values])
+    study.add_trials([trial_of(row, TrialState.COMPLETE, k / 100) for k, row in enumerate(values)])
     return study
 
 
@@ -124,9 +124,45 @@ def test_curves_that_cross_are_learned_from():
     assert prunes(study, np.full(13, 5.0))
 
 
+def test_a_setting_that_has_finished_before_runs_to_its_end():
+    values = drawn(0)
+    study, bad = study_of(values), 3.0 + values.min(axis=0)
+    assert StoicPruner().prune(study, trial_of(bad, x=0.5))
+    assert not StoicPruner().prune(study, trial_of(bad, x=0.07))
+
+
+def test_after_four_pruned_trials_one_runs_to_its_end():
+    values = drawn(0)
+    study, bad = study_of(values), 3.0 + values.min(axis=0)
+    for k in range(4):
+        assert prunes(study, bad)
+        study.add_trial(trial_of(bad[:3], TrialState.PRUNED, 0.5 + k / 100))
+    assert not prunes(study, bad)
+    study.add_trial(trial_of(bad, TrialState.COMPLETE, 0.6))
+    assert prunes(study, bad)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_two_wrong_trials_that_nothing_can_reach_do_not_prune_all_others(seed):
+    def objective(trial):
+        x = trial.suggest_float("x", -5.0, 5.0)
+        for step in range(1, 9):
+            value = -10.0 if trial.number in (6, 13) else 0.1 * (x - 1.0) ** 2 + 1.0 / step
+            trial.report(value, step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return value
+
+    study = optuna.create_study(sampler=StoicSampler(seed=seed), pruner=StoicPruner())
+    study.optimize(objective, n_trials=32)
+    pruned = [trial.state == TrialState.PRUNED for trial in study.trials]
+    assert sum(pruned[14:]) <= 13  # 18 if nothing were done about it
+    assert explain(study).recommended.params["x"] == pytest.approx(1.0, abs=0.1)
+
+
 def test_it_maximises_and_waits_for_its_first_step():
     study = optuna.create_study(direction="maximize")
-    study.add_trials([trial_of(-row, TrialState.COMPLETE) for row in drawn(0)])
+    study.add_trials([trial_of(-row, TrialState.COMPLETE, x=0.0) for row in drawn(0)])
     assert prunes(study, [-9.0] * 5)
     assert not prunes(study, [9.0] * 5)
     assert not StoicPruner(n_warmup_steps=6).prune(study, trial_of([-9.0] * 5))

@@ -16,6 +16,7 @@ from stoic.integrations.optuna.possible import stored_possible
 _WINDOW = 3  # last values of a trial, each with a vote
 _AGREE = 2  # votes that prune
 _BEST = 0.2  # share of the complete trials among which a trial must be able to end
+_MOST = 4  # pruned trials one after the other: as large a share runs to its end
 
 
 class StoicPruner(BasePruner):
@@ -27,6 +28,10 @@ class StoicPruner(BasePruner):
     hopeless values of the last three prune the trial. Nothing is assumed of the shape of the
     curves, and curves that cross are learned from; only a finished trial teaches how much can
     still be gained.
+
+    After four pruned trials the next one runs to its end, so that wrong values of finished trials,
+    which nothing can reach, do not prune all that come. So does a setting that has finished before:
+    it is evaluated again because its result is doubted.
 
     Parameters
     ----------
@@ -59,6 +64,8 @@ class StoicPruner(BasePruner):
         last = trial.last_step
         if last is None or last < self._warmup:
             return False
+        if self._runs_to_its_end(study, trial):
+            return False
         results = self._results(study)
         steps = sorted(trial.intermediate_values)[-_WINDOW:]
         if len(steps) < _AGREE or (target := _target(results)) is None:
@@ -70,6 +77,17 @@ class StoicPruner(BasePruner):
             for step in steps
         ]
         return sum(vote is True for vote in votes) >= _AGREE
+
+    def _runs_to_its_end(self, study: Study, trial: FrozenTrial) -> bool:
+        ended = whole_study(study).get_trials(
+            deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED)
+        )
+        latest = sorted(ended, key=lambda other: (other.datetime_complete, other.number))[-_MOST:]
+        if len(latest) == _MOST and all(other.state == TrialState.PRUNED for other in latest):
+            return True
+        return any(
+            other.state == TrialState.COMPLETE and other.params == trial.params for other in ended
+        )
 
     def _results(self, study: Study) -> PartialResults:
         """Complete trials of a study, read again when there are more."""
