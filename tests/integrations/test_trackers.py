@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import math
-import struct
 import warnings
 
 import optuna
 import pytest
 
 import stoic
+from offline_wandb import isolated, logged
 from stoic.integrations.tracking import COLUMNS, Tracker, snapshot
 
 LIE, CRASH, INFEASIBLE = 8, 5, 6
@@ -191,51 +191,7 @@ def test_mlflow_goes_on_with_a_run(store):
         MLflowCallback(store, run_id=run_id, run_name="second")
 
 
-@pytest.fixture
-def offline(tmp_path, monkeypatch):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of its own imports
-        wandb = pytest.importorskip("wandb", reason="pip install 'stoic[wandb]'")
-    warnings.simplefilter("ignore")
-    for name in ("DIR", "CACHE_DIR", "CONFIG_DIR", "DATA_DIR"):
-        (tmp_path / name).mkdir()
-        monkeypatch.setenv(f"WANDB_{name}", str(tmp_path / name))
-    monkeypatch.setenv("WANDB_SILENT", "true")
-    yield wandb
-    wandb.teardown()
-
-
-def records(path):
-    """The records of an offline run's file, which is a log of LevelDB: blocks of pieces."""
-    data, at, piece = path.read_bytes(), 7, b""  # after the file's own header
-    while at + 7 <= len(data):
-        if (left := 32768 - at % 32768) < 7:  # no piece begins there
-            at += left
-            continue
-        _, size, kind = struct.unpack_from("<IHB", data, at)
-        piece += data[at + 7 : at + 7 + size]
-        at += 7 + size
-        if kind in (1, 4):  # whole, or the last of some
-            yield piece
-            piece = b""
-
-
-def logged(path):
-    """The history and the summary of an offline run."""
-    from wandb.proto.wandb_internal_pb2 import Record
-
-    def known(items):
-        return {
-            item.key or ".".join(item.nested_key): json.loads(item.value_json) for item in items
-        }
-
-    history, summary = [], {}
-    for record in map(Record.FromString, records(path)):
-        if record.HasField("history"):
-            history.append(known(record.history.item))
-        if record.HasField("summary"):
-            summary |= known(record.summary.update)
-    return history, summary
+offline = pytest.fixture(isolated)
 
 
 @pytest.mark.long  # starts a process of its own
@@ -246,7 +202,7 @@ def test_an_offline_run_of_wandb_holds_it(offline, tmp_path):
         study = played(tracker)
     offline.teardown()  # its own process has written everything then
     (path,) = (tmp_path / "DIR").rglob("*.wandb")
-    history, summary = logged(path)
+    _, history, summary = logged(path)
     values = {row["stoic/trial"]: row["stoic/value"] for row in history if "stoic/value" in row}
     assert values == {t.number: t.value for t in study.trials if t.value is not None}
     assert {row["stoic/trial"]: row["stoic/trust"] for row in history if "stoic/trust" in row}[

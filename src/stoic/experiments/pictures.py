@@ -203,3 +203,12 @@ def lines(axes: Axes, names: Sequence[str], size: float = 8) -> None:
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="x", which="both", labelsize=7)
     axes.grid(alpha=0.3, lw=0.5, axis="x")
+
+
+def plain_numbers(axes: Axes) -> None:
+    """Put plain numbers on a short logarithmic axis, where powers of ten would be one or two."""
+    from matplotlib import ticker
+
+    axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_minor_formatter(ticker.NullFormatter())

@@ -215,11 +215,16 @@ def plot(
         panel(axes, found, scene, names)
         axes.set_title(fill(titles[scene], _ACROSS), fontsize=9)
     picture.supxlabel(label, fontsize=9)
+    explain_marks(picture)
+    return picture
+
+
+def explain_marks(picture: pictures.Picture) -> None:
+    """Say above a picture what its filled and hollow marks are."""
     picture.suptitle(
         "filled: the contender's own answer; hollow: what stoic's explain recommends on its trials",
         fontsize=8,
     )
-    return picture
 
 
 def panel(axes: Axes, found: Scores, scene: str, names: Sequence[str]) -> None:

@@ -273,6 +273,7 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
         pictures.lines(axes, settings.methods)
     for axes in grid[1]:
         axes.set_xlabel("share of infeasible recommendations", fontsize=8)
+    comparison.explain_marks(picture)
     return picture
 
 

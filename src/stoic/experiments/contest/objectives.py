@@ -242,6 +242,8 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
         axes.set_title(title, fontsize=9)
         axes.set_xlabel("share of the hypervolume that is missing", fontsize=8)
         pictures.lines(axes, settings.methods)
+        pictures.plain_numbers(axes)
+    comparison.explain_marks(picture)
     return picture
 
 
