@@ -25,7 +25,7 @@ from stoic import cli
 from stoic.refusal import RefusalError
 from stoic.tuning.program import Result
 from stoic.tuning.storage import open_storage
-from stoic.tuning.study import claim
+from stoic.tuning.trials import claim
 from stoic.tuning.views.display import LiveTable
 from stoic.tuning.worker import Worker
 

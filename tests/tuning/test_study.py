@@ -20,12 +20,14 @@ from optuna.trial import Trial, TrialState, create_trial
 from stoic.integrations.optuna import EXECUTED, FAILED, NOISE
 from stoic.refusal import RefusalError
 from stoic.tuning import mark
+from stoic.tuning.by_hand import tell_number
 from stoic.tuning.mark import RUN, new_mark
 from stoic.tuning.program import Result
 from stoic.tuning.space import Space
 from stoic.tuning.storage import open_storage
 from stoic.tuning.stored import known_space
-from stoic.tuning.study import (
+from stoic.tuning.study import load_study, open_study
+from stoic.tuning.trials import (
     FAILURE,
     SEAL,
     WORKER,
@@ -34,11 +36,8 @@ from stoic.tuning.study import (
     failure_kinds,
     failures,
     finish,
-    load_study,
-    open_study,
     record_program,
     record_run,
-    tell_number,
 )
 from stoic.tuning.worker import Worker
 
@@ -224,7 +223,7 @@ def test_a_number_that_has_become_another_process_is_not_stopped(monkeypatch):
 
 
 def test_where_nothing_is_to_be_seen_it_is_left_alone_and_said_so(study, monkeypatch, caplog):
-    monkeypatch.setattr("stoic.tuning.study.visible", lambda: False)
+    monkeypatch.setattr("stoic.tuning.trials.visible", lambda: False)
     worker, own = dead(), new_mark()
     trial = running(study, worker)
     record_run(trial, own, worker)

@@ -13,7 +13,7 @@ import pytest
 from optuna.trial import TrialState
 
 from stoic.refusal import RefusalError
-from stoic.tuning.study import WORKER
+from stoic.tuning.trials import WORKER
 from stoic.tuning.workers import alone, check_workers
 
 # Each run leaves a file, and waits until there are two: alone it would wait for a minute.

@@ -317,10 +317,10 @@ def tell(
     """
     silence_optuna()
     from stoic.integrations.reported import noise_of
+    from stoic.tuning.by_hand import tell_number
     from stoic.tuning.failure import parse_kind
     from stoic.tuning.pruning import report_number
     from stoic.tuning.storage import in_one_sentence
-    from stoic.tuning.study import tell_number
 
     name, trial_number, values = _told(what or [], study_name, trial_number, values)
     said = [values, state, failed, standard_error, *(executed or []), *(constraint or [])]

@@ -34,18 +34,9 @@ from stoic.tuning.space import Space, parse_fixed
 from stoic.tuning.storage import PATIENCE, is_new, open_storage, patiently
 from stoic.tuning.stored import known_space, stored_command
 from stoic.tuning.stored_trust import TrustRecorder
-from stoic.tuning.study import (
-    choose,
-    claim,
-    earlier_studies,
-    fail_orphans,
-    find_study,
-    finish,
-    open_study,
-    record_program,
-    record_run,
-)
+from stoic.tuning.study import earlier_studies, find_study, open_study
 from stoic.tuning.template import fixed_values
+from stoic.tuning.trials import choose, claim, fail_orphans, finish, record_program, record_run
 from stoic.tuning.worker import Worker
 
 log = logging.getLogger(__name__)

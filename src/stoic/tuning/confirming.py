@@ -10,7 +10,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from stoic.integrations.optuna.confirming import CONFIRM, confirms, next_confirmation
 from stoic.integrations.optuna.internals import begin_trial, fixed_attrs, storage_of, trial_id
 from stoic.tuning.space import Space
-from stoic.tuning.study import WORKER, choose
+from stoic.tuning.trials import WORKER, choose
 from stoic.tuning.worker import Worker
 
 

@@ -23,7 +23,7 @@ from stoic.tuning.function import Calling, Stopped, opened_study
 from stoic.tuning.measured import Measured, measured
 from stoic.tuning.objectives import Objective, check_direction, merge_objectives
 from stoic.tuning.program import Result
-from stoic.tuning.study import failure_kinds, failures
+from stoic.tuning.trials import failure_kinds, failures
 from stoic.tuning.views.summary import Summary
 from stoic.tuning.worker import Worker
 

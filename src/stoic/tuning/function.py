@@ -30,7 +30,8 @@ from stoic.tuning.program import Result
 from stoic.tuning.repeats import check_repeats, repeated, surpassed_in
 from stoic.tuning.space import Space, parse_space
 from stoic.tuning.storage import is_new, open_storage
-from stoic.tuning.study import failure_kinds, failures, find_study, open_study
+from stoic.tuning.study import find_study, open_study
+from stoic.tuning.trials import failure_kinds, failures
 from stoic.tuning.views.summary import Summary
 from stoic.tuning.worker import Worker
 

@@ -16,7 +16,7 @@ from stoic.integrations.reported import noise_of, noises_of
 from stoic.refusal import RefusalError
 from stoic.tuning.failure import Failed
 from stoic.tuning.program import Result
-from stoic.tuning.study import finish
+from stoic.tuning.trials import finish
 
 
 @dataclass(frozen=True)

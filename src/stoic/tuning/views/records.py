@@ -18,7 +18,7 @@ from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
 from stoic.refusal import RefusalError
 from stoic.tuning.campaign import explanation
-from stoic.tuning.study import as_stored
+from stoic.tuning.trials import as_stored
 from stoic.tuning.views.summary import number
 
 FORMATS = ("value", "json", "table", "yaml", "csv")

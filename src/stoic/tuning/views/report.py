@@ -29,7 +29,7 @@ from stoic.integrations.optuna.unmodelled import modelled_space
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
 from stoic.refusal import RefusalError
-from stoic.tuning.study import last_error
+from stoic.tuning.trials import last_error
 from stoic.tuning.views.durations import duration, median_duration
 from stoic.tuning.views.front import as_image
 from stoic.tuning.views.front import draw as draw_front

@@ -21,14 +21,8 @@ from stoic.printable import printable
 from stoic.tuning.campaign import explanation
 from stoic.tuning.objectives import goal_of
 from stoic.tuning.stored import DIRECTORY, stored_command
-from stoic.tuning.study import (
-    FAILURE,
-    failure_kinds,
-    failures,
-    holder,
-    last_error,
-)
 from stoic.tuning.template import Template, fixed_values
+from stoic.tuning.trials import FAILURE, failure_kinds, failures, holder, last_error
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from stoic.integrations.recipe import Recipe
 from stoic.refusal import RefusalError
 from stoic.tuning.campaign import explanation
 from stoic.tuning.objectives import goal_of
-from stoic.tuning.study import failed_numbers, failure_kinds
+from stoic.tuning.trials import failed_numbers, failure_kinds
 from stoic.tuning.views.records import Record
 from stoic.tuning.views.summary import left_out_record, number, unfinished_record
 
