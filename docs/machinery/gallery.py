@@ -70,8 +70,8 @@ def reproduced(results: Path) -> str:
     for paper, figures in sorted(by_paper.items()):
         held = _share([claim for _, claims in figures for claim in claims])
         parts.append(f"## [{paper}]\n\n{held} claims hold.")
-        lines = ["| figure | claims that hold | how it was read | why others do not hold |"]
-        lines.append("|---|---|---|---|")
+        lines = ["| figure | claims that hold | how it was read | why others do not hold | time |"]
+        lines.append("|---|---|---|---|---|")
         for figure, claims in figures:
             path = _json(results, figure.name)
             note = notes.get(figure.name, {})
@@ -79,7 +79,7 @@ def reproduced(results: Path) -> str:
             place = " and ".join(places)
             link = f"[{place}]({figure.name.partition('/')[0]}.md#{path.stem})"
             command = f"`stoic reproduce {figure.name}`"
-            row = (f"{link}<br>{command}", _share(claims), note.get("reading"), note.get("cause"))
+            row = (f"{link}<br>{command}", _share(claims), *map(note.get, ("reading", "cause", "time")))
             lines.append("| " + " | ".join(cell or "" for cell in row) + " |")
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
@@ -88,7 +88,8 @@ def reproduced(results: Path) -> str:
 _OVERVIEW = (
     "A claim is a sentence that a paper's text, caption or curve says, judged by the numbers of "
     "our run with the threshold that stands in it. Where a paper leaves its setting open, the "
-    "third column has the reading. Claims of ours are on the pages of the figures."
+    "third column has the reading. The time is that of one processor, by a sample of the runs. "
+    "Claims of ours are on the pages of the figures."
 )
 
 

@@ -214,6 +214,25 @@ def test_a_study_without_a_value_has_a_page(tmp_path):
         Report.of(study).write(tmp_path / "nowhere" / "report.html")
 
 
+def test_intermediate_values_are_drawn_by_trial_and_an_outlier_leaves_the_axis(report):
+    def objective(trial):
+        x = trial.suggest_float("x", 0.0, 1.0)
+        for step in range(1, 6):
+            trial.report(x + 1.0 / step + 1e6 * (trial.number == step == 3), step)
+            if trial.number > 5 and step == 2:
+                raise optuna.TrialPruned
+        return x
+
+    study = optuna.create_study(sampler=StoicSampler(seed=0))
+    study.optimize(objective, n_trials=8)
+    page = Report.of(study).page()
+    assert "Intermediate values" in page
+    drawn = re.search(r'"text":"intermediate value"\},"range":\[([^,]+),([^\]]+)\]', page)
+    assert 1.0 < float(drawn[2]) < 5.0
+    assert page.count('"name":"pruned"') == 1
+    assert "Intermediate values" not in report.page()
+
+
 def test_markup_in_names_stays_text(report):
     page = report.page()
     assert "digits &lt;b&gt;&amp; (minimize)" in page

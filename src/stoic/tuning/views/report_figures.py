@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import DISTRUSTED
 from stoic.integrations.optuna import Explanation, Row
@@ -20,7 +20,19 @@ from stoic.tuning.views.timeline import limits
 
 _TRUST = (REJECTED, "#c9c9c9", TRUSTED)  # at 0, 1/2, 1; safe for every colour vision
 _BAND, _INK = "rgba(0, 114, 178, 0.18)", "#222222"
+_LARGEST = 1e300
+_FENCE = 3.5  # interquartile ranges from their middle that an axis has
+_STATES = {TrialState.FAIL: "failed"}
+_KINDS_OF_CURVES = (  # drawn in this order
+    ("trusted", TRUSTED, "solid"),
+    ("pruned", "#8c8c8c", "dash"),
+    ("failed", "#8c8c8c", "dot"),
+    ("running", "#222222", "dot"),
+    ("distrusted", REJECTED, "solid"),
+)
 _POINTS = 81  # points of a slice
+_STEPS = 200  # points of a curve
+_CURVES = 200  # of them, the latest
 _ROOM = 12  # letters beside an axis of parallel coordinates
 _LAYOUT = {
     "template": "plotly_white",
@@ -45,6 +57,7 @@ class Drawings:
     ) -> None:
         self.known, self.space, self.minimise = known, space, minimise
         self.go, self.io = go, io
+        self.trials = trials
         self.rows = sorted(known.rows, key=lambda row: row.number)
         self.low, self.high = limits(list(self.rows))
         # Observations are at the executed parameters; so is an uncertified recommendation.
@@ -118,6 +131,44 @@ class Drawings:
                 "line": {"width": 0.6, "color": "black"},
             },
         )
+
+    def curves(self) -> str:
+        """Plot intermediate values over their steps, a line for each trial; empty without any."""
+        trust = {row.number: row.trust for row in self.rows}
+        lines: dict[str, tuple[list[Any], list[Any], list[str]]] = {}
+        seen: list[float] = []
+        reporting = [trial for trial in self.trials.values() if trial.intermediate_values]
+        for trial in sorted(reporting, key=lambda trial: trial.number)[-_CURVES:]:
+            kind = _STATES.get(trial.state, trial.state.name.lower())
+            if trial.state == TrialState.COMPLETE:
+                kind = "trusted" if trust.get(trial.number, 1.0) >= DISTRUSTED else "distrusted"
+            points = sorted(trial.intermediate_values.items())
+            points = points[:: math.ceil(len(points) / _STEPS)]
+            x, y, text = lines.setdefault(kind, ([], [], []))
+            x += [step for step, _ in points] + [None]
+            y += [value if math.isfinite(value) else None for _, value in points] + [None]
+            text += [f"trial {trial.number}: {value:.6g}" for _, value in points] + [""]
+            seen += [value for _, value in points if math.isfinite(value)]
+        if not seen:
+            return ""
+        figure = self.go.Figure()
+        for kind, colour, dash in _KINDS_OF_CURVES:
+            if kind in lines:
+                x, y, text = lines[kind]
+                figure.add_scatter(
+                    x=x, y=y, text=text, hoverinfo="text", mode="lines+markers", name=kind,
+                    marker={"size": 3}, line={"color": colour, "dash": dash, "width": 1.2},
+                )  # fmt: skip
+        known = np.clip(seen, -_LARGEST, _LARGEST)
+        first, third = np.quantile(known, [0.25, 0.75])
+        inside = known[np.abs(known - 0.5 * (first + third)) <= _FENCE * (third - first)]
+        low, high = float(inside.min(initial=first)), float(inside.max(initial=third))
+        room = 0.08 * (high - low) or abs(high) or 1.0
+        figure.update_layout(
+            xaxis_title="step", yaxis_title="intermediate value",
+            yaxis_range=[low - room, high + room], height=380, **_LAYOUT,
+        )  # fmt: skip
+        return self._html(figure)
 
     def surprise(self) -> str:
         """Plot leave-one-out residuals in standard deviations; asinh makes room for any of them."""
