@@ -341,6 +341,33 @@ def test_a_number_of_constraints_that_changes_is_said():
     assert explain(study).recommended.number == 1
 
 
+@pytest.mark.parametrize("satisfied", [-math.inf, -1.0])
+def test_a_constraint_that_is_satisfied_by_any_amount_is_satisfied(satisfied):
+    grid = np.linspace(0.0, 1.0, 12)
+    said = [{"constraints": [satisfied if x < 0.6 else 0.5]} for x in grid]
+    known = explain(stored(*((x, -x, each) for x, each in zip(grid, said, strict=True))))
+    assert known.recommended.params["x"] < 0.6
+    assert known.feasible > 0.5
+    assert known.distrusted_constraints == {}
+
+
+@pytest.mark.parametrize("beyond", [math.nan, math.inf])
+def test_what_is_no_finite_value_of_a_constraint_is_not_called_distrusted(beyond):
+    grid = np.linspace(0.0, 1.0, 12)
+    said = [{"constraints": [x - 0.6]} for x in grid]
+    said[3] = {"constraints": [beyond]}
+    known = explain(stored(*((x, -x, each) for x, each in zip(grid, said, strict=True))))
+    assert known.distrusted_constraints == {}
+
+
+def test_numbers_that_no_float_can_hold_are_infinite():
+    grid = np.linspace(0.0, 1.0, 12)
+    said = [{"constraints": [x - 0.6]} for x in grid]
+    said[3] = {"constraints": [10**400]}
+    known = explain(stored(*((x, -x, each) for x, each in zip(grid, said, strict=True))))
+    assert 3 in known.infeasible
+
+
 def test_constraints_are_stored_so_that_optuna_reads_them():
     study = optuna.create_study()
     trial = study.ask(X)

@@ -224,6 +224,29 @@ def test_a_complete_trial_with_another_number_of_values_is_no_result():
     assert 0.0 <= study.ask(X).params["x"] <= 1.0
 
 
+@pytest.mark.parametrize("bound", [True, 0.5])
+def test_a_bound_is_no_values_and_said(bound):
+    study = stored(even(12))
+    best = {"x": 0.5}
+    study.add_trial(
+        create_trial(
+            values=[-9.0, 999.0], params=best, distributions=X,
+            user_attrs={"stoic:censored": bound},
+        )
+    )  # fmt: skip
+    known = explain(study)
+    numbers = [t.number for t in known.observed_front] + [p.trial.number for p in known.front]
+    assert 12 not in numbers
+    assert any("bounds are not modelled" in each for each in known.unmodelled)
+    study.optimize(lambda t: (cost(t.suggest_float("x", 0.0, 1.0)), 0.0), n_trials=1)
+
+
+def test_a_setting_that_cannot_be_run_is_not_on_the_front():
+    study = stored(even(12))
+    failed(study, 0.45, [-9.0, 999.0], **{FAILED: "infeasible"})
+    assert 12 not in [point.trial.number for point in explain(study).front]
+
+
 def test_infinite_values_are_rejected_where_they_are():
     known = explain(stored(even(9, {(4, 1): math.inf})))
     assert known.trust[4] == {"objective 0": 1.0, "objective 1": 0.0}

@@ -186,6 +186,45 @@ def test_nothing_is_recorded_without_a_warm_start():
     assert explain(study).sources == ()
 
 
+def test_another_study_of_the_same_name_is_another_source(earlier):
+    def warmed(source):
+        study.sampler = StoicSampler(seed=0, warm_start=[source])
+        study.optimize(lambda trial: loss(*suggested(trial)), n_trials=1)
+        return [(each.name, each.trials) for each in explain(study).sources]
+
+    other = study_of(loss, 12, RandomSampler(seed=5), study_name=earlier.study_name)
+    study = optuna.create_study()
+    first, second = warmed(earlier), warmed(other)
+    assert second == [(earlier.study_name, 12)] != first
+    with pytest.raises(RefusalError, match="different names"):
+        StoicSampler(warm_start=[earlier, other])
+
+
+def test_the_choice_none_is_a_choice():
+    space = {"c": CategoricalDistribution((None, "a", "b"))}
+    source = optuna.create_study(study_name="old", sampler=RandomSampler(seed=0))
+
+    def objective(trial):
+        c = trial.suggest_categorical("c", (None, "a", "b"))
+        return 0.0 if c is None else 1.0 + trial.number % 3
+
+    source.optimize(objective, n_trials=12)
+    assert learned(source).value("c", space["c"]) is None
+    study = optuna.create_study(sampler=StoicSampler(seed=0, warm_start=[source]))
+    study.optimize(objective, n_trials=1)
+    assert study.trials[0].params == {"c": None}
+
+
+def test_a_source_that_was_deleted_before_its_use_is_said():
+    storage = optuna.storages.InMemoryStorage()
+    source = optuna.create_study(study_name="old", storage=storage)
+    sampler = StoicSampler(seed=0, warm_start=[source])
+    optuna.delete_study(study_name="old", storage=storage)
+    study = optuna.create_study(sampler=sampler)
+    with pytest.raises(RefusalError, match="was deleted"):
+        study.optimize(lambda trial: loss(*suggested(trial)), n_trials=1)
+
+
 def test_a_large_record_is_in_pieces(earlier):
     study = optuna.create_study()
     source = learned(study_of(loss, 200, study_name="x" * 40_000))

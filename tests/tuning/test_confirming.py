@@ -8,11 +8,12 @@ import sys
 import optuna
 import pytest
 from optuna.terminator import Terminator
+from optuna.trial import TrialState
 from typer.testing import CliRunner
 
 from stoic import Failed, tune
 from stoic.cli import app
-from stoic.integrations.optuna import NOISE
+from stoic.integrations.optuna import NOISE, confirm
 from stoic.integrations.optuna.confirming import CONFIRM, confirms
 from stoic.integrations.optuna.settling import remaining_gain
 from stoic.integrations.optuna.terminator import NoiseEvaluator, RemainingGainEvaluator
@@ -122,6 +123,57 @@ def test_the_command_line_confirms_shows_and_goes_on(tmp_path, monkeypatch):
     pytest.importorskip("plotly")
     assert run(app, ["report", "bake.toml", "--out", str(report)]).exit_code == 0
     assert "Confirmed" in report.read_text()
+
+
+def test_a_broken_program_counts_against_no_setting_and_the_study_is_named_first(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPTUNA_STORAGE", raising=False)
+    (tmp_path / "p.py").write_text(
+        "import sys\nprint('{\"loss\": %r}' % (float(sys.argv[1]) - 0.3) ** 2)"
+    )
+    program = ["--", sys.executable, "p.py", "{x}"]
+
+    def stoic(*words):
+        found = CliRunner().invoke(app, [*words, *program])
+        return f"{found.output}{found.exception or ''}"
+
+    def shown():
+        return json.loads(CliRunner().invoke(app, ["show", "bake", "--json"]).stdout)
+
+    rule = ["--value", "json:loss"]
+    stoic(
+        "tune", "--study-name", "bake", "--param", "x=float(0, 1)", "-n", "12", "--seed", "0", *rule
+    )
+    before = shown()["recommended"]["params"]
+    said = stoic("confirm", "bake", "--trials", "9")
+    assert "0 of 9 measurements are taken" in said
+    assert "The first 5 measurements failed" in said
+    assert shown()["recommended"]["params"] == before
+    assert shown()["confirmation"]["probability"] < 1.0
+    stoic("confirm", "bake", "--trials", "9", *rule)
+    assert shown()["recommended"]["params"]["x"] == pytest.approx(0.3, abs=0.01)
+    assert shown()["confirmation"]["failed"] == 5
+
+
+def test_a_pruner_does_not_end_a_measurement():
+    def objective(trial):
+        x = trial.suggest_float("x", 0.0, 1.0)
+        for step in range(6):
+            trial.report(x + 1.0 * (trial.number > 19), step)  # all seem hopeless
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return (x - 0.3) ** 2 + 0.1 * math.sin(37.0 * trial.number)
+
+    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=0))
+    study.optimize(objective, n_trials=20)
+    pruner = study.pruner
+    outcome = confirm(study, objective, n_trials=4)
+    assert outcome.measurements >= 1
+    assert outcome.failed == 0
+    assert study.pruner is pruner
+    assert all(t.state == TrialState.COMPLETE for t in study.trials[20:])
 
 
 def test_confirm_needs_a_program(tmp_path, monkeypatch):

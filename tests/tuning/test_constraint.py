@@ -78,7 +78,18 @@ def test_a_constraint_is_an_output_and_its_limit(written, name, outputs, excess)
 
 
 @pytest.mark.parametrize(
-    "written", ["latency", "latency < 0.2", "latency <= fast", "<= 0.2", "latency <= nan", ""]
+    "written",
+    [
+        "latency",
+        "latency < 0.2",
+        "latency <= fast",
+        "<= 0.2",
+        "latency <= nan",
+        "",
+        "0.5 <= latency <= 0.8",
+        "0.5 >= latency <= 0.8",
+        r"regex:lat=(\S+) <= 0.2 <= 3",
+    ],
 )
 def test_another_form_is_refused_in_one_sentence(written):
     with pytest.raises(RefusalError, match=r"as in 'latency <= 0\.2'"):

@@ -9,9 +9,14 @@ from typing import Annotated
 import typer
 
 from stoic.cli.app import Repeats, StorageClass, StorageUrl, StudyName, Timeout, Value, app
-from stoic.cli.studies import load, settings
+from stoic.cli.studies import load, open_store, settings
 from stoic.cli.tuning import carry_out
 from stoic.refusal import RefusalError
+
+_MISSING = (
+    "Which program measures a setting is missing: give the study file, or after -- the command "
+    "with {NAME} where a parameter goes."
+)
 
 
 @app.command()
@@ -19,8 +24,8 @@ def confirm(
     what: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="STUDY.toml | -- COMMAND...",
-            help="A study file; or, after --, the command, with --study-name.",
+            metavar="STUDY.toml | [STUDY] -- COMMAND...",
+            help="A study file; or the name of a study and, after --, the command.",
             show_default=False,
         ),
     ] = None,
@@ -42,8 +47,10 @@ def confirm(
     is settled, and says with which probability the recommended setting is the
     best of those tried, and by how much it may be worse.
 
-    stoic confirm --study-name oven --trials 10 -- python bake.py {heat}
+    stoic confirm oven --trials 10 -- python bake.py {heat}
     """
+    from optuna.study import get_all_study_names
+
     from stoic.tuning.request import from_file, from_study
 
     if trials < 1:
@@ -59,13 +66,15 @@ def confirm(
     if what and len(what) == 1 and what[0].endswith(".toml"):
         request = from_file(Path(what[0]), given)
         study = load(None, request.name, request.storage, storage_class, only_read=True)
-    elif what:
+    elif command := list(what or ()):
+        store = open_store(storage, storage_class, create=False)
+        if study_name is None and command[0] in get_all_study_names(store):
+            study_name = command.pop(0)
+        if not command:
+            raise RefusalError(_MISSING)
         study = load(None, study_name, storage, storage_class, only_read=True)
-        request = from_study(study, what, given)
+        request = from_study(study, command, given)
     else:
-        raise RefusalError(
-            "Which program measures a setting is missing: give the study file, or after -- the "
-            "command with {NAME} where a parameter goes."
-        )
+        raise RefusalError(_MISSING)
     # No further trials of the search: as many as there are.
-    carry_out(replace(request, trials=0), storage_class, 60.0)
+    carry_out(replace(request, trials=0), storage_class, 60.0, keep_going=False)

@@ -238,6 +238,7 @@ def carry_out(
         open_request,
         run_request,
     )
+    from stoic.tuning.confirming import confirmations
     from stoic.tuning.storage import in_one_sentence, patiently, shown
     from stoic.tuning.views.display import display
     from stoic.tuning.views.summary import Summary
@@ -251,6 +252,9 @@ def carry_out(
         note(f"note: {said}")
     before, signal, hopeless = count_trials(study, FINISHED), None, None
     stand = f"{before} of {request.trials} trials are finished"
+    if not request.trials:  # to confirm what was found
+        before = confirmations(study.get_trials(deepcopy=False))
+        stand = f"{before} of {request.ending.confirm} measurements are taken"
     print(printable(f"study {study.study_name} in {shown(request.storage)}: {stand}"), flush=True)
     if workers > 1:
         method.record(study)  # before any of them chooses
@@ -269,8 +273,9 @@ def carry_out(
     print(summary.text())
     if hopeless is not None:
         note(f"stoic: {hopeless}")
-    if before >= request.trials:
-        note(f"Nothing was left to do: --trials {2 * before} goes on, --study-name begins anew.")
+    if before >= (request.trials or request.ending.confirm):
+        anew = ", --study-name begins anew" * bool(request.trials)
+        note(f"Nothing was left to do: --trials {2 * before} goes on{anew}.")
     if signal is not None:
         raise typer.Exit(128 + signal)
     if summary.explanation is None:

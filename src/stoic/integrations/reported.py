@@ -20,12 +20,17 @@ def noises_of(standard_errors: object) -> tuple[float, ...] | None:
     return tuple(found) if found and len(found) == len(errors) else None
 
 
+def as_number(value: object) -> float:
+    """Convert a number to a float, infinite if it is too large for one; nan if it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
 def finite(value: object) -> float | None:
     """Convert a number to a float; None if it is none, or not finite."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
+    number = as_number(value)
     return number if math.isfinite(number) else None

@@ -166,11 +166,12 @@ class ConstraintHistory:
         return Constraints(tuple(posteriors), np.concatenate(unknown))
 
     def trust(self) -> dict[str, Array]:
-        """Trust of each value of each constraint, in the order of values, from 0 to 1."""
+        """Trust of each value of each constraint, in the order of values; nan of no finite one."""
         found = {}
-        for name in self._results:
+        for name, (_, results) in self._results.items():
             observations = self._observations(name)
-            found[name] = self._posterior(name, observations).trust(observations)
+            trust = self._posterior(name, observations).trust(observations)
+            found[name] = np.where(np.isfinite(results), trust, np.nan)
         return found
 
     def _observations(self, name: str) -> Observations:
@@ -190,8 +191,11 @@ class ConstraintHistory:
 def _apart(values: Array) -> Array:
     """Move zeros below 0 where all satisfied values are 0, as of max(violation, 0) or of 0 and 1.
 
-    Else no value would be safely below 0, and the probability nowhere above 1/2.
+    Else no value would be safely below 0, and the probability nowhere above 1/2. One of minus
+    infinity is satisfied as well as any other, or by 1.
     """
+    if (endless := values == -np.inf).any():
+        values = np.where(endless, values[np.isfinite(values)].min(initial=-1.0), values)
     positive = values[values > 0.0]
     if (values == 0.0).any() and not (values < 0.0).any():
         values = np.where(values == 0.0, -np.median(positive) if len(positive) else -1.0, values)

@@ -130,7 +130,8 @@ def run(
     Raises
     ------
     HopelessError
-        Without ``keep_going``, if the first trials all fail and the study has no value.
+        Without ``keep_going``, if the first trials all fail and the study has no value, or they
+        are to confirm it.
     """
     ending = ending or Ending()
     recorder = TrustRecorder(study)
@@ -156,7 +157,14 @@ def run(
         if keep_going or failed_first is None or stop:
             continue
         failed_first = failed_first + 1 if result.value is None and not result.pruned else None
-        if failed_first == _HOPELESS and not count_trials(study, {TrialState.COMPLETE}):
+        if failed_first != _HOPELESS:
+            continue
+        if not trials:
+            raise HopelessError(
+                f"The first {_HOPELESS} measurements failed, the last one so: {result.reason}. "
+                "Change the command and run it again: these failures count against no setting."
+            )
+        if not count_trials(study, {TrialState.COMPLETE}):
             raise HopelessError(
                 f"The first {_HOPELESS} trials failed, the last one so: {result.reason}. Change "
                 "the program and run the same command again, or say --keep-going."

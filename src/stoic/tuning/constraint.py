@@ -56,6 +56,12 @@ class Constraint:
                 f"A constraint is an output and its limit, as in 'latency <= 0.2', got {written!r}."
             )
         output = found["output"].removeprefix("json:")
+        key = not output.startswith("regex:")
+        if _FORM.fullmatch(output) or (key and set(output) & set("<>=")):
+            raise RefusalError(
+                f"A constraint has one limit, as in 'latency <= 0.2', got {written!r}: for two "
+                "limits print the output under two names."
+            )
         rule = output if output.startswith("regex:") else f"json:{output}"
         sign = 1.0 if found["side"] == "<=" else -1.0
         return cls(written, output, Reading.parse(rule), sign, limit)
@@ -142,9 +148,13 @@ def told_constraints(study: optuna.Study, texts: Sequence[str]) -> dict[str, flo
         If the study has no constraint of that name, or an output is not a number.
     """
     known = {constraint.name: constraint for constraint in merge_constraints(study, ())}
-    excess = {}
+    excess: dict[str, float] = {}
     for text in texts:
-        name, _, output = (part.strip() for part in text.rpartition("="))
+        name, equals, output = (part.strip() for part in text.rpartition("="))
+        if not equals:
+            raise RefusalError(f"An output is told as NAME=VALUE, got {text!r}.")
+        if name in excess:
+            raise RefusalError(f"The output {name!r} is told twice.")
         if name not in known:
             there = ", ".join(known) or "none: create-study --constraint 'latency <= 0.2' has one"
             raise RefusalError(

@@ -77,12 +77,12 @@ def measured(
         limits = {str(name): float(each) for name, each in found.constraints.items()}
         if order:
             return _several(found, order, run_as, limits)
-        if found.value is None or isinstance(found.standard_error, Sequence):
+        if found.value is None or isinstance(found.standard_error, list | tuple):
             raise RefusalError(
                 "The objective gave several values, and the study has one objective."
             )
         value, error = float(found.value), found.standard_error
-        noise = noise_of(None if error is None else float(error))
+        noise = noise_of(None if error is None else float(error))  # type: ignore[arg-type]
     except Failed as failed:
         reason = failed.message[:200] or "said that it failed"
         return Result(None, reason, "", 0.0, failed.kind)

@@ -82,8 +82,8 @@ def report_number(study: optuna.Study, number: int, step: int, value: float) -> 
     found = next((trial for trial in running if trial.number == number), None)
     if found is None:
         raise RefusalError(f"Cannot tell a step of trial {number}: no such trial is running.")
-    if step < 0:
-        raise RefusalError(f"A step is a count, got {step}.")
+    if not 0 <= step < 2**31:  # a storage's integer
+        raise RefusalError(f"A step is a count below {2**31}, got {step}.")
     study.pruner = StoicPruner()
     trial = Trial(study, trial_id(found))
     trial.report(value, step)

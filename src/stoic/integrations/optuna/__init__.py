@@ -11,8 +11,7 @@ from stoic.integrations.optuna.explaining import explain
 from stoic.integrations.optuna.explanation import Explanation, FrontPoint
 from stoic.integrations.optuna.importance import RobustImportanceEvaluator
 from stoic.integrations.optuna.objective import AIM, RobustObjective
-from stoic.integrations.optuna.objectives import NOISE, VALUES
-from stoic.integrations.optuna.partial import CENSORED
+from stoic.integrations.optuna.objectives import CENSORED, NOISE, VALUES
 from stoic.integrations.optuna.possible import POSSIBLE, PossibleValues
 from stoic.integrations.optuna.pruner import StoicPruner
 from stoic.integrations.optuna.sampler import StoicSampler

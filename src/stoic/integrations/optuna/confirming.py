@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
+from optuna.pruners import NopPruner
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
@@ -35,6 +37,7 @@ CONFIRM = "stoic:confirm"  # user attribute: True for a confirming measurement
 
 _LIKELY = 0.01  # probability to be the best from which on a candidate is listed
 _SURE = 0.95  # probability to be the best with which the question is settled
+_BROKEN = 3  # settings that fail one after the other before any has a value
 # Of the noise's standard deviation: an expected loss that is settled, too. To see a difference of
 # that size at two standard errors takes 20,000 measurements of each setting.
 _SMALL = 0.02
@@ -232,7 +235,7 @@ class Standing:
             lambda t: t.number in number and trust[number[t.number]] >= DISTRUSTED
         )
         confirmed = self._count(lambda t: confirms(t) and t.number in number)
-        failures, best = self._count(_failed), self.leader
+        failures, best = _count_at(self.x, self.synced, _failures(self.trials)), self.leader
         order = sorted(range(len(self.x)), key=lambda j: (j != best, -comparison.probability[j]))
         mine = [t for t in self.trials if confirms(t) and t.state.is_finished()]
         ends = [sign * (mean[best] + side * SDS_95 * std[best]) for side in (-1.0, 1.0)]
@@ -267,12 +270,31 @@ def _measured(trial: FrozenTrial) -> bool:
 
 
 def _failed(trial: FrozenTrial) -> bool:
-    """Return True for a confirming measurement that failed, but for a transient reason."""
-    if not confirms(trial) or not trial.state.is_finished():
+    """Return True for a confirming measurement that failed, but for a transient reason.
+
+    One that a pruner stopped says that it was worse than others at that step, and nothing more.
+    """
+    if not confirms(trial) or not trial.state.is_finished() or trial.state == TrialState.PRUNED:
         return False
     if trial.state == TrialState.COMPLETE:
         return violates(trial)
     return failure_kind(trial) != "transient"
+
+
+def _failures(trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
+    """List the failed measurements that count against their settings.
+
+    Where the first ones failed at three settings or more before any had a value, it was the
+    program: these count against none.
+    """
+    mine = [trial for trial in trials if confirms(trial) and trial.state.is_finished()]
+    first = list(takewhile(lambda trial: not _measured(trial), mine))
+    if (
+        len({tuple(sorted((n, str(v)) for n, v in trial.params.items())) for trial in first})
+        >= _BROKEN
+    ):
+        mine = mine[len(first) :]
+    return list(filter(_failed, mine))
 
 
 def _params(trial: FrozenTrial) -> dict[str, Any]:
@@ -299,7 +321,7 @@ def reliable(synced: SyncedLearner, trials: Sequence[FrozenTrial], tried: Array)
         tried = tried[feasibility.safest(tried)]
     if not any(map(confirms, trials)) or not len(tried):
         return tried
-    failed = _count_at(tried, synced, filter(_failed, trials))
+    failed = _count_at(tried, synced, _failures(trials))
     kept = failed < np.maximum(_count_at(tried, synced, filter(_measured, trials)), 1)
     return tried[kept] if kept.any() else tried
 
@@ -363,8 +385,8 @@ def confirm(
     study:
         With one objective.
     objective:
-        As for ``study.optimize``. An exception is a failed measurement, which counts against its
-        candidate.
+        As for ``study.optimize``, but no measurement is pruned. An exception is a failed
+        measurement, which counts against its candidate.
     n_trials:
         The largest number of measurements.
 
@@ -380,10 +402,14 @@ def confirm(
     """
     if n_trials < 1:
         raise RefusalError(f"n_trials must be at least 1, got {n_trials}.")
-    for _ in range(n_trials):
-        if (params := next_confirmation(study)) is None:
-            break
-        study.enqueue_trial(params, user_attrs={CONFIRM: True})
-        study.optimize(objective, n_trials=1, catch=(Exception,))
+    pruner, study.pruner = study.pruner, NopPruner()  # half a measurement decides nothing
+    try:
+        for _ in range(n_trials):
+            if (params := next_confirmation(study)) is None:
+                break
+            study.enqueue_trial(params, user_attrs={CONFIRM: True})
+            study.optimize(objective, n_trials=1, catch=(Exception,))
+    finally:
+        study.pruner = pruner
     found = standing(study)
     return None if found is None else found.outcome()

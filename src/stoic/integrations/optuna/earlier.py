@@ -35,6 +35,7 @@ from stoic.sources import Informed, Source
 
 WARM_START = "stoic:warm-start"  # system attribute of a study: its sources, in pieces
 
+ABSENT: Any = object()  # in the place of a value of a parameter that a setting does not have
 _KNOTS = 33  # of the map from a new range to a source's
 _FARTHEST = 3.0  # widths outside of a source's range, where its model knows nothing any more
 _DESIGN = 512  # points over which a source is standardised
@@ -49,8 +50,8 @@ class EarlierStudy:
 
     Attributes
     ----------
-    name:
-        Of the study.
+    name, begun:
+        Of the study: its name, and when its first trial began; empty if that is not known.
     trials:
         Number of its results.
     space:
@@ -74,6 +75,7 @@ class EarlierStudy:
     z: Array
     residuals: Array
     noise: Array
+    begun: str = ""
 
     def on(self, encoding: Encoding) -> Source | None:
         """Return the source as a function on another space; None if it says nothing there.
@@ -99,7 +101,7 @@ class EarlierStudy:
                     tables.append(np.linspace(0.0, float(known), _KNOTS))
                     shared = shared or known
             else:
-                for value in _encoded(part, self.best.get(name)):
+                for value in _encoded(part, self.best.get(name, ABSENT)):
                     columns.append(0)
                     tables.append(np.full(_KNOTS, value))
         if not shared:
@@ -124,12 +126,12 @@ class EarlierStudy:
         )
 
     def value(self, name: str, distribution: BaseDistribution) -> Any:
-        """Return the best value of a parameter as near as another range has it; None without."""
-        value = self.best.get(name)
-        if value is None or possible(distribution, value):
+        """Return the best value of a parameter as near as another range has it; else ``ABSENT``."""
+        value = self.best.get(name, ABSENT)
+        if value is ABSENT or possible(distribution, value):
             return value
         if not isinstance(distribution, _NUMERIC) or not _is_number(value):
-            return None
+            return ABSENT
         part = Coordinate(distribution, 0)
         low, high = distribution.low, distribution.high
         return part.decode(np.array(part.encode(min(max(value, low), high))))
@@ -139,7 +141,7 @@ class EarlierStudy:
         found = {}
         for name, distribution in space.items():
             value = self.value(name, distribution)
-            if value is None:
+            if value is ABSENT:
                 if isinstance(distribution, _NUMERIC):
                     value = Coordinate(distribution, 0).decode(np.array([0.5]))
                 elif isinstance(distribution, CategoricalDistribution):
@@ -168,6 +170,7 @@ class EarlierStudy:
         """Return it as JSON."""
         return json.dumps({
             "name": self.name,
+            "begun": self.begun,
             "trials": self.trials,
             "space": {name: json.loads(distribution_to_json(d)) for name, d in self.space.items()},
             "best": self.best,
@@ -191,6 +194,7 @@ class EarlierStudy:
             lengthscales, rows = (np.array(found[k], dtype=float) for k in ("lengthscales", "rows"))
             best, p = found["best"], Encoding(space).box.dim
             name, trials, variance = found["name"], found["trials"], float(found["variance"])
+            begun = str(found.get("begun", ""))
         except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             raise ValueError(f"{type(error).__name__}: {error}") from error
         shapes = lengthscales.shape == (p,) and rows.ndim == 2 and rows.shape[1] == p + 2
@@ -202,7 +206,7 @@ class EarlierStudy:
             raise ValueError("the numbers of a source do not fit its space")
         return cls(
             name, trials, space, best, lengthscales, variance,
-            rows[:, :p].copy(), rows[:, p].copy(), rows[:, p + 1].copy(),
+            rows[:, :p].copy(), rows[:, p].copy(), rows[:, p + 1].copy(), begun,
         )  # fmt: skip
 
 
@@ -303,7 +307,7 @@ def _is_number(value: object) -> bool:
 
 def _encoded(part: Coordinate | Category, value: Any) -> list[float]:
     """Encode a value; as absent if the parameter does not have it."""
-    if value is None or not possible(part.distribution, value):
+    if value is ABSENT or not possible(part.distribution, value):
         return [part.absent] * len(part.columns)
     return part.encode(value)
 

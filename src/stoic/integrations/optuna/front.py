@@ -23,7 +23,7 @@ from stoic.integrations.optuna.objectives import (
     signs,
     values_of,
 )
-from stoic.integrations.optuna.synced_learner import SyncedLearner
+from stoic.integrations.optuna.synced_learner import SyncedLearner, failure_kind
 from stoic.integrations.optuna.unmodelled import (
     conditional,
     declared_constraints,
@@ -71,7 +71,7 @@ def explain_front(
         fixed=dict(fixed),
         infeasible=tuple(t.number for t in complete if violates(t)),
         conditional=conditional(complete, space),
-        unmodelled=unmodelled(trials, ranges, True, declared),
+        unmodelled=unmodelled(trials, ranges, True, declared, partial=False),
         objectives=objective_names(study),
         directions=tuple(direction.name.lower() for direction in study.directions),
     )  # fmt: skip
@@ -85,7 +85,9 @@ def explain_front(
     learner = synced.learner
     assert isinstance(learner, MultiLearner)
     number = {n: i for i, n in enumerate(synced.observed)}
+    # A setting that cannot be run is no answer, whatever one of its outputs was.
     at = [t for t in trials if t.number in number and t.number in values]
+    at = [t for t in at if failure_kind(t) not in ("infeasible", "bad")]
     if not at:
         return replace(_without_model(known, complete, values), left_out=synced.left_out)
     deviating = np.array([1.0 if scaled(output) else math.inf for output in learner.outputs])

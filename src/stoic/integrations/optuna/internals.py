@@ -7,7 +7,6 @@ things under these, and what is stored stays.
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +15,8 @@ from optuna.samplers import BaseSampler, PartialFixedSampler
 from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+
+from stoic.integrations.reported import as_number
 
 _FIXED = "fixed_params"  # system attribute of a trial: what ``enqueue_trial`` was given, since 1.2
 _CONSTRAINTS = "constraints"  # system attribute of a trial: a list, since 2.5
@@ -140,7 +141,7 @@ def constraints(trial: FrozenTrial) -> dict[str, float]:
         elif key.startswith(f"{_CONSTRAINTS}:"):
             found[key.removeprefix(f"{_CONSTRAINTS}:")] = stored
     return {
-        name: float(value) if isinstance(value, int | float) else math.nan
+        name: float(value) if isinstance(value, bool) else as_number(value)
         for name, value in found.items()
     }
 

@@ -9,13 +9,16 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import Array
-from stoic.integrations.reported import finite
+from stoic.integrations.reported import as_number, finite
 from stoic.objectives import MOST
 from stoic.refusal import RefusalError
 
 # User attribute of a failed trial: its value of each objective, None where there is none. Optuna
 # stores values of complete trials alone.
 VALUES = "stoic:values"
+# User attribute of a trial: the value is at least as bad as this number; or True, and it is at
+# least as bad as the trial's own value. With several objectives such a trial has no values.
+CENSORED = "stoic:censored"
 NOISE = "stoic:noise"  # user attribute: noise variance of a trial's value, or a list of them
 
 
@@ -66,8 +69,11 @@ def signs(study: Study) -> Array:
 def values_of(trial: FrozenTrial, count: int) -> Array | None:
     """Return the value of each of ``count`` objectives, nan where there is none; None without any.
 
-    Those of a failed trial are in its attribute. Another number of values is no result.
+    Those of a failed trial are in its attribute. Another number of values is no result, and with
+    several objectives a bound is none.
     """
+    if count > 1 and trial.user_attrs.get(CENSORED, False) is not False:
+        return None
     if trial.state == TrialState.COMPLETE:
         values: Sequence[object] = trial.values or ()
     else:
@@ -75,10 +81,7 @@ def values_of(trial: FrozenTrial, count: int) -> Array | None:
         values = stored if isinstance(stored, list) else ()
     if len(values) != count:
         return None
-    numbers = [
-        float(value) if isinstance(value, int | float) and not isinstance(value, bool) else np.nan
-        for value in values
-    ]
+    numbers = [as_number(value) for value in values]
     return None if np.isnan(numbers).all() else np.array(numbers)
 
 

@@ -10,15 +10,11 @@ import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.curves import Curve, FinishedCurves
-from stoic.data import Array
-from stoic.integrations.optuna.objectives import NOISE
+from stoic.data import Array, as_results
+from stoic.integrations.optuna.objectives import CENSORED, NOISE
 from stoic.integrations.optuna.possible import PossibleValues
 from stoic.integrations.reported import finite
 from stoic.learner import Learner
-
-# User attribute of a trial: the value is at least as bad as this number; or True, and it is at
-# least as bad as the trial's own value.
-CENSORED = "stoic:censored"
 
 
 def noise_variance(trial: FrozenTrial) -> float | None:
@@ -55,7 +51,7 @@ def bound_of(trial: FrozenTrial) -> float | None:
     """Return the bound of a trial, in the user's units; None if it has none that can be used."""
     said = trial.user_attrs.get(CENSORED)
     if said is True:
-        return finite(trial.value)
+        return finite(trial.values[0]) if trial.values and len(trial.values) == 1 else None
     return finite(said)
 
 
@@ -120,7 +116,7 @@ class PartialResults:
         with_curves = [trial for trial in self._complete if trial.intermediate_values]
         self.finished = FinishedCurves(
             [self._curve(trial) for trial in with_curves],
-            sign * np.array([trial.value for trial in with_curves], dtype=float),
+            as_results([sign * (trial.value or 0.0) for trial in with_curves]),
         )
 
     def __call__(self, trial: FrozenTrial) -> Partial | None:

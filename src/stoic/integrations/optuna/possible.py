@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from optuna.study import Study
 
+from stoic.integrations.reported import as_number
 from stoic.refusal import RefusalError
 
 POSSIBLE = "stoic:possible"  # user attribute of a study: [low, high], None where there is no bound
@@ -47,7 +48,7 @@ class PossibleValues:
         numbers = [end for end in ends if isinstance(end, int | float | np.number)]
         if isinstance(given, str) or len(ends) != 2 or len(numbers) != 2:
             raise RefusalError(f"possible needs two numbers, low and high, got {given!r}.")
-        return cls(float(numbers[0]), float(numbers[1]))
+        return cls(*(as_number(float(n) if isinstance(n, np.number) else n) for n in numbers))
 
     def excludes(self, value: float) -> bool:
         """Return True for a value outside of the range; nan is no value."""

@@ -15,7 +15,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import Choice
-from stoic.integrations.optuna.earlier import EarlierStudy
+from stoic.integrations.optuna.earlier import ABSENT, EarlierStudy
 from stoic.integrations.optuna.encoding import Coordinate, searched
 from stoic.integrations.optuna.executed import executed
 from stoic.integrations.optuna.internals import (
@@ -345,7 +345,7 @@ class StoicSampler(BaseSampler):
     ) -> Any:
         check_objectives(study)
         known = self._warm.first(study, trial, param_name, param_distribution)
-        if known is not None:
+        if known is not ABSENT:
             return known
         sampler = self._independent
         if sampler is None:  # seeded for each trial: workers that share the seed differ

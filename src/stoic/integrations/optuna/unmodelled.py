@@ -10,8 +10,9 @@ from optuna.search_space import intersection_search_space
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from stoic.integrations.optuna.internals import constraints
-from stoic.integrations.optuna.partial import bound_of, bound_trouble
+from stoic.integrations.optuna.internals import constraints, possible
+from stoic.integrations.optuna.objectives import CENSORED
+from stoic.integrations.optuna.partial import bound_trouble
 
 CONSTRAINTS = "stoic:constraints"  # of a study: name of an output -> its constraint, as written
 
@@ -101,6 +102,16 @@ def unmodelled(
         space = modelled_space(trials)
     if space and (bare := [t.number for t in complete if not t.distributions]):
         sentences.append(f"Trials without parameters are not modelled: {_listed(bare)}.")
+    outside = [
+        trial.number
+        for trial in complete
+        if any(n in space and not possible(space[n], v) for n, v in trial.params.items())
+    ]
+    if outside:
+        sentences.append(
+            "Trials with a value that is out of its parameter's range are not modelled: "
+            f"{_listed(outside)}."
+        )
     if names := {name for trial in complete for name in trial.distributions} - space.keys():
         sentences.append(
             f"Not all trials have {', '.join(sorted(names))} in the same range: what not all share "
@@ -111,7 +122,7 @@ def unmodelled(
             "With this recipe a pruned trial counts as a result that is not a number: its "
             "intermediate values are not used."
         )
-    if not partial and (bounds := [t.number for t in trials if bound_of(t) is not None]):
+    if not partial and (bounds := [t.number for t in trials if t.user_attrs.get(CENSORED, False)]):
         sentences.append(
             f"With this recipe bounds are not modelled, as those of trials {_listed(bounds)}."
         )

@@ -10,7 +10,7 @@ from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from stoic.integrations.optuna.earlier import EarlierStudy, record_sources, stored_sources
+from stoic.integrations.optuna.earlier import ABSENT, EarlierStudy, record_sources, stored_sources
 from stoic.integrations.optuna.encoding import searched
 from stoic.integrations.optuna.internals import storage_of, study_id
 from stoic.integrations.optuna.objective import RobustObjective
@@ -75,7 +75,7 @@ class WarmStart:
         key = id(storage_of(study)), study_id(study), study.study_name
         if key not in self._of:
             stored = stored_sources(study)
-            if self._names and [source.name for source in stored] != self._names:
+            if self._names and not self._are(stored):
                 if any(isinstance(each, Study) and _same(each, study) for each in self._studies):
                     raise RefusalError(f"The study {study.study_name!r} cannot warm itself.")
                 if self._learned is None:
@@ -84,14 +84,31 @@ class WarmStart:
             self._of[key] = stored
         return self._of[key]
 
+    def _are(self, sources: Sequence[EarlierStudy]) -> bool:
+        """Return True if these were learned from the same studies, by name and beginning."""
+        if [source.name for source in sources] != self._names:
+            return False
+        return all(
+            source.begun in ("", begun_of(each))
+            for source, each in zip(sources, self._studies, strict=True)
+        )
+
     def first(
         self, study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution
     ) -> Any:
-        """Return the best value of a parameter, for the first trials, a source each; else None."""
+        """Return a source's best value of a parameter, for a first trial each; else ``ABSENT``."""
         sources = self(study) if trial.number < _MOST else ()
         if trial.number >= len(sources):
-            return None
+            return ABSENT
         return sources[trial.number].value(name, distribution)
+
+
+def begun_of(study: Study | EarlierStudy) -> str:
+    """Return when the first trial of a study began, as text; empty without any."""
+    if isinstance(study, EarlierStudy):
+        return study.begun
+    trials = study.get_trials(deepcopy=False)
+    return str(trials[0].datetime_start or "") if trials else ""
 
 
 def _same(one: Study, other: Study) -> bool:
@@ -102,7 +119,10 @@ def check_names(names: Sequence[str]) -> None:
     """Refuse a source that is named twice, and more sources than can be distinguished."""
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise RefusalError(f"The study {twice!r} is named twice as a warm start: once is enough.")
+        raise RefusalError(
+            f"The study {twice!r} is named twice as a warm start: once is enough, and studies of "
+            "different storages need different names."
+        )
     if len(names) > _MOST:
         raise RefusalError(f"At most {_MOST} studies can warm another one, got {len(names)}.")
 
@@ -117,8 +137,13 @@ def learned(study: Study | EarlierStudy) -> EarlierStudy:
     """
     if isinstance(study, EarlierStudy):
         return study
-    check_single_objective(study)
-    trials, name = study.get_trials(deepcopy=False), study.study_name
+    try:
+        check_single_objective(study)
+        trials, name = study.get_trials(deepcopy=False), study.study_name
+    except KeyError as error:
+        raise RefusalError(
+            "A study that is to warm another one was deleted before it was used."
+        ) from error
     space = searched(modelled_space(trials))
     complete = [t for t in trials if t.state == TrialState.COMPLETE]
     if not space or len(complete) < _FEWEST:
@@ -144,7 +169,7 @@ def learned(study: Study | EarlierStudy) -> EarlierStudy:
     best = synced.encoding.decode(learner.recommend(width=None).x)
     source = EarlierStudy(
         name, len(learner), synced.encoding.space, best, kernel.kernel.lengthscale,
-        kernel.variance, part.x, part.L @ part.residual, part.noise,
+        kernel.variance, part.x, part.L @ part.residual, part.noise, begun_of(study),
     )  # fmt: skip
     try:
         source.record()
