@@ -302,7 +302,9 @@ def test_a_table_becomes_a_study_and_is_told(stoic):
     made = stoic("create-study", "s", "--from-csv", "old.csv", *X)
     assert made.out == "s\n"
     assert made.err == "added 2 trials: 1 complete, 1 fail; columns not used: who\n"
-    assert stoic("tell", "s", "--csv", "old.csv").code == 0
+    again = stoic("tell", "s", "--csv", "old.csv")
+    assert again.code == 0
+    assert "2 of the 2 rows have parameters and result of a trial" in again.err
     rows = list(csv.DictReader(stoic("trials", "-f", "csv").out.splitlines()))
     assert [row["value"] for row in rows] == ["3.0", "", "3.0", ""]
     assert rows[0]["params_x"] == "0.1"

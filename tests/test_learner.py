@@ -473,3 +473,19 @@ def test_by_default_it_is_the_default_method():
     mixed = Learner(box, replace(recipes.robust()(box), policy=UCB()))
     assert isinstance(mixed.policy, UCB)
     assert isinstance(mixed.model, LeaveOneOutGP)
+
+
+def test_its_text_is_what_is_known():
+    learner = Learner(Box([0.0, -3.0], [1.0, 3.0]), seed=0)
+    assert str(learner).endswith("results      0")
+    for t in range(14):
+        choice = learner.ask()
+        value = -((choice.x[0] - 0.3) ** 2) - (choice.x[1] - 1.0) ** 2
+        learner.tell(choice.x, value + 50.0 * (t == 9), choice=choice)
+    learner.tell([0.9, -2.0], failed="infeasible")
+    text = str(learner)
+    assert "results      14" in text
+    assert "distrusted   9 (from 0)" in text
+    assert "failures     1" in text
+    assert text.splitlines()[-1].startswith("recommended  [0.3")
+    assert learner._repr_html_().startswith("<pre>Learner on Box")

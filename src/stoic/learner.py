@@ -10,7 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from stoic.confidence.base import Band
-from stoic.data import Array, Booleans, Choice, FailureKind, Observations, Recommendation
+from stoic.data import (
+    DISTRUSTED,
+    Array,
+    Booleans,
+    Choice,
+    FailureKind,
+    Observations,
+    Recommendation,
+)
 from stoic.domains import Among, Box, Domain, Finite
 from stoic.history import History
 from stoic.models.constraints import ConstraintHistory, Constraints
@@ -19,11 +27,12 @@ from stoic.pending import check_count
 from stoic.policies.base import View
 from stoic.policies.ucb import UpperConfidenceBound
 from stoic.posteriors.base import Posterior
+from stoic.printable import ShownInNotebooks
 from stoic.recipes import Parts, robust
 from stoic.surrogate import Surrogate
 
 
-class Learner(Optimizer):
+class Learner(ShownInNotebooks, Optimizer):
     """Bayesian optimizer with the interface ask / tell / recommend.
 
     Parameters
@@ -189,6 +198,19 @@ class Learner(Optimizer):
             raise ValueError(f"There are {len(self)} observations, and no number {row}.")
         point = self.observations.x[row]
         self.history.revise(row, self.history.check(point, y, noise, censored=censored))
+
+    def __str__(self) -> str:
+        trust = self.trust if len(self) else np.empty(0)
+        lines = [f"Learner on {self.domain!r}", f"results      {len(self)}"]
+        if len(doubtful := np.flatnonzero(trust < DISTRUSTED)):
+            lines.append(f"distrusted   {', '.join(map(str, doubtful.tolist()))} (from 0)")
+        if len(self.failures):
+            lines.append(f"failures     {len(self.failures)}")
+        if np.isfinite(self.observations.observed).any():
+            best = self.recommend().x
+            mean, std = self.estimate.predict(best[None])
+            lines.append(f"recommended  {best.tolist()}: {mean[0]:.6g} +- {std[0]:.2g}")
+        return "\n".join(lines)
 
     def recommend(
         self,

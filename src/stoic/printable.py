@@ -5,14 +5,18 @@ from __future__ import annotations
 import html
 
 
-class ShownAsText:
-    """Result that shows itself by its ``str``, also in a notebook: its fields would be a wall."""
-
-    def __repr__(self) -> str:
-        return str(self)
+class ShownInNotebooks:
+    """Object that a notebook shows by its ``str``."""
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
+
+
+class ShownAsText(ShownInNotebooks):
+    """Result that shows itself by its ``str`` everywhere: its fields would be a wall."""
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def printable(text: object) -> str:

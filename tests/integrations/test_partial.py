@@ -215,3 +215,17 @@ def test_results_are_compared_with_what_was_known_when_a_trial_was_pruned():
     study.tell(study.ask(X), 0.0)
     found = PartialResults(study.trials, -1.0)(study.trials[2])
     assert found.value == pytest.approx(-0.36)
+
+
+def test_huge_final_values_are_no_error():
+    def objective(trial):
+        x = trial.suggest_float("x", 0.0, 1.0)
+        for epoch in range(1, 5):
+            trial.report(1e160 * (x + 1.0 / epoch), epoch)
+        if trial.number == 8:
+            raise optuna.TrialPruned
+        return 1e160 * x
+
+    study = optuna.create_study(sampler=StoicSampler(seed=0))
+    study.optimize(objective, n_trials=12)
+    assert [trial.state for trial in study.trials].count(TrialState.COMPLETE) == 11

@@ -298,3 +298,10 @@ def test_a_record_that_makes_no_sense_here_is_not_used(recorded, caplog):
     with caplog.at_level(logging.WARNING, "stoic"):
         assert explain(study).rows == explain(study, recipe=robust()).rows
     assert len(caplog.messages) == isinstance(recorded, str)
+
+
+def test_what_is_no_recipe_and_no_study_is_refused_at_once():
+    with pytest.raises(RefusalError, match="or a function of the domain, got 3"):
+        StoicSampler(recipe=3)
+    with pytest.raises(RefusalError, match="explain needs an Optuna study, got 'old'"):
+        explain("old")

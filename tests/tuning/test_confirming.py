@@ -251,6 +251,47 @@ def test_a_trial_that_is_clearly_surpassed_is_not_measured_further():
     assert not surpassed_in(one)(Result(1.0, None, "", 0.1, noise=1e-6))  # it may be an outlier
 
 
+def test_a_program_knows_which_of_its_runs_this_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPTUNA_STORAGE", raising=False)
+    (tmp_path / "p.py").write_text(
+        "import os, sys\n"
+        "with open('log', 'a') as log:\n"
+        "    print(sys.argv[2:], os.environ['STOIC_REPEAT'], file=log)\n"
+        "print(sys.argv[1])"
+    )
+    words = ["tune", "--param", "x=float(0, 1)", "-n", "2", "--repeats", "2"]
+    program = ["--", sys.executable, "p.py", "{x}", "{trial}", "{repeat}"]
+    assert CliRunner().invoke(app, [*words, *program]).exit_code == 0
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert lines == [f"['{trial}', '{run}'] {run}" for trial in (0, 1) for run in (0, 1)]
+
+
+def test_the_end_of_a_search_that_is_settled_is_said(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPTUNA_STORAGE", raising=False)
+    words = [
+        "tune",
+        "--param",
+        "x=float(0, 1)",
+        "-n",
+        "60",
+        "--until-settled",
+        "0.05",
+        "--seed",
+        "0",
+    ]
+    program = [
+        "--",
+        sys.executable,
+        "-c",
+        "import sys; print((float(sys.argv[1]) - .3) ** 2)",
+        "{x}",
+    ]
+    said = CliRunner().invoke(app, [*words, *program]).output
+    assert " of 60 trials: more of them are expected to gain less than 0.05" in said
+
+
 def test_tune_repeats_each_trial():
     count = []
 

@@ -293,6 +293,23 @@ def test_killed_in_a_trial_and_in_the_confirmation_nothing_is_lost(tmp_path):
     assert known.confirmation is not None
 
 
+def test_a_rule_that_reads_nothing_is_said(stoic):
+    words = [
+        "tune",
+        "--param",
+        "x=float(0, 1)",
+        "--study-name",
+        "s",
+        "-n",
+        "2",
+        "--storage",
+        stoic.url,
+    ]
+    rule = ["--intermediate", r"regex:^epoc (\S+)"]
+    said = CliRunner().invoke(app, [*words, *rule, "--", sys.executable, "train.py", "{x}"]).output
+    assert said.count("printed no intermediate value: no line has what regex:^epoc") == 1
+
+
 def test_a_function_says_that_its_value_is_a_bound():
     def objective(params):
         loss = (params["x"] - 0.3) ** 2

@@ -38,7 +38,9 @@ def test_rows_are_finished_trials(table):
     assert read.unused == ("date",)
     assert read.summary() == "added 3 trials: 1 complete, 2 fail; columns not used: date"
     study = optuna.create_study()
+    assert read.again(study) == ""
     read.add_to(study)
+    assert read.again(study).startswith("3 of the 3 rows have")
     first, second, third = study.trials
     assert (first.params, first.value) == ({"x": 0.25, "k": "a"}, 1.5)
     assert first.user_attrs == {NOISE: pytest.approx(0.01)}

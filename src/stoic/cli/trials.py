@@ -335,8 +335,11 @@ def tell(
         check_single(study, "--csv")
         rows = read_table(csv, known_space(study) or {})
         with in_one_sentence("Could not add the trials"):
+            again = rows.again(study)
             rows.add_to(study)
         print(rows.summary())
+        if again:
+            note(f"note: {again}.")
         return
     if trial_number is None:
         raise RefusalError("Which trial is missing: stoic tell NUMBER VALUE.")

@@ -266,6 +266,15 @@ def carry_out(
                 signal = run_request(study, request, method, observer, keep_going)
             except HopelessError as error:
                 hopeless = error
+    if request.ending.until_settled is not None and signal is None and hopeless is None:
+        trials = study.get_trials(deepcopy=False)
+        searched = sum(t.state.is_finished() for t in trials) - confirmations(trials)
+        if searched < request.trials:
+            least = request.ending.until_settled
+            print(
+                f"settled after {searched} of {request.trials} trials: more of them are expected "
+                f"to gain less than {'the noise' if least == 'noise' else least}"
+            )
     if signal is not None:
         print(f"stopped by signal {signal}; run the same command again to resume")
     with in_one_sentence("Could not read the study"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import optimize
@@ -23,6 +24,9 @@ from stoic.domains.base import (
 from stoic.domains.finite import Finite
 from stoic.domains.tree import Tree
 from stoic.linalg import squared_distances
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +109,18 @@ class Box:
     dim: int = field(init=False)
     widths: Array = field(init=False)
     finite = False
+
+    if TYPE_CHECKING:  # the corners are given as anything that is an array
+
+        def __init__(
+            self,
+            lower: ArrayLike,
+            upper: ArrayLike,
+            lattices: tuple[Lattice, ...] = (),
+            candidates: int = 512,
+            climbs: int = 8,
+            tree: Tree | None = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         lower = np.atleast_1d(np.array(self.lower, dtype=float))

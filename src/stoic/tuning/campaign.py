@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import shlex
 import signal
@@ -355,27 +356,45 @@ def run_request(
     with Stop() as stop:
 
         def evaluate(trial: Trial) -> Result:
-            return repeated(lambda: measure(trial), request.repeats, lambda: bool(stop), surpassed)
+            turn = itertools.count()
+            return repeated(
+                lambda: measure(trial, next(turn)), request.repeats, lambda: bool(stop), surpassed
+            )
 
-        def measure(trial: Trial) -> Result:
-            mark = new_mark()
+        def measure(trial: Trial, repeat: int) -> Result:
+            mark, report, reported = new_mark(), intermediate_values(trial), False
+
+            def note_and_report(value: float) -> bool:
+                nonlocal reported
+                reported = True
+                return report(value)
+
             patiently(
                 lambda: record_run(trial, mark, worker), f"Could not begin trial {trial.number}"
             )
             result = program.run(
-                fixed_values(trial.number) | trial.params,
+                fixed_values(trial.number, repeat) | trial.params,
                 environment={
                     "STOIC_STUDY": study.study_name,
                     "STOIC_TRIAL": str(trial.number),
+                    "STOIC_REPEAT": str(repeat),
                     RUN: mark,
                 },
                 stopped=lambda: bool(stop),
-                reported=intermediate_values(trial),
+                reported=note_and_report,
                 started=lambda pid: patiently(
                     lambda: record_program(trial, pid, worker),
                     f"Could not record the program of trial {trial.number}",
                 ),
             )
+            rule = "" if program.intermediate is None else program.intermediate.written
+            if rule and not reported and result.value is not None and rule not in missing:
+                missing.add(rule)
+                log.warning(
+                    "Trial %d printed no intermediate value: no line has what %s reads.",
+                    trial.number,
+                    printable(rule),
+                )
             for why in set(result.missing) - missing:
                 missing.add(why)
                 log.warning(

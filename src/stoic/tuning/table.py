@@ -46,6 +46,18 @@ class Table:
         """Add the trials to a study."""
         study.add_trials(self.trials)
 
+    def again(self, study: optuna.Study) -> str:
+        """State how many of the trials a study has already; empty if none."""
+        known = [(trial.params, trial.values) for trial in study.get_trials(deepcopy=False)]
+        count = sum((trial.params, trial.values) in known for trial in self.trials)
+        if not count:
+            return ""
+        return (
+            f"{count} of the {len(self.trials)} rows have parameters and result of a trial that is "
+            "there: they count as repeats of it; if the file was read before, delete the study "
+            "and read it once"
+        )
+
     def summary(self) -> str:
         """State how many trials there are, and what was not used."""
         states = Counter(trial.state.name.lower() for trial in self.trials)

@@ -16,6 +16,7 @@ from stoic.refusal import RefusalError
 RESERVED = {
     "python": "the interpreter that runs stoic",
     "trial": "the number of the trial",
+    "repeat": "the number of the run in its trial",
 }
 
 
@@ -29,8 +30,8 @@ class Template:
     """Arguments of a program, with placeholders.
 
     ``{name}`` stands for the value of a parameter, anywhere inside an argument and as often as
-    wanted; ``{{`` and ``}}`` stand for braces. ``{python}`` and ``{trial}`` are always there
-    (``RESERVED``). No shell is involved: an argument stays one argument, whatever the value.
+    wanted; ``{{`` and ``}}`` are braces. ``{python}``, ``{trial}`` and ``{repeat}`` are always
+    there (``RESERVED``). No shell is involved: an argument stays one argument, whatever the value.
 
     Attributes
     ----------
@@ -102,9 +103,9 @@ class Template:
         )
 
 
-def fixed_values(trial: int) -> dict[str, Any]:
-    """Return the values of the ``RESERVED`` placeholders."""
-    return {"python": sys.executable, "trial": trial}
+def fixed_values(trial: int, repeat: int = 0) -> dict[str, Any]:
+    """Return the values of the ``RESERVED`` placeholders; ``repeat`` is that of a trial's runs."""
+    return {"python": sys.executable, "trial": trial, "repeat": repeat}
 
 
 def _runs_a_shell(arguments: Sequence[str]) -> bool:

@@ -91,6 +91,11 @@ def explain(
         that is ``fixed`` of a parameter that no complete trial has, that cannot have it, or that
         does not have it anywhere on the recipe's grid.
     """
+    if not isinstance(study, Study):
+        raise RefusalError(
+            f"explain needs an Optuna study, got {study!r}: optuna.load_study(study_name=..., "
+            "storage=...) loads one."
+        )
     aim = aim or stored_aim(study)
     if recipe is None:
         recipe, instead = recipe_to_look_with(study)

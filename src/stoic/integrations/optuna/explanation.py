@@ -151,7 +151,7 @@ class Explanation(ShownAsText):
     """
 
     observed_best: FrozenTrial | None
-    recommended: FrozenTrial | None
+    recommended: FrozenTrial | Any  # or None: with Any a script need not rule that out
     recommended_mean: float
     recommended_std: float
     model_optimum: dict[str, Any]
