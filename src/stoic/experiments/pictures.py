@@ -209,6 +209,9 @@ def plain_numbers(axes: Axes) -> None:
     """Put plain numbers on a short logarithmic axis, where powers of ten would be one or two."""
     from matplotlib import ticker
 
-    axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+    lower, upper = axes.get_xlim()
+    few = upper < 4.0 * lower
+    steps = ticker.MaxNLocator(4) if few else ticker.LogLocator(subs=(1.0, 2.0, 5.0))
+    axes.xaxis.set_major_locator(steps)
     axes.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
     axes.xaxis.set_minor_formatter(ticker.NullFormatter())

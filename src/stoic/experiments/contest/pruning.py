@@ -297,6 +297,7 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
         axes.set_xscale("log")
         axes.set_title(panel, fontsize=9)
         pictures.lines(axes, settings.methods)
+        pictures.plain_numbers(axes)
     picture.supxlabel("mean loss of the recommended setting", fontsize=9)
     return picture
 
