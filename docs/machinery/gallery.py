@@ -79,7 +79,8 @@ def reproduced(results: Path) -> str:
             place = " and ".join(places)
             link = f"[{place}]({figure.name.partition('/')[0]}.md#{path.stem})"
             command = f"`stoic reproduce {figure.name}`"
-            row = (f"{link}<br>{command}", _share(claims), *map(note.get, ("reading", "cause", "time")))
+            said = map(note.get, ("reading", "cause", "time"))
+            row = (f"{link}<br>{command}", _share(claims), *said)
             lines.append("| " + " | ".join(cell or "" for cell in row) + " |")
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
