@@ -540,7 +540,7 @@ def test_all_draw_from_the_generator_that_is_set():
         ({"c": -1.0}, "scale c"),
         ({"unit": "sd"}, "'span' or 'spread'"),
         ({"delta": 1.0}, "delta is between"),
-        ({"proxy": 0.0}, "proxy is positive"),
+        ({"proxy": 0.0}, "proxy positive"),
     ],
 )
 def test_a_number_out_of_range_is_refused(settings, message):

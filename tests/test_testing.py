@@ -145,7 +145,7 @@ def numbering(observations, values, noise, trust):
         (centring, "no target of an earlier row|tail of the targets"),
         (keeping_nan, "values are finite"),
         (trusting, "left out is not trusted"),
-        (over_trusting, "trust lies in"),
+        (over_trusting, "trust is in"),
         (negative, "noise is positive"),
         (altering, "altered"),
         (squaring, "slopes are the derivatives"),

@@ -243,7 +243,7 @@ def test_an_estimated_moment_is_within_its_error():
     [
         (lambda: StudentT(0.0), "StudentT needs a finite df above 0, got 0.0"),
         (lambda: StudentT(3.0, -1.0), "StudentT needs a finite scale above 0, got -1.0"),
-        (lambda: Stable(2.1), r"alpha lies in \(0, 2\], got 2.1"),
+        (lambda: Stable(2.1), r"alpha is in \(0, 2\], got 2.1"),
         (lambda: Stable(1.0, math.nan), "Stable needs a finite scale above 0, got nan"),
         (lambda: Pareto(1.0), "finite shape above 1, got 1.0"),
         (lambda: Empirical(np.ones(3)), r"finite table .* got shape \(3,\)"),

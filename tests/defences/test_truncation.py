@@ -110,7 +110,7 @@ def test_a_moment_that_bounds_nothing_is_refused(moment):
 
 @pytest.mark.parametrize("alpha", [0.0, 1.5, np.nan])
 def test_an_alpha_outside_its_range_is_refused(alpha):
-    with pytest.raises(ValueError, match=r"lies in \(0, 1\]"):
+    with pytest.raises(ValueError, match=r"is in \(0, 1\]"):
         Truncation(1.0, alpha)
 
 
