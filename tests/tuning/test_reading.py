@@ -45,6 +45,8 @@ def test_the_value_is_found(rule, text, value):
         ("last-line", " \n\n", "printed nothing"),
         ("last-line", "0.5\ndone", "the last line is no number"),
         ("last-line", "accuracy 0.5", "no number"),
+        ("last-line", "93.1 %", r"a percentage, add --value 'regex:(\S+?)\s*%'"),
+        ("json:los.a", '{"loss": 1, "acc": 2}', "has no key los, it has 'loss, acc'"),
         ("last-line", "loss: 0.5", r"add --value 'regex:loss:\s*(\S+)'"),
         ("last-line", '{"loss": 0.5}', "the last line is JSON, add --value json:KEY"),
         ("last-line", "{loss}", "no number"),

@@ -60,7 +60,9 @@ def test_a_command_without_a_program_is_refused():
             Template(nothing)
 
 
-@pytest.mark.parametrize("word", ["|", "&&", ";", ">", ">log", "2>&1", "~", "~/data", "$HOME"])
+@pytest.mark.parametrize(
+    "word", ["|", "&&", ";", ">", ">log", "2>&1", "~", "~/data", "$HOME", "$HOME/x"]
+)
 def test_what_only_a_shell_understands_is_refused(word):
     with pytest.raises(RefusalError, match="no shell runs: write sh -c"):
         Template.parse(["train", "{x}", word])

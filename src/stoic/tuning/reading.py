@@ -159,6 +159,11 @@ def _from_last_line(text: str) -> float:
     last = lines[-1].strip()
     if _is_object(last):
         raise NoValueError("no value: the last line is JSON, add --value json:KEY", _brief(last))
+    if _NUMBER.fullmatch(last.rstrip(" %")) and last.endswith("%"):
+        raise NoValueError(
+            "no value: the last line is a percentage, add --value 'regex:(\\S+?)\\s*%'",
+            _brief(last),
+        )
     if not _NUMBER.fullmatch(last) and (named := _NAMED.fullmatch(last)):
         raise NoValueError(
             f"no value: the last line is no number, add --value 'regex:{named[1]}\\s*(\\S+)'",
@@ -202,7 +207,9 @@ def _from_json(keys: list[str], text: str) -> float:
         elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
             found = found[int(key)]
         else:
-            raise NoValueError(f"no value: the JSON has no key {'.'.join(keys[: depth + 1])}")
+            there = f", it has {_brief(', '.join(found))}" if isinstance(found, dict) else ""
+            missing = ".".join(keys[: depth + 1])
+            raise NoValueError(f"no value: the JSON has no key {missing}{there}")
     if not isinstance(found, float):
         raise NoValueError(f"no value: {'.'.join(keys)} is no number", _brief(json.dumps(found)))
     return _not_nan(found)

@@ -63,7 +63,8 @@ class Table:
         states = Counter(trial.state.name.lower() for trial in self.trials)
         said = ", ".join(f"{count} {state}" for state, count in states.items()) or "none"
         unused = f"; columns not used: {', '.join(self.unused)}" if self.unused else ""
-        return f"added {len(self.trials)} trials: {said}{unused}"
+        count = len(self.trials)
+        return f"added {count} trial{'s' * (count != 1)}: {said}{unused}"
 
 
 def read_table(path: Path, space: Space) -> Table:

@@ -21,7 +21,7 @@ RESERVED = {
 
 
 # Whole arguments that only a shell understands: operators, redirections, ~ and variables.
-_SHELL = re.compile(r"\|\|?|&&?|;|\d?(>>?|<)(&\d)?.*|~(/.*)?|\$\w+|\$\(.*", re.DOTALL)
+_SHELL = re.compile(r"\|\|?|&&?|;|\d?(>>?|<)(&\d)?.*|~(/.*)?|\$\w+(/.*)?|\$\(.*", re.DOTALL)
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "fish")
 
 
