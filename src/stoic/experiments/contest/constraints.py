@@ -122,7 +122,7 @@ SCENES = {
 class Settings:
     """Settings of the studies; contenders are the default and peers."""
 
-    trials: int = 20
+    trials: int = 5
     rounds: int = 60
     seed: int = 0
     problems: tuple[str, ...] = tuple(PROBLEMS)
