@@ -245,13 +245,14 @@ def explain(
         reported = learner.observations.noise[[number[t.number] for t in at]]
         here = reported[np.all(settings == x, axis=1) & ~np.isnan(reported)]
         std = np.array([math.sqrt(here.min(initial=np.inf))])
+    optimum = synced.encoding.decode(recommendation.model_x) | given
     explanation = Explanation(
         best,
         chosen,
         sign * float(mean[0]),
         float(std[0]),
-        synced.encoding.decode(recommendation.model_x) | given,
-        sign * recommendation.model_mean,
+        optimum,
+        float(predict(optimum)[0][0]),  # by the model of all other numbers here
         rows,
         predict,
         left_out=synced.left_out,
