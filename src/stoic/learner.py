@@ -200,9 +200,8 @@ class Learner(ShownInNotebooks, Optimizer):
         self.history.revise(row, self.history.check(point, y, noise, censored=censored))
 
     def __str__(self) -> str:
-        trust = self.trust if len(self) else np.empty(0)
         lines = [f"Learner on {self.domain!r}", f"results      {len(self)}"]
-        if len(doubtful := np.flatnonzero(trust < DISTRUSTED)):
+        if len(doubtful := np.flatnonzero(self.trust < DISTRUSTED)):
             lines.append(f"distrusted   {', '.join(map(str, doubtful.tolist()))} (from 0)")
         if len(self.failures):
             lines.append(f"failures     {len(self.failures)}")
@@ -291,7 +290,7 @@ class Learner(ShownInNotebooks, Optimizer):
         return self.surrogate.constraints(integrated=True)
 
     def constraint_trust(self) -> dict[str, Array]:
-        """Trust of each value of each constraint, in the order of values, from 0 to 1."""
+        """Trust of each value of each constraint, in their order; nan of no finite one."""
         return self.surrogate.outputs.trust()
 
     @property

@@ -103,7 +103,7 @@ class MultiLearner(Optimizer):
         return self.outputs[0].constraints()
 
     def constraint_trust(self) -> dict[str, Array]:
-        """Trust of each value of each constraint, in the order of values, from 0 to 1."""
+        """Trust of each value of each constraint, in their order; nan of no finite one."""
         return self.outputs[0].constraint_trust()
 
     def ask_batch(

@@ -189,3 +189,26 @@ def test_equal_values_and_infinite_ones_break_nothing():
 def test_a_count_that_is_none_is_refused():
     with pytest.raises(RefusalError, match="n_trials must be at least 1, got 0"):
         confirm(study_of(noisy()), objective(), 0)
+
+
+@pytest.mark.parametrize(("settings", "counts"), [((3, 3, 4, 2), False), ((3, 3, 3, 3), True)])
+def test_failures_of_three_settings_in_a_row_are_the_programs(settings, counts):
+    """The fourth of seven is the best, and was confirmed once before."""
+    space = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
+    study = optuna.create_study()
+
+    def add(k, state=TrialState.COMPLETE, **said):
+        x = k / 6.0
+        value = (x - 0.5) ** 2 if state == TrialState.COMPLETE else None
+        study.add_trial(
+            optuna.trial.create_trial(
+                state=state, value=value, params={"x": x}, distributions=space, user_attrs=said
+            )
+        )
+
+    for k in (0, 1, 2, 3, 4, 5, 6):
+        add(k)
+    add(3, **{CONFIRM: True})
+    for k in settings:
+        add(k, TrialState.FAIL, **{CONFIRM: True})
+    assert (explain(study).recommended.params["x"] == 0.5) is not counts

@@ -224,7 +224,7 @@ def test_a_complete_trial_with_another_number_of_values_is_no_result():
     assert 0.0 <= study.ask(X).params["x"] <= 1.0
 
 
-@pytest.mark.parametrize("bound", [True, 0.5])
+@pytest.mark.parametrize("bound", [True, 0.5, 0.0])
 def test_a_bound_is_no_values_and_said(bound):
     study = stored(even(12))
     best = {"x": 0.5}

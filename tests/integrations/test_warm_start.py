@@ -215,6 +215,18 @@ def test_the_choice_none_is_a_choice():
     assert study.trials[0].params == {"c": None}
 
 
+def test_a_source_that_was_deleted_after_its_use_is_not_needed():
+    storage = optuna.storages.InMemoryStorage()
+    source = study_of(loss, 12, study_name="old", storage=storage)
+    study = optuna.create_study(sampler=StoicSampler(seed=0, warm_start=[source]))
+    study.optimize(lambda trial: loss(*suggested(trial)), n_trials=1)
+    again = StoicSampler(seed=0, warm_start=[source])
+    optuna.delete_study(study_name="old", storage=storage)
+    study.sampler = again
+    study.optimize(lambda trial: loss(*suggested(trial)), n_trials=1)
+    assert [each.name for each in explain(study).sources] == ["old"]
+
+
 def test_a_source_that_was_deleted_before_its_use_is_said():
     storage = optuna.storages.InMemoryStorage()
     source = optuna.create_study(study_name="old", storage=storage)

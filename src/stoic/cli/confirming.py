@@ -67,9 +67,10 @@ def confirm(
         request = from_file(Path(what[0]), given)
         study = load(None, request.name, request.storage, storage_class, only_read=True)
     elif command := list(what or ()):
-        store = open_store(storage, storage_class, create=False)
-        if study_name is None and command[0] in get_all_study_names(store):
-            study_name = command.pop(0)
+        if study_name is None:
+            store = open_store(storage, storage_class, create=False)
+            if command[0] in get_all_study_names(store):
+                study_name = command.pop(0)
         if not command:
             raise RefusalError(_MISSING)
         study = load(None, study_name, storage, storage_class, only_read=True)

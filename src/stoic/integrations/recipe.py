@@ -115,12 +115,14 @@ def parse(text: str, directory: Path = Path()) -> recipes.Recipe[Any] | InFile:
 def load(recipe: Recipe | str) -> Recipe:
     """Read a text, and run the file that it or a recipe is in."""
     recipe = parse(recipe) if isinstance(recipe, str) else recipe
-    if not callable(recipe) and not isinstance(recipe, InFile):
+    if isinstance(recipe, InFile):
+        return recipe.load()
+    if not callable(recipe):
         raise RefusalError(
             "A recipe is one of stoic.recipes, its name, or a function of the domain, got "
             f"{recipe!r}."
         )
-    return recipe.load() if isinstance(recipe, InFile) else recipe
+    return recipe
 
 
 def text_of(recipe: Recipe) -> str | None:

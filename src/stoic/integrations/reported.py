@@ -22,7 +22,7 @@ def noises_of(standard_errors: object) -> tuple[float, ...] | None:
 
 def as_number(value: object) -> float:
     """Convert a number to a float, infinite if it is too large for one; nan if it is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not isinstance(value, int | float):
         return math.nan
     try:
         return float(value)
@@ -32,5 +32,5 @@ def as_number(value: object) -> float:
 
 def finite(value: object) -> float | None:
     """Convert a number to a float; None if it is none, or not finite."""
-    number = as_number(value)
+    number = math.nan if isinstance(value, bool) else as_number(value)
     return number if math.isfinite(number) else None

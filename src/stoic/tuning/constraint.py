@@ -62,7 +62,7 @@ class Constraint:
                 f"A constraint has one limit, as in 'latency <= 0.2', got {written!r}: for two "
                 "limits print the output under two names."
             )
-        rule = output if output.startswith("regex:") else f"json:{output}"
+        rule = f"json:{output}" if key else output
         sign = 1.0 if found["side"] == "<=" else -1.0
         return cls(written, output, Reading.parse(rule), sign, limit)
 

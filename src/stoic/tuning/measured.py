@@ -81,8 +81,9 @@ def measured(
             raise RefusalError(
                 "The objective gave several values, and the study has one objective."
             )
-        value, error = float(found.value), found.standard_error
-        noise = noise_of(None if error is None else float(error))  # type: ignore[arg-type]
+        value = float(found.value)
+        error: Any = found.standard_error
+        noise = noise_of(None if error is None else float(error))
     except Failed as failed:
         reason = failed.message[:200] or "said that it failed"
         return Result(None, reason, "", 0.0, failed.kind)

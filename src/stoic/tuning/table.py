@@ -48,8 +48,8 @@ class Table:
 
     def again(self, study: optuna.Study) -> str:
         """State how many of the trials a study has already; empty if none."""
-        known = [(trial.params, trial.values) for trial in study.get_trials(deepcopy=False)]
-        count = sum((trial.params, trial.values) in known for trial in self.trials)
+        known = set(map(_result, study.get_trials(deepcopy=False)))
+        count = sum(_result(trial) in known for trial in self.trials)
         if not count:
             return ""
         return (
@@ -65,6 +65,11 @@ class Table:
         unused = f"; columns not used: {', '.join(self.unused)}" if self.unused else ""
         count = len(self.trials)
         return f"added {count} trial{'s' * (count != 1)}: {said}{unused}"
+
+
+def _result(trial: FrozenTrial) -> tuple[object, ...]:
+    """Parameters and values of a trial, as a key."""
+    return frozenset(trial.params.items()), tuple(trial.values or ())
 
 
 def read_table(path: Path, space: Space) -> Table:

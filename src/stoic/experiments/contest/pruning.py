@@ -31,7 +31,7 @@ from stoic.integrations.optuna import StoicPruner, StoicSampler, explain
 from stoic.refusal import RefusalError
 
 BETWEEN = ": "
-RATE = 0.05
+_RATE = 0.05
 _OURS, _TPE = "stoic", "TPE"
 _PRUNERS: Mapping[str, Callable[[], BasePruner]] = {
     "StoicPruner": StoicPruner,
@@ -107,7 +107,7 @@ PROBLEMS = {
     "crossing": Problem(27, _crossing, 0.005, 0.0236),  # on a grid of 400
     "digits": Problem(15, _digits, 0.01),  # of which the error itself is the loss
 }
-SCENES = {"honest": 0.0, "lies": RATE}
+SCENES = {"honest": 0.0, "lies": _RATE}
 
 
 class Outcome(NamedTuple):

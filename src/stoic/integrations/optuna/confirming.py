@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import takewhile
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ CONFIRM = "stoic:confirm"  # user attribute: True for a confirming measurement
 
 _LIKELY = 0.01  # probability to be the best from which on a candidate is listed
 _SURE = 0.95  # probability to be the best with which the question is settled
-_BROKEN = 3  # settings that fail one after the other before any has a value
+_BROKEN = 3  # settings that fail one after the other
 # Of the noise's standard deviation: an expected loss that is settled, too. To see a difference of
 # that size at two standard errors takes 20,000 measurements of each setting.
 _SMALL = 0.02
@@ -284,17 +284,16 @@ def _failed(trial: FrozenTrial) -> bool:
 def _failures(trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
     """List the failed measurements that count against their settings.
 
-    Where the first ones failed at three settings or more before any had a value, it was the
-    program: these count against none.
+    Where measurements of three settings or more fail one after the other it is the program, and
+    they count against none.
     """
     mine = [trial for trial in trials if confirms(trial) and trial.state.is_finished()]
-    first = list(takewhile(lambda trial: not _measured(trial), mine))
-    if (
-        len({tuple(sorted((n, str(v)) for n, v in trial.params.items())) for trial in first})
-        >= _BROKEN
-    ):
-        mine = mine[len(first) :]
-    return list(filter(_failed, mine))
+    counted = []
+    for _, streak in groupby(mine, _measured):
+        failed = list(filter(_failed, streak))
+        if len({str(sorted(trial.params.items())) for trial in failed}) < _BROKEN:
+            counted += failed
+    return counted
 
 
 def _params(trial: FrozenTrial) -> dict[str, Any]:

@@ -140,10 +140,7 @@ def constraints(trial: FrozenTrial) -> dict[str, float]:
             found |= {str(k): value for k, value in enumerate(values)}
         elif key.startswith(f"{_CONSTRAINTS}:"):
             found[key.removeprefix(f"{_CONSTRAINTS}:")] = stored
-    return {
-        name: float(value) if isinstance(value, bool) else as_number(value)
-        for name, value in found.items()
-    }
+    return {name: as_number(value) for name, value in found.items()}
 
 
 def store_constraints(

@@ -66,13 +66,19 @@ def signs(study: Study) -> Array:
     return np.array([-1.0 if d == StudyDirection.MINIMIZE else 1.0 for d in study.directions])
 
 
+def states_bound(trial: FrozenTrial) -> bool:
+    """Return True if a trial states that its value, or a number, is a bound."""
+    said = trial.user_attrs.get(CENSORED)
+    return said is True or finite(said) is not None
+
+
 def values_of(trial: FrozenTrial, count: int) -> Array | None:
     """Return the value of each of ``count`` objectives, nan where there is none; None without any.
 
     Those of a failed trial are in its attribute. Another number of values is no result, and with
     several objectives a bound is none.
     """
-    if count > 1 and trial.user_attrs.get(CENSORED, False) is not False:
+    if count > 1 and states_bound(trial):
         return None
     if trial.state == TrialState.COMPLETE:
         values: Sequence[object] = trial.values or ()
@@ -81,7 +87,7 @@ def values_of(trial: FrozenTrial, count: int) -> Array | None:
         values = stored if isinstance(stored, list) else ()
     if len(values) != count:
         return None
-    numbers = [as_number(value) for value in values]
+    numbers = [np.nan if isinstance(value, bool) else as_number(value) for value in values]
     return None if np.isnan(numbers).all() else np.array(numbers)
 
 

@@ -64,8 +64,6 @@ class StoicPruner(BasePruner):
         last = trial.last_step
         if last is None or last < self._warmup:
             return False
-        if self._runs_to_its_end(study, trial):
-            return False
         results = self._results(study)
         steps = sorted(trial.intermediate_values)[-_WINDOW:]
         if len(steps) < _AGREE or (target := _target(results)) is None:
@@ -76,18 +74,8 @@ class StoicPruner(BasePruner):
             )
             for step in steps
         ]
-        return sum(vote is True for vote in votes) >= _AGREE
-
-    def _runs_to_its_end(self, study: Study, trial: FrozenTrial) -> bool:
-        ended = whole_study(study).get_trials(
-            deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED)
-        )
-        latest = sorted(ended, key=lambda other: (other.datetime_complete, other.number))[-_MOST:]
-        if len(latest) == _MOST and all(other.state == TrialState.PRUNED for other in latest):
-            return True
-        return any(
-            other.state == TrialState.COMPLETE and other.params == trial.params for other in ended
-        )
+        agreed = sum(vote is True for vote in votes) >= _AGREE
+        return agreed and not _runs_to_its_end(whole_study(study), trial)
 
     def _results(self, study: Study) -> PartialResults:
         """Complete trials of a study, read again when there are more."""
@@ -99,6 +87,17 @@ class StoicPruner(BasePruner):
             sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
             self._known = key, PartialResults(complete, sign, stored_possible(study))
         return self._known[1]
+
+
+def _runs_to_its_end(study: Study, trial: FrozenTrial) -> bool:
+    """Return True after four pruned trials, and at a setting that has finished before."""
+    ended = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
+    latest = sorted(ended, key=lambda other: (other.datetime_complete, other.number))[-_MOST:]
+    if len(latest) == _MOST and all(other.state == TrialState.PRUNED for other in latest):
+        return True
+    return any(
+        other.state == TrialState.COMPLETE and other.params == trial.params for other in ended
+    )
 
 
 def _target(results: PartialResults) -> float | None:

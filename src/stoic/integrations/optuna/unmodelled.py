@@ -11,7 +11,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.integrations.optuna.internals import constraints, possible
-from stoic.integrations.optuna.objectives import CENSORED
+from stoic.integrations.optuna.objectives import states_bound
 from stoic.integrations.optuna.partial import bound_trouble
 
 CONSTRAINTS = "stoic:constraints"  # of a study: name of an output -> its constraint, as written
@@ -122,7 +122,7 @@ def unmodelled(
             "With this recipe a pruned trial counts as a result that is not a number: its "
             "intermediate values are not used."
         )
-    if not partial and (bounds := [t.number for t in trials if t.user_attrs.get(CENSORED, False)]):
+    if not partial and (bounds := [t.number for t in trials if states_bound(t)]):
         sentences.append(
             f"With this recipe bounds are not modelled, as those of trials {_listed(bounds)}."
         )

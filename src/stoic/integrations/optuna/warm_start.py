@@ -88,10 +88,9 @@ class WarmStart:
         """Return True if these were learned from the same studies, by name and beginning."""
         if [source.name for source in sources] != self._names:
             return False
-        return all(
-            source.begun in ("", begun_of(each))
-            for source, each in zip(sources, self._studies, strict=True)
-        )
+        pairs = zip(sources, self._studies, strict=True)
+        known = [(source.begun, begun_of(each)) for source, each in pairs]
+        return all(one == other or not (one and other) for one, other in known)
 
     def first(
         self, study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution
@@ -104,10 +103,13 @@ class WarmStart:
 
 
 def begun_of(study: Study | EarlierStudy) -> str:
-    """Return when the first trial of a study began, as text; empty without any."""
+    """Return when the first trial of a study began, as text; empty if that is not known."""
     if isinstance(study, EarlierStudy):
         return study.begun
-    trials = study.get_trials(deepcopy=False)
+    try:
+        trials = study.get_trials(deepcopy=False)
+    except KeyError:  # it was deleted
+        return ""
     return str(trials[0].datetime_start or "") if trials else ""
 
 

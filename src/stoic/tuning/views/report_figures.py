@@ -16,18 +16,17 @@ from stoic.integrations.optuna import Explanation, Row
 from stoic.integrations.optuna.explanation import deviation, setting
 from stoic.printable import printable
 from stoic.tuning.views.pictures import EXPECTED, REJECTED, TRUSTED
-from stoic.tuning.views.timeline import limits
+from stoic.tuning.views.timeline import LARGEST, limits
 
 _TRUST = (REJECTED, "#c9c9c9", TRUSTED)  # at 0, 1/2, 1; safe for every colour vision
 _BAND, _INK = "rgba(0, 114, 178, 0.18)", "#222222"
-_LARGEST = 1e300
 _FENCE = 3.5  # interquartile ranges from their middle that an axis has
 _STATES = {TrialState.FAIL: "failed"}
 _KINDS_OF_CURVES = (  # drawn in this order
     ("trusted", TRUSTED, "solid"),
     ("pruned", "#8c8c8c", "dash"),
     ("failed", "#8c8c8c", "dot"),
-    ("running", "#222222", "dot"),
+    ("running", _INK, "dot"),
     ("distrusted", REJECTED, "solid"),
 )
 _POINTS = 81  # points of a slice
@@ -159,7 +158,7 @@ class Drawings:
                     x=x, y=y, text=text, hoverinfo="text", mode="lines+markers", name=kind,
                     marker={"size": 3}, line={"color": colour, "dash": dash, "width": 1.2},
                 )  # fmt: skip
-        known = np.clip(seen, -_LARGEST, _LARGEST)
+        known = np.clip(seen, -LARGEST, LARGEST)
         first, third = np.quantile(known, [0.25, 0.75])
         inside = known[np.abs(known - 0.5 * (first + third)) <= _FENCE * (third - first)]
         low, high = float(inside.min(initial=first)), float(inside.max(initial=third))
@@ -173,7 +172,7 @@ class Drawings:
     def surprise(self) -> str:
         """Plot leave-one-out residuals in standard deviations; asinh makes room for any of them."""
         figure = self.go.Figure()
-        off = [float(np.arcsinh(np.clip(row.residual, -1e300, 1e300))) for row in self.rows]
+        off = [float(np.arcsinh(np.clip(row.residual, -LARGEST, LARGEST))) for row in self.rows]
         figure.add_bar(
             x=[row.number for row in self.rows], y=off,
             text=[self._hover(row) for row in self.rows], hoverinfo="text", textposition="none",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MARKS = {"transient": "2", "infeasible": "x", "bad": "v", None: "|"}
 _MARGIN = 0.35  # of the range of trusted values, above and below it
-_LARGEST = 1e300  # number that can be drawn
+LARGEST = 1e300  # number that can be drawn
 _FIRST, _DEEPEST = 8.0, 120.0  # points from the edge where a label may begin
 
 
@@ -94,7 +94,7 @@ def limits(rows: list[Row]) -> tuple[float, float]:
     finite: Array = np.array([value for value in values if math.isfinite(value)])
     if not len(finite):
         return -1.0, 1.0
-    low, high = np.clip([finite.min(), finite.max()], -_LARGEST, _LARGEST).tolist()
+    low, high = np.clip([finite.min(), finite.max()], -LARGEST, LARGEST).tolist()
     room = _MARGIN * (high - low) or abs(high) or 1.0
     return low - room, high + room
 
