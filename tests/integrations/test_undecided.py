@@ -7,7 +7,7 @@ import optuna
 import pytest
 
 from stoic.integrations.optuna import StoicSampler, explain
-from stoic.integrations.optuna.undecided import steep, undecided
+from stoic.integrations.optuna.undecided import flat, steep, undecided
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,34 @@ def test_nothing_is_said_of_few_equal_or_infinite_results():
     assert undecided([Result(1.0, 1.0)] * 20) is None
     assert undecided([Result(np.inf, 0.0), Result(np.nan, 0.0)] * 20) is None
     assert undecided([Result(1e300, -1e300), Result(-1e300, 1e300)] * 20) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "means", "said"),
+    [
+        ([0.0, 1.0, 2.0, 3.0], [1.4, 1.4, 1.6, 1.6], True),
+        ([0.0, 1.0, 2.0, 3.0], [0.1, 1.0, 2.0, 2.9], False),
+        ([0.0, 3.0], [1.4, 1.6], False),  # too few to say
+        ([1.0, 1.0, 1.0], [1.0, 1.0, 1.0], False),  # nothing to explain
+        (list(range(10)), [4.5] * 10, False),  # enough for leave-one-out
+    ],
+)
+def test_few_results_that_the_model_takes_for_noise(values, means, said):
+    def predict(x):
+        return np.array(means), np.ones(len(x))
+
+    assert (flat(predict, np.zeros((len(values), 1)), np.array(values)) is not None) == said
+
+
+@pytest.mark.parametrize("wrong", [0, 2])
+def test_of_seven_results_two_that_are_wrong_alike_leave_nothing_to_recommend(wrong):
+    rng = np.random.default_rng(1)
+    study = optuna.create_study()
+    space = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
+    for i, x in enumerate(rng.random(7)):
+        value = -0.7 + 0.01 * i if i < wrong else (x - 0.3) ** 2
+        study.add_trial(optuna.create_trial(params={"x": x}, distributions=space, value=value))
+    assert (explain(study).undecided is not None) == bool(wrong)
 
 
 @pytest.mark.parametrize(

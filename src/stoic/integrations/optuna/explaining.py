@@ -30,7 +30,7 @@ from stoic.integrations.optuna.objectives import needs_one
 from stoic.integrations.optuna.partial import has_value
 from stoic.integrations.optuna.possible import PossibleValues, stored_possible
 from stoic.integrations.optuna.synced_learner import SyncedLearner
-from stoic.integrations.optuna.undecided import steep, undecided
+from stoic.integrations.optuna.undecided import flat, steep, undecided
 from stoic.integrations.optuna.unmodelled import (
     conditional,
     declared_constraints,
@@ -246,6 +246,8 @@ def explain(
         here = reported[np.all(settings == x, axis=1) & ~np.isnan(reported)]
         std = np.array([math.sqrt(here.min(initial=np.inf))])
     optimum = synced.encoding.decode(recommendation.model_x) | given
+    sure = np.isfinite(seen.observed) & (trust >= DISTRUSTED)
+    few = flat(estimate.predict, seen.x[sure], seen.observed[sure]) if has_scale else None
     explanation = Explanation(
         best,
         chosen,
@@ -257,7 +259,7 @@ def explain(
         predict,
         left_out=synced.left_out,
         untried=None if len(tried) else found | given,
-        undecided=undecided(rows, sign * float(mean[0]), sign),
+        undecided=undecided(rows, sign * float(mean[0]), sign) or few,
         repeats=int((np.all(settings == x, axis=1) & (trusted >= DISTRUSTED)).sum())
         if len(tried)
         else 0,
