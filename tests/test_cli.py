@@ -331,6 +331,18 @@ def test_values_that_cannot_be_are_said_and_kept(stoic):
     assert stoic("create-study", "old", "--possible", "-1", "1").code == 0
 
 
+def test_a_program_that_never_says_what_is_constrained_is_stopped(stoic):
+    program = [sys.executable, "-S", "-c", 'print(\'{{"value": 1, "latency": 2}}\')', "{x}"]
+    asked = ["--value", "json:value", "--constraint", "latancy <= 3"]
+    stopped = stoic("tune", *X, "-n", "7", *asked, "--", *program)
+    assert stopped.code == 1
+    assert "first 5 trials say nothing of a constraint" in stopped.err
+    assert "'value, latency'" in stopped.err
+    assert "5 trials: 5 complete" in stopped.out
+    kept = stoic("tune", *X, "-n", "7", *asked, "--keep-going", "--", *program)
+    assert "7 trials: 7 complete" in kept.out
+
+
 def test_a_program_that_fails_from_the_start_is_stopped_and_goes_on(stoic):
     broken = [sys.executable, "-S", "-c", "import os, sys; sys.exit('typo')", "{x}"]
     first = stoic("tune", *X, "-n", "7", "--", *broken)

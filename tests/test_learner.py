@@ -168,6 +168,11 @@ def test_a_context_is_given_and_the_best_for_it_is_recommended(domain):
             agent.ask(among=rows, context={0: float(GRID.points[-1, 0])})
 
 
+def test_what_is_no_domain_is_refused():
+    with pytest.raises(TypeError, match=r"Box\(lower, upper\)"):
+        Learner([(0.0, 1.0)])
+
+
 @pytest.mark.parametrize("domain", [GRID, BOX], ids=["grid", "box"])
 def test_telling_nothing_is_nothing(domain):
     agent = learner(domain)

@@ -62,6 +62,11 @@ class Learner(ShownInNotebooks, Optimizer):
         recipe: Callable[[Domain], Parts] | Parts | None = None,
         seed: int | np.random.Generator | None = None,
     ) -> None:
+        if not isinstance(domain, Domain):
+            raise TypeError(
+                "A domain is a Box(lower, upper), or a Finite(points) whose rows are the choices: "
+                f"got {domain!r}."
+            )
         recipe = recipe or robust()
         parts = recipe(domain) if callable(recipe) else recipe
         if not isinstance(parts, Parts):

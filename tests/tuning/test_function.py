@@ -38,6 +38,11 @@ def test_the_result_says_what_was_found():
     assert np.all((result.trust >= 0) & (result.trust <= 1))
 
 
+def test_an_array_of_one_number_is_that_number():
+    result = tune(lambda p: np.array([p["x"]]), {"x": "float(0, 1)"}, n_trials=3)
+    assert result.func_vals == pytest.approx([params["x"] for params in result.x_iters])
+
+
 def test_maximising_is_minimising_the_negative():
     down = tune(valley, SPACE, n_trials=12, seed=3)
     up = tune(lambda p: -valley(p), SPACE, n_trials=12, seed=3, direction="maximize")

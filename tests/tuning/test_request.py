@@ -141,6 +141,7 @@ def change(old: str, new: str) -> str:
         (change("exit code 3", "exit code zero"), "does not end with 'exit code zero'"),
         ("failures = 3\n" + GOOD.split("[failures]")[0], "[failures] must be a section"),
         ("[study", "is not TOML"),
+        ("[study]\ndirection = maximize", "needs quotes"),
     ],
 )
 def test_a_wrong_file_is_one_sentence_that_names_the_file(tmp_path, text, said):

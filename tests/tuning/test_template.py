@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
+import math
+
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from stoic.refusal import RefusalError
@@ -20,6 +23,15 @@ def test_placeholders_are_replaced_anywhere_and_braces_can_be_written():
         '{"n": 3}',
         "plain",
     ]
+
+
+@given(st.floats(allow_nan=False))
+def test_a_number_reads_back_the_same_and_is_no_option_of_argparse(value):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--x", type=float)
+    arguments = Template(("--x", "{x}")).fill({"x": value})
+    assume(value != -math.inf)
+    assert parser.parse_args(arguments).x == value
 
 
 @given(st.text())

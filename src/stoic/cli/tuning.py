@@ -287,7 +287,7 @@ def carry_out(
         note(f"Nothing was left to do: --trials {2 * before} goes on{anew}.")
     if signal is not None:
         raise typer.Exit(128 + signal)
-    if summary.explanation is None:
+    if summary.explanation is None or hopeless is not None:
         raise typer.Exit(1)
 
 

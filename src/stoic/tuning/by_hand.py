@@ -115,6 +115,11 @@ def tell_number(
         ended = TrialState[state.upper()]
         return study.tell(number, None if value is None else values, ended, skip_if_finished=skip)
     except (ValueError, UpdateFinishedTrialError) as error:
+        for trial in study.get_trials(deepcopy=False):
+            if trial.number == number and trial.state.is_finished():
+                raise RefusalError(
+                    f"Cannot tell trial {number}: it has ended ({trial.state.name.lower()})."
+                ) from error
         raise RefusalError(f"Cannot tell trial {number}: {error}") from error
 
 

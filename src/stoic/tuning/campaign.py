@@ -131,12 +131,11 @@ def run(
     Raises
     ------
     HopelessError
-        Without ``keep_going``, if the first trials all fail and the study has no value, or they
-        are to confirm it.
+        Without ``keep_going``, see :func:`check_start`.
     """
     ending = ending or Ending()
     recorder = TrustRecorder(study)
-    failed_first: int | None = 0  # None from the first value on
+    first: list[Result] = []
     while not stop:
         numbers = patiently(
             lambda: fail_orphans(study), "Could not mark the trials of dead workers"
@@ -155,21 +154,40 @@ def run(
             result = evaluate(trial)
         stored = finish(study, trial, result)
         observer.ended(stored, result, lambda: _explained(study, recipe, recorder))
-        if keep_going or failed_first is None or stop:
-            continue
-        failed_first = failed_first + 1 if result.value is None and not result.pruned else None
-        if failed_first != _HOPELESS:
-            continue
-        if not trials:
+        if not keep_going and not stop and len(first) < _HOPELESS:
+            first.append(result)
+            check_start(study, first, confirming=not trials)
+
+
+def check_start(study: optuna.Study, first: Sequence[Result], confirming: bool) -> None:
+    """Stop a campaign whose first five results are all of no use.
+
+    Raises
+    ------
+    HopelessError
+        If all fail and the study has no value, or they are ``confirming`` it; or if none has a
+        value of some constraint.
+    """
+    if len(first) < _HOPELESS:
+        return
+    last = first[-1]
+    if all(result.value is None and not result.pruned for result in first):
+        if confirming:
             raise HopelessError(
-                f"The first {_HOPELESS} measurements failed, the last one so: {result.reason}. "
+                f"The first {_HOPELESS} measurements failed, the last one so: {last.reason}. "
                 "Change the command and run it again: these failures count against no setting."
             )
         if not count_trials(study, {TrialState.COMPLETE}):
             raise HopelessError(
-                f"The first {_HOPELESS} trials failed, the last one so: {result.reason}. Change "
+                f"The first {_HOPELESS} trials failed, the last one so: {last.reason}. Change "
                 "the program and run the same command again, or say --keep-going."
             )
+    for why in sorted(set(last.missing).intersection(*(result.missing for result in first))):
+        raise HopelessError(
+            f"The first {_HOPELESS} trials say nothing of a constraint, {why}. Change the program "
+            "and run the same command again; or the constraint, in a study of another name; or "
+            "say --keep-going."
+        )
 
 
 def _next(

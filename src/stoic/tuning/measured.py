@@ -72,7 +72,7 @@ def measured(
     try:
         found = objective(dict(trial.params))
         if not isinstance(found, Measured):
-            found = Measured(values=list(found)) if order else Measured(float(found))
+            found = Measured(values=list(found)) if order else Measured(float(_scalar(found)))
         run_as = None if found.executed is None else _plain(found.executed)
         limits = {str(name): float(each) for name, each in found.constraints.items()}
         if order:
@@ -134,8 +134,12 @@ def _plain(executed: Mapping[str, Any]) -> dict[str, Any]:
     """Convert for a storage: numbers of other libraries to Python's, and the rest to text."""
 
     def held(value: Any) -> Any:
-        if math.prod(getattr(value, "shape", [0])) == 1:
-            value = value.item()
+        value = _scalar(value)
         return value if isinstance(value, str | int | float | None) else repr(value)
 
     return {str(name): held(value) for name, value in executed.items()}
+
+
+def _scalar(value: Any) -> Any:
+    """Return the only entry of an array or tensor that has one, anything else as it is."""
+    return value.item() if math.prod(getattr(value, "shape", [0])) == 1 else value

@@ -206,7 +206,9 @@ def from_file(path: Path, settings: Settings) -> Request:
             f"Cannot read the study file {str(path)!r}: {error.strerror}."
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise RefusalError(f"{path} is not TOML: {error}.") from error
+        quotes = '; a text needs quotes, as in direction = "maximize"'
+        hint = quotes * ("Invalid value" in str(error))
+        raise RefusalError(f"{path} is not TOML: {error}{hint}.") from error
     try:
         return _from_tables(content, path, settings)
     except RefusalError as refusal:

@@ -115,7 +115,14 @@ def open_storage(
             f"Cannot open the storage {shown(url)!r}: it is not a database URL such as "
             f"{DEFAULT_URL}."
         ) from error
-    except (*TROUBLE, ImportError, RuntimeError) as error:
+    except ImportError as error:
+        kind = make_url(url).get_backend_name()
+        install = "pip install 'stoic[postgresql]'" if kind == "postgresql" else "install it"
+        raise RefusalError(
+            f"Cannot open the storage {shown(url)!r}, the driver of {kind} is missing: "
+            f"{cause(error)}; {install}."
+        ) from error
+    except (*TROUBLE, RuntimeError) as error:
         raise RefusalError(f"Cannot open the storage {shown(url)!r}: {cause(error)}.") from error
 
 

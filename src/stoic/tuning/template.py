@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from stoic.refusal import RefusalError
 
 RESERVED = {
@@ -85,10 +87,10 @@ class Template:
             )
 
     def fill(self, values: Mapping[str, Any]) -> list[str]:
-        """Return the arguments with every placeholder replaced by ``str`` of its value."""
+        """Return the arguments with every placeholder replaced by its value."""
         return [
             "".join(
-                text + ("" if name is None else str(values[name]))
+                text + ("" if name is None else _written(values[name]))
                 for text, name in _pieces(argument)
             )
             for argument in self.arguments
@@ -106,6 +108,13 @@ class Template:
 def fixed_values(trial: int, repeat: int = 0) -> dict[str, Any]:
     """Return the values of the ``RESERVED`` placeholders; ``repeat`` is that of a trial's runs."""
     return {"python": sys.executable, "trial": trial, "repeat": repeat}
+
+
+def _written(value: Any) -> str:
+    """Write a value so that it reads back the same; argparse takes -1e-05 for an option."""
+    text = str(value)
+    negative = isinstance(value, float) and value < 0.0 and "e" in text
+    return np.format_float_positional(value, trim="0") if negative else text
 
 
 def _runs_a_shell(arguments: Sequence[str]) -> bool:

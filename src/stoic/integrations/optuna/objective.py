@@ -126,7 +126,7 @@ class RobustObjective:
         if not self.tolerance:
             raise RefusalError(
                 "Which parameters may be moved, and by how much, is missing: give each of them a "
-                "tolerance, as in {'temperature': 2.0}."
+                "tolerance, as in tolerance={'temperature': 2.0} or --tolerance temperature=2."
             )
         if self.stable:
             self._refuse("threshold", "margin", "p")
