@@ -49,7 +49,7 @@ def stoic(tmp_path, monkeypatch, capsys):
 @pytest.fixture
 def unexplained(monkeypatch):
     """Lines of trials without a trust, which takes a fit each: for long studies."""
-    monkeypatch.setattr("stoic.tuning.campaign._explained", lambda *_: None)
+    monkeypatch.setattr("stoic.tuning.campaign.Explainer.__call__", lambda *_: None)
 
 
 def write_study(text: str = "", **changes: str) -> str:

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from stoic.integrations.optuna import FAILED, Explanation, Row
 from stoic.refusal import RefusalError
-from stoic.tuning import campaign
+from stoic.tuning import explaining
 from stoic.tuning.program import Result
 from stoic.tuning.study import COMMAND, open_study
 from stoic.tuning.views.display import Lines, LiveTable, display
@@ -73,7 +73,7 @@ def study(monkeypatch) -> optuna.Study:
             left_out={7: "x=0.7, k=a"},
         )
 
-    monkeypatch.setattr(campaign, "explain", explain)
+    monkeypatch.setattr(explaining, "explain", explain)
     return made
 
 
@@ -223,7 +223,7 @@ def test_a_pipe_gets_one_line_for_each_trial(study):
 
     def explain() -> Explanation | None:
         calls.append(1)
-        return campaign.explanation(study)
+        return explaining.explanation(study)
 
     with display(console, 10) as observer:
         assert isinstance(observer, Lines)
@@ -252,7 +252,7 @@ def test_the_live_table_shows_trust_and_the_recommended_trial(study):
             observer.begun(Trial(study, trial._trial_id))
             value = trial.value if trial.values else None
             result = Result(value, None if trial.values else "exit code 1", "", 1.0)
-            observer.ended(trial, result, lambda: campaign.explanation(study))
+            observer.ended(trial, result, lambda: explaining.explanation(study))
         drawn = Console(file=io.StringIO(), width=100, record=True)
         drawn.print(observer._draw())
     text = drawn.export_text()

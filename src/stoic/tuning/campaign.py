@@ -16,7 +16,7 @@ import optuna
 from optuna.samplers import BaseSampler
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from stoic.integrations.optuna import Explanation, explain
+from stoic.integrations.optuna import Explanation
 from stoic.integrations.optuna.internals import begin_trial, fixed_attrs
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
@@ -24,6 +24,7 @@ from stoic.refusal import RefusalError
 from stoic.tuning.confirming import claim_confirmation, confirmations
 from stoic.tuning.constraint import declare_constraints, merge_constraints
 from stoic.tuning.ending import Ending
+from stoic.tuning.explaining import Explainer
 from stoic.tuning.mark import RUN, new_mark
 from stoic.tuning.method import StudyMethod
 from stoic.tuning.objectives import merge_objectives, written
@@ -34,7 +35,6 @@ from stoic.tuning.request import Request, check_objectives
 from stoic.tuning.space import Space, parse_fixed
 from stoic.tuning.storage import PATIENCE, is_new, open_storage, patiently
 from stoic.tuning.stored import known_space, stored_command
-from stoic.tuning.stored_trust import TrustRecorder
 from stoic.tuning.study import earlier_studies, find_study, open_study
 from stoic.tuning.template import fixed_values
 from stoic.tuning.trials import choose, claim, fail_orphans, finish, record_program, record_run
@@ -134,7 +134,7 @@ def run(
         Without ``keep_going``, see :func:`check_start`.
     """
     ending = ending or Ending()
-    recorder = TrustRecorder(study)
+    explainer = Explainer(study, recipe)
     first: list[Result] = []
     while not stop:
         numbers = patiently(
@@ -146,6 +146,7 @@ def run(
             lambda: _next(study, space, trials, worker, fixed, ending), "Could not begin a trial"
         )
         if trial is None:
+            explainer.catch_up()
             return
         if stop:
             result = Result(None, "interrupted", "", 0.0, "transient")
@@ -153,7 +154,7 @@ def run(
             observer.begun(trial)
             result = evaluate(trial)
         stored = finish(study, trial, result)
-        observer.ended(stored, result, lambda: _explained(study, recipe, recorder))
+        observer.ended(stored, result, explainer)
         if not keep_going and not stop and len(first) < _HOPELESS:
             first.append(result)
             check_start(study, first, confirming=not trials)
@@ -206,33 +207,6 @@ def _next(
         if trial is not None:
             return trial
     return claim_confirmation(study, space, ending.confirm, worker)
-
-
-def _explained(
-    study: optuna.Study, recipe: Recipe | None, recorder: TrustRecorder
-) -> Explanation | None:
-    """Explain a study, and record its trust where a dashboard shows it."""
-    known = patiently(lambda: explanation(study, recipe), "Could not read the study")
-    if known is not None:
-        recorder.record(known)
-    return known
-
-
-def explanation(
-    study: optuna.Study,
-    recipe: Recipe | None = None,
-    fixed: Mapping[str, Any] | None = None,
-    trials: Sequence[FrozenTrial] | None = None,
-) -> Explanation | None:
-    """Explain a study, by default by its own recipe; return None before there is a value.
-
-    Recommendations have the values in ``fixed``, if any. ``trials`` are the data, by default those
-    stored now.
-    """
-    trials = study.get_trials(deepcopy=False) if trials is None else trials
-    if any(trial.state == TrialState.COMPLETE for trial in trials):
-        return explain(study, recipe=recipe, fixed=fixed, trials=trials)
-    return None
 
 
 def open_request(

@@ -17,8 +17,9 @@ from stoic.integrations.optuna.explanation import FrontPoint
 from stoic.objectives import MOST
 from stoic.printable import ShownAsText
 from stoic.refusal import RefusalError
-from stoic.tuning.campaign import Observer, Stop, explanation, run
+from stoic.tuning.campaign import Observer, Stop, run
 from stoic.tuning.ending import Ending
+from stoic.tuning.explaining import explanation
 from stoic.tuning.function import Calling, Stopped, opened_study
 from stoic.tuning.measured import Measured, measured
 from stoic.tuning.objectives import Objective, check_direction, merge_objectives

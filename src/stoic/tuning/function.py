@@ -21,8 +21,9 @@ from stoic.integrations.optuna.possible import PossibleValues
 from stoic.integrations.recipe import Recipe
 from stoic.printable import ShownAsText
 from stoic.refusal import RefusalError
-from stoic.tuning.campaign import Explain, Observer, Stop, explanation, run
+from stoic.tuning.campaign import Explain, Observer, Stop, run
 from stoic.tuning.ending import Ending
+from stoic.tuning.explaining import explanation
 from stoic.tuning.measured import Measured, measured
 from stoic.tuning.method import StudyMethod
 from stoic.tuning.objectives import Direction, Objective, check_direction

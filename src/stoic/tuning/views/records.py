@@ -17,7 +17,7 @@ from stoic.integrations.optuna.objectives import values_of
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
 from stoic.refusal import RefusalError
-from stoic.tuning.campaign import explanation
+from stoic.tuning.explaining import explanation
 from stoic.tuning.trials import as_stored
 from stoic.tuning.views.summary import number
 

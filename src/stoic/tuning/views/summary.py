@@ -18,7 +18,7 @@ from stoic.integrations.optuna.explanation import SHOWN, best_lines, doubt_lines
 from stoic.integrations.optuna.unmodelled import unmodelled
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
-from stoic.tuning.campaign import explanation
+from stoic.tuning.explaining import explanation
 from stoic.tuning.objectives import goal_of
 from stoic.tuning.stored import DIRECTORY, stored_command
 from stoic.tuning.template import Template, fixed_values

@@ -12,7 +12,7 @@ from stoic.integrations.optuna import Explanation, Row
 from stoic.integrations.optuna.explanation import deviation
 from stoic.integrations.recipe import Recipe
 from stoic.refusal import RefusalError
-from stoic.tuning.campaign import explanation
+from stoic.tuning.explaining import explanation
 from stoic.tuning.objectives import goal_of
 from stoic.tuning.trials import failed_numbers, failure_kinds
 from stoic.tuning.views.records import Record
