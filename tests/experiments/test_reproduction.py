@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import pages
-from stoic.experiments import catalogue, find, reproduce
+from stoic.experiments import catalogue, find, repeat, reproduce
 from stoic.experiments.__main__ import main
 from stoic.experiments.outliers import tuning
 from stoic.experiments.reproduction import with_options
@@ -128,7 +128,7 @@ def test_every_claim_that_is_kept_has_a_source(path):
 def test_json_is_one_object_and_nothing_else(name, tmp_path, tables, capsys):
     reproduce(name, **{"data": tables, **TINY[name]}, jobs=1, out=tmp_path, json=True)
     printed = json.loads(capsys.readouterr().out)
-    assert set(printed) == {"figure", "settings", "claims"}
+    assert set(printed) == {"figure", "settings", "claims", "cells"}
     assert printed["figure"] == name
     assert printed["claims"]
     for claim in printed["claims"]:
@@ -176,6 +176,30 @@ def test_a_table_is_printed_and_says_where_the_files_are(tmp_path, capsys):
     assert "plateau-IMQ" in out
     assert str(results.png) in out.replace("\n", "")
     assert all(claim.claim in out for claim in results.claims)
+
+
+def test_runs_are_repeated_to_the_last_digit(tmp_path, capsys):
+    name, options = "outliers/forrester-clean", {"trials": 2, "rounds": 3, "out": tmp_path}
+    with pytest.raises(ValueError, match="no results to check"):
+        repeat(name, 2, **options)
+    results = reproduce(name, **options, jobs=1)
+    assert repeat(name, 3, **options, jobs=1) == []
+    assert "3 of 3 runs are the same" in capsys.readouterr().out
+    text = results.json.read_text()
+    stored = json.loads(text)
+    first = stored["cells"][:4]
+    wrong = {**stored, "cells": stored["cells"].replace(first, "0000" if first != "0000" else "1")}
+    results.json.write_text(json.dumps(wrong))
+    different = repeat(name, 1000, **options, jobs=1)
+    assert [cell.seed for cell in different] == [0]
+    assert "another result: " in capsys.readouterr().out
+    with pytest.raises(ValueError, match=r"other settings \(rounds: 3, not 4\)"):
+        repeat(name, 1, **{**options, "rounds": 4})
+    results.json.write_text(json.dumps({**stored, "cells": None}))
+    with pytest.raises(ValueError, match="no digests"):
+        repeat(name, 1, **options)
+    with pytest.raises(ValueError, match="at least 1, got 0"):
+        repeat(name, 0, **options)
 
 
 def test_other_settings_are_refused_before_anything_runs(tmp_path, monkeypatch):

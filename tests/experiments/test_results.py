@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure as Picture
 
 from stoic.experiments.figure import Cell, Claim, Figure, Table
-from stoic.experiments.results import Shelf, plain_settings, to_json
+from stoic.experiments.results import Shelf, digest, plain_settings, to_json
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ FIGURE = Figure(
     lambda settings, rows: Table("", ("seed",), (("0",),)),
     lambda settings, rows: (Claim("It holds.", True, {"error": math.nan, "mean": 2.0}),),
 )
-ROWS = FIGURE.run(Settings(), Cell("p", "m", 0))
+PARTS = [FIGURE.run(Settings(), Cell("p", "m", 0))]
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def shelf(tmp_path):
 
 
 def test_three_files_and_nothing_else(shelf):
-    results = shelf.write(FIGURE, Settings(), ROWS)
+    results = shelf.write(FIGURE, Settings(), PARTS)
     names = sorted(path.name for path in shelf.directory.iterdir())
     assert names == ["test-results.csv", "test-results.json", "test-results.png"]
     assert results.png.read_bytes().startswith(b"\x89PNG")
@@ -66,26 +66,27 @@ def test_three_files_and_nothing_else(shelf):
                 "measured": {"error": None, "mean": 2.0},
             }
         ],
+        "cells": digest(PARTS[0]),
     }
 
 
 def test_the_same_settings_write_the_same_bytes_again(shelf):
-    results = shelf.write(FIGURE, Settings(), ROWS)
+    results = shelf.write(FIGURE, Settings(), PARTS)
     before = [path.read_bytes() for path in (results.png, results.csv, results.json)]
-    shelf.write(FIGURE, Settings(), ROWS)
+    shelf.write(FIGURE, Settings(), PARTS)
     assert [path.read_bytes() for path in (results.png, results.csv, results.json)] == before
 
 
 def test_other_settings_are_refused_and_change_nothing(shelf):
-    results = shelf.write(FIGURE, Settings(), ROWS)
+    results = shelf.write(FIGURE, Settings(), PARTS)
     before = [path.read_bytes() for path in (results.png, results.csv, results.json)]
     with pytest.raises(ValueError, match=r"other settings \(trials: 3, not 4\).*remove it\.$"):
-        shelf.write(FIGURE, Settings(4), ROWS)
+        shelf.write(FIGURE, Settings(4), PARTS)
     assert [path.read_bytes() for path in (results.png, results.csv, results.json)] == before
 
 
 def test_a_setting_that_was_not_known_then_is_a_difference(shelf):
-    shelf.write(FIGURE, Settings(), ROWS)
+    shelf.write(FIGURE, Settings(), PARTS)
     with pytest.raises(ValueError, match="noise: null, not 1"):
         shelf.check_free({**plain_settings(Settings()), "noise": 1})
 
@@ -102,7 +103,7 @@ def test_a_picture_without_settings_is_not_overwritten(shelf):
     shelf.directory.mkdir(parents=True)
     shelf.png.write_bytes(b"mine")
     with pytest.raises(ValueError, match="settings are unknown"):
-        shelf.write(FIGURE, Settings(), ROWS)
+        shelf.write(FIGURE, Settings(), PARTS)
     assert shelf.png.read_bytes() == b"mine"
 
 
@@ -118,7 +119,7 @@ def test_a_failure_while_writing_leaves_no_json_and_no_scraps(shelf, monkeypatch
 
     monkeypatch.setattr(Picture, "savefig", broken)
     with pytest.raises(OSError, match="disk full"):
-        shelf.write(FIGURE, Settings(), ROWS)
+        shelf.write(FIGURE, Settings(), PARTS)
     assert not shelf.json.exists()
     assert not shelf.png.exists()
     assert [path.name for path in shelf.directory.iterdir()] == ["test-results.csv"]

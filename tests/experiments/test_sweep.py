@@ -41,7 +41,9 @@ def figure(run):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_rows_come_in_the_order_of_the_cells(jobs):
-    rows = sweep(figure(run), Settings(), jobs)
+    parts = sweep(figure(run), Settings(), jobs)
+    assert [len(part) for part in parts] == [2] * 7
+    rows = [row for part in parts for row in part]
     assert [row.seed for row in rows] == [seed for seed in range(7) for _ in range(2)]
     assert {row.threads for row in rows} == {1}  # one BLAS thread, in workers and out
 

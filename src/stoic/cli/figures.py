@@ -62,13 +62,26 @@ def reproduce(
             show_default=False,
         ),
     ] = None,
+    check: Annotated[
+        int | None,
+        typer.Option(
+            "--check",
+            help="Compare so many runs, drawn at random, with the results in --out.",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Run a figure of a paper: picture, numbers, and whether the paper's claims hold."""
-    from stoic.experiments import reproduce
+    from stoic.experiments import repeat, reproduce
     from stoic.experiments.sweep import check_backend
 
     try:
+        if check is not None:
+            drawn = {"trials": trials, "rounds": rounds, "seed": seed}
+            if repeat(name, check, **drawn, jobs=jobs, data=data, out=out):
+                raise typer.Exit(1)
+            return
         reproduce(
             name,
             trials=trials,

@@ -66,7 +66,7 @@ class Partial:
         if self._row is None:
             return rows
         try:
-            line = json.dumps([cell, rows], default=_plain)
+            line = json.dumps([cell, rows], default=plain)
         except TypeError as error:
             raise RefusalError(
                 f"A row holds numbers, texts, True, False and None, so that it can be kept: {error}"
@@ -139,8 +139,8 @@ def _loaded(line: bytes) -> Any:
     return None
 
 
-def _plain(value: Any) -> Any:
-    """Convert a scalar of NumPy."""
+def plain(value: Any) -> Any:
+    """Convert a scalar of NumPy, for JSON."""
     if hasattr(value, "item"):
         return value.item()
     raise TypeError(f"got {value!r}.")

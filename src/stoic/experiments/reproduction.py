@@ -11,6 +11,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
@@ -24,9 +25,9 @@ from stoic.experiments import (
     misspecification,
     outliers,
 )
-from stoic.experiments.figure import Claim, Figure, Table
+from stoic.experiments.figure import Cell, Claim, Figure, Table
 from stoic.experiments.partial import Partial
-from stoic.experiments.results import Results, Shelf, plain_settings, to_json
+from stoic.experiments.results import Results, Shelf, digest, plain_settings, to_json
 from stoic.experiments.sweep import Backend, sweep
 from stoic.refusal import RefusalError
 
@@ -113,7 +114,7 @@ def reproduce(
     out:
         Directory, made when needed.
     json:
-        Print one JSON object instead of a table: ``{"figure", "settings", "claims"}``.
+        Print one JSON object instead of a table: ``{"figure", "settings", "claims", "cells"}``.
     backend, address:
         Place of the runs: ``"local"``, or a ``"dask"`` or ``"ray"`` cluster with the scheduler at
         ``address``; without one, the cluster is started on this machine.
@@ -124,6 +125,80 @@ def reproduce(
         If there is no such figure, a number is out of range, or ``out`` holds results of this
         figure made with other settings. Nothing is written then.
     """
+    figure, settings, shelf = _wanted(name, trials, rounds, seed, data, out)
+    shelf.check_free(plain_settings(settings))
+    partial = Partial(shelf.partial, figure, settings)
+    parts = sweep(figure, settings, jobs, backend, address, partial)
+    results = shelf.write(figure, settings, parts)
+    partial.remove()
+    if json:
+        sys.stdout.write(to_json(results.summary()) + "\n")
+    else:
+        show(results)
+    return results
+
+
+def repeat(
+    name: str,
+    cells: int,
+    *,
+    trials: int | None = None,
+    rounds: int | None = None,
+    jobs: int | None = None,
+    seed: int | None = None,
+    data: str | Path | None = None,
+    out: str | Path = "results",
+) -> list[Cell]:
+    """Run some cells of a figure again, and compare them with the results in ``out``.
+
+    Parameters
+    ----------
+    name, trials, rounds, jobs, seed, data, out:
+        As those that :func:`reproduce` made the results with.
+    cells:
+        Number of cells, which are drawn anew each time.
+
+    Returns
+    -------
+    different:
+        Those whose rows are not the same, to the last digit. The same processor and the same
+        versions of NumPy and SciPy are needed for that.
+
+    Raises
+    ------
+    ValueError
+        As :func:`reproduce`, or if there are no results that can be compared.
+    """
+    figure, settings, shelf = _wanted(name, trials, rounds, seed, data, out)
+    if cells < 1:
+        raise RefusalError(f"The number of runs to check is at least 1, got {cells}.")
+    known = shelf.digests(plain_settings(settings))
+    every = list(figure.cells(settings))
+    if len(known) != len(every):
+        raise RefusalError(
+            f"{shelf.json} has {len(known)} runs, and the figure {len(every)}: make it again."
+        )
+    drawn = np.random.default_rng().permutation(len(every))[:cells]
+    chosen = [every[k] for k in drawn]
+    parts = sweep(dataclasses.replace(figure, cells=lambda settings: chosen), settings, jobs)
+    different = [
+        cell for cell, k, rows in zip(chosen, drawn, parts, strict=True) if digest(rows) != known[k]
+    ]
+    print(f"{figure.name}: {len(chosen) - len(different)} of {len(chosen)} runs are the same.")
+    for cell in different:
+        print(f"  another result: {', '.join(map(str, cell))}")
+    return different
+
+
+def _wanted(
+    name: str,
+    trials: int | None,
+    rounds: int | None,
+    seed: int | None,
+    data: str | Path | None,
+    out: str | Path,
+) -> tuple[Figure[Any, Any], Any, Shelf]:
+    """Find a figure, its settings with these options, and the place of its results."""
     figure = find(name)
     for option, value, least in (("trials", trials, 1), ("rounds", rounds, 1), ("seed", seed, 0)):
         if value is not None and value < least:
@@ -135,17 +210,7 @@ def reproduce(
         seed=seed,
         data=None if data is None else Path(data),
     )
-    shelf = Shelf(Path(out), figure.name.replace("/", "-"))
-    shelf.check_free(plain_settings(settings))
-    partial = Partial(shelf.partial, figure, settings)
-    rows = sweep(figure, settings, jobs, backend, address, partial)
-    results = shelf.write(figure, settings, rows)
-    partial.remove()
-    if json:
-        sys.stdout.write(to_json(results.summary()) + "\n")
-    else:
-        show(results)
-    return results
+    return figure, settings, Shelf(Path(out), figure.name.replace("/", "-"))
 
 
 def with_options(settings: Any, **options: int | Path | None) -> Any:

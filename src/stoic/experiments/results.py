@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import hashlib
 import json
 import math
 import os
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from stoic.experiments.figure import Claim, Figure, Table
+from stoic.experiments.partial import plain
 from stoic.refusal import RefusalError
 
 
@@ -34,6 +36,8 @@ class Results:
         Checked claims.
     table:
         Summary of the numbers.
+    digests:
+        Of each cell's rows, by which a repetition is compared to the last digit.
     png, csv, json:
         Paths of the written files.
     """
@@ -42,13 +46,14 @@ class Results:
     settings: dict[str, Any]
     claims: tuple[Claim, ...]
     table: Table
+    digests: tuple[str, ...]
     png: Path
     csv: Path
     json: Path
 
     def summary(self) -> dict[str, Any]:
-        """``{"figure", "settings", "claims"}``: the content of the JSON file."""
-        return _summary(self.figure, self.settings, self.claims)
+        """``{"figure", "settings", "claims", "cells"}``: the content of the JSON file."""
+        return _summary(self.figure, self.settings, self.claims, self.digests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +122,27 @@ class Shelf:
                 f"Cannot write to {self.directory}: {error.strerror}; choose another --out."
             ) from error
 
-    def write(self, figure: Figure[Any, Any], settings: Any, rows: Sequence[Any]) -> Results:
-        """Write the three files; the JSON file last, as it marks the others as complete."""
+    def digests(self, settings: dict[str, Any]) -> list[str]:
+        """Digests of the cells of the results that are here; refuse those of other settings."""
+        if not self.json.exists():
+            raise RefusalError(f"There are no results to check: {self.json} is not there.")
+        self.check_free(settings)
+        text = json.loads(self.json.read_text(encoding="utf-8")).get("cells")
+        if not isinstance(text, str):
+            raise RefusalError(
+                f"{self.json} has no digests of its runs: make the figure again to check it."
+            )
+        return text.split()
+
+    def write(
+        self, figure: Figure[Any, Any], settings: Any, parts: Sequence[Sequence[Any]]
+    ) -> Results:
+        """Write the three files; the JSON file last, as it marks the others as complete.
+
+        ``parts`` has the rows of each cell.
+        """
+        rows = [row for part in parts for row in part]
+        digests = tuple(map(digest, parts))
         plain = plain_settings(settings)
         self.check_free(plain)
         claims = figure.judge(settings, rows)
@@ -128,10 +152,16 @@ class Shelf:
         # No program name and version inside: the same results are the same bytes.
         metadata = {"Software": None}
         _replace(self.png, lambda path: picture.savefig(path, dpi=150, metadata=metadata))
-        text = to_json(_summary(figure.name, plain, claims)) + "\n"
+        text = to_json(_summary(figure.name, plain, claims, digests)) + "\n"
         _replace(self.json, lambda path: path.write_text(text, encoding="utf-8"))
         table = figure.table(settings, rows)
-        return Results(figure.name, plain, claims, table, self.png, self.csv, self.json)
+        return Results(figure.name, plain, claims, table, digests, self.png, self.csv, self.json)
+
+
+def digest(rows: Sequence[Any]) -> str:
+    """Four hexadecimal digits that other rows have by chance only once in 65,536 times."""
+    text = json.dumps(rows, default=plain)
+    return hashlib.sha256(text.encode()).hexdigest()[:4]
 
 
 def plain_settings(settings: Any) -> dict[str, Any]:
@@ -148,7 +178,9 @@ def to_json(value: Any) -> str:
     return json.dumps(_finite(value), indent=2, allow_nan=False)
 
 
-def _summary(name: str, settings: dict[str, Any], claims: Sequence[Claim]) -> dict[str, Any]:
+def _summary(
+    name: str, settings: dict[str, Any], claims: Sequence[Claim], digests: Sequence[str]
+) -> dict[str, Any]:
     return {
         "figure": name,
         "settings": settings,
@@ -161,6 +193,7 @@ def _summary(name: str, settings: dict[str, Any], claims: Sequence[Claim]) -> di
             }
             for claim in claims
         ],
+        "cells": " ".join(digests),
     }
 
 

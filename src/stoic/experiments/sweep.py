@@ -43,8 +43,8 @@ def sweep(
     backend: Backend = "local",
     address: str | None = None,
     partial: Partial | None = None,
-) -> list[Any]:
-    """Run all cells of ``figure``; return their rows in the order of the cells.
+) -> list[list[Any]]:
+    """Run all cells of ``figure``; return the rows of each, in the order of the cells.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def sweep(
             parts[index] = rows if partial is None else partial.keep(cells[index], rows)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_interrupted(figure.name, len(cells), partial)) from None
-    return [row for k in range(len(cells)) for row in parts[k]]
+    return [parts[k] for k in range(len(cells))]
 
 
 def _kept(partial: Partial | None, cell: Cell) -> list[Any] | None:
