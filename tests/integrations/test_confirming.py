@@ -61,6 +61,32 @@ def test_measurements_are_ordinary_trials_at_settings_that_were_tried():
     assert len(known.rows) == 16 + len(marked)  # judged as every result
 
 
+def test_a_sampler_confirms_what_confirm_does():
+    study, twin = study_of(noisy()), study_of(noisy())
+    study.sampler = StoicSampler(seed=0, confirm=3)
+    study.optimize(objective(), n_trials=5)
+    found = confirm(twin, objective(), 3)
+    marked = [t.number for t in study.trials if t.user_attrs.get(CONFIRM)]
+    first = 16 + found.measurements
+    assert marked[: found.measurements] == list(range(16, first))
+    assert [t.params for t in study.trials[:first]] == [t.params for t in twin.trials]
+    assert len(marked) <= 3 < 5 == len(study.trials) - 16  # the others search
+    assert explain(study).confirmation.measurements == len(marked)
+
+
+def test_a_sampler_confirms_nothing_before_there_is_something_and_leaves_the_queue_alone():
+    study = optuna.create_study(sampler=StoicSampler(seed=0, confirm=2, n_startup_trials=4))
+    study.optimize(objective(), n_trials=4)
+    study.enqueue_trial({"x": 0.5, "kind": "b"})
+    study.optimize(objective(), n_trials=3)
+    marked = [t.number for t in study.trials if t.user_attrs.get(CONFIRM)]
+    assert marked[0] == 5
+    assert len(marked) <= 2
+    assert study.trials[4].params == {"x": 0.5, "kind": "b"}
+    with pytest.raises(RefusalError, match="confirm is a number of measurements, got -1"):
+        StoicSampler(confirm=-1)
+
+
 def test_the_outcome_is_consistent():
     study = study_of(noisy())
     found, known = confirm(study, objective(), 6), explain(study)

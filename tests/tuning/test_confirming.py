@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 from stoic import Failed, tune
 from stoic.cli import app
 from stoic.integrations.optuna import NOISE, confirm
-from stoic.integrations.optuna.confirming import CONFIRM, confirms
+from stoic.integrations.optuna.confirming import CONFIRM, confirmations, confirms
 from stoic.integrations.optuna.settling import remaining_gain
 from stoic.integrations.optuna.terminator import NoiseEvaluator, RemainingGainEvaluator
 from stoic.refusal import RefusalError
-from stoic.tuning.confirming import claim_confirmation, confirmations
+from stoic.tuning.confirming import claim_confirmation
 from stoic.tuning.program import Result
 from stoic.tuning.repeats import repeated, surpassed_in
 from stoic.tuning.stored import known_space

@@ -230,6 +230,7 @@ def carry_out(
     from rich.console import Console
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+    from stoic.integrations.optuna.confirming import confirmations
     from stoic.tuning.campaign import (
         FINISHED,
         HopelessError,
@@ -238,7 +239,6 @@ def carry_out(
         open_request,
         run_request,
     )
-    from stoic.tuning.confirming import confirmations
     from stoic.tuning.storage import in_one_sentence, patiently, shown
     from stoic.tuning.views.display import display
     from stoic.tuning.views.summary import Summary

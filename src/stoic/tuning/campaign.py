@@ -17,11 +17,12 @@ from optuna.samplers import BaseSampler
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from stoic.integrations.optuna import Explanation
+from stoic.integrations.optuna.confirming import confirmations
 from stoic.integrations.optuna.internals import begin_trial, fixed_attrs
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
 from stoic.refusal import RefusalError
-from stoic.tuning.confirming import claim_confirmation, confirmations
+from stoic.tuning.confirming import claim_confirmation
 from stoic.tuning.constraint import declare_constraints, merge_constraints
 from stoic.tuning.ending import Ending
 from stoic.tuning.explaining import Explainer

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import optuna
-from optuna.trial import FrozenTrial, Trial, TrialState
+from optuna.trial import Trial, TrialState
 
-from stoic.integrations.optuna.confirming import CONFIRM, confirms, next_confirmation
+from stoic.integrations.optuna.confirming import CONFIRM, confirmations, next_confirmation
 from stoic.integrations.optuna.internals import begin_trial, fixed_attrs, storage_of, trial_id
 from stoic.tuning.space import Space
 from stoic.tuning.trials import WORKER, choose
 from stoic.tuning.worker import Worker
-
-
-def confirmations(trials: Sequence[FrozenTrial]) -> int:
-    """Count the confirming measurements that were begun."""
-    return sum(confirms(trial) and trial.state != TrialState.WAITING for trial in trials)
 
 
 def claim_confirmation(

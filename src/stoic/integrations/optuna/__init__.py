@@ -4,7 +4,8 @@ The pure core knows arrays; everything about studies, trials and storage is in t
 """
 
 from stoic.integrations.optuna.certified import Certified, Curve
-from stoic.integrations.optuna.confirming import CONFIRM, Confirmation, confirm
+from stoic.integrations.optuna.confirmed import Confirmation
+from stoic.integrations.optuna.confirming import CONFIRM, confirm
 from stoic.integrations.optuna.diagnostics import Row
 from stoic.integrations.optuna.executed import EXECUTED
 from stoic.integrations.optuna.explaining import explain

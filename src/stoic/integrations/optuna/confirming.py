@@ -6,7 +6,7 @@ judges it as it judges every result, and a study that was killed goes on from it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -19,9 +19,10 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from stoic.confirmation import Comparison, contenders
 from stoic.data import DISTRUSTED, SDS_95, Array, Integers
+from stoic.integrations.optuna.confirmed import Candidate, Confirmation
 from stoic.integrations.optuna.encoding import searched
 from stoic.integrations.optuna.executed import executed
-from stoic.integrations.optuna.internals import possible
+from stoic.integrations.optuna.internals import fix, fixed_params, possible, storage_of, trial_id
 from stoic.integrations.optuna.objective import stored_aim
 from stoic.integrations.optuna.objectives import check_single_objective
 from stoic.integrations.optuna.partial import has_value
@@ -43,107 +44,14 @@ _BROKEN = 3  # settings that fail one after the other
 _SMALL = 0.02
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """Setting that may be the best, in the user's units.
-
-    Attributes
-    ----------
-    number:
-        Of a trial that has it.
-    params:
-        As they were run.
-    mean, std:
-        Posterior mean and standard deviation of the objective there.
-    probability:
-        That it is the best of those tried.
-    measurements, confirmations, failures:
-        Numbers of trusted results there, of the confirming ones among all results, and of
-        confirming measurements that failed.
-    """
-
-    number: int
-    params: Mapping[str, Any]
-    mean: float
-    std: float
-    probability: float
-    measurements: int
-    confirmations: int
-    failures: int
-
-
-@dataclass(frozen=True)
-class Confirmation:
-    """Outcome of the confirming measurements so far, in the user's units.
-
-    Attributes
-    ----------
-    candidates:
-        The recommended setting, and all others whose probability is 1 % or more, the likeliest
-        first.
-    lower, upper:
-        95 % interval of the objective at the recommended setting. It comes from the joint posterior
-        of all candidates given all results, which accounts for the selection.
-    expected_loss:
-        By how much the best setting tried is expected to be better than the recommended one.
-    largest_loss:
-        The loss that is exceeded with a probability of 5 %.
-    measurements:
-        Number of confirming measurements that ended.
-    failed:
-        How many of them failed.
-    settled:
-        True if the recommended setting was measured again, and either is the best with a
-        probability of at least 0.95 or is expected to lose at most 2 % of the noise's standard
-        deviation.
-    """
-
-    candidates: tuple[Candidate, ...]
-    lower: float
-    upper: float
-    expected_loss: float
-    largest_loss: float
-    measurements: int
-    failed: int
-    settled: bool
-
-    @property
-    def recommended(self) -> Candidate:
-        """The first candidate."""
-        return self.candidates[0]
-
-    @property
-    def probability(self) -> float:
-        """Probability that the recommended setting is the best of those tried."""
-        return self.recommended.probability
-
-    def sentence(self) -> str:
-        """State the outcome in words."""
-        count, failed = self.measurements, f", {self.failed} failed" * bool(self.failed)
-        loss = f"expected loss {self.expected_loss:.3g}, at most {self.largest_loss:.3g} (95 %)"
-        return (
-            f"{count} measurement{'s' * (count != 1)}{failed}: the best of those tried with "
-            f"probability {self.probability:.2f}, 95 % interval {self.lower:.6g} to "
-            f"{self.upper:.6g}, {loss}, {'settled' if self.settled else 'not settled yet'}"
-        )
-
-    def record(self) -> dict[str, Any]:
-        """Return a JSON object for programs."""
-        return {
-            "measurements": self.measurements,
-            "failed": self.failed,
-            "settled": self.settled,
-            "probability": self.probability,
-            "interval": [self.lower, self.upper],
-            "expected_loss": self.expected_loss,
-            "largest_loss": self.largest_loss,
-            "candidates": [{**vars(c), "params": dict(c.params)} for c in self.candidates],
-        }
-
-
 def confirms(trial: FrozenTrial) -> bool:
     """Return True for a confirming measurement."""
     return bool(trial.user_attrs.get(CONFIRM, False))
+
+
+def confirmations(trials: Sequence[FrozenTrial]) -> int:
+    """Count the confirming measurements that were begun."""
+    return sum(confirms(trial) and trial.state != TrialState.WAITING for trial in trials)
 
 
 @dataclass(frozen=True, eq=False)
@@ -369,6 +277,22 @@ def next_confirmation(
     example = found.next_trial()
     run, space = _params(example), example.distributions
     return run if all(possible(space[name], run[name]) for name in run) else dict(example.params)
+
+
+def make_confirming(study: Study, trial: FrozenTrial, measurements: int, after: int) -> None:
+    """Make a trial that has just begun the next of so many confirming ``measurements``, if due.
+
+    It is not before ``after`` trials are complete, once the answer is settled, or if the trial has
+    parameters of its own.
+    """
+    trials = [t for t in study.get_trials(deepcopy=False) if t.number != trial.number]
+    searched_enough = sum(map(has_value, trials)) >= after
+    if not searched_enough or fixed_params(trial) or confirmations(trials) >= measurements:
+        return
+    if (params := next_confirmation(study, trials)) is not None:
+        fix(study, trial, params)
+        storage_of(study).set_trial_user_attr(trial_id(trial), CONFIRM, True)
+        trial.user_attrs = {**trial.user_attrs, CONFIRM: True}
 
 
 def confirm(

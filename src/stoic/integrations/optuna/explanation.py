@@ -12,7 +12,7 @@ from optuna.trial import FrozenTrial
 
 from stoic.data import DISTRUSTED, SDS_95, Array
 from stoic.integrations.optuna.certified import Certified
-from stoic.integrations.optuna.confirming import Confirmation
+from stoic.integrations.optuna.confirmed import Confirmation
 from stoic.integrations.optuna.diagnostics import PartialRow, Row
 from stoic.integrations.optuna.earlier import SourceTrust
 from stoic.integrations.optuna.possible import PossibleValues

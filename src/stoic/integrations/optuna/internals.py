@@ -82,6 +82,12 @@ def queued_params(trial: FrozenTrial) -> object:
     return trial.system_attrs.get(_FIXED, {})
 
 
+def fix(study: Study, trial: FrozenTrial, params: Mapping[str, Any]) -> None:
+    """Give a trial, in ``before_trial`` of a sampler, these parameters."""
+    storage_of(study).set_trial_system_attr(trial_id(trial), _FIXED, dict(params))
+    trial.system_attrs = {**trial.system_attrs, _FIXED: dict(params)}
+
+
 def unfix(study: Study, trial: Trial) -> None:
     """Let the sampler choose all parameters of a trial."""
     storage_of(study).set_trial_system_attr(trial_id(trial), _FIXED, {})

@@ -15,6 +15,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import Choice
+from stoic.integrations.optuna.confirming import make_confirming
 from stoic.integrations.optuna.earlier import ABSENT, EarlierStudy
 from stoic.integrations.optuna.encoding import Coordinate, searched
 from stoic.integrations.optuna.executed import executed
@@ -43,6 +44,7 @@ from stoic.integrations.optuna.unmodelled import (
 from stoic.integrations.optuna.warm_start import WarmStart
 from stoic.integrations.recipe import DEFAULT, Recipe, load, record_recipe
 from stoic.printable import printable
+from stoic.refusal import RefusalError
 
 log = logging.getLogger(__name__)
 
@@ -137,6 +139,10 @@ class StoicSampler(BaseSampler):
         Lowest and highest value that the objective can have, as in ``(0, 1)`` for an accuracy. A
         value outside is no observation: the trial stays as it is, a log message says so, and its
         setting may be queried again. Recorded with the study.
+    confirm:
+        Measure the settings that may be the best again, up to so many times in the whole study, as
+        :func:`~stoic.integrations.optuna.confirm` does; for a study whose search is over. While it
+        has fewer than ``n_startup_trials`` values, and once the answer is settled, it is searched.
     warm_start:
         Earlier studies that inform this one, on other data or with other ranges; parameters are the
         same if their names are. Each is trusted as far as it agrees with the new results
@@ -167,17 +173,21 @@ class StoicSampler(BaseSampler):
         independent_sampler: BaseSampler | None = None,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         possible: Sequence[float] | None = None,
+        confirm: int = 0,
         warm_start: Sequence[Study | EarlierStudy] = (),
         **robust_to_moves: Unpack[RobustArguments],
     ) -> None:
         if n_startup_trials < 0:
             raise ValueError(f"n_startup_trials is a count, got {n_startup_trials}.")
+        if confirm < 0:
+            raise RefusalError(f"confirm is a number of measurements, got {confirm}.")
         self._seed = int(np.random.SeedSequence(seed).generate_state(1)[0])
         self._recipe = load(recipe)
         self._space = search_space
         self._n_startup_trials = n_startup_trials
         self._independent = independent_sampler
         self._constraints = constraints_func
+        self._confirm = confirm
         self._synced: SyncedLearner | None = None
         self._turns = Turns()
         self._aim = RobustObjective.of(robust_to_moves)
@@ -360,6 +370,8 @@ class StoicSampler(BaseSampler):
         return sampler.sample_independent(study, trial, param_name, param_distribution)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        if self._confirm:
+            make_confirming(whole_study(study), trial, self._confirm, self._n_startup_trials)
         if self._independent is not None:
             self._independent.before_trial(study, trial)
 

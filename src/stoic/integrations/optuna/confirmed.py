@@ -1,0 +1,105 @@
+"""Outcome of confirming measurements, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Setting that may be the best, in the user's units.
+
+    Attributes
+    ----------
+    number:
+        Of a trial that has it.
+    params:
+        As they were run.
+    mean, std:
+        Posterior mean and standard deviation of the objective there.
+    probability:
+        That it is the best of those tried.
+    measurements, confirmations, failures:
+        Numbers of trusted results there, of the confirming ones among all results, and of
+        confirming measurements that failed.
+    """
+
+    number: int
+    params: Mapping[str, Any]
+    mean: float
+    std: float
+    probability: float
+    measurements: int
+    confirmations: int
+    failures: int
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """Outcome of the confirming measurements so far, in the user's units.
+
+    Attributes
+    ----------
+    candidates:
+        The recommended setting, and all others whose probability is 1 % or more, the likeliest
+        first.
+    lower, upper:
+        95 % interval of the objective at the recommended setting. It comes from the joint posterior
+        of all candidates given all results, which accounts for the selection.
+    expected_loss:
+        By how much the best setting tried is expected to be better than the recommended one.
+    largest_loss:
+        The loss that is exceeded with a probability of 5 %.
+    measurements:
+        Number of confirming measurements that ended.
+    failed:
+        How many of them failed.
+    settled:
+        True if the recommended setting was measured again, and either is the best with a
+        probability of at least 0.95 or is expected to lose at most 2 % of the noise's standard
+        deviation.
+    """
+
+    candidates: tuple[Candidate, ...]
+    lower: float
+    upper: float
+    expected_loss: float
+    largest_loss: float
+    measurements: int
+    failed: int
+    settled: bool
+
+    @property
+    def recommended(self) -> Candidate:
+        """The first candidate."""
+        return self.candidates[0]
+
+    @property
+    def probability(self) -> float:
+        """Probability that the recommended setting is the best of those tried."""
+        return self.recommended.probability
+
+    def sentence(self) -> str:
+        """State the outcome in words."""
+        count, failed = self.measurements, f", {self.failed} failed" * bool(self.failed)
+        loss = f"expected loss {self.expected_loss:.3g}, at most {self.largest_loss:.3g} (95 %)"
+        return (
+            f"{count} measurement{'s' * (count != 1)}{failed}: the best of those tried with "
+            f"probability {self.probability:.2f}, 95 % interval {self.lower:.6g} to "
+            f"{self.upper:.6g}, {loss}, {'settled' if self.settled else 'not settled yet'}"
+        )
+
+    def record(self) -> dict[str, Any]:
+        """Return a JSON object for programs."""
+        return {
+            "measurements": self.measurements,
+            "failed": self.failed,
+            "settled": self.settled,
+            "probability": self.probability,
+            "interval": [self.lower, self.upper],
+            "expected_loss": self.expected_loss,
+            "largest_loss": self.largest_loss,
+            "candidates": [{**vars(c), "params": dict(c.params)} for c in self.candidates],
+        }
