@@ -369,13 +369,16 @@ def best_lines(known: Explanation) -> list[str]:
 def doubt_lines(known: Explanation) -> list[str]:
     """List the trials that are distrusted, and those that the model does not use."""
     distrusted = [row for row in known.rows if row.trust < DISTRUSTED]
+    distrusted = [row for row in distrusted if row.number not in known.steep]
     lines = [f"warm start     {source.sentence()}" for source in known.sources]
     lines.append(f"distrusted     {len(distrusted) or 'none'}")
     lines += _first([f"  {row.of}: {why(row)}" for row in distrusted])
     lines += unfinished_lines(known.partial)
     if known.steep:
-        those = some(list(known.steep))
-        lines.append(f"steep slope    rather than outliers, beside each other: trials {those}")
+        lines.append(
+            f"steep slope    {len(known.steep)} more that count as little, worse than expected "
+            f"beside each other, rather than outliers: trials {some(list(known.steep))}"
+        )
     if known.conditional:
         names = ", ".join(known.conditional)
         lines.append(f"conditional    modelled in the trials that have them: {names}")
