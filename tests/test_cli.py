@@ -312,10 +312,15 @@ def test_a_table_becomes_a_study_and_is_told(stoic):
 
 def test_values_that_cannot_be_are_said_and_kept(stoic):
     program = [sys.executable, "-S", "-c", "import sys; print(3 * float(sys.argv[1]))", "{x}"]
-    tuned = stoic("tune", "-p", "x=float(0, 1)", "-n", "6", "--possible", "0", "1", "--", *program)
+    new = ["tune", "-p", "x=float(0, 1)", "-n", "6", "--seed", "0"]
+    tuned = stoic(*new, "--possible", "0", "1", "--", *program)
     outside = [t for t in json.loads(stoic("trials", "--json").out) if t["value"] > 1]
     assert outside
     assert tuned.out.count("impossible: outside of 0 to 1") == len(outside)
+    narrower = json.loads(stoic("show", "--json", "--possible", "0", "1e-6").out)
+    assert len(narrower["impossible"]) > len(outside)
+    assert all(t["told"] <= 1e-6 for t in json.loads(
+        stoic("trust", "--json", "--possible", "0", "1e-6").out)["trials"])  # fmt: skip
     record = json.loads(stoic("show", "--json").out)
     assert record["impossible"].keys() == {str(trial["number"]) for trial in outside}
     resumed = stoic("tune", "-p", "x=float(0, 1)", "-n", "7", "--", *program)

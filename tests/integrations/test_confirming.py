@@ -61,6 +61,21 @@ def test_measurements_are_ordinary_trials_at_settings_that_were_tried():
     assert len(known.rows) == 16 + len(marked)  # judged as every result
 
 
+def test_an_objective_of_another_study_is_refused():
+    study = study_of(noisy())
+    with pytest.raises(RefusalError, match="it is that of another study"):
+        confirm(study, lambda trial: trial.suggest_float("z", 0.0, 1.0), 3)
+
+
+def test_the_recommended_setting_has_one_number():
+    study = study_of(noisy())
+    confirm(study, objective(), 6)
+    known = explain(study)
+    assert known.recommended.number == known.confirmation.recommended.number
+    assert str(known.confirmation) == repr(known.confirmation)
+    assert str(known.confirmation).startswith(f"trial {known.recommended.number}, ")
+
+
 def test_a_sampler_confirms_what_confirm_does():
     study, twin = study_of(noisy()), study_of(noisy())
     study.sampler = StoicSampler(seed=0, confirm=3)

@@ -260,13 +260,13 @@ def test_noise_is_one_variance_for_each_value():
     assert [float(output.observations.noise[0]) for output in outputs] == [0.01, 4.0]
 
 
-def test_without_a_model_the_observed_front_is_recommended():
+def test_without_a_model_no_front_is_recommended():
     study = optuna.create_study(directions=DIRECTIONS)
     for values in ([1.0, 1.0], [2.0, 3.0], [3.0, 2.0]):
         study.add_trial(create_trial(values=values))
     known = explain(study)
-    assert [point.trial.number for point in known.front] == [0, 1]
-    assert np.isinf(known.front[0].std).all()
+    assert [trial.number for trial in known.observed_front] == [0, 1]
+    assert known.front == ()
     assert explain(optuna.create_study(directions=DIRECTIONS)).front == ()
 
 

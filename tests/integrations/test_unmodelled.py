@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import optuna
 import pytest
 from optuna.distributions import FloatDistribution
@@ -9,6 +11,7 @@ from optuna.trial import TrialState
 
 from stoic.integrations.optuna import StoicSampler, explain
 from stoic.integrations.optuna.unmodelled import unmodelled
+from stoic.tuning.views.trust import verdict
 
 X = {"x": FloatDistribution(0.0, 1.0)}
 LOG = "stoic.integrations.optuna.sampler"
@@ -102,3 +105,34 @@ def test_a_trial_without_parameters_never_shrinks_the_space(caplog):
     assert known.unmodelled == ("Trials without parameters are not modelled: 3, 12.",)
     said = [record.message for record in caplog.records if "without parameters" in record.message]
     assert len(said) == len(set(said)) == 2
+
+
+@pytest.mark.parametrize("directions", [["minimize"], ["minimize", "maximize"]])
+def test_where_nothing_is_modelled_nothing_is_judged_or_recommended(directions):
+    """The range of x is another one in each trial."""
+    study = optuna.create_study(directions=directions)
+    for number in range(6):
+        trial = study.ask()
+        trial.suggest_float("x", 0.0, 1.0 + number)
+        study.tell(trial, [-100.0 if number == 3 else 1.0 + number] * len(directions))
+    known = explain(study)
+    assert len(known.rows) == 6 * len(directions)
+    assert all(math.isnan(row.trust) and not row.distrusted for row in known.rows)
+    assert known.recommended is None
+    assert known.front == ()
+    assert "recommended    none: no parameter is modelled, so no result is judged" in str(known)
+    assert {verdict(row) for row in known.rows} == {"not judged"}
+    assert "distrusted     none" in str(known)
+
+
+def test_attributes_of_no_use_are_said_of_any_study():
+    study = optuna.create_study()
+    for number, attrs in enumerate([{}, {"stoic:noise": -1.0}, {"stoic:failed": "silly"}]):
+        study.add_trial(
+            optuna.create_trial(
+                params={"x": number / 4}, distributions=X, value=number, user_attrs=attrs
+            )
+        )
+    first, second = explain(study).unmodelled
+    assert first.startswith("Trial 1: stoic:noise is not used: it must be a variance above 0")
+    assert second.startswith("Trial 2: stoic:failed is not used")

@@ -108,6 +108,12 @@ def test_the_command_line_confirms_shows_and_goes_on(tmp_path, monkeypatch):
     tuned = run(app, ["tune", "bake.toml"])
     assert tuned.exit_code == 0, tuned.output
     assert "confirmed      1 measurement" in tuned.output
+    assert ", once: not confirmed" not in tuned.output
+    again = run(app, ["tune", "bake.toml"])
+    assert "Nothing was left to do" in again.output
+    longer = run(app, ["tune", "bake.toml", "--trials", "12"])
+    assert "11 of 12 trials are finished" in longer.output
+    assert "Nothing was left to do" not in longer.output
     more = run(app, ["confirm", "bake.toml", "--trials", "2"])
     assert more.exit_code == 0, more.output
     said = run(
@@ -117,7 +123,7 @@ def test_the_command_line_confirms_shows_and_goes_on(tmp_path, monkeypatch):
     assert "best with probability" in said.output
     shown = json.loads(run(app, ["show", "bake.toml", "--json"]).stdout)
     assert 1 <= shown["confirmation"]["measurements"] <= 3
-    assert len(shown["trials"]) == 11 + shown["confirmation"]["measurements"]
+    assert len(shown["trials"]) == 12 + shown["confirmation"]["measurements"]
     assert shown["recommended"]["params"] == shown["confirmation"]["candidates"][0]["params"]
     report = tmp_path / "report.html"
     pytest.importorskip("plotly")

@@ -162,7 +162,7 @@ def test_a_value_that_a_parameter_cannot_have_is_not_fixed(text, reason):
     [
         ((0, 1), ["'int(0, 1)'", "'choice(0, 1)'"]),
         ([0.5, 2], ["'float(0.5, 2)'", "'choice(0.5, 2)'"]),
-        ((1e-5, 0.1, "log-uniform"), ["'float(1e-05, 0.1)'"]),
+        ((1e-5, 0.1, "log-uniform"), ["'float(1e-05, 0.1, log)'"]),
     ],
 )
 def test_a_pair_of_numbers_may_be_a_range_or_a_choice(pair, ways):

@@ -96,7 +96,7 @@ def test_the_words(study):
         "  1 x exit code 1: trial 5",
         "    OSError: disk full",
         "running        trial 6, by somebody who left no name "
-        "(if that is gone: stoic tell --trial-number 6 --failed transient)",
+        "(if that is gone: stoic tell s 6 --failed transient)",
     ]
 
 

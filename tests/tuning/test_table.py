@@ -9,7 +9,7 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import TrialState
 
-from stoic.integrations.optuna import FAILED, NOISE, explain
+from stoic.integrations.optuna import CENSORED, FAILED, NOISE, explain
 from stoic.refusal import RefusalError
 from stoic.tuning.table import read_table
 from stoic.tuning.views.records import render, trial_record
@@ -60,6 +60,32 @@ def test_what_trials_prints_is_read_again(table):
     assert [t.value for t in again.trials] == [t.value for t in study.trials]
 
 
+def test_failures_errors_bounds_and_states_come_back_too(table):
+    study = optuna.create_study()
+    for number, (value, state, said) in enumerate([
+        (1.0, TrialState.COMPLETE, {NOISE: 0.04}), (2.0, TrialState.COMPLETE, {CENSORED: True}),
+        (None, TrialState.FAIL, {FAILED: "infeasible"}), (None, TrialState.PRUNED, {CENSORED: 3.5}),
+    ]):  # fmt: skip
+        study.add_trial(optuna.create_trial(
+            state=state, value=value, params={"x": number / 8, "k": "a"}, distributions=SPACE,
+            user_attrs=said,
+        ))  # fmt: skip
+    study.ask()  # is running, and no result
+    printed = render([trial_record(trial) for trial in study.trials], "csv")
+    again = optuna.create_study()
+    read = table(printed)
+    read.add_to(again)
+    assert read.unused == ()
+    assert [(t.state, t.value, t.user_attrs) for t in again.trials] == [
+        (t.state, t.value, t.user_attrs) for t in study.trials[:4]
+    ]
+
+
+def test_a_column_says_that_a_value_is_a_bound(table):
+    read = table("x,k,value,censored\n0.5,a,1.5,true\n0.75,b,2,false\n1,b,2.5,\n")
+    assert [t.user_attrs.get(CENSORED) for t in read.trials] == [True, None, None]
+
+
 def test_old_results_are_judged_as_all_others(table):
     rows = [(k / 20, (k / 20 - 0.3) ** 2) for k in range(21)]
     rows[7] = (rows[7][0], -1e6)
@@ -81,6 +107,7 @@ def test_old_results_are_judged_as_all_others(table):
         ("1.5,", "good,", "line 2: value must be a number, or empty, got 'good'"),
         ("1.5,,", "1.5,bad,", "line 2: a failure does not go with the value 1.5"),
         ("infeasible", "broken", "line 3: failed must be one of"),
+        (",0.1\n", ",0,1\n", r"line 2: there are more cells than columns \(1 is beyond the last\)"),
         (",0.1\n", ",-1\n", "line 2: standard_error must be a number above 0"),
         ("value", "result", "needs a column 'value' for the results: there are date, x, k, result"),
         ("date", "x", "2 columns 'x'"),

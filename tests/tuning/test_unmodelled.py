@@ -76,7 +76,7 @@ def test_before_there_is_a_value_it_is_said_too():
     pruned = optuna.create_study()
     attrs = {"stoic:censored": "bad"}
     pruned.add_trial(create_trial(state=TrialState.PRUNED, user_attrs=attrs))
-    assert "not modelled   stoic:censored is not used" in Summary.of(pruned).text()
+    assert "not modelled   Trial 0: stoic:censored is not used" in Summary.of(pruned).text()
 
 
 def test_the_command_line_says_it(study, tmp_path, monkeypatch, capsys):

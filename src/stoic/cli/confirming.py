@@ -69,8 +69,13 @@ def confirm(
     elif command := list(what or ()):
         if study_name is None:
             store = open_store(storage, storage_class, create=False)
-            if command[0] in get_all_study_names(store):
+            names = get_all_study_names(store)
+            if command[0] in names:
                 study_name = command.pop(0)
+            elif len(names) > 1:
+                raise RefusalError(
+                    f"There is no study {command[0]!r} in the storage; it holds {', '.join(names)}."
+                )
         if not command:
             raise RefusalError(_MISSING)
         study = load(None, study_name, storage, storage_class, only_read=True)

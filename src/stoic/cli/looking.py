@@ -13,6 +13,7 @@ from stoic.cli.app import (
     Json,
     Margin,
     PolicyName,
+    Possible,
     Power,
     Radius,
     RecipeText,
@@ -36,6 +37,7 @@ def show(
     storage: StorageUrl = None,
     storage_class: StorageClass = None,
     recipe: RecipeText = None,
+    possible: Possible = None,
     fix: Fix = None,
     plot: Annotated[
         Path | None,
@@ -66,7 +68,7 @@ def show(
         raise RefusalError("--plot draws a front, and the study has one objective: stoic report.")
 
     with in_one_sentence("Could not read the study"):
-        summary = Summary.of(study, look_with(study, recipe), given(study, fix))
+        summary = Summary.of(study, look_with(study, recipe), given(study, fix), possible)
     if plot is not None and summary.explanation is not None:
         write_picture(draw(summary.explanation), plot)
         note(f"Wrote {plot}.")
@@ -80,6 +82,7 @@ def trust(
     storage: StorageUrl = None,
     storage_class: StorageClass = None,
     recipe: RecipeText = None,
+    possible: Possible = None,
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -110,7 +113,7 @@ def trust(
     if plot is not None:
         check_single(study, "--plot", "stoic show --plot draws its front")
     with in_one_sentence("Could not read the study"):
-        judged = Trust.of(study, look_with(study, recipe))
+        judged = Trust.of(study, look_with(study, recipe), possible)
     if plot is not None:  # before the table, which may go to a pipe that is closed early
         write_picture(draw(judged), plot)
         note(f"Wrote {plot}.")
@@ -179,6 +182,7 @@ def report(
     storage: StorageUrl = None,
     storage_class: StorageClass = None,
     recipe: RecipeText = None,
+    possible: Possible = None,
 ) -> None:
     """Write a page for a browser: history, trust, model, distrusted, failed.
 
@@ -189,6 +193,6 @@ def report(
     from stoic.tuning.views.report import Report
 
     with in_one_sentence("Could not read the study"):
-        judged = Report.of(study, look_with(study, recipe))
+        judged = Report.of(study, look_with(study, recipe), possible)
     judged.write(out)
     print(f"Wrote {out}.")

@@ -250,11 +250,11 @@ def carry_out(
     study, method = open_request(request, storage_class, patience)
     for said in patiently(lambda: notes(study, request, method), "Could not read the study"):
         note(f"note: {said}")
-    before, signal, hopeless = count_trials(study, FINISHED), None, None
-    stand = f"{before} of {request.trials} trials are finished"
+    before, signal, hopeless = study.get_trials(deepcopy=False), None, None
+    confirmed = confirmations(before)
+    stand = f"{count_trials(study, FINISHED) - confirmed} of {request.trials} trials are finished"
     if not request.trials:  # to confirm what was found
-        before = confirmations(study.get_trials(deepcopy=False))
-        stand = f"{before} of {request.ending.confirm} measurements are taken"
+        stand = f"{confirmed} of {request.ending.confirm} measurements are taken"
     print(printable(f"study {study.study_name} in {shown(request.storage)}: {stand}"), flush=True)
     if workers > 1:
         method.record(study)  # before any of them chooses
@@ -282,9 +282,10 @@ def carry_out(
     print(summary.text())
     if hopeless is not None:
         note(f"stoic: {hopeless}")
-    if before >= (request.trials or request.ending.confirm):
+    if signal is None and hopeless is None and len(study.get_trials(deepcopy=False)) == len(before):
         anew = ", --study-name begins anew" * bool(request.trials)
-        note(f"Nothing was left to do: --trials {2 * before} goes on{anew}.")
+        more = 2 * (request.trials or request.ending.confirm)
+        note(f"Nothing was left to do: --trials {more} goes on{anew}.")
     if signal is not None:
         raise typer.Exit(128 + signal)
     if summary.explanation is None or hopeless is not None:

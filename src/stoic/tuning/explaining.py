@@ -62,13 +62,14 @@ def explanation(
     recipe: Recipe | None = None,
     fixed: Mapping[str, Any] | None = None,
     trials: Sequence[FrozenTrial] | None = None,
+    possible: Sequence[float] | None = None,
 ) -> Explanation | None:
     """Explain a study, by default by its own recipe; return None before there is a value.
 
     Recommendations have the values in ``fixed``, if any. ``trials`` are the data, by default those
-    stored now.
+    stored now. ``possible`` is the range of the value, by default the one that is recorded.
     """
     trials = study.get_trials(deepcopy=False) if trials is None else trials
     if any(trial.state == TrialState.COMPLETE for trial in trials):
-        return explain(study, recipe=recipe, fixed=fixed, trials=trials)
+        return explain(study, recipe=recipe, fixed=fixed, trials=trials, possible=possible)
     return None

@@ -263,7 +263,8 @@ def _result(study: optuna.Study, recipe: Recipe) -> TuningResult:
     failed = failures(finished)
     if known is None or known.recommended is None:
         infeasible = "no setting is known to be feasible" if known and known.infeasible else None
-        reason = infeasible or next(iter(failed), "no value was finite")
+        unjudged = "no parameter is modelled" if known and known.observed_best else None
+        reason = infeasible or unjudged or next(iter(failed), "no value was finite")
         raise RuntimeError(f"None of the {len(finished)} trials has a usable value: {reason}")
     trust = {row.number: row.trust for row in known.rows}
     return TuningResult(

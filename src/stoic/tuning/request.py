@@ -259,9 +259,7 @@ def _from_tables(content: Mapping[str, Any], path: Path, settings: Settings) -> 
             for named in _texts(study, "warm_start")
             for url, _, name in [named.rpartition("::")]
         ],
-        until_settled="noise"
-        if study.get("until_settled") == "noise"
-        else _number(study, "until_settled"),
+        until_settled=_amount(study, "until_settled"),
     )
     directory = path.parent / (_text(program, "directory") or ".")
     name = path.stem if path.stem != "study" else path.absolute().parent.name or "study"
@@ -395,6 +393,11 @@ def _known(
 ) -> None:
     for key in table:
         if key not in valid:
+            for section, keys in (("study", _STUDY), ("program", _PROGRAM)):
+                if key in keys:
+                    raise RefusalError(
+                        f"Unknown {what} {key!r} {where}: it belongs in [{section}]."
+                    )
             near = difflib.get_close_matches(key, list(valid), n=1, cutoff=0.0)[0]
             raise RefusalError(f"Unknown {what} {key!r} {where}: did you mean {near!r}?")
 
@@ -418,6 +421,13 @@ def _whole(table: Mapping[str, Any], key: str) -> int | None:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
         raise RefusalError(f"{key} must be a whole number, got {value!r}.")
     return value
+
+
+def _amount(table: Mapping[str, Any], key: str) -> Amount | None:
+    value = table.get(key)
+    if isinstance(value, str | bool) and value != "noise":
+        raise RefusalError(f'{key} must be a number, or "noise", got {value!r}.')
+    return "noise" if value == "noise" else _number(table, key)
 
 
 def _number(table: Mapping[str, Any], key: str) -> float | None:

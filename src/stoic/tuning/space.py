@@ -171,9 +171,10 @@ def _refuse_bounds(name: str, entry: Sequence[Any]) -> None:
         return
     kind = "int" if all(isinstance(item, int) for item in pair) else "float"
     low, high = pair
+    log = ", log" * any("log" in item for item in entry[2:])
     raise RefusalError(
         f"{name}: {entry!r} may be a range or a choice: for a range write "
-        f"'{kind}({low}, {high})', for a choice 'choice({low}, {high})'."
+        f"'{kind}({low}, {high}{log})', for a choice 'choice({low}, {high})'."
     )
 
 

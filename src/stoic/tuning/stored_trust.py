@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 
 import optuna
 
@@ -55,6 +56,8 @@ def _attributes(known: Explanation) -> dict[str, dict[str, float]]:
     """Name of an attribute -> number of a trial -> trust."""
     found: dict[str, dict[str, float]] = {}
     for row in known.rows:
+        if math.isnan(row.trust):  # not judged
+            continue
         first = row.number - row.number % _TRIALS
         part = found.setdefault(f"{TRUST}:{first}-{first + _TRIALS - 1}", {})
         # With several objectives the least trust of a trial's values.

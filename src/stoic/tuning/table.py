@@ -13,7 +13,7 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from stoic.integrations.optuna import FAILED, NOISE
+from stoic.integrations.optuna import CENSORED, FAILED, NOISE
 from stoic.integrations.optuna.encoding import check_fixed
 from stoic.integrations.reported import noise_of
 from stoic.refusal import RefusalError
@@ -21,7 +21,8 @@ from stoic.tuning.failure import parse_kind
 from stoic.tuning.space import Space, parse_as
 
 _PARAMETER = "params_"  # before names, in the table that stoic trials -f csv writes
-_BESIDE = ("failed", "standard_error")
+_BESIDE = ("failed", "standard_error", "censored")
+_ATTRIBUTES = {f"user_attrs_{key}": key for key in (FAILED, NOISE, CENSORED)}
 # Columns of that table which a new study cannot take over, or that the others imply.
 _DERIVED = ("number", "datetime_start", "datetime_complete", "duration", "state")
 _SUGGESTED = 12  # distinct texts of a column that are suggested as choices
@@ -79,8 +80,9 @@ def read_table(path: Path, space: Space) -> Table:
     ----------
     path:
         Its columns: each parameter, as its name or ``params_`` and its name; ``value``, empty or
-        nan for a failed trial; perhaps ``failed``, the kind of a failure, and ``standard_error`` of
-        the value.
+        nan for a failed trial; perhaps ``failed``, the kind of a failure, ``standard_error`` of
+        the value, and ``censored``, true if the value is a bound, at least as bad as which it would
+        be. Or what ``stoic trials -f csv`` writes: of it, trials that have not ended are left out.
     space:
         Search space of the study.
 
@@ -119,9 +121,11 @@ def read_table(path: Path, space: Space) -> Table:
         raise RefusalError(
             f"{path} has no column for {', '.join(lacking)}: name it as the parameter."
         )
-    used = {"value", *of.values(), *_BESIDE, *_DERIVED}
+    used = {"value", *of.values(), *_BESIDE, *_ATTRIBUTES, *_DERIVED}
     trials = []
     for line, row in rows:
+        if row.get("state") in ("RUNNING", "WAITING"):
+            continue
         try:
             trials.append(_trial(row, of, space))
         except RefusalError as refusal:
@@ -130,6 +134,11 @@ def read_table(path: Path, space: Space) -> Table:
 
 
 def _trial(row: Mapping[str, str | None], of: Mapping[str, str], space: Space) -> FrozenTrial:
+    if (more := row.get(None)) is not None:  # type: ignore[call-overload]  # of csv.DictReader
+        raise RefusalError(
+            f"there are more cells than columns ({', '.join(map(str, more))} is beyond the last): "
+            "the decimal mark is a point, and a text with a comma stands in quotes."
+        )
     params: dict[str, Any] = {}
     for name, column in of.items():
         text = (row[column] or "").strip()
@@ -147,13 +156,37 @@ def _trial(row: Mapping[str, str | None], of: Mapping[str, str], space: Space) -
         if (noise := noise_of(error)) is None:
             raise RefusalError(f"standard_error must be a number above 0, got {error:g}.")
         attributes[NOISE] = noise
+    attributes |= _exported(row)
+    if _is_true((row.get("censored") or "").strip()):
+        if value is None:
+            raise RefusalError("a bound needs a value.")
+        attributes[CENSORED] = True
+    pruned = row.get("state") == TrialState.PRUNED.name
+    state = TrialState.FAIL if value is None else TrialState.COMPLETE
     return create_trial(
-        state=TrialState.FAIL if value is None else TrialState.COMPLETE,
+        state=TrialState.PRUNED if pruned else state,
         value=value,
         params=params,
         distributions=dict(space),
         user_attrs=attributes,
     )
+
+
+def _exported(row: Mapping[str, str | None]) -> dict[str, Any]:
+    """Return the attributes that ``stoic trials -f csv`` wrote, as they were stored."""
+    found: dict[str, Any] = {}
+    for column, key in _ATTRIBUTES.items():
+        if text := (row.get(column) or "").strip():
+            found[key] = (
+                text if key == FAILED else True if text == "True" else _number(text, column)
+            )
+    return found
+
+
+def _is_true(text: str) -> bool:
+    if text.lower() not in ("", "true", "false", "1", "0"):
+        raise RefusalError(f"censored must be true or false, got {text!r}.")
+    return text.lower() in ("true", "1")
 
 
 def _number(text: str | None, column: str) -> float | None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from stoic.printable import ShownAsText
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -36,8 +38,8 @@ class Candidate:
     failures: int
 
 
-@dataclass(frozen=True)
-class Confirmation:
+@dataclass(frozen=True, repr=False)
+class Confirmation(ShownAsText):
     """Outcome of the confirming measurements so far, in the user's units.
 
     Attributes
@@ -80,6 +82,9 @@ class Confirmation:
     def probability(self) -> float:
         """Probability that the recommended setting is the best of those tried."""
         return self.recommended.probability
+
+    def __str__(self) -> str:
+        return f"trial {self.recommended.number}, {self.sentence()}"
 
     def sentence(self) -> str:
         """State the outcome in words."""

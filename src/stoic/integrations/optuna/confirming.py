@@ -139,6 +139,16 @@ class Standing:
         comparison, sign, trust = self.comparison, self.synced.sign, self.synced.single.trust
         mean, std = self.posterior.predict(self.x)
         number = {n: i for i, n in enumerate(self.synced.observed)}
+        known = [t for t in self.trials if t.number in number and has_value(t)]
+        at = np.array([_count_at(self.x, self.synced, [t]) for t in known], dtype=bool)
+
+        def example(row: int) -> FrozenTrial:
+            """Return the trial that explain names, the most trusted one, and the best of those."""
+            here = [t for t, there in zip(known, at, strict=True) if there[row]]
+            if not here:
+                return self._example(row)
+            return max(here, key=lambda t: (trust[number[t.number]], sign * (t.value or 0.0)))
+
         trusted = self._count(
             lambda t: t.number in number and trust[number[t.number]] >= DISTRUSTED
         )
@@ -147,12 +157,12 @@ class Standing:
         order = sorted(range(len(self.x)), key=lambda j: (j != best, -comparison.probability[j]))
         mine = [t for t in self.trials if confirms(t) and t.state.is_finished()]
         ends = [sign * (mean[best] + side * SDS_95 * std[best]) for side in (-1.0, 1.0)]
-        shown = [j for j in order if j == best or comparison.probability[j] >= _LIKELY]
+        listed = [j for j in order if j == best or comparison.probability[j] >= _LIKELY]
         return Confirmation(
             tuple(
                 Candidate(
-                    example.number,
-                    _params(example),
+                    shown.number,
+                    _params(shown),
                     sign * float(mean[j]),
                     float(std[j]),
                     float(comparison.probability[j]),
@@ -160,7 +170,7 @@ class Standing:
                     int(confirmed[j]),
                     int(failures[j]),
                 )
-                for j, example in zip(shown, map(self._example, shown), strict=True)
+                for j, shown in zip(listed, map(example, listed), strict=True)
             ),
             float(min(ends)),
             float(max(ends)),
@@ -332,6 +342,12 @@ def confirm(
                 break
             study.enqueue_trial(params, user_attrs={CONFIRM: True})
             study.optimize(objective, n_trials=1, catch=(Exception,))
+            run = study.get_trials(deepcopy=False)[-1]
+            if run.state == TrialState.COMPLETE and params.items() - run.params.items():
+                raise RefusalError(
+                    f"The objective of a confirmation runs the parameters of the study, {params}, "
+                    f"and this one ran {run.params}: it is that of another study."
+                )
     finally:
         study.pruner = pruner
     found = standing(study)

@@ -11,6 +11,7 @@ import numpy as np
 from optuna.trial import FrozenTrial
 
 from stoic.balancing import Balanced
+from stoic.data import DISTRUSTED
 from stoic.integrations.optuna.executed import executed
 from stoic.learner import Learner
 from stoic.posteriors.fitting import Fitting
@@ -31,7 +32,7 @@ class Row:
     expected, sd:
         Posterior mean and standard deviation of the objective there, given all other trials.
     trust:
-        From 0 to 1; below 0.5 the trial is called distrusted.
+        From 0 to 1; below 0.5 the trial is called distrusted. nan where nothing is modelled.
     noise_sd:
         Standard deviation of the noise of this value: as reported, else as estimated.
     centre, half_width:
@@ -59,6 +60,11 @@ class Row:
     refused: tuple[str, ...] = ()
     params: Mapping[str, Any] = field(default_factory=dict)
     objective: str | None = None
+
+    @property
+    def distrusted(self) -> bool:
+        """True if the trust is below 0.5; what was not judged is not distrusted."""
+        return self.trust < DISTRUSTED
 
     @property
     def of(self) -> str:

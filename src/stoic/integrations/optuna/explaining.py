@@ -32,6 +32,7 @@ from stoic.integrations.optuna.possible import PossibleValues, stored_possible
 from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.integrations.optuna.undecided import flat, steep, undecided
 from stoic.integrations.optuna.unmodelled import (
+    all_unusable,
     conditional,
     declared_constraints,
     modelled_space,
@@ -61,7 +62,7 @@ def explain(
 
     Uses the parameters that complete trials have, each always in the same range. Where there are
     none, or no complete trial at a point of the recipe's grid, nothing can be learned from one
-    trial about another: then every value is trusted.
+    trial about another: then nothing is judged, each trust is nan, and nothing is recommended.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ def explain(
         "fixed": fixed,
         "infeasible": tuple(t.number for t in complete if violates(t)),
         "conditional": conditional(complete, space),
-        "unmodelled": unmodelled(trials, ranges, False, declared),
+        "unmodelled": unmodelled(trials, ranges, False, declared) + all_unusable(trials),
         "possible": values,
         "impossible": outside,
     }
@@ -136,6 +137,7 @@ def explain(
     synced.follow(trials)
     takes, partial = synced.constrained, synced.takes_partial
     aside["unmodelled"] = unmodelled(trials, ranges, takes, declared, partial)
+    aside["unmodelled"] += all_unusable(trials)
     # What violates a constraint is modelled, too, with a model of it.
     modelled = [t for t in complete if t.number not in outside] if takes else feasible
 
@@ -297,13 +299,15 @@ def _partial_rows(
 
 
 def _without_model(complete: Sequence[FrozenTrial], best: FrozenTrial | None) -> Explanation:
-    """Explain without a model: every value is trusted, its deviation infinite."""
+    """Explain without a model: no value is judged, and the only setting, if any, recommended."""
     rows = tuple(
-        Row(t.number, _value(t), _value(t), math.inf, 1.0, params=t.params, **run_of(t))
+        Row(t.number, _value(t), _value(t), math.inf, math.nan, params=t.params, **run_of(t))
         for t in complete
     )
-    value = _value(best) if best is not None else float("nan")
-    return Explanation(best, best, value, math.inf, dict(best.params) if best else {}, value, rows)
+    if best is None or not best.params or any(t.params != best.params for t in complete):
+        return Explanation(best, None, math.nan, math.inf, {}, math.nan, rows)
+    value = _value(best)
+    return Explanation(best, best, value, math.inf, dict(best.params), value, rows)
 
 
 def _with_certificates(

@@ -150,8 +150,8 @@ class Explanation(ShownAsText):
         posterior means no other one's dominate; in the order of the first objective, from its best.
     """
 
-    observed_best: FrozenTrial | None
-    recommended: FrozenTrial | Any  # or None: with Any a script need not rule that out
+    observed_best: FrozenTrial | Any  # or None: with Any a script need not rule that out
+    recommended: FrozenTrial | Any  # or None
     recommended_mean: float
     recommended_std: float
     model_optimum: dict[str, Any]
@@ -305,7 +305,13 @@ def _front_lines(known: Explanation) -> list[str]:
     )
     lines.append(f"observed front {count}")
     if not known.front:
-        return [*lines, "recommended    none: no setting has a trusted value of each objective"]
+        unjudged = known.rows and all(math.isnan(row.trust) for row in known.rows)
+        why_none = (
+            "no parameter is modelled, so no result is judged"
+            if unjudged
+            else ("no setting has a trusted value of each objective")
+        )
+        return [*lines, f"recommended    none: {why_none}"]
     lines.append(f"recommended    a front of {len(known.front)}, by trusted means; 95 % intervals:")
     for point in known.front[:SHOWN]:
         estimates = (
@@ -343,13 +349,15 @@ def best_lines(known: Explanation) -> list[str]:
         lines.append(f"               {setting(known.untried)}")
     elif known.recommended is None:
         none = ": no setting is known to be feasible" * bool(known.infeasible)
+        if known.rows and all(math.isnan(row.trust) for row in known.rows):
+            none = ": no parameter is modelled, so no result is judged"
         lines.append(f"recommended    none{none}")
     else:
         lines.append(
             f"recommended    trial {known.recommended.number}: estimated "
             f"{known.recommended_mean:.6g} +- {deviation(known.recommended_std)}, "
             f"observed {known.recommended.value:.6g}"
-            + (", once: not confirmed" if known.repeats == 1 else "")
+            + (", once: not confirmed" if known.repeats == 1 and not known.confirmation else "")
         )
         lines.append(f"               {setting(known.recommended.params)}")
         run = {row.number: row.executed for row in known.rows}.get(known.recommended.number)
@@ -368,8 +376,7 @@ def best_lines(known: Explanation) -> list[str]:
 
 def doubt_lines(known: Explanation) -> list[str]:
     """List the trials that are distrusted, and those that the model does not use."""
-    distrusted = [row for row in known.rows if row.trust < DISTRUSTED]
-    distrusted = [row for row in distrusted if row.number not in known.steep]
+    distrusted = [r for r in known.rows if r.distrusted and r.number not in known.steep]
     lines = [f"warm start     {source.sentence()}" for source in known.sources]
     lines.append(f"distrusted     {len(distrusted) or 'none'}")
     lines += _first([f"  {row.of}: {why(row)}" for row in distrusted])

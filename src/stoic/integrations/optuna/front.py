@@ -25,6 +25,7 @@ from stoic.integrations.optuna.objectives import (
 )
 from stoic.integrations.optuna.synced_learner import SyncedLearner, failure_kind
 from stoic.integrations.optuna.unmodelled import (
+    all_unusable,
     conditional,
     declared_constraints,
     modelled_space,
@@ -71,7 +72,8 @@ def explain_front(
         fixed=dict(fixed),
         infeasible=tuple(t.number for t in complete if violates(t)),
         conditional=conditional(complete, space),
-        unmodelled=unmodelled(trials, ranges, True, declared, partial=False),
+        unmodelled=unmodelled(trials, ranges, True, declared, partial=False)
+        + all_unusable(trials),
         objectives=objective_names(study),
         directions=tuple(direction.name.lower() for direction in study.directions),
     )  # fmt: skip
@@ -174,15 +176,13 @@ def _recommended(
 def _without_model(
     known: Explanation, complete: Sequence[FrozenTrial], values: Mapping[int, Array]
 ) -> Explanation:
-    """Explain without a model: every value is trusted, its deviation infinite."""
+    """Explain without a model: no value is judged, and no front recommended."""
     rows = tuple(
-        Row(t.number, float(v), float(v), math.inf, 1.0, params=t.params, objective=name)
+        Row(t.number, float(v), float(v), math.inf, math.nan, params=t.params, objective=name)
         for t in complete
         for name, v in zip(known.objectives, values[t.number], strict=True)
     )
-    unknown = np.full(len(known.objectives), np.inf)
-    front = tuple(FrontPoint(t, values[t.number], unknown) for t in known.observed_front)
-    return replace(known, rows=rows, front=front)
+    return replace(known, rows=rows)
 
 
 def _rows(

@@ -33,13 +33,13 @@ from stoic.integrations.optuna.synced_learner import (
     SyncedLearner,
     identity,
     moved,
-    unusable,
 )
 from stoic.integrations.optuna.turns import Turns, announce
 from stoic.integrations.optuna.unmodelled import (
     conditional,
     modelled_space,
     unmodelled,
+    unusable,
 )
 from stoic.integrations.optuna.warm_start import WarmStart
 from stoic.integrations.recipe import DEFAULT, Recipe, load, record_recipe

@@ -26,8 +26,6 @@ from stoic.integrations.optuna.executed import EXECUTED, executed
 from stoic.integrations.optuna.internals import constraints, storage_of, study_id
 from stoic.integrations.optuna.objective import RobustObjective
 from stoic.integrations.optuna.objectives import (
-    NOISE,
-    VALUES,
     needs_one,
     noises_of,
     signs,
@@ -35,14 +33,13 @@ from stoic.integrations.optuna.objectives import (
 )
 from stoic.integrations.optuna.partial import (
     Unfinished,
-    bound_trouble,
     ended_early,
     noise_variance,
 )
 from stoic.integrations.optuna.points import Points
 from stoic.integrations.optuna.possible import PossibleValues, stored_possible
 from stoic.integrations.optuna.turns import announced
-from stoic.integrations.optuna.unmodelled import violates, witnesses
+from stoic.integrations.optuna.unmodelled import FAILED, violates, witnesses
 from stoic.integrations.recipe import (
     DEFAULT,
     WHERE_INPUTS_MOVE,
@@ -56,8 +53,6 @@ from stoic.objectives import MultiLearner
 from stoic.pending import NothingLeftError, WaitingError
 from stoic.policies.ucb import PLACE
 from stoic.refusal import RefusalError
-
-FAILED = "stoic:failed"  # user attribute: why a trial has no value, one of stoic.data.FAILURES
 
 # Transient failures that a place may have. A setting that kills its worker every time looks
 # transient each time, and would be queried for ever.
@@ -470,22 +465,3 @@ def failure_kind(trial: FrozenTrial) -> FailureKind | None:
     if trial.state != TrialState.FAIL:
         return None
     return next((known for known in FAILURES if kind == known), None)
-
-
-def unusable(trial: FrozenTrial) -> list[str]:
-    """Name the attributes of a trial that are of no use, since something else is in them."""
-    reasons = []
-    several = trial.values or trial.user_attrs.get(VALUES) or ()
-    if (
-        NOISE in trial.user_attrs
-        and noise_variance(trial) is None
-        and noises_of(trial, len(several)) is None
-    ):
-        noise = trial.user_attrs[NOISE]
-        reasons.append(f"{NOISE} is not used: it must be a variance above 0, got {noise!r}")
-    if FAILED in trial.user_attrs and trial.user_attrs[FAILED] not in FAILURES:
-        kind, kinds = trial.user_attrs[FAILED], ", ".join(FAILURES)
-        reasons.append(f"{FAILED} is not used: it must be one of {kinds}, got {kind!r}")
-    if (trouble := bound_trouble(trial)) is not None:
-        reasons.append(trouble)
-    return reasons

@@ -10,11 +10,14 @@ from optuna.search_space import intersection_search_space
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from stoic.data import FAILURES
 from stoic.integrations.optuna.internals import constraints, possible
-from stoic.integrations.optuna.objectives import states_bound
-from stoic.integrations.optuna.partial import bound_trouble
+from stoic.integrations.optuna.objectives import NOISE, VALUES, noises_of, states_bound
+from stoic.integrations.optuna.partial import bound_trouble, noise_variance
 
 CONSTRAINTS = "stoic:constraints"  # of a study: name of an output -> its constraint, as written
+
+FAILED = "stoic:failed"  # user attribute: why a trial has no value, one of stoic.data.FAILURES
 
 _LISTED = 3  # trials; a sentence that had all would be another one after each trial
 
@@ -126,9 +129,35 @@ def unmodelled(
         sentences.append(
             f"With this recipe bounds are not modelled, as those of trials {_listed(bounds)}."
         )
-    if bad := [trouble for trial in trials if (trouble := bound_trouble(trial)) is not None]:
-        sentences.append(f"{bad[0]}.")
     return tuple(sentences)
+
+
+def all_unusable(trials: Sequence[FrozenTrial]) -> tuple[str, ...]:
+    """Describe attributes of trials that are of no use, a sentence with the first trial of each."""
+    first: dict[str, str] = {}
+    for trial in trials:
+        for reason in unusable(trial):
+            first.setdefault(reason.partition(" ")[0], f"Trial {trial.number}: {reason}.")
+    return tuple(first.values())
+
+
+def unusable(trial: FrozenTrial) -> list[str]:
+    """Name the attributes of a trial that are of no use, since something else is in them."""
+    reasons = []
+    several = trial.values or trial.user_attrs.get(VALUES) or ()
+    if (
+        NOISE in trial.user_attrs
+        and noise_variance(trial) is None
+        and noises_of(trial, len(several)) is None
+    ):
+        noise = trial.user_attrs[NOISE]
+        reasons.append(f"{NOISE} is not used: it must be a variance above 0, got {noise!r}")
+    if FAILED in trial.user_attrs and trial.user_attrs[FAILED] not in FAILURES:
+        kind, kinds = trial.user_attrs[FAILED], ", ".join(FAILURES)
+        reasons.append(f"{FAILED} is not used: it must be one of {kinds}, got {kind!r}")
+    if (trouble := bound_trouble(trial)) is not None:
+        reasons.append(trouble)
+    return reasons
 
 
 def _unknown_constraints(complete: Sequence[FrozenTrial], declared: Iterable[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -174,7 +175,8 @@ def overtaken(trial: FrozenTrial, result: Result) -> bool:
 
 def _trust(explanation: Explanation | None, number: int) -> float | None:
     rows = explanation.rows if explanation is not None else ()
-    return min((row.trust for row in rows if row.number == number), default=None)
+    judged = (row.trust for row in rows if row.number == number and not math.isnan(row.trust))
+    return min(judged, default=None)
 
 
 def _recommended(explanation: Explanation) -> str:

@@ -82,6 +82,11 @@ def best_records(
             "what the model takes for the best there."
         )
     if known is None or known.observed_best is None or known.recommended is None:
+        if known is not None and known.observed_best is not None and not known.infeasible:
+            raise RefusalError(
+                f"No parameter of the study {study.study_name!r} is modelled, so nothing is "
+                "recommended; stoic show says why."
+            )
         such = "satisfies its constraints and " * bool(known and known.infeasible)
         raise RefusalError(
             f"No trial of the study {study.study_name!r} {such}has a finite value yet."

@@ -6,7 +6,7 @@ The file holds everything, scripts included: it works offline and can be sent to
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -67,9 +67,14 @@ class Report:
     space: Mapping[str, BaseDistribution]
 
     @classmethod
-    def of(cls, study: optuna.Study, recipe: Recipe | None = None) -> Report:
-        """Summarise a study, by default by its own recipe; costs one fit of the model."""
-        summary = Summary.of(study, recipe)
+    def of(
+        cls,
+        study: optuna.Study,
+        recipe: Recipe | None = None,
+        possible: Sequence[float] | None = None,
+    ) -> Report:
+        """Summarise a study, by default by its own recipe and range; costs one fit of the model."""
+        summary = Summary.of(study, recipe, possible=possible)
         # Afterwards: every trial of the summary must be here, even one that ends meanwhile.
         trials = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
         known = summary.explanation

@@ -11,12 +11,11 @@ import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from stoic.data import DISTRUSTED
 from stoic.integrations.optuna import Explanation, Row
 from stoic.integrations.optuna.explanation import deviation, setting
 from stoic.printable import printable
 from stoic.tuning.views.pictures import EXPECTED, REJECTED, TRUSTED
-from stoic.tuning.views.timeline import LARGEST, limits
+from stoic.tuning.views.timeline import LARGEST, limits, shown_trust
 
 _TRUST = (REJECTED, "#c9c9c9", TRUSTED)  # at 0, 1/2, 1; safe for every colour vision
 _BAND, _INK = "rgba(0, 114, 178, 0.18)", "#222222"
@@ -78,7 +77,7 @@ class Drawings:
             (False, "circle", "trusted"),
             (True, "diamond", "distrusted"),
         ):
-            part = [row for row in self.rows if (row.trust < DISTRUSTED) == doubted]
+            part = [row for row in self.rows if row.distrusted == doubted]
             self._results(figure, part, symbol, f"{name} ({len(part)})")
         self._best_so_far(figure)
         for trial, name, symbol in (
@@ -99,7 +98,7 @@ class Drawings:
 
     def _best_so_far(self, figure: Any) -> None:
         """Add the best value up to each trial: as observed, and of the trusted ones."""
-        trusted = [row for row in self.rows if row.trust >= DISTRUSTED]
+        trusted = [row for row in self.rows if not row.distrusted]
         for rows, name, dash in (
             (self.rows, "best observed so far", "dot"),
             (trusted, "best trusted so far", "solid"),
@@ -125,22 +124,22 @@ class Drawings:
             cliponaxis=False,
             marker={
                 "symbol": [self._symbol(row.value, symbol) for row in rows],
-                "size": [8.0 + 7.0 * (1.0 - row.trust) for row in rows],
-                "color": [_colour(row.trust) for row in rows],
+                "size": [8.0 + 7.0 * (1.0 - shown_trust(row)) for row in rows],
+                "color": [_colour(shown_trust(row)) for row in rows],
                 "line": {"width": 0.6, "color": "black"},
             },
         )
 
     def curves(self) -> str:
         """Plot intermediate values over their steps, a line for each trial; empty without any."""
-        trust = {row.number: row.trust for row in self.rows}
+        doubted = {row.number for row in self.rows if row.distrusted}
         lines: dict[str, tuple[list[Any], list[Any], list[str]]] = {}
         seen: list[float] = []
         reporting = [trial for trial in self.trials.values() if trial.intermediate_values]
         for trial in sorted(reporting, key=lambda trial: trial.number)[-_CURVES:]:
             kind = _STATES.get(trial.state, trial.state.name.lower())
             if trial.state == TrialState.COMPLETE:
-                kind = "trusted" if trust.get(trial.number, 1.0) >= DISTRUSTED else "distrusted"
+                kind = "distrusted" if trial.number in doubted else "trusted"
             points = sorted(trial.intermediate_values.items())
             points = points[:: math.ceil(len(points) / _STEPS)]
             x, y, text = lines.setdefault(kind, ([], [], []))
@@ -177,7 +176,7 @@ class Drawings:
             x=[row.number for row in self.rows], y=off,
             text=[self._hover(row) for row in self.rows], hoverinfo="text", textposition="none",
             marker={
-                "color": [_colour(row.trust) for row in self.rows],
+                "color": [_colour(shown_trust(row)) for row in self.rows],
             },
         )  # fmt: skip
         low, high = min([*off, -math.asinh(1.0)]), max([*off, math.asinh(1.0)])
@@ -256,7 +255,7 @@ class Drawings:
             hoverinfo="text", cliponaxis=False,
             marker={
                 "symbol": [self._symbol(row.value, "circle") for row, _ in observed],
-                "color": [_colour(row.trust) for row, _ in observed],
+                "color": [_colour(shown_trust(row)) for row, _ in observed],
                 "size": 6, "opacity": 0.75,
             },
         )  # fmt: skip
@@ -282,7 +281,7 @@ class Drawings:
         rows = [
             row
             for row in self.rows
-            if row.trust >= DISTRUSTED and set(names) <= self.run[row.number].keys()
+            if not row.distrusted and set(names) <= self.run[row.number].keys()
         ]
         axes = [
             _axis(name, self.space[name], [self.run[row.number][name] for row in rows])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,10 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
-from stoic.data import DISTRUSTED, FailureKind
+from stoic.data import FailureKind
 from stoic.integrations.optuna import Certified, Explanation, Row
 from stoic.integrations.optuna.explanation import SHOWN, best_lines, doubt_lines, rest, some
-from stoic.integrations.optuna.unmodelled import unmodelled
+from stoic.integrations.optuna.unmodelled import all_unusable, unmodelled
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
 from stoic.tuning.explaining import explanation
@@ -69,6 +69,7 @@ class Summary:
         study: optuna.Study,
         recipe: Recipe | None = None,
         fixed: Mapping[str, Any] | None = None,
+        possible: Sequence[float] | None = None,
     ) -> Summary:
         """Summarise a study, by default by its own recipe; costs one fit of the model.
 
@@ -80,6 +81,8 @@ class Summary:
             Whose model is used.
         fixed:
             Values of parameters that the best settings must have.
+        possible:
+            Range of the value, by default the one that is recorded with the study.
 
         Raises
         ------
@@ -87,7 +90,7 @@ class Summary:
             If a trial cannot have had one of these values.
         """
         trials = study.get_trials(deepcopy=False)
-        return cls.around(study, trials, explanation(study, recipe, fixed, trials))
+        return cls.around(study, trials, explanation(study, recipe, fixed, trials, possible))
 
     @classmethod
     def around(
@@ -111,7 +114,9 @@ class Summary:
                 trial.number: holder(trial) for trial in trials if trial.state == TrialState.RUNNING
             },
             command=_command(study, known.recommended if known else None),
-            unmodelled=unmodelled(trials) if known is None else known.unmodelled,
+            unmodelled=unmodelled(trials) + all_unusable(trials)
+            if known is None
+            else known.unmodelled,
         )
 
     @property
@@ -119,7 +124,7 @@ class Summary:
         """Rows with a trust below ``DISTRUSTED``, in the order of trials."""
         if self.explanation is None:
             return []
-        return [row for row in self.explanation.rows if row.trust < DISTRUSTED]
+        return [row for row in self.explanation.rows if row.distrusted]
 
     def text(self) -> str:
         """Format the summary for people, in several lines."""
@@ -142,10 +147,11 @@ class Summary:
         entries = [entry for reason in self.failures for entry in self._failed_for(reason)]
         lines += [line for entry in entries[:SHOWN] for line in entry] + rest(len(entries))
         for number, (who, alive) in self.running.items():
+            again = shlex.join(["stoic", "tell", self.name, str(number), "--failed", "transient"])
             note = {
                 True: "",
                 False: ", which is dead: the next stoic tune marks it as failed",
-                None: f" (if that is gone: stoic tell --trial-number {number} --failed transient)",
+                None: f" (if that is gone: {again})",
             }[alive]
             lines.append(f"running        trial {number}, by {who}{note}")
         return "\n".join(map(printable, lines))
@@ -271,7 +277,10 @@ def front_record(known: Explanation) -> dict[str, Any]:
             }
             for point in known.front
         ],
-        "trust": {str(trial): dict(trust) for trial, trust in known.trust.items()},
+        "trust": {
+            str(trial): {name: number(each) for name, each in trust.items()}
+            for trial, trust in known.trust.items()
+        },
     }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stoic.data import DISTRUSTED, Array
+from stoic.data import Array
 from stoic.integrations.optuna import Row
 from stoic.printable import printable
 from stoic.tuning.views.pictures import EXPECTED, REJECTED, TRUSTED
@@ -52,13 +52,13 @@ def draw(trust: Trust) -> Figure:
     )  # fmt: skip
     shown = None
     for doubted, marker, label in ((False, "o", "trusted"), (True, "D", "distrusted")):
-        part = [row for row in rows if (row.trust < DISTRUSTED) == doubted]
+        part = [row for row in rows if row.distrusted == doubted]
         inside = [row for row in part if low <= row.value <= high]
         shown = axes.scatter(
             [row.number for row in inside],
             [row.value for row in inside],
-            c=[row.trust for row in inside],
-            s=[22.0 + 40.0 * (1.0 - row.trust) for row in inside],
+            c=[shown_trust(row) for row in inside],
+            s=[22.0 + 40.0 * (1.0 - shown_trust(row)) for row in inside],
             cmap=colours, vmin=0.0, vmax=1.0, marker=marker, zorder=3,
             edgecolors="black", linewidths=0.4,
         )  # fmt: skip
@@ -87,9 +87,14 @@ def draw(trust: Trust) -> Figure:
     return picture
 
 
+def shown_trust(row: Row) -> float:
+    """Return the trust, in the middle where nothing was judged."""
+    return 0.5 if math.isnan(row.trust) else row.trust
+
+
 def limits(rows: list[Row]) -> tuple[float, float]:
     """Return the axis limits: trusted values and predictions, with room for what is near them."""
-    values = [row.value for row in rows if row.trust >= DISTRUSTED]
+    values = [row.value for row in rows if not row.distrusted]
     values += [row.expected + side * row.sd for row in rows for side in (-1.0, 1.0)]
     finite: Array = np.array([value for value in values if math.isfinite(value)])
     if not len(finite):
@@ -112,7 +117,7 @@ def _arrows(
             start = end if row.number - last < crowded and end < _DEEPEST else _FIRST
             last, end = row.number, start + 5.5 * len(label) + 4.0
             axes.scatter(
-                [row.number], [edge], c=[row.trust], cmap=colours, vmin=0.0, vmax=1.0,
+                [row.number], [edge], c=[shown_trust(row)], cmap=colours, vmin=0.0, vmax=1.0,
                 s=60.0, marker="^" if up else "v", edgecolors="black", linewidths=0.4,
                 clip_on=False, zorder=5,
             )  # fmt: skip

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import optuna
 
-from stoic.data import DISTRUSTED, FailureKind
+from stoic.data import FailureKind
 from stoic.integrations.optuna import Explanation, Row
 from stoic.integrations.optuna.explanation import deviation
 from stoic.integrations.recipe import Recipe
@@ -40,8 +42,13 @@ class Trust:
     failed: dict[int, FailureKind | None]
 
     @classmethod
-    def of(cls, study: optuna.Study, recipe: Recipe | None = None) -> Trust:
-        """Explain a study, by default by its own recipe; costs one fit of the model.
+    def of(
+        cls,
+        study: optuna.Study,
+        recipe: Recipe | None = None,
+        possible: Sequence[float] | None = None,
+    ) -> Trust:
+        """Explain a study, by default by its own recipe and range; costs one fit of the model.
 
         Raises
         ------
@@ -49,7 +56,7 @@ class Trust:
             If no trial has a value.
         """
         trials = study.get_trials(deepcopy=False)
-        known = explanation(study, recipe, trials=trials)
+        known = explanation(study, recipe, trials=trials, possible=possible)
         if known is None:
             raise RefusalError(f"No trial of the study {study.study_name!r} has a value yet.")
         kinds = failure_kinds(trials)
@@ -61,7 +68,7 @@ class Trust:
     @property
     def rows(self) -> list[Row]:
         """Rows, distrusted ones first, else in the order of trials."""
-        return sorted(self.explanation.rows, key=lambda row: (row.trust >= DISTRUSTED, row.number))
+        return sorted(self.explanation.rows, key=lambda row: (not row.distrusted, row.number))
 
     def records(self) -> list[Record]:
         """Return records in full precision; an infinite number is the text "inf" or "-inf"."""
@@ -92,7 +99,7 @@ class Trust:
                 "sd": deviation(row.sd),
                 "residual": f"{row.residual:+.3g}",
                 "plateau": _plateau(row),
-                "trust": f"{row.trust:.2f}",
+                "trust": "-" if math.isnan(row.trust) else f"{row.trust:.2f}",
                 "verdict": verdict(row),
             }
             for row in self.rows
@@ -103,9 +110,7 @@ class Trust:
         return {
             "study": self.name,
             "direction": self.direction,
-            "distrusted": list(
-                dict.fromkeys(row.number for row in self.rows if row.trust < DISTRUSTED)
-            ),
+            "distrusted": list(dict.fromkeys(row.number for row in self.rows if row.distrusted)),
             "trials": self.records(),
             "left_out": left_out_record(self.explanation),
             "unfinished": unfinished_record(self.explanation),
@@ -115,8 +120,8 @@ class Trust:
 
 def verdict(row: Row) -> str:
     """Return whether a value is trusted, and if not, on which side of its prediction it is."""
-    if row.trust >= DISTRUSTED:
-        return "trusted"
+    if not row.distrusted:
+        return "not judged" if math.isnan(row.trust) else "trusted"
     side = "" if row.value == row.expected else "too high" if row.residual > 0.0 else "too low"
     return ("left out" if row.trust == 0.0 else "distrusted") + (f", {side}" if side else "")
 
