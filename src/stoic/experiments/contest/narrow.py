@@ -183,6 +183,9 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
                 comparison.point(axes, line, one, number.of(here), hollow)
         if number.log:
             axes.set_xscale("log")
+            lower, upper = axes.get_xlim()
+            if upper < 100.0 * lower:
+                pictures.plain_numbers(axes)
         axes.set_title(_title(settings, name), fontsize=9)
         axes.set_xlabel(number.label, fontsize=8)
         pictures.lines(axes, settings.methods)
