@@ -92,6 +92,31 @@ def test_a_rejected_result_that_would_be_the_best_is_measured_again_and_given_up
     assert 1 <= looks <= 4
 
 
+def test_failures_by_chance_hide_no_summit():
+    """Half of all runs fail, wherever they are: as close to the optimum as half of the trials."""
+    near = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        agent = Learner(BOX, recipes.robust(), seed=seed)
+        for _ in range(40):
+            choice = agent.ask()
+            agent.tell(choice.x, np.nan if rng.random() < 0.5 else bowl(choice.x))
+        near.append(bowl(agent.recommend().x))
+    assert min(near) > -1e-3
+
+
+def test_a_spot_that_always_fails_is_left():
+    agent = Learner(BOX, recipes.robust(), seed=0)
+    failed = 0
+    for _ in range(40):
+        choice = agent.ask()
+        off = np.abs((choice.x - np.array([3.0, 0.2])) / BOX.widths).max() < 0.02
+        failed += off
+        agent.tell(choice.x, np.nan if off else bowl(choice.x))
+    assert 1 <= failed <= 8
+    assert bowl(agent.recommend().x) > -0.05
+
+
 def test_a_finite_domain_without_noise_is_visited_whole():
     points = np.arange(30.0)[:, None]
     agent = Learner(Finite(points), recipes.robust(), seed=0)

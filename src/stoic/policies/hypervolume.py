@@ -179,7 +179,8 @@ class HypervolumeImprovement:
         for each in views:
             band = each.hallucinated()
             weights = each.band().posterior.trust(each.observations)
-            places = given_up(each, weights, self.retries)
+            failed = np.isnan(each.observations.observed) & each.observations.measured
+            places = given_up(each, weights, self.retries, failed)
             if len(places):
                 band = band.fantasise(places, None, band.posterior.prior.mean)
             posteriors.append(band.posterior)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from stoic.confidence.base import Band
-from stoic.data import DISTRUSTED, Array, Choice
+from stoic.data import DISTRUSTED, Array, Booleans, Choice
 from stoic.domains import Domain, Finite
 from stoic.policies.base import Policy, View, choice_of
 
@@ -89,19 +89,21 @@ def check_retries(retries: int | None) -> None:
         raise ValueError(f"retries is a count >= 0 or None, got {retries!r}.")
 
 
-def given_up(view: View, trust: Array, retries: int) -> Array:
+def given_up(view: View, trust: Array, retries: int, but: Booleans | None = None) -> Array:
     """Places that used up their ``retries`` without a trusted result, a row each, (k, d).
 
-    Where a run was stopped, because its result could not become good, there are none.
+    Where a run was stopped, because its result could not become good, there are none. Observations
+    in ``but`` (n,) do not count: failures, where a policy has their probability.
     """
     trusted = trust >= DISTRUSTED
     x = view.observations.x / view.domain.widths
-    rejected = x[~trusted]
+    counted = ~trusted if but is None else ~(trusted | but)
+    rejected = x[counted]
     if not len(rejected):
         return rejected
     near = cdist(rejected, rejected, "chebyshev") <= PLACE
     visits, first = near.sum(axis=1), near.argmax(axis=1)
     never = cdist(rejected, x[trusted], "chebyshev").min(axis=1, initial=np.inf) > 0.1 * PLACE
-    stopped = ~view.observations.measured[~trusted]
+    stopped = ~view.observations.measured[counted]
     chosen = ((visits > retries) | (near @ stopped)) & (first == np.arange(len(rejected))) & never
-    return np.asarray(view.observations.x[~trusted][chosen])
+    return np.asarray(view.observations.x[counted][chosen])

@@ -111,8 +111,10 @@ class VerifiedImprovement(Policy):
             trusted = trusted[constraints.hold(observations.x[trusted])]
         verified, worth = self._verification(view, trust, trusted)
         band = view.hallucinated()
-        # Expect no improvement at an input that was given up, as at an infeasible one.
-        places = given_up(view, trust, self.retries)
+        # Expect no improvement at an input that was given up. Failures have a probability instead:
+        # the prior mean right beside a summit would hide all of it.
+        failed = np.isnan(observations.observed) & observations.measured
+        places = given_up(view, trust, self.retries, failed)
         if len(places):
             band = band.fantasise(places, None, band.posterior.prior.mean)
         finite = np.isfinite(observations.observed)
