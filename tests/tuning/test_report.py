@@ -194,9 +194,9 @@ def test_a_trial_that_ends_while_the_report_is_made_is_no_error(monkeypatch):
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=5)
 
-    def late(study, *said):
+    def late(study, *said, **options):
         study.tell(study.ask({"x": study.trials[0].distributions["x"]}), 0.5)
-        return Summary.of(study, *said)
+        return Summary.of(study, *said, **options)
 
     monkeypatch.setattr(module, "Summary", SimpleNamespace(of=late))
     report = Report.of(study)
