@@ -36,6 +36,8 @@ from stoic.cli.studies import parse, settings, silence_optuna, written
 from stoic.printable import printable
 
 if TYPE_CHECKING:
+    from optuna.trial import FrozenTrial
+
     from stoic.tuning.request import Request
 
 
@@ -232,9 +234,7 @@ def carry_out(
 
     from stoic.integrations.optuna.confirming import confirmations
     from stoic.tuning.campaign import (
-        FINISHED,
         HopelessError,
-        count_trials,
         notes,
         open_request,
         run_request,
@@ -250,9 +250,16 @@ def carry_out(
     study, method = open_request(request, storage_class, patience)
     for said in patiently(lambda: notes(study, request, method), "Could not read the study"):
         note(f"note: {said}")
-    before, signal, hopeless = study.get_trials(deepcopy=False), None, None
+
+    def stored() -> list[FrozenTrial]:
+        return patiently(lambda: study.get_trials(deepcopy=False), "Could not read the study")
+
+    def searched(trials: list[FrozenTrial]) -> int:
+        return sum(t.state.is_finished() for t in trials) - confirmations(trials)
+
+    before, signal, hopeless = stored(), None, None
     confirmed = confirmations(before)
-    stand = f"{count_trials(study, FINISHED) - confirmed} of {request.trials} trials are finished"
+    stand = f"{searched(before)} of {request.trials} trials are finished"
     if not request.trials:  # to confirm what was found
         stand = f"{confirmed} of {request.ending.confirm} measurements are taken"
     print(printable(f"study {study.study_name} in {shown(request.storage)}: {stand}"), flush=True)
@@ -267,12 +274,11 @@ def carry_out(
             except HopelessError as error:
                 hopeless = error
     if request.ending.until_settled is not None and signal is None and hopeless is None:
-        trials = study.get_trials(deepcopy=False)
-        searched = sum(t.state.is_finished() for t in trials) - confirmations(trials)
-        if searched < request.trials:
+        count = searched(stored())
+        if count < request.trials:
             least = request.ending.until_settled
             print(
-                f"settled after {searched} of {request.trials} trials: more of them are expected "
+                f"settled after {count} of {request.trials} trials: more of them are expected "
                 f"to gain less than {'the noise' if least == 'noise' else least}"
             )
     if signal is not None:
@@ -282,7 +288,7 @@ def carry_out(
     print(summary.text())
     if hopeless is not None:
         note(f"stoic: {hopeless}")
-    if signal is None and hopeless is None and len(study.get_trials(deepcopy=False)) == len(before):
+    if signal is None and hopeless is None and len(stored()) == len(before):
         anew = ", --study-name begins anew" * bool(request.trials)
         more = 2 * (request.trials or request.ending.confirm)
         note(f"Nothing was left to do: --trials {more} goes on{anew}.")

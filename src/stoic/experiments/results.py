@@ -143,8 +143,8 @@ class Shelf:
         """
         rows = [row for part in parts for row in part]
         digests = tuple(map(digest, parts))
-        plain = plain_settings(settings)
-        self.check_free(plain)
+        said = plain_settings(settings)
+        self.check_free(said)
         claims = figure.judge(settings, rows)
         picture = figure.plot(settings, rows)
         self.make_directory()
@@ -152,10 +152,10 @@ class Shelf:
         # No program name and version inside: the same results are the same bytes.
         metadata = {"Software": None}
         _replace(self.png, lambda path: picture.savefig(path, dpi=150, metadata=metadata))
-        text = to_json(_summary(figure.name, plain, claims, digests)) + "\n"
+        text = to_json(_summary(figure.name, said, claims, digests)) + "\n"
         _replace(self.json, lambda path: path.write_text(text, encoding="utf-8"))
         table = figure.table(settings, rows)
-        return Results(figure.name, plain, claims, table, digests, self.png, self.csv, self.json)
+        return Results(figure.name, said, claims, table, digests, self.png, self.csv, self.json)
 
 
 def digest(rows: Sequence[Any]) -> str:

@@ -179,8 +179,7 @@ class HypervolumeImprovement:
         for each in views:
             band = each.hallucinated()
             weights = each.band().posterior.trust(each.observations)
-            failed = np.isnan(each.observations.observed) & each.observations.measured
-            places = given_up(each, weights, self.retries, failed)
+            places = given_up(each, weights, self.retries, failures=False)
             if len(places):
                 band = band.fantasise(places, None, band.posterior.prior.mean)
             posteriors.append(band.posterior)

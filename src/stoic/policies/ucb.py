@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from stoic.confidence.base import Band
-from stoic.data import DISTRUSTED, Array, Booleans, Choice
+from stoic.data import DISTRUSTED, Array, Choice
 from stoic.domains import Domain, Finite
 from stoic.policies.base import Policy, View, choice_of
 
@@ -89,21 +89,23 @@ def check_retries(retries: int | None) -> None:
         raise ValueError(f"retries is a count >= 0 or None, got {retries!r}.")
 
 
-def given_up(view: View, trust: Array, retries: int, but: Booleans | None = None) -> Array:
+def given_up(view: View, trust: Array, retries: int, failures: bool = True) -> Array:
     """Places that used up their ``retries`` without a trusted result, a row each, (k, d).
 
-    Where a run was stopped, because its result could not become good, there are none. Observations
-    in ``but`` (n,) do not count: failures, where a policy has their probability.
+    Where a run was stopped, because its result could not become good, there are none. Without
+    ``failures`` runs that failed do not count: a policy that has their probability needs no more.
     """
-    trusted = trust >= DISTRUSTED
-    x = view.observations.x / view.domain.widths
-    counted = ~trusted if but is None else ~(trusted | but)
+    observations, trusted = view.observations, trust >= DISTRUSTED
+    x = observations.x / view.domain.widths
+    counted = ~trusted
+    if not failures:
+        counted &= ~(np.isnan(observations.observed) & observations.measured)
     rejected = x[counted]
     if not len(rejected):
         return rejected
     near = cdist(rejected, rejected, "chebyshev") <= PLACE
     visits, first = near.sum(axis=1), near.argmax(axis=1)
     never = cdist(rejected, x[trusted], "chebyshev").min(axis=1, initial=np.inf) > 0.1 * PLACE
-    stopped = ~view.observations.measured[counted]
+    stopped = ~observations.measured[counted]
     chosen = ((visits > retries) | (near @ stopped)) & (first == np.arange(len(rejected))) & never
-    return np.asarray(view.observations.x[counted][chosen])
+    return np.asarray(observations.x[counted][chosen])

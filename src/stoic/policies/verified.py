@@ -113,8 +113,7 @@ class VerifiedImprovement(Policy):
         band = view.hallucinated()
         # Expect no improvement at an input that was given up. Failures have a probability instead:
         # the prior mean right beside a summit would hide all of it.
-        failed = np.isnan(observations.observed) & observations.measured
-        places = given_up(view, trust, self.retries, failed)
+        places = given_up(view, trust, self.retries, failures=False)
         if len(places):
             band = band.fantasise(places, None, band.posterior.prior.mean)
         finite = np.isfinite(observations.observed)

@@ -43,8 +43,6 @@ from stoic.tuning.worker import Worker
 
 log = logging.getLogger(__name__)
 
-FINISHED = {state for state in TrialState if state.is_finished()}
-
 _HOPELESS = 5  # failures from the start of a run: a typo, rather than a hard problem
 
 Explain = Callable[[], Explanation | None]  # None before there is a value

@@ -119,11 +119,12 @@ def explain(
         check_fixed(fixed, ranges, "complete trials have in the same range")
     given = {name: value for name, value in fixed.items() if name in space}
     declared = declared_constraints(study)
+    unused = all_unusable(trials)
     aside: dict[str, Any] = {
         "fixed": fixed,
         "infeasible": tuple(t.number for t in complete if violates(t)),
         "conditional": conditional(complete, space),
-        "unmodelled": unmodelled(trials, ranges, False, declared) + all_unusable(trials),
+        "unmodelled": unmodelled(trials, ranges, False, declared) + unused,
         "possible": values,
         "impossible": outside,
     }
@@ -136,8 +137,7 @@ def explain(
     synced = SyncedLearner(study, space, recipe, aim, possible=values)
     synced.follow(trials)
     takes, partial = synced.constrained, synced.takes_partial
-    aside["unmodelled"] = unmodelled(trials, ranges, takes, declared, partial)
-    aside["unmodelled"] += all_unusable(trials)
+    aside["unmodelled"] = unmodelled(trials, ranges, takes, declared, partial) + unused
     # What violates a constraint is modelled, too, with a model of it.
     modelled = [t for t in complete if t.number not in outside] if takes else feasible
 

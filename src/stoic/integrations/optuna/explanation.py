@@ -25,6 +25,7 @@ Settings = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 SHOWN = 20  # entries of a list
 _CANDIDATES = 5
+_UNJUDGED = "no parameter is modelled, so no result is judged"
 
 
 def _unknown(settings: Settings) -> tuple[Array, Array]:
@@ -190,6 +191,11 @@ class Explanation(ShownAsText):
             found.setdefault(row.number, {})[row.objective or "value"] = row.trust
         return found
 
+    @property
+    def judged(self) -> bool:
+        """True unless no result could be judged, since no parameter is modelled."""
+        return not self.rows or not all(math.isnan(row.trust) for row in self.rows)
+
     def __str__(self) -> str:
         lines = best_lines(self) + doubt_lines(self)
         lines += [f"not modelled   {sentence}" for sentence in self.unmodelled]
@@ -305,13 +311,8 @@ def _front_lines(known: Explanation) -> list[str]:
     )
     lines.append(f"observed front {count}")
     if not known.front:
-        unjudged = known.rows and all(math.isnan(row.trust) for row in known.rows)
-        why_none = (
-            "no parameter is modelled, so no result is judged"
-            if unjudged
-            else ("no setting has a trusted value of each objective")
-        )
-        return [*lines, f"recommended    none: {why_none}"]
+        unsettled = "no setting has a trusted value of each objective"
+        return [*lines, f"recommended    none: {unsettled if known.judged else _UNJUDGED}"]
     lines.append(f"recommended    a front of {len(known.front)}, by trusted means; 95 % intervals:")
     for point in known.front[:SHOWN]:
         estimates = (
@@ -349,8 +350,8 @@ def best_lines(known: Explanation) -> list[str]:
         lines.append(f"               {setting(known.untried)}")
     elif known.recommended is None:
         none = ": no setting is known to be feasible" * bool(known.infeasible)
-        if known.rows and all(math.isnan(row.trust) for row in known.rows):
-            none = ": no parameter is modelled, so no result is judged"
+        if not known.judged:
+            none = f": {_UNJUDGED}"
         lines.append(f"recommended    none{none}")
     else:
         lines.append(
