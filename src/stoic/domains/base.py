@@ -77,8 +77,14 @@ class Domain(Protocol):
     def contains(self, x: Array) -> Booleans:
         """Membership of points (n, d) of the whole domain in this part of it, shape (n,)."""
 
-    def maximise(self, surface: Acquisition, rng: Random, near: Array) -> Peak:
-        """Maximise ``surface``; ``near`` (k, d) are promising starting points."""
+    def maximise(
+        self, surface: Acquisition, rng: Random, near: Array, tolerance: float = 1e-10
+    ) -> Peak:
+        """Maximise ``surface``; ``near`` (k, d) are promising starting points.
+
+        An ascent ends where a step gains less than ``tolerance`` of the height, or of 1 where it is
+        less.
+        """
 
     def sample(self, n: int, rng: Random) -> Array:
         """``n`` points drawn uniformly, shape (n, d)."""

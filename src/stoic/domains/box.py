@@ -257,11 +257,13 @@ class Box:
         points = qmc.Sobol(self.dim, rng=rng).random_base2(max(n - 1, 0).bit_length())[:n]
         return self.snap(self.lower + self.widths * points)
 
-    def maximise(self, surface: Acquisition, rng: Random, near: Array) -> Peak:
+    def maximise(
+        self, surface: Acquisition, rng: Random, near: Array, tolerance: float = 1e-10
+    ) -> Peak:
         starts = self._starts(surface, rng, near)
-        peaks = self._climb(surface, starts)
+        peaks = self._climb(surface, starts, tolerance)
         if self.lattices:
-            peaks = self._walk(surface, peaks)
+            peaks = self._walk(surface, peaks, tolerance)
         heights = surface(peaks)
         best = int(np.argmax(heights))
         return Peak(peaks[best], None, float(heights[best]))
@@ -289,7 +291,7 @@ class Box:
                 starts.append(i)
         return candidates[starts]
 
-    def _climb(self, surface: Acquisition, starts: Array) -> Array:
+    def _climb(self, surface: Acquisition, starts: Array, tolerance: float) -> Array:
         """Ascend from all starts: one L-BFGS-B on the sum, then the best alone to convergence."""
         free = np.ones(self.dim, dtype=bool)
         for lattice in self.lattices:
@@ -314,7 +316,7 @@ class Box:
                 jac=True,
                 method="L-BFGS-B",
                 bounds=optimize.Bounds(np.zeros(len(u)), np.ones(len(u))),
-                options={"maxiter": iterations, "ftol": 1e-10, "gtol": 1e-7},
+                options={"maxiter": iterations, "ftol": tolerance, "gtol": 1e-7},
             )
             x = points.copy()
             x[:, free] = self.lower[free] + self.widths[free] * result.x.reshape(len(points), -1)
@@ -326,7 +328,7 @@ class Box:
         peaks[best] = ascend(peaks[[best]], 100)[0]
         return peaks
 
-    def _walk(self, surface: Acquisition, peaks: Array) -> Array:
+    def _walk(self, surface: Acquisition, peaks: Array, tolerance: float) -> Array:
         """Improve the best peak one lattice block at a time, with gradient ascents in between."""
         best = peaks[[int(np.argmax(surface(peaks)))]]
         height = float(surface(best)[0])
@@ -349,6 +351,6 @@ class Box:
                     best, height = moves[[int(np.argmax(heights))]], float(heights.max())
             if height == before:
                 break
-            best = self._climb(surface, best)
+            best = self._climb(surface, best, tolerance)
             height = float(surface(best)[0])
         return best

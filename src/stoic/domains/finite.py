@@ -103,7 +103,9 @@ class Finite:
     def contains(self, x: Array) -> Booleans:
         return np.array([row.tobytes() in self._rows for row in as_points(x, self.dim) + 0.0])
 
-    def maximise(self, surface: Acquisition, rng: Random, near: Array) -> Peak:
+    def maximise(
+        self, surface: Acquisition, rng: Random, near: Array, tolerance: float = 0.0
+    ) -> Peak:
         heights = surface.on(self)
         arm = int(heights.argmax())
         return Peak(self.points[arm], arm, float(heights[arm]))
@@ -167,7 +169,9 @@ class Among:
     def contains(self, x: Array) -> Booleans:
         return np.isin(self.whole.locate(x), self.arms)
 
-    def maximise(self, surface: Acquisition, rng: Random, near: Array) -> Peak:
+    def maximise(
+        self, surface: Acquisition, rng: Random, near: Array, tolerance: float = 0.0
+    ) -> Peak:
         heights = surface.on(self.whole)[self.arms]
         best = int(heights.argmax())
         arm = int(self.arms[best])

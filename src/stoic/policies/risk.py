@@ -13,7 +13,7 @@ from stoic.data import Array
 from stoic.domains import Acquisition, Finite, Peak
 from stoic.models.constraints import Constraints
 from stoic.models.feasibility import Feasibility
-from stoic.policies.base import View
+from stoic.policies.base import LOG_TOLERANCE, View
 
 _PRIOR = -math.log(3.0)  # prior log odds that failures without a kind are confined to a region
 # Cost of a failure, for each before it, in prior standard deviations. If half of the domain always
@@ -197,4 +197,4 @@ def peak_at(view: View, surface: Acquisition | None, risk: Risk, unit: float) ->
     assert surface is not None
     if risk.chance is not None:
         surface = at_risk(surface, risk.chance, unit)
-    return view.among.maximise(surface, view.rng, view.observations.x)
+    return view.among.maximise(surface, view.rng, view.observations.x, LOG_TOLERANCE)
