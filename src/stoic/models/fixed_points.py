@@ -62,12 +62,21 @@ class Search:
     def _centre_and_spread(self) -> tuple[float, float]:
         return median_and_spread_in_space(self.domain, self.observations)
 
-    def remembering(self, earlier: Hypothesis | None) -> Hypothesis | None:
-        """Start from the previous fixed point; new rows are judged by the old ones alone."""
+    def remembering(
+        self, earlier: Hypothesis | None, believing: Hypothesis | None
+    ) -> Hypothesis | None:
+        """Start from the previous fixed point; new rows are judged by the old ones alone.
+
+        ``None`` if it is the start ``believing``, which trusts all rows.
+        """
         if earlier is None or earlier.posterior is None:
             return None
+        known, judgement = self.judged(earlier)
+        same = believing is not None and np.array_equal(known.excess, believing.excess)
+        if same and earlier.posterior is earlier.believing:
+            return None
         # The previous posterior shows the fitting how many rows are new.
-        return self.fit(*self.judged(earlier), earlier.posterior)
+        return self.fit(known, judgement, earlier.posterior)
 
     def judged(self, earlier: Hypothesis) -> tuple[Hypothesis, Judgement]:
         """Add new rows to a fixed point of the old ones, which alone judge them."""
@@ -89,8 +98,11 @@ class Search:
         none = self.observations.until(0)
         return typical(self.domain, none, Hypothesis(np.empty(0)), self.rules.prior)
 
-    def doubting(self) -> Hypothesis | None:
-        """Start from excesses about the median, iterated under a smooth prior."""
+    def doubting(self, believing: Hypothesis | None) -> Hypothesis | None:
+        """Start from excesses about the median, iterated under a smooth prior.
+
+        ``None`` if that trusts all rows, as the start ``believing`` does.
+        """
         centre, spread = self._centre_and_spread
         prior = self.typical(centre, spread)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -101,6 +113,8 @@ class Search:
             return None
         sceptical = Hypothesis(excess, self.rules.negligible).under(prior, self.observations)
         smooth, judgement, _ = self._iterate(sceptical)
+        if believing is not None and self.same(smooth, believing):
+            return None
         return self.fit(smooth, judgement, smooth.posterior)
 
     def trimming(self) -> Hypothesis | None:
