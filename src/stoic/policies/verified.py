@@ -292,10 +292,11 @@ def _or_farthest(
 
 
 def farthest(view: View, queried: Array, risk: Risk) -> Peak | None:
-    """Find the point that is farthest from all ``queried`` (k, d); None if all were queried."""
-    widths = view.domain.widths
+    """Find the point farthest from all ``queried`` (k, d) and all that failed; None without one."""
+    widths, observations = view.domain.widths, view.observations
     lengthscale = 0.5 * math.sqrt(view.domain.dim) * widths
-    x = np.unique(queried, axis=0)
+    failed = observations.x[~np.isfinite(observations.observed)]
+    x = np.unique(np.concatenate([queried, failed]), axis=0)
     rows = Observations(x, np.zeros(len(x)), np.full(len(x), np.nan))
     prior = Prior(Matern52(lengthscale), _NEAR_ZERO)
     distance = Exact.condition(prior, as_told, rows, as_told(rows, prior))
