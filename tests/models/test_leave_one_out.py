@@ -17,7 +17,12 @@ from stoic.models import GaussianProcess, LeaveOneOutGP
 from stoic.models.fixed_points import Search, Weighted
 from stoic.models.hypotheses import Hypothesis
 from stoic.posteriors import Exact, Prior
-from stoic.posteriors.fitting import Fitting, FixedHyperparameters, marginal_likelihood
+from stoic.posteriors.fitting import (
+    Fitting,
+    FixedHyperparameters,
+    Problem,
+    marginal_likelihood,
+)
 from stoic.posteriors.mixture import MixturePosterior
 from stoic.problems import forrester
 from stoic.simulate import run
@@ -351,6 +356,21 @@ def test_a_huge_lie_leaves_nothing_behind_in_the_fit(seed, lies):
     mean, _ = learner.posterior.predict(x)
     assert np.mean((mean - truth) ** 2) < 0.01 * truth.var()
     assert np.all(learner.trust[:lies] < 1e-6)
+
+
+@pytest.mark.parametrize("size", [0.0, 10.0])
+def test_where_every_start_trusts_all_rows_one_fit_is_enough(monkeypatch, size):
+    rng = np.random.default_rng(0)
+    x = rng.random((41, 2))
+    y = np.sin(2.0 * x[:, 0]) + x[:, 1] ** 2 + 0.1 * rng.uniform(-1.0, 1.0, 41)
+    y[5] += size
+    learner = Learner(Box([0.0, 0.0], [1.0, 1.0]), recipes.loo_gp_ucb(), seed=0)
+    learner.tell(x[:-1], y[:-1])
+    before, fits, descend = learner.posterior, [], Problem.descend
+    monkeypatch.setattr(Problem, "descend", lambda *a: fits.append(a) or descend(*a))
+    learner.tell(x[-1], y[-1])
+    assert learner.posterior is not before
+    assert (len(fits) == 1) == (size == 0.0)
 
 
 @pytest.mark.parametrize("noise", [1e-4, 1e-12, 1e-30])

@@ -134,6 +134,20 @@ def test_a_flat_start_is_searched():
     assert len(np.unique(agent.observations.x.round(6), axis=0)) == 15
 
 
+def test_beside_a_single_result_failures_are_not_repeated():
+    """All results are equal, so the farthest place is searched: from failures, too."""
+    box = Box([0.0, 0.0], [1.0, 1.0])
+    agent = Learner(box, recipes.robust(), seed=0)
+    x = box.spread(10, np.random.default_rng(0))
+    agent.tell(x, np.where(np.arange(10) == x.sum(axis=1).argmin(), 1.0, math.nan))
+    asked = []
+    for _ in range(8):
+        asked.append(agent.ask().x)
+        agent.tell(asked[-1], math.nan)
+    apart = np.abs(np.array(asked)[:, None] - np.array(asked)).max(axis=2) + np.eye(8)
+    assert apart.min() > 0.05
+
+
 def test_a_region_without_results_is_left_and_chance_is_not():
     rng, box = np.random.default_rng(3), Box([0.0, 0.0], [1.0, 1.0])
 
