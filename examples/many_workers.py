@@ -12,7 +12,7 @@ def run(choice):
 def main():
     learner = Learner(Box([0.0, -3.0], [1.0, 3.0]), seed=0)
     with ThreadPoolExecutor(4) as workers:
-        for _ in range(5):
+        for _ in range(8):
             pending = [workers.submit(run, choice) for choice in learner.ask_batch(4)]
             for done in as_completed(pending):
                 choice, value = done.result()
