@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 Random = np.random.Generator
 
+TOLERANCE = 1e-10  # of a height, where an ascent ends
+
 _WIDTHS = 1e-100, 1e100  # of a coordinate
 
 
@@ -78,7 +80,7 @@ class Domain(Protocol):
         """Membership of points (n, d) of the whole domain in this part of it, shape (n,)."""
 
     def maximise(
-        self, surface: Acquisition, rng: Random, near: Array, tolerance: float = 1e-10
+        self, surface: Acquisition, rng: Random, near: Array, tolerance: float = TOLERANCE
     ) -> Peak:
         """Maximise ``surface``; ``near`` (k, d) are promising starting points.
 

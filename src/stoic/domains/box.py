@@ -13,6 +13,7 @@ from scipy.stats import qmc
 
 from stoic.data import Array, Booleans, Integers
 from stoic.domains.base import (
+    TOLERANCE,
     Acquisition,
     Domain,
     Peak,
@@ -258,7 +259,7 @@ class Box:
         return self.snap(self.lower + self.widths * points)
 
     def maximise(
-        self, surface: Acquisition, rng: Random, near: Array, tolerance: float = 1e-10
+        self, surface: Acquisition, rng: Random, near: Array, tolerance: float = TOLERANCE
     ) -> Peak:
         starts = self._starts(surface, rng, near)
         peaks = self._climb(surface, starts, tolerance)

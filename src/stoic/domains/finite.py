@@ -9,7 +9,15 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from stoic.data import Array, Booleans, Integers
-from stoic.domains.base import Acquisition, Peak, Random, as_points, check_columns, check_widths
+from stoic.domains.base import (
+    TOLERANCE,
+    Acquisition,
+    Peak,
+    Random,
+    as_points,
+    check_columns,
+    check_widths,
+)
 
 _BLOCK = 1 << 22  # distances held at once
 
@@ -104,7 +112,7 @@ class Finite:
         return np.array([row.tobytes() in self._rows for row in as_points(x, self.dim) + 0.0])
 
     def maximise(
-        self, surface: Acquisition, rng: Random, near: Array, tolerance: float = 0.0
+        self, surface: Acquisition, rng: Random, near: Array, tolerance: float = TOLERANCE
     ) -> Peak:
         heights = surface.on(self)
         arm = int(heights.argmax())
@@ -170,7 +178,7 @@ class Among:
         return np.isin(self.whole.locate(x), self.arms)
 
     def maximise(
-        self, surface: Acquisition, rng: Random, near: Array, tolerance: float = 0.0
+        self, surface: Acquisition, rng: Random, near: Array, tolerance: float = TOLERANCE
     ) -> Peak:
         heights = surface.on(self.whole)[self.arms]
         best = int(heights.argmax())

@@ -252,10 +252,10 @@ class LeaveOneOutGP:
         believing = search.fit(trusting, None, None if earlier is None else earlier.believing)
         if np.count_nonzero(finite) < 2:  # no other row to compare with
             return trusting if believing is None else believing
-        found = search.with_climbed(search.remembering(earlier, believing), [])
-        found = search.with_climbed(believing, found)
-        found = search.with_climbed(search.doubting(believing), found)
-        found = search.with_climbed(search.trimming(), found)
+        found: list[Hypothesis] = []
+        remembered, doubted = search.remembering(earlier, believing), search.doubting(believing)
+        for start in (remembered, believing, doubted, search.trimming()):
+            found = search.with_climbed(start, found)
         best = search.likeliest(found, believing or trusting)
         found = search.with_climbed(search.reversing(best), found)
         best = search.likeliest(found, best)

@@ -10,7 +10,7 @@ import numpy as np
 
 from stoic.confidence.base import Band
 from stoic.data import DISTRUSTED, Array, Booleans, Choice, Failures, Observations
-from stoic.domains import Acquisition, Among, Domain, Finite, Peak, Random
+from stoic.domains import TOLERANCE, Acquisition, Among, Domain, Finite, Peak, Random
 from stoic.models.constraints import Constraints
 from stoic.models.feasibility import Feasibility
 from stoic.surrogate import Surrogate
@@ -18,8 +18,9 @@ from stoic.surrogate import Surrogate
 Notes = Mapping[str, object]
 
 _SURE = 0.8  # a probability of a result that counts as certain
-# Of the logarithm of a gain, where an ascent ends. Of 840 ascents in studies none lost more than
-# 3e-8 by it; where 150 results leave no gain but rounding they take half of the time.
+# Of the logarithm of a gain, where an ascent ends. Of 841 searches in studies 2 % end more than
+# 0.01 below the maximum, as many as with 1e-10, and nine in ten within 2e-7; where 150 results
+# leave no gain but rounding they take half of the time.
 LOG_TOLERANCE = 1e-7
 _LEAST = 1e-300  # a probability whose logarithm is still a number
 
@@ -159,9 +160,8 @@ class View(NamedTuple):
         for feasibility in (self.feasibility(), self.constraints()):
             if feasibility is not None:
                 surface = Feasible(surface, feasibility, None if logarithmic else self.floor())
-        if logarithmic:
-            return self.among.maximise(surface, self.rng, self.observations.x, LOG_TOLERANCE)
-        return self.among.maximise(surface, self.rng, self.observations.x)
+        tolerance = LOG_TOLERANCE if logarithmic else TOLERANCE
+        return self.among.maximise(surface, self.rng, self.observations.x, tolerance)
 
 
 class Policy(ABC):
