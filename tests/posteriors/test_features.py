@@ -60,6 +60,9 @@ def test_half_of_the_nodes_give_the_kernel_of_all(nodes, d):
     assert mine.shape[1] == embedding.features == nodes**d
     assert theirs.shape[1] == 2 * nodes**d
     assert_allclose(mine @ mine.T, theirs @ theirs.T, atol=1e-12)
+    every = embedded(Fourier(nodes, pairs=True), box, Prior(RBF(0.7), 1.0))
+    assert every.features == 2 * nodes**d
+    assert_allclose(phi(every, x), theirs, atol=1e-12)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
@@ -107,6 +110,8 @@ def test_other_kernels_are_refused_with_a_sentence():
             Fourier().check(UNIT, Prior(kernel, 1.0))
     with pytest.raises(ValueError, match="64 nodes in 2 coordinates make 4096 features"):
         Fourier(64).check(Box([0.0, 0.0], [1.0, 1.0]), Prior(RBF(0.2), 1.0))
+    with pytest.raises(ValueError, match=r"16 nodes in 2 .* 512 features, .* at most 15 nodes"):
+        Fourier(16, pairs=True, budget=511).check(Box([0.0, 0.0], [1.0, 1.0]), Prior(RBF(0.2), 1.0))
     with pytest.raises(ValueError, match="nodes is a whole number"):
         Fourier(0)
 
@@ -198,20 +203,21 @@ def test_nystroem_on_rows_of_a_covariance():
     assert_allclose(features @ features.T, matrix, atol=1e-12)
 
 
-def test_how_often_a_place_is_in_the_dictionary():
-    # 1 - (1 - p)^k with p = q variance / noise, the variance before the last result; 3000 draws:
-    # 5 standard errors at most, false alarm below 1e-5 for three places.
+@pytest.mark.parametrize("once", [False, True])
+def test_how_often_a_place_is_in_the_dictionary(once):
+    # 1 - (1 - p)^k, or p, with p = q variance / noise, the variance before the last result; 3000
+    # draws: 5 standard errors at most, false alarm below 1e-5 for three places.
     prior = Prior(RBF(0.05), 0.8)
     told = rows(UNIT, [5] * 40 + [50] * 6 + [95, 50])
     q = 0.2
     seen = np.zeros(3)
     for seed in range(3000):
-        embedding = embedded(Nystroem(oversampling=q, seed=seed), UNIT, prior, told)
+        embedding = embedded(Nystroem(oversampling=q, once=once, seed=seed), UNIT, prior, told)
         seen[embedding.slots] += 1.0
     # Far apart: the variance of k plays is 0.8 / (0.8 + k).
     plays, before = np.array([40, 7, 1]), np.array([40, 6, 1])
     p = np.minimum(q / (0.8 + before), 1.0)
-    expected = 1.0 - (1.0 - p) ** plays
+    expected = p if once else 1.0 - (1.0 - p) ** plays
     error = np.sqrt(expected * (1.0 - expected) / 3000)
     assert np.all(np.abs(seen / 3000 - expected) < 5.0 * error)
 

@@ -24,10 +24,10 @@ class Fourier:
 
     k(x, z) is the mean of cos(w'(x - z)) over frequencies w ~ N(0, diag(1 / l^2)); the quadrature
     with M nodes per coordinate replaces the mean by a sum over M^d nodes. Nodes come in equivalent
-    pairs w, -w, so one of each pair is used, with twice the weight: M^d features instead of
-    2 M^d, and the same kernel. Inputs are counted from the lower corner of the domain, as if it
-    were [0, r_1] x ... x [0, r_d]: a kernel that depends on x - z is unchanged, and it decides, as
-    on the paper's [0, 1]^d, which part of a feature is called cosine.
+    pairs w, -w, so one of each pair is used, with twice the weight: M^d features instead of the
+    2 M^d of eq. (1) of [Chowdhury2019]_, and the same kernel. Inputs are counted from the lower
+    corner of the domain, as if it were [0, r_1] x ... x [0, r_d]: a kernel that depends on x - z is
+    unchanged, and it decides, as on the paper's [0, 1]^d, which part of a feature is called cosine.
 
     The error of the kernel depends on r / l and M alone. On [0, 1] with l = 0.2 it is 4.2e-3 for 16
     nodes and 2.4e-12 for 32, both at the ends; the bound of [Mutny2018]_ decays exponentially once
@@ -39,8 +39,11 @@ class Fourier:
         M; ``None`` takes the fewest nodes, an even number, with an error of at most ``tolerance``.
     tolerance:
         Largest error of the correlation k / k(x, x) on the domain.
+    pairs:
+        If true, both nodes of each pair are used, as in eq. (1). The band of ATA-GP-UCB, sqrt of
+        the number of features, is wider by sqrt(2) then.
     budget:
-        Largest number of features M^d. Each round costs O(M^(3 d)) at worst: 1024 features are a
+        Largest number of features. Each round costs O(M^(3 d)) at worst: 1024 features are a
         third of a second. At the default tolerance it suffices
         up to r / l = 40 in one coordinate, 6.3 in two and 1.9 in three.
 
@@ -53,6 +56,7 @@ class Fourier:
 
     nodes: int | None = None
     tolerance: float = 1e-6
+    pairs: bool = False
     budget: int = 1024
 
     def __post_init__(self) -> None:
@@ -75,7 +79,7 @@ class Fourier:
             return previous
         lengthscale, variance = _squared_exponential(prior.kernel)
         extent = domain.widths / lengthscale
-        t, weights = _half_grid(self._nodes(extent), domain.dim)
+        t, weights = _grid(self._nodes(extent), domain.dim, self.pairs)
         lower, finite = _corner(domain)
         return FourierEmbedding(
             lower,
@@ -87,14 +91,14 @@ class Fourier:
 
     def _nodes(self, extent: Array) -> int:
         """M, for a domain with sides of ``extent`` (d,) lengthscales."""
-        d = len(extent)
-        most = min(int(np.floor(self.budget ** (1.0 / d) + 1e-9)), _MOST_NODES)
+        d, copies = len(extent), 1 + self.pairs
+        most = min(int(np.floor((self.budget / copies) ** (1.0 / d) + 1e-9)), _MOST_NODES)
         if self.nodes is not None:
             if self.nodes > most:
                 raise ValueError(
-                    f"{self.nodes} nodes in {d} coordinates make {self.nodes**d} features, more "
-                    f"than the budget of {self.budget}: use at most {most} nodes or a larger "
-                    "budget."
+                    f"{self.nodes} nodes in {d} coordinates make {copies * self.nodes**d} "
+                    f"features, more than the budget of {self.budget}: use at most {most} nodes or "
+                    "a larger budget."
                 )
             return self.nodes
         worst = float(extent.max())
@@ -138,11 +142,13 @@ def _rule(nodes: int) -> tuple[Array, Array]:
     return t, w / w.sum()
 
 
-def _half_grid(nodes: int, d: int) -> tuple[Array, Array]:
-    """One node of each pair (K, d), and its weight (K,): twice its own, except for the origin."""
+def _grid(nodes: int, d: int, pairs: bool) -> tuple[Array, Array]:
+    """Nodes (K, d) and weights (K,): of all, or of one of each pair, whose weight counts twice."""
     t, w = _rule(nodes)
     grid = np.stack(np.meshgrid(*[t] * d, indexing="ij"), axis=-1).reshape(-1, d)
     weights = np.stack(np.meshgrid(*[w] * d, indexing="ij"), axis=-1).reshape(-1, d).prod(axis=1)
+    if pairs:
+        return grid, weights
     # The grid is symmetric, so the second half mirrors the first; the origin is in the middle.
     half = len(grid) // 2
     doubled = 2.0 * weights[half:]

@@ -28,7 +28,7 @@ class Nystroem:
     Each play enters with probability p = min(q variance(x) / noise, 1), with the posterior variance
     before the last result: q = 6 (1 + eps) / (1 - eps) ln(4 T / delta) / eps^2 in theory and
     ln(T) / eps^2 as the authors of [Chowdhury2019]_ ran it, with noise = 1. A place that was played
-    k times is one entry, which is there with probability 1 - (1 - p)^k.
+    k times is one entry, which is there with probability 1 - (1 - p)^k, or p if ``once``.
 
     Notes
     -----
@@ -38,8 +38,8 @@ class Nystroem:
       called, and the accuracy is that of sampling by exact leverage scores.
     - The papers' dictionary may hold a place several times. Copies span nothing new and leave
       phi(x)'phi(z) as it is; merged, they do not count as features.
-    - It is not enough that a distinct place enters with probability p, however often it was
-      played: p falls like 1 / k, and the best arm, played most, would be missing in most rounds.
+    - ``once`` has no theory: p falls like 1 / k, and the best arm, played most, is the one that is
+      missing most often.
 
     Parameters
     ----------
@@ -55,15 +55,18 @@ class Nystroem:
         phi(x)'phi(z), so Theorem 4 of [Chowdhury2019]_ holds with r for m, and smooth kernels have
         far fewer eigenvalues than places: 18 for 100 arms in 5 lengthscales, which makes the width
         sqrt(m) less than half as large. The paper has the symmetric root.
+    once:
+        If true, a place is drawn once with probability p, however often it was played, as the
+        authors of [Chowdhury2019]_ ran it.
     seed:
         Of the draws. The one in a round depends on it and on the number of observations alone.
 
     Guarantee
     ---------
-    In theory, with k(x, x) <= 1: in all T rounds, with probability 1 - delta / 2, variances are
-    within (1 - eps) / (1 + eps) and (1 + eps) / (1 - eps) of the exact ones and there are at most
-    6 (1 + eps) / (1 - eps) (1 + 1 / noise) q gamma_t features ([Calandriello2019]_, as used in
-    Theorem 4 of [Chowdhury2019]_).
+    In theory, with k(x, x) <= 1 and a draw for each play: in all T rounds, with probability
+    1 - delta / 2, variances are within (1 - eps) / (1 + eps) and (1 + eps) / (1 - eps) of the exact
+    ones and there are at most 6 (1 + eps) / (1 - eps) (1 + 1 / noise) q gamma_t features
+    ([Calandriello2019]_, as used in Theorem 4 of [Chowdhury2019]_).
     """
 
     distortion: float = 0.1
@@ -72,6 +75,7 @@ class Nystroem:
     constants: Constants = "practice"
     oversampling: float | None = None
     principal: bool = False
+    once: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -130,7 +134,7 @@ class Nystroem:
         else:
             variance = belief.predict(places.points)[1] ** 2
         p = np.minimum(self.q * variance / noise, 1.0)
-        missing = (1.0 - p) ** places.plays
+        missing = (1.0 - p) ** (1 if self.once else places.plays)
         return np.flatnonzero(np.random.default_rng([self.seed, n]).random(len(p)) >= missing)
 
 
