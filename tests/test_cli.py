@@ -621,6 +621,10 @@ def test_a_figure_runs_somewhere(stoic):
         2, "stoic: The backend is one of local, dask, ray, got 'slurm'.\n",
     )  # fmt: skip
     assert stoic("reproduce", "outliers/weights", "--address", "tcp://there").code == 2
+    for option in (["--json"], ["--backend", "dask"], ["--address", "tcp://there"]):
+        refused = stoic("reproduce", "outliers/weights", "--check", "2", *option)
+        assert refused.code == 2
+        assert f"leave out {option[0]}" in refused.err or f"or {option[0]}" in refused.err
 
 
 def test_trust_in_a_study_without_a_value_is_refused(stoic):

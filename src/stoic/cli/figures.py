@@ -78,6 +78,12 @@ def reproduce(
 
     try:
         if check is not None:
+            elsewhere = backend != "local" or address is not None
+            for option, is_given in (("--json", json), ("--backend or --address", elsewhere)):
+                if is_given:
+                    raise RefusalError(
+                        f"--check repeats runs here and prints lines: leave out {option}."
+                    )
             drawn = {"trials": trials, "rounds": rounds, "seed": seed}
             if repeat(name, check, **drawn, jobs=jobs, data=data, out=out):
                 raise typer.Exit(1)

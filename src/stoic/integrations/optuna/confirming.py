@@ -127,9 +127,9 @@ class Standing:
         """Return a trial at the setting that is to be measured next."""
         results = self._count(lambda t: _measured(t) or t.state == TrialState.RUNNING)
         rng = np.random.default_rng(len(self.trials))
-        return self._example(self.comparison.next_measurement(results[self.leader] > 1, rng))
+        return self._first_at(self.comparison.next_measurement(results[self.leader] > 1, rng))
 
-    def _example(self, row: int) -> FrozenTrial:
+    def _first_at(self, row: int) -> FrozenTrial:
         """Return the first complete trial at a candidate."""
         complete = filter(has_value, self.trials)
         return next(t for t in complete if _count_at(self.x, self.synced, [t])[row])
@@ -146,7 +146,7 @@ class Standing:
             """Return the trial that explain names, the most trusted one, and the best of those."""
             here = [t for t, there in zip(known, at, strict=True) if there[row]]
             if not here:
-                return self._example(row)
+                return self._first_at(row)
             return max(here, key=lambda t: (trust[number[t.number]], sign * (t.value or 0.0)))
 
         trusted = self._count(
