@@ -63,6 +63,18 @@ def test_the_observed_best_may_be_a_lie_and_the_recommended_is_not():
     assert [row.number for row in thoughts.rows] == list(range(16))
 
 
+@pytest.mark.parametrize("worst", [30.0, 1e3, 1e6])
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_of_few_results_a_huge_bad_one_is_not_recommended(n, worst):
+    space = {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(-3.0, 3.0)}
+    for seed in range(4):
+        study = optuna.create_study(sampler=StoicSampler(seed=seed))
+        for number in range(n):
+            x, y = study.ask(space).params.values()
+            study.tell(number, worst if number == 0 else (x - 0.3) ** 2 + (y + 1.0) ** 2)
+        assert explain(study).recommended.number > 0
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_a_distrusted_trial_is_not_recommended_even_where_there_is_no_noise(seed):
     space = {"s": FloatDistribution(0.0, 1.0, step=0.25), "c": CategoricalDistribution([*"abcde"])}

@@ -144,7 +144,7 @@ FIGURE = Figure(
     "contest/accuracy",
     "The accuracy of a tuned classifier, with wrong results and without",
     Settings(
-        trials=12,
+        trials=40,
         rounds=40,
         games=dict.fromkeys(SCENES, ("digits",)),
         methods=(DEFAULT, *installed(FAST)),
