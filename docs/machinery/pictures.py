@@ -1,7 +1,8 @@
 """The pictures of the tutorial and of how the default works: ``make pictures``.
 
 Those of the tutorial are drawn by the code on its page, which is kept as an executed notebook. The
-others are of studies that are run here; nothing in them is drawn by hand but the true function.
+others are of studies that are run here, but for the times of an ask, which are those of the page;
+nothing in them is drawn by hand but the true function.
 """
 
 from __future__ import annotations
@@ -190,6 +191,30 @@ def recommendation() -> Figure:
     return figure
 
 
+def growth() -> Figure:
+    """Draw the table of the page on the default: how the time of an ask grows."""
+    text = (DOCS / "default.md").read_text("utf-8")
+    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    head = next(i for i, line in enumerate(lines) if line[0] == "results")
+    sizes = np.array([int(size.replace(",", "")) for size in lines[head][1:]])
+    looks = {"default": (BLUE, "o-"), "GPSampler": (VERMILION, "s--"), "TPE": (GREY, "^:")}
+    figure, axes = plt.subplots(figsize=(6.4, 4.2))
+    for line in lines[head + 1 :]:
+        name = line[0].removeprefix("an ask of ").removeprefix("the ")
+        if name in looks:
+            colour, style = looks[name]
+            seconds = [float(cell) for cell in line[1:] if cell.strip(" |")]
+            axes.loglog(sizes[: len(seconds)], seconds, style, color=colour, lw=2, label=name)
+    axes.set_xlabel("results")
+    axes.set_ylabel("seconds of CPU of an ask")
+    axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    axes.xaxis.minorticks_off()
+    axes.set_ylim(0.005, 2.0)
+    axes.yaxis.set_major_formatter("{x:g}")
+    figure.legend(ncols=3, frameon=False, loc="outside lower center")
+    return figure
+
+
 def tutorial(where: Path) -> None:
     """Run the page of the tutorial, whose code saves its pictures, and keep it as a notebook."""
     style = where / "matplotlibrc"  # its code draws in a process of its own
@@ -207,7 +232,7 @@ def main() -> None:
     plt.rcParams.update(STYLE)
     where = DOCS / "pictures"
     where.mkdir(exist_ok=True)
-    for draw in (model, improvement, again, recommendation):
+    for draw in (model, improvement, again, recommendation, growth):
         draw().savefig(where / f"default-{draw.__name__}.png")
     tutorial(where)
 

@@ -63,6 +63,14 @@ def test_the_observed_best_may_be_a_lie_and_the_recommended_is_not():
     assert [row.number for row in thoughts.rows] == list(range(16))
 
 
+@pytest.mark.parametrize("values", [[2.0], [2.0, 2.0], [2.0, math.inf]])
+def test_without_a_scale_nothing_is_judged(values):
+    thoughts = explain(stored(values, [0.0, 1.0][: len(values)]))
+    assert all(math.isnan(row.trust) for row in thoughts.rows)
+    assert thoughts.recommended.value == 2.0
+    assert "trust 1" not in str(thoughts)
+
+
 @pytest.mark.parametrize("worst", [30.0, 1e3, 1e6])
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 def test_of_few_results_a_huge_bad_one_is_not_recommended(n, worst):

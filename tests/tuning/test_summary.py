@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+from dataclasses import replace
 
 import optuna
 import pytest
@@ -21,6 +22,7 @@ from stoic.tuning.study import COMMAND, open_study
 from stoic.tuning.views.display import Lines, LiveTable, display
 from stoic.tuning.views.durations import duration
 from stoic.tuning.views.records import best_records, render, trial_record
+from stoic.tuning.views.report import Report
 from stoic.tuning.views.summary import Summary
 from stoic.tuning.views.trust import Trust
 
@@ -240,6 +242,43 @@ def test_a_pipe_gets_one_line_for_each_trial(study):
         "trial 5  x=0.6  k=a  value 0.5  not stored: somebody else ended it as fail",
     ]
     assert len(calls) == 2, "explaining costs a fit: once a trial"
+
+
+WHY = "2 of 4 results contradict the others: measure again."
+
+
+@pytest.fixture
+def contradictory(study, monkeypatch):
+    """The same, and the best is unknown."""
+    known = replace(explaining.explanation(study), undecided=WHY, repeats=1)
+    monkeypatch.setattr("stoic.tuning.explaining.explain", lambda *_, **__: known)
+    return study
+
+
+def test_everything_says_that_a_study_is_undecided_and_the_best_unconfirmed(contradictory):
+    known = explaining.explanation(contradictory)
+    text = Summary.of(contradictory).text()
+    assert f"undecided      {WHY}" in text
+    assert "observed 0.75, once: not confirmed" in text
+    cards = {card.title: card for card in Report.of(contradictory).cards()}
+    assert cards["Undecided"].text == WHY
+    assert cards["Recommended"].text == "trial 3, observed 0.75, once: not confirmed"
+    decided, result = replace(known, undecided=None), Result(0.5, None, "", 1.0)
+    trial, out = contradictory.trials[0], io.StringIO()
+    with display(Console(file=out), 10) as observer:
+        for thought in (decided, known, None, known):
+            observer.ended(trial, result, lambda thought=thought: thought)
+    first, second, why, _, last = out.getvalue().splitlines()
+    assert "undecided" not in first
+    assert second == last
+    assert second.endswith("recommended trial 3 (0.74 +- 0.02, undecided)")
+    assert why == f"undecided: {WHY}", "once"
+    console = Console(file=io.StringIO(), force_terminal=True, width=100, height=30)
+    with display(console, 10) as observer:
+        observer.ended(trial, result, lambda: known)
+        drawn = Console(file=io.StringIO(), width=100, record=True)
+        drawn.print(observer._draw())
+    assert f"undecided: {WHY}" in drawn.export_text()
 
 
 def test_the_live_table_shows_trust_and_the_recommended_trial(study):

@@ -15,7 +15,9 @@ from stoic.models.constraints import Constraints
 from stoic.models.feasibility import Feasibility
 from stoic.policies.base import LOG_TOLERANCE, View
 
-_PRIOR = -math.log(3.0)  # prior log odds that failures without a kind are confined to a region
+# Prior log odds that failures without a kind are confined to a region: in doubt they are not, since
+# a region that is not there would hide a part of the domain.
+_PRIOR = -math.log(3.0)
 # Cost of a failure, for each before it, in prior standard deviations. If half of the domain always
 # crashes, 7 to 13 of 50 trials are lost without a cost, and more than five in 5 of 40 studies with
 # 0.05 and in 1 with 0.1. With more it is as few, but an optimum near the border of the region is

@@ -27,9 +27,10 @@ from stoic.posteriors.prior import Prior
 # 18 of 20 searches of a quadratic whose coordinates differ 36-fold in weight got within 0.01, and
 # the precision that clean searches reach is the same.
 _NEGLIGIBLE = 1e-3
-CLEARLY = 2.0  # standard deviations of the noise by which a result exceeds the incumbent
-AGREE = 2.5  # standard deviations of a difference of two observations
-FARTHEST = 3.0  # prior standard deviations: cap on the gain over the incumbent
+# Standard deviations of the noise by which a result exceeds the incumbent; one in 44 by chance.
+CLEARLY = 2.0
+AGREE = 2.5  # standard deviations of a difference of two observations: one pair in 80 differs more
+FARTHEST = 3.0  # prior standard deviations, cap on the gain over the incumbent: f has one in 740
 KNOWN = 0.01  # prior standard deviations: f is known where its posterior std is smaller
 SAME = 1e-6  # of the domain's widths: one input, up to rounding
 _NEAR_ZERO = 1e-6  # noise variance of a unit prior that only measures distance

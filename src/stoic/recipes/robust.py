@@ -35,13 +35,14 @@ def robust(
 
     Each result is tested against the prediction from all others
     (:class:`~stoic.models.LeaveOneOutGP`), and competing outlier hypotheses are kept with their
-    odds (:class:`~stoic.models.LeaveOneOutGP`). Replicates that agree are always trusted. The
+    odds. Replicates that agree are always trusted. The
     search (:class:`~stoic.policies.verified.VerifiedImprovement`) is greedy, and evaluates again an
     incumbent that may be an outlier and a rejected result that would be the best, before it builds
     on them. Reports integrate the hyperparameters out (:attr:`~stoic.Learner.estimate`).
 
-    It differs from :func:`~stoic.recipes.outliers.loo_gp_ucb` in the acquisition, in an outlier
-    penalty of 2 nats instead of 3, and in a broad prior of the noise, each chosen by measurement.
+    It differs from :func:`~stoic.recipes.outliers.loo_gp_ucb` in the acquisition, in a broad prior
+    of the noise, and in an outlier penalty of 2 nats instead of 3, which halves the loss where one
+    result in ten is 1e6 too bad (.0096 of the range instead of .018) and changes others little.
 
     Parameters
     ----------

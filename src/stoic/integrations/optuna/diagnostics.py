@@ -32,7 +32,8 @@ class Row:
     expected, sd:
         Posterior mean and standard deviation of the objective there, given all other trials.
     trust:
-        From 0 to 1; below 0.5 the trial is called distrusted. nan where nothing is modelled.
+        From 0 to 1; below 0.5 the trial is called distrusted. nan, not judged, where nothing is
+        modelled and where fewer than two results differ.
     noise_sd:
         Standard deviation of the noise of this value: as reported, else as estimated.
     centre, half_width:

@@ -201,6 +201,11 @@ class Explanation(ShownAsText):
         lines += [f"not modelled   {sentence}" for sentence in self.unmodelled]
         return "\n".join(map(printable, lines))
 
+    @property
+    def unconfirmed(self) -> bool:
+        """True if a single trusted trial is at the recommended setting, and none confirmed it."""
+        return self.repeats == 1 and self.confirmation is None
+
     def trust_of(self, number: int) -> float:
         """Return the trust in a trial, by its number; nan if the model did not observe it."""
         return next((row.trust for row in self.rows if row.number == number), math.nan)
@@ -357,8 +362,7 @@ def best_lines(known: Explanation) -> list[str]:
         lines.append(
             f"recommended    trial {known.recommended.number}: estimated "
             f"{known.recommended_mean:.6g} +- {deviation(known.recommended_std)}, "
-            f"observed {known.recommended.value:.6g}"
-            + (", once: not confirmed" if known.repeats == 1 and not known.confirmation else "")
+            f"observed {known.recommended.value:.6g}" + ", once: not confirmed" * known.unconfirmed
         )
         lines.append(f"               {setting(known.recommended.params)}")
         run = {row.number: row.executed for row in known.rows}.get(known.recommended.number)

@@ -44,13 +44,17 @@ class Lines(Observer):
 
     def __init__(self, console: Console) -> None:
         self.console = console
+        self.decided = True
 
     def orphaned(self, numbers: list[int]) -> None:
         """Print which trials were lost."""
         self._print(_orphaned(numbers))
 
     def ended(self, trial: FrozenTrial, result: Result, explain: Explain) -> None:
-        """Print number, parameters, value, trust, and the recommendation so far."""
+        """Print number, parameters, value, trust, and the recommendation so far.
+
+        Also why it is undecided, when it begins to be.
+        """
         explanation = explain()
         words = [f"trial {trial.number}", *(f"{k}={_short(v)}" for k, v in trial.params.items())]
         if result.value is None:
@@ -72,6 +76,10 @@ class Lines(Observer):
         elif explanation is not None and explanation.front:
             words.append(f"recommended a front of {len(explanation.front)}")
         self._print("  ".join(words))
+        if explanation is not None:
+            if explanation.undecided is not None and self.decided:
+                self._print(f"undecided: {explanation.undecided}")
+            self.decided = explanation.undecided is None
 
     def _print(self, line: str) -> None:
         print(printable(line), file=self.console.file, flush=True)
@@ -91,8 +99,10 @@ class LiveTable(Observer):
         self.live = Live(self._draw(), console=console, refresh_per_second=4)
 
     def _draw(self) -> Group:
-        notes = (_text(note, style="yellow") for note in self.notes[-3:])
-        return Group(self._table(), _text(self._stand()), *notes)
+        doubt = self.explanation.undecided if self.explanation is not None else None
+        notes = [*self.notes[-3:], *([f"undecided: {doubt}"] if doubt is not None else [])]
+        notes_in_yellow = (_text(note, style="yellow") for note in notes)
+        return Group(self._table(), _text(self._stand()), *notes_in_yellow)
 
     def orphaned(self, numbers: list[int]) -> None:
         """Note which trials were lost."""
@@ -184,7 +194,9 @@ def _recommended(explanation: Explanation) -> str:
     assert trial is not None
     return (
         f"trial {trial.number} ({explanation.recommended_mean:.4g} "
-        f"+- {deviation(explanation.recommended_std, 1)})"
+        f"+- {deviation(explanation.recommended_std, 1)}"
+        + ", undecided" * (explanation.undecided is not None)
+        + ")"
     )
 
 

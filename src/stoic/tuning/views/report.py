@@ -163,6 +163,7 @@ class Report:
         if recommended is not None:
             estimate = f"{known.recommended_mean:.6g} ± {deviation(known.recommended_std)}"
             text = f"trial {recommended.number}, observed {recommended.value:.6g}"
+            text += ", once: not confirmed" * known.unconfirmed
             if known.feasible is not None:
                 text += f", feasible with probability {known.feasible:.2f}"
             row = rows.get(recommended.number)
@@ -170,6 +171,8 @@ class Report:
                 assert row.executed is not None
                 text += f", run as {setting(row.executed)}"
             cards.append(Card("Recommended", estimate, text, setting(recommended.params)))
+        if known.undecided is not None:
+            cards.append(Card("Undecided", text=known.undecided))
         if known.certified is not None:
             lines = [known.certified.unreachable(), known.certified.sentence()]
             cards.append(Card("Certificate", text=". ".join(line for line in lines if line)))
