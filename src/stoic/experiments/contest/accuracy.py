@@ -134,7 +134,11 @@ def markdown(summary: Mapping[str, Any]) -> str:
     )
     made = ["| | with wrong results | without | recommends a wrong result |", "|---|--:|--:|--:|"]
     for name in summary["settings"]["methods"]:
-        accuracies = (f"{100 * measured[name]:.1f} %" for measured in (wrong, right))
+        accuracies = (
+            f"{100 * measured[name]:.1f} % "
+            f"[{100 * measured[name + ', lower']:.1f}, {100 * measured[name + ', upper']:.1f}]"
+            for measured in (wrong, right)
+        )
         often = f"{wrong[name + ', outlier']:.0%}".replace("%", " %")
         made.append(f"| {NAMES.get(name, name)} | {' | '.join(accuracies)} | {often} |")
     return "\n".join(made) + "\n"
