@@ -209,7 +209,7 @@ def growth() -> Figure:
     axes.set_ylabel("seconds of CPU of an ask")
     axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
     axes.xaxis.minorticks_off()
-    axes.set_ylim(0.005, 2.0)
+    axes.set_ylim(0.001, 2.0)
     axes.yaxis.set_major_formatter("{x:g}")
     figure.legend(ncols=3, frameon=False, loc="outside lower center")
     return figure
