@@ -42,7 +42,7 @@ def robust(
 
     It differs from :func:`~stoic.recipes.outliers.loo_gp_ucb` in the acquisition, in a broad prior
     of the noise, and in an outlier penalty of 2 nats instead of 3, which halves the loss where one
-    result in ten is 1e6 too bad (.0096 of the range instead of .018) and changes others little.
+    result in ten is 1e6 too bad (a score of .0096 instead of .018) and changes others little.
 
     Parameters
     ----------
