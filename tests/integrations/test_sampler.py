@@ -64,9 +64,11 @@ def test_the_observed_best_may_be_a_lie_and_the_recommended_is_not():
 
 
 @pytest.mark.parametrize("values", [[2.0], [2.0, 2.0], [2.0, math.inf]])
-def test_without_a_scale_nothing_is_judged(values):
+def test_without_a_scale_no_finite_value_is_judged(values):
     thoughts = explain(stored(values, [0.0, 1.0][: len(values)]))
-    assert all(math.isnan(row.trust) for row in thoughts.rows)
+    assert all(math.isnan(row.trust) == math.isfinite(row.value) for row in thoughts.rows)
+    distrusted = [row.value for row in thoughts.rows if row.distrusted]
+    assert distrusted == [value for value in values if value == math.inf]
     assert thoughts.recommended.value == 2.0
     assert "trust 1" not in str(thoughts)
 

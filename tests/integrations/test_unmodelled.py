@@ -125,6 +125,26 @@ def test_where_nothing_is_modelled_nothing_is_judged_or_recommended(directions):
     assert "distrusted     none" in str(known)
 
 
+@pytest.mark.parametrize("directions", [["minimize"], ["minimize", "maximize"]])
+def test_a_single_trial_is_modelled_and_not_judged(directions):
+    """Where it violates a constraint that is why nothing is recommended."""
+    for limit in (-1.0, 1.0):
+        study = optuna.create_study(directions=directions)
+        study.add_trial(
+            optuna.create_trial(
+                params={"x": 0.5},
+                distributions={"x": optuna.distributions.FloatDistribution(0.0, 1.0)},
+                values=[2.0] * len(directions),
+                system_attrs={"constraints": [limit]},
+            )
+        )
+        known = explain(study)
+        assert all(math.isnan(row.trust) for row in known.rows)
+        assert known.judged
+        assert ("recommended    none" in str(known)) == (limit > 0.0)
+        assert "no parameter is modelled" not in str(known)
+
+
 def test_attributes_of_no_use_are_said_of_any_study():
     study = optuna.create_study()
     for number, attrs in enumerate([{}, {"stoic:noise": -1.0}, {"stoic:failed": "silly"}]):

@@ -11,9 +11,11 @@ import numpy as np
 from optuna.trial import FrozenTrial
 
 from stoic.balancing import Balanced
-from stoic.data import DISTRUSTED
+from stoic.data import DISTRUSTED, Array, Observations
 from stoic.integrations.optuna.executed import executed
 from stoic.learner import Learner
+from stoic.posteriors.base import Posterior
+from stoic.posteriors.cavity import given_the_others
 from stoic.posteriors.fitting import Fitting
 
 
@@ -33,7 +35,7 @@ class Row:
         Posterior mean and standard deviation of the objective there, given all other trials.
     trust:
         From 0 to 1; below 0.5 the trial is called distrusted. nan, not judged, where nothing is
-        modelled and where fewer than two results differ.
+        modelled, and of a finite value where no two results differ.
     noise_sd:
         Standard deviation of the noise of this value: as reported, else as estimated.
     centre, half_width:
@@ -125,6 +127,20 @@ def scaled(learner: Learner | Balanced) -> bool:
     fitting = getattr(getattr(leader, "model", None), "fitting", None)
     observed = learner.observations.observed
     return not isinstance(fitting, Fitting) or len(np.unique(observed[np.isfinite(observed)])) > 1
+
+
+def judged(
+    learner: Learner | Balanced, posterior: Posterior, observations: Observations
+) -> tuple[Array, Array, Array]:
+    """Mean and deviation of each observation given all others, and the trust in it, all (n,).
+
+    Without a scale the deviation is infinite, and what is not distrusted was not judged: nan.
+    """
+    expected, sd = given_the_others(posterior, observations)
+    if scaled(learner):
+        return expected, sd, learner.trust
+    trust = np.where(learner.trust < DISTRUSTED, learner.trust, np.nan)
+    return expected, np.full_like(sd, np.inf), trust
 
 
 def run_of(trial: FrozenTrial) -> dict[str, Any]:

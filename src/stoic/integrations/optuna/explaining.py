@@ -17,7 +17,7 @@ from stoic.data import DISTRUSTED, Array
 from stoic.defences.plateau import Plateau
 from stoic.integrations.optuna.certified import Certified, certified, sturdiest
 from stoic.integrations.optuna.confirming import Standing, confirms, reliable
-from stoic.integrations.optuna.diagnostics import PartialRow, Row, run_of, scaled
+from stoic.integrations.optuna.diagnostics import PartialRow, Row, judged, run_of, scaled
 from stoic.integrations.optuna.earlier import trust_in_sources
 from stoic.integrations.optuna.effects import total_effects
 from stoic.integrations.optuna.encoding import check_fixed, searched
@@ -42,7 +42,6 @@ from stoic.integrations.optuna.unmodelled import (
 from stoic.integrations.recipe import Recipe, load, recipe_to_look_with
 from stoic.models.constraints import SURE
 from stoic.posteriors.base import FittedDefence
-from stoic.posteriors.cavity import given_the_others
 from stoic.printable import printable
 from stoic.refusal import RefusalError
 
@@ -191,11 +190,9 @@ def explain(
             f"{_words({name: found[name] for name in given})}."
         )
     seen = synced.modelled
-    expected, sd = given_the_others(posterior, seen)
+    expected, sd, judgement = judged(learner, posterior, seen)
     falling = steep(seen.x / learner.domain.widths, seen.observed, expected, trust)
     has_scale = scaled(learner)
-    if not has_scale:
-        sd = np.full_like(sd, np.inf)
     noise_sd = np.sqrt(seen.own_noise(posterior.prior.noise))
     plateau = _plateau(posterior.fitted_defence, len(learner))
     aside["partial"] = _partial_rows(synced, trials, trust)
@@ -206,7 +203,7 @@ def explain(
             _value(t),
             sign * float(expected[i]),
             float(sd[i]),
-            float(trust[i]) if has_scale else math.nan,
+            float(judgement[i]),
             float(noise_sd[i]),
             None if plateau is None else sign * float(plateau[0][i]),
             None if plateau is None else float(plateau[1][i]),

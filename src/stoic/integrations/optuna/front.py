@@ -12,7 +12,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import DISTRUSTED, Array, Booleans, Integers
-from stoic.integrations.optuna.diagnostics import Row, run_of, scaled
+from stoic.integrations.optuna.diagnostics import Row, judged, run_of, scaled
 from stoic.integrations.optuna.encoding import check_fixed, searched
 from stoic.integrations.optuna.explanation import Explanation, FrontPoint, Settings
 from stoic.integrations.optuna.internals import constraints
@@ -37,7 +37,6 @@ from stoic.models.constraints import SURE
 from stoic.objectives import MultiLearner
 from stoic.pareto import non_dominated
 from stoic.policies.hypervolume import best_trust
-from stoic.posteriors.cavity import given_the_others
 
 
 def explain_front(
@@ -195,16 +194,14 @@ def _rows(
     """Diagnostics of each value of each trial that the model observed."""
     number = {n: i for i, n in enumerate(synced.observed)}
     found: list[Row] = []
-    judged = []
+    of_outputs = []
     for output in learner.outputs:
         posterior, observations = output.posterior, output.observations
-        expected, sd = given_the_others(posterior, observations)
-        sd = sd if scaled(output) else np.full_like(sd, np.inf)
         noise = np.sqrt(observations.own_noise(posterior.prior.noise))
-        judged.append((expected, sd, output.trust, noise))
+        of_outputs.append((*judged(output, posterior, observations), noise))
     for trial in at:
         i = number[trial.number]
-        for k, (expected, sd, trust, noise) in enumerate(judged):
+        for k, (expected, sd, trust, noise) in enumerate(of_outputs):
             value = float(values[trial.number][k])
             if math.isnan(value):
                 continue
