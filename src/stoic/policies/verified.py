@@ -164,7 +164,8 @@ class VerifiedImprovement(Policy):
         lower, _ = band.bounds(tried)
         constraints = view.constraints()
         notes: dict[str, float] = {}
-        good = (p < 0.5) | (np.mean(p >= 0.5) > 0.5)
+        doubted = p >= 0.5
+        good = ~doubted | (doubted.mean() > 0.5)
         if constraints is not None:
             likely = constraints.safest(tried)
             good = likely & good if (likely & good).any() else likely

@@ -35,8 +35,8 @@ def robust(
 
     Each result is tested against the prediction from all others
     (:class:`~stoic.models.LeaveOneOutGP`), and competing outlier hypotheses are kept with their
-    odds. Replicates that agree are always trusted. The
-    search (:class:`~stoic.policies.verified.VerifiedImprovement`) is greedy, and evaluates again an
+    odds. Replicates that agree are always trusted. The search
+    (:class:`~stoic.policies.verified.VerifiedImprovement`) is greedy, and evaluates again an
     incumbent that may be an outlier and a rejected result that would be the best, before it builds
     on them. Reports integrate the hyperparameters out (:attr:`~stoic.Learner.estimate`).
 

@@ -79,14 +79,15 @@ class Fourier:
             return previous
         lengthscale, variance = _squared_exponential(prior.kernel)
         extent = domain.widths / lengthscale
-        t, weights = _grid(self._nodes(extent), domain.dim, self.pairs)
+        nodes = self._nodes(extent)
+        t, weights = _grid(nodes, domain.dim, self.pairs)
         lower, finite = _corner(domain)
         return FourierEmbedding(
             lower,
             np.sqrt(2.0) * t / lengthscale,
             np.sqrt(variance * weights),
             finite,
-            variance * float(sum(quadrature_error(r, self._nodes(extent)) for r in extent)),
+            variance * float(sum(quadrature_error(r, nodes) for r in extent)),
         )
 
     def _nodes(self, extent: Array) -> int:

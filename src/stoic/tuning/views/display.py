@@ -77,9 +77,10 @@ class Lines(Observer):
             words.append(f"recommended a front of {len(explanation.front)}")
         self._print("  ".join(words))
         if explanation is not None:
-            if explanation.undecided is not None and self.decided:
-                self._print(f"undecided: {explanation.undecided}")
-            self.decided = explanation.undecided is None
+            doubt = _doubt(explanation)
+            for line in doubt if self.decided else ():
+                self._print(line)
+            self.decided = not doubt
 
     def _print(self, line: str) -> None:
         print(printable(line), file=self.console.file, flush=True)
@@ -99,10 +100,9 @@ class LiveTable(Observer):
         self.live = Live(self._draw(), console=console, refresh_per_second=4)
 
     def _draw(self) -> Group:
-        doubt = self.explanation.undecided if self.explanation is not None else None
-        notes = [*self.notes[-3:], *([f"undecided: {doubt}"] if doubt is not None else [])]
-        notes_in_yellow = (_text(note, style="yellow") for note in notes)
-        return Group(self._table(), _text(self._stand()), *notes_in_yellow)
+        notes = [*self.notes[-3:], *_doubt(self.explanation)]
+        lines = (_text(note, style="yellow") for note in notes)
+        return Group(self._table(), _text(self._stand()), *lines)
 
     def orphaned(self, numbers: list[int]) -> None:
         """Note which trials were lost."""
@@ -198,6 +198,12 @@ def _recommended(explanation: Explanation) -> str:
         + ", undecided" * (explanation.undecided is not None)
         + ")"
     )
+
+
+def _doubt(explanation: Explanation | None) -> list[str]:
+    """Return the sentence on why the best is not known, if that is so."""
+    doubt = None if explanation is None else explanation.undecided
+    return [] if doubt is None else [f"undecided: {doubt}"]
 
 
 def _orphaned(numbers: list[int]) -> str:
