@@ -131,15 +131,17 @@ def scaled(learner: Learner | Balanced) -> bool:
 
 def judged(
     learner: Learner | Balanced, posterior: Posterior, observations: Observations
-) -> tuple[Array, Array, Array]:
+) -> tuple[Array, Array, list[float]]:
     """Mean and deviation of each observation given all others, and the trust in it, all (n,).
 
-    Without a scale the deviation is infinite, and what is not distrusted was not judged: nan.
+    Without a scale the deviation is infinite, and what is not distrusted was not judged: math.nan
+    itself, so that equal rows compare equal.
     """
     expected, sd = given_the_others(posterior, observations)
+    trust: list[float] = learner.trust.tolist()
     if scaled(learner):
-        return expected, sd, learner.trust
-    trust = np.where(learner.trust < DISTRUSTED, learner.trust, np.nan)
+        return expected, sd, trust
+    trust = [each if each < DISTRUSTED else math.nan for each in trust]
     return expected, np.full_like(sd, np.inf), trust
 
 

@@ -203,7 +203,7 @@ def explain(
             _value(t),
             sign * float(expected[i]),
             float(sd[i]),
-            float(judgement[i]),
+            judgement[i],
             float(noise_sd[i]),
             None if plateau is None else sign * float(plateau[0][i]),
             None if plateau is None else float(plateau[1][i]),

@@ -211,7 +211,7 @@ def _rows(
                     value,
                     float(synced.signs[k] * expected[i]),
                     float(sd[i]),
-                    float(trust[i]),
+                    trust[i],
                     float(noise[i]),
                     params=trial.params,
                     objective=names[k],
