@@ -1,3 +1,4 @@
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -87,6 +88,13 @@ def test_peers_are_run_on_the_first_seeds_of_their_panels():
     assert [c.seed for c in few] == [7, 8]
     without = forrester_corrupted.cells(replace(settings, peers=()))
     assert without == [c for c in forrester_corrupted.cells(settings) if c not in found]
+
+
+def test_methods_of_the_papers_claims_have_more_seeds():
+    settings = replace(forrester_corrupted.FIGURE.settings, trials=2)
+    found = Counter(cell.method for cell in forrester_corrupted.cells(settings))
+    assert {name for name, runs in found.items() if runs == 40} == set(settings.decisive)
+    assert {found[name] for name in settings.methods if name not in settings.decisive} == {8}
 
 
 @pytest.mark.parametrize(
