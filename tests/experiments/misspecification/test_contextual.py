@@ -12,10 +12,8 @@ from stoic.experiments.misspecification.contextual import (
     TURNS,
     Row,
     Settings,
-    balanced,
     cells,
     claims,
-    function,
     run,
     table,
     taking_turns,
@@ -26,15 +24,15 @@ SMALL = Settings(errors=(0.0, 0.2), trials=2, rounds=150, actions=12, side=7)
 
 def test_f_is_within_eps_of_a_function_of_the_stated_norm():
     for seed in range(3):
-        clean = function(SMALL, 0.0, seed)
+        clean = SMALL.problem(0.0, seed)
         assert clean.error == 0.0
         assert np.ptp(clean.near) > 0.3
         for error in (0.05, 0.4):
-            wrong = function(SMALL, error, seed)
+            wrong = SMALL.problem(error, seed)
             assert 0.9 * error < wrong.error <= error + 1e-12
             np.testing.assert_array_equal(wrong.near, clean.near)
             assert 0.0 <= wrong.truth.values.min() <= wrong.truth.values.max() <= 1.0
-        kernel, points = SMALL.prior.kernel, SMALL.grid.points
+        kernel, points = SMALL.prior.kernel, SMALL.domain.points
         K = kernel(points, points) + 1e-10 * np.eye(len(points))
         h = clean.near - 0.5
         # Interpolation on the grid has the least norm of all functions with these values.
@@ -50,11 +48,11 @@ def test_a_master_of_one_learner_is_that_learner():
 
 
 def test_learners_of_a_master_are_those_that_play_alone():
-    master, widest = balanced(SMALL, 0.5), SMALL.gain**-0.5
+    master, widest = SMALL.master(0.5), SMALL.gain**-0.5
     errors = [learner.confidence.error for learner in master.learners]
     assert errors == pytest.approx([widest, widest / 2, widest / 4])
     assert not master.everything
-    assert balanced(SMALL, 0.5, everything=True).everything
+    assert SMALL.master(0.5, everything=True).everything
 
 
 @pytest.mark.slow  # the information that 20,000 rounds gain
@@ -66,8 +64,8 @@ def test_the_formula_has_three_learners():
 def test_turns_are_taken_by_the_same_learners_and_nobody_is_dropped():
     (row,) = run(SMALL, Cell("0.2", TURNS, 3))
     assert (row.plays, row.kept, row.wronged) == ("50 50 50", "1 2 3", 0)
-    master = balanced(SMALL, 0.5)
-    turns = taking_turns(balanced(SMALL, 0.5))
+    master = SMALL.master(0.5)
+    turns = taking_turns(SMALL.master(0.5))
     for one, other in zip(master.learners, turns.learners, strict=True):
         assert one.confidence == other.confidence
     for _ in range(600):  # the last of them earns nothing, the others all there is

@@ -11,11 +11,14 @@ rounds, and balancing is taking turns: a mean of the learners. Taking turns is d
 same learners one after the other, each observing its own plays. Balancing has to be better than
 that, and than the worst of its learners alone, which is the result of a bad guess of eps.
 Differences are paired by trial, and count if they are more than two standard errors.
+
+Here learners hardly differ; in :mod:`~stoic.experiments.misspecification.untested` they do.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -25,15 +28,24 @@ import numpy as np
 from stoic.adversaries import Gaussian
 from stoic.balancing import Balanced, build
 from stoic.confidence import SelfNormalised, Theory
-from stoic.data import Array
+from stoic.data import Array, Integers
 from stoic.domains import Box, Finite
 from stoic.environment import Environment
 from stoic.experiments import pictures
-from stoic.experiments.contender import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
+from stoic.experiments.contender import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+)
 from stoic.experiments.figure import Cell, Claim, Figure, Table, every
 from stoic.experiments.statistics import Estimate
 from stoic.experiments.trials import grouped
-from stoic.kernels import RBF
+from stoic.kernels import RBF, Kernel
 from stoic.learner import Learner
 from stoic.posteriors import information_bounds
 from stoic.posteriors.prior import Prior
@@ -42,13 +54,14 @@ from stoic.problems.misspecified import Approximated, Signs
 from stoic.problems.tabulated import Tabulated
 from stoic.promises import Promise
 from stoic.recipes import contextual_ec_gp_ucb
+from stoic.recipes.base import Balancing
 
 OWN, ALL, TURNS = "balanced", "balanced, told everything", "taking turns"
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """Settings of the runs.
+class World(ABC):
+    """Settings of the runs, and what is played.
 
     Attributes
     ----------
@@ -57,39 +70,67 @@ class Settings:
     trials:
         Independent runs for each eps; seeds start at ``seed``, and a trial has the same g, signs,
         actions and noise for all eps and methods.
-    actions, side:
-        Number of points available in a round, and of points on a side of the grid.
-    lengthscale, noise_sd, regulariser:
-        Lengthscale of the kernel; R; and lambda.
+    noise_sd, regulariser:
+        R; and lambda.
     learners:
-        M. The formula gives 3 for these settings.
+        M, as the formula gives it for these settings.
     """
 
-    errors: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2, 0.4)
+    errors: tuple[float, ...]
     trials: int = 10
     rounds: int = 10_000
     seed: int = 0
-    actions: int = 50
-    side: int = 20
-    lengthscale: float = 0.5
     noise_sd: float = 0.1
     regulariser: float = 1.0
     learners: int = 3
 
     @property
-    def grid(self) -> Finite:
-        """All points of the grid."""
-        return Box(np.zeros(2), np.ones(2)).grid(self.side)
+    @abstractmethod
+    def domain(self) -> Finite:
+        """All actions."""
+
+    @property
+    @abstractmethod
+    def kernel(self) -> Kernel:
+        """Kernel of all learners."""
+
+    @property
+    @abstractmethod
+    def offer(self) -> str:
+        """What a round offers, in words."""
+
+    @abstractmethod
+    def problem(self, error: float, seed: int) -> Approximated:
+        """f of one trial, with the g that it is near."""
+
+    @abstractmethod
+    def offered(self, rng: np.random.Generator) -> Integers:
+        """Actions of a round."""
+
+    @abstractmethod
+    def balancing(self, norm: float, everything: bool) -> Balancing:
+        """Learners and their bounds."""
+
+    @property
+    def before(self) -> Array:
+        """Points with a result before the first round, shape (n, d)."""
+        return self.domain.points[:0]
+
+    def master(self, norm: float, everything: bool = False) -> Balanced:
+        """Balance the learners."""
+        built = build(self.domain, self.balancing(norm, everything))
+        assert isinstance(built, Balanced)
+        return built
 
     @property
     def prior(self) -> Prior:
         """Prior of all learners; its mean is the middle of the range."""
-        return Prior(RBF(self.lengthscale), self.regulariser, 0.5)
+        return Prior(self.kernel, self.regulariser, 0.5)
 
     @property
     def gain(self) -> float:
         """Upper bound on gamma_T."""
-        return information_bounds(self.prior, self.grid, self.rounds).upper
+        return information_bounds(self.prior, self.domain, self.rounds).upper
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -105,6 +146,62 @@ class Settings:
     def panels(self) -> tuple[str, ...]:
         """Panel of each eps."""
         return tuple(f"{error:g}" for error in self.errors)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings(World):
+    """Settings of the runs, see :class:`World`.
+
+    Attributes
+    ----------
+    actions, side:
+        Number of points available in a round, and of points on a side of the grid.
+    lengthscale:
+        Lengthscale of the kernel.
+    """
+
+    errors: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2, 0.4)
+    actions: int = 50
+    side: int = 20
+    lengthscale: float = 0.5
+
+    @property
+    def domain(self) -> Finite:
+        """All points of the grid."""
+        return Box(np.zeros(2), np.ones(2)).grid(self.side)
+
+    @property
+    def kernel(self) -> Kernel:
+        """Squared exponential."""
+        return RBF(self.lengthscale)
+
+    @property
+    def offer(self) -> str:
+        """Random actions."""
+        return f"{self.actions} random actions a round"
+
+    def problem(self, error: float, seed: int) -> Approximated:
+        """Clip g plus eps times random signs."""
+        grid = self.domain
+        h = kernel_sum(grid, RBF(self.lengthscale), seed, terms=30, normalise=True)
+        g = Tabulated("g", grid, 0.5 + 0.4 * h.value(grid.points))
+        f = np.clip(g.values + error * Signs(seed)(g), 0.0, 1.0)
+        return Approximated(Tabulated(f"eps = {error:g}", grid, f), g.values, 0.4 * h.norm)
+
+    def offered(self, rng: np.random.Generator) -> Integers:
+        """Draw the actions of a round."""
+        return rng.choice(len(self.domain), self.actions, replace=False)
+
+    def balancing(self, norm: float, everything: bool) -> Balancing:
+        """In practice: a tenth of the enlargement, and of the bounds."""
+        width = SelfNormalised(norm, self.noise_sd, 0.1 / (2.0 * self.learners))
+        return contextual_ec_gp_ucb(
+            prior=self.prior,
+            confidence=width,
+            learners=self.learners,
+            everything=everything,
+            theory=Theory("practice", horizon=self.rounds),
+        )(self.domain)
 
 
 class Row(NamedTuple):
@@ -140,31 +237,6 @@ class Row(NamedTuple):
     wronged: int
 
 
-def function(settings: Settings, error: float, seed: int) -> Approximated:
-    """f of one trial, with the g that it is near."""
-    grid = settings.grid
-    h = kernel_sum(grid, RBF(settings.lengthscale), seed, terms=30, normalise=True)
-    g = Tabulated("g", grid, 0.5 + 0.4 * h.value(grid.points))
-    f = np.clip(g.values + error * Signs(seed)(g), 0.0, 1.0)
-    return Approximated(Tabulated(f"eps = {error:g}", grid, f), g.values, 0.4 * h.norm)
-
-
-def balanced(settings: Settings, norm: float, everything: bool = False) -> Balanced:
-    """Master with its learners."""
-    master = build(
-        settings.grid,
-        contextual_ec_gp_ucb(
-            prior=settings.prior,
-            confidence=SelfNormalised(norm, settings.noise_sd, 0.1 / (2.0 * settings.learners)),
-            learners=settings.learners,
-            everything=everything,
-            theory=Theory("practice", horizon=settings.rounds),
-        ),
-    )
-    assert isinstance(master, Balanced)
-    return master
-
-
 def taking_turns(master: Balanced) -> Balanced:
     """Play the same learners in turn: trivial regret bounds, so that none can be dropped."""
     nothing = [Promise(0.0, rate=1.0)] * len(master.learners)
@@ -174,10 +246,10 @@ def taking_turns(master: Balanced) -> Balanced:
 cells = every(lambda settings: settings.panels)
 
 
-def run(settings: Settings, cell: Cell) -> list[Row]:
+def run(settings: World, cell: Cell) -> list[Row]:
     """Play one method on one trial."""
-    problem = function(settings, float(cell.panel), cell.seed)
-    master = balanced(settings, problem.norm, everything=cell.method == ALL)
+    problem = settings.problem(float(cell.panel), cell.seed)
+    master = settings.master(problem.norm, everything=cell.method == ALL)
     if cell.method == TURNS:
         master = taking_turns(master)
     player: Balanced | Learner = master
@@ -188,8 +260,11 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
     environment = Environment(problem, Gaussian(settings.noise_sd), seed=cell.seed)
     drawn = np.random.default_rng([cell.seed, 50])
     values, regret, wronged = problem.truth.values, np.zeros(settings.learners), 0
+    for x in settings.before:
+        outcome = environment.step(x)
+        player.tell(outcome.x, outcome.observed)
     for _ in range(settings.rounds):
-        given = drawn.choice(len(values), settings.actions, replace=False)
+        given = settings.offered(drawn)
         choice = player.ask(among=given)
         who = int(str(choice.notes.get("learner", 0)))
         assert choice.arm is not None
@@ -212,22 +287,22 @@ def regrets(rows: Sequence[Row]) -> Regrets:
     return {key: trials.final("regret") for key, trials in grouped(rows).items()}
 
 
-def by_mean(settings: Settings, found: Regrets, panel: str) -> list[str]:
+def by_mean(settings: World, found: Regrets, panel: str) -> list[str]:
     """Learners without a master, the one with the least mean regret first."""
     return sorted(settings.alone, key=lambda name: float(found[panel, name].mean()))
 
 
-def relative(settings: Settings, found: Regrets, panel: str, method: str) -> Array:
+def relative(settings: World, found: Regrets, panel: str, method: str) -> Array:
     """Regret over the mean regret of the best learner alone, of all trials; nan if that is 0."""
     least = float(found[panel, by_mean(settings, found, panel)[0]].mean())
     return found[panel, method] / (least or math.nan)
 
 
-def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
+def plot(settings: World, rows: Sequence[Row]) -> pictures.Picture:
     """Plot mean regret and its ratio to the best learner alone over eps, with standard errors."""
-    picture = pictures.blank(9.0, 3.6)
+    picture = pictures.blank(10.5, 3.6)
     left, right = picture.subplots(1, 2)
-    colours = (VERMILION, ORANGE, PURPLE, BLUE, SKY, GREEN)
+    colours = (VERMILION, ORANGE, PURPLE, BLUE, SKY, GREEN, BLACK, GREY)
     found, eps = regrets(rows), np.array(settings.errors)
     width = 2.0 / math.sqrt(settings.gain)
     for k, method in enumerate(settings.methods):
@@ -242,22 +317,22 @@ def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
             label = own if k > 2 else method
             axes.errorbar(eps + 0.002 * (k - 2.5), means, errors, lw=1.5, label=label, **look)
     right.axhline(1.0, color="0.5", lw=0.8, ls=":")
+    right.set_yscale("log")
+    left.set_ylim(bottom=0.0)
     left.set_ylabel(f"regret after {settings.rounds} rounds")
     right.set_ylabel("relative to the best learner alone")
     for axes in (left, right):
         axes.set_xlabel("eps, the error of the model")
-        axes.set_ylim(bottom=0.0)
         axes.grid(alpha=0.3, lw=0.5)
-    left.legend(fontsize=8, frameon=False)
+    pictures.legend(picture, [left], fontsize=8)
     picture.suptitle(
-        f"{settings.actions} random actions a round; mean of {settings.trials} trials and its "
-        f"standard error",
+        f"{settings.offer}; mean of {settings.trials} trials and its standard error",
         fontsize=9,
     )
     return picture
 
 
-def table(settings: Settings, rows: Sequence[Row]) -> Table:
+def table(settings: World, rows: Sequence[Row]) -> Table:
     """Regret of every method for every eps, and the plays of each learner."""
     found, lines = regrets(rows), []
     for (panel, method), trials in grouped(rows).items():
@@ -273,7 +348,7 @@ def table(settings: Settings, rows: Sequence[Row]) -> Table:
     return Table(caption, headings, tuple(lines))
 
 
-def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
+def claims(settings: World, rows: Sequence[Row]) -> tuple[Claim, ...]:
     """Proposition 1, with numbers for its constants."""
     found, own = regrets(rows), (OWN, ALL)
     return (
@@ -284,7 +359,7 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     )
 
 
-def _better(settings: Settings, found: Regrets, panel: str, method: str, worst: int) -> Claim:
+def _better(settings: World, found: Regrets, panel: str, method: str, worst: int) -> Claim:
     """Claim of less regret, by more than two standard errors of the paired differences."""
     other, name = TURNS, TURNS
     if worst:
@@ -308,7 +383,7 @@ def _better(settings: Settings, found: Regrets, panel: str, method: str, worst: 
     )
 
 
-def _no_false_drop(settings: Settings, rows: Sequence[Row]) -> Claim:
+def _no_false_drop(settings: World, rows: Sequence[Row]) -> Claim:
     own = [row for row in rows if row.method == OWN]
     return Claim(
         "No learner is dropped that had kept its promise, in any run.",
@@ -321,7 +396,7 @@ def _no_false_drop(settings: Settings, rows: Sequence[Row]) -> Claim:
     )
 
 
-def _linear(settings: Settings, found: Regrets, gain: float, method: str) -> Claim:
+def _linear(settings: World, found: Regrets, gain: float, method: str) -> Claim:
     """(R(eps) - R(0)) / (eps T sqrt(gamma_T)), at most 1 for every eps."""
     clean = found[settings.panels[0], method].mean()
     shares = {}
@@ -336,7 +411,7 @@ def _linear(settings: Settings, found: Regrets, gain: float, method: str) -> Cla
     )
 
 
-def _robust_wins(settings: Settings, found: Regrets) -> Claim:
+def _robust_wins(settings: World, found: Regrets) -> Claim:
     """Claim that larger enlargements are better where the error is larger."""
     best = {
         f"eps {panel}": settings.alone.index(by_mean(settings, found, panel)[0]) + 1.0
