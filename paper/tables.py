@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from stoic.experiments.contest import accuracy
+
 PAPER = Path(__file__).with_name("paper.md")
 FIGURES = PAPER.parents[1] / "docs/figures"
 FAMILIES = {
@@ -41,21 +43,9 @@ def contest() -> str:
     return "\n".join(lines)
 
 
-def accuracy() -> str:
+def tuned() -> str:
     """Compare true accuracies of a tuned classifier, with wrong results and without."""
-    figure = read("contest-accuracy")
-    wrong, _, right = (claim["measured"] for claim in figure["claims"])
-    lines = [
-        "| optimizer | with wrong results | without | recommends a wrong result |",
-        "|---|--:|--:|--:|",
-    ]
-    for method in figure["settings"]["methods"]:
-        outlier = wrong[f"{method}, outlier"]
-        lines.append(
-            f"| {'stoic' if method == 'default' else method} | {wrong[method]:.1%} | "
-            f"{right[method]:.1%} | {outlier:.0%} |"
-        )
-    return "\n".join(lines).replace("%", " %")
+    return accuracy.markdown(read("contest-accuracy")).rstrip()
 
 
 def claims() -> str:
@@ -74,7 +64,7 @@ def short(number: float) -> str:
     return f"{float(f'{number:.2g}'):g}"
 
 
-TABLES: dict[str, Callable[[], str]] = {"contest": contest, "accuracy": accuracy, "claims": claims}
+TABLES: dict[str, Callable[[], str]] = {"contest": contest, "accuracy": tuned, "claims": claims}
 
 
 def filled(text: str) -> str:
