@@ -73,7 +73,7 @@ def test_the_notebook_of_the_tutorial_has_its_code_and_what_it_shows():
 def test_blocks_say_what_they_are(page):
     """A block without a language would neither run nor be known not to."""
     assert {language for language, _, _ in pages.blocks(page)} <= {
-        "python", "console", "toml", "text", "bibtex"
+        "python", "console", "toml", "yaml", "text", "bibtex"
     }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The code of the examples, on their page of the site."""
+"""The code of the examples, on their pages of the site."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
 
-_NAMED = re.compile(r"^`(examples/\w+\.py)`$", re.MULTILINE)
+_NAMED = re.compile(r"^`(examples/[\w/]+\.py)`$", re.MULTILINE)
 
 
 def on_page_markdown(text: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Show the code of each file that is named on a line of its own."""
-    if page.file.src_uri != "examples.md":
+    if page.file.src_uri not in ("examples.md", "cluster.md"):
         return text
     root = Path(config.docs_dir).parent
 
