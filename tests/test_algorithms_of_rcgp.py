@@ -254,6 +254,15 @@ def test_case_3_asks_for_the_gain_where_it_is_not_known():
         Theory(assumption="nrom")
 
 
+@pytest.mark.parametrize("recipe", [fc_rcgp_ucb, a2_rcgp_ucb])
+def test_in_practice_the_deviation_is_that_of_all_rows(recipe):
+    for constants, variance in (("theory", True), ("practice", False)):
+        theory = Theory(constants, corruptions=2)
+        confidence = Learner(GRID, recipe(prior=PRIOR, theory=theory)).confidence
+        assert isinstance(confidence, CorruptionCount)
+        assert confidence.variance is variance
+
+
 def test_the_adaptive_half_width_can_do_with_an_estimate_of_the_corruptions():
     learner = Learner(
         GRID,

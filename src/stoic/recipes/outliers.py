@@ -124,7 +124,8 @@ def fc_rcgp_ucb(
         T_c, T (by default 100), delta and norm = sqrt(B_f), for |f - mean| <= norm sqrt(kappa), of
         the half-width L_T = norm sqrt(kappa) + N_T(delta / 3) and the enlarged width.
         ``"distrusted"`` estimates T_c by the number of results outside the plateau. In practice the
-        width is max(1, 1.7 sqrt(2 ln(t + 2))), without T_c unless it is given.
+        width is max(1, 1.7 sqrt(2 ln(t + 2))), without T_c unless it is given, and without Psi(T_c)
+        (appendix I.1): the band is so wide then that a search is hardly better than random.
 
         For f drawn from the prior, with Gaussian noise (cases 1 and 2), the base width is
         ``FiniteUnion(N, delta / 3)``, on a ``Box`` ``CompactUnion`` with a = b = 1 and the longest
@@ -368,7 +369,11 @@ def _last(base: Confidence, horizon: int) -> float:
 
 
 def _enlarged(base: Confidence, theory: Theory, deviation: float | None = None) -> Confidence:
-    """Enlarge the base width for T_c corruptions, if there are any."""
+    """Enlarge the base width for T_c corruptions, if there are any.
+
+    In practice without Psi(T_c): appendix I.1 takes the posterior deviation for that of the clean
+    rows, which Psi is there to bound.
+    """
     if theory.corruptions == 0:
         return base
-    return CorruptionCount(base, theory.corruptions, theory.norm, deviation=deviation)
+    return CorruptionCount(base, theory.corruptions, theory.norm, theory.proved, deviation)

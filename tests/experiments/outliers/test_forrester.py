@@ -54,6 +54,9 @@ def test_corrupted_claims_are_read_literally():
     rows += [row("appendix", RELEVANCE.name, seed, 99.0 + 1e-3) for seed in (0, 2)]
     found = forrester_corrupted.claims(settings, rows)
     assert len(found) == 4 * (10 + 3) + 3
+    of_the_paper = [claim for claim in found if claim.source != "ours"]
+    assert len(of_the_paper) == 3 * 2
+    assert all(claim.claim.endswith(f"than {GP_LOO.name}.") for claim in of_the_paper)
     verdicts = {claim.claim: claim.holds for claim in found}
 
     def holds(panel, ours, reference):
@@ -94,6 +97,8 @@ def test_methods_of_the_papers_claims_have_more_seeds():
     settings = replace(forrester_corrupted.FIGURE.settings, trials=2)
     found = Counter(cell.method for cell in forrester_corrupted.cells(settings))
     assert {name for name, runs in found.items() if runs == 40} == set(settings.decisive)
+    reference, robust = GP_LOO.name, {FC.name, A2.name}
+    assert {reference} | robust < set(settings.decisive)
     assert {found[name] for name in settings.methods if name not in settings.decisive} == {8}
 
 
@@ -133,13 +138,13 @@ def test_robust_methods_beat_gp_ucb_under_every_adversary():
     for panel in settings.adversaries:
         rows = [
             step
-            for name in (GP.name, FC.name, A2.name)
+            for name in (GP_LOO.name, FC.name, A2.name)
             for seed in range(settings.trials)
             for step in forrester_corrupted.run(settings, Cell(panel, name, seed))
         ]
         by_run = grouped(rows)
         for robust in (FC.name, A2.name):
-            measured = comparison(by_run[panel, robust], by_run[panel, GP.name])
+            measured = comparison(by_run[panel, robust], by_run[panel, GP_LOO.name])
             assert measured["mean"] < measured["reference_mean"], (panel, robust, measured)
 
 

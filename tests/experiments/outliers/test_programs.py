@@ -124,7 +124,7 @@ def test_a_maximum_that_nobody_knows_is_the_best_of_all_runs():
 
 def test_claims_of_tuning_are_read_literally():
     regrets = {
-        GP: (100.0, 102.0), GP_LOO: (99.0, 99.0), FC: (100.0, 101.0), A2: (98.0, 110.0),
+        GP: (100.0, 102.0), GP_LOO: (99.0, 103.0), FC: (100.0, 101.0), A2: (98.0, 110.0),
         LOO: (1.0, 1.0), DIAGNOSTICS: (102.0, 100.0), STUDENT: (0.0, 0.0), RANDOM: (101.0, 102.0),
     }  # fmt: skip
     rows = [
@@ -139,10 +139,10 @@ def test_claims_of_tuning_are_read_literally():
         for one, other, holds in (
             (A2, GP, False),
             (FC, GP, True),
-            (DIAGNOSTICS, GP, False),  # equal
+            (DIAGNOSTICS, GP_LOO, False),  # equal
             (LOO, GP, True),
             (A2, GP_LOO, False),
-            (FC, GP_LOO, False),
+            (FC, GP_LOO, True),
             (A2, RANDOM, False),
             (FC, RANDOM, True),
             (A2, DIAGNOSTICS, False),
@@ -154,7 +154,7 @@ def test_claims_of_tuning_are_read_literally():
 
 def test_claims_of_the_lander_are_read_literally():
     regrets = {
-        GP: (100.0, 120.0, 110.0), GP_LOO: (0.0, 0.0, 0.0), FC: (90.0, 130.0, 109.0),
+        GP_LOO: (100.0, 120.0, 110.0), GP: (95.0, 140.0, 110.0), FC: (90.0, 130.0, 109.0),
         A2: (101.0, 121.0, 111.0), LOO: (99.0, 119.0, 109.0), RANDOM: (110.0, 110.0, 111.0),
         STUDENT: (104.0, 122.0, 113.0),  # 4, 2, 3 more: 3 +- 0.58
         DIAGNOSTICS: (99.0, 127.0, 113.0),  # -1, 7, 3 more: 3 +- 2.3
@@ -168,12 +168,13 @@ def test_claims_of_the_lander_are_read_literally():
     assert len(found) == 10
     start, more = f"Corruptions {SWIFT}: ", "has significantly more mean cumulative regret than"
     less = "has less mean cumulative regret than"
-    assert found[f"{start}{FC.name} {less} {GP.name}."]
-    assert not found[f"{start}{A2.name} {less} {GP.name}."]
-    assert found[f"{start}{STUDENT.name} {more} {GP.name}."]
-    assert not found[f"{start}{DIAGNOSTICS.name} {more} {GP.name}."]
+    assert found[f"{start}{FC.name} {less} {GP_LOO.name}."]
+    assert not found[f"{start}{A2.name} {less} {GP_LOO.name}."]
+    assert found[f"{start}{STUDENT.name} {more} {GP_LOO.name}."]
+    assert not found[f"{start}{DIAGNOSTICS.name} {more} {GP_LOO.name}."]
+    assert found[f"{start}{A2.name} {less} {GP.name}."]
     assert found[f"{start}{LOO.name} {less} {GP.name}."]
-    assert found[f"{start}{GP.name} {less} {RANDOM.name}."]
+    assert not found[f"{start}{GP.name} {less} {RANDOM.name}."]
 
 
 def test_methods_that_were_not_run_are_not_judged():

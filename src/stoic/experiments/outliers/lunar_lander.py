@@ -67,10 +67,10 @@ def claims(settings: Settings, rows: Sequence[Play]) -> tuple[Claim, ...]:
     found: list[Claim] = []
     for panel in settings.panels:
         said = f"Corruptions {panel}"
-        found += less(groups, panel, (A2, FC), (GP,), said)
-        found += programs.significantly_more(groups, panel, (STUDENT, DIAGNOSTICS), GP)
+        found += less(groups, panel, (A2, FC), (GP_LOO,), said)
+        found += programs.significantly_more(groups, panel, (STUDENT, DIAGNOSTICS), GP_LOO)
         found += less(groups, panel, (LOO, ROBUST), (GP,), said, OURS)
-        found += less(groups, panel, (A2, FC), (GP_LOO,), said, OURS)
+        found += less(groups, panel, (A2, FC), (GP,), said, OURS)
         found += less(groups, panel, (GP, A2, FC), (RANDOM,), said, OURS)
     return tuple(found)
 

@@ -78,9 +78,9 @@ def claims(settings: Settings, rows: Sequence[Play]) -> tuple[Claim, ...]:
     found: list[Claim] = []
     for panel in settings.panels:
         said = f"Corruptions {panel}"
-        found += less(groups, panel, (A2, FC, DIAGNOSTICS), (GP,), said)
+        found += less(groups, panel, (A2, FC, DIAGNOSTICS), (GP_LOO,), said)
         found += less(groups, panel, (LOO, ROBUST), (GP,), said, OURS)
-        found += less(groups, panel, (A2, FC), (GP_LOO,), said, OURS)
+        found += less(groups, panel, (A2, FC), (GP,), said, OURS)
         found += less(groups, panel, (A2, FC), (RANDOM,), said, OURS)
         found += less(groups, panel, (A2, FC, LOO, ROBUST), (DIAGNOSTICS,), said, OURS)
     return tuple(found)
