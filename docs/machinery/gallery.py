@@ -80,7 +80,7 @@ def reproduced(results: Path) -> str:
             link = f"[{place}]({figure.name.partition('/')[0]}.md#{path.stem})"
             command = f"`stoic reproduce {figure.name}`"
             said = map(note.get, ("reading", "cause", "time"))
-            row = (f"{link}<br>{command}", _share(claims), *said)
+            row = (f"{link}<br>{command}", _share(claims) + _failing(claims), *said)
             lines.append("| " + " | ".join(cell or "" for cell in row) + " |")
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
@@ -96,6 +96,14 @@ _OVERVIEW = (
 
 def _share(claims: Sequence[Mapping[str, Any]]) -> str:
     return f"{sum(bool(claim['holds']) for claim in claims)} of {len(claims)}"
+
+
+def _failing(claims: Sequence[Mapping[str, Any]]) -> str:
+    """Name the claims that do not hold, behind a click."""
+    names = [str(claim["claim"]).replace("|", "\\|") for claim in claims if not claim["holds"]]
+    if not names:
+        return ""
+    return f"<details><summary>not these</summary>{'<br>'.join(names)}</details>"
 
 
 _INTRODUCTION = (

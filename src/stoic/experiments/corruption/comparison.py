@@ -12,6 +12,14 @@ maximum are *near-ties*, which 13 epochs cannot separate.
 
 The paper names the attacks under which GP-UCB's regret grows linearly, four on f1 and "two" on
 Robot3D; the others are read as claims that it flattens.
+
+The function
+------------
+The paper has one of each kind, which is not published. Ours is that of the first seed on which all
+is as the paper presupposes it without attack, see ``trials.Settings``. That RGP-PE has one arm left
+was added to the rule after figure 2 had been run on the draw that came first without it, seed 10,
+of which two arms are within 0.10 and 35 of 48 claims hold; the robot's draw is the same. What the
+rule makes true without attack is no claim of the paper here.
 """
 
 from __future__ import annotations
@@ -119,9 +127,17 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
         for attack in attacks
     ]
     phased = [(attack, algorithm) for _, algorithm, attacks in pairs for attack in attacks]
-    found += [one_arm(groups, attack, algorithm) for attack, algorithm in phased]
+    found += [
+        one_arm(groups, attack, algorithm, presupposed(settings, attack))
+        for attack, algorithm in phased
+    ]
     found.append(near_ties(settings, [groups[attack, one.name] for attack, one in phased]))
     return tuple(found)
+
+
+def presupposed(settings: Settings, attack: str) -> str:
+    """Return the source of a claim that the choice of the draw makes true without attack."""
+    return OURS if attack == NO_ATTACK and settings.draw is not None else ""
 
 
 def about_gp_ucb(settings: Settings, groups: Groups[Row], attack: str) -> Claim:
@@ -132,7 +148,8 @@ def about_gp_ucb(settings: Settings, groups: Groups[Row], attack: str) -> Claim:
         stuck = (trials.final("best") - growth.last_slopes(trials))[growth.linear(trials)]
         lowest = float(stuck.min()) if len(stuck) else math.nan
         numbers["lowest_value_settled_for_in_linear_trials"] = lowest
-        return flattens(f"{against(attack)}: the regret of {GP_UCB.learner}", numbers)
+        source = presupposed(settings, attack)
+        return flattens(f"{against(attack)}: the regret of {GP_UCB.learner}", numbers, source)
     if NO_ATTACK in settings.attacks:
         sane = growth.flat(groups[NO_ATTACK, GP_UCB.name])
         numbers["trials_flat_without_attack"] = float(sane.sum())
@@ -157,7 +174,7 @@ def less_regret(
     return Claim(f"{against(attack, ours)}: {sentence}", less, numbers, source)
 
 
-def one_arm(groups: Groups[Row], attack: str, algorithm: Algorithm) -> Claim:
+def one_arm(groups: Groups[Row], attack: str, algorithm: Algorithm, source: str = "") -> Claim:
     """Claim a single arm left after 13 epochs in every trial; with their number and gaps."""
     rows = after(groups[attack, algorithm.name])
     left = np.array([row.active for row in rows])
@@ -173,6 +190,7 @@ def one_arm(groups: Groups[Row], attack: str, algorithm: Algorithm) -> Claim:
             "trials_that_lost_the_best": float(sum(row.best_left > 0.0 for row in rows)),
             "fewest_complete_epochs": float(min(row.epochs for row in rows)),
         },
+        source,
     )
 
 

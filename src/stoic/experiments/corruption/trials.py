@@ -24,7 +24,7 @@ class Settings:
     """Experiments of section 4: trial k has noise seed k.
 
     The paper has one function of each kind, which is not published. Ours is chosen by what the
-    paper presupposes and by nothing else: it is that of the first seed 0, 1, 2, ... of which
+    paper presupposes without attack: it is that of the first seed 0, 1, 2, ... of which
 
     - the attacks' assumptions are true: the target region does not contain x*, and h_max is larger
       than f(x*) - max f over the region; and
