@@ -38,6 +38,7 @@ TINY = {
     "misspecification/regret-vs-eps": {"trials": 1, "rounds": 2},
     "misspecification/kernel-mismatch": {"trials": 1, "rounds": 2},
     "misspecification/contextual": {"trials": 1, "rounds": 2},
+    "misspecification/untested": {"trials": 1, "rounds": 2},
     "matrix": {"trials": 1, "rounds": 2},
     "contest/quick": {"trials": 1, "rounds": 2},
 }
@@ -185,6 +186,7 @@ def test_runs_are_repeated_to_the_last_digit(tmp_path, capsys):
     results = reproduce(name, **options, jobs=1)
     assert repeat(name, 3, **options, jobs=1) == []
     assert "3 of 3 runs are the same" in capsys.readouterr().out
+    assert repeat(name, 3, jobs=1, out=tmp_path) == []  # with the options of the results
     text = results.json.read_text()
     stored = json.loads(text)
     first = stored["cells"][:4]

@@ -153,8 +153,10 @@ def repeat(
 
     Parameters
     ----------
-    name, trials, rounds, jobs, seed, data, out:
+    name, jobs, data, out:
         As those that :func:`reproduce` made the results with.
+    trials, rounds, seed:
+        As the results have them, where they are not given.
     cells:
         Number of cells, which are drawn anew each time.
 
@@ -170,6 +172,7 @@ def repeat(
         As :func:`reproduce`, or if there are no results that can be compared.
     """
     figure, settings, shelf = _wanted(name, trials, rounds, seed, data, out)
+    settings = with_options(shelf.like(settings), trials=trials, rounds=rounds, seed=seed)
     if cells < 1:
         raise RefusalError(f"The number of runs to check is at least 1, got {cells}.")
     known = shelf.digests(plain_settings(settings))
@@ -180,7 +183,13 @@ def repeat(
         )
     drawn = np.random.default_rng().permutation(len(every))[:cells]
     chosen = [every[k] for k in drawn]
-    parts = sweep(dataclasses.replace(figure, cells=lambda settings: chosen), settings, jobs)
+    try:
+        parts = sweep(dataclasses.replace(figure, cells=lambda settings: chosen), settings, jobs)
+    except ImportError as missing:
+        raise RefusalError(
+            f"One of the runs needs a library that is not here: {missing}. Install it, and check "
+            "again."
+        ) from missing
     different = [
         cell for cell, k, rows in zip(chosen, drawn, parts, strict=True) if digest(rows) != known[k]
     ]

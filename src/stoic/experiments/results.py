@@ -113,6 +113,25 @@ class Shelf:
                 "another --out, or remove it."
             )
 
+    def like(self, settings: Any) -> Any:
+        """Return settings with the numbers and names of the results that are here, if any are.
+
+        Names of methods are among them: what was installed where the results were made.
+        """
+        try:
+            stored = json.loads(self.json.read_text(encoding="utf-8"))["settings"]
+            said = {field.name: stored.get(field.name) for field in dataclasses.fields(settings)}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return settings  # without results that can be read, which is said where they are used
+        known = {}
+        for name, value in said.items():
+            now = getattr(settings, name)
+            if isinstance(value, int | float) and isinstance(now, int | float):
+                known[name] = value
+            elif isinstance(value, list) and all(isinstance(each, str) for each in (*value, *now)):
+                known[name] = tuple(value)
+        return dataclasses.replace(settings, **known)
+
     def make_directory(self) -> None:
         """Make the directory; refuse, in a sentence, one that cannot be made."""
         try:

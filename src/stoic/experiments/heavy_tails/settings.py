@@ -25,7 +25,7 @@ class Settings:
         Names of those whose width is GP-UCB's; in the table alone.
     data:
         Path of the table of a real world; a directory stands for the file in it that has the
-        paper's name. None for the tables that come with other packages.
+        paper's name. None for the tables that come with other packages, and in other worlds.
     trials:
         Independent runs of ``methods``; trial numbers start at ``seed``.
     same_width_trials:
@@ -53,7 +53,9 @@ class Settings:
     distortion: float = 0.1
 
     def __post_init__(self) -> None:
-        if self.data is not None and self.data.is_dir() and self.world in FILES:
+        if self.world not in FILES:
+            object.__setattr__(self, "data", None)
+        elif self.data is not None and self.data.is_dir():
             object.__setattr__(self, "data", self.data / FILES[self.world])
 
     @property

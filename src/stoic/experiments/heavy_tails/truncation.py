@@ -14,8 +14,9 @@ The paper's noise, +-10 with equal odds at a single random point and 0 elsewhere
 three ways, and all are run. A randomisation draws a point and a sign once: that point returns
 f + 10, or f - 10, in all rounds. This is taken for the paper's, since its claims hold; its axis
 has an average without truncation that is off by about 0.8, ours by 0.56. The noise has mean 0 over
-the randomisations. Or one point is drawn once and returns f +- 10; or another point is drawn in every
-round. In these the noise of every run has mean 0; in the last every point has noise of variance 1.
+the randomisations. Or one point is drawn once and returns f +- 10; or another point is drawn in
+every round. In these the noise of every run has mean 0; in the last every point has noise of
+variance 1.
 """
 
 from __future__ import annotations
