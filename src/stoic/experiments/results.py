@@ -123,7 +123,7 @@ class Shelf:
             said = {field.name: stored.get(field.name) for field in dataclasses.fields(settings)}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return settings  # without results that can be read, which is said where they are used
-        known = {}
+        known: dict[str, Any] = {}
         for name, value in said.items():
             now = getattr(settings, name)
             if isinstance(value, int | float) and isinstance(now, int | float):
