@@ -10,7 +10,7 @@ that assumes more tries both again and again, where nothing is wrong. Theory say
 differ like this: where T is much larger than gamma_T^2, as with few features and many rounds, since
 an error costs eps T sqrt(gamma_T) and learning gamma_T sqrt(T). Their widths are those of the
 theorem, with the whole enlargement. Regret bounds are a tenth of what these say, as in practice:
-the whole ones are larger than 0.17 a round after 30,000 rounds.
+of the whole ones the least is 0.35 a round after 30,000 rounds, and three are 1.
 """
 
 from __future__ import annotations
