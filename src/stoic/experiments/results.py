@@ -128,8 +128,9 @@ class Shelf:
             now = getattr(settings, name)
             if isinstance(value, int | float) and isinstance(now, int | float):
                 known[name] = value
-            elif isinstance(value, list) and all(isinstance(each, str) for each in (*value, *now)):
-                known[name] = tuple(value)
+            elif isinstance(value, list) and isinstance(now, tuple):
+                if all(isinstance(each, str) for each in (*value, *now)):
+                    known[name] = tuple(value)
         return dataclasses.replace(settings, **known)
 
     def make_directory(self) -> None:
