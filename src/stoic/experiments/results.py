@@ -126,11 +126,11 @@ class Shelf:
         known: dict[str, Any] = {}
         for name, value in said.items():
             now = getattr(settings, name)
+            listed = isinstance(value, list) and isinstance(now, tuple)
             if isinstance(value, int | float) and isinstance(now, int | float):
                 known[name] = value
-            elif isinstance(value, list) and isinstance(now, tuple):
-                if all(isinstance(each, str) for each in (*value, *now)):
-                    known[name] = tuple(value)
+            elif listed and all(isinstance(each, str) for each in (*value, *now)):
+                known[name] = tuple(value)
         return dataclasses.replace(settings, **known)
 
     def make_directory(self) -> None:
