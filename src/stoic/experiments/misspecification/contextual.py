@@ -318,6 +318,8 @@ def plot(settings: World, rows: Sequence[Row]) -> pictures.Picture:
             axes.errorbar(eps + 0.002 * (k - 2.5), means, errors, lw=1.5, label=label, **look)
     right.axhline(1.0, color="0.5", lw=0.8, ls=":")
     right.set_yscale("log")
+    right.yaxis.set_major_formatter("{x:g}")
+    right.yaxis.set_minor_formatter(lambda x, _: f"{x:g}" if f"{x:g}"[0] in "25" else "")
     left.set_ylim(bottom=0.0)
     left.set_ylabel(f"regret after {settings.rounds} rounds")
     right.set_ylabel("relative to the best learner alone")
