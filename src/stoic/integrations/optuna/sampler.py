@@ -223,7 +223,7 @@ class StoicSampler(BaseSampler):
             announce(study, trial, {}, {})
             return {}
         space, given = self._with_given(study, trial, search_space)
-        self._turns.wait(study, trial)
+        prepared = self._turns.wait(study, trial, lambda: self._prepare(study, space))
         with _CHOOSING:  # else two threads report the same results to one learner
             trials = study.get_trials(deepcopy=False)
             synced = self._synced_with(study, space, trials)
@@ -237,12 +237,18 @@ class StoicSampler(BaseSampler):
                     if synced.encoding.admits(name, value)
                 }
                 rng = np.random.default_rng([self._seed, trial.number])
-                choice = synced.ask(trials, trial.number, fixed, rng)
+                choice = synced.ask(trials, trial.number, fixed, rng, prepared)
                 self._log_left_out(synced)
                 self._log_out_of_reach(synced, choice)
                 params = synced.encoding.decode(choice.x) | fixed  # not all are on a grid
             announce(study, trial, params, space)
             return {name: params[name] for name in search_space if name in params}
+
+    def _prepare(self, study: Study, space: dict[str, BaseDistribution]) -> None:
+        """Fit the model to what has ended, while others choose."""
+        with _CHOOSING:
+            trials = study.get_trials(deepcopy=False)
+            self._synced_with(study, space, trials).prepare(trials)
 
     def _designs(self, synced: SyncedLearner, trials: Sequence[FrozenTrial], number: int) -> bool:
         """Return True if a trial is one of the initial design; with sources, every other one."""

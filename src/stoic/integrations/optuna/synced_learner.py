@@ -323,14 +323,23 @@ class SyncedLearner:
             self.learner.domain, observations.x[finite], np.concatenate(failed)
         )
 
+    def prepare(self, trials: Sequence[FrozenTrial]) -> None:
+        """Fit the model to the finished trials, for a choice that comes later."""
+        self.follow(trials)
+        if isinstance(self.learner, Learner) and len(self.learner) and not self.learner.plans:
+            self.learner.surrogate.posterior()
+
     def ask(
         self,
         trials: Sequence[FrozenTrial],
         number: int,
         fixed: Mapping[str, Any],
         rng: np.random.Generator,
+        prepared: bool = False,
     ) -> Choice:
         """Choose the point of a trial, given all others.
+
+        What ended since the model was ``prepared`` is pending for it, as what is running is.
 
         Pending trials may have died unnoticed. Where the learner waits for them, it is queried
         without the one that has been running for longest, then without the next one, so that a
@@ -338,11 +347,12 @@ class SyncedLearner:
         trial had is tried first. A plan that has nothing left for the parameters that are
         ``fixed`` gets a trial that does not count, where the upper confidence bound is best.
         """
-        self.follow(trials)
+        if not (prepared and self._seen) or self.learner.plans:
+            self.follow(trials)
         running = [
             x
             for trial in trials
-            if trial.state == TrialState.RUNNING
+            if (trial.state == TrialState.RUNNING or self._ended_unseen(trial))
             and trial.number != number
             and (x := self.queried(trial)) is not None
         ]
@@ -361,6 +371,9 @@ class SyncedLearner:
         choice = choice or self._optimistic(among)
         self.asking[number] = choice
         return choice
+
+    def _ended_unseen(self, trial: FrozenTrial) -> bool:
+        return trial.state.is_finished() and trial.number not in self._seen
 
     def _optimistic(self, among: object) -> Choice:
         """Choose the row with the best upper bound, of those not eliminated if there are any."""
