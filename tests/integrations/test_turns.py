@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
+import threading
+
 import numpy as np
 import optuna
 import pytest
@@ -9,71 +12,112 @@ from optuna.distributions import FloatDistribution
 
 from stoic.integrations.optuna import StoicSampler, turns
 from stoic.integrations.optuna.synced_learner import SyncedLearner
-from stoic.integrations.optuna.turns import Turns, announce
+from stoic.integrations.optuna.turns import CHOSEN, Turns, announce
 from stoic.integrations.recipe import DEFAULT
 
 SPACE = {"x": FloatDistribution(0.0, 1.0)}
 
 
-class Others:
-    """A study whose trials choose one after the other, while somebody waits for them."""
+class Clock:
+    """Time of several threads, of which one runs while the others sleep."""
 
-    def __init__(self, monkeypatch, count, seconds, dead=()):
-        self.study = optuna.create_study()
-        self.trials = [
-            self.study._storage.create_new_trial(self.study._study_id) for _ in range(count)
-        ]
-        self.left = [number for number in range(count) if number not in dead]
-        self.seconds, self.now, self.looks, self.chosen_at = seconds, 0.0, 0, 0.0
+    def __init__(self, monkeypatch):
+        self.now, self.asleep, self.turn = 0.0, [], None
+        self.changed = threading.Condition()
         monkeypatch.setattr(turns.time, "monotonic", lambda: self.now)
         monkeypatch.setattr(turns.time, "sleep", self.sleep)
 
     def sleep(self, seconds):
-        self.now += seconds
-        self.looks += 1
-        while self.left and self.now >= self.chosen_at + self.seconds:
-            number = self.left.pop(0)
-            self.chosen_at += self.seconds
-            announce(self.study, self.study.get_trials()[number], {"x": 0.5}, SPACE)
+        me = threading.get_ident()
+        with self.changed:
+            heapq.heappush(self.asleep, (self.now + seconds, len(self.asleep), me))
+            self.wake()
+            self.changed.wait_for(lambda: self.turn == me)
 
-    def wait(self, turn=None):
-        newest = self.study.get_trials()[-1]
-        self.prepared_at = []
-        prepared = (turn or Turns()).wait(
-            self.study, newest, lambda: self.prepared_at.append(len(self.left))
-        )
-        assert prepared is bool(self.prepared_at)
-        return self.now
+    def wake(self):
+        self.turn = None
+        if self.asleep:
+            then, _, self.turn = heapq.heappop(self.asleep)
+            self.now = max(self.now, then)
+        self.changed.notify_all()
+
+
+def choose(monkeypatch, count, dead=(), seconds=0.3, prepare=0.0):
+    """Let the trials choose, each by a worker of its own; when they did, and who saw whom."""
+    clock, study = Clock(monkeypatch), optuna.create_study()
+    for _ in range(count):
+        study._storage.create_new_trial(study._study_id)
+    living = [number for number in range(count) if number not in dead]
+    chosen_at, unseen, prepared = {}, [], {number: [] for number in living}
+
+    def work(number):
+        clock.sleep(1e-6 * number)
+        trial = study.get_trials()[number]
+
+        def prepared_now():
+            prepared[number].append(len(living) - len(chosen_at))
+            clock.sleep(prepare)
+
+        Turns().wait(study, trial, prepared_now)
+        known = [t.number for t in study.get_trials() if CHOSEN in t.system_attrs]
+        unseen.extend(other for other in living if other < number and other not in known)
+        clock.sleep(seconds)
+        announce(study, trial, {"x": 0.5}, SPACE)
+        chosen_at[number] = clock.now
+        with clock.changed:
+            clock.wake()
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in living]
+    hold, clock.wake = clock.wake, lambda: None
+    for worker in workers:
+        worker.start()
+    while len(clock.asleep) < len(workers):
+        pass
+    clock.wake = hold
+    with clock.changed:
+        clock.wake()
+    for worker in workers:
+        worker.join()
+    return chosen_at, unseen, prepared
 
 
 def test_nobody_waits_alone(monkeypatch):
-    others = Others(monkeypatch, 1, 1.0)
-    assert others.wait() == others.looks == 0
-    assert others.prepared_at == []
+    chosen_at, _, prepared = choose(monkeypatch, 1)
+    assert chosen_at == {0: 0.3}
+    assert prepared == {0: []}
 
 
 def test_a_row_that_moves_is_waited_for_however_long_it_takes(monkeypatch):
-    others = Others(monkeypatch, 65, 0.3)  # 64 before the one that waits
-    others.left.remove(64)
-    assert others.wait() == pytest.approx(64 * 0.3, abs=0.1)
-    assert not others.left
-    assert others.looks < 64 * 0.3 / 0.1  # and not each hundredth of a second
-    assert others.prepared_at == [64, 8]
+    chosen_at, unseen, prepared = choose(monkeypatch, 40)
+    assert list(chosen_at) == list(range(40))
+    assert not unseen
+    assert chosen_at[39] == pytest.approx(40 * 0.3, rel=0.2)
+    assert prepared[39][0] == 40
+    assert prepared[39][1] <= 9  # and once more, when few are left before it
 
 
-def test_the_dead_are_waited_for_once_and_cost_no_more_than_two_of_them(monkeypatch):
-    others = Others(monkeypatch, 10, 1.0, dead=range(10))
-    turn = Turns()
-    assert 5.0 < others.wait(turn) < 10.0 + 9 * 0.25
-    now = others.now
-    assert others.wait(turn) == now
+@pytest.mark.parametrize(
+    ("dead", "seconds", "prepare", "longest"),
+    [((0,), 0.3, 0.0, 10.0), ((0, 5, 6), 0.3, 0.2, 18.0), ((0, 1, 2), 1.0, 0.0, 23.0)],
+)
+def test_nobody_that_lives_is_taken_for_dead(monkeypatch, dead, seconds, prepare, longest):
+    chosen_at, unseen, _ = choose(monkeypatch, 12 + len(dead), dead, seconds, prepare)
+    assert list(chosen_at) == sorted(chosen_at)
+    assert not unseen
+    assert 5.0 < max(chosen_at.values()) < longest
 
 
-def test_who_is_behind_a_dead_one_is_not_taken_for_dead(monkeypatch):
-    others = Others(monkeypatch, 4, 1.0, dead=(0, 3))
-    others.chosen_at = 5.5  # 1 and 2 wait for 0 as well
-    assert others.wait() == pytest.approx(5.5 + 2 * 1.0, abs=0.3)
-    assert not others.left
+def test_the_dead_are_waited_for_once_in_a_study(monkeypatch):
+    monkeypatch.setattr(turns, "_LONGEST", 0.1)
+    study = optuna.create_study()
+    for _ in range(10):
+        study._storage.create_new_trial(study._study_id)
+    begun = turns.time.monotonic()
+    Turns().wait(study, study.get_trials()[-1], lambda: None)
+    waited = turns.time.monotonic() - begun
+    assert 9 * 0.1 < waited < 9 * 0.1 + 2.0
+    monkeypatch.setattr(turns.time, "sleep", None)  # which another worker does not need
+    assert not Turns().wait(study, study.get_trials()[-1], lambda: None)
 
 
 def test_what_ended_since_the_model_was_prepared_is_pending_for_it():
@@ -94,3 +138,13 @@ def test_what_ended_since_the_model_was_prepared_is_pending_for_it():
     anew = SyncedLearner(study, SPACE, DEFAULT)  # was prepared for another space, say
     anew.ask(study.trials, 10, {}, rng, prepared=True)
     assert len(anew.observed) == 10
+
+
+def test_much_that_ended_since_is_no_longer_left_out():
+    study = optuna.create_study(sampler=StoicSampler(seed=0, n_startup_trials=30))
+    study.optimize(lambda trial: (trial.suggest_float("x", 0.0, 1.0) - 0.3) ** 2, n_trials=5)
+    synced = SyncedLearner(study, SPACE, DEFAULT)
+    synced.prepare(study.trials)
+    study.optimize(lambda trial: (trial.suggest_float("x", 0.0, 1.0) - 0.3) ** 2, n_trials=20)
+    synced.ask(study.trials, 25, {}, np.random.default_rng(0), prepared=True)
+    assert len(synced.observed) == 25

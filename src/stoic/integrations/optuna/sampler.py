@@ -223,7 +223,7 @@ class StoicSampler(BaseSampler):
             announce(study, trial, {}, {})
             return {}
         space, given = self._with_given(study, trial, search_space)
-        prepared = self._turns.wait(study, trial, lambda: self._prepare(study, space))
+        prepared = self._turns.wait(study, trial, lambda: self._prepare(study, space, trial))
         with _CHOOSING:  # else two threads report the same results to one learner
             trials = study.get_trials(deepcopy=False)
             synced = self._synced_with(study, space, trials)
@@ -244,11 +244,15 @@ class StoicSampler(BaseSampler):
             announce(study, trial, params, space)
             return {name: params[name] for name in search_space if name in params}
 
-    def _prepare(self, study: Study, space: dict[str, BaseDistribution]) -> None:
+    def _prepare(
+        self, study: Study, space: dict[str, BaseDistribution], trial: FrozenTrial
+    ) -> None:
         """Fit the model to what has ended, while others choose."""
         with _CHOOSING:
             trials = study.get_trials(deepcopy=False)
-            self._synced_with(study, space, trials).prepare(trials)
+            synced = self._synced_with(study, space, trials)
+            if not self._designs(synced, trials, trial.number):
+                synced.prepare(trials)
 
     def _designs(self, synced: SyncedLearner, trials: Sequence[FrozenTrial], number: int) -> bool:
         """Return True if a trial is one of the initial design; with sources, every other one."""

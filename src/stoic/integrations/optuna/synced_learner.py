@@ -58,6 +58,9 @@ from stoic.refusal import RefusalError
 # transient each time, and would be queried for ever.
 _TRANSIENT = 2
 
+_LEFT_OUT = 16  # results that a model which was fitted before may be without
+_WITH_RESULT = (TrialState.COMPLETE, TrialState.PRUNED)
+
 # Candidates of the sequence for a trial of the design. Of its first ten points, 5 crashed where
 # half of the domain does, and of those that are chosen 2.3 in two and 3.1 in five dimensions.
 _LATER = 32
@@ -326,8 +329,15 @@ class SyncedLearner:
     def prepare(self, trials: Sequence[FrozenTrial]) -> None:
         """Fit the model to the finished trials, for a choice that comes later."""
         self.follow(trials)
-        if isinstance(self.learner, Learner) and len(self.learner) and not self.learner.plans:
+        if self._fits_alone:
+            assert isinstance(self.learner, Learner)
             self.learner.surrogate.posterior()
+
+    @property
+    def _fits_alone(self) -> bool:
+        """True if the model can be fitted before a choice, and has results to be fitted to."""
+        learner = self.learner
+        return isinstance(learner, Learner) and not learner.plans and len(learner) > 0
 
     def ask(
         self,
@@ -339,7 +349,8 @@ class SyncedLearner:
     ) -> Choice:
         """Choose the point of a trial, given all others.
 
-        What ended since the model was ``prepared`` is pending for it, as what is running is.
+        What ended since the model was ``prepared`` is pending for it, as what is running is, unless
+        it is much.
 
         Pending trials may have died unnoticed. Where the learner waits for them, it is queried
         without the one that has been running for longest, then without the next one, so that a
@@ -347,33 +358,28 @@ class SyncedLearner:
         trial had is tried first. A plan that has nothing left for the parameters that are
         ``fixed`` gets a trial that does not count, where the upper confidence bound is best.
         """
-        if not (prepared and self._seen) or self.learner.plans:
+        unseen = [t for t in trials if t.state in _WITH_RESULT and t.number not in self._seen]
+        if not (prepared and self._fits_alone and len(unseen) <= _LEFT_OUT):
             self.follow(trials)
-        running = [
-            x
-            for trial in trials
-            if (trial.state == TrialState.RUNNING or self._ended_unseen(trial))
-            and trial.number != number
-            and (x := self.queried(trial)) is not None
-        ]
+            unseen = []
+        running = [t for t in trials if t.state == TrialState.RUNNING and t.number != number]
+        places = [*map(self.queried, running), *map(self.run, unseen)]
+        pending = [x for x in places if x is not None]
         self.learner.rng = rng
         if self.encoding.tree is not None:
             settings = [announced(trial, self.encoding.space) for trial in trials]
             fixed = {**self.encoding.untried(settings), **fixed}
         among = self.points.having(fixed) if fixed else None
         choice = None
-        for forgotten in range(len(running) + 1):
+        for forgotten in range(len(pending) + 1):
             try:
-                choice = self.learner.ask(among=among, pending=running[forgotten:])
+                choice = self.learner.ask(among=among, pending=pending[forgotten:])
                 break
             except (WaitingError, NothingLeftError):
                 continue
         choice = choice or self._optimistic(among)
         self.asking[number] = choice
         return choice
-
-    def _ended_unseen(self, trial: FrozenTrial) -> bool:
-        return trial.state.is_finished() and trial.number not in self._seen
 
     def _optimistic(self, among: object) -> Choice:
         """Choose the row with the best upper bound, of those not eliminated if there are any."""

@@ -16,14 +16,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from optuna.distributions import BaseDistribution
+from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.integrations.optuna.internals import storage_of, trial_id
 
 CHOSEN = "stoic:chosen"  # system attribute: parameter -> what Optuna stores for its value
+SILENT = "stoic:silent"  # system attribute: the trial's number, if nobody waits for it any more
 
 _LONGEST = 5.0  # seconds until a silent worker is taken for dead, or for another sampler
+_SHORTEST = 1.0  # the same of the next one behind it, which waited for it as well
 _POLL, _SELDOM = 0.01, 0.04  # seconds between two looks for each trial before, if few and if many
 _SOON = 8  # few
 
@@ -32,14 +35,14 @@ class Turns:
     """Order of choosing; trials that were waited for in vain are not waited for again."""
 
     def __init__(self) -> None:
-        self._silent: set[int] = set()  # identities of trials
+        self._silent: set[tuple[int, int]] = set()  # storage and trial
 
     def wait(self, study: Study, trial: FrozenTrial, prepare: Callable[[], None]) -> bool:
         """Wait until the trials with a lower number have chosen, or have taken too long.
 
-        However many there are: only while none of them chooses does time count. Then the first one
-        is taken for dead, since the others wait for it, too, and there is half as much time for the
-        next: a row of dead ones costs no more than two.
+        However many there are: time counts for the first of the row alone, since the others wait
+        for it, too. When it is taken for dead everybody is told, and there is less time for the
+        next one, which has had time to prepare.
 
         Parameters
         ----------
@@ -53,39 +56,55 @@ class Turns:
         prepared:
             True if it was called.
         """
-        waited_for: list[int] = []
+        storage, first = storage_of(study), None
         prepared_for = math.inf
-        since, patience = time.monotonic(), _LONGEST
+        until, patience, shortest = 0.0, _LONGEST, min(_SHORTEST, _LONGEST)
         while True:
             trials = study.get_trials(deepcopy=False)
             choosing = [trial_id(t) for t in trials if t.number < trial.number and _chooses(t)]
-            left = [one for one in choosing if one not in self._silent]
+            left = [one for one in choosing if (id(storage), one) not in self._silent]
             if not left:
                 return prepared_for < math.inf
             if prepared_for == math.inf or len(left) <= _SOON < prepared_for:
+                begun = time.monotonic()
                 prepare()
+                shortest = max(shortest, 2.0 * (time.monotonic() - begun))
                 prepared_for = len(left)
                 continue
-            if left != waited_for:
-                waited_for, since, patience = left, time.monotonic(), _LONGEST
-            elif time.monotonic() - since > patience:
-                self._silent.add(waited_for.pop(0))
-                since, patience = time.monotonic(), patience / 2.0
+            if left[0] != first:
+                silent = first is not None and self._is_silent(storage, first)
+                patience = max(patience / 2.0, shortest) if silent else _LONGEST
+                first, until = left[0], time.monotonic() + patience
+            elif time.monotonic() > until:
+                self._give_up(storage, first)
                 continue
+            # All trials are read in some tens of milliseconds where sixty are running.
             if len(left) > _SOON:
-                time.sleep(_SELDOM * len(left))
+                enough = max(until - time.monotonic(), _POLL)
+                time.sleep(min(_SELDOM * len(left), enough))
             else:
-                _wait_for(study, left[-1], _POLL * len(left), since + patience)
+                _wait_for(storage, left[-1], _POLL * len(left), until)
+
+    def _is_silent(self, storage: BaseStorage, one: int) -> bool:
+        if (id(storage), one) in self._silent:
+            return True
+        with contextlib.suppress(KeyError):  # of a study that was deleted
+            trial = storage.get_trial(one)
+            return trial.system_attrs.get(SILENT) == trial.number
+        return False
+
+    def _give_up(self, storage: BaseStorage, one: int) -> None:
+        """Take a trial for dead, and tell the others."""
+        self._silent.add((id(storage), one))
+        with contextlib.suppress(KeyError, RuntimeError):  # it was deleted, or has finished
+            storage.set_trial_system_attr(one, SILENT, storage.get_trial(one).number)
 
 
-def _wait_for(study: Study, one: int, interval: float, until: float) -> None:
-    """Look at one trial until it has chosen, which it does after those before it.
-
-    To look at all trials takes the time of a choice where sixty are running.
-    """
+def _wait_for(storage: BaseStorage, one: int, interval: float, until: float) -> None:
+    """Look at one trial until it has chosen, which it does after those before it."""
     while True:
         time.sleep(interval)
-        if time.monotonic() > until or not _chooses(storage_of(study).get_trial(one)):
+        if time.monotonic() > until or not _chooses(storage.get_trial(one)):
             return
 
 
@@ -110,6 +129,10 @@ def announced(trial: FrozenTrial, space: Mapping[str, BaseDistribution]) -> dict
 
 
 def _chooses(trial: FrozenTrial) -> bool:
+    known = trial.system_attrs
     return (
-        trial.state == TrialState.RUNNING and not trial.params and CHOSEN not in trial.system_attrs
+        trial.state == TrialState.RUNNING
+        and not trial.params
+        and CHOSEN not in known
+        and known.get(SILENT) != trial.number  # of a retried trial it is that of the first one
     )
