@@ -234,7 +234,7 @@ def test_an_enlarged_practice_width_counts_the_distrusted():
     learner = Learner(
         GRID, fc_rcgp_ucb(prior=PRIOR, theory=Theory("practice", corruptions="distrusted"))
     )
-    assert learner.confidence == CorruptionCount(Schedule(), "distrusted", 1.0)
+    assert learner.confidence == CorruptionCount(Schedule(), "distrusted", 1.0, variance=False)
 
 
 def test_the_largest_variance_is_that_of_the_whole_box():
