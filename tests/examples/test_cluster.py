@@ -13,8 +13,8 @@ from scripts import load
 
 
 def check(recommended):
-    assert recommended["x"] == pytest.approx(0.3, abs=0.1)
-    assert recommended["y"] == pytest.approx(-1.0, abs=0.3)
+    # Which worker was faster decides where the search went; both wrong trials are farther away.
+    assert (recommended["x"] - 0.3) ** 2 + (recommended["y"] + 1.0) ** 2 < 0.1
 
 
 def test_workers_of_dask_share_a_study():
