@@ -7,7 +7,7 @@ simulation knows; ``observed`` is the reported result; a Gaussian process condit
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 import numpy as np
@@ -29,6 +29,8 @@ def as_results(y: object) -> Array:
     A posterior mean is a sum of multiples of results: beyond, it would be nan.
     """
     results = np.array(y, dtype=float).reshape(-1)
+    if len(results) == 1 and abs(results.item()) <= LARGEST:  # the hot path of a finite domain
+        return results
     return np.clip(results, -LARGEST, LARGEST, out=results, where=np.isfinite(results))
 
 
@@ -71,21 +73,21 @@ class Observations:
         arms = np.empty(0, dtype=np.intp) if finite else None
         return Observations(np.empty((0, dim)), np.empty(0), np.empty(0), arms)
 
-    def only(self, rows: Integers | Booleans | slice) -> Observations:
-        """Subset of these rows, as if nothing else had been observed."""
+    def only(self, rows: Integers | Booleans | slice, start: int = 0) -> Observations:
+        """Subset of these rows, as if nothing else had been observed before ``start``."""
         arms = None if self.arms is None else self.arms[rows]
         censored = None if self.censored is None else self.censored[rows]
         return Observations(
-            self.x[rows], self.observed[rows], self.noise[rows], arms, censored=censored
+            self.x[rows], self.observed[rows], self.noise[rows], arms, start, censored
         )
 
     def since(self, row: int) -> Observations:
         """Observations from ``row`` on, which keep their numbers; views."""
-        return replace(self.only(slice(row, None)), start=self.start + row)
+        return self.only(slice(row, None), self.start + row)
 
     def until(self, row: int) -> Observations:
         """Observations before ``row``, as views."""
-        return replace(self.only(slice(row)), start=self.start)
+        return self.only(slice(row), self.start)
 
     @property
     def measured(self) -> Booleans:

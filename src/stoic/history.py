@@ -82,6 +82,7 @@ class History:
         self._noise = np.empty(_ROOM)
         self._arms = np.empty(_ROOM, dtype=np.intp) if domain.finite else None
         self._censored = np.zeros(_ROOM, dtype=bool)
+        self._any_censored = False
         self._failed: list[tuple[Array, FailureKind]] = []
         self._observations: Observations | None = None  # caches, valid until the next ``add``
         self._failures: Failures | None = None
@@ -96,9 +97,9 @@ class History:
         if observations is None:
             n = self._n
             arms = None if self._arms is None else self._arms[:n]
-            censored = self._censored[:n] if self._censored[:n].any() else None
+            censored = self._censored[:n] if self._any_censored else None
             observations = Observations(
-                self._x[:n], self._observed[:n], self._noise[:n], arms, censored=censored
+                self._x[:n], self._observed[:n], self._noise[:n], arms, 0, censored
             )
             self._observations = observations
         return observations
@@ -168,6 +169,7 @@ class History:
         self._observed[first:last] = observed
         self._noise[first:last] = noise
         self._censored[first:last] = evaluations.censored
+        self._any_censored |= evaluations.censored
         if self._arms is not None and arms is not None:
             self._arms[first:last] = arms
         self._n = last
@@ -180,6 +182,7 @@ class History:
         observed[row], censored[row] = result.observed[0], result.censored
         noise[row : row + 1] = result.noise
         self._observed, self._noise, self._censored = observed, noise, censored
+        self._any_censored = bool(censored[: self._n].any())
         self._observations = None
         self.revisions += 1
 
