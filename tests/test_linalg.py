@@ -92,6 +92,14 @@ def test_subtract_outer_works_in_place():
     assert_array_equal(whole[3:], np.ones((3, 5)))
 
 
+def test_subtract_product_works_in_place():
+    rng = np.random.default_rng(0)
+    whole, left, right = np.ones((6, 5)), rng.standard_normal((2, 3)), rng.standard_normal((2, 5))
+    linalg.subtract_product(whole[:3], left, right)
+    assert_allclose(whole[:3], 1.0 - left.T @ right)
+    assert_array_equal(whole[3:], np.ones((3, 5)))
+
+
 @pytest.mark.parametrize("d", [1, 8, 9, 40])
 def test_squared_distances(d):
     rng = np.random.default_rng(0)

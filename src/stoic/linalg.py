@@ -89,6 +89,11 @@ def subtract_outer(S: Array, row: Array, column: Array, scale: float) -> None:
     blas.dger(-scale, column, row, a=S.T, overwrite_a=1)
 
 
+def subtract_product(S: Array, left: Array, right: Array) -> None:
+    """S -= left' right, in place, for C-ordered ``S`` (u, n), ``left`` (k, u), ``right`` (k, n)."""
+    blas.dgemm(-1.0, right.T, left.T, beta=1.0, c=S.T, trans_b=1, overwrite_c=1)
+
+
 def squared_distances(x: Array, z: Array) -> Array:
     """||x_i - z_j||^2, shape (n, m), never negative, wherever the origin is.
 

@@ -9,8 +9,18 @@ from stoic.data import Observations, Targets
 from stoic.domains import Box, Finite
 from stoic.kernels import RBF, Linear, Matern12, Matern32, Matern52, Precomputed, Scaled
 from stoic.posteriors import Arms, Exact, Prior, as_told
+from stoic.posteriors import arms as arms_module
 
 GRID = Box([-3.0], [7.0]).grid(100)
+
+
+@pytest.fixture(params=["at once", "waiting"], scope="module", autouse=True)
+def updates(request):
+    """Every test with each way to update the covariance."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "waiting":
+            patch.setattr(arms_module, "_CACHE", 0)
+        yield
 
 
 def told(domain, arms, observed, noise=None):
