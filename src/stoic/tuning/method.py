@@ -9,7 +9,7 @@ import optuna
 
 from stoic.integrations.optuna import StoicSampler
 from stoic.integrations.optuna.earlier import EarlierStudy, stored_names
-from stoic.integrations.optuna.encoding import Encoding, searched
+from stoic.integrations.optuna.encoding import Encoding, met, searched
 from stoic.integrations.optuna.objective import (
     RobustArguments,
     RobustObjective,
@@ -105,7 +105,8 @@ class StudyMethod:
     def check(self, space: Space) -> None:
         """Refuse a method that cannot be used for these parameters."""
         if free := searched(space):
-            build_with_points(self.recipe, Encoding(free), self.aim)
+            known = met(free, ()) if self.recipe is DEFAULT else None
+            build_with_points(self.recipe, Encoding(free, None, known), self.aim)
 
     def sampler(
         self, study: optuna.Study | None, space: Space, seed: int | None, startup: int

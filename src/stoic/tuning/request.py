@@ -13,7 +13,7 @@ from typing import Any
 import optuna
 
 from stoic.data import FailureKind
-from stoic.integrations.optuna.encoding import Encoding, searched
+from stoic.integrations.optuna.encoding import Encoding, met, searched
 from stoic.integrations.optuna.objective import (
     ARGUMENTS,
     RobustArguments,
@@ -315,7 +315,8 @@ def _request(
     )
     said = settings.aim or {}
     if said.get("tolerance"):  # else a stored study may have one
-        RobustObjective(**said).distance(Encoding(searched(space)))
+        free = searched(space)
+        RobustObjective(**said).distance(Encoding(free, None, met(free, ())))
     request = Request(
         name=settings.name or name,
         direction=direction,

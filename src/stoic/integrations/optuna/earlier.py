@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -95,7 +95,7 @@ class EarlierStudy:
                 shared = True
             elif isinstance(part, Category) and isinstance(other, Category):
                 for choice in part.distribution.choices:
-                    known = possible(other.distribution, choice)
+                    known = possible(other.distribution, choice) and other.has(choice)
                     at = other.encode(choice).index(1.0) if known else 0
                     columns.append(other.columns[at])
                     tables.append(np.linspace(0.0, float(known), _KNOTS))
@@ -124,6 +124,12 @@ class EarlierStudy:
         return replace(
             raw, centre=float(means.mean()), unit=float(spread.mean()) ** 0.5, _known={}, _square={}
         )
+
+    def choices(self) -> Iterator[dict[str, Any]]:
+        """Yield each choice of each category, as settings of it alone."""
+        for name, distribution in self.space.items():
+            if isinstance(distribution, CategoricalDistribution):
+                yield from ({name: choice} for choice in distribution.choices)
 
     def value(self, name: str, distribution: BaseDistribution) -> Any:
         """Return the best value of a parameter as near as another range has it; else ``ABSENT``."""

@@ -28,6 +28,12 @@ _WIDEST = 2_000  # coordinates of a box: with more, a single matrix takes minute
 # An integer or stepped range with more values than this is searched as if it were continuous.
 _FINE = 10_000
 
+# A category with more choices than this has coordinates for those that trials have, and for some
+# others, in steps of so many. To a model that knows neither, two others are the same.
+_MANY = 128
+_STEP = 64
+_OTHERS = 16  # at least, so that as many workers may each choose one
+
 _DIGITS = 20  # of an integer in a message
 _ROUNDING = 1e-9  # of the width of a range: values that are apart by less are the same
 
@@ -117,6 +123,10 @@ class Coordinate:
     def encode(self, value: Any) -> list[float]:
         return [self._offset(value) / self._width]
 
+    def same(self, value: Any, other: Any) -> bool:
+        """Return True if two values are the same, up to rounding."""
+        return bool(np.allclose(self.encode(value), self.encode(other), rtol=0.0, atol=_ROUNDING))
+
     def decode(self, point: Array) -> Any:
         d, u = self.distribution, float(point[self.column])
         if u in (0.0, 1.0):  # not exp(log(low)), which differs in the last digit
@@ -174,25 +184,47 @@ class Category:
         A categorical distribution.
     first:
         The first of its coordinates.
+    numbers:
+        Numbers of the choices that have a coordinate.
+    other:
+        Number of the one that stands for those without, which no trial has; -1 if all have one.
     """
 
     distribution: CategoricalDistribution
     first: int
+    numbers: tuple[int, ...]
+    other: int = -1
     absent = 0.0  # where a setting lacks the parameter: no choice
 
     @property
     def columns(self) -> list[int]:
-        return list(range(self.first, self.first + len(self.distribution.choices)))
+        return list(range(self.first, self.first + len(self.numbers)))
+
+    @cached_property
+    def _at(self) -> dict[int, int]:
+        return {number: at for at, number in enumerate(self.numbers)}
 
     def grid(self) -> Array:
-        return np.eye(len(self.distribution.choices))
+        return np.eye(len(self.numbers))
+
+    def _number(self, value: Any) -> int:
+        return int(self.distribution.to_internal_repr(value))
+
+    def same(self, value: Any, other: Any) -> bool:
+        """Return True if two values are the same choice."""
+        return self._number(value) == self._number(other)
+
+    def has(self, value: Any) -> bool:
+        """Return True if a choice has a coordinate that stands for no other one."""
+        return self._number(value) in self._at and self._number(value) != self.other
 
     def encode(self, value: Any) -> list[float]:
-        index = int(self.distribution.to_internal_repr(value))
-        return [float(i == index) for i in range(len(self.distribution.choices))]
+        number = self._number(value)
+        at = self._at.get(number, self._at.get(self.other, -1))
+        return [float(i == at) for i in range(len(self.numbers))]
 
     def decode(self, point: Array) -> Any:
-        return self.distribution.choices[int(np.argmax(point[self.columns]))]
+        return self.distribution.choices[self.numbers[int(np.argmax(point[self.columns]))]]
 
     def tolerance(self, name: str, given: float) -> list[float]:
         raise RefusalError(
@@ -201,13 +233,43 @@ class Category:
         )
 
     def spread(self, u: float) -> list[float]:
-        k = len(self.distribution.choices)
+        k = len(self.numbers)
         return [float(i == min(int(u * k), k - 1)) for i in range(k)]
 
 
 def searched(space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
     """Return the parameters with more than one value, in the order of their names."""
     return {name: d for name, d in sorted(space.items()) if not d.single()}
+
+
+def met(
+    space: Mapping[str, BaseDistribution], settings: Iterable[Mapping[str, Any]]
+) -> dict[str, frozenset[int]]:
+    """Return name of a category with many choices -> numbers of those that settings have."""
+    many = {
+        name: d
+        for name, d in space.items()
+        if isinstance(d, CategoricalDistribution) and len(d.choices) > _MANY
+    }
+    found: dict[str, set[int]] = {name: set() for name in many}
+    for setting in settings if many else ():
+        for name in many.keys() & setting.keys():
+            if possible(many[name], setting[name]):
+                found[name].add(int(many[name].to_internal_repr(setting[name])))
+    return {name: frozenset(numbers) for name, numbers in found.items()}
+
+
+def _numbers(count: int, met: frozenset[int]) -> tuple[int, ...]:
+    """Return numbers of choices that get a coordinate: those that were met, and some others.
+
+    The same others as long as these are enough, drawn at random, since neighbours may be alike.
+    """
+    size = _STEP * math.ceil((len(met) + _OTHERS) / _STEP)
+    if size >= count:
+        return tuple(range(count))
+    order = np.random.default_rng(0).permutation(count).tolist()
+    others = [number for number in order if number not in met]
+    return tuple(sorted([*met, *others[: size - len(met)]]))
 
 
 class Encoding:
@@ -219,16 +281,29 @@ class Encoding:
         Names and distributions, none of them with a single value; the order is kept.
     tree:
         Rule for the parameters that a setting has, if not all settings have all.
+    met:
+        As :func:`met` returns it: these categories have coordinates for the choices that were met
+        and for some others, all other categories for each choice.
     """
 
-    def __init__(self, space: Mapping[str, BaseDistribution], tree: Tree | None = None) -> None:
-        self.space = dict(space)
+    def __init__(
+        self,
+        space: Mapping[str, BaseDistribution],
+        tree: Tree | None = None,
+        met: Mapping[str, frozenset[int]] | None = None,
+    ) -> None:
+        self.space, self.met = dict(space), dict(met or {})
         self.parts: dict[str, Coordinate | Category] = {}
         column = 0
         for name, distribution in space.items():
             part: Coordinate | Category
             if isinstance(distribution, CategoricalDistribution):
-                part = Category(distribution, column)
+                numbers, other = tuple(range(len(distribution.choices))), -1
+                if name in self.met:
+                    numbers = _numbers(len(numbers), self.met[name])
+                    if len(numbers) < len(distribution.choices):
+                        other = next(n for n in numbers if n not in self.met[name])
+                part = Category(distribution, column, numbers, other)
             elif isinstance(distribution, FloatDistribution | IntDistribution):
                 _check_range(name, distribution)
                 part = Coordinate(distribution, column)
@@ -304,7 +379,30 @@ class Encoding:
             for part in self.parts.values()
         ])  # fmt: skip
         x, has = (np.array(list(map(of, settings))) for of in (self._known, self._has))
-        return Encoding(self.space, Tree.learned(x, has, deciding, self._known({})))
+        return Encoding(self.space, Tree.learned(x, has, deciding, self._known({})), self.met)
+
+    def having_met(self, met: Mapping[str, frozenset[int]]) -> Encoding:
+        """Return the encoding once these choices were met: itself, if they were before."""
+        if met == self.met:
+            return self
+        following = Encoding(self.space, None, met)
+        same = following.choices == self.choices
+        return Encoding(self.space, self.tree, met) if same else following
+
+    @property
+    def choices(self) -> dict[str, tuple[int, ...]]:
+        """Name of a category -> numbers of the choices that have a coordinate."""
+        return {n: part.numbers for n, part in self.parts.items() if isinstance(part, Category)}
+
+    @property
+    def known_space(self) -> dict[str, BaseDistribution]:
+        """The space with the choices alone that have a coordinate."""
+        return {
+            name: CategoricalDistribution([part.distribution.choices[n] for n in part.numbers])
+            if isinstance(part, Category) and name in self.met
+            else part.distribution
+            for name, part in self.parts.items()
+        }
 
     def untried(self, settings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return a choice on which other parameters depend and that no setting has, if any."""
@@ -319,14 +417,23 @@ class Encoding:
                         return {name: choice}
         return {}
 
-    def decode(self, point: Array) -> dict[str, Any]:
-        """Decode a point (d,) to the parameters it has, rounded to what their ranges allow."""
+    def decode(self, point: Array, fixed: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Decode a point (d,) to the parameters it has, rounded to what their ranges allow.
+
+        A choice that is ``fixed`` and has no coordinate replaces the one that stands for it.
+        """
         has = None if self.tree is None else self.tree.has(point[None])[0]
-        return {
+        found = {
             name: part.decode(point)
             for name, part in self.parts.items()
             if has is None or has[part.columns[0]]
         }
+        for name, value in (fixed or {}).items():
+            if name in found and self.parts[name].encode(value) == self.parts[name].encode(
+                found[name]
+            ):
+                found[name] = value
+        return found
 
     def admits(self, name: str, value: Any) -> bool:
         """Return True if ``name`` is a parameter of the space and ``value`` in its range."""
@@ -347,13 +454,7 @@ class Encoding:
     def agrees(self, parameters: Mapping[str, Any], fixed: Mapping[str, Any]) -> bool:
         """Return True if parameters have the values that are ``fixed``, up to rounding."""
         return all(
-            name in parameters
-            and np.allclose(
-                self.parts[name].encode(parameters[name]),
-                self.parts[name].encode(value),
-                rtol=0.0,
-                atol=_ROUNDING,
-            )
+            name in parameters and self.parts[name].same(parameters[name], value)
             for name, value in fixed.items()
         )
 

@@ -178,7 +178,7 @@ def explain(
     x, standing = recommendation.x, None
     if aim is None and not fixed and any(confirms(t) and t.state.is_finished() for t in trials):
         standing = Standing.of(study, synced, trials, tried, x)
-    found = synced.encoding.decode(x)
+    found = synced.encoding.decode(x, given)
     if lacking := given.keys() - found.keys():
         raise RefusalError(
             f"No such trial is trusted, and the best such setting has no {', '.join(lacking)}: "

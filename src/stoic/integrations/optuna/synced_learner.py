@@ -9,6 +9,7 @@ import datetime
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from stoic.balancing import Balanced
 from stoic.data import DISTRUSTED, FAILURES, Array, Choice, FailureKind, Observations
 from stoic.domains import Finite
 from stoic.integrations.optuna.earlier import EarlierStudy, stored_sources
-from stoic.integrations.optuna.encoding import Encoding
+from stoic.integrations.optuna.encoding import Encoding, met
 from stoic.integrations.optuna.executed import EXECUTED, executed
 from stoic.integrations.optuna.internals import constraints, storage_of, study_id
 from stoic.integrations.optuna.objective import RobustObjective
@@ -129,10 +130,10 @@ class SyncedLearner:
         if aim is not None or recipe != DEFAULT:
             sources = ()
         self.sources = stored_sources(study) if sources is None else tuple(sources)
-        self.encoding = Encoding(search_space)
         self.signs = signs(study)
         self.sign = float(self.signs[0])  # of the only objective
         self.recipe, self.aim, self.probe = recipe, aim, probe
+        self.encoding = Encoding(search_space, None, self._met(search_space, trials))
         self.possible = possible or stored_possible(study)
         another = None if recipe is DEFAULT else recipe
         needs_one(
@@ -164,6 +165,16 @@ class SyncedLearner:
         self.left_out: dict[int, str] = {}  # number of a trial at no point -> where it was run
         self._seen: set[int] = set()  # numbers of all trials that were processed
         self._latest = _ended(None)
+
+    def _met(
+        self, space: Mapping[str, BaseDistribution], trials: Sequence[FrozenTrial]
+    ) -> dict[str, frozenset[int]]:
+        """Choices of categories with many that trials have, or sources, for the default method."""
+        if self.recipe is not DEFAULT:  # others plan, or have a grid, which cannot change
+            return {}
+        ran = (announced(trial, space) for trial in trials)
+        instead = (report.params for trial in trials if (report := executed(trial)) is not None)
+        return met(space, chain(ran, instead, *(source.choices() for source in self.sources)))
 
     @property
     def takes_partial(self) -> bool:
@@ -223,6 +234,13 @@ class SyncedLearner:
         if self.learner.plans:
             finished.sort(key=_ended)
         new = [trial for trial in finished if trial.number not in self._seen]
+        encoding = self.encoding.having_met(self._met(self.encoding.space, trials))
+        if encoding.choices != self.encoding.choices:
+            self.encoding = encoding
+            self._begin()
+            new = finished
+        elif encoding is not self.encoding:
+            self.encoding, self.points = encoding, Points(encoding, self.learner.domain)
         if new and self.learner.plans and _ended(new[0]) < self._latest:
             self._begin()
             new = finished

@@ -11,7 +11,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import FAILURES
-from stoic.integrations.optuna.internals import constraints, possible
+from stoic.integrations.optuna.internals import constraints, possible, same_range
 from stoic.integrations.optuna.objectives import NOISE, VALUES, noises_of, states_bound
 from stoic.integrations.optuna.partial import bound_trouble, noise_variance
 
@@ -48,7 +48,7 @@ def modelled_space(
     changed = set()
     for trial in witnesses(trials):
         for name, distribution in trial.distributions.items():
-            if space.setdefault(name, distribution) != distribution:
+            if not same_range(space.setdefault(name, distribution), distribution):
                 changed.add(name)
     return {name: d for name, d in space.items() if name not in changed}
 

@@ -170,7 +170,7 @@ def learned(study: Study | EarlierStudy) -> EarlierStudy:
     assert isinstance(kernel.kernel, Matern52)
     best = synced.encoding.decode(learner.recommend(width=None).x)
     source = EarlierStudy(
-        name, len(learner), synced.encoding.space, best, kernel.kernel.lengthscale,
+        name, len(learner), synced.encoding.known_space, best, kernel.kernel.lengthscale,
         kernel.variance, part.x, part.L @ part.residual, part.noise, begun_of(study),
     )  # fmt: skip
     try:
