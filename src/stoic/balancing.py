@@ -189,6 +189,7 @@ class Balanced(Optimizer):
 
     def _next(self, queried: list[int], given: dict[str, Any]) -> Choice | None:
         """Choice of the learner with the least putative bound that does not wait for results."""
+        # Ties go to the first: the sort is stable
         for i in sorted(self.kept, key=lambda i: self.bounds[i](queried[i])):
             if answer := self.learners[i].ask_batch(1, **given):
                 notes = {**answer[0].notes, "learner": i, "question": answer[0]}
@@ -294,7 +295,7 @@ class Balanced(Optimizer):
         Elsewhere that of the last learner that did.
         """
         trust = np.ones(len(self))
-        for i in (*range(len(self.learners)), self.leader):
+        for i in (*range(len(self.learners)), self.leader):  # the leader overrides all others
             if seen := self._seen[i]:
                 trust[seen] = self.learners[i].trust
         return trust
@@ -357,6 +358,7 @@ class Balanced(Optimizer):
         """Bounds on the mean of the best reward that i's plays imply, if i is well-specified."""
         lower, upper = self._earned(i)
         plays = int(self.plays[i])
+        # The scale is 1 unless the span is estimated: bounds are in units of it then
         return lower, upper + self._rewards.scale * self.bounds[i](
             plays
         ) / plays if plays else upper

@@ -44,6 +44,7 @@ def draw_jointly(posterior: Posterior, x: Array, n: int, rng: np.random.Generato
     mean, covariance = posterior.jointly(x)
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))  # rounding may make a variance negative
+    # ~ N(mean, covariance)
     return np.asarray(mean + rng.standard_normal((n, len(mean))) @ root.T)
 
 
@@ -98,6 +99,7 @@ class Comparison:
         others[first] = 0.0
         if rng.random() < _LEADER or not others.any():
             return first
+        # One draw from the others, for draws that are repeated until another one comes
         return int(rng.choice(len(others), p=others / others.sum()))
 
 

@@ -133,7 +133,7 @@ class FinishedCurves:
             return None
         finals = self.finals[reached]
         then = np.array([[self.curves[k].latest(step) for step in steps] for k in reached])
-        with np.errstate(invalid="ignore", over="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):  # inf - inf is nan, and left out
             gained = finals[:, None] - then
             gains = np.array([_median(column) for column in gained.T])
             estimates = np.array([_median(row) for row in then + gains])
@@ -146,6 +146,7 @@ class FinishedCurves:
         off = float(np.median(errors))
         spread = _factor(n) * 1.4826 * float(np.median(np.abs(errors - off)))
         extrapolated = _slope(estimates, errors) * (own - float(np.median(estimates)))
+        # The median of n normal errors has the variance pi / (2 n), in units of theirs
         noise = spread**2 * (1.0 + 0.5 * math.pi / n) + extrapolated**2
         if noise < (_ROUNDING * (abs(own) + float(np.abs(gains).max()))) ** 2:
             noise = 0.0
@@ -160,6 +161,7 @@ class FinishedCurves:
         hopeless.
         """
         then, finals = self.at(step)
+        # By rank among n + 1 exchangeable runs; a whole product may round to just below
         allowed = math.floor(chance * (len(finals) + 1) + 1e-9) - 1
         if allowed < 1:
             return None
@@ -176,7 +178,7 @@ def _median(values: Array) -> float:
 
 
 def _factor(n: int) -> float:
-    return _FACTORS[n - 2] if n < 10 else n / (n - 0.8)
+    return _FACTORS[n - 2] if n < 10 else n / (n - 0.8)  # [Croux1992]_
 
 
 def _slope(x: Array, y: Array) -> float:

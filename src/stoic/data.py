@@ -98,7 +98,7 @@ class Observations:
         """Noise variance of each row, shape (n,): the reported one, else ``noise``."""
         if len(self.noise) == 1:  # one row at a time is the hot path of a finite domain
             reported = self.noise.item()
-            return np.array((noise if reported != reported else reported,))
+            return np.array((noise if reported != reported else reported,))  # != itself: nan
         return np.where(np.isnan(self.noise), noise, self.noise)
 
 

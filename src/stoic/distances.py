@@ -122,6 +122,7 @@ class Distance:
         if not len(fixed):
             return _nearest(u, v, order, within)
         least = np.full(len(x), np.inf)
+        # A tree for each combination of fixed values: no move leads to another one
         _, labels = np.unique(np.concatenate([x, z])[:, fixed], axis=0, return_inverse=True)
         of_x, of_z = _groups(labels[: len(x)]), _groups(labels[len(x) :])
         for label, rows in of_x.items():

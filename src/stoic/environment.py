@@ -63,6 +63,7 @@ class Environment:
                 )
         self.round = 0
         self.spent = Ledger()
+        # A stream may be added at the end alone: in between it would change all after it
         design, design_noise, noise_stream, adversary_stream, moves = (
             np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(5)
         )
@@ -154,6 +155,7 @@ class Environment:
                 f"{type(perturbation).__name__} needs the learner's band: call step(x, "
                 "band=learner.band)."
             )
+        # It is counted after the move
         t = self.round + 1
         seen = Move(
             x, self.problem.domain, t, self._moves_rng, self._heights.copy, band or _no_band

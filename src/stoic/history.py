@@ -165,7 +165,7 @@ class History:
         first, last = self._n, self._n + len(x)
         if last > len(self._observed):
             self._grow(last)
-        self._x[first:last] = x
+        self._x[first:last] = x  # beyond all views that were handed out
         self._observed[first:last] = observed
         self._noise[first:last] = noise
         self._censored[first:last] = evaluations.censored
@@ -178,6 +178,7 @@ class History:
     def revise(self, row: int, result: Evaluations) -> None:
         """Replace a result by a checked one."""
         assert result.observed is not None
+        # Copies: observations that were handed out are views of the arrays before
         observed, noise, censored = map(np.copy, (self._observed, self._noise, self._censored))
         observed[row], censored[row] = result.observed[0], result.censored
         noise[row : row + 1] = result.noise

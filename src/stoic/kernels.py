@@ -66,7 +66,7 @@ class Kernel(Protocol):
 def kernel_metric(kernel: Kernel, x: Array, z: Array) -> Array:
     """Kernel metric sqrt(k(x, x) - 2 k(x, z) + k(z, z)), shape (n, m): distance of features."""
     squares = np.add.outer(kernel.diagonal(x), kernel.diagonal(z)) - 2.0 * kernel(x, z)
-    return np.sqrt(np.maximum(squares, 0.0))
+    return np.sqrt(np.maximum(squares, 0.0))  # rounding at equal points
 
 
 def at_one_place(kernel: Kernel, x: Array, z: Array) -> Booleans:
@@ -128,6 +128,7 @@ class Stationary(ABC):
         return _lengthscale_labels(self.lengthscale)
 
     def with_theta(self, theta: Array) -> Self:
+        # theta is (1,) for a single lengthscale, which has the shape ()
         return replace(self, lengthscale=np.exp(theta).reshape(self.lengthscale.shape))
 
     def __call__(self, x: Array, z: Array) -> Array:
@@ -137,6 +138,7 @@ class Stationary(ABC):
         return np.ones(len(x))
 
     def wrt_theta(self, x: Array) -> tuple[Array, Pull]:
+        # Centred: the pull multiplies out (x_ik - x_jk)^2, which cancels far from the origin
         scaled = (x - x.mean(axis=0)) / self.lengthscale
         K, slope = self.profile(squared_distances(scaled, scaled))
 
@@ -155,6 +157,7 @@ class Stationary(ABC):
         K, slope = self.profile(squared_distances(from_x, from_z))
 
         def pull(W: Array) -> Array:
+            # d r^2 / d x_i = 2 (x_i - z_j) / l^2
             B = W * slope
             differences: Array = B.sum(axis=1)[:, None] * from_x - B @ from_z
             return 2.0 * differences / self.lengthscale
@@ -193,7 +196,7 @@ class Matern32(Stationary):
         np.exp(slope, out=slope)
         r += 1.0
         r *= slope
-        slope *= -1.5
+        slope *= -1.5  # dk/d(r^2) = -3/2 exp(-sqrt(3) r), where the 1 / r of dr/d(r^2) cancels
         return r, slope
 
 
@@ -211,7 +214,7 @@ class Matern52(Stationary):
         K = (5.0 / 3.0) * squares
         K *= decay
         K += r
-        r *= -5.0 / 6.0
+        r *= -5.0 / 6.0  # dk/d(r^2) = -5/6 (1 + sqrt(5) r) exp(-sqrt(5) r)
         return K, r
 
 
@@ -252,6 +255,7 @@ class Linear:
         scaled = x / self.lengthscale
 
         def pull(A: Array) -> Array:
+            # d K_ij / d log l_k = -2 x_ik x_jk / l_k^2
             per_coordinate = -2.0 * np.einsum("ik,ik->k", scaled, A @ scaled)
             return _collected(self.lengthscale, per_coordinate)
 
@@ -316,6 +320,7 @@ class Polynomial:
 
         def pull(A: Array) -> Array:
             B = A * slope
+            # dK / d log offset = offset slope
             return np.append(self.offset * B.sum(), pull_inner(B))
 
         return (self.offset + inner) ** self.degree, pull
@@ -425,6 +430,7 @@ class Scaled:
     def wrt_theta(self, x: Array) -> tuple[Array, Pull]:
         inner, pull_inner = self.kernel.wrt_theta(x)
         K = self.variance * inner
+        # dK / d log variance = K
         return K, lambda A: np.append(np.vdot(A, K), self.variance * pull_inner(A))
 
     def wrt_x(self, x: Array, z: Array) -> tuple[Array, Pull]:

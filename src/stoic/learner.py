@@ -173,6 +173,7 @@ class Learner(ShownInNotebooks, Optimizer):
                 "recipe, robust(), or tell inputs that violate one as failed='infeasible'."
             )
         outputs = ConstraintHistory.check(constraints or {}, len(evaluations.x))
+        # All is checked before anything is stored
         self.history.add(evaluations)
         if outputs:
             self.surrogate.outputs.tell(evaluations.x, outputs)
@@ -261,11 +262,12 @@ class Learner(ShownInNotebooks, Optimizer):
         if part is not self.domain:
             tried = tried[part.contains(tried)]
         if not len(tried):
+            # A negative width: the lower bound
             tried = view.maximise(UpperConfidenceBound(Band(posterior, -band.width))).x[None]
         best, notes = self.policy.recommend(view._replace(reported=True), self._state, band, tried)
         mean, _ = band.posterior.predict(tried)
         lower, upper = band.bounds(tried)
-        peak = view.maximise(UpperConfidenceBound(Band(posterior, 0.0)))
+        peak = view.maximise(UpperConfidenceBound(Band(posterior, 0.0)))  # the mean
         return Recommendation(
             tried[best].copy(),
             float(mean[best]),

@@ -35,6 +35,7 @@ def cholesky(A: Array, unit: float | None = None) -> Array:
             B = A.copy()
             B.flat[:: len(A) + 1] += jitter * (np.mean(np.diagonal(A)) if unit is None else unit)
         L, info = lapack.dpotrf(B, lower=1, clean=1)
+        # With a nan or an infinity info may be 0, too: it then is in a pivot, and in their sum
         if info == 0 and np.isfinite(np.diagonal(L).sum()):
             return np.asarray(L)
     raise NotPositiveDefiniteError(
@@ -64,7 +65,7 @@ def cholesky_inverse(L: Array) -> Array:
     inverse = np.asarray(lapack.dpotri(L, lower=1)[0])
     # Only the lower triangle was written; the upper one of L is zero.
     full: Array = inverse + inverse.T
-    full.flat[:: len(L) + 1] *= 0.5
+    full.flat[:: len(L) + 1] *= 0.5  # the diagonal is in both
     return full
 
 
@@ -74,8 +75,9 @@ def extend_cholesky(L: Array, B: Array, C: Array) -> Array:
     ``L`` is (n, n), ``B`` (n, m), ``C`` (m, m).
     """
     n, m = B.shape
+    # Fortran order: LAPACK copies any other matrix before every solve with it
     extended = np.zeros((n + m, n + m), order="F")
-    W = solve_lower(L, B)
+    W = solve_lower(L, B)  # (n, m)
     extended[:n, :n] = L
     extended[n:, :n] = W.T
     # The Schur complement of a duplicate row is rounding, which gives no unit for jitter.
@@ -91,6 +93,7 @@ def subtract_outer(S: Array, row: Array, column: Array, scale: float) -> None:
 
 def subtract_product(S: Array, left: Array, right: Array) -> None:
     """S -= left' right, in place, for C-ordered ``S`` (u, n), ``left`` (k, u), ``right`` (k, n)."""
+    # As S' -= right' left: the transposes are Fortran-ordered, so that nothing is copied
     blas.dgemm(-1.0, right.T, left.T, beta=1.0, c=S.T, trans_b=1, overwrite_c=1)
 
 
@@ -103,6 +106,7 @@ def squared_distances(x: Array, z: Array) -> Array:
     if x.shape[1] <= 8 or not len(x) or not len(z):
         return np.asarray(cdist(x, z, "sqeuclidean"))
     centre = z.mean(axis=0)
+    # |x|^2 - 2 x'z + |z|^2 cancels where the points are far from the origin
     x, z = x - centre, z - centre
     from_x, from_z = np.einsum("ij,ij->i", x, x), np.einsum("ij,ij->i", z, z)
     # Allowance for rounding: equal rows were off by up to 5 units of it, in 9 to 400 dimensions.

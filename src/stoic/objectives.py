@@ -90,6 +90,7 @@ class MultiLearner(Optimizer):
             parts = replace(parts, model=replace(parts.model, most=_MOST_REJECTED))
         self.rng = np.random.default_rng(seed)
         self.policy = HypervolumeImprovement()
+        # default_rng returns a generator as it is, so all share one stream
         self.outputs = tuple(Learner(domain, parts, self.rng) for _ in range(n_objectives))
         self.history = self.outputs[0].history  # all others are at the same inputs
 
@@ -168,6 +169,7 @@ class MultiLearner(Optimizer):
                     None if np.isnan(each).all() else each
                     for each in self._columns(noise, count, "noise variances")
                 ]
+                # Before the first is told: nothing may be stored of what another one refuses
                 known = [each for each in noises if each is not None]
                 if not all(((each > 0.0) & np.isfinite(each)).all() for each in known):
                     raise ValueError(
@@ -176,6 +178,7 @@ class MultiLearner(Optimizer):
         first, *others = zip(self.outputs, results, noises, strict=True)
         output, result, variance = first
         output.tell(x, result, variance, failed=failed, choice=choice, constraints=constraints)
+        # Constraints once, for all: see ``constraints``
         for output, result, variance in others:
             output.tell(x, result, variance, failed=failed, choice=choice)
 

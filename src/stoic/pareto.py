@@ -36,6 +36,7 @@ def hypervolume(values: Array, reference: Array) -> float:
     if len(reference) == 1:
         return float(values.max() - reference[0])
     values = values[np.argsort(-values[:, -1], kind="stable")]
+    # A slice from a row down to the next one is dominated by it and those before it
     heights = values[:, -1] - np.append(values[1:, -1], reference[-1])
     if len(reference) == 2:
         return float(heights @ (np.maximum.accumulate(values[:, 0]) - reference[0]))
@@ -68,7 +69,7 @@ def _boxes(values: Array, reference: Array) -> list[Ends]:
     levels = np.unique(last[last > reference[-1]])[::-1].tolist()
     found: list[Ends] = []
     begun: dict[Ends, float] = {}  # box in the other outputs -> upper end in this one
-    top = np.inf
+    top = np.inf  # above all rows, one box
     for level in [*levels, float(reference[-1])]:
         here = dict.fromkeys(_boxes(values[last >= top, :-1], reference[:-1]), top)
         found += [(*box, (top, begun.pop(box))) for box in list(begun) if box not in here]

@@ -50,7 +50,7 @@ class Pending:
     def add(self, choices: Iterable[Choice]) -> None:
         """Append choices that were suggested."""
         for choice in choices:
-            self._choices[id(choice)] = choice
+            self._choices[id(choice)] = choice  # which keeps it alive, and its id unique
             self._unfiled.append(choice)
 
     def answer(self, x: Array, choice: Choice | None = None) -> Choice | None:

@@ -52,6 +52,7 @@ def fragility(
     f(x') < tau, and 0 if there is none; for p = infinity it is 1 over the critical radius.
     """
     gap = _gaps(f, threshold, p)
+    # All points for p = 1, where a fragility may be negative
     below = np.flatnonzero(gap > -np.inf)
     chosen = np.arange(len(points)) if rows is None else rows
     kappa = np.full(len(chosen), np.inf)
@@ -93,7 +94,7 @@ def worst_value(
     """Minimum of f over the ball of this radius about each row, shape (k,): inner problem of RO."""
     check_radius(radius)
     chosen = np.arange(len(points)) if rows is None else rows
-    worst = f[chosen].astype(float)
+    worst = f[chosen].astype(float)  # itself too, if rounding makes d(x, x) > 0
     for part in blocks(len(chosen), len(points)):
         inside = distance(points[chosen[part]], points) <= reach(radius)
         worst[part] = np.minimum(worst[part], np.where(inside, f, np.inf).min(axis=1))
@@ -143,7 +144,7 @@ def least_fragile(
     """
     chosen = np.arange(len(points)) if rows is None else rows
     gap = _gaps(f, threshold, p)
-    lowest = -np.inf if p == 1.0 else 0.0
+    lowest = -np.inf if p == 1.0 else 0.0  # no fragility is below it
     below = np.flatnonzero(gap > -np.inf)
     gap, there = gap[below], points[below]
     alive = chosen[f[chosen] >= threshold]
@@ -183,6 +184,7 @@ def most_robust(
     Its value is infinite where nothing in reach is below tau, minus infinity if all rows are.
     """
     chosen = np.arange(len(points)) if rows is None else rows
+    # A tree finds all radii at once; else p = inf, where the fragility is 1 / radius
     if distance.indexed:
         radius = _radius(f, threshold, points, distance, chosen)
         best = float(radius.max())
@@ -405,6 +407,7 @@ def _gaps(f: Array, threshold: float, p: float) -> Array:
     if p == 1.0:
         return gap
     below = gap > 0.0
+    # For infinite p the gap is 1, so that slopes are 1 / distance
     return np.where(below, np.where(below, gap, 1.0) ** (1.0 / p), -np.inf)
 
 

@@ -78,6 +78,7 @@ class Source:
         if x is not y:
             return self._between(x, y)
         key = np.ascontiguousarray(x).tobytes()
+        # It does not depend on theta: one is computed for all steps of a fit
         found = self._square.get(key)
         if found is None:
             found = self._between(x, x)
@@ -88,7 +89,7 @@ class Source:
     def _between(self, x: Array, y: Array) -> Array:
         (z, mean, V), (z2, mean2, V2) = self.moments(x), self.moments(y)
         prior = self.kernel(z, z2) / self.unit**2
-        return np.asarray(1.0 + np.outer(mean, mean2) + prior - V.T @ V2)
+        return np.asarray(1.0 + np.outer(mean, mean2) + prior - V.T @ V2)  # 1: of the offset
 
     def diagonal(self, x: Array) -> Array:
         """Second moments at ``x`` (m, d) with itself, shape (m,)."""
@@ -104,7 +105,8 @@ class Source:
         _, pull_others = self.kernel.wrt_x(z, z2)
 
         def pull(W: Array) -> Array:
-            of_rows = np.outer(W @ mean2, self.a) / self.unit
+            of_rows = np.outer(W @ mean2, self.a) / self.unit  # through m
+            # Through V'V2, where V = L^-1 k(z_s, z) / unit
             of_rows -= linalg.solve_upper(self.L, V2 @ W.T).T / self.unit
             slope = pull_rows(of_rows) + pull_others(W) / self.unit**2
             return self._back(slope * steepness, x)
@@ -124,14 +126,14 @@ class Source:
         """Return T(x), and its slopes in the coordinates that it follows, both (m, p)."""
         last = self.tables.shape[1] - 1
         at = np.clip(x[:, self.columns], 0.0, 1.0) * last
-        cell = np.minimum(at.astype(np.intp), last - 1)
+        cell = np.minimum(at.astype(np.intp), last - 1)  # the end is in the last cell
         rows = np.arange(len(self.columns))
         low, high = self.tables[rows, cell], self.tables[rows, cell + 1]
         return low + (at - cell) * (high - low), (high - low) * last
 
     def _back(self, slope: Array, x: Array) -> Array:
         gradient = np.zeros_like(x)
-        np.add.at(gradient.T, self.columns, slope.T)
+        np.add.at(gradient.T, self.columns, slope.T)  # several may follow one coordinate
         return gradient
 
 
@@ -186,6 +188,7 @@ class Informed:
         parts = [v * source(x, x) for v, source in self._weighed]
 
         def pull(A: Array) -> Array:
+            # theta is ln v, so the slope of v S is v S itself
             return np.append(pull_inner(A), [np.vdot(A, part) for part in parts])
 
         return sum(parts, K), pull

@@ -117,7 +117,7 @@ def check_kernel(kernel: Kernel, x: Array, *, differentiable: bool = True) -> No
         _close(kernel.with_theta(theta)(x, x), K, "with_theta(theta) is the same formula")
         same, pull = kernel.wrt_theta(x)
         _close(same, K, "wrt_theta(x) returns k(x, x)")
-        A = rng.standard_normal((n, n))
+        A = rng.standard_normal((n, n))  # not symmetric, as weights need not be
         slopes = [
             np.vdot(A, difference)
             for difference in _differences(lambda t: kernel.with_theta(t)(x, x), theta)
@@ -186,6 +186,7 @@ def check_posterior(posterior: Posterior, domain: Domain, observations: Observat
             return
         mean, std, *slopes = posterior.predict_with_gradient(x)
         _close(mean, kept[0], "predict_with_gradient predicts the same", 1e-7 * size, 1e-7)
+        # Variances: the root of one that is nearly 0 has lost half of its digits
         _close(std**2, kept[1] ** 2, "predict_with_gradient predicts the same", 1e-7 * size, 1e-7)
         for k, width in enumerate(domain.widths):
             step = 1e-5 * width * np.eye(domain.dim)[k]
@@ -219,6 +220,7 @@ def check_model(model: Model, domain: Domain, tolerance: float = 1e-6) -> None:
     x = domain.sample(6, np.random.default_rng(0))
     posterior = model(domain, observations.until(5))
     for n in range(6, 10):
+        # An update may work in the arrays of the posterior before it, and not in those of a copy
         held = posterior.copy()
         before = held.predict(x)[0].copy()
         posterior = model(domain, observations.until(n), posterior)
@@ -321,6 +323,7 @@ def check_adversary(adversary: Adversary, problem: Problem, rounds: int = 50) ->
         spent = Ledger(t // 10, 0.1 * (t // 10))
         untouched = copy.copy(spent)
         with _unaltered(x, active):
+            # A generator in the same state for each: a difference is a memory
             wanted, again = (
                 attack.rewrite(
                     Round(x, arm, value, observed, t, np.random.default_rng(t), spent, active.copy)
@@ -331,6 +334,7 @@ def check_adversary(adversary: Adversary, problem: Problem, rounds: int = 50) ->
         _require(isinstance(wanted, float), f"an attack wants a float, got {wanted!r}")
         _require(_same(wanted, again), "an attack does not remember")
         for wish in (wanted, *ABSURD):
+            # Nothing spent, some, and a great deal
             for spent in (Ledger(), Ledger(3, 1.5), Ledger(10**6, math.inf)):
                 untouched = copy.copy(spent)
                 allowed = budget.allow(wish, observed, t, spent)
@@ -339,6 +343,7 @@ def check_adversary(adversary: Adversary, problem: Problem, rounds: int = 50) ->
                 _require(
                     not exhausted or _same(allowed, observed), "an exhausted budget allows nothing"
                 )
+                # False for nan, which then must be one of the two
                 between = min(wish, observed) <= allowed <= max(wish, observed)
                 _require(
                     between or _same(allowed, wish) or _same(allowed, observed),
@@ -403,6 +408,7 @@ def check_learner(make: Callable[[], Learner], rounds: int = 6) -> None:
         first.tell(x, np.arange(5.0))
         _require(len(first) == n + 5, "several results can be given at once")
         first.forget_pending()
+        # So that the model is conditioned on the new results before they are compared
         first.ask()
         for a, b in zip(before, posterior.predict(x), strict=True):
             _require(bool(np.array_equal(a, b)), "later tells do not change a posterior")
@@ -467,11 +473,13 @@ def _check_targets(defence: Defence, domain: Domain, observations: Observations)
         _require(bool(left_out[unknown].all()), "what is not a number is left out")
         _same_targets(targets, again, "targets are the same when asked again")
         slopes = fitted.slopes(observations, prior)
+        # Of ln(noise), for central differences
         step = 1e-5
         up, down = (
             fitted(observations, Prior(prior.kernel, prior.noise * math.exp(h), prior.mean))
             for h in (step, -step)
         )
+    # A row may be left out on one side of the step: there is no slope
     kept = np.isfinite(targets.noise) & np.isfinite(up.noise) & np.isfinite(down.noise)
     for slope, above, below, of in (
         (slopes[0], up.values, down.values, targets.values),
@@ -509,6 +517,7 @@ def _check_that_it_does_not_revise(defence: Defence, domain: Domain) -> None:
         posterior = model(domain, observations.until(n), posterior)
     assert posterior is not None
     x = domain.sample(6, np.random.default_rng(0))
+    # Of what is trusted at all: rounding is relative to it
     size = float(np.abs(observations.observed[all_targets.trust > 0.0]).max(initial=1.0))
     for a, b in zip(posterior.predict(x), model(domain, observations).predict(x), strict=True):
         _close(a, b, "an updated posterior is the one recomputed", 1e-7 * size, 1e-7)
@@ -532,6 +541,7 @@ def _check_purity(policy: Policy, domain: Domain) -> None:
                 rng = np.random.default_rng(n)
                 view = View(domain, domain, data, rng, surrogate, pending, history.failures)
                 with _unaltered(data, pending):
+                    # A copy, so that both answers begin from one state
                     choices, after = policy.choose(view, copy.deepcopy(state), n)
                 _require(len(choices) <= n, "no more choices than asked for")
                 _require(bool(choices) or len(pending) > 0, "it waits only for what is pending")
@@ -559,6 +569,7 @@ def _given(domain: Domain, n: int | str, absurd: bool = False) -> Iterator[None]
 
 
 def _require(holds: bool, promise: str) -> None:
+    # Not an assert, which python -O leaves out
     if not holds:
         raise AssertionError(f"Broken promise: {promise}.")
 

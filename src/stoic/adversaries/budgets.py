@@ -124,6 +124,7 @@ class Magnitude:
     def allow(self, wanted: float, observed: float, t: int, spent: Ledger) -> float:
         """``wanted``, or as far in its direction as the rest of the total reaches."""
         left = self.total - spent.magnitude - spent.rest
+        # An infinite ``wanted`` has a direction, and is cut as any other
         if left <= 0.0 or math.isnan(wanted) or not math.isfinite(observed):
             return observed
         if abs(wanted - observed) <= left:

@@ -39,6 +39,7 @@ class Clipping(Attack):
         """Observe min(f, best - margin) instead, outside of the region."""
         if self.inside(seen.x):
             return seen.observed
+        # The difference f~ - f is added to the result, so that its noise stays
         return seen.observed + min(0.0, self.best - self.margin - seen.value)
 
 
@@ -93,6 +94,7 @@ class TopK(Attack):
         assert arm is not None
         rivals = self.values[active]
         better = np.count_nonzero(rivals > self.values[arm])
+        # Equal ones in lower rows come first
         better += np.count_nonzero(active[:arm] & (self.values[:arm] == self.values[arm]))
         if not active[arm] or better >= self.k:
             return seen.observed

@@ -114,6 +114,7 @@ class RandomMove(Perturbation):
             tries = box.snap(seen.rng.uniform(low, high, size=(256, box.dim)))
             inside = self.distance(seen.x[None], tries)[0] <= reach(self.radius)
             if inside.any():
+                # The first of those inside: a batch only saves calls
                 return np.asarray(tries[np.argmax(inside)])
         raise ValueError(
             f"None of {_TRIES} points near {seen.x.tolist()} lies within {self.radius:g}: the ball "

@@ -66,6 +66,7 @@ class Gaussian:
     def moment(self, a: float, bound: float) -> float:
         """bound^(1+a) + E|noise|^(1+a); exact for a = 1."""
         p = _order(a, bound)
+        # E|z|^p of z ~ N(0, 1)
         absolute = 2.0 ** (p / 2.0) * math.gamma((p + 1.0) / 2.0) / math.sqrt(math.pi)
         return _symmetric(p, bound, self.sd, absolute)
 
@@ -104,6 +105,7 @@ class StudentT:
         p, df = _order(a, bound), self.df
         if p >= df:
             return math.inf
+        # ln E|t|^p, since gamma functions overflow for a large df
         logarithm = (
             0.5 * p * math.log(df) + math.lgamma((p + 1.0) / 2.0) + math.lgamma((df - p) / 2.0)
         )
@@ -136,7 +138,7 @@ class Stable:
 
     def draw(self, rng: np.random.Generator, rounds: int) -> Array:
         """Stable draws, shape (rounds,)."""
-        draws = levy_stable.rvs(self.alpha, 0.0, size=rounds, random_state=rng)
+        draws = levy_stable.rvs(self.alpha, 0.0, size=rounds, random_state=rng)  # beta = 0
         return np.asarray(self.scale * draws)
 
     def apply(self, value: float, draw: float, arm: int | None = None) -> float:
@@ -148,6 +150,7 @@ class Stable:
         p, alpha = _order(a, bound), self.alpha
         if p >= alpha < 2.0:
             return math.inf
+        # E|z|^p = 2^p G((1 + p) / 2) G(1 - p / alpha) / (sqrt(pi) G(1 - p / 2))
         absolute = 2.0**p * math.gamma((p + 1.0) / 2.0) / math.sqrt(math.pi)
         if alpha < 2.0:  # where alpha = 2 the two functions cancel
             absolute *= math.gamma(1.0 - p / alpha) / math.gamma(1.0 - p / 2.0)
@@ -178,6 +181,7 @@ class Pareto:
 
     def draw(self, rng: np.random.Generator, rounds: int) -> Array:
         """Pareto variables of mean 1, shape (rounds,)."""
+        # NumPy's is Lomax: 1 + it is Pareto with scale 1, of mean shape / (shape - 1)
         return (self.shape - 1.0) / self.shape * (1.0 + rng.pareto(self.shape, rounds))
 
     def apply(self, value: float, draw: float, arm: int | None = None) -> float:

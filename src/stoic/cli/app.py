@@ -216,6 +216,7 @@ def main() -> None:
         print(printable(f"stoic: {refusal}"), file=sys.stderr)
         sys.exit(2)
     except OSError as error:
+        # A closed terminal takes no summary: the trial is stored, and the exit code the signal's
         if error.errno != errno.EIO or not _hung_up():
             raise
         sys.exit(128 + signal.SIGHUP)
@@ -225,6 +226,7 @@ def _hung_up() -> bool:
     """Return True if the terminal was closed; then discard all further output."""
     nowhere, closed = os.open(os.devnull, os.O_WRONLY), False
     for stream in (1, 2):
+        # A terminal that was closed is still a device, and no terminal to isatty
         if stat.S_ISCHR(os.fstat(stream).st_mode) and not os.isatty(stream):
             os.dup2(nowhere, stream)
             closed = True

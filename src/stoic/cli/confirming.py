@@ -70,6 +70,7 @@ def confirm(
         if study_name is None:
             store = open_store(storage, storage_class, create=False)
             names = get_all_study_names(store)
+            # The name of a study, or the program, if there is only one study
             if command[0] in names:
                 study_name = command.pop(0)
             elif len(names) > 1:
@@ -78,6 +79,7 @@ def confirm(
                 )
         if not command:
             raise RefusalError(_MISSING)
+        # For its parameters alone: carry_out opens the storage once more, to write
         study = load(None, study_name, storage, storage_class, only_read=True)
         request = from_study(study, command, given)
     else:

@@ -41,7 +41,7 @@ def print_table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     for heading in headings:
         grid.add_column(heading)
     for row in rows:
-        grid.add_row(*map(Text, row))
+        grid.add_row(*map(Text, row))  # brackets in a Text are no markup
     console.print(grid)
 
 

@@ -121,6 +121,7 @@ def silence_optuna() -> None:
     optuna.logging.disable_default_handler()
     optuna.logging.enable_propagation()
     root = logging.getLogger()
+    # Once, however many commands run in this process
     if not any(isinstance(handler, _Notes) for handler in root.handlers):
         root.addHandler(_Notes())
 

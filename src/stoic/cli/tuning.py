@@ -293,7 +293,7 @@ def carry_out(
         more = 2 * (request.trials or request.ending.confirm)
         note(f"Nothing was left to do: --trials {more} goes on{anew}.")
     if signal is not None:
-        raise typer.Exit(128 + signal)
+        raise typer.Exit(128 + signal)  # as shells have it
     if summary.explanation is None or hopeless is not None:
         raise typer.Exit(1)
 

@@ -80,6 +80,7 @@ class CompactUnion:
         """Width in round ``t``, for any posterior."""
         d = self.dim
         root = math.sqrt(max(math.log(4.0 * d * self.a / self.delta), 0.0))
+        # Points of the discretisation in each coordinate: one at least, where b and r are small
         cells = max(t**2 * d * self.b * self.extent * root, 1.0)
         beta = 2.0 * math.log(2.0 * math.pi**2 * t**2 / (3.0 * self.delta))
         return math.sqrt(beta + 2.0 * d * math.log(cells))

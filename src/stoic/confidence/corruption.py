@@ -107,7 +107,7 @@ class EpochBudget:
 
     def __call__(self, posterior: Posterior, t: int) -> float:
         base, u = self.base(posterior, t), posterior.n
-        if not u:
+        if not u:  # nothing to corrupt yet
             return base
         if self.form == "practice":
             return base + self.weight * self.budget / math.sqrt(u)
@@ -174,6 +174,7 @@ def _check_budget(budget: float, weight: float) -> None:
 def _fewest_plays(posterior: Posterior) -> float:
     """Smallest number of observations of a played arm, u_min; 1 if it is not known."""
     if not isinstance(posterior, Arms):
-        return 1.0
+        return 1.0  # the widest band
     counts = posterior.counts
+    # Rows that are not finite count in n alone: n if there are no others
     return float(np.min(counts[counts > 0], initial=posterior.n))

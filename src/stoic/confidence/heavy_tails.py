@@ -69,7 +69,7 @@ class GrowingTruncation:
         if self.constants == "practice":
             level = growing_level(t, self.moment, self.alpha)
             return self.norm * math.sqrt(noise) + level * math.sqrt(math.log(t))
-        level = growing_level(t - 1, self.moment, self.alpha)
+        level = growing_level(t - 1, self.moment, self.alpha)  # 0 in round 1: the width is B
         inner = 2.0 * posterior.information + 2.0 * math.log(1.0 / self.delta)
         return self.norm + 3.0 / math.sqrt(noise) * level * math.sqrt(inner)
 

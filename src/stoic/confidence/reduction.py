@@ -89,4 +89,4 @@ class ReducedBudget:
             corruption = self.budget / m * math.sqrt(2.0 * self.dim / self.share)
         else:
             corruption = 2.0 * self.budget / (self.share * m) * spread
-        return self.error * (1.0 + 2.0 * spread) + noise + corruption
+        return self.error * (1.0 + 2.0 * spread) + noise + corruption  # (112), and Delta

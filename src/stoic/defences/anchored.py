@@ -97,6 +97,7 @@ class Anchored(Defence):
     negligible: float = NEGLIGIBLE
 
     def __post_init__(self) -> None:
+        # Checks the numbers
         Plateau(0.0 if isinstance(self.half_width, Reach) else self.half_width, self.shape)
 
     @property
@@ -134,7 +135,7 @@ class Anchored(Defence):
             scales.append(self.scale(domain, known)[1])
             half_width = self._half_width(anchor, std, scales[-1]) * self._widen(known)
             half_widths.append(float(np.max(half_width)))
-        if anchor is None:
+        if anchor is None:  # no row was weighed
             anchor = self.anchor(domain, observations, None)
         settled = self._about(np.array(centres), np.array(scales), np.array(half_widths), anchor)
         return settled if earlier is None else earlier.followed_by(settled)
@@ -154,7 +155,7 @@ class Anchored(Defence):
     ) -> Settled:
         plateau = Plateau(
             half_width,
-            self.shape * (scale / scale if self.unit == "noise" else scale),
+            self.shape * (scale / scale if self.unit == "noise" else scale),  # 1, or ones (n,)
             centre,
             "noise" if self.unit == "noise" else "value",
             self.negligible,

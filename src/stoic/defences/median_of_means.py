@@ -55,6 +55,7 @@ class MedianOfMeans(Defence):
         if finite.any():
             places = _places(observations)[finite]
             values[finite] = _medians_of_means(y[finite], places, self.blocks)[places]
+        # k rows with one value weigh as much as a single one with noise / k
         noise = np.where(finite, observations.own_noise(prior.noise), np.inf)
         return Targets(values, noise, finite.astype(float))
 

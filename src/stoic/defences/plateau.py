@@ -95,13 +95,14 @@ class Plateau(Defence):
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             ratio = excess / c
             J = 1.0 + ratio**2
-            return excess, J, -2.0 * noise * ratio / (c * J)
+            return excess, J, -2.0 * noise * ratio / (c * J)  # -2 sigma^2 excess / (c^2 + z^2)
 
     def __call__(self, observations: Observations, prior: Prior) -> Targets:
         noise = observations.own_noise(prior.noise)
         excess, J, shift = self._reweighted(observations, noise)
         with np.errstate(invalid="ignore", over="ignore"):
             trust = 1.0 / J
+            # An infinite J has a trust of 0, which is not below a `negligible` of 0
             left_out = ~(trust >= self.negligible) | ~np.isfinite(J)
             values = np.where(excess == 0.0, observations.observed, observations.observed - shift)
             return Targets(
@@ -117,7 +118,7 @@ class Plateau(Defence):
             if self.unit == "noise":  # J = 1 + z^2 / (shape^2 sigma^2): row noise sigma^2 + const
                 d_values, d_noise = -shift * (1.0 - 1.0 / J), noise
             else:
-                d_values, d_noise = -shift, noise * J
+                d_values, d_noise = -shift, noise * J  # both proportional to sigma^2
         fixed = ~np.isnan(observations.noise) | ~np.isfinite(excess)
         return np.where(fixed, 0.0, d_values), np.where(fixed, 0.0, d_noise)
 
@@ -171,6 +172,7 @@ class AdaptivePlateau(Defence):
     revises = True
 
     def __post_init__(self) -> None:
+        # Checks the numbers
         Plateau(0.0 if self.half_width == "quantile" else self.half_width, self.shape)
 
     def fit(
@@ -180,6 +182,7 @@ class AdaptivePlateau(Defence):
         if self.half_width == "quantile":
             finite = observations.observed[np.isfinite(observations.observed)]
             residuals = np.abs(finite - np.median(finite)) if len(finite) else np.zeros(1)
+            # Appendix I of [Ezzerg2026]_, which has no least half-width
             half_width = max(float(np.quantile(residuals, 0.95)), 0.1 * scale)
         else:
             half_width = self.half_width * scale
@@ -203,7 +206,7 @@ def confirmed(
         return centre
     u, observed = observations.x / domain.widths, observations.observed
     near = (cdist(u, u, "chebyshev") <= place) & np.isfinite(observed)
-    np.fill_diagonal(near, False)
+    np.fill_diagonal(near, False)  # no row confirms itself
     repeated = near.any(axis=1)
     others = np.where(near[repeated], observed, np.nan)
     chosen = np.broadcast_to(np.asarray(centre, dtype=float), observed.shape).copy()

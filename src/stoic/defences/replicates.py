@@ -22,12 +22,12 @@ def agreement(domain: Domain, observations: Observations, noise: Array, half_wid
     np.fill_diagonal(together, False)
     if observations.censored is not None:
         together &= observations.measured[:, None] & observations.measured
-    if not together.any():
+    if not together.any():  # spares the (n, n) differences
         return np.zeros(len(y))
     with np.errstate(over="ignore", invalid="ignore"):
         apart = np.abs(y[:, None] - y) / np.sqrt(noise[:, None] + noise)
     agreeing = together & (apart <= half_width)
-    contradicting = together & ~agreeing & np.isfinite(y)
+    contradicting = together & ~agreeing & np.isfinite(y)  # a nan or infinity contradicts none
     return np.asarray(agreeing.sum(axis=1) - contradicting.sum(axis=1), dtype=float)
 
 

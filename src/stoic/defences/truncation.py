@@ -72,7 +72,7 @@ class Truncation(Defence):
             away = abs(y.item() - prior.mean)
             if away <= self.level(observations.start + 1) and away < np.inf:
                 return Targets(y, noise, _KEPT)
-            if not away < np.inf:
+            if not away < np.inf:  # infinite or nan
                 noise = np.array((np.inf,))
             return Targets(np.array((prior.mean,)), noise, _CUT)
         kept = np.abs(y - prior.mean) <= self._levels(observations)  # not for nan
@@ -84,7 +84,7 @@ class Truncation(Defence):
         )
 
     def _levels(self, observations: Observations) -> Array:
-        t = observations.start + 1.0 + np.arange(len(observations))
+        t = observations.start + 1.0 + np.arange(len(observations))  # from 1, in the whole run
         power = 1.0 / (1.0 + self.alpha)
         return np.asarray(self.scale * self.moment**power * t ** (0.5 * power))
 

@@ -54,7 +54,7 @@ class Finite:
                 f"Finite needs points of shape (N, d) with N, d >= 1, got shape {points.shape}."
             )
         points = as_points(points, points.shape[1]) + 0.0  # -0.0 becomes 0.0
-        rows = {row.tobytes(): i for i, row in enumerate(points)}
+        rows = {row.tobytes(): i for i, row in enumerate(points)}  # equal to the last bit
         if len(rows) < len(points):
             raise ValueError(
                 f"Finite needs distinct points, got {len(points)} of which {len(rows)} are "
@@ -65,6 +65,7 @@ class Finite:
         points.flags.writeable = False
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "dim", points.shape[1])
+        # A coordinate that never changes has no extent, and any unit will do
         object.__setattr__(self, "widths", check_widths(np.where(extent > 0.0, extent, 1.0)))
         numbers = np.arange(len(points))
         numbers.flags.writeable = False
@@ -80,8 +81,8 @@ class Finite:
     def locate(self, x: Array) -> Integers:
         if len(x) == 1:  # the usual case, and the hot path
             arm = self._rows.get(x.tobytes())
-            if arm is not None:
-                return self._numbers[arm : arm + 1]
+            if arm is not None:  # not so for -0.0 and integers, which go on below
+                return self._numbers[arm : arm + 1]  # a view: no new array
         points = as_points(x, self.dim) + 0.0
         arms = [self._rows.get(row.tobytes(), -1) for row in points]
         if min(arms, default=0) < 0:
@@ -123,7 +124,7 @@ class Finite:
 
     def spread(self, n: int, rng: Random) -> Array:
         """``n`` random points, without repetition while there are enough."""
-        rounds = max(-(-n // len(self)), 1)
+        rounds = max(-(-n // len(self)), 1)  # rounded up
         rows = [rng.permutation(len(self)) for _ in range(rounds)]
         return self.points[np.concatenate(rows)[:n]]
 

@@ -88,9 +88,11 @@ class Tree:
         kinds = np.unique(np.hstack([x * deciding, has]), axis=0, return_index=True)[1]
         x, has, loose = x[kinds], has[kinds], np.zeros(x.shape[1], dtype=bool)
         while True:
+            # All points count as having loose coordinates, which may decide about others now
             has = has | loose
             rules = []
             for pattern in np.unique(has[:, ~has.all(axis=0)], axis=1).T:
+                # Coordinates that the same points have share a rule
                 columns = np.flatnonzero((has == pattern[:, None]).all(axis=0))
                 rules.append((columns, _grow(x, pattern, has, deciding)))
                 loose[columns] = (rules[-1][1](x) != pattern).any()

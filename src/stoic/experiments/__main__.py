@@ -28,6 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
         names = every if options.all else options.names
         if not names:
             raise RefusalError("Name a figure, or say --all.")
+        # An unknown name is refused before the first figure, which may take hours
         for name in names:
             find(name)
         refused = 0
@@ -51,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt as interrupt:
         print(interrupt, file=sys.stderr)
-        return 130
+        return 130  # 128 + SIGINT, as shells report it
 
 
 if __name__ == "__main__":

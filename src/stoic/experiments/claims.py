@@ -14,12 +14,13 @@ from stoic.experiments.figure import Claim
 
 # Share of a mean curve's regret in the second half of the rounds: 0.5 is a straight line from the
 # origin, 0 is no regret in the second half.
+# The sqrt(t) of a regret bound has 1 - 2^(-1/2) = 0.29 and is neither.
 LINEAR, FLAT = 0.4, 0.1
 
 
 def share(cumulative: Array, rounds: Integers) -> Array:
     """(R(T) - R(T/2)) / R(T) of curves of shape (..., n), shape (...); nan where R(T) = 0."""
-    half = np.flatnonzero(rounds == rounds[-1] // 2)
+    half = np.flatnonzero(rounds == rounds[-1] // 2)  # kept by ``trials.marks``
     before = cumulative[..., half[0]] if len(half) else 0.0  # a single round has no first half
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray((cumulative[..., -1] - before) / cumulative[..., -1])
@@ -27,6 +28,7 @@ def share(cumulative: Array, rounds: Integers) -> Array:
 
 def less(sentence: str, numbers: Mapping[str, float], source: str = "") -> Claim:
     """Claim that one mean is below another: a negative paired difference."""
+    # Read literally: how sure the difference is stands beside it, as its standard error
     return Claim(sentence, numbers["paired_difference"] < 0.0, numbers, source)
 
 

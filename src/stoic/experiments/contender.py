@@ -44,4 +44,5 @@ class Contender(Generic[P, L]):
     @property
     def installed(self) -> bool:
         """True if its library is installed."""
+        # Imports nothing: settings of figures ask this when their module is imported
         return self.module is None or find_spec(self.module) is not None

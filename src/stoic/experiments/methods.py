@@ -68,6 +68,7 @@ class RandomSearch:
         self.rng = np.random.default_rng(seed)
         self._best: tuple[float, Array] = (
             -np.inf,
+            # Recommended until a result comes: from a copy of the stream, which stays as it is
             domain.sample(1, np.random.default_rng(seed))[0],
         )
 
@@ -126,7 +127,7 @@ def _relevance(domain: Domain, threat: Threat, seed: int) -> Player:
 
 _FC, _A2 = recipes.fc_rcgp_ucb, recipes.a2_rcgp_ucb
 
-GP = Method("GP-UCB", _built(recipes.gp_ucb()), BLACK)
+GP = Method("GP-UCB", _built(recipes.gp_ucb()), BLACK)  # fitted by marginal likelihood
 # Standardised and fitted as the robust methods are, so that only the weights differ: all are equal.
 # It is the GP-UCB of [Ezzerg2026]_, whose section 5.1 fits by leave-one-out: in figure 3, without
 # corruption, the robust methods are virtually identical to it.
@@ -134,6 +135,7 @@ GP_LOO = Method("GP-UCB, leave-one-out fit", _built(_FC(half_width=math.inf)), B
 RANDOM = Method("random search", _random, GREY)
 FC = Method("FC-RCGP-UCB", _built(_FC()), BLUE)
 A2 = Method("A2-RCGP-UCB", _built(_A2()), VERMILION)
+# The multipliers of theorems 4.2 and 4.3, which know T_c
 FC_THEORY = Method("FC-RCGP-UCB, theory width", _theory(_FC), BLUE, "--")
 A2_THEORY = Method("A2-RCGP-UCB, theory width", _theory(_A2), VERMILION, "--")
 # As the paper's practical considerations say: results with mean 0 and sd 1, outliers included;
@@ -175,8 +177,9 @@ FC_NOISE = Method("FC-RCGP-UCB, c = 1 noise sd", _built(_FC(unit="noise", shape=
 A2_NOISE = Method("A2-RCGP-UCB, c = 1 noise sd", _built(_A2_IN_NOISE), PURPLE, ":")
 LOO = Method("leave-one-out GP-UCB", _built(recipes.loo_gp_ucb()), GREEN)  # our own
 ROBUST = Method("robust, the default", _built(recipes.robust()), PURPLE)  # our own
-STUDENT = Method("Student-t process UCB", _built(recipes.tp_ucb()), ORANGE)
+STUDENT = Method("Student-t process UCB", _built(recipes.tp_ucb()), ORANGE)  # 3 degrees of freedom
 DIAGNOSTICS = Method("Diagnostics GP-UCB", _built(recipes.diagnostics_gp_ucb()), SKY)
+# Plain, it settled on the second peak of Forrester's function; hence the widened one
 A2_EI = Method("A2-RCGP, expected improvement", _improving(False), VERMILION, ":")
 A2_WIDE = Method("A2-RCGP, widened improvement", _improving(True), VERMILION, "-.")
 # BoTorch's; it takes seconds a round.

@@ -45,7 +45,7 @@ class Partial:
                 "`run` with `-> list[Row]`, and they are.",
                 file=sys.stderr,
             )
-        plain = json.dumps(dataclasses.asdict(settings), default=str)
+        plain = json.dumps(dataclasses.asdict(settings), default=str)  # a path as its text
         self._head = {
             "figure": figure.name,
             "settings": json.loads(plain),
@@ -73,6 +73,7 @@ class Partial:
             ) from error
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            # Without a cell the file holds a head at most: begin anew
             with self.path.open("a" if self._cells else "w", encoding="utf-8") as file:
                 file.writelines([] if self._cells else [json.dumps(self._head) + "\n"])
                 file.write(line + "\n")
@@ -80,6 +81,7 @@ class Partial:
             raise RefusalError(
                 f"Cannot write to {self.path.parent}: {error.strerror}; choose another --out."
             ) from error
+        # Through JSON, as after an interruption: both ways give the same rows
         self._cells[cell] = [self._row(*row) for row in json.loads(line)[1]]
         return self._cells[cell]
 
@@ -115,6 +117,7 @@ class Partial:
 
 def _row(figure: Figure[Any, Any]) -> Callable[..., Any] | None:
     """Type of the rows, as ``run`` is annotated: ``list[Row]``."""
+    # No annotation, another one than list[...], or names known to type checkers alone
     with suppress(KeyError, IndexError, NameError, TypeError):
         row: Callable[..., Any] = get_args(get_type_hints(figure.run)["return"])[0]
         return row
@@ -123,7 +126,7 @@ def _row(figure: Figure[Any, Any]) -> Callable[..., Any] | None:
 
 def _code(figure: Figure[Any, Any]) -> str:
     """Digest of the source of stoic, and of the file that ``run`` is in."""
-    files = sorted(_STOIC.rglob("*.py"))
+    files = sorted(_STOIC.rglob("*.py"))  # in an order that no file system decides
     with suppress(TypeError):  # of an object that is called like a function
         files += [Path(getsourcefile(figure.run) or __file__)]
     digest = hashlib.sha256()

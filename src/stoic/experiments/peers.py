@@ -24,7 +24,7 @@ class _Bound(NamedTuple):
 
     def _heights(self, x: Any) -> Any:
         posterior = self.model.posterior(x)
-        std = posterior.variance.clamp_min(0.0).sqrt()
+        std = posterior.variance.clamp_min(0.0).sqrt()  # rounding may leave less than 0
         return (posterior.mean + self.width * std).squeeze(-1)
 
     def on(self, points: Finite) -> Array:
@@ -38,6 +38,7 @@ class _Bound(NamedTuple):
     def with_gradient(self, x: Array) -> tuple[Array, Array]:
         at = _botorch().torch.tensor(x, requires_grad=True)
         heights = self._heights(at)
+        # A row has its own height alone, so the gradient of the sum is that of each row
         heights.sum().backward()
         return heights.detach().numpy(), at.grad.numpy()
 
@@ -116,6 +117,7 @@ class RelevancePursuit:
         tried = np.unique(self._x, axis=0)
         lower, mean, upper = (_Bound(model, width)(tried) for width in (-2.0, 0.0, 2.0))
         best = int(np.argmax(lower))
+        # A stream of its own: to recommend does not change what is queried next
         peak = self.domain.maximise(_Bound(model, 0.0), np.random.default_rng(0), tried)
         return Recommendation(
             tried[best].copy(), float(mean[best]), float(lower[best]), float(upper[best]),
@@ -138,6 +140,7 @@ class RelevancePursuit:
         model = botorch.Robust(
             torch.tensor(self._x),
             torch.tensor(self._y[:, None]),
+            # The domain's corners, not those of the points so far, which move from fit to fit
             input_transform=botorch.Normalize(self.domain.dim, bounds=torch.tensor(corners)),
             outcome_transform=botorch.Standardize(1),
             prior_mean_of_support=max(int(0.2 * n), 1),  # its default is 0 for 4 results: no prior

@@ -149,7 +149,7 @@ def trajectories(
     """
     picture = blank(*size)
     grid = picture.subplots(len(regrets), columns, sharex=True, sharey=one_scale, squeeze=False)
-    for panel, axes in zip(panels, grid.flat, strict=False):
+    for panel, axes in zip(panels, grid.flat, strict=False):  # the last line may have free places
         for look, x, values in panel.curves:
             curve(axes, x, values, look, band)
         axes.set_title(panel.title, fontsize=9 if small else 10)
@@ -192,7 +192,8 @@ def points(
     scale:
         Factor of the numbers.
     """
-    value, lower, upper = scale * np.array(numbers, dtype=float).reshape(-1, 3).T
+    value, lower, upper = scale * np.array(numbers, dtype=float).reshape(-1, 3).T  # (n,) each
+    # A bootstrap interval may miss its number, and matplotlib refuses negative lengths
     error = np.maximum([value - lower, upper - value], 0.0)
     axes.errorbar(value, heights, xerr=error, color=colour, **style)
 
@@ -210,7 +211,7 @@ def plain_numbers(axes: Axes) -> None:
     from matplotlib import ticker
 
     lower, upper = axes.get_xlim()
-    few = upper < 4.0 * lower
+    few = upper < 4.0 * lower  # of 1, 2, 5, 10, ... it has two at most
     steps = ticker.MaxNLocator(4) if few else ticker.LogLocator(subs=(1.0, 2.0, 5.0))
     axes.xaxis.set_major_locator(steps)
     axes.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))

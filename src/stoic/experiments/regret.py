@@ -56,6 +56,7 @@ def observations(cell: Cell, trace: Trace) -> list[tuple[Any, ...]]:
         (
             *cell,
             max(0, row - trace.initial + 1),
+            # All digits, so that the point can be read back
             " ".join(map(repr, trace.executed[row].tolist())),
             float(trace.value[row]),
             float(trace.observed[row]),

@@ -126,6 +126,7 @@ def reproduce(
         figure made with other settings. Nothing is written then.
     """
     figure, settings, shelf = _wanted(name, trials, rounds, seed, data, out)
+    # Before the runs, which may take hours; ``write`` checks again
     shelf.check_free(plain_settings(settings))
     partial = Partial(shelf.partial, figure, settings)
     parts = sweep(figure, settings, jobs, backend, address, partial)

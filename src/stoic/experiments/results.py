@@ -164,7 +164,9 @@ class Shelf:
         rows = [row for part in parts for row in part]
         digests = tuple(map(digest, parts))
         said = plain_settings(settings)
+        # Again: another command may have written here while this one ran
         self.check_free(said)
+        # Both before the first file is written: what fails here leaves no new file
         claims = figure.judge(settings, rows)
         picture = figure.plot(settings, rows)
         self.make_directory()
@@ -245,6 +247,7 @@ def _write_rows(path: Path, rows: Sequence[Any]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(rows[0]._fields)
+        # 1 and 0, which every reader of CSV takes for numbers
         writer.writerows([int(v) if isinstance(v, bool) else v for v in row] for row in rows)
 
 
@@ -255,7 +258,7 @@ def _replace(path: Path, write: Callable[[Path], object]) -> None:
     temporary = Path(name)
     try:
         write(temporary)
-        temporary.chmod(0o644)
+        temporary.chmod(0o644)  # ``mkstemp`` lets nobody else read it
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

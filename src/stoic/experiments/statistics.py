@@ -11,7 +11,7 @@ import numpy as np
 
 from stoic.data import SDS_95, Array, Integers
 
-RESAMPLES = 2000
+RESAMPLES = 2000  # of a bootstrap: 50 of them lie beyond each end of a 95 % interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +89,15 @@ def share(happened: Sequence[bool | None] | Array, z: float = SDS_95) -> Interva
     if not n:
         return Interval(math.nan, math.nan, math.nan)
     p = sum(known) / n
+    # The ends of the score interval solve |p - q| = z sqrt(q (1 - q) / n) for q
     centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
-    return Interval(p, max(0.0, centre - half), min(1.0, centre + half))
+    return Interval(p, max(0.0, centre - half), min(1.0, centre + half))  # rounding may leave it
 
 
 def draws(*size: int) -> Integers:
     """Trials of each resample, the last of ``size`` being their number."""
+    # The same resamples every time: an interval depends on the rows alone
     return np.random.default_rng(0).integers(size[-1], size=(RESAMPLES, *size))
 
 
@@ -104,6 +106,7 @@ def bootstrap(values: Array, statistic: Callable[..., Array], fewest: int = 2) -
     centre = float(statistic(values))
     if values.shape[1] < fewest:
         return Interval(centre, math.nan, math.nan)
+    # (RESAMPLES, problems, seeds): problems are not resampled, as they were chosen, not drawn
     resampled = np.take_along_axis(values[None], draws(*values.shape), axis=2)
     samples = statistic(resampled.reshape(RESAMPLES, -1), axis=1)
     lower, upper = np.quantile(samples, (0.025, 0.975))
@@ -118,5 +121,6 @@ def mean_ratio(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
         if pairs.shape[1] < 2:
             return Interval(value, math.nan, math.nan)
         means = pairs[:, draws(pairs.shape[1])].mean(axis=2)
+        # nan where a resample has 0 / 0
         lower, upper = np.nanquantile(means[0] / means[1], (0.025, 0.975))
     return Interval(value, float(lower), float(upper))

@@ -136,6 +136,7 @@ def _parallel(work: Work) -> Iterator[Result]:
 
 
 def _one(run: Any, settings: Any, index: int, cell: Cell) -> Result:
+    # For every back end, and for one process, which joblib does not limit
     with threadpool_limits(1):
         return index, run(settings, cell)
 

@@ -79,7 +79,7 @@ def comparison(ours: Trials[Any], theirs: Trials[Any], column: str = REGRET) -> 
 def marks(rounds: int, most: int = 200) -> list[int]:
     """Select at most so many rounds to keep, rising: with the last one and the middle one."""
     even = np.rint(np.linspace(0.0, rounds, min(most, rounds) + 1)).astype(int)
-    return sorted({*even.tolist(), rounds // 2} - {0})
+    return sorted({*even.tolist(), rounds // 2} - {0})  # rounds begin at 1
 
 
 def names(*contenders: Contender[..., Any]) -> tuple[str, ...]:

@@ -204,7 +204,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
 
     def _assemble(self, fit: _Told, X: Any, outcome_transform: Any, input_transform: Any) -> None:
         """Construct BoTorch's model on the fitted targets of the rows at ``X``."""
-        X = X.detach().clone()
+        X = X.detach().clone()  # which the caller may change
         prior = fit.posterior.prior
         targets = fit.posterior.fitted_defence(fit.observations, prior)
         kept = np.isfinite(targets.noise)
@@ -217,7 +217,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
                 "standardised, an outlier has decided their scale: standardise later, or not at "
                 "all.",
                 InputDataWarning,
-                stacklevel=3,
+                stacklevel=3,  # at the constructor's caller
             )
         if not kept.any():  # GPyTorch needs a row: one of negligible weight
             kept[0] = True
@@ -225,6 +225,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
             values, noise = np.full(len(kept), prior.mean), np.full(len(kept), nothing)
         mean = ConstantMean().to(X)
         mean.initialize(constant=X.new_tensor(prior.mean))  # a float is rounded to 32 bits
+        # GPyTorch would raise small noise variances to a floor, and the posterior would be another
         with settings.min_fixed_noise(0.0, 0.0, 0.0):
             super().__init__(
                 X[torch.as_tensor(kept, device=X.device)],
@@ -232,7 +233,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
                 X.new_tensor(noise[kept]).unsqueeze(-1),
                 covar_module=Covariance(prior.kernel),
                 mean_module=mean,
-                outcome_transform=None,
+                outcome_transform=None,  # the targets are in its units
                 input_transform=input_transform,
             )
         if outcome_transform is not None:

@@ -81,7 +81,7 @@ class MLflowCallback(Tracker):
         self.run_id: str = run_id
 
     def write(self, taken: Snapshot) -> None:
-        now = int(time.time() * 1000)
+        now = int(time.time() * 1000)  # milliseconds, MLflow's unit
         metrics = [
             Metric(_PREFIX + name, value, now, taken.number)
             for name, value in taken.metrics.items()

@@ -71,7 +71,7 @@ class InFile:
         RefusalError
             If there is no such file or function, or the file raises.
         """
-        _ = self._found
+        _ = self._found  # cached: the file is run once
         return self
 
     def __call__(self, domain: Domain) -> Any:
@@ -147,7 +147,8 @@ def build_learner(recipe: Recipe, domain: Domain) -> Learner | Balanced:
         learner = build(domain, made) if isinstance(made, Parts | Balancing) else made
     except Exception as error:
         if not isinstance(recipe, recipes.Recipe | InFile):
-            raise
+            raise  # of a function of the caller, with its traceback
+        # The message of a ValueError says enough by itself
         kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
         raise RefusalError(f"The recipe {recipe!r} cannot be used: {kind}{error}") from error
     if not isinstance(learner, Learner | Balanced):

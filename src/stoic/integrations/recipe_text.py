@@ -72,11 +72,12 @@ def read(text: str) -> recipes.Recipe[Any]:
         such arguments or needs what a text cannot express.
     """
     try:
+        # Whatever the length: 100,000 signs before a number are a MemoryError of the parser
         tree = ast.parse(text.strip(), mode="eval").body
         name, arguments = _call(tree, text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         if isinstance(error, RefusalError):
-            raise
+            raise  # it is a ValueError
         raise RefusalError(f"Cannot read the recipe {text!r}: write {FORMS}.") from error
     if name not in _NAMED:
         raise RefusalError(f"There is no recipe {name!r}: {meant(name, _NAMED)}")

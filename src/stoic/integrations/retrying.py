@@ -92,6 +92,7 @@ def retrying(
             try:
                 value = objective(trial)
             except Exception as error:
+                # By its attribute: stoic.Failed is in stoic.tuning, which is above
                 ending, said = ending_of(error), getattr(error, "kind", None)
                 if said in FAILURES:
                     kind = said
@@ -107,6 +108,7 @@ def retrying(
             if kind != "transient":
                 break
             log.info("Trial %d, attempt %d of %d: %s", trial.number, attempt, attempts, reason)
+        # Before the end: a finished trial takes no attributes
         if kind is not None:
             trial.set_user_attr(FAILED, kind)
         trial.set_user_attr(REASON, reason[:_LONGEST])

@@ -44,7 +44,7 @@ def _squares(kernel: kernels.Stationary, x: Any, z: Any) -> Any:
 
 def _root(squares: Any) -> Any:
     """Square root whose gradient at 0 is 0."""
-    return squares.clamp_min(1e-36).sqrt()
+    return squares.clamp_min(1e-36).sqrt()  # a normal number in 32 bits, too
 
 
 @covariance.register
@@ -116,5 +116,6 @@ class Covariance(GPyTorchKernel):  # type: ignore[misc]
 
     def forward(self, x1: Any, x2: Any, diag: bool = False, **params: Any) -> Any:
         if diag:
+            # Each row is a table of its own, (..., n, 1, d)
             return covariance(self.formula, x1.unsqueeze(-2), x2.unsqueeze(-2))[..., 0, 0]
         return covariance(self.formula, x1, x2)

@@ -144,6 +144,7 @@ class Tracker(ABC):
         if self._last is None:
             return
         study, trial = self._last
+        # Outside of the try: an error here is not the server's, and must be seen
         taken = snapshot(study, trial)
         try:
             self.write(taken)

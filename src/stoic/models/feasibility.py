@@ -138,7 +138,7 @@ class Feasibility:
         z = (self.mean + K @ self.weights) / spread
         z_slope = pull(np.broadcast_to(self.weights, K.shape)) / spread[:, None]
         variance_slope = self.kernel.diagonal_wrt_x(x) - 2.0 * pull(linalg.solve_upper(self.L, V).T)
-        z_slope -= 0.5 * (z / spread**2)[:, None] * variance_slope
+        z_slope -= 0.5 * (z / spread**2)[:, None] * variance_slope  # d (1 / spread)
         density = np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
         p = _ANYWAY * self.share + (1.0 - _ANYWAY) * ndtr(z)
         return p, (1.0 - _ANYWAY) * density[:, None] * z_slope

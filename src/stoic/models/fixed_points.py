@@ -73,6 +73,7 @@ class Search:
             return None
         known, judgement = self.judged(earlier)
         same = believing is not None and np.array_equal(known.excess, believing.excess)
+        # It was the trusting start, and is: another fit would only give `believing` again
         if same and earlier.posterior is earlier.believing:
             return None
         # The previous posterior shows the fitting how many rows are new.
@@ -95,7 +96,7 @@ class Search:
         if not isinstance(self.rules.fitting, Fitting):
             return self.rules.prior
         typical = replace(self.rules.fitting, scale=lambda *_: (centre, spread))
-        none = self.observations.until(0)
+        none = self.observations.until(0)  # given no rows, a fit has its typical hyperparameters
         return typical(self.domain, none, Hypothesis(np.empty(0)), self.rules.prior)
 
     def doubting(self, believing: Hypothesis | None) -> Hypothesis | None:
@@ -109,7 +110,7 @@ class Search:
             residual = self.observations.observed - centre
         about = Judgement(residual, np.full(len(residual), spread))
         excess = self._excess(about, prior)
-        if np.count_nonzero(np.isfinite(excess)) < 2:
+        if np.count_nonzero(np.isfinite(excess)) < 2:  # no row has another to be judged by
             return None
         sceptical = Hypothesis(excess, self.rules.negligible).under(prior, self.observations)
         smooth, judgement, _ = self._iterate(sceptical)
@@ -123,6 +124,7 @@ class Search:
         finite = np.isfinite(self.observations.observed)
         with np.errstate(over="ignore", invalid="ignore"):
             apart = np.abs(self.observations.observed - centre)
+            # By default `extreme` is infinite, and no row is
             extreme = finite & ~(apart <= self.rules.extreme * spread)
         if not extreme.any() or np.count_nonzero(finite & ~extreme) < 2:
             return None
@@ -140,6 +142,7 @@ class Search:
             return None
         together = at_one_place(prior.kernel, self.observations.x, self.observations.x)
         against, for_it = together[:, trusted].sum(axis=1), together[:, rejected].sum(axis=1)
+        # (n,): with none trusted at its place there is nothing to swap with
         majority = rejected & (for_it > against) & (against > 0)
         if not majority.any():
             return None
@@ -174,6 +177,7 @@ class Search:
         for _ in range(self.rules.rounds - 1):
             if known():
                 return None
+            # No trust changed under the fitted hyperparameters: excesses and fit agree
             if not moved or not self.rules.fitting.refits:
                 break
             refitted = self.fit(settled, judgement, settled.posterior)
@@ -220,6 +224,7 @@ class Search:
             excess = self._excess(judgement, prior)
             following = replace(settled, excess=excess)
             step = self._apart(settled, following)
+            # Keep `settled`, whose posterior the judgement is by
             if step <= _CONVERGED:
                 break
             settled, moved = following.under(prior, self.observations), True
@@ -254,6 +259,7 @@ class Search:
         posterior = settled.posterior
         assert posterior is not None
         with np.errstate(over="ignore"):
+            # Less n log(2 pi) / 2, the same for all: each finite row is in the solve or alone
             solved = -0.5 * np.dot(posterior.residual, posterior.residual)
         solved -= np.log(np.diagonal(posterior.L)).sum()
         noise = settled(self.observations, posterior.prior).noise

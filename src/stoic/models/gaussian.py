@@ -46,6 +46,7 @@ class GaussianProcess:
         if previous is not None and not self.defence.revises and not self.fitting.refits:
             assert isinstance(previous, Arms | Exact)
             tail = observations.since(previous.n)
+            # The tail alone: neither targets nor hyperparameters of earlier rows can have changed
             return previous.extend(fitted, tail, fitted(tail, self.prior))
         prior = self.fitting(domain, observations, fitted, self.prior, previous)
         targets = fitted(observations, prior)

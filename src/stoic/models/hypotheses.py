@@ -55,7 +55,7 @@ class Hypothesis(Defence):
 
     def slopes(self, observations: Observations, prior: Prior) -> tuple[Array, Array]:
         fixed = ~np.isnan(observations.noise) | np.isinf(self(observations, prior).noise)
-        return np.zeros(len(observations)), np.where(fixed, 0.0, prior.noise)
+        return np.zeros(len(observations)), np.where(fixed, 0.0, prior.noise)  # excess held
 
     def under(self, prior: Prior, observations: Observations) -> Hypothesis:
         """Replace the posterior by the one under ``prior``."""

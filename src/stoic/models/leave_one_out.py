@@ -185,6 +185,7 @@ class LeaveOneOutGP:
             return given_any_number(self, domain, observations, previous, self.bounds)
         earlier = None if previous is None else previous.fitted_defence
         judged = self.fit(domain, observations, earlier)
+        # None where nothing could be fitted, or with fewer than two results
         found = [e for e in judged.explanations if e.evidence > -np.inf] or [judged]
         if self.most < 1.0:
             found = [e for e in found if self._rejected(e, observations) <= self.most] or found
@@ -193,7 +194,7 @@ class LeaveOneOutGP:
             explanation.posterior or explanation.condition(self.prior, observations)
             for explanation in found
         )
-        fitted = replace(found[0], believing=judged.believing)
+        fitted = replace(found[0], believing=judged.believing)  # of this fit, not an earlier one
         if len(parts) == 1:
             return replace(parts[0], fitted_defence=fitted)
         return MixturePosterior(parts, weights / weights.sum(), fitted)
@@ -219,6 +220,7 @@ class LeaveOneOutGP:
             assert isinstance(posterior.fitted_defence, Hypothesis)
             rows = posterior.rows
             settled = posterior.fitted_defence.explanations
+            # Those of the window alone: the parts have absorbed all other rows
             explanations = tuple(e.posterior for e in settled if e.posterior)
         window = observations.only(rows)
         parts, weights = [], []
@@ -226,7 +228,7 @@ class LeaveOneOutGP:
             assert isinstance(explanation, Exact)
             draws = max(_FEWEST, round(_DRAWS * weight))
             priors = self.hyperparameters(domain, window, explanation, draws, rng)
-            if len(priors) == 1 == len(explanations):
+            if len(priors) == 1 == len(explanations):  # they are given
                 return posterior
             fitted = explanation.fitted_defence
             assert isinstance(fitted, Hypothesis)
@@ -261,6 +263,7 @@ class LeaveOneOutGP:
         best = search.likeliest(found, best)
         if believing is None:
             return replace(best, explanations=tuple(found))
+        # The explanation without outliers need not be a fixed point
         if not any(search.same(believing, fixed) for fixed in found):
             found.append(search.weighed(believing))
         return replace(best, believing=believing.posterior, explanations=tuple(found))

@@ -96,11 +96,12 @@ class Fit:
         theta: Array = np.zeros(basis.features.shape[1])
         information = 0.0
         if len(played):
-            root = np.sqrt(plays[played])
+            root = np.sqrt(plays[played])  # an average has its number of plays as its weight
             X = root[:, None] * basis.features[played]
             scale = float(np.abs(averages).max()) or 1.0
             solved, _, _, singular = np.linalg.lstsq(X, root * (averages / scale), rcond=None)
             theta = np.asarray(solved * scale)
+            # 0.5 log det(I + X'X / noise)
             information = 0.5 * float(np.log1p(singular**2 / prior.noise).sum())
         return Fit(
             prior,

@@ -50,6 +50,7 @@ class StudentTProcess:
         self, domain: Domain, observations: Observations, previous: Posterior | None = None
     ) -> StudentT:
         assert previous is None or isinstance(previous, StudentT)
+        # The factor depends on all rows, and is made anew
         earlier = None if previous is None else previous.gaussian
         gaussian = GaussianProcess(self.prior, self.defence, self.fitting)(
             domain, observations, earlier

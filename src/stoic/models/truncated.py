@@ -118,17 +118,19 @@ class Truncated:
         noise, n, m = prior.noise, places.n, embedding.features
         b = fitted_defence.scale * level(n, max(m, 1), fitted_defence.moment, fitted_defence.alpha)
         arms = embedding.of(domain)
-        C = embedding.coordinates(places.points) if arms is None else arms[places.arms]
+        C = embedding.coordinates(places.points) if arms is None else arms[places.arms]  # (U, r)
         A = (C.T * places.weights) @ C
         A.flat[:: len(A) + 1] += noise
         eigenvalues, Q = np.linalg.eigh(A)
         # Rounding may take the smallest ones below the noise that was added to all.
         eigenvalues = np.maximum(eigenvalues, noise)
         inverse_root = (Q / np.sqrt(eigenvalues)) @ Q.T
-        u = (C @ inverse_root) @ embedding.basis.T
+        u = (C @ inverse_root) @ embedding.basis.T  # (U, m)
         limits = thresholds(b, u)
         sums, counts = places.below(limits)
+        # r (m,) enters by its part in the span of the features, which V^(-1/2) maps to itself
         theta = inverse_root @ (np.einsum("am,am->m", u, sums) @ embedding.basis)
+        # A place keeps its smallest results in each feature: the fewest are kept in all
         in_all = counts.min(axis=1).sum() if m else places.finite
         return Truncated(
             prior, fitted_defence, n, n - int(in_all), embedding, places, theta, A, inverse_root,
@@ -182,6 +184,7 @@ class Truncated:
         W = C @ self.root
         variance = self.prior.noise * np.einsum("nr,nr->n", W, W)
         if not self.embedding.complete:
+            # Without it the variance vanishes where no feature reaches: variance starvation
             missing = self.prior.kernel.diagonal(x) - np.einsum("nr,nr->n", C, C)
             variance += np.maximum(missing, 0.0)
         return self.prior.mean + C @ self.theta, np.sqrt(variance)
@@ -207,6 +210,7 @@ class Truncated:
         C = self.embedding.coordinates(x)
         A = self.A + C.T @ C
         L = linalg.cholesky(A) if len(A) else A
+        # L^-T: the symmetric root matters to truncation alone, and fantasies are not truncated
         root = linalg.solve_lower(L, np.eye(len(A))).T if len(A) else A
         gain = 2.0 * np.log(np.diagonal(L)).sum() - len(A) * math.log(self.prior.noise)
         mean = self.prior.mean + C @ self.theta
@@ -271,7 +275,7 @@ class TruncatedFeatures:
         if previous is not None and not self.defence.revises and not self.fitting.refits:
             assert isinstance(previous, Truncated)
             prior, places, embedding = previous.prior, previous.places, previous.embedding
-            places.add(observations.since(previous.n))
+            places.add(observations.since(previous.n))  # in place: the previous is consumed
             embedding = self.features(domain, prior, observations, places, embedding)
         else:
             prior = self.fitting(domain, observations, fitted_defence, self.prior, previous)

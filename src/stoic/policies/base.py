@@ -50,7 +50,7 @@ class Feasible(NamedTuple):
         q, q_slope = self._chance(p), np.where(p < _SURE, 1.0 / _SURE, 0.0)[:, None] * p_slope
         combined = self._combined(height, q)
         if self.floor is None:
-            return combined, slope + q_slope / q[:, None]
+            return combined, slope + q_slope / q[:, None]  # d ln Q = dQ / Q
         return combined, q[:, None] * slope + q_slope * (height - self.floor)[:, None]
 
     @staticmethod
@@ -147,6 +147,7 @@ class View(NamedTuple):
         choices = [pick(band)]
         while len(choices) < n:
             last = choices[-1]
+            # The width stays: it counts real observations only
             band = band.fantasise(last.x[None], None if last.arm is None else np.array([last.arm]))
             choices.append(pick(band))
         return choices
@@ -157,6 +158,7 @@ class View(NamedTuple):
         Its values are in units of f, or ``logarithmic``, of a gain: that decides how it is weighted
         by the probability of a result.
         """
+        # Nested, the two weights multiply: floor + Q1 Q2 (height - floor)
         for feasibility in (self.feasibility(), self.constraints()):
             if feasibility is not None:
                 surface = Feasible(surface, feasibility, None if logarithmic else self.floor())

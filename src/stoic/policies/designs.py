@@ -79,25 +79,30 @@ class RareSwitching:
             raise ValueError(f"An epoch has at least one point, got first={self.first!r}.")
 
     def __call__(self, prior: Prior, domain: Finite, active: Booleans, epoch: int) -> Plan:
-        length = left = self.first * 2**epoch
+        length = left = self.first * 2**epoch  # l_h: lines 1 and 16
         selected: dict[int, int] = {}
-        posterior = Arms(prior, as_told, domain)
+        posterior = Arms(prior, as_told, domain)  # line 2: every epoch starts from the prior
         while left:
+            # Rounding of the updates may leave a variance just below 0
             variance = np.where(active, np.maximum(posterior.variance, 0.0), -np.inf)
-            arm = int(np.argmax(variance >= variance.max() * (1.0 - _TIE)))
+            arm = int(np.argmax(variance >= variance.max() * (1.0 - _TIE)))  # line 4
+            # Lines 6 to 9: all plays of the arm up to the next switch
             run = self._run(variance.item(arm) / prior.noise, left)
+            # k plays are one with noise / k, and a variance does not depend on the value
             posterior.observe(arm, prior.mean, prior.noise / run)
             selected[arm] = selected.get(arm, 0) + run
             left -= run
+        # Line 12: ceil(l max(xi, psi)), where l xi is a whole number
         least = math.ceil(length * self.share)
         plays = np.maximum(np.array(list(selected.values()), dtype=np.intp), least)
         return Plan(np.array(list(selected), dtype=np.intp), plays)
 
     def _run(self, ratio: float, left: int) -> int:
         """Return the first k <= ``left`` with 1 + k ``ratio`` > growth, else ``left``."""
-        if 1.0 + left * ratio <= self.growth:
+        if 1.0 + left * ratio <= self.growth:  # also for a ratio of 0
             return left
         k = int((self.growth - 1.0) / ratio) + 1  # but for rounding
+        # Line 6 has >: a determinant that is exactly ``growth`` times as large does not switch
         while k > 1 and 1.0 + (k - 1) * ratio > self.growth:
             k -= 1
         while 1.0 + k * ratio <= self.growth:

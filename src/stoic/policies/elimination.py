@@ -130,12 +130,14 @@ class Elimination(Policy):
         missing = _missing(view, epoch, state.observed)
         out = state.out
         if not view.owns_pending:
+            # The caller's account replaces ours: it has the plays of other workers, too
             out = np.bincount(_domain(view).locate(view.pending), minlength=len(out))
-        left = np.maximum(missing - out, 0)[arms]
+        left = np.maximum(missing - out, 0)[arms]  # (U,)
         if view.owns_pending and not left.any() and not len(view.pending):
             out, left = np.zeros_like(out), missing[arms]  # the pending ones will never come
         if isinstance(view.among, Among):
             left = _allowed(epoch, left, view.among)
+        # The first n of the remaining plays, arm after arm, in the order of the plan
         before = np.cumsum(left) - left
         chosen = np.repeat(arms, np.clip(n - before, 0, left))
         points, notes = _domain(view).points, epoch.notes
@@ -168,10 +170,12 @@ class Elimination(Policy):
             epoch, arms = state.epoch, view.observations.arms[state.seen :]
             if len(arms):
                 new = np.bincount(arms, minlength=len(state.observed))
+                # A result answers a pending play of its arm, if there is one
                 out, observed = np.maximum(state.out - new, 0), state.observed + new
                 state = Progress(epoch, out, observed, len(view.observations))
             if _missing(view, epoch, state.observed).any():
                 return state
+            # It counts from ``first`` again: results after the last counted row belong to it
             state = self._begun(self._next(view, epoch))
 
     def _next(self, view: View, epoch: Epoch) -> Epoch:
@@ -179,12 +183,15 @@ class Elimination(Policy):
         domain, number, active, first, band = _domain(view), epoch.number + 1, epoch.active, 0, None
         if number:
             rows = _counted(view, epoch)
-            band = view.given(view.observations.only(rows), number)
+            band = view.given(view.observations.only(rows), number)  # line 14; number = h + 1
             lower, upper = band.on(domain)
             active = active & ~_hopeless(view, epoch)
+            # Line 15, with the best lower bound of the active arms alone.
             # A comparison with a bound that is nan is false: in this form it drops nothing.
             active = active & ~(upper < np.max(lower[active & ~np.isnan(lower)], initial=-np.inf))
+            # No row counts if all arms of the plan are hopeless
             first = int(rows.max(initial=epoch.first - 1)) + 1
+        # From no observations: the plan of an epoch may not depend on results
         prior = view.given(view.observations.only(slice(0))).posterior.prior
         return Epoch(number, first, active, self.design(prior, domain, active, number), band)
 
@@ -212,7 +219,7 @@ def _counted(view: View, epoch: Epoch) -> Integers:
     """Rows that count in an epoch: of each arm the first ones, up to its plays; increasing."""
     assert view.observations.arms is not None
     arms = view.observations.arms[epoch.first :]
-    order = np.argsort(arms, kind="stable")
+    order = np.argsort(arms, kind="stable")  # within an arm, as observed
     grouped = arms[order]
     # The rank of each result within its arm: its position less the first position of the arm.
     rank = np.arange(len(arms)) - np.searchsorted(grouped, grouped)

@@ -98,6 +98,7 @@ def candidates(domain: Domain, n: int, distance: Distance) -> Array:
                 f"Coordinates {lattice.columns.tolist()} take their values together, so give all "
                 "of them a tolerance of 0, or none."
             )
+    # sqrt(n) values of the fixed coordinates times sqrt(n) of the moving ones
     some = _spread(domain, math.ceil(math.sqrt(n)))
     return _combinations(some, some, distance)
 
@@ -109,10 +110,12 @@ def ground(view: View, known: Array, distance: Distance) -> Ground:
         arms = among.arms if isinstance(among, Among) else np.arange(len(known))
         return Ground(known, arms, domain)
     observed = view.observations.x
+    # Observed points are moves here, not choices: only the first rows may be chosen
     if among is domain:
         return Ground(np.concatenate([known, observed]), np.arange(len(known)), domain)
     assert not isinstance(among, Among)
     first = candidates(among, len(known), distance)
+    # A move may leave the part: its fixed coordinates with moving ones of the whole
     points = np.concatenate([first, _combinations(first, known, distance), observed])
     return Ground(points, np.arange(len(first)), domain)
 
@@ -170,7 +173,9 @@ def with_moves(
     if not few or isinstance(view.domain, Finite):
         return here
     moving, fixed, unit = distance.coordinates(view.domain.dim)
+    # Of the range of each moving coordinate: what is within one unit on either side
     share = np.minimum(2.0 * unit / view.domain.widths[moving], 1.0)
+    # Candidates with the same fixed coordinates, see ``candidates``
     alike = math.sqrt(len(here.rows)) if len(fixed) else len(here.rows)
     dense = alike * float(np.prod(share)) >= _DENSE
     here = with_peak(view, here, band)
@@ -192,6 +197,7 @@ def with_moves(
         lower, upper = here.bounds(band)
         x = here.points[best(lower, here.usable(upper, view), here)]
         near = np.tile(x, (few, 1))
+        # ~ U(x - scale unit, x + scale unit)
         near[:, moving] += scale * unit * rng.uniform(-1.0, 1.0, (few, len(moving)))
         assert isinstance(view.among, Box)
         near = view.among.snap(near)
@@ -207,9 +213,11 @@ def moves_of(domain: Domain, chosen: Array, distance: Distance, far: float) -> A
     if k <= _CORNERED:
         corners = np.array(list(itertools.product([-1.0, 1.0], repeat=k)))
     else:
+        # 2^k are too many: 64 at random, always the same ones
         corners = np.sign(np.random.default_rng(0).random((1 << _CORNERED, k)) - 0.5)
     cube = Box(-np.ones(k), np.ones(k)).spread(_MOVES, np.random.default_rng(0))
     steps = np.concatenate([size * far * each for size in _SIZES for each in (corners, cube)])
+    # steps: (s, moving coordinates), so s moves of each point
     points = np.repeat(chosen, len(steps), axis=0)
     points[:, moving] += np.tile(steps * unit, (len(chosen), 1))
     return domain.snap(points)
@@ -220,6 +228,7 @@ def _with_centres(view: View, here: Ground, centres: Array, others: Array) -> Gr
     n = len(here.points)
     points = np.concatenate([here.points, centres, others])
     first = n + np.arange(len(centres))
+    # A learner may probe moves in the part that may be chosen, but compares centres alone
     rows = n + len(centres) + np.flatnonzero(view.among.contains(others))
     known = None if here.centres is None else np.concatenate([here.centres, first])
     return Ground(points, np.concatenate([here.rows, first, rows]), here.domain, known)

@@ -88,19 +88,23 @@ class LogHypervolumeImprovement(NamedTuple):
         """Height (m,), and its derivatives in mean and std of each output, (m,) each."""
         logs, slopes = np.zeros((len(predicted[0][0]), len(self.lower))), []
         for k, (output, (mean, std)) in enumerate(zip(self.outputs, predicted, strict=True)):
-            log, *by = output.height(mean[:, None], std[:, None])
+            log, *by = output.height(mean[:, None], std[:, None])  # (m, ends) each
             low, high = self.lower[:, k], self.upper[:, k]
+            # Nothing is above an infinite end: E max(f - inf, 0) = 0
             none = np.full((len(log), 1), -np.inf)
+            # An upper end has less above it; rounding may say otherwise, and leave nothing inside
             gap = np.minimum(np.hstack([log, none])[:, high] - log[:, low], -_ROUNDING)
             share = np.exp(gap)  # of what is above the box in what is above its lower end
-            inside = -np.expm1(gap)
+            inside = -np.expm1(gap)  # 1 - share, without cancellation
+            # E max(min(f, high) - lower, 0) = EI(low) - EI(high)
             logs += log[:, low] + np.log(inside)
             zero = np.zeros((len(log), 1))
+            # d ln(a - b) = (d ln a - share d ln b) / (1 - share), with share = b / a
             slopes.append(
                 [(each[:, low] - share * np.hstack([each, zero])[:, high]) / inside for each in by]
             )
         height = logsumexp(logs, axis=1)
-        weights = np.exp(logs - height[:, None])
+        weights = np.exp(logs - height[:, None])  # of each box in the improvement, (m, c)
         return height - self.unit, [
             (np.einsum("mc,mc->m", weights, mean), np.einsum("mc,mc->m", weights, std))
             for mean, std in slopes
@@ -173,12 +177,14 @@ class HypervolumeImprovement:
         if constraints is not None:
             trusted = trusted[constraints.hold(x[trusted])]
         verified, worth = None, 0.0
+        # A bounded model has a window of the rows of ``trust``: no verification then
         if all(len(each.observations) == len(x) for each in views):
             verified, worth = self._verification(views, trust.T, trusted)
         posteriors = []
         for each in views:
             band = each.hallucinated()
             weights = each.band().posterior.trust(each.observations)
+            # Failures have a probability instead, ``chance``
             places = given_up(each, weights, self.retries, failures=False)
             if len(places):
                 band = band.fantasise(places, None, band.posterior.prior.mean)
@@ -192,6 +198,7 @@ class HypervolumeImprovement:
         while len(choices) < n:
             risk = Risk(chance, constraints)
             surface = _improvement(posteriors, known) if constraints is None or len(known) else None
+            # Unit 1: volumes are in units of the prior standard deviations already
             peak = peak_at(view, surface, risk, 1.0)
             if verified is not None and math.log(worth) > peak.height:
                 choice = choices_at(view.domain, verified[None], {"verified": True})[0]
@@ -225,6 +232,7 @@ class HypervolumeImprovement:
         volume, found = hypervolume(front, reference), dict[int, float]()
 
         def add(row: int, worth: float) -> None:
+            # One repeat measures all outputs, so their doubts add up
             found[row] = found.get(row, 0.0) + worth
 
         for k, (view, posterior) in enumerate(zip(views, posteriors, strict=True)):
@@ -263,6 +271,7 @@ class HypervolumeImprovement:
             return np.zeros(len(gain))
         share = self.odds.share(observations, posterior)
         votes = agreement(view.domain, observations, noise, AGREE)
+        # Odds surprise / share^v, v = votes + 1: the result itself is one of them
         p = expit(math.log(self.surprise) - (votes + 1.0) * math.log(share))
         if (constraints := view.constraints()) is not None:
             p = p * constraints(observations.x)

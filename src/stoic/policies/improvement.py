@@ -31,15 +31,19 @@ def log_improvement(z: Array) -> tuple[Array, Array, Array]:
     """
     value, by_cdf, by_pdf = (np.empty_like(z) for _ in range(3))
     up = z >= -1.0
+    # phi(1e3) is 0 as a float; the square of a huge z would overflow
     cdf, pdf = special.ndtr(z[up]), np.exp(-0.5 * np.minimum(z[up], 1e3) ** 2) / _ROOT_2_PI
-    h = pdf + z[up] * cdf
+    h = pdf + z[up] * cdf  # above -1 cancellation costs less than a digit
     value[up], by_cdf[up], by_pdf[up] = np.log(h), cdf / h, pdf / h
     below = -z[~up]
+    # erfcx has the factor exp(z^2 / 2): no underflow
     mills = np.sqrt(0.5 * np.pi) * special.erfcx(below / np.sqrt(2.0))
     q = below**-2.0
+    # 1 - |z| M = q - 3 q^2 + 15 q^3 - ...
     series = q * (1.0 - q * (3.0 - q * (15.0 - q * (105.0 - q * 945.0))))
     bracket = np.where(below > _FAR, series, 1.0 - below * mills)
     value[~up] = np.log(bracket) - 0.5 * below**2 - np.log(_ROOT_2_PI)
+    # Numerators and h divided by phi
     by_cdf[~up], by_pdf[~up] = mills / bracket, 1.0 / bracket
     return value, by_cdf, by_pdf
 
@@ -78,7 +82,7 @@ class LogExpectedImprovement(NamedTuple):
         """
         share = None
         if self.noise:
-            spread = np.hypot(std, np.sqrt(self.noise))
+            spread = np.hypot(std, np.sqrt(self.noise))  # no square under- or overflows
             share = np.divide(std, spread, out=np.ones_like(std), where=spread > 0.0)
             std = std * share
         least = max(_LEAST * self.posterior.max_variance**0.5, _TINY)
@@ -86,6 +90,7 @@ class LogExpectedImprovement(NamedTuple):
         with np.errstate(over="ignore"):
             z = np.clip((mean - self.incumbent) / s, -_LIMIT, _LIMIT)
         value, by_cdf, by_pdf = log_improvement(z)
+        # Where z is clipped, or s at its floor, it is a constant
         free = np.abs(z) < _LIMIT
         # d/ds (log s + log h(z)) = (1 - z Phi / h) / s = phi / (h s)
         by_mean = np.where(free, by_cdf / s, 0.0)
@@ -161,6 +166,7 @@ class ExpectedImprovement(Policy):
                 band = band.fantasise(places, None, posterior.prior.mean)
 
         def pick(band: Band) -> Choice:
+            # A width of 0 would divide by 0
             factor = max(band.width, _LEAST) if self.widened else 1.0
             surface = LogExpectedImprovement(
                 band.posterior, tried.best_mean(band.posterior), factor
@@ -188,6 +194,7 @@ class _Tried:
         else:
             self.x = tried[inside]
         if not whole and len(tried) and not len(tried[inside]):
+            # Width 0: the mean
             peak = view.among.maximise(
                 UpperConfidenceBound(Band(posterior, 0.0)), view.rng, observations.x
             )

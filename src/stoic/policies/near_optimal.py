@@ -84,6 +84,7 @@ def near_optimal_design(features: Array, factor: float = 2.0) -> Weighting:
     # Columns of R are the rows of the features, in coordinates of their span.
     _, R, order = qr(features.T / largest, mode="economic", pivoting=True)
     scale = np.abs(np.diagonal(R))
+    # The tolerance of numpy.linalg.matrix_rank, for the diagonal of R
     rank = int(np.count_nonzero(scale > scale[0] * max(features.shape) * np.finfo(float).eps))
     X: Array = np.empty((len(features), rank))
     X[order] = R[:rank].T
@@ -91,17 +92,20 @@ def near_optimal_design(features: Array, factor: float = 2.0) -> Weighting:
     X = np.asarray(np.linalg.solve(R[:rank, :rank], X.T).T)
     shares = np.zeros(len(features))
     shares[order[:rank]] = 1.0 / rank
+    # The first rows are unit vectors in X, so Gamma = I / rank
     inverse = rank * np.eye(rank)
     leverage = rank * np.einsum("ij,ij->i", X, X)
     while (peak := float(leverage[row := int(leverage.argmax())])) > factor * rank:
+        # Exact: the maximum of log det Gamma on the way to the row
         step = (peak / rank - 1.0) / (peak - 1.0)
         shares *= 1.0 - step
         shares[row] += step
+        # Sherman-Morrison for (1 - step) Gamma + step x x', and all leverages with it
         v = inverse @ X[row]
         weight = step / (1.0 - step + step * peak)
         leverage = (leverage - weight * (X @ v) ** 2) / (1.0 - step)
         inverse = (inverse - weight * np.outer(v, v)) / (1.0 - step)
-    shares /= shares.sum()
+    shares /= shares.sum()  # rounding of many steps
     return Weighting(shares, rank, leverage)
 
 
@@ -149,12 +153,12 @@ class NearOptimal:
                 f"NearOptimal has features for {self.basis.domain!r}, got {domain!r}: make the "
                 "Newton basis on the domain of the learner."
             )
-        m = self.support * 2**epoch
+        m = self.support * 2**epoch  # lines 1 and 7
         arms = np.flatnonzero(active)
         features = self.basis.features[arms]
         if not features.any():  # f is known there, but something must be played
             return Plan(arms[:1], np.array([m], dtype=np.intp))
         shares = near_optimal_design(features).shares
         chosen = shares > 0.0
-        plays = np.ceil(m * np.maximum(shares[chosen], self.least))
+        plays = np.ceil(m * np.maximum(shares[chosen], self.least))  # line 3
         return Plan(arms[chosen], plays.astype(np.intp))

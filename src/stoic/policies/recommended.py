@@ -49,6 +49,7 @@ class Recommended(Policy):
         known = np.concatenate([queried, view.pending, view.failures.x])
         left: list[Array] = []
         for place in self.places:
+            # Two sources may recommend the same input: those before it count as known
             x = np.concatenate([known, *[other[None] for other in left]])
             apart = (np.abs(x - place) / view.domain.widths).max(axis=1, initial=0.0)
             if (apart > PLACE).all() and view.among.contains(place[None])[0]:

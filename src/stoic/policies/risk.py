@@ -74,7 +74,7 @@ class Chance(NamedTuple):
             chance = cls(reported, 1.0, 1.0, 1.0, count)
         else:
             return None
-        most = float(chance(observations.x[finite]).max(initial=_LEAST))
+        most = float(chance(observations.x[finite]).max(initial=_LEAST))  # relative to 1 as yet
         return chance._replace(most=most)
 
     def on(self, points: Finite) -> Array:
@@ -94,6 +94,7 @@ class Chance(NamedTuple):
         else:
             p = p + (1.0 - self.weight) * self.otherwise
         p = p / self.most
+        # A clipped P is a constant
         inside = (p > _LEAST) & (p < 1.0)
         return np.clip(p, _LEAST, 1.0), np.where(inside[:, None], slope / self.most, 0.0)
 
@@ -141,6 +142,7 @@ class Risky(NamedTuple):
         distance = np.where(above, utility, 2.0 * self.least - utility)
         log = np.log(distance)
         value = np.where(above, log, 2.0 * math.log(self.least) - log)
+        # dvalue / du = 1 / distance on both branches
         return value, p * gain / distance, (gain + self.cost) / distance
 
 
@@ -196,6 +198,7 @@ class Risk(NamedTuple):
 def peak_at(view: View, surface: Acquisition | None, risk: Risk, unit: float) -> Peak:
     """Maximise a log acquisition ``surface`` at a risk; without one, the probability alone."""
     if risk.constraints is not None:
+        # Before the risk: a gain where constraints fail is not worth a failure
         surface = Constrained(surface, risk.constraints, unit if 0.0 < unit < math.inf else 1.0)
     assert surface is not None
     if risk.chance is not None:

@@ -151,9 +151,11 @@ class Satisficing(Policy):
             here = with_moves(
                 view, here, hallucinated, self.distance, self.refined, _FAR, self._best
             )
+            # Added points may be at such places, too; the band has them already
             here, _ = without_given_up(view, here, hallucinated, self.retries)
         lower, upper = here.bounds(view.band())
         upper = here.usable(upper, view)
+        # The bound may reach tau between candidates; ``with_moves`` has added its summit
         if not self.refined and upper[here.rows].max() < self._threshold(lower[here.rows]):
             here = with_peak(view, here, hallucinated)
             lower, upper = here.bounds(view.band())
@@ -214,6 +216,7 @@ class Satisficing(Policy):
         hopeful = np.flatnonzero(own >= (self._threshold(own) if tau is None else tau))
         chosen = tried[hopeful if len(hopeful) else [int(np.argmax(own))]]
         if self.refined:
+            # Each has moves of its own, so their number is bounded
             chosen = chosen[np.argsort(-band.bounds(chosen)[0], kind="stable")[: 2 * self.refined]]
         far = _FAR if self.refined else 0.0
         here = ground_of(view, state.points, self.distance, chosen, far)
@@ -268,6 +271,7 @@ class Satisficing(Policy):
         elif spot.value < 0.0:  # with p = 1 only: f exceeds tau by a slope
             allowed = np.where(possible, spot.value * np.where(possible, far, 0.0), np.inf)
         else:
+            # 0 for an infinite distance: times a fragility of 0 it would be nan
             allowed = (spot.value * np.where(possible, far, 0.0)) ** self.p
             allowed[~possible] = np.inf
         short = tau - allowed - lower[here.rows]

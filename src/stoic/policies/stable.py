@@ -130,7 +130,7 @@ class StableOpt(Policy):
         """Return the row of the best worst value of f (N,)."""
         if balls is None:
             return highest_worst(f, self.radius, here.points, self.distance, here.compared)
-        worst = balls.worst(f)[here.rows]
+        worst = balls.worst(f)[here.rows]  # moves may leave the part that may be chosen
         best = int(worst.argmax())
         return Spot(int(here.rows[best]), float(worst[best]))
 

@@ -104,8 +104,10 @@ def given_up(view: View, trust: Array, retries: int, failures: bool = True) -> A
     if not len(rejected):
         return rejected
     near = cdist(rejected, rejected, "chebyshev") <= PLACE
+    # The first of those near to each other stands for their place
     visits, first = near.sum(axis=1), near.argmax(axis=1)
     never = cdist(rejected, x[trusted], "chebyshev").min(axis=1, initial=np.inf) > 0.1 * PLACE
     stopped = ~observations.measured[counted]
+    # The first visit is no retry
     chosen = ((visits > retries) | (near @ stopped)) & (first == np.arange(len(rejected))) & never
     return np.asarray(observations.x[counted][chosen])

@@ -196,6 +196,7 @@ class VerifiedImprovement(Policy):
         means = posterior.predict(x)[0]
         best = int(np.argmax(means))
         rows, worth = [trusted[best]], [0.0]
+        # Replicates of the incumbent are no alternative to it
         others = apart(x, x[best], widths) > PLACE
         if others.any():
             p, otherwise = self.odds.given_the_others(view.domain, observations, posterior)
@@ -208,6 +209,7 @@ class VerifiedImprovement(Policy):
         if rejected.any():
             share = self.odds.share(observations, posterior)
             votes = agreement(view.domain, observations, noise, AGREE)
+            # Odds surprise / share^v, v = votes + 1: the result itself is one of them
             p = expit(math.log(self.surprise) - (votes + 1.0) * math.log(share))
             most = FARTHEST * posterior.max_variance**0.5
             rows += np.flatnonzero(rejected).tolist()
@@ -252,6 +254,7 @@ def _wary(view: View, posterior: Posterior) -> Posterior:
             most = typical.mean() if coordinate is None else typical[coordinate]
             theta[k] = min(theta[k], most)
     prior = Prior(prior.kernel.with_theta(theta), prior.noise, prior.mean)
+    # The same outliers as before: the defence is not fitted anew
     targets = posterior.fitted_defence(observations, prior)
     wary = Exact.condition(prior, posterior.fitted_defence, observations, targets)
     failed = observations.x[~np.isfinite(observations.observed)]
@@ -303,6 +306,7 @@ def farthest(view: View, queried: Array, risk: Risk) -> Peak | None:
     rows = Observations(x, np.zeros(len(x)), np.full(len(x), np.nan))
     prior = Prior(Matern52(lengthscale), _NEAR_ZERO)
     distance = Exact.condition(prior, as_told, rows, as_told(rows, prior))
+    # The mean is 0 everywhere, so the improvement over 0 grows with the std alone
     peak = peak_at(view, LogExpectedImprovement(distance, 0.0), risk, 1.0)
     new = (apart(queried, peak.x, widths) > SAME).all()
     return peak if new else None

@@ -83,16 +83,16 @@ class Arms:
         self.distrusted = 0
         self.information = 0.0
         self.mean = np.full(N, prior.mean)
-        self.variance: Array = prior.kernel.diagonal(domain.points).astype(float)
+        self.variance: Array = prior.kernel.diagonal(domain.points).astype(float)  # a copy
         self._C = np.empty((min(_ROWS, N), N))
         self._played: list[int] = []
         self._plays: list[int] = []
         self._precision: list[float] = []  # sum of 1 / noise over the plays of each played arm
         self._total: list[float] = []  # sum of (value - prior mean) / noise over the same
         self._refresh = _REFRESH
-        self._slot: dict[int, int] = {}
-        self._row = np.empty(N)
-        self._std = np.empty(N)
+        self._slot: dict[int, int] = {}  # row of C of each played arm
+        self._row = np.empty(N)  # scratch of `observe`
+        self._std = np.empty(N)  # scratch of `observe`, and what `std` returns
         self._waiting = 0  # updates of C, C -= columns' rows, that wait
         self._columns = self._rows = np.empty((0, 0))
 
@@ -113,13 +113,14 @@ class Arms:
     def _solve(self, arms: Integers, precision: Array, total: Array) -> None:
         """Mean, variance, C and information from the sums over the plays of each of ``arms``."""
         points, U = self.domain.points, len(arms)
-        self._waiting = 0
+        self._waiting = 0  # those that wait are in the sums
         if len(self._C) < U:
             self._C = np.empty((min(1 << max(U, _ROWS).bit_length(), len(points)), len(points)))
         # B = I + P^1/2 K P^1/2: its eigenvalues are at least 1, whatever the precisions.
         root = np.sqrt(precision)[:, None]
         K = self.prior.kernel(points[arms], points[arms])
         L = linalg.cholesky(np.eye(U) + root * K * root.T)
+        # (K + P^-1)^-1 = P^1/2 B^-1 P^1/2, and the mean result of an arm is total / precision
         beta = root[:, 0] * linalg.cholesky_solve(L, total / root[:, 0])
         for part in _blocks(len(points)):
             K = self.prior.kernel(points[arms], points[part])
@@ -129,7 +130,7 @@ class Arms:
             self.variance[part] -= np.einsum("ij,ij->j", V, V)
             # C = K_U: - K_UU A^-1 K_U: = P^-1 A^-1 K_U:, which has no cancellation.
             self._C[:U, part] = linalg.solve_upper(L, V) / root
-        self.information = float(np.log(np.diagonal(L)).sum())
+        self.information = float(np.log(np.diagonal(L)).sum())  # 0.5 log det B
         self._played = arms.tolist()
         self._precision = precision.tolist()
         self._total = total.tolist()
@@ -149,6 +150,7 @@ class Arms:
             self.distrusted += targets.trust.item() < 1.0
             return self
         self.distrusted += int(np.count_nonzero(targets.trust < 1.0))
+        # A solve costs about as much as U single updates
         if len(observations.arms) > max(len(self._played), 8):
             self._add(observations, targets)
             return self
@@ -168,6 +170,7 @@ class Arms:
         plays, precision, total = self.counts, np.zeros(N), np.zeros(N)
         earlier = np.array(self._played, dtype=np.intp)
         precision[earlier], total[earlier] = self._precision, self._total
+        # Indexing by += would count an arm once, however often it is among the rows
         np.add.at(plays, arms, 1)
         np.add.at(precision, arms, weights)
         np.add.at(total, arms, weights * (targets.values[kept] - self.prior.mean))
@@ -176,23 +179,24 @@ class Arms:
             self._solve(played, precision[played], total[played])
             self._plays = plays[played].tolist()
         self.n += len(observations)
-        self._refresh = max(2 * self.n, _REFRESH)
+        self._refresh = max(2 * self.n, _REFRESH)  # all was solved just now
 
     def observe(self, arm: int, value: float, noise: float) -> None:
         """Account for one more row: arm ``arm`` gave ``value`` with variance ``noise``."""
         self.n += 1
         if noise == math.inf:
-            return
+            return  # without information; it counts in n alone
         slot = self._slot.get(arm)
         if slot is None:
             slot = self._admit(arm)
         C, row, scratch = self._C[: len(self._played)], self._row, self._std
+        # Copies, since the update changes C; less the updates that wait and are not in C yet
         row[:] = C[slot]
         column = C[:, arm].copy()
         if waiting := self._waiting:
             row -= self._columns[:waiting, slot] @ self._rows[:waiting]
             column -= self._rows[:waiting, arm] @ self._columns[:waiting]
-        own = row.item(arm)
+        own = row.item(arm)  # s_a
         gain = 1.0 / (noise + own)
         if C.size <= _CACHE:
             linalg.subtract_outer(C, column, row, gain)
@@ -206,6 +210,7 @@ class Arms:
         self._plays[slot] += 1
         self._precision[slot] += 1.0 / noise
         self._total[slot] += (value - self.prior.mean) / noise
+        # The determinant grows by the factor 1 + s_a / v, next to 1 after many plays
         self.information += 0.5 * math.log1p(max(own, 0.0) / noise)
         if self.n >= self._refresh:
             self._start_afresh()
@@ -213,7 +218,7 @@ class Arms:
     def _postpone(self, column: Array, row: Array, gain: float) -> None:
         """Let C -= gain column row' wait, and apply all that wait once they are enough."""
         if not self._waiting:
-            self._columns = np.empty((_TOGETHER, len(column)))
+            self._columns = np.empty((_TOGETHER, len(column)))  # U may have grown
             self._rows = np.empty((_TOGETHER, len(row)))
         self._columns[self._waiting] = column
         np.multiply(row, gain, out=self._rows[self._waiting])
@@ -239,7 +244,7 @@ class Arms:
 
     def _admit(self, arm: int) -> int:
         """Give ``arm`` its row of C: the posterior covariance of a new arm with all."""
-        self._catch_up()
+        self._catch_up()  # their columns are as long as U is now
         U = len(self._played)
         if len(self._C) == U:
             grown = np.empty((min(2 * U, len(self.domain)), len(self.domain)))
@@ -324,5 +329,6 @@ class Arms:
     def fantasise(self, x: Array, arms: Integers | None = None, at_most: float = math.inf) -> Arms:
         other = self.copy()
         for arm in (self.domain.locate(x) if arms is None else arms).tolist():
+            # The copy's own mean: a fantasy that was lowered to `at_most` has moved it
             other.observe(arm, min(other.mean.item(arm), at_most), self.prior.noise)
         return other

@@ -18,7 +18,7 @@ class FittedDefence(Protocol):
     def __call__(self, observations: Observations, prior: Prior) -> Targets: ...
 
 
-_ONE = np.ones(1)
+_ONE = np.ones(1)  # trust of a single row: shared by all, so read-only
 _ONE.flags.writeable = False
 
 
@@ -26,6 +26,7 @@ def as_told(observations: Observations, prior: Prior) -> Targets:
     """Trust every finite observation, and leave out all others: no defence."""
     values = observations.observed
     noise = observations.own_noise(prior.noise)
+    # One row at a time is the hot path of a finite domain
     if len(values) == 1 and math.isfinite(values.item()):
         return Targets(values, noise, _ONE)
     finite = np.isfinite(values)

@@ -34,6 +34,7 @@ def given_the_others(posterior: Posterior, observations: Observations) -> tuple[
         ]
         mean, std = posterior.together(judged)
         window = posterior.rows
+        # These are in the parts as they are, not absorbed
         mean[window], std[window] = given_the_others(posterior.near, observations.only(window))
         return mean, std
     if isinstance(posterior, MixturePosterior):

@@ -87,23 +87,25 @@ class Exact:
             np.concatenate([self.x, added]),
             np.concatenate([self.noise, noise]),
             L,
-            np.concatenate([self.L @ self.residual, residual]),
+            np.concatenate([self.L @ self.residual, residual]),  # L residual = values - mean
         )
 
     @property
     def information(self) -> float:
         if not len(self.x):
             return 0.0
+        # 0.5 log det(D^-1/2 (K + D) D^-1/2), which rounding may take below 0
         logs = np.log(np.diagonal(self.L)).sum() - 0.5 * np.log(self.noise).sum()
         return max(float(logs), 0.0)
 
     @property
     def max_variance(self) -> float:
+        # Without rows any point will do: right for a stationary kernel
         anywhere = self.x if len(self.x) else np.zeros((1, self.x.shape[1]))
         return float(self.prior.kernel.diagonal(anywhere).max())
 
     def copy(self) -> Exact:
-        return self
+        return self  # nothing is updated in place
 
     def trust(self, observations: Observations) -> Array:
         return self.fitted_defence(observations, self.prior).trust
@@ -113,7 +115,7 @@ class Exact:
         if not len(self.x):
             return np.full(len(x), self.prior.mean), np.sqrt(variance)
         K = self.prior.kernel(x, self.x)
-        V = linalg.solve_lower(self.L, K.T)
+        V = linalg.solve_lower(self.L, K.T)  # (k, m)
         variance = variance - np.einsum("ij,ij->j", V, V)
         return self.prior.mean + K @ self.alpha, np.sqrt(np.maximum(variance, 0.0))
 
@@ -136,6 +138,7 @@ class Exact:
             mean = mean + K @ self.alpha
             mean_slope = pull(np.broadcast_to(self.alpha, K.shape))
             variance = variance - np.einsum("ij,ij->j", V, V)
+            # d variance = d k(x, x) - 2 dk(x, X) (K + D)^-1 k(X, x), which is L^-T V
             slope = slope - 2.0 * pull(linalg.solve_upper(self.L, V).T)
         std = np.sqrt(np.maximum(variance, 0.0))
         # Where nothing is uncertain the root has no slope; 0 keeps a search finite there.
@@ -150,6 +153,7 @@ class Exact:
     def fantasise(self, x: Array, arms: Integers | None = None, at_most: float = math.inf) -> Exact:
         mean, k = np.minimum(self.predict(x)[0], at_most), len(x)
         rows = Observations(x, mean, np.full(k, np.nan))
+        # Targets are made here: a defence is not asked whether it trusts a fantasy
         return self.extend(
             self.fitted_defence, rows, Targets(mean, np.full(k, self.prior.noise), np.ones(k))
         )

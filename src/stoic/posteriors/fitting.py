@@ -87,7 +87,7 @@ def bounded_leave_one_out(L: Array, rows: Rows) -> Sensitivity:
 def _leave_one_out(L: Array, rows: Rows, weights: Array) -> Sensitivity:
     B = linalg.cholesky_inverse(L)
     a = B @ rows.values
-    q = 1.0 / np.diagonal(B)
+    q = 1.0 / np.diagonal(B)  # leave-one-out variances of z, eq. (5.12)
     omega = weights * (len(q) / weights.sum())
     error = rows.observed - rows.values + a * q  # y_i - mu_-i
     variance = q - rows.noise + rows.own_noise
@@ -98,7 +98,7 @@ def _leave_one_out(L: Array, rows: Rows, weights: Array) -> Sensitivity:
     u = B @ (by_error * q)
     weight = (by_error * a + by_variance) * q**2
     by_A = (B * weight) @ B
-    by_A -= 0.5 * (np.outer(u, a) + np.outer(a, u))
+    by_A -= 0.5 * (np.outer(u, a) + np.outer(a, u))  # u'dA a, for symmetric dA
     return Sensitivity(float(value), by_A, u - by_error, -by_variance, by_variance)
 
 
@@ -128,7 +128,7 @@ def marginal_likelihood(L: Array, rows: Rows) -> Sensitivity:
     value = -0.5 * np.dot(rows.values, a) - np.log(np.diagonal(L)).sum()
     value -= 0.5 * len(a) * np.log(2.0 * np.pi)
     zero = np.zeros_like(a)
-    return Sensitivity(float(value), 0.5 * (np.outer(a, a) - B), -a, zero, zero)
+    return Sensitivity(float(value), 0.5 * (np.outer(a, a) - B), -a, zero, zero)  # eq. (5.9)
 
 
 OBJECTIVES = (
@@ -229,9 +229,12 @@ class Fitting:
         problem = Problem.of(self, domain, observations, conditioning, family)
         if previous is not None:
             problem.hold_weights(problem.coordinates(previous.prior))
+        # A single result is its own location: nothing is left to fit
         if problem.informative < 2:
             return problem.prior(problem.typical)
+        # With fewer than two rows nothing was fitted that could be a warm start
         if previous is None or previous.n < 2:
+            # To look at a start is one evaluation, to climb from it dozens: from the best two alone
             starts = sorted(problem.starts(), key=lambda start: problem(start)[0])
             results = [problem.descend(start, 8 * self.iterations) for start in starts[:2]]
             return problem.prior(min(results, key=lambda result: result[1])[0])
@@ -269,13 +272,14 @@ class Problem:
         units, priors, free = [], [], []
         for kind, coordinate in (*kernel.labels, ("noise", None)):
             if kind == "lengthscale":
+                # The mean of logarithms: one lengthscale has the geometric mean as its unit
                 units.append(widths.mean() if coordinate is None else widths[coordinate])
                 priors.append(lengthscale_prior(domain.dim))
             elif kind == "offset":
                 units.append(0.0)
                 priors.append(OFFSET_PRIOR)
             else:
-                units.append(2.0 * np.log(scale))
+                units.append(2.0 * np.log(scale))  # of variances
                 amplitude = fitting.amplitude or VARIANCE_PRIOR
                 priors.append(
                     fitting.noise if kind == "noise"
@@ -311,6 +315,7 @@ class Problem:
         location, scale = fitting.scale(domain, observations)
         scale = float(np.clip(scale, *_SCALES))
         kernel = family.kernel
+        # A bare kernel has no variance to fit to the scale
         if not isinstance(kernel, Scaled | Informed):
             kernel = Scaled(kernel)
         return cls(fitting, domain, observations, conditioning, kernel, location, scale)
@@ -322,6 +327,7 @@ class Problem:
         residuals.
         """
         trust = self.conditioning(self.observations, self.prior(u)).trust
+        # Rows rejected under `u` may be trusted under other hyperparameters
         self.weights = np.sqrt(trust) if trust.any() else np.ones_like(trust)
 
     def starts(self) -> list[Array]:
@@ -362,7 +368,7 @@ class Problem:
             log_density, slope = prior_k.log_density(u[k])
             value += float(log_density)
             gradient[k] += float(slope)
-        return -value, np.where(self.free, -gradient, 0.0)
+        return -value, np.where(self.free, -gradient, 0.0)  # no slope: the search holds it
 
     def _fit_to_data(self, prior: Prior) -> tuple[float, Array]:
         """Return the objective and its gradient in theta, noise last; 0 if no row is trusted."""
@@ -379,12 +385,12 @@ class Problem:
             self.weights[kept],
         )
         K, pull = prior.kernel.wrt_theta(self.observations.x[kept])
-        A = K.copy()
+        A = K.copy()  # the pull reads K again
         A.flat[:: len(A) + 1] += rows.noise
         sensitivity = self.fitting.objective(linalg.cholesky(A), rows)
-        by_noise = np.diagonal(sensitivity.A) + sensitivity.noise
+        by_noise = np.diagonal(sensitivity.A) + sensitivity.noise  # D is in A, and outside of it
         d_values, d_noise = self.conditioning.slopes(self.observations, prior)
-        given = ~np.isnan(self.observations.noise[kept])
+        given = ~np.isnan(self.observations.noise[kept])  # reported: no function of theta
         gradient = np.append(
             pull(sensitivity.A),
             np.dot(by_noise, d_noise[kept])

@@ -70,7 +70,7 @@ def information_bounds(prior: Prior, domain: Finite, rounds: int) -> Information
         arm = int(posterior.variance.argmax())
         share = min(1.0, (rounds - done) / max(done, 1))
         run = max(1, int(_GROWTH * share * plays[arm]))
-        posterior.observe(arm, prior.mean, prior.noise / run)
+        posterior.observe(arm, prior.mean, prior.noise / run)  # any result: variances alone count
         plays[arm] += run
         done += run
     counts = np.array(plays, dtype=np.intp)

@@ -80,7 +80,7 @@ class MixturePosterior:
 
     def together(self, predicted: list[tuple[Array, Array]]) -> tuple[Array, Array]:
         """Mean and standard deviation of the mixture, from those of each part, all (m,)."""
-        means, stds = (np.array(of) for of in zip(*predicted, strict=True))
+        means, stds = (np.array(of) for of in zip(*predicted, strict=True))  # (k, m) each
         mean = self._centre(means)
         unit, apart, stds = _in_units(means - mean, stds)
         return mean, unit * np.sqrt(self.weights @ (stds**2 + apart**2))
@@ -92,6 +92,7 @@ class MixturePosterior:
 
     def predict_with_gradient(self, x: Array) -> tuple[Array, Array, Array, Array]:
         predicted = [part.predict_with_gradient(x) for part in self.parts]
+        # (k, m), and slopes (k, m, d)
         means, stds, slopes, std_slopes = (np.array(of) for of in zip(*predicted, strict=True))
         mean, slope = self._centre(means), self._centre(slopes)
         unit, apart, stds = _in_units(means - mean, stds)
@@ -99,6 +100,7 @@ class MixturePosterior:
         # Half of the variance's slope: sum_k w_k (s_k s_k' + (m_k - m_0) (m_k' - m_0'))
         pulls = stds[..., None] * std_slopes + apart[..., None] * (slopes - slope)
         half = np.tensordot(self.weights, pulls, 1)
+        # `half` and `std` are both in units, which cancel
         uncertain = std[:, None] > 0.0
         std_slope = np.divide(half, std[:, None], out=np.zeros_like(half), where=uncertain)
         return mean, unit * std, slope, std_slope
@@ -137,5 +139,6 @@ def _in_units(apart: Array, stds: Array) -> tuple[Array, Array, Array]:
     It is a power of two, so that nothing else is rounded.
     """
     _, exponent = np.frexp(np.maximum(np.abs(apart).max(axis=0), stds.max(axis=0)))
+    # 2^1024 is infinite, and so is 1 over the smallest numbers
     unit = np.ldexp(1.0, np.clip(exponent, -1000, 1000))
     return unit, apart / unit, stds / unit

@@ -72,7 +72,7 @@ class NewtonBasis:
         if not error > 0.0:
             raise ValueError(f"A Newton basis needs an error above 0, got {error!r}.")
         points, N = domain.points, len(domain)
-        power: Array = kernel.diagonal(points).astype(float)
+        power: Array = kernel.diagonal(points).astype(float)  # a copy, reduced in place
         kappa = float(power.max())
         if not kappa > 0.0:
             raise ValueError("A Newton basis needs a kernel that is not zero on all the points.")
@@ -81,15 +81,15 @@ class NewtonBasis:
         arms: list[int] = []
         peaks = [kappa]
         while not arms or (peaks[-1] >= least and len(arms) < N):
-            s, D = int(power.argmax()), len(arms)
+            s, D = int(power.argmax()), len(arms)  # lines 1 and 8
             if len(features) == D:
                 features = np.concatenate([features, np.empty((min(D, N - D), N))])
             u: Array = kernel(points[[s]], points)[0]  # line 9
             u = u - features[:D, s] @ features[:D]
-            features[D] = u / math.sqrt(power[s])
+            features[D] = u / math.sqrt(power[s])  # lines 2 and 10
             power -= features[D] ** 2
             np.maximum(power, 0.0, out=power)
-            power[s] = 0.0
+            power[s] = 0.0  # exactly, lest rounding select it again
             arms.append(s)
             peaks.append(min(float(power.max()), peaks[-1]))
         return NewtonBasis(

@@ -58,10 +58,10 @@ class OutlierOdds:
             z = np.abs(y - centre) / scale
             broad: Array = -np.log(2.0 * scale) - np.log1p(z) - 2.0 * np.log1p(np.log1p(z))
             rows = np.flatnonzero(rejected)
-            variance = noise[:, None] + noise[rows]
+            variance = noise[:, None] + noise[rows]  # (n, k), of the difference of two results
             again = -0.5 * (np.log(2.0 * np.pi * variance) + (y[:, None] - y[rows]) ** 2 / variance)
         again[rows, np.arange(len(rows))] = -np.inf  # no row is an instance of itself
-        others = len(rows) - rejected
+        others = len(rows) - rejected  # (n,): k, or k - 1 for a row that is rejected itself
         together = logsumexp(np.column_stack([broad, again]), axis=1)
         return np.asarray(together - np.log1p(others))
 
@@ -86,6 +86,7 @@ class OutlierOdds:
         mean, std = given_the_others(posterior, observations)
         noise = observations.own_noise(posterior.prior.noise)
         others = np.count_nonzero(rejected) - rejected
+        # The Beta posterior by the other rows: outliers + others, inliers + rest
         rest = np.maximum(np.count_nonzero(finite) - 1.0 - others, 0.0)
         with np.errstate(over="ignore", invalid="ignore"):
             variance = std**2 + noise

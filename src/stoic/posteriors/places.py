@@ -60,7 +60,7 @@ class Places:
         self._sizes: list[int] = []  # finite results at each place
         self._sorted: list[Array] = []  # -inf, |z| in order, inf, room
         self._sums: list[Array] = []  # 0, sums of the first 1, 2, ... of them, room
-        self._cache = np.empty((4, 0, 0))
+        self._cache = np.empty((4, 0, 0))  # low, high, sum and count by place and threshold
 
     def __len__(self) -> int:
         return len(self._sizes)
@@ -116,6 +116,7 @@ class Places:
         of = np.array(slots, dtype=np.intp)
         for slot in np.unique(of[finite]).tolist():
             new = z[finite & (of == slot)]
+            # A merge sorts all results of the place, an insertion moves some of them
             if len(new) < 8:
                 for value in new.tolist():
                     self._insert(slot, value)
@@ -143,10 +144,11 @@ class Places:
     def _insert(self, slot: int, z: float) -> None:
         """Insert one more result at a place: a binary search, and moving larger ones."""
         n, values, sums = self._sizes[slot], self._sorted[slot], self._sums[slot]
-        if n + 3 > len(values):
+        if n + 3 > len(values):  # n, two sentinels and the new one
+            # np.resize fills the room with repetitions, which are never read
             values, sums = np.resize(values, 2 * len(values)), np.resize(sums, 2 * len(sums))
             self._sorted[slot], self._sums[slot] = values, sums
-        k = int(values[: n + 2].searchsorted(abs(z), side="right"))
+        k = int(values[: n + 2].searchsorted(abs(z), side="right"))  # >= 1, after -inf
         values[k + 1 : n + 3] = values[k : n + 2]
         values[k] = abs(z)
         sums[k + 1 : n + 2] = sums[k : n + 1] + z
@@ -185,6 +187,7 @@ class Places:
             if cache.shape[2] == m:
                 larger[:, : cache.shape[1]] = cache
             self._cache = cache = larger
+        # A sum holds for low <= threshold < high; new places have high = -inf
         low, high, sums, counts = cache[:, :U]
         moved: Booleans = (thresholds < low) | (thresholds >= high)
         for slot in np.flatnonzero(moved.any(axis=1)).tolist():

@@ -77,6 +77,7 @@ class LogDensity:
         self._noise = targets.noise[kept] - np.where(self._learned, own, 0.0)
         self._problem, self._free = problem, problem.free
         free = [prior for prior, is_free in zip(problem.priors, self._free, strict=True) if is_free]
+        # v = (u - mean) / sd ~ N(0, I) a priori; its bounds are (d, 2)
         self._mean = np.array([prior.mu for prior in free])
         self._sd = np.array([prior.sigma for prior in free])
         self._held = problem.coordinates(start)
@@ -108,14 +109,14 @@ class LogDensity:
         with np.errstate(over="ignore", invalid="ignore"):
             K, pull = prior.kernel.wrt_theta(self._x)
             try:
-                L = self._factor(K.copy(), prior)
+                L = self._factor(K.copy(), prior)  # adds to its argument, and pull reads K
             except linalg.NotPositiveDefiniteError:
                 return -math.inf, np.zeros_like(v)
             z = linalg.solve_lower(L, self._values)
             weights = linalg.solve_upper(L, z)
             by_A = 0.5 * (np.outer(weights, weights) - linalg.cholesky_inverse(L))
-            by_noise = prior.noise * np.diagonal(by_A)[self._learned].sum()
-            gradient = np.append(pull(by_A), by_noise)[self._free] * self._sd - v
+            by_noise = prior.noise * np.diagonal(by_A)[self._learned].sum()  # d / d log noise
+            gradient = np.append(pull(by_A), by_noise)[self._free] * self._sd - v  # -v: of N(0, I)
             value = self._of(L, z, v)
         if not np.isfinite(gradient).all():
             return -math.inf, np.zeros_like(v)
@@ -157,12 +158,13 @@ class Mode:
     def at(cls, density: LogDensity, centre: Array) -> Mode:
         """Approximate the density at a mode; no direction is wider than the prior's."""
         sides = _STEP * np.eye(len(centre))
+        # Central differences, symmetric but for their error
         hessian = np.array([
             density.with_gradient(centre + side)[1] - density.with_gradient(centre - side)[1]
             for side in sides
         ]) / (2.0 * _STEP)  # fmt: skip
         precisions, directions = np.linalg.eigh(-0.5 * (hessian + hessian.T))
-        widths = _WIDER / np.sqrt(np.maximum(precisions, 1.0))
+        widths = _WIDER / np.sqrt(np.maximum(precisions, 1.0))  # the prior has the precision 1
         height = -float(np.log(widths).sum())
         root, inverse = directions * widths, directions.T / widths[:, None]
         return cls(centre, root, inverse, height, density(centre) - height)
@@ -186,6 +188,7 @@ def find_modes(density: LogDensity) -> list[Mode]:
             centres.append(centre)
     modes = [Mode.at(density, centre) for centre in centres]
     total = float(np.logaddexp.reduce([mode.log_mass for mode in modes]))
+    # None is kept if no start has a finite density
     kept = [mode for mode in modes if mode.log_mass > total - _NEGLIGIBLE] or modes[:1]
     eye = np.eye(len(centres[0]))
     return [*kept, Mode(np.zeros(len(eye)), eye, eye, 0.0, total + _LOG_ODDS_OF_PRIOR)]
@@ -214,10 +217,11 @@ def chain(
     of one of them.
     """
     masses = np.array([mode.log_mass for mode in modes])
+    # A start where the density is 0 has no mass to weigh it by: all count alike
     if not np.isfinite(masses).all():
         masses = np.zeros(len(modes))
     logs = masses - np.logaddexp.reduce(masses)
-    sums = np.exp(logs[:-1]).cumsum()
+    sums = np.exp(logs[:-1]).cumsum()  # without the last: the sum of all is 1 but for rounding
 
     def pick() -> Mode:
         return modes[int(np.searchsorted(sums, rng.random()))]
@@ -232,6 +236,7 @@ def chain(
         mode = pick()
         proposed = mode.centre + mode.root @ rng.standard_normal(len(v))
         there = density(proposed)
+        # Metropolis-Hastings for independent proposals; 1 less a draw from [0, 1) is never 0
         if there - here + mixture(v) - mixture(proposed) > math.log1p(-rng.random()):
             v, here = proposed, there
         v, here = elliptical_slice(density, v, here, pick(), rng)
@@ -271,6 +276,6 @@ def elliptical_slice(
         there = density(proposed)
         if there + 0.5 * float(np.dot(turned, turned)) > level:
             return proposed, there
-        low, high = (angle, high) if angle < 0.0 else (low, angle)
+        low, high = (angle, high) if angle < 0.0 else (low, angle)  # the angle 0 is v
         angle = rng.uniform(low, high)
     return v, here

@@ -63,6 +63,7 @@ def median_and_spread_in_space(domain: Domain, observations: Observations) -> tu
         observations.observed, _inverse_density(domain, observations)
     )
     broad = _spread(deviations, weights, 0.8)
+    # No cap where the median deviation is 0: `_spread` then is that of the others
     if len(weights) and _quantile(deviations, weights, 0.5) > 0.0:
         return centre, min(broad, 30.0 * _spread(deviations, weights, 0.5))
     return centre, broad
@@ -72,6 +73,7 @@ def _inverse_density(domain: Domain, observations: Observations) -> Array:
     """Inverse local density at each observation, shape (n,)."""
     u = observations.x / domain.widths
     h = 0.1 * np.sqrt(domain.dim)
+    # Each sum is at least 1, the own term of the row
     return np.asarray(1.0 / np.exp(squared_distances(u, u) / (-2.0 * h**2)).sum(axis=1))
 
 
@@ -97,6 +99,7 @@ def _spread(deviations: Array, weights: Array, share: float) -> float:
     """
     if not len(weights):
         return 1.0
+    # The quantile of |N(0, 1)| is that of N(0, 1) at (1 + share) / 2: 0.6745 for the median
     spread = _quantile(deviations, weights, share) / float(special.ndtri(0.5 + 0.5 * share))
     if not spread > 0.0:
         others = (deviations > 0.0) & np.isfinite(deviations)
@@ -109,12 +112,13 @@ def _quantile(values: Array, weights: Array, share: float) -> float:
     order = np.argsort(values, kind="stable")
     values, total = values[order], np.cumsum(weights[order])
     mark = share * total[-1]
+    # Sums of weights are rounded: those so close to the mark tie with it
     low = int(np.searchsorted(total, mark * (1.0 - 1e-12)))
     high = int(np.searchsorted(total, mark * (1.0 + 1e-12)))
     pair = values[[low, min(high, len(values) - 1)]]
     finite = pair[np.isfinite(pair)]
     if len(finite) == 2:
-        return float(0.5 * finite[0] + 0.5 * finite[1])
+        return float(0.5 * finite[0] + 0.5 * finite[1])  # their sum may overflow
     if len(finite) == 1:
         return float(finite[0])
     finite = values[np.isfinite(values)]  # so much of the weight is at infinities

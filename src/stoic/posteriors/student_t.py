@@ -39,6 +39,7 @@ def check_freedom(freedom: float, least: float) -> None:
 
 def misfit(gaussian: Arms | Exact, observations: Observations) -> tuple[float, int]:
     """Return the root of beta, and the number of rows in the solve."""
+    # beta = |L^-1 z|^2; dnrm2 does not overflow where a sum of squares would
     if isinstance(gaussian, Exact):
         return float(blas.dnrm2(gaussian.residual)) if len(gaussian.x) else 0.0, len(gaussian.x)
     assert observations.arms is not None

@@ -52,7 +52,7 @@ class Multiplied:
         return Targets(
             np.where(kept, observations.observed, prior.mean),
             observations.own_noise(prior.noise) * t,
-            1.0 / np.maximum(t, 1.0),
+            1.0 / np.maximum(t, 1.0),  # a small residual has t < 1
         )
 
     def slopes(self, observations: Observations, prior: Prior) -> tuple[Array, Array]:
@@ -68,6 +68,7 @@ def updated(t: Array, K: Array, z: Array, D: Array, freedom: float) -> Array:
     if kept.any():
         A = K[np.ix_(kept, kept)].copy()
         A.flat[:: len(A) + 1] += (D * t)[kept]
+        # f at all rows: one that was left out may come back
         V = linalg.solve_lower(L := linalg.cholesky(A), K[kept])
         mean = V.T @ linalg.solve_lower(L, z[kept])
         variance -= np.einsum("ij,ij->j", V, V)
@@ -181,7 +182,7 @@ class StudentTNoise:
     def _at_first(self, fitting: Fitting, domain: Domain, observations: Observations) -> Array:
         """Return initial multipliers, as if f were constant at the location of the observations."""
         location, scale = fitting.scale(domain, observations)
-        D = np.full(len(observations), min(max(scale, 1e-70), 1e70) ** 2)
+        D = np.full(len(observations), min(max(scale, 1e-70), 1e70) ** 2)  # its square is a number
         error = np.where(np.isfinite(observations.observed), observations.observed, np.nan)
         return _multipliers(error - location, np.zeros(len(D)), D, self.freedom)
 
@@ -193,7 +194,7 @@ def tail_probability(residual: Array, std: Array, noise_sd: Array, freedom: floa
     here over 512 of its quantiles: right to 1e-3.
     """
     levels = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
-    tau = special.gammaincinv(0.5 * freedom, levels) / (0.5 * freedom)
+    tau = special.gammaincinv(0.5 * freedom, levels) / (0.5 * freedom)  # ~ Gamma(nu/2, nu/2)
     with np.errstate(over="ignore"):
-        spread = np.sqrt(std[:, None] ** 2 + noise_sd[:, None] ** 2 / tau)
+        spread = np.sqrt(std[:, None] ** 2 + noise_sd[:, None] ** 2 / tau)  # (n, 512)
         return np.asarray(2.0 * special.ndtr(-residual[:, None] / spread).mean(axis=1))

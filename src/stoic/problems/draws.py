@@ -44,12 +44,13 @@ def gaussian_draw(
     ValueError
         If ``kernel`` is not positive semi-definite on the points.
     """
-    s, U = np.linalg.eigh(kernel(domain.points, domain.points))
+    s, U = np.linalg.eigh(kernel(domain.points, domain.points))  # s ascending
     if s[0] < -1e-8 * abs(s[-1]):
         raise ValueError(
             f"A draw needs a covariance, got a kernel with eigenvalue {s[0]:.3g} on these "
             f"{len(domain)} points: use a positive semi-definite one."
         )
+    # U s^(1/2) U' z ~ N(0, K)
     z = np.random.default_rng(seed).standard_normal(len(domain))
     return Tabulated(name, domain, U @ (np.sqrt(np.maximum(s, 0.0)) * (U.T @ z)))
 
@@ -106,6 +107,7 @@ class KernelSum:
                 f"{centres.shape} and {weights.shape}."
             )
         centres.flags.writeable = weights.flags.writeable = False
+        # w'Kw, below 0 by rounding only
         square = float(weights @ self.kernel(centres, centres) @ weights)
         object.__setattr__(self, "centres", centres)
         object.__setattr__(self, "weights", weights)

@@ -52,6 +52,7 @@ def landing(x: Array, seed: int, steps: int = 1000) -> float:
             f"{np.count_nonzero(~np.isfinite(parameters))} that are not finite."
         )
     table = parameters.reshape(ACTIONS, STATES + 1)
+    # (4, 8) and (4,), contiguous for a product at every step
     weights, offsets = np.ascontiguousarray(table[:, :STATES]), table[:, STATES].copy()
     simulator = _simulator()
     state, _ = simulator.reset(seed=seed)

@@ -175,7 +175,7 @@ def nearest(truth: Tabulated, kernel: Kernel, norm: float) -> Approximated:
     s, U = np.linalg.eigh(K)
     kept = s > _FLAT * s[-1]
     A = norm * U[:, kept] * np.sqrt(s[kept])  # g = A z on the points, and its norm is B |z|
-    low, high = 0.0, float(np.abs(f).max())
+    low, high = 0.0, float(np.abs(f).max())  # g = 0 has the error max |f|
     close = _CLOSE * high
     best, at_least = np.zeros(A.shape[1]), 0.0
     while high - low > close:
@@ -200,7 +200,7 @@ def _least_norm(A: Array, f: Array, e: float) -> tuple[Array, Array]:
     E = np.concatenate([G.T, h[None]])
     target = np.zeros(len(E))
     target[-1] = 1.0
-    u, _ = nnls(E, target, maxiter=30 * E.shape[1])
+    u, _ = nnls(E, target, maxiter=30 * E.shape[1])  # ten times the steps of SciPy's default
     residual = E @ u - target
     last = min(float(residual[-1]), -1e-100)  # but for rounding minus its squared length
     return -residual[:-1] / last, u[: len(f)] - u[len(f) :]

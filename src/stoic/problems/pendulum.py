@@ -35,7 +35,7 @@ def following(s: Array, u: Array) -> Array:
     turn = (GRAVITY * sine - cosine * push) / inertia  # rad/s^2
     cart = push - POLE * HALF_LENGTH * turn * cosine / TOTAL  # m/s^2
     moved = s.copy()
-    moved[:2] += STEP * s[2:]
+    moved[:2] += STEP * s[2:]  # explicit Euler: by the old velocities
     moved[2] += STEP * cart
     moved[3] += STEP * turn
     return moved
@@ -43,6 +43,7 @@ def following(s: Array, u: Array) -> Array:
 
 def linearised() -> tuple[Array, Array]:
     """Linearise a step near the upright pole at rest: s' = A s + B u, A (4, 4), B (4, 1)."""
+    # As in ``following`` to first order: cos = 1, sin = angle, spin^2 = 0
     inertia = HALF_LENGTH * (4.0 / 3.0 - POLE / TOTAL)
     lever = POLE * HALF_LENGTH / TOTAL
     falls, pushed = GRAVITY / inertia, -1.0 / (TOTAL * inertia)  # rad/s^2 per rad and per newton
@@ -87,7 +88,7 @@ def costs(x: Array, start: tuple[float, ...] = START, steps: int = STEPS) -> Arr
             f"{steps!r}."
         )
     F = gains(points).T
-    s = np.repeat(np.asarray(start, dtype=float)[:, None], len(points), axis=1)
+    s = np.repeat(np.asarray(start, dtype=float)[:, None], len(points), axis=1)  # (4, m)
     total = np.zeros(len(points))
     for _ in range(steps):
         u = np.clip(np.einsum("ij,ij->j", F, s), -FORCE, FORCE)

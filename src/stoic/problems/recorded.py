@@ -114,6 +114,7 @@ def stocks(path: str | Path | None = None) -> Records:
         Without a path, if skfolio is missing.
     """
     tickers, prices = _bundled_prices() if path is None else _prices(Path(path))
+    # A point is a row number, since the kernel is a table
     rows = np.arange(float(len(tickers)))
     return Records("stocks", Finite(rows), Precomputed(_correlation(prices)), prices, tickers)
 
@@ -173,7 +174,7 @@ def _correlation(readings: Array) -> Array:
             f"A column that never changes cannot be standardised: leave out {constant.tolist()}."
         )
     standardised = (readings - readings.mean(axis=0)) / readings.std(axis=0)
-    return np.asarray(standardised.T @ standardised / len(readings))
+    return np.asarray(standardised.T @ standardised / len(readings))  # NumPy takes syrk for A'A
 
 
 def _prices(path: Path) -> tuple[tuple[str, ...], Array]:

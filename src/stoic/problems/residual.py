@@ -102,7 +102,7 @@ def train_and_score(
     torch = _torch()
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]):  # the caller's generator is left as it was
         torch.manual_seed(seed)
         network = _network(blocks).to(device)
     order = torch.Generator().manual_seed(seed)
@@ -145,11 +145,12 @@ class _PlainUnpickler(pickle.Unpickler):
     """Unpickler of arrays and plain containers, and nothing that could run."""
 
     def find_class(self, module: str, name: str) -> Any:
+        # In numpy.core, or numpy._core since NumPy 2
         if name == "_reconstruct" and module.endswith(".multiarray"):
             return np._core.multiarray._reconstruct  # type: ignore[attr-defined]
         if module == "numpy" and name in ("ndarray", "dtype"):
             return getattr(np, name)
-        if (module, name) == ("_codecs", "encode"):
+        if (module, name) == ("_codecs", "encode"):  # of bytes, in pickles of protocol 2
             return import_module("_codecs").encode
         raise pickle.UnpicklingError(f"it asks for {module}.{name}")
 

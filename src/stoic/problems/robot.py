@@ -64,6 +64,7 @@ def push(x: float, y: float, t: float) -> tuple[float, float]:
         density=_OBJECT_DENSITY,
         friction=_OBJECT_FRICTION,
     )
+    # atan, not atan2: a bar is the same after half a turn
     hand = world.CreateDynamicBody(
         position=(x, y), angle=math.atan(y / x) if x else math.copysign(math.pi / 2, y)
     )

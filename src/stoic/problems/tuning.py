@@ -67,7 +67,7 @@ class DigitsTuning:
             batch_size=self.batch,
             learning_rate_init=rate,
             max_iter=self.epochs,
-            random_state=seed % 2**32,
+            random_state=seed % 2**32,  # the range of its seeds
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", quiet)  # it stops early on purpose
@@ -165,6 +165,7 @@ class Interpolated:
         """f at each row of ``x`` (m, d), shape (m,); ``ValueError`` off the box."""
         points = as_points(x, self.domain.dim)
         self.domain.locate(points)
+        # ``locate`` tolerates rounding, the interpolator does not
         inside = np.clip(points, self.domain.lower, self.domain.upper)
         return np.asarray(self._surface(inside), dtype=np.float64)
 
@@ -190,7 +191,7 @@ def digits_mean(nodes: tuple[int, int] = (25, 5), trainings: int = 20) -> Interp
 @cache
 def _digits() -> tuple[Array, Any, Array, Any]:
     """Images in [0, 1] and digits: to train on, and held out."""
-    _multilayer_perceptron()
+    _multilayer_perceptron()  # its error says what to install
     images, digits = import_module("sklearn.datasets").load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(images))
     held_out, train = order[:500], order[500:]

@@ -88,6 +88,7 @@ class WidthPromise:
         seen = self.before._replace(n=plays, information=self.gain)
         width = self.confidence(cast("Posterior", seen), plays + 1)
         kappa = seen.max_variance
+        # Cauchy-Schwarz: the sum of N std is at most sqrt(N sum std^2)
         total = math.sqrt(2.0 * kappa * self.gain * plays / math.log1p(kappa / seen.prior.noise))
         proved = self.share * (2.0 * width * total + 2.0 * self.error * plays)
         return min(proved + self.wasted * self.most, self.most * plays)
@@ -208,6 +209,7 @@ def contextual_ec_gp_ucb(
             f"Balancing needs at least one learner, a whole number of them: got {learners!r}."
         )
     width = span[1] - span[0]
+    # eps_i of section 4, i from 1; its rewards are in [0, 1], hence the width
     errors = [width * 2.0**-i / math.sqrt(gain) for i in range(learners)]
     bases = [
         ec_gp_ucb(
@@ -225,6 +227,7 @@ def contextual_ec_gp_ucb(
             _before(base, domain, prior),
             gain,
             width,
+            # the error that the width allows for
             error if theory.proved else _WEIGHT * error,
             share,
         )
@@ -232,6 +235,7 @@ def contextual_ec_gp_ucb(
     ]
     if c is None and not theory.proved:
         c = _COMPARISON
+    # The learners have half of delta, the comparison the other half
     options = {"span": span, "c": c, "delta": theory.delta / 2.0, "everything": everything}
     return Balancing(tuple(bases), tuple(bounds), options)
 
@@ -316,17 +320,20 @@ def any_threat(
     gain = _gain(domain, prior, horizon)
     last = _before(gp, domain, prior)._replace(n=horizon, information=gain)
     weight = 1.0 if theory.proved else _WEIGHT
+    # The C whose enlargement weight C / sqrt(noise) is the width of GP-UCB itself
     twice = plain(cast("Posterior", last), horizon + 1) * math.sqrt(last.prior.noise) / weight
     corruptions = threats.corruptions
     if corruptions is None:
         corruptions = round(horizon ** (1.0 / 3.0))
     corrupted = misled = plain
+    # Likewise for weight eps sqrt(T / noise)
     off = twice / math.sqrt(horizon) if error is None else error  # without a prior: of the scale
     if prior is None:
         corrupted, misled = DoublingWidth(plain, horizon, 0.0), DoublingWidth(plain, horizon, 0.5)
-        budget = error = 0.0
+        budget = error = 0.0  # DoublingWidth is enlarged already
     budget = twice if budget is None else budget
     error = off if error is None else error
+    # A2-RCGP-UCB and TGP-UCB refuse numbers that they have no use for
     own = replace(theory, noise_sd=None, horizon=None)
     a2 = a2_rcgp_ucb(
         prior=prior,
@@ -342,13 +349,14 @@ def any_threat(
         confidence=None if theory.proved else plain,
         scale=scale,
     )
+    # Their widths are given, so only the form of the enlargement is left
     form = Theory(theory.constants)
     rgp = rgp_ucb(prior=prior, budget=budget, theory=form, confidence=corrupted, scale=scale)
     ec = ec_gp_ucb(prior=prior, error=error, theory=form, confidence=misled, scale=scale)
     bases = (a2(domain), tgp(domain), gp, rgp(domain), ec(domain))
     errors = (0.0, 0.0, 0.0, 0.0, off * weight)
     span: tuple[float, float] | Scale = scale
-    width = 2.0 * _REACH
+    width = 2.0 * _REACH  # in scales, of a span that is estimated
     if prior is not None:
         reach = _REACH * math.sqrt(sum(variance_and_noise(domain, prior)))
         span, width = (prior.mean - reach, prior.mean + reach), 2.0 * reach
@@ -373,8 +381,8 @@ def any_threat(
         "budget": budget if theory.proved else 0.0,
         "c": c,
         "unit": "span" if theory.proved else "spread",
-        "delta": 5.0 * theory.delta,
-        "proxy": 0.25,
+        "delta": 5.0 * theory.delta,  # half of delta: five learners have a tenth each
+        "proxy": 0.25,  # all points may be chosen
         "everything": not theory.proved if everything is None else everything,
     }
     return Balancing(bases, tuple(bounds), options)

@@ -84,6 +84,7 @@ class Recipe(Generic[Made]):
 
     def __call__(self, domain: Domain) -> Made:
         """Compute the parts of the learner on a domain."""
+        # Pickle finds ``write`` by its name; the parts come from what it wraps
         make: Callable[..., Made] = inspect.unwrap(self.write)
         return make(domain, **dict(self.arguments))
 
@@ -96,7 +97,7 @@ def recipe(
     make: Callable[Concatenate[Any, Arguments], Made],
 ) -> Callable[Arguments, Recipe[Made]]:
     """Decorate a function from a domain and keyword arguments to parts: it writes a recipe."""
-    _, *parameters = inspect.signature(make).parameters.values()
+    _, *parameters = inspect.signature(make).parameters.values()  # the domain is given later
     signature = inspect.Signature(parameters)
 
     @functools.wraps(make)
@@ -113,5 +114,6 @@ def recipe(
             raise TypeError(f"{name}: {error}.") from None
         return Recipe(write, tuple(given.items()))
 
+    # help() would follow __wrapped__, and show the domain
     write.__signature__ = signature  # type: ignore[attr-defined]
     return write

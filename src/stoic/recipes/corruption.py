@@ -42,6 +42,7 @@ _PROVED = Theory()
 
 def square_root_of_log(scale: float = 0.5) -> Schedule:
     """Schedule scale sqrt(ln t), the slowly growing beta_t that [Bogunovic2022]_ ran."""
+    # A Schedule is scale sqrt(2 ln t)
     return Schedule(scale / math.sqrt(2.0), offset=0.0, least=0.0)
 
 
@@ -82,6 +83,7 @@ def rgp_ucb(
     theory.only("rgp_ucb", "norm", "noise_sd", "delta")
     default = self_normalised(theory) or square_root_of_log()
     width = CorruptionBudget(confidence or default, budget, 1.0 if theory.proved else 0.1)
+    # C / sqrt(noise) supposes the prior's noise for every result
     model = GaussianProcess(prior or family(domain), Trust(told_noise=False), fitting(prior, scale))
     return Parts(model, width, policy or UCB())
 
@@ -221,7 +223,7 @@ def linear_reduction(
     if error is None:
         largest = float(prior.kernel.diagonal(domain.points).max())
         error = norm * math.sqrt(largest / (theory.horizon or _HORIZON))
-    basis = NewtonBasis.of(prior.kernel, domain, error / norm)
+    basis = NewtonBasis.of(prior.kernel, domain, error / norm)  # e = Delta / B of Algorithm 2
     design = NearOptimal(basis, share)
     width = ReducedBudget(
         dim=len(basis.arms),

@@ -198,7 +198,8 @@ def _truncation(
     if prior is None:
         return AdaptiveTruncation(2.0 if moment is None else moment, alpha)
     if moment is None:
-        check_moment(1.0, alpha)
+        check_moment(1.0, alpha)  # alpha alone: the moment follows from it
         kappa, noise = variance_and_noise(domain, prior)
+        # Jensen: E|r|^(1 + alpha) <= (E r^2)^((1 + alpha) / 2)
         moment = math.pow(kappa + noise, 0.5 * (1.0 + alpha))
     return Truncation(moment, alpha)

@@ -62,7 +62,7 @@ def advers_1(
     it is less. With noise 0.01, B = R = 1 and delta = 0.1, one result at a point with k = 1 and
     f = 0 leaves f outside of the band with probability 0.74.
     """
-    policy = Satisficing(threshold, 1.0, distance or Distance(), margin, candidates)
+    policy = Satisficing(threshold, 1.0, distance or Distance(), margin, candidates)  # p = 1
     return _parts(domain, prior, confidence, policy, model)
 
 

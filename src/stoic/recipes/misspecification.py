@@ -113,6 +113,6 @@ def phased_gp_us(
     check_prior(domain, prior)
     theory.only("phased_gp_us", "norm", "noise_sd", "delta")
     default = self_normalised(theory, restarts=True) or Fixed(4.0)
-    design = RareSwitching(growth=1.0, share=0.0, first=1)
+    design = RareSwitching(growth=1.0, share=0.0, first=1)  # m_1 = 1, a new sigma after each point
     model = GaussianProcess(prior, Trust(told_noise=False))
     return Parts(model, confidence or default, Elimination(design))

@@ -154,6 +154,7 @@ def fc_rcgp_ucb(
     if half_width is None:
         half_width = 3.0
         if theory.proved:
+            # Algorithm 1, line 3: L_T, in units of sqrt(kappa)
             half_width = theory.norm + _noise_bound(theory, noise) / math.sqrt(kappa)
     defence: Plateau | AdaptivePlateau
     if prior is None:
@@ -164,6 +165,7 @@ def fc_rcgp_ucb(
         )
     else:
         defence = _fixed_plateau(prior, kappa, half_width, shape, unit)
+    # Under weights the marginal likelihood is that of pseudo-observations
     fitted = fitting(prior, scale, bounded_leave_one_out)
     model = GaussianProcess(prior or family(domain), defence, fitted)
     if confidence is None:
@@ -210,7 +212,7 @@ def a2_rcgp_ucb(
     anchor_shape = plateau.shape if anchor.shape is None else anchor.shape
     kappa, noise = variance_and_noise(domain, prior)
     sd = math.sqrt(kappa)
-    bound = _noise_bound(theory, noise) / sd
+    bound = _noise_bound(theory, noise) / sd  # N_T, in units of sqrt(kappa)
     anchor_half_width = anchor.half_width
     if anchor_half_width is None:
         anchor_half_width = theory.norm + bound if theory.proved else 3.0
@@ -230,7 +232,7 @@ def a2_rcgp_ucb(
         C_w = influence(anchor_half_width * sd, c, noise, (theory.norm + last) * sd)
         furthest = (last + C_w * math.sqrt(count)) * psi(count, kappa, noise)
         reach = Reach(_enlarged(base, theory), bound) if adaptive else furthest + bound
-        deviation = furthest + last
+        deviation = furthest + last  # Delta, in the same units
     fitted = fitting(prior, scale, bounded_leave_one_out)
     anchor_defence: Plateau | AdaptivePlateau
     if prior is None:
@@ -300,6 +302,7 @@ def loo_gp_ucb(
     """
     check_prior(domain, prior)
     chosen = prior or family(domain)
+    # Without ``scale``: the model does not use that of its fitting
     judging = FixedHyperparameters() if prior else Fitting(marginal_likelihood)
     model = LeaveOneOutGP(chosen, judging, half_width, shape, price)
     return Parts(model, confidence or Schedule(), policy or Requery(UCB()))
@@ -315,6 +318,7 @@ def noise_bound(horizon: int, delta: float, noise: float, *, bounded: bool = Fal
 
 def _noise_bound(theory: Theory, noise: float) -> float:
     bounded = theory.assumption == "norm"
+    # A third of delta each for the noise, the band and the size of f (appendix D.4.1)
     return noise_bound(_horizon(theory), theory.delta / 3.0, noise, bounded=bounded)
 
 
@@ -345,7 +349,7 @@ def _prior_scale(prior: Prior, kappa: float) -> Scale:
 def _base(domain: Domain, prior: Prior | None, theory: Theory) -> Confidence:
     """Width sqrt(beta'_t(delta / 3)) of appendix D.2, in its three cases."""
     if theory.assumption == "draw":
-        return union(domain, theory.delta)
+        return union(domain, theory.delta)  # it takes the third itself
     gain = theory.gain
     if gain is None:
         if prior is None or not isinstance(domain, Finite):

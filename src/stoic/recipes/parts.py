@@ -18,6 +18,7 @@ from stoic.posteriors.scales import Scale
 
 def family(domain: Domain) -> Prior:
     """Matern 5/2 kernel with one lengthscale per coordinate, fitted where no prior is given."""
+    # The noise is the median of its log-normal prior, for results of variance 1
     return Prior(Scaled(Matern52(np.ones(domain.dim))), math.exp(-4.0))
 
 

@@ -83,4 +83,4 @@ def robust(
         extreme=10.0,
         bounds=Bounds(),
     )
-    return Parts(model, Fixed(2.0), policy)
+    return Parts(model, Fixed(2.0), policy)  # for bounds: the default policy has no width

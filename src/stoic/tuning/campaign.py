@@ -147,16 +147,18 @@ def run(
         if trial is None:
             explainer.catch_up()
             return
+        # It came while the trial was chosen: the program has not been started
         if stop:
             result = Result(None, "interrupted", "", 0.0, "transient")
         else:
             observer.begun(trial)
             result = evaluate(trial)
+        # Before the model is fitted and anything is printed: from here on a kill loses no result
         stored = finish(study, trial, result)
         observer.ended(stored, result, explainer)
         if not keep_going and not stop and len(first) < _HOPELESS:
             first.append(result)
-            check_start(study, first, confirming=not trials)
+            check_start(study, first, confirming=not trials)  # stoic confirm asks for 0
 
 
 def check_start(study: optuna.Study, first: Sequence[Result], confirming: bool) -> None:
@@ -202,6 +204,7 @@ def _next(
     stand = study.get_trials(deepcopy=False)
     confirming = confirmations(stand)
     if not ending.settled(study, stand):
+        # Confirming measurements have numbers, too, and are no trials of the search
         trial = claim(study, space, trials + confirming, worker, fixed)
         if trial is not None:
             return trial
@@ -236,6 +239,7 @@ def open_request(
     constraints = merge_constraints(earlier, request.program.constraints)
     objectives = merge_objectives(earlier, request.program.objectives)
     check_objectives(request, objectives)
+    # What is left at its default may not have been given at all
     reading = request.program.reading.written
     if objectives != request.program.objectives and (
         request.direction == "maximize" or reading != "last-line"
@@ -301,6 +305,7 @@ def ask_for(
     method.check(space)
     study.sampler = method.sampler(study, space, seed, startup)
     method.record(study)
+    # study.ask() would take a queued trial, which has values of its own
     trial = begin_trial(study, fixed_attrs(fixed)) if fixed else study.ask()
     choose(trial, space)
     return trial
@@ -342,7 +347,7 @@ def run_request(
         constraints=merge_constraints(study, request.program.constraints),
         objectives=merge_objectives(study, request.program.objectives),
     )
-    missing: set[str] = set()
+    missing: set[str] = set()  # rules that were warned of
     surpassed = surpassed_in(study)
     with Stop() as stop:
 

@@ -27,9 +27,11 @@ def claim_confirmation(
         return None
     attributes = {WORKER: me.record()} | fixed_attrs(params)
     trial = begin_trial(study, attributes, {CONFIRM: True})
+    # Of those that began at once the lowest numbers count, whichever worker looks
     before = [t for t in study.get_trials(deepcopy=False) if t.number < trial.number]
     if confirmations(before) >= measurements:
         storage = storage_of(study)
+        # Before it waits, as in claim()
         storage.set_trial_system_attr(trial_id(trial), WORKER, None)
         storage.set_trial_state_values(trial_id(trial), state=TrialState.WAITING)
         return None

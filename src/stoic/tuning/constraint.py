@@ -150,6 +150,7 @@ def told_constraints(study: optuna.Study, texts: Sequence[str]) -> dict[str, flo
     known = {constraint.name: constraint for constraint in merge_constraints(study, ())}
     excess: dict[str, float] = {}
     for text in texts:
+        # The last one: a name may be a regular expression with others
         name, equals, output = (part.strip() for part in text.rpartition("="))
         if not equals:
             raise RefusalError(f"An output is told as NAME=VALUE, got {text!r}.")

@@ -107,7 +107,7 @@ def _ending(written: str) -> str:
 
 def _signal(name: str) -> int | None:
     if re.fullmatch(r"\d{1,2}", name, re.ASCII):
-        return int(name) or None
+        return int(name) or None  # 0 is no signal
     known = signal.Signals.__members__
     found = known.get(name.upper(), known.get(f"SIG{name.upper()}"))
     return None if found is None else int(found)

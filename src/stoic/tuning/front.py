@@ -100,6 +100,7 @@ def tune_front(
         objectives, space, n_trials, storage, study_name, (seed, n_startup_trials),
         ({}, None, None, ()), Ending(),
     )  # fmt: skip
+    # Of a study that goes on, the objectives may have been given in another order
     order = [each.name for each in merge_objectives(study, objectives)]
     turned = [[each.name for each in objectives].index(name) for name in order]
 

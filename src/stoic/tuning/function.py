@@ -195,6 +195,7 @@ def tune(
     observer = Observer() if callback is None else Calling(study, callback)
     me = Worker.current()
     with contextlib.suppress(Stopped):
+        # Stop() is not entered: Ctrl-C raises in the objective, as in any function
         run(study, parsed, n_trials, evaluate, observer, Stop(), me, None, own, ending)
     return _result(study, own)
 
@@ -257,7 +258,7 @@ class Stopped(Exception):  # noqa: N818 - no error
 
 
 def _result(study: optuna.Study, recipe: Recipe) -> TuningResult:
-    trials = study.get_trials()
+    trials = study.get_trials()  # copies: they are returned
     finished = [trial for trial in trials if trial.state.is_finished()]
     known = explanation(study, recipe, trials=trials)
     failed = failures(finished)
@@ -274,6 +275,7 @@ def _result(study: optuna.Study, recipe: Recipe) -> TuningResult:
         x_iters=[trial.params for trial in finished],
         func_vals=np.array(
             [
+                # A pruned trial has its last intermediate value there
                 trial.values[0] if trial.state == TrialState.COMPLETE else np.nan
                 for trial in finished
             ]

@@ -93,6 +93,7 @@ def measured(
         reason = type(error).__name__
         innocent = isinstance(error, KeyboardInterrupt)
         kind: FailureKind | None = "transient" if innocent else None
+        # Else it would run for ever: this process may live on, and is no dead worker
         finish(study, trial, Result(None, reason, "", 0.0, kind))
         raise
     if np.isnan(value):
@@ -142,4 +143,5 @@ def _plain(executed: Mapping[str, Any]) -> dict[str, Any]:
 
 def _scalar(value: Any) -> Any:
     """Return the only entry of an array or tensor that has one, anything else as it is."""
+    # The shape () of a scalar has the product 1
     return value.item() if math.prod(getattr(value, "shape", [0])) == 1 else value

@@ -98,6 +98,7 @@ class StudyMethod:
             possible = stored_possible(study)
         recipe, names = load(recipe or DEFAULT), [each.study_name for each in warm_start]
         WarmStart(warm_start, recipe, together)  # checks them
+        # The record goes before: an earlier study may have gone on since, or have been deleted
         if study is not None and names == stored_names(study):
             warm_start = ()
         return cls(together, recipe, possible, tuple(map(learned, warm_start)))

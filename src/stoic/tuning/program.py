@@ -134,7 +134,7 @@ class Program:
             )
         first = self.template.arguments[0]
         if "{" in first:
-            return
+            return  # it is known when a trial has its parameters
         if os.sep in first:
             found = os.access(self.directory / first, os.X_OK)
         else:
@@ -180,6 +180,7 @@ class Program:
         def failed(
             reason: str, errors: str = "", kind: FailureKind | None = None, *endings: str
         ) -> Result:
+            # Endings come with the most specific one first: "exit 3" before "exit"
             known = (self.failures[ending] for ending in endings if ending in self.failures)
             seconds = time.monotonic() - begun
             bound = None if isinstance(beside.censored, bool) else beside.censored
@@ -212,6 +213,7 @@ class Program:
         if ending == "stopped":
             return failed("interrupted", said, "transient")
         printed, code = output.whole_lines(), process.returncode
+        # failed() reads it: what was executed counts for a failure, too
         beside = Beside.find(printed)
         word = beside.failed  # overrides the ending
         if ending == "pruned":
@@ -295,7 +297,7 @@ class _Watched(_Tail):
     def add(self, data: bytes) -> None:
         super().add(data)
         *whole, rest = (self.line + data).split(b"\n")
-        self.line = bytearray(rest[-self.size :])
+        self.line = bytearray(rest[-self.size :])  # of a line that may never end
         for line in whole:
             try:
                 value = self.reading.find(codecs.decode(bytes(line), "utf-8", "replace"))
@@ -304,7 +306,7 @@ class _Watched(_Tail):
             except NoValueError:
                 continue
             begun = time.monotonic()
-            self.pruned = self.reported(value) or self.pruned
+            self.pruned = self.reported(value) or self.pruned  # what comes later is stored, too
             self.busy += time.monotonic() - begun
 
 
@@ -328,6 +330,7 @@ def _follow(
             reading = now - output.busy
             if ended_at is None and process.poll() is not None:
                 ended_at = reading
+            # What the program left running may hold the pipes open, so that they never end
             if ended_at is not None and (
                 not selector.get_map() or reading > ended_at + DRAIN_SECONDS
             ):
@@ -341,7 +344,7 @@ def _follow(
             wait = POLL_SECONDS if deadline is None else min(POLL_SECONDS, max(deadline - now, 0))
             if selector.get_map():
                 _read(selector, wait)
-            elif ended_at is None:
+            elif ended_at is None:  # it has closed its output and goes on
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(wait)
 

@@ -84,7 +84,7 @@ def report_number(study: optuna.Study, number: int, step: int, value: float) -> 
         raise RefusalError(f"Cannot tell a step of trial {number}: no such trial is running.")
     if not 0 <= step < 2**31:  # a storage's integer
         raise RefusalError(f"A step is a count below {2**31}, got {step}.")
-    study.pruner = StoicPruner()
+    study.pruner = StoicPruner()  # a loaded study has Optuna's default, the median
     trial = Trial(study, trial_id(found))
     trial.report(value, step)
     return trial.should_prune()

@@ -183,9 +183,11 @@ def _from_pattern(pattern: re.Pattern[str], text: str) -> float:
 
 def _last_json(text: str) -> Any:
     for line in reversed(text.splitlines()):
+        # A bare number is JSON, too, and no report
         if line.lstrip()[:1] not in ("{", "["):
             continue
         try:
+            # An integer may have more digits than int() reads, or a float holds
             return json.loads(line, parse_int=float)
         except (ValueError, RecursionError):
             continue

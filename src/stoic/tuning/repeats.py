@@ -20,7 +20,7 @@ from stoic.tuning.storage import patiently
 # Fewest values whose spread says what the noise is: the variance of a mean of n of them is s^2 / n
 # times (n - 1) / (n - 3), that of Student's t, which is infinite for fewer.
 _FEWEST = 4
-_RIVALS, _CLEARLY = 2, 3.0
+_RIVALS, _CLEARLY = 2, 3.0  # the second best value; in standard deviations
 _NORMAL = 1.4826  # median absolute deviations in a standard deviation
 _MEDIAN = math.pi / 2.0  # variance of a median of normal values, times n / s^2
 
@@ -52,6 +52,7 @@ def repeated(
     for _ in range(repeats):
         results.append(measure())
         failed = [result for result in results if result.value is None]
+        # With so many failures it is one, whatever the others would be
         if stopped() or 2 * len(failed) >= repeats:
             break
         if len(results) - len(failed) >= _FEWEST and surpassed(_aggregated(results)):
@@ -118,6 +119,7 @@ def _noise(reported: Sequence[float | None], values: Array) -> float | None:
     n = len(values)
     known = [noise for noise in reported if noise is not None]
     if len(known) == n:
+        # The median of one or two values is their mean
         return float(np.median(known)) * _MEDIAN / n if n > 2 else float(np.mean(known)) / n
     if n < _FEWEST:
         return None

@@ -121,6 +121,7 @@ class Settings:
     def over(self, other: Settings) -> Settings:
         """Return these settings; where they give none, those of ``other``."""
         said = {key: value for key, value in vars(self).items() if value is not None}
+        # These two are combined part by part; anything else replaces what was there
         failures = {**(other.failures or {}), **(self.failures or {})}
         aim = merge_over(self.aim or {}, other.aim or {})
         return replace(other, **said | {"failures": failures, "aim": aim})
@@ -281,6 +282,7 @@ def _request(
         raise RefusalError(
             f"minimize and maximize name the objectives, so {beside} says the same: leave it out."
         )
+    # A single one is an ordinary study, with all that works with one objective
     if len(objectives) == 1:
         settings = replace(
             settings, direction=objectives[0].direction, value=objectives[0].reading.written
@@ -399,6 +401,7 @@ def _known(
                     raise RefusalError(
                         f"Unknown {what} {key!r} {where}: it belongs in [{section}]."
                     )
+            # With this cutoff there always is a nearest one
             near = difflib.get_close_matches(key, list(valid), n=1, cutoff=0.0)[0]
             raise RefusalError(f"Unknown {what} {key!r} {where}: did you mean {near!r}?")
 
@@ -419,6 +422,7 @@ def _texts(table: Mapping[str, Any], key: str) -> list[str]:
 
 def _whole(table: Mapping[str, Any], key: str) -> int | None:
     value = table.get(key)
+    # In Python, true is an int
     if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
         raise RefusalError(f"{key} must be a whole number, got {value!r}.")
     return value

@@ -90,6 +90,7 @@ def parse_as(distribution: BaseDistribution | None, text: str) -> Any:
     """Parse a value as the parameter's own type, if it can be read as one."""
     if isinstance(distribution, CategoricalDistribution):
         return next((choice for choice in distribution.choices if str(choice) == text), text)
+    # 2.5 for an integer stays 2.5, and is refused with the range by whoever checks it
     for read in (float,) if isinstance(distribution, FloatDistribution) else (int, float):
         try:
             return read(text)
@@ -232,6 +233,7 @@ def _number(
         raise RefusalError(f"{name}: {entry} has both log and step; choose one.")
     if not 0 < width <= high - low:
         raise RefusalError(f"{name}: the step of {entry} must be above 0 and at most high - low.")
+    # In floats, 0.3 / 0.1 is less than 3
     count = math.floor((high - low) / width * (1 + 1e-12) + 1e-9)
     last = low + count * width
     if not math.isclose(last, high, rel_tol=1e-9, abs_tol=1e-9 * width):
@@ -245,6 +247,7 @@ def _number(
 
 
 def _int(name: str, entry: str, text: str) -> int:
+    # More digits than a float holds: the width of the range would be an OverflowError
     if not re.fullmatch(r"[+-]?\d{1,300}", text):
         raise RefusalError(
             f"{name}: {text!r} in {entry} is not a whole number of at most 300 digits."
@@ -281,6 +284,7 @@ def _choice(name: str, choices: list[Any]) -> CategoricalDistribution:
             raise RefusalError(
                 f"{name}: a choice is a text, a number or true/false, not {choice!r}."
             )
+    # 1 and "1" are the same argument of a program
     if len({str(choice) for choice in choices}) < len(choices):
         raise RefusalError(f"{name}: a choice is given twice in {choices}.")
     if len(choices) < 2:

@@ -110,7 +110,7 @@ def open_storage(
         return _open_database(url, create, patience, only_read)
     except RefusalError:
         raise
-    except ArgumentError as error:
+    except ArgumentError as error:  # before TROUBLE: it is a SQLAlchemyError
         raise RefusalError(
             f"Cannot open the storage {shown(url)!r}: it is not a database URL such as "
             f"{DEFAULT_URL}."
@@ -122,7 +122,7 @@ def open_storage(
             f"Cannot open the storage {shown(url)!r}, the driver of {kind} is missing: "
             f"{cause(error)}; {install}."
         ) from error
-    except (*TROUBLE, RuntimeError) as error:
+    except (*TROUBLE, RuntimeError) as error:  # the last: tables of another version of Optuna
         raise RefusalError(f"Cannot open the storage {shown(url)!r}: {cause(error)}.") from error
 
 
@@ -157,7 +157,7 @@ def _file(url: URL) -> Path | None:
 def _is_journal(path: str) -> bool:
     """Return True if a file is empty or begins with an entry of Optuna's journal."""
     with open(path, "rb") as file:
-        first = file.readline(1 << 16)
+        first = file.readline(1 << 16)  # at most: another file may have no end of line
     try:
         return not first or "op_code" in json.loads(first)
     except (ValueError, TypeError):
@@ -182,9 +182,11 @@ def _open_database(url: str, create: bool, patience: float, only_read: bool) -> 
             )
 
     storage = _tables_made(url, {"connect_args": {"timeout": patience}})
+    # A file that may only be read has no write lock to take, and a database in memory would be lost
+    # with its connections.
     if on_disk and not only_read:
         _begin_immediately(storage.engine)
-    return get_storage(storage)
+    return get_storage(storage)  # with Optuna's cache of finished trials around it
 
 
 def _tables_made(url: str, engine: dict[str, object], attempts: int = 5) -> RDBStorage:
@@ -220,11 +222,13 @@ def _begin_immediately(engine: Engine) -> None:
     """
 
     def connected(connection: object, entry: ConnectionPoolEntry) -> None:
+        # Else the driver begins transactions itself, without a lock until something is written
         connection.isolation_level = None  # type: ignore[attr-defined]  # sqlite3.Connection
 
     def begun(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
+    # The connections that made the tables were opened before there were listeners
     engine.dispose()
     event.listen(engine, "connect", connected)
     event.listen(engine, "begin", begun)
@@ -251,6 +255,7 @@ def patiently(
             down = _is_down(error)
             if attempts < 1 and not (down and time.monotonic() < until):
                 raise RefusalError(f"{what}: {cause(error)}.") from error
+            # No pause for a locked file: its driver has waited already, up to its timeout
             if down:
                 time.sleep(pause)
                 pause = min(2.0 * pause, 2.0)
@@ -260,6 +265,7 @@ def _is_down(error: BaseException | None) -> bool:
     """Return True if the connection to a server failed, not the query."""
     while error is not None:
         if isinstance(error, DBAPIError):
+            # In SQLite an OperationalError is a lock or the disk: there is no server to come back
             module = type(error.orig).__module__
             return isinstance(error, OperationalError) and not module.startswith("sqlite3")
         error = error.__cause__
@@ -288,5 +294,6 @@ def cause(error: BaseException) -> str:
     """Return the first line of the innermost error's message."""
     while error.__cause__ is not None:
         error = error.__cause__
+    # The driver's own words: SQLAlchemy adds the statement and its parameters
     text = str(getattr(error, "orig", None) or error).strip() or type(error).__name__
     return text.splitlines()[0].rstrip(".")

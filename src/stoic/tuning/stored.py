@@ -47,6 +47,7 @@ def check_stored(study: optuna.Study) -> None:
     what = f"Cannot read the study {study.study_name!r}, in which something else has written"
     with as_data(what):
         objectives = len(study.directions)
+        # Optuna copies them later on, and JSON that is nested too deep cannot be copied
         copy.deepcopy(study.user_attrs)
         for trial in study.get_trials(deepcopy=False):
             copy.deepcopy((trial.user_attrs, trial.system_attrs))

@@ -52,6 +52,7 @@ def open_study(
     objectives = () if isinstance(direction, str) else tuple(direction)
 
     def opened() -> optuna.Study:
+        # Each step finds what an earlier attempt, or another worker, has already done
         study = optuna.create_study(
             storage=storage,
             study_name=name,
@@ -61,6 +62,7 @@ def open_study(
             sampler=sampler,
             load_if_exists=True,
         )
+        # Optuna loads the study of that name whatever its directions are
         if objectives:
             name_objectives(study, objectives)
             merge_objectives(study, objectives)
@@ -107,7 +109,7 @@ def find_study(storage: BaseStorage, name: str) -> optuna.Study | None:
         try:
             study = optuna.load_study(storage=storage, study_name=name)
         except KeyError:
-            return None
+            return None  # Optuna's answer where there is no such name
         check_objectives(study)
         check_stored(study)
         return study

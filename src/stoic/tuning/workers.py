@@ -79,7 +79,7 @@ def run_workers(count: int, arguments: Sequence[str], say: Callable[[str, bool],
     with Stop() as stop:
         children = [
             subprocess.Popen(
-                [sys.executable, "-m", "stoic", *arguments],
+                [sys.executable, "-m", "stoic", *arguments],  # not whichever stoic is on PATH
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                 text=True, errors="backslashreplace", start_new_session=True,
             )
@@ -104,6 +104,7 @@ def run_workers(count: int, arguments: Sequence[str], say: Callable[[str, bool],
                     break
                 except subprocess.TimeoutExpired:
                     continue
+        # The last lines may still be in the pipes
         for ear in ears:
             ear.join()
     return stop

@@ -34,6 +34,7 @@ from stoic.experiments.statistics import Interval, share
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# What was asked of the default before it was written
 HONEST = 1.1  # largest allowed ratio of the default's score to the best peer's, no outliers
 WITH_OUTLIERS = 0.5  # and with them
 _ACROSS = 36  # letters of a title that a panel is wide enough for
@@ -178,6 +179,7 @@ def claims(
     found = scores.collect(rows)
     made = []
     for scene, best, names in _by_scene(settings, found):
+        # Runs of a few methods have nobody to compare with
         if best is None or (scene, DEFAULT) not in found:
             continue
         most = HONEST if scenes[scene].honest else WITH_OUTLIERS

@@ -37,7 +37,7 @@ _TOP = 5
 _FEWEST = 5  # studies of a bin that is judged
 # Wilson's interval of one bin: with ten of them, one is missed in 5 % of the figures by chance.
 _Z = 2.807033768343811
-_RATIO = 0.7
+_RATIO = 0.7  # the goal, of losses as a share of that of a longer search
 _COLOURS = {DEFAULT: VERMILION, "TPE": GREEN}
 
 
@@ -120,6 +120,7 @@ def run(settings: Settings, cell: Cell) -> list[Outcome]:
             sampler=method.sampler(space, cell.seed, total), direction="maximize"
         )
         searched.optimize(objective, n_trials=total)
+        # One search serves all ways: they go on from the same first trials
         begun = searched.get_trials(deepcopy=False)[: settings.rounds]
         confirmed, repeated = _study(begun), _study(begun)
         outcome = confirm(confirmed, objective, settings.measurements)
@@ -140,6 +141,7 @@ def run(settings: Settings, cell: Cell) -> list[Outcome]:
 
 def _study(trials: Sequence[FrozenTrial]) -> Study:
     """Make a study of these trials."""
+    # The sampler is not used: all further trials are enqueued
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0), direction="maximize")
     study.add_trials(trials)
     return study
@@ -168,6 +170,7 @@ def _confirmed(
 ) -> Outcome:
     params, truth = outcome.recommended.params, world.ground.truth(outcome.recommended.params)
     repeats = [value_of(t) for t in trials if t.params == params and t.user_attrs.get(CONFIRM)]
+    # sigma is known here, unlike in a study
     half = SDS_95 * world.scene.noise * world.ground.span / math.sqrt(max(len(repeats), 1))
     return _outcome(world, cell, CONFIRMED, trials, params)._replace(
         probability=outcome.probability,
@@ -209,11 +212,12 @@ def _ways(name: str) -> tuple[str, ...]:
 
 
 def _of(rows: Sequence[Outcome], method: str) -> list[Outcome]:
+    # By panel and seed, which pairs the rows of two methods
     return sorted(row for row in rows if row.method == method)
 
 
 def _mean(values: Sequence[float]) -> Interval:
-    return mean_ratio(values, [1.0] * len(values))
+    return mean_ratio(values, [1.0] * len(values))  # with its bootstrap interval
 
 
 def _bins(rows: Sequence[Outcome]) -> list[tuple[float, list[bool]]]:
@@ -301,6 +305,7 @@ def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
         )
         made += [
             _smaller(rows, name + CONFIRMED, other, which)
+            # All but the confirmed one itself
             for other in (name + way for way in _ways(name)[1:])
             for which in ("loss", "missed")
         ]
@@ -353,6 +358,7 @@ def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
         ("missed", BLACK, "D", 0.13, "to the best setting tried"),
     ):
         found = [_mean([getattr(row, which) for row in _of(rows, name)]) for name in names]
+        # A single study has no interval, and nan limits would hide its point
         numbers = [n if n.lower == n.lower else Interval(n.value, n.value, n.value) for n in found]
         heights = [height + offset for height in range(len(names))]
         look = {"fmt": marker, "ms": 6, "capsize": 3, "label": label}

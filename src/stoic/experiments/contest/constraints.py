@@ -84,6 +84,7 @@ def _hartmann(u: Array) -> Sequence[float]:
 def _beam(u: Array) -> Sequence[float]:
     """Welded beam [Coello2002]_, with six constraints: 0.1 % are feasible, five are active."""
     h, l, t, b = 0.1 + 9.9 * u  # noqa: E741
+    # 0.125 <= h, a constraint of the original, is a bound here
     h = 0.125 + 9.875 * u[0]
     load, length, E, G = 6000.0, 14.0, 30e6, 12e6
     R = np.sqrt(0.25 * (l**2 + (h + t) ** 2))
@@ -122,7 +123,7 @@ SCENES = {
 class Settings:
     """Settings of the studies; contenders are the default and peers."""
 
-    trials: int = 5
+    trials: int = 5  # a study of the welded beam takes GPSampler minutes
     rounds: int = 60
     seed: int = 0
     problems: tuple[str, ...] = tuple(PROBLEMS)
@@ -164,6 +165,7 @@ def run(settings: Settings, cell: Cell) -> list[Outcome]:
     """Play one study; noise and outliers of a trial are the same for every contender."""
     scene, name = cell.panel.split(BETWEEN)
     problem = PROBLEMS[name]
+    # crc32, since hash() of a text differs between processes
     rng = np.random.default_rng([zlib.crc32(cell.panel.encode()), cell.seed])
     shape = settings.rounds, len(problem.units)
     if scene == "noise":

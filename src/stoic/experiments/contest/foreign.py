@@ -55,6 +55,7 @@ class Adapter(BaseSampler):
     def __init__(self, space: Mapping[str, BaseDistribution], optimizer: Optimizer) -> None:
         self.space = dict(space)
         self.optimizer = optimizer
+        # For parameters outside of the space, of which the contest has none
         self._independent = RandomSampler(seed=0)
 
     def infer_relative_search_space(

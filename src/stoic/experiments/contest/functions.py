@@ -104,7 +104,7 @@ def _hartmann6(u: Array) -> Array:
 
 
 def _levy(u: Array) -> Array:
-    w = 1 + (20 * u - 11) / 4
+    w = 1 + (20 * u - 11) / 4  # 1 + (x - 1) / 4 of x in [-10, 10]; x = 1 at the optimum
     body = (w[:, :-1] - 1) ** 2 * (1 + 10 * np.sin(np.pi * w[:, :-1] + 1) ** 2)
     last = (w[:, -1] - 1) ** 2 * (1 + np.sin(2 * np.pi * w[:, -1]) ** 2)
     return np.asarray(-(np.sin(np.pi * w[:, 0]) ** 2 + body.sum(axis=1) + last))
@@ -131,7 +131,7 @@ _BRANIN = -0.39788735772973816  # at (pi, 2.275) and two more points
 _HARTMANN6 = 3.322368011415512
 _HARTMANN6_AT = (0.20168951, 0.15001069, 0.47687397, 0.27533243, 0.31165161, 0.65730053)
 
-_FORRESTER = 6.020740055767083, 0.004987726674, 21.85040877
+_FORRESTER = 6.020740055767083, 0.004987726674, 21.85040877  # maximum, median and range of -f
 
 FUNCTIONS: dict[str, CubeFunction] = {
     f.name: f
@@ -160,5 +160,5 @@ MAXIMISERS: dict[str, tuple[float, ...]] = {
     "forrester": (0.75724876,),
     "levy20": (0.55,) * 20,
     "bowl40": tuple(_CENTRE_40),
-    "hart6in20": (*_HARTMANN6_AT, *(0.5,) * 14),
+    "hart6in20": (*_HARTMANN6_AT, *(0.5,) * 14),  # any values: these do not matter
 }

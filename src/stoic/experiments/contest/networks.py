@@ -29,6 +29,7 @@ DEVELOPMENT = (
     "naval_propulsion",
     "parkinsons_telemonitoring",
 )
+# Not used before the final report
 FINAL = (
     "kc1",
     "segment",
@@ -106,6 +107,7 @@ class Trained:
         return float(self.runs[self._index(params)][self._seed(t, draws)])
 
     def elsewhere(self, t: int, draws: Draws) -> float:
+        # Uniform cell of the table
         index = (draws.point[t] * self.means.shape).astype(int)
         return float(self.runs[(*index, self._seed(t, draws))])
 
@@ -114,6 +116,7 @@ class Trained:
         return float((self.means > self.truth(params)).mean())
 
     def _seed(self, t: int, draws: Draws) -> int:
+        # Uniform, and the same in trial t for every contender
         return int(draws.size[t] * self.runs.shape[-1])
 
     def _index(self, params: Mapping[str, Any]) -> tuple[int, ...]:

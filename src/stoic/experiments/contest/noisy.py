@@ -127,6 +127,7 @@ class _Problem:
 @cache
 def _twin(function: int, dim: int, instance: int) -> tuple[Any, float, float]:
     clean = _coco().BareProblem("bbob", function, dim, instance)
+    # The same points for every function and instance
     points = np.random.default_rng(0).uniform(-5.0, 5.0, (_UNIFORM, dim))
     median = -float(np.median([clean(x) for x in points]))
     return clean, -float(clean.best_value()), median
@@ -202,6 +203,7 @@ def corrupted_hartmann6(kind: str, seed: int) -> Ground:
         ) from error
     hartmann = synthetic.Hartmann(dim=6, negate=True)
     outlier = {"constant": _hundred, "elsewhere": _random_value}[kind]
+    # LENGTH seed + t for result t: no two studies share one
     seeds: Iterator[int] = iter(range(LENGTH * seed, LENGTH * (seed + 1)))
     problem = base.CorruptedTestProblem(hartmann, outlier, outlier_fraction=0.1, seeds=seeds)
     return Corrupted("hart6", problem)

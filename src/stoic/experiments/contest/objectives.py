@@ -96,6 +96,7 @@ def _digits(u: Array) -> Sequence[float]:
 
 
 PROBLEMS: dict[str, Problem] = {
+    # Volumes of ZDT and DTLZ2: 1.1^k less what lies below the front, 1/3, 2/3 and pi / 6
     "ZDT1": Problem(4, partial(_zdt, 0.5), (0.0, 0.0), (1.0, 1.0), 0.21 + 2.0 / 3.0),
     "ZDT2": Problem(4, partial(_zdt, 2.0), (0.0, 0.0), (1.0, 1.0), 0.21 + 1.0 / 3.0),
     "DTLZ2": Problem(5, _dtlz2, (0.0,) * 3, (1.0,) * 3, 1.331 - np.pi / 6.0),
@@ -155,6 +156,7 @@ def run(settings: Settings, cell: Cell) -> list[Outcome]:
     """Play one study; outliers of a trial are the same for every contender."""
     scene, name = cell.panel.split(BETWEEN)
     problem = PROBLEMS[name]
+    # crc32, since hash() of a text differs between processes
     rng = np.random.default_rng([zlib.crc32(cell.panel.encode()), cell.seed])
     shape = settings.rounds, len(problem.units)
     added = outputs.outliers(rng, shape, problem.units, scene == "outliers")
@@ -257,6 +259,7 @@ def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
             continue
         made.append(claimed[0])
         here = {method: of for place, method, of, _ in found if place == scene}
+        # A study without a front covers nothing
         mean = float(np.mean([row.covered or 0.0 for row in here[DEFAULT]]))
         made.append(
             Claim(

@@ -33,6 +33,7 @@ def cells(settings: Any, scenes: Mapping[str, str]) -> list[Cell]:
 
 def outliers(rng: np.random.Generator, shape: tuple[int, int], units: Array, among: bool) -> Array:
     """Draw what is added to the outputs of each trial, (rounds, k): 0 where it is no outlier."""
+    # ~ +- U(1, 10)
     size = rng.uniform(*_SIZES, shape) * rng.choice([-1.0, 1.0], shape)
     hit = rng.random(shape) < _RATE * among
     return np.where(hit, size * units, 0.0)
@@ -56,6 +57,7 @@ def against_the_best_peer(
 ) -> tuple[Claim, list[str]] | None:
     """Claim on the default's score in a scene, and the peers there; None without these."""
     here = {method: values for place, method, _, values in found if place == scene}
+    # By their own recommendations: those of explain on their trials are ours
     peers = [name for name in here if name in settings.methods and name != DEFAULT]
     if DEFAULT not in here or not peers:
         return None

@@ -93,6 +93,7 @@ def _digits(x: float, y: float) -> Array:
         ) from error
     order = np.random.default_rng(0).permutation(len(images))
     train, rest, scaled = order[:300], order[300:800], images / 16.0
+    # 1e-4 to 1, and 4 to 64
     rate, width = 10.0 ** (4.0 * x - 4.0), round(4.0 * 16.0**y)
     model = network((width,), learning_rate_init=rate, batch_size=50, random_state=0)
     errors = []
@@ -170,6 +171,7 @@ def run(settings: Settings, cell: Cell) -> list[Outcome]:
 
     def objective(trial: optuna.Trial) -> float:
         nonlocal spent
+        # Of the trial, not of its setting: the same noise and lies for every method
         rng = np.random.default_rng([cell.seed, trial.number])
         x, y = trial.suggest_float("x", 0.0, 1.0), trial.suggest_float("y", 0.0, 1.0)
         values = problem.curve(x, y) + problem.noise * rng.standard_normal(problem.epochs)
@@ -184,6 +186,7 @@ def run(settings: Settings, cell: Cell) -> list[Outcome]:
 
     with quiet():
         study = optuna.create_study(sampler=_sampler(sampler, cell.seed), pruner=_PRUNERS[pruner]())
+        # The last trial may go beyond the budget
         while spent < budget:
             study.optimize(objective, n_trials=1)
         chosen = _recommended(study, sampler)
@@ -254,6 +257,7 @@ def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
         for other in settings.methods[1:]:
             ratios = [_ratio(rows, first, other, scene, name) for name in settings.problems]
             values = [ratio.value for ratio in ratios]
+            # A ratio of 0 has no logarithm
             mean = math.exp(float(np.mean(np.log(np.maximum(values, 1e-12)))))
             measured = {"geometric mean": mean}
             for name, ratio in zip(settings.problems, ratios, strict=True):

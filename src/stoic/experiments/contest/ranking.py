@@ -57,11 +57,12 @@ class RankingEnsemble:
         models = [*self.sources, self._model(x, y)]
         weights = self._weights(models, x, y)
         best = x[np.argmax(y)]
+        # ~ N(best, 0.05^2), clipped to the cube
         near = np.clip(best + 0.05 * self.rng.standard_normal((_CANDIDATES // 2, len(best))), 0, 1)
         points = np.concatenate([self.rng.random((_CANDIDATES // 2, len(best))), near])
         mean, std = self._predict(models, weights, points)
         incumbent = self._predict(models, weights, x)[0].max()
-        std = np.maximum(std, 1e-9)
+        std = np.maximum(std, 1e-9)  # no logarithm of 0
         gain = np.log(std) + log_improvement((mean - incumbent) / std)[0]
         return self._named(points[int(np.argmax(gain))])
 
@@ -92,17 +93,18 @@ class RankingEnsemble:
     def _weights(self, models: Sequence[Any], x: Array, y: Array) -> Array:
         losses = []
         for posterior, rows, *_ in models:
+            # The target: only its model has these results as its own
             own = rows.observed is not None and len(rows) == len(x) and np.array_equal(rows.x, x)
             m, s = given_the_others(posterior, rows) if own else posterior.predict(x)
-            drawn = m + s * self.rng.standard_normal((_DRAWS, len(x)))
+            drawn = m + s * self.rng.standard_normal((_DRAWS, len(x)))  # (draws, n)
             # The target ranks each held-out prediction against the results themselves.
             other = np.broadcast_to(y, drawn.shape) if own else drawn
-            wrong = (drawn[:, :, None] < other[:, None, :]) != (y[:, None] < y)
+            wrong = (drawn[:, :, None] < other[:, None, :]) != (y[:, None] < y)  # (draws, n, n)
             losses.append(wrong.sum(axis=(1, 2)))
         found = np.array(losses)  # (models, draws), the target last
         poor = np.median(found, axis=1) > np.quantile(found[-1], _DILUTION)
-        poor[-1] = False
-        found[poor] = found.max() + 1
+        poor[-1] = False  # the target is always kept
+        found[poor] = found.max() + 1  # so that it never has the least
         least = found == found.min(axis=0)
         least[:-1] &= ~least[-1]  # ties go to the target
         return np.asarray((least / least.sum(axis=0)).mean(axis=1))

@@ -48,6 +48,7 @@ class Draws(NamedTuple):
     @classmethod
     def of(cls, key: str, seed: int, dim: int) -> Draws:
         """Draw the numbers that belong to a key and a seed."""
+        # crc32, since hash() of a text differs between processes
         rng = np.random.default_rng([zlib.crc32(key.encode()), seed])
         return cls(
             rng.standard_normal(LENGTH),
@@ -187,7 +188,7 @@ class World:
         for rate, outlier in self.scene.outliers:
             if rest < rate:
                 return outlier
-            rest -= rate
+            rest -= rate  # the next outlier has the next stretch of [0, 1)
         return None
 
 
@@ -247,4 +248,5 @@ def ordinary(rate: float, least: float, most: float, noise: float = 0.05) -> Sce
     size = f"{least:g}" if least == most else f"{least:g} to {most:g}"
     title = f"{100 * rate:g} % too good by {size} ranges" if rate else "no outliers"
     outliers = ((rate, shifted_by_ranges(least, most)),)
+    # One key for all conditions: a smaller rate hits a subset of the same trials
     return Scene("ordinary", f"{title}, noise {100 * noise:g} %", not rate, noise, 0.0, outliers)

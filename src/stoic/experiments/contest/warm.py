@@ -92,6 +92,7 @@ class Outcome(NamedTuple):
 def member(family: str, rng: np.random.Generator) -> Callable[[Array], Array]:
     """Draw a member of a family of functions on the unit cube, to maximise; (m, d) to (m,)."""
     if family == "branin":
+        # Around Branin's own (1, 0.129, 1.592) and (6, 10, 0.0398)
         a, b, c = rng.uniform([0.5, 0.1, 1.0], [1.5, 0.15, 2.0])
         r, s, t = rng.uniform([5.0, 8.0, 0.03], [7.0, 12.0, 0.05])
 
@@ -109,6 +110,7 @@ def member(family: str, rng: np.random.Generator) -> Callable[[Array], Array]:
 
 def senseless(dim: int, rng: np.random.Generator) -> Callable[[Array], Array]:
     """Draw a random function on the unit cube: a Gaussian process of lengthscale 0.4."""
+    # Random Fourier features: frequencies ~ N(0, 1 / 0.4^2), phases ~ U(0, 2 pi)
     frequency, phase = rng.standard_normal((100, dim)) / 0.4, rng.uniform(0.0, 2.0 * np.pi, 100)
     weights = rng.standard_normal(100)
     return lambda u: np.asarray(np.cos(u @ frequency.T + phase) @ weights)
@@ -118,6 +120,7 @@ def senseless(dim: int, rng: np.random.Generator) -> Callable[[Array], Array]:
 def ground(family: str, kind: str, seed: int) -> CubeFunction:
     """Return the function of a new study, of the kind "new", or of the earlier one."""
     dim = FUNCTIONS[family].dim
+    # Separate streams: the new function is the same whatever the earlier one is
     new, old, other = np.random.default_rng([seed, 71]).spawn(3)
     formula = member(family, new if kind == "new" else old)
     if kind == "senseless":
@@ -135,6 +138,7 @@ def ground(family: str, kind: str, seed: int) -> CubeFunction:
     def loss(u: Array) -> float:
         return -float(formula(u[None])[0])
 
+    # No formula has the maximum: ascents from the best 8 of 4096 Sobol points
     starts, sides = points[np.argsort(-values)[:8]], [(0.0, 1.0)] * dim
     best = max(-float(optimize.minimize(loss, start, bounds=sides).fun) for start in starts)
     name = f"{family}, {kind}"
@@ -147,6 +151,7 @@ def ground(family: str, kind: str, seed: int) -> CubeFunction:
 def earlier(family: str, kind: str, scene: str, seed: int, trials: int) -> Study:
     """Play the earlier study, with the default method."""
     world = World.of(ground(family, kind, seed), _SCENES[scene], seed)
+    # Another seed than that of the new study's sampler
     study = optuna.create_study(
         study_name="earlier", direction="maximize", sampler=StoicSampler(seed=seed + 10_000)
     )

@@ -65,6 +65,7 @@ def _rgp_ucb(world: World, problem: Tabulated, budget: float) -> Learner:
 
 
 def _gp_ucb(world: World, problem: Tabulated, budget: float) -> Learner:
+    # RGP-UCB with C = 0: the enlargement is the only difference (section 4)
     return Learner(problem.domain, rgp_ucb(prior=world.prior, confidence=world.round_width))
 
 
@@ -76,6 +77,7 @@ def _rgp_pe(world: World, problem: Tabulated, budget: float) -> Learner:
 _LATER = ", attacked later"
 GP_UCB = Algorithm("GP-UCB", _gp_ucb, BLACK)
 RGP_UCB = Algorithm("RGP-UCB", _rgp_ucb, BLUE)
+# An epoch is planned before its first result, so a batch changes nothing
 RGP_PE = Algorithm("RGP-PE", _rgp_pe, VERMILION, batch=256)
 RGP_UCB_LATER = replace(RGP_UCB, name=RGP_UCB.name + _LATER, line="--", later=True)
 RGP_PE_LATER = replace(RGP_PE, name=RGP_PE.name + _LATER, line="--", later=True)

@@ -114,6 +114,7 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     groups = grouped(rows)
     attacked = [attack for attack in settings.attacks if attack != NO_ATTACK]
     found = [about_gp_ucb(settings, groups, attack) for attack in settings.attacks]
+    # (ours, theirs, attacks): section 4 has RGP-UCB generally below RGP-PE, later attacks alike
     pairs = [(RGP_UCB, RGP_PE, settings.attacks), (RGP_UCB_LATER, RGP_PE_LATER, attacked)]
     found += [
         robust_flattens(groups, attack, robust)
@@ -145,11 +146,13 @@ def about_gp_ucb(settings: Settings, groups: Groups[Row], attack: str) -> Claim:
     trials = groups[attack, GP_UCB.name]
     numbers = growth.measured(trials)
     if attack not in WORLDS[settings.world].linear:
+        # f at the arm that is played in the end: f(x*) less the regret of a round
         stuck = (trials.final("best") - growth.last_slopes(trials))[growth.linear(trials)]
         lowest = float(stuck.min()) if len(stuck) else math.nan
         numbers["lowest_value_settled_for_in_linear_trials"] = lowest
         source = presupposed(settings, attack)
         return flattens(f"{against(attack)}: the regret of {GP_UCB.learner}", numbers, source)
+    # Regret that is linear without attack, too, says nothing about the attack
     if NO_ATTACK in settings.attacks:
         sane = growth.flat(groups[NO_ATTACK, GP_UCB.name])
         numbers["trials_flat_without_attack"] = float(sane.sum())
@@ -181,6 +184,7 @@ def one_arm(groups: Groups[Row], attack: str, algorithm: Algorithm, source: str 
     return Claim(
         f"{against(attack, algorithm)}: {algorithm.learner} has one arm left after {EPOCHS} "
         "epochs, in every trial.",
+        # Without so many epochs ``after`` returns the last row
         bool(np.all(left == 1)) and all(row.epochs >= EPOCHS for row in rows),
         {
             "trials": float(len(rows)),
@@ -216,10 +220,10 @@ def near_ties(settings: Settings, phased: Sequence[Trials[Row]]) -> Claim:
 
 def near(settings: Settings) -> float:
     """4 width std at the end of the 13th epoch, whose arms are all played 2^12 times or more."""
-    fewest = 2 ** (EPOCHS - 1)
+    fewest = 2 ** (EPOCHS - 1)  # psi l_h = 2^13 / 2 in the 13th epoch, h = 12
     base = WORLDS[settings.world].epoch_width
     assert isinstance(base, Fixed)
-    width = base.width + 0.1 * settings.budget / math.sqrt(fewest)
+    width = base.width + 0.1 * settings.budget / math.sqrt(fewest)  # b = 0.1 (section 4)
     return 4.0 * width / math.sqrt(1.0 + fewest)
 
 
@@ -243,6 +247,7 @@ def figure(number: int, settings: Settings) -> Figure[Settings, Row]:
     return Figure(name, title, settings, cells, run, plot, table, claims, source)
 
 
+# Figures 2 and 3 are in the text, 5 and 6 with the other budgets in appendix F.
 _PAPERS = {
     2: Settings("f1", 50.0, F1.draw),
     3: Settings("Robot3D", 100.0, ROBOT3D.draw),

@@ -57,6 +57,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
     """Evaluate all points of one draw."""
+    # The k-th draw that is accepted, as in the figures with a draw for each trial
     seed, problem = draw(F1.name, cell.seed)
     points = problem.domain.points.tolist()
     region = F1.region(problem).tolist()
@@ -121,6 +122,7 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
         "draws": float(len(draws)),
         "smallest_gap": float(gaps.min()),
         "largest_gap": float(gaps.max()),
+        # Draws before the last one that ``can_be_misled`` refused
         "seeds_passed_over": float(draws[-1][0].draw + 1 - (settings.seed + len(draws))),
     }
     return (

@@ -34,6 +34,7 @@ def linear(trials: Trials[Row]) -> Booleans:
 
 def last_slopes(trials: Trials[Row]) -> Array:
     """Regret a round between the last two rounds that were kept, shape (trials,)."""
+    # (trials, 1 + n): a single kept round starts from 0
     cumulative = np.hstack([np.zeros((len(trials.runs), 1)), trials.curves()])
     rounds = [0, *trials.rounds.tolist()]
     return np.asarray((cumulative[:, -1] - cumulative[:, -2]) / (rounds[-1] - rounds[-2]))
@@ -64,6 +65,7 @@ def settled_unattacked(settings: Settings) -> bool:
         ]
         [trials] = grouped(rows).values()
         left = max(row.active for row in after(trials))
+        # By the mean curve, as the claims are; nan, no regret at all, is flat
         if of_mean(trials) > FLAT or (method == RGP_PE.name and left > 1):
             return False
     return True

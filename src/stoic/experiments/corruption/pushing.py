@@ -37,8 +37,10 @@ def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     for name in (GP_UCB.name, RGP_PE.name):
         curves = []
         attacks = (NO_ATTACK, *most_effective(groups))
+        # Settings may have fewer attacks than looks
         for attack, (colour, line) in zip(attacks, styles, strict=False):
             _, rounds, values = comparison.curve(groups, attack, name)
+            # A look only: the curves of a panel are attacks on one method
             curves.append((replace(GP_UCB, name=attack, colour=colour, line=line), rounds, values))
         panels.append(pictures.Panel(name, curves))
     return comparison.picture(settings, panels, 2, size=(7.6, 3.6), ncols=3)
@@ -54,6 +56,7 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     }
     found = [
         Claim(
+            # The caption names none; section 4 has linear regret on Robot3D under these two
             "The two attacks that cost GP-UCB most mean regret are Top-3 and Top-5.",
             set(chosen) == {"Top-3", "Top-5"},
             costs,
@@ -65,6 +68,7 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
             Claim(
                 f"{attack}: {GP_UCB.learner} ends with more mean cumulative regret than with no "
                 "attack, by more than two standard errors of the paired difference.",
+                # Clean less attacked: negative where the attack costs regret
                 -numbers["paired_difference"] > 2.0 * numbers["paired_standard_error"],
                 numbers,
             ),

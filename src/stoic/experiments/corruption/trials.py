@@ -56,6 +56,7 @@ class Settings:
     world: str = "f1"
     budget: float = 50.0
     draw: int | None = None
+    # T, sigma and ten trials of section 4
     trials: int = 10
     rounds: int = 50_000
     seed: int = 0
@@ -113,6 +114,7 @@ def cells(settings: Settings) -> list[Cell]:
         If the simulator of the world is missing.
     """
     try:
+        # Not used: it fails where there is no simulator
         draw(settings.world, settings.seed, settings.draw)
     except ImportError as missing:
         raise RefusalError(str(missing)) from missing
@@ -133,12 +135,14 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
     adversary = Adversary(Later(attack) if algorithm.later else attack, Magnitude(settings.budget))
     environment = Environment(problem, Gaussian(settings.noise_sd), adversary, cell.seed)
     player = Watched(algorithm.build(world, problem, settings.budget))
-    regret = problem.optimum.value - problem.values
+    regret = problem.optimum.value - problem.values  # (N,)
     rows, cumulative, best_plays = [], 0.0, 0
+    # Played in pieces, as the active set is known at the end of a piece alone
     for mark in marks(settings.rounds):
         more = mark - environment.round
         trace = simulate(player, environment, more, batch=algorithm.batch)
         cumulative += float(trace.regret.sum())
+        # Exact: f is looked up in a table, so the regret of x* is 0 to the last digit
         best_plays += int(np.count_nonzero(trace.regret == 0.0))
         left = regret[player.active()]
         rows.append(

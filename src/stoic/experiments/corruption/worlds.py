@@ -79,6 +79,7 @@ class World:
         """Build the attack of this name on one function."""
         attacks: dict[str, Callable[[], Attack]] = {
             NO_ATTACK: NoAttack,
+            # Delta = 0.5, K = 3 and 5 (section 4)
             "Clipping": lambda: Clipping(self.inside, self.best_inside(problem), margin=0.5),
             "AggSub": lambda: Subtraction(self.inside, self.depth),
             "Top-3": lambda: TopK(problem.values, 3),
@@ -112,15 +113,19 @@ def draw(world: str, k: int, seed: int | None = None) -> Draw:
 
 
 def _upper_left(x: Array) -> bool:
-    return bool(x[0] <= x[1])
+    return bool(x[0] <= x[1])  # x_1 <= x_2 (section 4)
 
 
 def _right(x: Array) -> bool:
-    return bool(x[0] >= 0.0)
+    return bool(x[0] >= 0.0)  # r_x >= 0 (section 4)
 
 
+# Section 4: the lengthscale 0.5, beta_t = sqrt(ln t) / 2, beta_h = 4, h_max = 1. The last
+# number is the draw: 24, and not 10, by the rule that one arm is left, see ``comparison``.
 _FOUR = ("Clipping", "AggSub", "Top-3", "Top-5")
 F1 = World("f1", f1, RBF(0.5), square_root_of_log(0.5), Fixed(4.0), _upper_left, 1.0, _FOUR, 24)
+# Section 4: the lengthscale 2, of maximum likelihood, beta_t = 2 sqrt(ln t), beta_h = 6, h_max = 3;
+# regret grows linearly under Top-3 and Top-5 alone.
 ROBOT3D = World(
     "Robot3D", robot3d, RBF(2.0), square_root_of_log(2.0), Fixed(6.0), _right, 3.0, _FOUR[2:], 4
 )

@@ -95,6 +95,7 @@ def _ata(
                 moment=at.instance.moment,
                 alpha=at.instance.alpha,
                 confidence=width,
+                # "Set order-wise similar to" the theorems (section 6); they know T
                 theory=Theory("practice", horizon=at.settings.rounds),
             ),
         )
@@ -103,6 +104,7 @@ def _ata(
 
 
 def _mom(at: Situation, arms: Arms) -> Learner:
+    # The conclusion proposes median of means, without a width for it
     return Learner(arms.problem.domain, mom_gp_ucb(prior=at.prior(arms), confidence=Schedule()))
 
 

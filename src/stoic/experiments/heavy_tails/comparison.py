@@ -115,6 +115,7 @@ def of_the_paper(groups: dict[str, Trials[Row]]) -> list[Claim]:
         if ours.name in groups
     ]
     if QFF.name in groups:
+        # Features of one kind each: the authors', then ours
         for ours, theirs in (
             (NYSTROEM, QFF),
             (NYSTROEM_PLAYS, QFF_HALVED),
@@ -134,8 +135,11 @@ def of_the_paper(groups: dict[str, Trials[Row]]) -> list[Claim]:
 def left_out(groups: dict[str, Trials[Row]]) -> list[Claim]:
     """Claims about GP-UCB, and about defences with one width."""
     pairs = (
+        # Each with its own width
         *((ours, GP) for ours in (TGP, QFF, NYSTROEM, PRINCIPAL)),
+        # Truncation alone: both have TGP-UCB's width
         (TGP, GP_WIDE),
+        # The defences alone: all have GP-UCB's width
         *((ours, GP) for ours in (TGP_NARROW, QFF_NARROW, NYSTROEM_NARROW, PRINCIPAL_NARROW, MOM)),
     )
     return [
@@ -165,6 +169,7 @@ def figure(letter: str, title: str, settings: Settings) -> Figure[Settings, Row]
 
 
 _ALL = names(*METHODS), names(*SAME_WIDTH)
+# QFF has no theory for Matern (c), and no formula where the kernel is a table (d): section 6.
 _NO_FORMULA = (
     names(*(a for a in METHODS if not a.formula)),
     names(*(a for a in SAME_WIDTH if not a.formula)),
@@ -178,12 +183,13 @@ FIGURES = (
         "under Student's t noise, Matern kernel",
         Settings(MATERN, *_NO_FORMULA, same_width_trials=5),
     ),
+    # Section 6 has 10 trials of the stocks, and no T for records
     figure(
         "d", "on the prices of stocks", Settings(STOCKS, *_NO_FORMULA, trials=10, rounds=10_000)
     ),
     figure(
         "e",
         "on the readings of light sensors",
-        Settings(SENSORS, *_ALL, trials=10, rounds=10_000, nodes=16),
+        Settings(SENSORS, *_ALL, trials=10, rounds=10_000, nodes=16),  # m = 16^2 (section 6)
     ),
 )

@@ -44,6 +44,7 @@ class Settings:
     methods: tuple[str, ...]
     same_width: tuple[str, ...]
     data: Path | None = None
+    # 20 trials of 2 x 10^4 rounds, lambda = 1, m = 32 and eps = 0.1: section 6
     trials: int = 20
     same_width_trials: int = 10
     rounds: int = 20_000
@@ -53,6 +54,7 @@ class Settings:
     distortion: float = 0.1
 
     def __post_init__(self) -> None:
+        # --data is for all figures of a command: where there is no table, it is no setting
         if self.world not in FILES:
             object.__setattr__(self, "data", None)
         elif self.data is not None and self.data.is_dir():

@@ -79,7 +79,7 @@ class Settings:
     seed: int = 0
     draw: int = 0
     size: float = 10.0
-    lengthscale: float = 0.2
+    lengthscale: float = 0.2  # as in figures 1 (a) to (c)
     regulariser: float = 1.0
     readings: tuple[str, ...] = (ONE_SIGN, ONE_POINT, A_POINT_A_ROUND)
     methods: tuple[str, ...] = (PLAIN, TRUNCATED)
@@ -135,13 +135,16 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
     """Play one method on one randomisation."""
     f = function(settings)
     N, domain = len(f.domain), f.domain
+    # (N, N): row i is huge at point i and 0 elsewhere
     huge, rng = settings.size * np.eye(N), np.random.default_rng(cell.seed)
     if cell.panel != A_POINT_A_ROUND:
-        huge = huge[[rng.integers(N)]]
+        huge = huge[[rng.integers(N)]]  # (1, N)
     either = rng.choice((-1.0, 1.0)) * huge if cell.panel == ONE_SIGN else np.r_[huge, -huge]
+    # Rewards (rows, N): a round reads one random row
     noise = Empirical(f.values + either)
     learner = _learner(settings, cell.method, domain)
     trace = simulate(learner, Environment(f, noise, seed=cell.seed), settings.rounds)
+    # Noise is 0 but for huge results, so any difference is one
     arms, is_huge = domain.locate(trace.executed), trace.observed != trace.value
     columns = (
         domain.points[:, 0],
@@ -157,6 +160,7 @@ def _learner(settings: Settings, method: str, domain: Finite) -> Learner:
     prior = Prior(RBF(settings.lengthscale), noise=settings.regulariser)
     if method == PLAIN:
         return Learner(domain, gp_ucb(prior=prior, confidence=Logarithmic()))
+    # With v = 1 and alpha = 1 the level is t^(1/4), as in section 6
     return Learner(domain, tgp_ucb(prior=prior, moment=1.0, alpha=1.0, confidence=Logarithmic()))
 
 
@@ -277,6 +281,7 @@ def about(reading: str, plain: Posteriors, truncated: Posteriors) -> tuple[Claim
             truncated.error_of_average <= RECOVERED,
             f"with truncation it recovers f, nowhere off by more than {RECOVERED:g}.",
         ),
+        # Section 6: the interval contains f at every point; figure 1 (f) draws mu +- sigma
         (
             truncated,
             truncated.excess <= 0.0,

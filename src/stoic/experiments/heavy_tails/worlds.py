@@ -68,6 +68,7 @@ World = Callable[[int, Path | None], Instance]
 
 def _synthetic(kernel: Kernel, seed: int, lowest: float) -> Arms:
     grid = Finite(np.linspace(0.0, 1.0, 100))
+    # A sum of p = 100 kernels (section 6), the default; B is max |f|, so it is 1 here
     f = kernel_sum(grid, kernel, seed, coefficients=(lowest, 1.0), normalise=True)
     return Arms(f, kernel)
 
@@ -97,6 +98,7 @@ def _sensors(seed: int, data: Path | None) -> Instance:
             f"The light sensors need their table, which is not part of stoic: say --data with the "
             f"path of {FILES[SENSORS]}, or of the directory that it is in."
         )
+    # A squared exponential kernel of the positions, l^2 = 0.1: for QFF alone (section 6)
     positions = _load(lambda path: light_sensors(path or "", inputs="positions"), data)
     return _recorded(_load(lambda path: light_sensors(path or ""), data), positions)
 
@@ -106,8 +108,8 @@ def _recorded(records: Records, positions: Records | None) -> Instance:
         Arms(records.problem, records.kernel),
         None if positions is None else Arms(positions.problem, positions.kernel),
         Empirical(records.rewards),
-        1.0,
-        float(np.mean(records.rewards**2)),
+        1.0,  # alpha (section 6)
+        float(np.mean(records.rewards**2)),  # v, the mean of all squares (section 6)
     )
 
 

@@ -47,13 +47,13 @@ def _stable(name: str, factor: float, colour: str, line: str) -> Algorithm:
 
 ADVERS_1 = Algorithm("AdveRS-1", _advers(advers_1), BLUE)
 ADVERS_2 = Algorithm("AdveRS-2", _advers(advers_2), VERMILION)
-ADVERS_G = Algorithm("AdveRS-G, p = 2", _advers(advers_g, p=2.0), PURPLE)
+ADVERS_G = Algorithm("AdveRS-G, p = 2", _advers(advers_g, p=2.0), PURPLE)  # p of figure 3 (b)
 STABLE = _stable("eps", 1.0, BLACK, "-")
-STABLE_4 = _stable("4 eps", 4.0, GREY, "--")
-STABLE_3 = _stable("3 eps", 3.0, GREY, "--")
-STABLE_HALF = _stable("eps / 2", 0.5, ORANGE, "--")
-STABLE_THIRD = _stable("eps / 3", 1.0 / 3.0, ORANGE, "--")
-STABLE_03 = _stable("0.3 eps", 0.3, ORANGE, "--")
+STABLE_4 = _stable("4 eps", 4.0, GREY, "--")  # figures 3, 7, 9 and 10
+STABLE_3 = _stable("3 eps", 3.0, GREY, "--")  # figures 4, 6 and 8
+STABLE_HALF = _stable("eps / 2", 0.5, ORANGE, "--")  # figures 3, 7, 9 and 10
+STABLE_THIRD = _stable("eps / 3", 1.0 / 3.0, ORANGE, "--")  # figures 4 and 8
+STABLE_03 = _stable("0.3 eps", 0.3, ORANGE, "--")  # figure 6
 
 ALGORITHMS = {
     algorithm.name: algorithm

@@ -68,7 +68,7 @@ class Settings:
         Readings of the table.
     """
 
-    sd: float = 0.3
+    sd: float = 0.3  # of the N(0, 0.3) in appendix E.4, read as a deviation
     trials: int = 100
     moves: int = 1000
     rounds: int = 100

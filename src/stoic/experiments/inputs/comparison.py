@@ -122,8 +122,10 @@ def figure_3(settings: Settings, groups: Groups[Row]) -> list[Claim]:
     """Claims on lenient regret of the polynomial: tau in reach, then out of reach."""
     (first, second), found = settings.radii, []
     for panel, (_, radius) in settings.panels.items():
+        # Assumption 3.8 holds: figure 3 (a)
         if radius == first:
             found += attainable(groups, panel, (STABLE_4, STABLE_HALF), LENIENT)
+        # It fails: all are linear (Remark 3.9), and RS-G with p = 2 has the least (section 5)
         if radius == second:
             found += [
                 all_grow(groups, panel, settings.methods, LENIENT),
@@ -136,6 +138,7 @@ def figure_4(settings: Settings, groups: Groups[Row]) -> list[Claim]:
     """Claims on lenient regret of insulin."""
     found = []
     for panel in settings.panels:
+        # Section 5: none is sublinear, AdveRS beats the wrong radii, the right one is best
         found += [
             all_grow(groups, panel, settings.methods, LENIENT),
             *(
@@ -152,6 +155,7 @@ def figure_6(settings: Settings, groups: Groups[Row]) -> list[Claim]:
     """Claims on both regrets of the pendulum."""
     found = []
     for panel in settings.panels:
+        # Appendix E.1: AdveRS-2 beats StableOpt even with the right radius; AdveRS-1 is linear
         found += [
             grows(groups, panel, ADVERS_2, LENIENT, linear=False),
             less(groups, panel, ADVERS_2, STABLE, LENIENT),
@@ -172,6 +176,7 @@ def figure_9(settings: Settings, groups: Groups[Row]) -> list[Claim]:
     """Claims on lenient regret with a misspecified kernel."""
     found = []
     for panel in settings.panels:
+        # Appendix E.3: AdveRS-2 as before, AdveRS-1 below StableOpt with a wrong radius
         found.append(grows(groups, panel, ADVERS_2, LENIENT, linear=False))
         found += [less(groups, panel, ADVERS_1, o, LENIENT) for o in (STABLE_4, STABLE_HALF)]
     return found
@@ -285,17 +290,17 @@ _ADVERS = (ADVERS_1, ADVERS_2, ADVERS_G)
 _SYNTHETIC = Settings(methods=names(*_ADVERS, STABLE, STABLE_4, STABLE_HALF), rounds=400)
 _INSULIN = Settings(
     INSULIN,
-    radii=(32.0,),
+    radii=(32.0,),  # sigma_s, in grams (section 5)
     attacks=(GAUSSIAN,),
     methods=names(*_ADVERS[:2], STABLE, STABLE_3, STABLE_THIRD),
 )
 _PENDULUM = Settings(
     PENDULUM,
-    0.0,
+    0.0,  # tau (appendix E.1)
     (2.5,),
     methods=names(*_ADVERS[:2], STABLE, STABLE_3, STABLE_03),
-    rounds=250,
-    side=8,
+    rounds=250,  # appendix E.1
+    side=8,  # 8^4 = 4096 points (appendix E.1)
 )
 # The caption says eps = 2.5, the text 2.
 _PENDULUM_TEXT = replace(_PENDULUM, radii=(2.0,))

@@ -114,7 +114,7 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
     )
     learner = ALGORITHMS[cell.method].build(here, tau, eps, cell.seed)
     trace = simulate(learner, environment, settings.rounds, initial=settings.initial)
-    value = trace.value[trace.initial :]
+    value = trace.value[trace.initial :]  # (T,): initial results are no rounds
     satisficing = satisficing_regret(value, tau, here.fragility(tau), eps)
     return kept(cell, Curves(lenient_regret(value, tau), satisficing, np.cumsum(value < tau)))
 

@@ -149,6 +149,7 @@ def plot(settings: Settings, rows: Sequence[Solution]) -> pictures.Picture:
     from matplotlib.patches import Circle
 
     problem = polynomial_on(settings.side)
+    # f is (x1, x2); contours have rows of x2, hence f.T below
     points, f = problem.domain.points, problem.values.reshape(settings.side, settings.side)
     x1, x2 = np.unique(points[:, 0]), np.unique(points[:, 1])
     picture = pictures.blank(7.4, 5.6)
@@ -253,6 +254,7 @@ def run_sizes(settings: Settings, cell: Cell) -> list[Guaranteed]:
     row = solution(cell.method, settings.threshold, settings.side)
     at, left = guaranteed(problem.values, problem.domain.points, row)
     sizes = np.linspace(0.0, settings.largest, round(100 * settings.largest) + 1)
+    # A step is taken at its own distance, whatever the last digit of the size is
     worst = left[np.searchsorted(at, sizes * (1.0 + 1e-9), side="right") - 1]
     short = np.maximum(settings.threshold - worst, 0.0)
     # A staircase, of which the step to the left of each size counts.

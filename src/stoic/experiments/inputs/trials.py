@@ -68,6 +68,7 @@ class Settings:
     data: Path | None = None
 
     def __post_init__(self) -> None:
+        # --data is for all figures of a command: in other worlds it is no setting
         if self.data is not None and (self.world != INSULIN or self.data.is_dir()):
             path = self.data / TABLE if self.world == INSULIN else None
             object.__setattr__(self, "data", path)
@@ -116,6 +117,7 @@ def cells(settings: Settings) -> list[Cell]:
     ValueError
         If the table of insulin is missing, or is not such a table.
     """
+    # Not used: it fails where there is no table
     world(settings.world, settings.side, settings.data)
     return crossed(settings.panels, settings.methods, seed=settings.seed, trials=settings.trials)
 

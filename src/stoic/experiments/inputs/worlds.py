@@ -115,7 +115,7 @@ def polynomial_on(side: int) -> Tabulated:
 def _polynomial(side: int, data: Path | None) -> World:
     problem = polynomial_on(side)
     kernel = Scaled(Polynomial(6, 1.0, Linear(np.ones(2))))
-    return World(problem, fitted(kernel, problem, 500, 1.0), 1.0, Distance())
+    return World(problem, fitted(kernel, problem, 500, 1.0), 1.0, Distance())  # section 5
 
 
 def _misspecified(side: int, data: Path | None) -> World:
@@ -139,11 +139,13 @@ def _insulin(side: int, data: Path | None) -> World:
     meals = np.unique(problem.domain.points[:, MEAL])
     announced = tuple(meals[(meals >= 20.0) & (meals <= 80.0)].tolist())
     prior = fitted(Scaled(RBF(np.ones(2))), problem, min(200, len(problem.domain)), 1.0)
+    # Doses are executed as chosen: only meals are moved
     return World(problem, prior, 1.0, Distance(tolerance=[0.0, 1.0]), announced)
 
 
 def _pendulum(side: int, data: Path | None) -> World:
     problem = pendulum(side)
+    # ARD, fitted to 400 samples (appendix E.1)
     kernel = Scaled(RBF(np.ones(4)))
     return World(
         problem, fitted(kernel, problem, min(400, len(problem.domain)), 0.1), 0.1, Distance()
@@ -202,5 +204,5 @@ def perturbation(name: str, radius: float, distance: Distance) -> Perturbation:
         Distance that defines the ball, and which coordinates move.
     """
     if name == GAUSSIAN:
-        return GaussianMove(radius * np.asarray(distance.tolerance))
+        return GaussianMove(radius * np.asarray(distance.tolerance))  # 0 for coordinates that stay
     return BALLS[name](radius, distance)

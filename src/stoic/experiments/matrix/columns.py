@@ -97,6 +97,7 @@ def _sequential(
 
 
 def _phased(name: str, made_for: tuple[str, ...], **settings: float) -> Column:
+    # Planned before their results: a batch changes nothing
     return _column(name, made_for, lambda game: settings, batch=64)
 
 

@@ -137,6 +137,7 @@ def matrix(settings: Settings, rows: Sequence[Row], until: int | None = None) ->
             mark = until or _marks(settings, method)[-1]
             panels = _panels([threat], settings.games)
             ratios = [np.array(regret[panel, method, mark]) / best[panel, mark] for panel in panels]
+            # One trial has an interval without length, where nan would be printed
             number = bootstrap(np.array(ratios), np.median, fewest=1)
             entries[threat, method] = Entry(number, mark)
     return entries
@@ -221,6 +222,7 @@ def _column(settings: Settings, entries: Matrix, others: Matrix, method: str) ->
     if "gp_ucb" in settings.methods:
         for threat in made_for:
             measured[f"gp_ucb, {threat}"] = others[threat, "gp_ucb"].median
+    # The reference, and methods that are made for no row
     if method == "gp_ucb" or not made_for or "gp_ucb" not in settings.methods:
         clean = settings.threats[0]
         return Claim(
@@ -282,6 +284,7 @@ def markdown(summary: Mapping[str, Any]) -> str:
     columns: dict[str, Mapping[str, float]] = {}
     for claim in summary["claims"]:
         name = claim["claim"].split(":")[0]
+        # The first claim of a method has its whole column
         columns.setdefault(name, claim["measured"])
     threats = settings["threats"]
     lines = [

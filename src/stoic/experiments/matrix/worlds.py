@@ -81,7 +81,7 @@ def game(name: str, seed: int) -> Game:
 
 
 def _f1(seed: int) -> Game:
-    return _game(f1(seed), RBF(0.5), 1.2)
+    return _game(f1(seed), RBF(0.5), 1.2)  # points are 1.11 apart
 
 
 def _forrester(seed: int) -> Game:
@@ -92,7 +92,7 @@ def _rkhs(seed: int) -> Game:
     grid = Box(np.array([2.0, 7.0]), np.array([3.0, 8.0])).grid(10)
     f = kernel_sum(grid, RBF(0.2), seed, terms=30)
     values = f.value(grid.points)
-    return _game(Tabulated("RKHS draw", grid, values / values.std()), RBF(0.2), 0.12)
+    return _game(Tabulated("RKHS draw", grid, values / values.std()), RBF(0.2), 0.12)  # 1 / 9 apart
 
 
 def _polynomial(seed: int) -> Game:
@@ -143,6 +143,7 @@ class Threat:
         game_ = game(name, seed)
         problem = game_.problem
         if self.error:
+            # A stream of its own: not the one that drew f
             signs = np.random.default_rng([seed, 7]).choice([-1.0, 1.0], len(problem.domain))
             values = problem.values + self.error * signs
             problem = Tabulated(problem.name, problem.domain, values)
@@ -206,7 +207,7 @@ def _outliers(size: float) -> Callable[[Game, int], Adversary]:
 
     def adversary(game_: Game, rounds: int) -> Adversary:
         _, largest = _distances(game_)
-        near, far = (0.15, np.inf) if size < 0.0 else (0.0, 0.5)
+        near, far = (0.15, np.inf) if size < 0.0 else (0.0, 0.5)  # shares of the largest distance
         attack = Clairvoyant(game_.problem.optimum.x, near * largest, far * largest, size, size)
         return Adversary(attack, Frequency(cube_root(rounds)))
 
@@ -223,6 +224,7 @@ THREATS = {
         Threat("outliers -10", "-10", adversary=_outliers(-10.0)),
         Threat("outliers +1e6", "+1e6", adversary=_outliers(1e6)),
         Threat("outliers -1e6", "-1e6", adversary=_outliers(-1e6)),
+        # Neither has a variance
         Threat("Student-t(2)", "t(2)", noise=StudentT(2.0, TAILS)),
         Threat("Pareto(2)", "Pareto", noise=Pareto(2.0)),
         Threat("misspecified", "wrong model", error=ERROR),

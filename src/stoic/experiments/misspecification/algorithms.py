@@ -57,6 +57,7 @@ def _phased(domain: Finite, assumed: Assumed) -> Learner:
 
 
 def _rgp_ucb(domain: Finite, assumed: Assumed) -> Learner:
+    # f is off by at most eps in each of T rounds: C = eps T
     budget, norm = assumed.error * assumed.rounds, assumed.norm
     return Learner(domain, rgp_ucb(prior=assumed.prior, budget=budget, theory=Theory(norm=norm)))
 
@@ -65,6 +66,7 @@ GP = Algorithm("GP-UCB", _gp_ucb, BLACK)
 EC = Algorithm("EC-GP-UCB", _ec_gp_ucb(1.0), VERMILION)
 EC_LITTLE = Algorithm("EC-GP-UCB, told eps/4", _ec_gp_ucb(0.25), VERMILION, ":")
 EC_MUCH = Algorithm("EC-GP-UCB, told 4 eps", _ec_gp_ucb(4.0), VERMILION, "--")
+# An episode is planned before its results, so a batch changes nothing
 PHASED = Algorithm("Phased GP-US", _phased, GREEN, batch=256)
 RGP = Algorithm("RGP-UCB, C = eps T", _rgp_ucb, BLUE)
 RIGHT = Algorithm("GP-UCB, right kernel", _gp_ucb, GREY)

@@ -185,7 +185,9 @@ class Settings(World):
         grid = self.domain
         h = kernel_sum(grid, RBF(self.lengthscale), seed, terms=30, normalise=True)
         g = Tabulated("g", grid, 0.5 + 0.4 * h.value(grid.points))
+        # g is in [0.1, 0.9], so clipping never moves f away from it
         f = np.clip(g.values + error * Signs(seed)(g), 0.0, 1.0)
+        # The norm of g less 1/2, the mean of the prior
         return Approximated(Tabulated(f"eps = {error:g}", grid, f), g.values, 0.4 * h.norm)
 
     def offered(self, rng: np.random.Generator) -> Integers:
@@ -194,6 +196,7 @@ class Settings(World):
 
     def balancing(self, norm: float, everything: bool) -> Balancing:
         """In practice: a tenth of the enlargement, and of the bounds."""
+        # delta / (2 M) of delta = 0.1, as the recipe shares it out with a theory
         width = SelfNormalised(norm, self.noise_sd, 0.1 / (2.0 * self.learners))
         return contextual_ec_gp_ucb(
             prior=self.prior,
@@ -258,6 +261,7 @@ def run(settings: World, cell: Cell) -> list[Row]:
         assert isinstance(chosen, Learner)
         player = chosen
     environment = Environment(problem, Gaussian(settings.noise_sd), seed=cell.seed)
+    # A stream of its own: the same actions for all methods and all eps
     drawn = np.random.default_rng([cell.seed, 50])
     values, regret, wronged = problem.truth.values, np.zeros(settings.learners), 0
     for x in settings.before:
@@ -266,12 +270,13 @@ def run(settings: World, cell: Cell) -> list[Row]:
     for _ in range(settings.rounds):
         given = settings.offered(drawn)
         choice = player.ask(among=given)
-        who = int(str(choice.notes.get("learner", 0)))
+        who = int(str(choice.notes.get("learner", 0)))  # a learner alone leaves no note
         assert choice.arm is not None
         regret[who] += values[given].max() - values[choice.arm]
         before = master.kept
         outcome = environment.step(choice.x)
         player.tell(outcome.x, outcome.observed, choice=choice)
+        # Dropped now: had its true regret, which no learner knows, stayed within its bound?
         for i in set(before) - set(master.kept):
             wronged += bool(regret[i] <= master.bounds[i](int(master.plays[i])))
     plays, kept = " ".join(map(str, master.plays)), " ".join(str(i + 1) for i in master.kept)
@@ -304,6 +309,7 @@ def plot(settings: World, rows: Sequence[Row]) -> pictures.Picture:
     left, right = picture.subplots(1, 2)
     colours = (VERMILION, ORANGE, PURPLE, BLUE, SKY, GREEN, BLACK, GREY)
     found, eps = regrets(rows), np.array(settings.errors)
+    # eps_i = 2^(1-i) / sqrt(gamma_T) (section 4); the span of rewards is 1
     width = 2.0 / math.sqrt(settings.gain)
     for k, method in enumerate(settings.methods):
         absolute = [found[panel, method] for panel in settings.panels]
@@ -386,6 +392,7 @@ def _better(settings: World, found: Regrets, panel: str, method: str, worst: int
 
 
 def _no_false_drop(settings: World, rows: Sequence[Row]) -> Claim:
+    # Given everything, a bound may fail without the learner being at fault: see ``Balanced``
     own = [row for row in rows if row.method == OWN]
     return Claim(
         "No learner is dropped that had kept its promise, in any run.",
@@ -400,7 +407,7 @@ def _no_false_drop(settings: World, rows: Sequence[Row]) -> Claim:
 
 def _linear(settings: World, found: Regrets, gain: float, method: str) -> Claim:
     """(R(eps) - R(0)) / (eps T sqrt(gamma_T)), at most 1 for every eps."""
-    clean = found[settings.panels[0], method].mean()
+    clean = found[settings.panels[0], method].mean()  # eps = 0
     shares = {}
     for error, panel in list(zip(settings.errors, settings.panels, strict=True))[1:]:
         excess = found[panel, method].mean() - clean

@@ -156,7 +156,9 @@ def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
         for method in settings.methods:
             values = averages(groups, panel, method)
             pictures.curve(axes, errors, values, ALGORITHMS[method])
+        # f(x*) - f(x) <= 2 eps at the maximiser x of g
         axes.plot(errors, 2.0 * errors, color="0.6", lw=0.8, ls="-.", label="2 eps")
+        # The limits of the curves: sqrt(gamma_T) is near 7, and its line would flatten them
         top = axes.get_ylim()[1]
         root = math.sqrt(gain(settings)) * errors
         axes.plot(errors, root, color="0.6", lw=0.8, ls="--", label="eps sqrt(gamma_T)")
@@ -225,6 +227,7 @@ def growth(settings: Settings, groups: ByError, panel: str, method: Algorithm) -
     errors = np.array(settings.errors)
     values = averages(groups, panel, method.name)
     p, rise = exponent(errors, values), slope(errors, values)
+    # (number of eps - 1,): the cost of a round, in units of eps
     excess = (values - values[:, :1]).mean(axis=0)[1:] / errors[1:]
     root = math.sqrt(gain(settings))
     source = THEOREMS.get(method.name, "")
@@ -297,6 +300,7 @@ def known_errors(settings: Settings, groups: ByError, panel: str) -> list[Claim]
 
     own = "Not in the paper: "
     return [
+        # RGP-UCB enlarges by eps T / sqrt(noise) from the start, EC-GP-UCB by eps sqrt(t / noise)
         below(EC, RGP, ""),
         below(EC, EC_LITTLE, own),
         below(EC, EC_MUCH, own),

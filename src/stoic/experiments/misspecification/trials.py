@@ -64,6 +64,7 @@ def play(
     trace = simulate(learner, environment, assumed.rounds, batch=algorithm.batch)
     best, regret = int(np.argmax(problem.truth.values)), trace.cumulative_regret
     posterior = learner.posterior
+    # A method in episodes starts from the prior again: its last posterior has not seen all
     alone = algorithm.batch == 1 and isinstance(posterior, Arms)
     half = float(regret[assumed.rounds // 2 - 1]) if assumed.rounds > 1 else 0.0
     return Row(
@@ -84,6 +85,7 @@ def stretch(posterior: Arms, arm: int) -> float:
     points, noise = posterior.domain.points, posterior.prior.noise
     K = posterior.prior.kernel(points[played], points[played])
     k = posterior.prior.kernel(points[played], points[[arm]])[:, 0]
+    # n results of an arm are one with noise / n, whose weight they share
     weights = np.linalg.solve(K + np.diag(noise / posterior.counts[played]), k)
     return float(np.abs(weights).sum())
 
@@ -161,7 +163,7 @@ def exponent(errors: Array, averages: Array) -> Interval:
 def _line(x: Array, y: Array) -> Array:
     """Slopes of ``y`` (..., m) over ``x`` (m,) by least squares, shape (...)."""
     centred = x - x.mean()
-    square = float(centred @ centred)
+    square = float(centred @ centred)  # no slope through one eps
     return np.asarray(y @ centred) / (square or math.nan)
 
 
@@ -170,6 +172,7 @@ def _resampled(averages: Array, fit: Callable[[Array], Array]) -> Interval:
     value = float(fit(averages.mean(axis=0)))
     if len(averages) < 2:
         return Interval(value, math.nan, math.nan)
+    # Means (RESAMPLES, m), slopes (RESAMPLES,)
     resampled = fit(averages[draws(len(averages))].mean(axis=1))
     if np.isnan(resampled).mean() > 0.05:
         return Interval(value, math.nan, math.nan)

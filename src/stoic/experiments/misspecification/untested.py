@@ -71,7 +71,9 @@ class Settings(World):
     def problem(self, error: float, seed: int) -> Approximated:
         """Additive effects, and what both have beyond them."""
         f = np.array([0.5, 0.4, 0.4, 0.3 + 4.0 * error])
+        # The nearest additive function: off by eps everywhere, with alternating signs
         g = f - error * np.array([1.0, -1.0, -1.0, 1.0])
+        # Weights: the intercept less 1/2, the prior's mean, and the two effects
         norm = float(np.linalg.norm([g[NEITHER] - 0.5, *(g[[FIRST, SECOND]] - g[NEITHER])]))
         return Approximated(Tabulated(f"eps = {error:g}", self.domain, f), g, norm)
 

@@ -45,6 +45,7 @@ class Settings:
     """
 
     trials: int = 20
+    # Section 5.3 has 100 rounds with corruption and 30 without; here both have both
     rounds: int = 100
     short: int = 30
     seed: int = 0
@@ -81,6 +82,7 @@ def games(settings: Settings) -> dict[str, Game]:
         )
         for corrupted in (True, False)
         for sign, problem in (("max f", forrester()), ("max -f", forrester_negative()))
+        # One panel where a short run makes both the same
         for rounds in sorted({min(settings.short, settings.rounds), settings.rounds})
         for count in [cube_root(rounds) if corrupted else 0]
     }

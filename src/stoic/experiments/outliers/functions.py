@@ -37,7 +37,7 @@ def play(
     """
     environment = Environment(problem, Gaussian(settings.noise_sd), adversary, cell.seed)
     budget = environment.adversary.budget
-    corruptions = budget.count if isinstance(budget, Frequency) else 0
+    corruptions = budget.count if isinstance(budget, Frequency) else 0  # no adversary, no T_c
     learner = method(cell.method).build(problem.domain, Threat(corruptions, rounds), cell.seed)
     trace = simulate(learner, environment, rounds, initial=settings.initial, recommend=True)
     return steps(cell, trace)

@@ -68,6 +68,7 @@ def claims(settings: Settings, rows: Sequence[Play]) -> tuple[Claim, ...]:
     for panel in settings.panels:
         said = f"Corruptions {panel}"
         found += less(groups, panel, (A2, FC), (GP_LOO,), said)
+        # "Significantly underperform, even relative to GP-UCB" (section 5.5)
         found += programs.significantly_more(groups, panel, (STUDENT, DIAGNOSTICS), GP_LOO)
         found += less(groups, panel, (LOO, ROBUST), (GP,), said, OURS)
         found += less(groups, panel, (A2, FC), (GP,), said, OURS)

@@ -107,12 +107,14 @@ def play(
     assert isinstance(corruptions, Frequency)
     threat = Threat(corruptions.count, horizon=rounds)
     learner = method(cell.method).build(program.domain, threat, cell.seed)
+    # Without ``recommend``, which would take a single run for f
     trace = simulate(learner, environment, rounds, initial=settings.initial)
     x = learner.recommend().x
     if truth is None:
         recommended = mean_of_runs(program, x, checks, cell.seed)
     else:
         recommended = float(truth.value(x[None])[0])
+        # Regret in f itself, where it is known, instead of single results
         best = truth.optimum.value
         trace = replace(trace, value=truth.value(trace.executed), best=best)
     last = float(trace.best), recommended
@@ -129,7 +131,7 @@ def steps(rows: Sequence[Play]) -> list[Step]:
     found, cumulative = [], 0.0
     before: Play | None = None
     for row in rows:
-        if before is None or row[:3] != before[:3]:
+        if before is None or row[:3] != before[:3]:  # the next run begins
             cumulative = 0.0
         top = best if math.isnan(row.best) else row.best
         cumulative += top - row.value

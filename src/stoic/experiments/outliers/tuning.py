@@ -78,6 +78,7 @@ def claims(settings: Settings, rows: Sequence[Play]) -> tuple[Claim, ...]:
     found: list[Claim] = []
     for panel in settings.panels:
         said = f"Corruptions {panel}"
+        # Section 5.4: RCGP and Diagnosis-GP "successfully navigate" the crashes, GP-UCB does not
         found += less(groups, panel, (A2, FC, DIAGNOSTICS), (GP_LOO,), said)
         found += less(groups, panel, (LOO, ROBUST), (GP,), said, OURS)
         found += less(groups, panel, (A2, FC), (GP,), said, OURS)

@@ -36,6 +36,7 @@ class Settings:
         The residuals shown are -reach, -reach + step, ..., reach.
     """
 
+    # The caption of figure 2, but for the reach and the step
     weight: float = 1.0
     shape: float = 1.0
     centre: float = 0.0
@@ -57,9 +58,10 @@ def weights(settings: Settings, half_width: float, y: Array) -> Array:
 
     The defence reports trust = 1/J = (w / W)^2.
     """
+    # 0: no weight is cut off
     defence = Plateau(half_width, settings.shape, settings.centre, negligible=0.0)
     observations = Observations(np.zeros((len(y), 1)), y, np.full(len(y), np.nan))
-    prior = Prior(RBF(np.ones(1)), noise=2.0 * settings.weight**2)
+    prior = Prior(RBF(np.ones(1)), noise=2.0 * settings.weight**2)  # sigma^2 of W = sigma / sqrt(2)
     return settings.weight * np.sqrt(defence(observations, prior).trust)
 
 

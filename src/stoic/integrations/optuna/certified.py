@@ -202,6 +202,7 @@ def certified(
         fails = radius
     else:
         radius, fails, searched = searched.radius(around, band, threshold)
+    # Far enough that the curve is seen to cross the threshold
     shown = max(_NEARBY, 1.5 * fails if math.isfinite(fails) else _NEARBY)
     sizes = np.linspace(0.0, min(shown, around.farthest), _SIZES)
     searched = searched.within(around, band, sizes[1:])
@@ -210,6 +211,7 @@ def certified(
         searched = searched.within(around, band, np.geomspace(sizes[1], around.farthest, _FAR))
         power = math.inf if aim.p is None else aim.p
         found = certify(searched.lower, threshold, searched.points, 0, distance, p=power)
+        # The last search may have found a lower point, nearer than those before
         held = Certificate(sign * threshold, min(radius, found.radius), found.fragility, power)
     mean, std = learner.posterior.predict(points)
     curve = Curve(
@@ -239,7 +241,8 @@ def sturdiest(
     if threshold is not None:
         eligible = np.flatnonzero(own >= threshold)
         if not len(eligible):
-            return int(np.argmax(own))
+            return int(np.argmax(own))  # none reaches the threshold
+    # Of many the best by their own bounds, so that each has _FEWEST moves or more
     eligible = eligible[: _COMPARED // (2 * _FEWEST)]
     n = 1 << int(math.log2(_COMPARED / (2 * len(eligible))))  # balanced, if a power of two
     radius = 1.0 if aim.radius is None else aim.radius
@@ -280,6 +283,7 @@ def _worst(
 
 def _at(sizes: Array, far: Array, worst: Array) -> Array:
     """Evaluate a step function, known at ``far`` (increasing, from 0 on), at other sizes."""
+    # A point at this very distance counts, also where rounding put it beyond
     return np.asarray(worst[np.searchsorted(far, sizes * (1.0 + 1e-9), side="right") - 1])
 
 

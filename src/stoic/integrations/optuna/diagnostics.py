@@ -77,7 +77,7 @@ class Row:
     @property
     def residual(self) -> float:
         """Leave-one-out residual, in standard deviations of the predicted value."""
-        if self.value == self.expected:
+        if self.value == self.expected:  # also two infinities, whose difference is nan
             return 0.0
         spread = math.hypot(self.sd, self.noise_sd)
         apart = self.value - self.expected
@@ -124,6 +124,7 @@ class PartialRow:
 def scaled(learner: Learner | Balanced) -> bool:
     """Return True if deviations have a scale: a given one, or results that differ."""
     leader = learner.learners[learner.leader] if isinstance(learner, Balanced) else learner
+    # A model without a fitting, or with given hyperparameters, has a scale of its own
     fitting = getattr(getattr(leader, "model", None), "fitting", None)
     observed = learner.observations.observed
     return not isinstance(fitting, Fitting) or len(np.unique(observed[np.isfinite(observed)])) > 1

@@ -101,6 +101,7 @@ class EarlierStudy:
                     tables.append(np.linspace(0.0, float(known), _KNOTS))
                     shared = shared or known
             else:
+                # A constant, whatever the coordinate that it follows
                 for value in _encoded(part, self.best.get(name, ABSENT)):
                     columns.append(0)
                     tables.append(np.full(_KNOTS, value))
@@ -111,7 +112,7 @@ class EarlierStudy:
         K.flat[:: len(K) + 1] += self.noise
         try:
             L = linalg.cholesky(K)
-        except linalg.NotPositiveDefiniteError:
+        except linalg.NotPositiveDefiniteError:  # a record may hold any numbers
             return None
         weights = linalg.cholesky_solve(L, self.residuals)
         best = encoding.encode(self.setting(encoding.space))
@@ -120,7 +121,10 @@ class EarlierStudy:
         )
         design = encoding.box.spread(_DESIGN, np.random.default_rng(0))
         means = raw.moments(design)[1]
+        # Shape (m,): posterior variance, and squared distance of the mean from its average; the 1
+        # is the constant term of a source
         spread = raw.diagonal(design) - 1.0 - means**2 + (means - means.mean()) ** 2
+        # replace() alone would share the caches, which are in units of the raw one
         return replace(
             raw, centre=float(means.mean()), unit=float(spread.mean()) ** 0.5, _known={}, _square={}
         )
@@ -271,6 +275,7 @@ def record_sources(study: Study, sources: Sequence[EarlierStudy]) -> None:
     """Record the sources of a study, in the place of earlier ones; the head last of all."""
     storage, key = storage_of(study), study_id(study)
     text = json.dumps([source.record() for source in sources])
+    # In the keys of the pieces, so that pieces of two writers never mix
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     pieces = [text[i : i + _PIECE] for i in range(0, len(text), _PIECE)]
     for k, piece in enumerate(pieces):
@@ -299,15 +304,17 @@ def stored_sources(study: Study) -> tuple[EarlierStudy, ...]:
     head = attributes.get(WARM_START)
     if not isinstance(head, dict) or not isinstance(head.get("pieces"), int):
         return ()
+    # At most _PIECES of them, whatever number the storage says
     keys = [f"{WARM_START}:{head.get('of')}:{k}" for k in range(min(head["pieces"], _PIECES))]
     try:
         texts = json.loads("".join(str(attributes.get(key, "")) for key in keys))
         return tuple(map(EarlierStudy.read, texts if isinstance(texts, list) else []))
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError, RecursionError):  # the last: nested too deep
         return ()
 
 
 def _is_number(value: object) -> bool:
+    # The last: not nan
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
@@ -333,5 +340,6 @@ def _table(new: Coordinate, old: Coordinate) -> Array:
             above = np.log(np.maximum(values, b[0])) - np.log(b[0])  # 0 has no logarithm
             at = above / (np.log(b[1]) - np.log(b[0]))
         else:
+            # Halves, since the width of a range may overflow
             at = (values / 2.0 - b[0] / 2.0) / (b[1] / 2.0 - b[0] / 2.0)
     return np.asarray(np.clip(np.nan_to_num(at, nan=0.5), -_FARTHEST, 1.0 + _FARTHEST))

@@ -19,6 +19,7 @@ def total_effects(encoding: Encoding, mean: Callable[[Array], Array]) -> dict[st
     Largest first; all 0 where the mean is constant.
     """
     parts = encoding.parts
+    # (n, 2 p): in each row two settings, whose quantiles are independent
     u = qmc.Sobol(2 * len(parts), rng=np.random.default_rng(0)).random(_DRAWS)
     first, second = (
         np.array([_point(encoding, row) for row in half]) for half in np.split(u, 2, axis=1)
@@ -30,6 +31,7 @@ def total_effects(encoding: Encoding, mean: Callable[[Array], Array]) -> dict[st
     for name, part in parts.items():
         exchanged = first.copy()
         exchanged[:, part.columns] = second[:, part.columns]
+        # Jansen's estimator of what is left when all others are known
         effect = 0.5 * float(np.mean((here - mean(fill(exchanged))) ** 2))
         effects[name] = effect / variance if variance > 0.0 else 0.0
     return dict(sorted(effects.items(), key=lambda item: -item[1]))

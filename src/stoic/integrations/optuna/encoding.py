@@ -108,6 +108,7 @@ class Coordinate:
             return d.low + d.step * number
         assert self._step is not None
         value = self._halved(d.low) + self._step * number
+        # Rounding may pass the high end
         return math.ldexp(min(value, self._halved(d.high)), self._halvings)
 
     @cached_property
@@ -220,6 +221,7 @@ class Category:
 
     def encode(self, value: Any) -> list[float]:
         number = self._number(value)
+        # A choice without a coordinate is where the one is that stands for those
         at = self._at.get(number, self._at.get(self.other, -1))
         return [float(i == at) for i in range(len(self.numbers))]
 
@@ -378,6 +380,7 @@ class Encoding:
             np.full(len(part.columns), not isinstance(part.distribution, FloatDistribution))
             for part in self.parts.values()
         ])  # fmt: skip
+        # Shape (n, d) each
         x, has = (np.array(list(map(of, settings))) for of in (self._known, self._has))
         return Encoding(self.space, Tree.learned(x, has, deciding, self._known({})), self.met)
 
@@ -426,7 +429,7 @@ class Encoding:
         found = {
             name: part.decode(point)
             for name, part in self.parts.items()
-            if has is None or has[part.columns[0]]
+            if has is None or has[part.columns[0]]  # a setting has all of them, or none
         }
         for name, value in (fixed or {}).items():
             if name in found and self.parts[name].encode(value) == self.parts[name].encode(

@@ -82,7 +82,7 @@ def check_executed(name: str, value: object, space: dict[str, BaseDistribution])
     if isinstance(distribution, CategoricalDistribution):
         for choice in distribution.choices:
             if value == choice:
-                return choice
+                return choice  # the choice itself: JSON may have made 1.0 of 1
         raise RefusalError(
             f"{name} cannot have been {value!r}: its choices are {_list(distribution.choices)}."
         )

@@ -146,11 +146,13 @@ def explain(
 
     best = max(filter(has_given, finite), key=lambda t: sign * _value(t), default=None)
     learner, number = synced.single, {n: i for i, n in enumerate(synced.observed)}
+    # With an aim a setting is what was suggested: what happens when it is moved is judged
     place = synced.run if aim is None else synced.queried
     at = [t for t in modelled if t.number in number and place(t) is not None]
     if not at:
         unlearned = _without_model(feasible, best)
         return replace(unlearned, left_out=synced.left_out, **aside)
+    # posterior is at fitted hyperparameters, estimate may have them integrated out
     posterior, estimate, trust = learner.posterior, learner.estimate, learner.trust
     aside["sources"] = trust_in_sources(synced.sources, synced.encoding, posterior)
     settings = np.array([place(t) for t in at])
@@ -162,6 +164,8 @@ def explain(
     if (feasibility := synced.feasibility()) is not None:  # a violation may be an outlier
         known = [not np.isnan(list(constraints(t).values())).any() for t in at]
         permitted |= np.array(known) & (feasibility(settings) >= SURE)
+    # Trusted ones, else those of some trust, else any. But where values are given, the model
+    # answers instead of a setting without any trust.
     levels = [trusted >= DISTRUSTED, trusted > 0.0, trusted >= 0.0][: 2 if given else 3]
     tried = np.empty((0, learner.domain.dim))
     for level in levels:
@@ -322,7 +326,7 @@ def _with_certificates(
     threshold, reached = notes.get("threshold"), None
     assert threshold is None or isinstance(threshold, float)
     if threshold is not None:
-        learner.rng = np.random.default_rng(0)
+        learner.rng = np.random.default_rng(0)  # fixed: the same trials give the same answer
         choice = learner.ask(among=part, pending=())
         if not choice.notes["reachable"]:
             reached = synced.best_possible(choice.x)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Settings = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 SHOWN = 20  # entries of a list
-_CANDIDATES = 5
+_CANDIDATES = 5  # of a confirmation, in a text
 _UNJUDGED = "no parameter is modelled, so no result is judged"
 
 

@@ -91,6 +91,7 @@ def explain_front(
     at = [t for t in at if failure_kind(t) not in ("infeasible", "bad")]
     if not at:
         return replace(_without_model(known, complete, values), left_out=synced.left_out)
+    # Shape (k,): infinite for an output of which no two values differ
     deviating = np.array([1.0 if scaled(output) else math.inf for output in learner.outputs])
 
     def predict(settings: Settings) -> tuple[Array, Array]:
@@ -163,7 +164,7 @@ def _recommended(
     else:
         return []
     front = learner.front(settings[kept])
-    own = learner.trust[rows].min(axis=1)
+    own = learner.trust[rows].min(axis=1)  # of the least trusted of a trial's values
     found = []
     for x, mean, std in zip(front.x, front.mean, front.std, strict=True):
         same = np.flatnonzero(kept & (settings == x).all(axis=1))

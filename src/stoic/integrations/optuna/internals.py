@@ -85,6 +85,7 @@ def queued_params(trial: FrozenTrial) -> object:
 def fix(study: Study, trial: FrozenTrial, params: Mapping[str, Any]) -> None:
     """Give a trial, in ``before_trial`` of a sampler, these parameters."""
     storage_of(study).set_trial_system_attr(trial_id(trial), _FIXED, dict(params))
+    # Optuna's Trial takes them from this object, as soon as before_trial has returned
     trial.system_attrs = {**trial.system_attrs, _FIXED: dict(params)}
 
 

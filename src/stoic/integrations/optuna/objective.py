@@ -122,7 +122,7 @@ class RobustObjective:
     probe: bool | None = None
 
     def __post_init__(self) -> None:
-        check_arguments(vars(self))
+        check_arguments(vars(self))  # what a storage holds comes here, too
         if not self.tolerance:
             raise RefusalError(
                 "Which parameters may be moved, and by how much, is missing: give each of them a "
@@ -246,6 +246,7 @@ def stored_aim(study: Study) -> RobustObjective | None:
 
 def record_aim(study: Study, aim: RobustObjective) -> None:
     """Record an aim with a study, in the place of an earlier one."""
+    # Every worker comes here, and all but the first need not write
     if study.user_attrs.get(AIM) != aim.record():
         study.set_user_attr(AIM, aim.record())
 
@@ -261,4 +262,4 @@ def _number(value: object) -> TypeGuard[float]:
 
 
 def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+    return value.item() if isinstance(value, np.generic) else value  # JSON has no numbers of NumPy

@@ -50,6 +50,7 @@ class Partial:
 def bound_of(trial: FrozenTrial) -> float | None:
     """Return the bound of a trial, in the user's units; None if it has none that can be used."""
     said = trial.user_attrs.get(CENSORED)
+    # Of a pruned trial it is the last intermediate value, which Optuna stores as its value
     if said is True:
         return finite(trial.values[0]) if trial.values and len(trial.values) == 1 else None
     return finite(said)
@@ -127,6 +128,7 @@ class PartialResults:
             return None
         found = self.finished.predict(self._curve(trial)) if trial.intermediate_values else None
         if found is not None:
+            # The noise of an observation is above 0, or not known
             return Partial(found.value, found.noise or None, "curve", found.bound)
         best = self._second_best(trial) if trial.state == TrialState.PRUNED else None
         return None if best is None else Partial(best, None, "pruned")
@@ -175,9 +177,9 @@ class Unfinished:
     def __init__(self, sign: float, possible: PossibleValues | None) -> None:
         self.partial: dict[int, Partial] = {}
         self._sign, self._possible = sign, possible
-        self._curves: dict[int, Curve] = {}
-        self._rows: dict[int, tuple[FrozenTrial, int]] = {}
-        self._waiting: list[FrozenTrial] = []
+        self._curves: dict[int, Curve] = {}  # by number; finished trials do not change
+        self._rows: dict[int, tuple[FrozenTrial, int]] = {}  # and the row of its observation
+        self._waiting: list[FrozenTrial] = []  # pruned, with nothing to compare them with
         self.compare_with(())
 
     def compare_with(self, trials: Iterable[FrozenTrial]) -> None:

@@ -83,6 +83,7 @@ class Points:
             assert isinstance(self.domain, Box)
             x = self.domain.lower.copy()
             x[columns] = values
+            # By the tree, a setting at the low ends of all others may lack what is given
             near = replace(self.domain, tree=None).snap(x[None])[0, columns]
             return self.domain.having(dict(zip(columns, near.tolist(), strict=True)))
         apart = np.abs(self._run.points[:, columns] - values) / self._run.widths[columns]

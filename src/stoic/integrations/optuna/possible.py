@@ -48,6 +48,7 @@ class PossibleValues:
         numbers = [end for end in ends if isinstance(end, int | float | np.number)]
         if isinstance(given, str) or len(ends) != 2 or len(numbers) != 2:
             raise RefusalError(f"possible needs two numbers, low and high, got {given!r}.")
+        # An integer that no float holds is an infinite end
         return cls(*(as_number(float(n) if isinstance(n, np.number) else n) for n in numbers))
 
     def excludes(self, value: float) -> bool:

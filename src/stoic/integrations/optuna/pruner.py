@@ -74,7 +74,9 @@ class StoicPruner(BasePruner):
             )
             for step in steps
         ]
+        # A vote is None where too few finished trials reached the step
         agreed = sum(vote is True for vote in votes) >= _AGREE
+        # The exceptions last: they read all trials that have ended
         return agreed and not _runs_to_its_end(whole_study(study), trial)
 
     def _results(self, study: Study) -> PartialResults:
@@ -82,6 +84,7 @@ class StoicPruner(BasePruner):
         study = whole_study(study)
         complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         numbers = (len(complete), complete[-1].number) if complete else ()
+        # Results of finished trials do not change: count and last number tell if there are more
         key = (id(storage_of(study)), study_id(study), *numbers)
         if self._known is None or self._known[0] != key:
             sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0

@@ -181,6 +181,7 @@ class StoicSampler(BaseSampler):
             raise ValueError(f"n_startup_trials is a count, got {n_startup_trials}.")
         if confirm < 0:
             raise RefusalError(f"confirm is a number of measurements, got {confirm}.")
+        # A number also for None: each trial of the design makes the same sequence anew
         self._seed = int(np.random.SeedSequence(seed).generate_state(1)[0])
         self._recipe = load(recipe)
         self._space = search_space
@@ -220,11 +221,14 @@ class StoicSampler(BaseSampler):
         check_objectives(study)
         if not search_space:
             self._log_unmodelled(study, study.get_trials(deepcopy=False), None)
+            # Nothing is left to choose, so that nobody has to wait for this trial
             announce(study, trial, {}, {})
             return {}
         space, given = self._with_given(study, trial, search_space)
+        # Outside of the lock: the trial that is waited for may be of another thread
         prepared = self._turns.wait(study, trial, lambda: self._prepare(study, space, trial))
         with _CHOOSING:  # else two threads report the same results to one learner
+            # Read after the wait: by now the trials before have announced their parameters
             trials = study.get_trials(deepcopy=False)
             synced = self._synced_with(study, space, trials)
             self._log_unmodelled(study, trials, synced)
@@ -236,12 +240,15 @@ class StoicSampler(BaseSampler):
                     for name, value in (given | fixed_params(trial)).items()
                     if synced.encoding.admits(name, value)
                 }
+                # By seed and number: the stream does not depend on which worker chooses, or on what
+                # that worker has chosen before
                 rng = np.random.default_rng([self._seed, trial.number])
                 choice = synced.ask(trials, trial.number, fixed, rng, prepared)
                 self._log_left_out(synced)
                 self._log_out_of_reach(synced, choice)
                 params = synced.encoding.decode(choice.x) | fixed  # not all are on a grid
             announce(study, trial, params, space)
+            # Optuna raises for a parameter outside of the space it gave: outer samplers fix those
             return {name: params[name] for name in search_space if name in params}
 
     def _prepare(
@@ -268,6 +275,7 @@ class StoicSampler(BaseSampler):
         given = fixed_by(study.sampler)
         if not given:
             return search_space, {}
+        # PartialFixedSampler has taken them out; the model has coordinates of them all the same
         whole = self.infer_relative_search_space(study, trial)
         return {
             name: d for name, d in whole.items() if name in search_space or name in given
@@ -340,7 +348,7 @@ class StoicSampler(BaseSampler):
         """
         row = self._out_of_reach.get(synced.study, 0)
         if row > _PATIENCE:
-            return
+            return  # it was said
         row = 0 if choice.notes.get("reachable", True) else row + 1
         self._out_of_reach[synced.study] = row
         if row <= _PATIENCE:
@@ -369,6 +377,7 @@ class StoicSampler(BaseSampler):
             return known
         sampler = self._independent
         if sampler is None:  # seeded for each trial: workers that share the seed differ
+            # crc32, since hash() of a text differs from process to process
             state = [self._seed, trial.number, zlib.crc32(param_name.encode())]
             sampler = RandomSampler(int(np.random.SeedSequence(state).generate_state(1)[0]))
             if isinstance(param_distribution, FloatDistribution) and not param_distribution.log:
@@ -394,6 +403,7 @@ class StoicSampler(BaseSampler):
     ) -> None:
         if self._independent is not None:
             self._independent.after_trial(study, trial, state, values)
+        # Optuna calls this before it stores the state: a finished trial takes no attributes
         if self._constraints is not None:
             record_constraints(study, trial, state, self._constraints)
         run = executed(trial)

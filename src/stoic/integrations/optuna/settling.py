@@ -61,6 +61,8 @@ def remaining_gain(study: Study, trials: Sequence[FrozenTrial] | None = None) ->
     if found is None:
         return RemainingGain(math.inf, 0.0)
     x = np.concatenate([found.x, _elsewhere(found)])
+    # Shape (_DRAWS, k + m): the first k columns are the tried settings. The seed is fixed, so that
+    # the same trials give the same gain.
     draws = draw_jointly(found.posterior, x, _DRAWS, np.random.default_rng(0))
     best = draws[:, : len(found.x)].mean(axis=0).max()
     return RemainingGain(float(draws.max(axis=1).mean() - best), math.sqrt(found.noise))

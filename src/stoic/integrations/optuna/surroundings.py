@@ -126,16 +126,17 @@ class Surroundings:
         """
         order = np.argsort(lower, kind="stable")
         corners = self.corners(radii, self.sides(len(radii), band, known[order[:_TOWARDS]]))
-        depth = band.bounds(corners)[0].reshape(len(radii), -1)
+        depth = band.bounds(corners)[0].reshape(len(radii), -1)  # (balls, corners of each)
         deepest = np.argsort(depth, axis=1, kind="stable")[:, :_STARTS]
         per_ball = corners.reshape(len(radii), -1, len(self.x))
         far, starts = self.far(known)[order], []
         for ball, rows, radius in zip(per_ball, deepest, radii, strict=True):
             inside = order[far <= reach(radius)][:_STARTS]
+            # np.resize repeats them where a ball has fewer
             starts.append(
                 np.concatenate([ball[np.resize(rows, _STARTS)], known[np.resize(inside, _STARTS)]])
             )
-        first = np.concatenate(starts)
+        first = np.concatenate(starts)  # (balls * 2 * _STARTS, d)
         low, high = (np.repeat(side, 2 * _STARTS, axis=0) for side in self.ball(radii))
         points = first.copy()
 
@@ -143,6 +144,7 @@ class Surroundings:
             points[:, self.moving] = u.reshape(low.shape)
             mean, std, mean_slope, std_slope = band.posterior.predict_with_gradient(points)
             slope = mean_slope - band.width * std_slope
+            # No term depends on the point of another ball: the sum is least where each is
             return float((mean - band.width * std).sum()), slope[:, self.moving].ravel()
 
         found = optimize.minimize(

@@ -127,6 +127,7 @@ class SyncedLearner:
         sources: Sequence[EarlierStudy] | None = None,
     ) -> None:
         self.study = identity(study, trials)
+        # Only the default method has a kernel with sources; the sampler warns that they are unused
         if aim is not None or recipe != DEFAULT:
             sources = ()
         self.sources = stored_sources(study) if sources is None else tuple(sources)
@@ -213,8 +214,9 @@ class SyncedLearner:
         """Return a trial's setting; None if it lacks a parameter or one is out of its range."""
         params = trial.params
         if trial.state == TrialState.RUNNING:
+            # Optuna stores its parameters one by one, after all of them have been announced
             params = announced(trial, self.encoding.space)
-        whole = trial.state == TrialState.COMPLETE
+        whole = trial.state == TrialState.COMPLETE  # others may have ended before the last one
         return params if self.encoding.contains(params, whole) else None
 
     def _run(self, trial: FrozenTrial) -> Mapping[str, Any] | None:
@@ -232,14 +234,16 @@ class SyncedLearner:
         """Report to the learner the trials that have finished since the last call."""
         finished = [trial for trial in trials if trial.state.is_finished()]
         if self.learner.plans:
-            finished.sort(key=_ended)
+            finished.sort(key=_ended)  # by the storage, which all workers read
         new = [trial for trial in finished if trial.number not in self._seen]
         encoding = self.encoding.having_met(self._met(self.encoding.space, trials))
+        # Other coordinates: what the learner has observed are points of another space
         if encoding.choices != self.encoding.choices:
             self.encoding = encoding
             self._begin()
             new = finished
         elif encoding is not self.encoding:
+            # The coordinates stay, but another choice may stand for all that no trial has
             self.encoding, self.points = encoding, Points(encoding, self.learner.domain)
         if new and self.learner.plans and _ended(new[0]) < self._latest:
             self._begin()
@@ -249,13 +253,14 @@ class SyncedLearner:
             self.encoding = self.encoding.learned(settings.values())
             self._begin()
             new = finished
+        # What a pruned trial says depends on all that have finished, later ones included
         if new and self.unfinished is not None:
             self.unfinished.compare_with(finished)
         for trial in new:
             self._seen.add(trial.number)
             self._latest = max(self._latest, _ended(trial))
             if (params := self._run(trial)) is None:
-                continue
+                continue  # it lacks a parameter, or one is out of its range
             if (x := self._at(params)) is not None:
                 self._tell(trial, x)
             else:
@@ -279,6 +284,7 @@ class SyncedLearner:
         if values is not None and self.possible is not None and self.possible.excludes(values[0]):
             values, kind = None, kind or "transient"  # the measurement failed, not the setting
         if kind == "transient":
+            # Shape (k,): which of the transient failures so far were at this place
             before = np.abs(self.learner.failures.of("transient") - x).max(axis=1) <= PLACE
             kind = kind if np.count_nonzero(before) < _TRANSIENT else None
         partial = None
@@ -333,7 +339,7 @@ class SyncedLearner:
     def _feasibility(self) -> Feasibility | None:
         """Model of where trials give results, from those with and without; ``None`` if all did."""
         observations = self.modelled
-        results = observations.observed[:, None]
+        results = observations.observed[:, None]  # (n, 1), as of one output
         if isinstance(self.learner, MultiLearner):
             results = self.learner.results
         finite = np.isfinite(results).all(axis=1)
@@ -349,6 +355,7 @@ class SyncedLearner:
         self.follow(trials)
         if self._fits_alone:
             assert isinstance(self.learner, Learner)
+            # Kept by the learner until it has observed more
             self.learner.surrogate.posterior()
 
     @property
@@ -383,10 +390,10 @@ class SyncedLearner:
         running = [t for t in trials if t.state == TrialState.RUNNING and t.number != number]
         places = [*map(self.queried, running), *map(self.run, unseen)]
         pending = [x for x in places if x is not None]
-        self.learner.rng = rng
+        self.learner.rng = rng  # the stream of this trial, whatever was asked before
         if self.encoding.tree is not None:
             settings = [announced(trial, self.encoding.space) for trial in trials]
-            fixed = {**self.encoding.untried(settings), **fixed}
+            fixed = {**self.encoding.untried(settings), **fixed}  # what is given goes before
         among = self.points.having(fixed) if fixed else None
         choice = None
         for forgotten in range(len(pending) + 1):
@@ -395,6 +402,7 @@ class SyncedLearner:
                 break
             except (WaitingError, NothingLeftError):
                 continue
+        # With nothing pending, either, the plan has no play left for what is fixed
         choice = choice or self._optimistic(among)
         self.asking[number] = choice
         return choice

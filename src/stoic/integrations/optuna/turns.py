@@ -112,6 +112,7 @@ def announce(
     study: Study, trial: FrozenTrial, params: Mapping[str, Any], space: Mapping[str, Any]
 ) -> None:
     """Store what a trial will run, before it has its parameters."""
+    # As floats, which any storage holds: a choice may be an object that JSON does not know
     chosen = {name: space[name].to_internal_repr(value) for name, value in params.items()}
     storage_of(study).set_trial_system_attr(trial_id(trial), CHOSEN, chosen)
 

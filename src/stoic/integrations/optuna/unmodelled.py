@@ -137,6 +137,7 @@ def all_unusable(trials: Sequence[FrozenTrial]) -> tuple[str, ...]:
     first: dict[str, str] = {}
     for trial in trials:
         for reason in unusable(trial):
+            # By the name of the attribute, with which a reason begins
             first.setdefault(reason.partition(" ")[0], f"Trial {trial.number}: {reason}.")
     return tuple(first.values())
 

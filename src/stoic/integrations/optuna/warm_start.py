@@ -89,6 +89,7 @@ class WarmStart:
         if [source.name for source in sources] != self._names:
             return False
         pairs = zip(sources, self._studies, strict=True)
+        # A beginning that is not known decides nothing
         known = [(source.begun, begun_of(each)) for source, each in pairs]
         return all(one == other or not (one and other) for one, other in known)
 
@@ -96,6 +97,7 @@ class WarmStart:
         self, study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution
     ) -> Any:
         """Return a source's best value of a parameter, for a first trial each; else ``ABSENT``."""
+        # Later trials have no source left, so that no record is read for them
         sources = self(study) if trial.number < _MOST else ()
         if trial.number >= len(sources):
             return ABSENT
@@ -171,9 +173,11 @@ def learned(study: Study | EarlierStudy) -> EarlierStudy:
     best = synced.encoding.decode(learner.recommend(width=None).x)
     source = EarlierStudy(
         name, len(learner), synced.encoding.known_space, best, kernel.kernel.lengthscale,
+        # The posterior has L^-1 r of its residuals r, (n,)
         kernel.variance, part.x, part.L @ part.residual, part.noise, begun_of(study),
     )  # fmt: skip
     try:
+        # Refused here with the reason, not by the storage that is to hold the record
         source.record()
     except TypeError as error:
         raise RefusalError(

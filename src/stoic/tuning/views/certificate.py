@@ -117,6 +117,7 @@ class Certificates:
         for size in _SHOWN:
             row: Record = {"moved by (tolerances)": f"{size:g}"}
             for which, curve in curves.items():
+                # A round size may be missed by the last digits of linspace
                 at = int(np.searchsorted(curve.sizes, size - 1e-9))
                 if at < len(curve.sizes):
                     row[f"{which}: guaranteed"] = f"{curve.pessimistic[at]:.6g}"

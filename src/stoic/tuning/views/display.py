@@ -83,6 +83,7 @@ class Lines(Observer):
             self.decided = not doubt
 
     def _print(self, line: str) -> None:
+        # console.print would wrap the line, and read markup in it
         print(printable(line), file=self.console.file, flush=True)
 
 
@@ -160,7 +161,7 @@ class LiveTable(Observer):
         table.add_column("time", justify="right", no_wrap=True)
         table.add_column("trust", justify="right", no_wrap=True)
         table.add_column("")  # an arrow at the recommended trial
-        room = max(self.console.height - 8, 3)
+        room = max(self.console.height - 8, 3)  # rows beside the head and the notes
         for trial, params, value, style in self.rows[-room:]:
             trust = _trust(known, trial)
             doubted = trust is not None and trust < DISTRUSTED

@@ -77,6 +77,7 @@ def _panel(axes: Axes, known: Explanation, pair: tuple[int, int]) -> None:
     )  # fmt: skip
     means = np.array([point.mean[list(pair)] for point in known.front]).reshape(-1, 2)
     stds = np.array([point.interval[list(pair)] for point in known.front]).reshape(-1, 2, 2)
+    # (p, 2, 2): how far each interval goes below and above its mean
     reach = np.clip(np.abs(stds - means[:, :, None]), 0.0, (high - low)[:, None])
     axes.errorbar(
         means[:, 0], means[:, 1], xerr=reach[:, 0].T, yerr=reach[:, 1].T,

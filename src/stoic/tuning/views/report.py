@@ -107,6 +107,7 @@ class Report:
         environment = jinja2.Environment(
             loader=jinja2.PackageLoader("stoic.tuning", "views"),
             autoescape=True,
+            # Texts of a storage may have control characters, which escaping leaves in
             finalize=lambda value: value if hasattr(value, "__html__") else printable(value),
             undefined=jinja2.StrictUndefined,
         )

@@ -143,7 +143,7 @@ class Drawings:
             points = sorted(trial.intermediate_values.items())
             points = points[:: math.ceil(len(points) / _STEPS)]
             x, y, text = lines.setdefault(kind, ([], [], []))
-            x += [step for step, _ in points] + [None]
+            x += [step for step, _ in points] + [None]  # no line to the next trial
             y += [value if math.isfinite(value) else None for _, value in points] + [None]
             text += [f"trial {trial.number}: {value:.6g}" for _, value in points] + [""]
             seen += [value for _, value in points if math.isfinite(value)]
