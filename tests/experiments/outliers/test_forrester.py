@@ -55,8 +55,9 @@ def test_corrupted_claims_are_read_literally():
     found = forrester_corrupted.claims(settings, rows)
     assert len(found) == 4 * (10 + 3) + 3
     of_the_paper = [claim for claim in found if claim.source != "ours"]
-    assert len(of_the_paper) == 3 * 2
-    assert all(claim.claim.endswith(f"than {GP_LOO.name}.") for claim in of_the_paper)
+    assert len(of_the_paper) == 3 * 2 * 2
+    references = (f"than {GP_LOO.name}.", f"than {STUDENT.name}.")
+    assert all(claim.claim.endswith(references) for claim in of_the_paper)
     verdicts = {claim.claim: claim.holds for claim in found}
 
     def holds(panel, ours, reference):

@@ -17,9 +17,7 @@ from stoic.experiments.contest import scores
 from stoic.experiments.contest.contenders import (
     DEFAULT,
     EXPLAINED,
-    SLOW,
     contender,
-    report_skipped,
 )
 from stoic.experiments.contest.functions import FUNCTIONS
 from stoic.experiments.contest.scenes import ORDINARY, Scene, World, ordinary
@@ -89,7 +87,6 @@ class Settings:
 
 def cells(settings: Settings) -> list[Cell]:
     """Every contender in every condition on every function."""
-    report_skipped((*settings.methods, "CMA-ES", *SLOW))
     panels = [c + BETWEEN + p for c in settings.conditions for p in settings.problems]
     return crossed(panels, settings.methods, seed=settings.seed, trials=settings.trials)
 

@@ -1,4 +1,4 @@
-"""Figure 4 of [Bogunovic2022]_: maps of f1, in the draws that the other figures use."""
+"""Figure 4 of [Bogunovic2022]_: maps of f1, in the draws of the figures of ten draws."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def table(settings: Settings, rows: Sequence[Row]) -> Table:
         at = f"{best.value:.3f} at ({best.x1:.2f}, {best.x2:.2f})"
         lines.append((str(best.seed), str(best.draw), at, f"{inside:.3f}"))
     headings = ("trial", "seed of the draw", "maximum of f", "maximum in the target region")
-    return Table("The functions of figures 2 and 5, in units of f.", headings, tuple(lines))
+    return Table("The functions of ten draws, in units of f.", headings, tuple(lines))
 
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:

@@ -110,7 +110,7 @@ def start(panel: str) -> str:
 def attainable(
     groups: Groups[Row], panel: str, wrong: Sequence[Algorithm], kind: Kind
 ) -> list[Claim]:
-    """Claims where f can be kept above tau: figures 3 (a), 6 and 9."""
+    """Claims where f can be kept above tau: figure 3 (a)."""
     return [
         grows(groups, panel, ADVERS_2, kind, linear=False),
         *(grows(groups, panel, one, kind, linear=True) for one in wrong),

@@ -1,9 +1,11 @@
 """Rows of the threat matrix: threats, their definition of regret, and the functions.
 
-Everything is in units of the standard deviation of f over its points, so that C = 50 and outliers
-of size 10 mean the same on every function. Regret is f(x*) - f(x), noiseless, but for moved inputs:
-there it is the best worst value that any point has within the radius, less the worst value within
-the radius of the point that was chosen, which is the value of f where the input was moved to.
+Everything is in units of the standard deviation of f over its points (for ``f1`` of its prior, 0.85
+to 1.04 of that), so that C = 50 and outliers of size 10 mean the same on every function.
+
+Regret is f(x*) - f(x), noiseless, but for moved inputs: there it is the best worst value that any
+point has within the radius, less the worst value within the radius of the point that was chosen,
+which is the value of f where the input was moved to.
 """
 
 from __future__ import annotations
