@@ -147,3 +147,14 @@ def test_the_weighed_surface_has_the_gradient_of_its_heights(floor):
         step = h * np.eye(2)[j]
         difference = (surface(at + step) - surface(at - step)) / (2.0 * h)
         np.testing.assert_allclose(slope[:, j], difference, atol=1e-5)
+
+
+def test_a_result_that_is_revised_to_none_is_no_sign_of_feasibility():
+    one = learner()
+    for x in ([0.2, 0.5], [0.5, 0.5], [0.58, 0.5]):
+        one.tell(x, 0.0)
+    one.tell([0.9, 0.5], failed="infeasible")
+    at = np.array([[0.58, 0.5]])
+    before = one.surrogate.feasibility()(at)[0]
+    one.revise(2, np.nan)
+    assert one.surrogate.feasibility()(at)[0] < before

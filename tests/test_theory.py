@@ -303,21 +303,21 @@ def test_a_plan_follows_from_the_information():
 
 
 def test_theorem_3_with_constants_by_hand():
-    # One arm, lambda = 1: gamma = ln(1 + T) / 2; T = 62 has 5 full epochs and begins a sixth.
+    # One arm, lambda = 1: gamma = ln(1 + T) / 2; T = 62 is five epochs.
     prior, domain = Prior(RBF(), 1.0), Finite(np.zeros((1, 1)))
     known = plan(prior, domain, 62)
     gamma = known.gamma.upper
     assert_allclose(gamma, 0.5 * math.log(63.0), rtol=1e-9)
     psi = math.log(2.0) / (2.0 * gamma)
-    beta = 3.0 + math.sqrt(2.0 * math.log(2 * 36 * math.pi**2 / (6 * 0.1)))
+    beta = 3.0 + math.sqrt(2.0 * math.log(2 * 25 * math.pi**2 / (6 * 0.1)))
     clean = beta * math.sqrt(2 * 3 * 62 * gamma)
     corrupted = 7.0 * math.sqrt(2 * 3 * gamma / psi)
-    expected = 12.0 * (2.0 + psi) + 5 * 8 * (2.0 + psi) * (clean + corrupted)
+    expected = 12.0 * (2.0 + psi) + 4 * 8 * (2.0 + psi) * (clean + corrupted)
     assert_allclose(known.regret(7.0, norm=3.0), expected)
     wider = 7.0 / psi * math.sqrt((2.0 + psi) * 2 * 3 * gamma)
     assert_allclose(
         known.regret(7.0, norm=3.0, tight=False) - known.regret(7.0, norm=3.0),
-        40 * (2.0 + psi) * (wider - corrupted),
+        32 * (2.0 + psi) * (wider - corrupted),
     )
 
 
@@ -334,7 +334,7 @@ def test_the_bound_is_for_the_width_that_runs(noise):
     shares = [known.regret(C, tight=False) - known.regret(0.0, tight=False) for C in (1.0, 3.0)]
     assert_allclose(shares[1], 3.0 * shares[0])
     widest = math.sqrt(known.eta * (2.0 * noise + known.kappa) * known.gamma.upper)
-    enlarged = shares[0] / (5 * 8.0 * stretch * widest)
+    enlarged = shares[0] / (4 * 8.0 * stretch * widest)
     assert_allclose(enlarged * known.psi / math.sqrt(stretch), width * l_psi / math.sqrt(8.0))
 
 

@@ -41,11 +41,12 @@ class Surrogate:
         self._sites: Sites | None = None  # of censored results
         self._revisions = 0
         self._integrated: Posterior | None = None
-        self._feasibility: tuple[tuple[int, int], Feasibility] | None = None
+        self._feasibility: tuple[tuple[int, int, int], Feasibility] | None = None
 
     def posterior(self) -> Posterior:
         """Posterior given all observations; updated, where other windows are computed afresh."""
         posterior, history = self._posterior, self.history
+        # A revised result replaces another: the number of rows does not tell
         revised = history.revisions != self._revisions
         if posterior is None or posterior.n != len(history) or revised:
             observations = history.observations
@@ -58,6 +59,7 @@ class Surrogate:
                 posterior, self._sites = given_censored(
                     self.model, history.domain, observations, posterior, self._sites
                 )
+            # After a revision an integrated posterior would have the right number of rows, too
             self._posterior, self._integrated = posterior, None
             self._revisions = history.revisions
         return posterior
@@ -66,7 +68,7 @@ class Surrogate:
         """Observations as the model has them: pseudo-observations instead of censored ones."""
         if self.history.observations.censored is None:
             return self.history.observations
-        self.posterior()
+        self.posterior()  # which updates the sites
         assert self._sites is not None
         return self._sites.observations
 
@@ -96,6 +98,7 @@ class Surrogate:
             if self._windowed is not None and self._windowed.bounded(observations):
                 _, posterior = self._windowed.window(observations, posterior)
         else:
+            # A previous posterior would have to be of the first of these, and would be consumed
             posterior = self.model(self.history.domain, observations, None)
         return Band(posterior, self.confidence(posterior, t or len(observations) + 1))
 
@@ -107,12 +110,12 @@ class Surrogate:
         failures = self.history.failures
         if not len(failures) or not len(infeasible := failures.of("infeasible")):
             return None
-        size = (len(self.history), len(failures))
-        if self._feasibility is None or self._feasibility[0] != size:
+        state = (len(self.history), len(failures), self.history.revisions)
+        if self._feasibility is None or self._feasibility[0] != state:
             observations = self.history.observations
             feasible = observations.x[np.isfinite(observations.observed)]
             learned = Feasibility.learned(self.history.domain, feasible, infeasible)
-            self._feasibility = (size, learned)
+            self._feasibility = (state, learned)
         return self._feasibility[1]
 
     def constraints(self, integrated: bool = False) -> Constraints | None:

@@ -86,6 +86,7 @@ class Power:
         """Value of the term, possibly infinite: for a large T, or C = 0 with a negative power."""
         if budget == 0.0 and self.budget != 0.0:
             return 0.0 if self.budget > 0.0 else math.inf
+        # As a sum: a factor may overflow where the product does not
         logarithm = (
             self.rounds * math.log(rounds)
             + self.logs * math.log(math.log(rounds))
@@ -99,6 +100,7 @@ class Power:
 
     def __str__(self) -> str:
         bases = (("C", self.budget), ("T", self.rounds), ("(ln T)", self.logs), ("d", self.dim))
+        # Exponents are sums of fractions: those that cancel leave rounding
         factors = [_raised(base, exponent) for base, exponent in bases if abs(exponent) > 1e-12]
         return " ".join(factors) or "1"
 
@@ -154,6 +156,7 @@ class Bound:
         """Least g for which C = T^g makes it linear; nan if it is linear without C growing."""
         if not self.sublinear:
             return math.nan
+        # T^rounds C^budget is T at C = T^((1 - rounds) / budget)
         terms = [term for term in (self.clean, self.corrupted) if term.budget > 0.0]
         return min([1.0, *((1.0 - term.rounds) / term.budget for term in terms)])
 
@@ -164,6 +167,7 @@ class Bound:
         Section 3.4: a learner that assumes this C need not know the true one as long as it is
         less, and its regret is of order ``clean``.
         """
+        # Of the terms without C: slope C^q = without C^p, solved for C
         slope = Power(self.corrupted.rounds, self.corrupted.logs, self.corrupted.dim)
         without = Power(self.clean.rounds, self.clean.logs, self.clean.dim)
         return (without / slope) ** (1.0 / (self.corrupted.budget - self.clean.budget))
@@ -210,7 +214,7 @@ class Family:
     def gamma(self) -> Power:
         """Order of the information gain gamma_T (section 3.3)."""
         if self.kernel == "linear":
-            return Power(dim=1.0)
+            return Power(dim=1.0)  # times ln T, which does not depend on d
         if self.nu is None:
             return Power(logs=float(self.dim))
         return Power(rounds=self.dim / (2.0 * self.nu + self.dim))
@@ -222,6 +226,7 @@ class Family:
         if self.kernel == "linear":
             clean, corrupted = T**0.5 * Power(dim=0.5), C * Power(dim=1.0)
         elif self.nu is None:
+            # sqrt(T (ln T)^(d/2)): the root halves the exponent of ln T
             clean, corrupted = T**0.5 * Power(logs=d / 4.0), C * Power(logs=d / 2.0)
         else:
             clean = T ** ((self.nu + d) / (2.0 * self.nu + d))
@@ -233,6 +238,7 @@ class Family:
         """Appendix E with each of its choices of Delta; without loss for a linear kernel."""
         method = "linear reduction"
         if self.nu is None:
+            # D is d, or (ln T)^d at Delta = T^-1/2: the orders of gamma_T
             source = "Bogunovic2021" if self.kernel == "linear" else "(116)"
             return (Bound(method, source, *_reduced(self.gamma)),)
         # D = Delta^(-d/nu) with Delta = T^-1/2; and with Delta T = C D, so (C/T)^(nu/(d+nu))
@@ -266,6 +272,7 @@ def table(family: Family, rounds: int, budget: float | None) -> list[Bound]:
     check_rounds(rounds)
     check_budget(budget)
     gamma, root = family.gamma, T**0.5
+    # Without a budget there is one choice only, which is the smallest at any C
     at = 1.0 if budget is None else budget
     choices = family.reductions if budget is not None else family.reductions[:1]
     return [
@@ -360,7 +367,7 @@ class Plan:
 
     @property
     def distinct(self) -> int:
-        switches = math.floor(2.0 * self.gamma.upper / math.log(self.eta))
+        switches = math.floor(2.0 * self.gamma.upper / math.log(self.eta))  # (85)
         return min(1 + switches, self.arms)
 
     def orders(self, budget: float) -> dict[str, float]:
@@ -401,15 +408,19 @@ class Plan:
         """
         noise, eta, psi = self.prior.noise, self.eta, self.psi
         sd = math.sqrt(noise) if noise_sd is None else noise_sd
-        epochs = math.floor(math.log2(self.rounds / 2.0 + 1.0)) + 1  # begun; l_h sum to 2^(H+1) - 2
+        epochs = math.ceil(math.log2(self.rounds / 2.0 + 1.0))  # begun; l_h sum to 2^(H+1) - 2
+        # Of the last epoch, whose beta is the largest: (98)
         delta_h = 6.0 * delta / (epochs * math.pi) ** 2
         beta = norm + sd / math.sqrt(noise) * math.sqrt(2.0 * math.log(2.0 * self.arms / delta_h))
         stretch = 2.0 + psi * self.distinct  # u_h / l_h, Lemma 11
         widest = eta * (2.0 * noise + self.kappa) * self.gamma.upper  # l_h std^2 <= it, Lemma 13
         enlarged = budget / math.sqrt(noise * psi)  # times 1 / sqrt(l_h)
+        # (97): u_h is at most stretch l_h
         if not tight:
             enlarged = budget * math.sqrt(stretch) / (psi * min(noise, math.sqrt(noise)))
+        # One epoch of (100)
         later = 8.0 * stretch * math.sqrt(widest) * (beta * math.sqrt(self.rounds) + enlarged)
+        # (93), with 2 B for B, and sqrt(kappa) since |f| <= B sqrt(k(x, x)), (95)
         first = 2.0 * norm * math.sqrt(self.kappa) * 2.0 * stretch  # l_0 = 2
         return first + (epochs - 1) * later
 

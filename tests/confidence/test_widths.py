@@ -151,14 +151,16 @@ def test_the_influence_bound_bounds_the_weighted_residual():
 
 
 def enlarged_literally(base, corruptions, norm, variance, plateau, noise, kappa):
-    L, c = float(np.max(plateau.half_width)), float(np.min(plateau.shape))
-    if plateau.unit == "noise":
-        c *= math.sqrt(noise)
-    sigma = math.sqrt(noise)
-    C_1 = (sigma / math.sqrt(2.0)) * (
-        math.sqrt(L**2 + c**2)
-        + (norm + base) * math.sqrt(kappa)
-        + 4.0 * noise / (3.0 * math.sqrt(3.0) * c)
+    L, sigma = float(np.max(plateau.half_width)), math.sqrt(noise)
+    unit = sigma if plateau.unit == "noise" else 1.0
+    C_1 = max(
+        (sigma / math.sqrt(2.0))
+        * (
+            math.sqrt(L**2 + c**2)
+            + (norm + base) * math.sqrt(kappa)
+            + 4.0 * noise / (3.0 * math.sqrt(3.0) * c)
+        )
+        for c in unit * np.atleast_1d(plateau.shape)  # of each row
     )
     C_w = math.sqrt(2.0) * C_1 / noise
     ratio = corruptions * kappa / noise
@@ -177,6 +179,19 @@ def test_enlarged(corruptions, unit, variance):
     width = CorruptionCount(FiniteUnion(50, 0.1), corruptions, 1.3, variance)
     expected = enlarged_literally(FiniteUnion(50, 0.1).at(7), count, 1.3, variance, defence, 0.5, 2)
     assert width(believed, 7) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(1.0, 100.0), (0.001, 1.0), (0.2, 0.3)])
+def test_rows_may_have_shapes_of_their_own(shape):
+    defence = Plateau(np.full(2, 0.2), np.array(shape), np.zeros(2))
+    believed = posterior((0.1, 3.0), (0.1, 0.5), defence=defence)
+    widths = [
+        CorruptionCount(Fixed(2.0), 1)(
+            posterior((0.1, 3.0), (0.1, 0.5), defence=Plateau(0.2, one, 0.0)), 4
+        )
+        for one in shape
+    ]
+    assert CorruptionCount(Fixed(2.0), 1)(believed, 4) == pytest.approx(max(widths))
 
 
 def test_without_corruptions_it_is_the_base_bit_for_bit():

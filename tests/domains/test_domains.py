@@ -155,6 +155,7 @@ def test_what_is_not_in_the_box_is_refused():
 
 
 def test_grids_have_their_corners_and_counts():
+    np.testing.assert_array_equal(Box([0.0], [1.0]).grid(np.int64(3)).points, [[0.0], [0.5], [1.0]])
     grid = Box([0.0, 10.0], [1.0, 30.0]).grid([3, 5])
     assert len(grid) == 15
     assert_array_equal(grid.points[0], [0.0, 10.0])

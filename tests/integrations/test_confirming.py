@@ -61,6 +61,17 @@ def test_measurements_are_ordinary_trials_at_settings_that_were_tried():
     assert len(known.rows) == 16 + len(marked)  # judged as every result
 
 
+def test_trials_of_other_workers_in_between_are_theirs():
+    study = study_of(noisy())
+    measure = objective()
+
+    def run(trial):
+        study.ask({"x": FloatDistribution(0.0, 1.0)})  # the latest trial is another one's
+        return measure(trial)
+
+    assert confirm(study, run, 3).measurements >= 1
+
+
 def test_an_objective_of_another_study_is_refused():
     study = study_of(noisy())
     with pytest.raises(RefusalError, match="it is that of another study"):

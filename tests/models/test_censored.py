@@ -209,3 +209,17 @@ def test_nonsense_is_refused_and_nothing_is_stored():
     planning = Learner(LINE.grid(10), recipes.rgp_pe(prior=PRIOR), seed=0)
     with pytest.raises(ValueError, match="plans by results"):
         planning.revise(0, 0.0)
+
+
+@pytest.mark.parametrize("rows", [280, 500])  # all in the window, and only some
+def test_bounds_among_more_rows_than_the_exact_model_takes(rows):
+    learner, rng = Learner(LINE, seed=0), np.random.default_rng(0)
+    x = rng.random((rows, 1))
+    censored = np.arange(rows) % 7 == 0
+    y = bowl(x) + 0.02 * rng.standard_normal(rows)
+    learner.tell(x[~censored], y[~censored])
+    learner.tell(x[censored], bowl(x[censored]) + 0.3, censored=True)  # true, and loose
+    assert abs(learner.recommend().x[0] - 0.3) < 0.05
+    assert learner.trust.min() > 0.5
+    mean, _ = learner.posterior.predict(np.array([[0.3], [0.9]]))
+    np.testing.assert_allclose(mean, bowl(np.array([[0.3], [0.9]])), atol=0.02)

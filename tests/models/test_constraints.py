@@ -66,6 +66,21 @@ def test_gradients_are_those_of_the_values(absurd):
         np.testing.assert_allclose(by_x, p[:, None] * slope)
 
 
+@pytest.mark.parametrize("size", [1e3, 1e8, 1e12])
+def test_slopes_far_below_zero(size):
+    # d log Phi(z) / dz is -z - 1 / z + ... far below 0: log P is -(mean / std)^2 / 2
+    learner = Learner(Box([0.0], [1.0]), seed=0)
+    x = np.linspace(0.0, 1.0, 12)[:, None]
+    learner.tell(x, x[:, 0], constraints={"limit": size * (1.0 + x[:, 0])})
+    found = Constraints((learner.surrogate.constraints().posteriors[0],), np.empty((0, 1)))
+    at = np.array([[0.45]])
+    log, slope = found.log_with_gradient(at)
+    step = 1e-4
+    numeric = (found.log(at + step) - found.log(at - step)) / (2.0 * step)
+    np.testing.assert_allclose(slope[0], numeric, rtol=1e-2)
+    assert log[0] < -100.0
+
+
 def test_far_below_zero_it_has_a_logarithm():
     learner, x = begun()
     found = learner.surrogate.constraints()

@@ -8,7 +8,15 @@ from stoic.domains import Box
 from stoic.kernels import Matern52, Scaled
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
-from stoic.policies import UCB, Band, Initial, Policy, UpperConfidenceBound
+from stoic.policies import (
+    UCB,
+    Band,
+    Initial,
+    Policy,
+    Requery,
+    UpperConfidenceBound,
+    VerifiedImprovement,
+)
 from stoic.posteriors import Prior
 from stoic.recipes import Parts
 
@@ -93,3 +101,15 @@ def test_it_needs_what_its_policy_needs():
     assert not Initial(UCB(), 3).needs_finite
     with pytest.raises(ValueError, match="size >= 0"):
         Initial(UCB(), -1)
+
+
+@pytest.mark.parametrize(
+    "policy", [Initial(VerifiedImprovement(), 3), Requery(VerifiedImprovement())]
+)
+def test_constraints_are_weighed_by_the_policy_within(policy):
+    agent = learner(policy)
+    for _ in range(4):
+        x = agent.ask().x
+        agent.tell(x, float(x.sum()), constraints={"left": x[0] - 6.0})
+    assert agent.ask().x[0] < 7.0
+    assert not Initial(UCB(), 3).constrained

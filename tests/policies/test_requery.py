@@ -142,7 +142,7 @@ def test_a_part_of_the_domain_and_rows_of_a_list():
 
 
 def test_a_rate_is_a_number():
-    with pytest.raises(ValueError, match="rate of second looks"):
+    with pytest.raises(ValueError, match="rate of repeats"):
         Requery(UCB(), -1.0)
 
 

@@ -283,6 +283,16 @@ def test_the_only_study_needs_no_name(tmp_path):
         load_study(storage, "c")
 
 
+def test_what_is_refused_leaves_no_note(study):
+    number = running(study).number
+    with pytest.raises(RefusalError, match="nosuch"):
+        tell_number(study, number, 0.5, None, False, executed=["nosuch=1"], censored=True)
+    with pytest.raises(RefusalError, match="does not go with"):
+        tell_number(study, number, 0.5, None, False, kind="bad")
+    assert study.trials[number].user_attrs == {}
+    assert tell_number(study, number, 0.4, None, False).state == TrialState.COMPLETE
+
+
 def test_telling_by_number(study):
     numbers = [running(study).number for _ in range(4)]
     assert tell_number(study, numbers[0], 2.5, None, False).value == 2.5

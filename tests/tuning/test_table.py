@@ -126,6 +126,12 @@ def test_without_ranges_it_suggests_those_of_the_data(table):
         table(OLD, {})
 
 
+def test_it_suggests_no_attribute_as_a_parameter(table):
+    text = "params_x,value,user_attrs_stoic:noise,user_attrs_host\n1,2,.1,a\n2,3,.2,b\n"
+    with pytest.raises(RefusalError, match=r"may be: --param 'x=int\(1, 2\)'$"):
+        table(text, {})
+
+
 def test_a_file_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(RefusalError, match="Cannot read"):
         read_table(tmp_path / "no.csv", SPACE)

@@ -41,6 +41,11 @@ def test_another_process_with_our_number_is_not_us():
     assert replace(me, host="elsewhere//").alive is None
 
 
+def test_where_no_process_is_seen_nobody_is_dead(monkeypatch):
+    monkeypatch.setattr("stoic.tuning.worker._started", lambda pid: "")
+    assert Worker.current().alive is None
+
+
 @pytest.mark.parametrize("record", [None, 3, "x", [], {}, {"host": "a", "boot": "", "pid": "x"}])
 def test_what_is_no_record_is_nobody(record):
     assert Worker.from_record(record) is None

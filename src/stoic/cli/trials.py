@@ -95,6 +95,7 @@ def create_study(
     ]
     space = parse_assignments(param or [])
     values, limits = PossibleValues.of(possible), parse_constraints(constraint or [])
+    # Before the storage is opened: a table that is refused creates no file
     rows = None if from_csv is None else read_table(from_csv, space)
     opened = open_store(storage, storage_class, create=True)
     name = one_name(what, study_name)
@@ -119,8 +120,11 @@ def create_study(
             if limits:
                 declare_constraints(study, merge_constraints(study, limits))
             if rows is not None:
+                again = rows.again(study)
                 rows.add_to(study)
                 note(rows.summary())
+                if again:
+                    note(f"note: {again}.")
     except optuna.exceptions.DuplicatedStudyError as error:
         raise RefusalError(
             f"There is a study {name!r} already: give another name or --skip-if-exists."
@@ -388,8 +392,10 @@ def _told(
     """Study, number of a trial and values, from the words of `stoic tell` and its options."""
     words = list(words)
     for word in words:
+        # ignore_unknown_options lets a mistyped option through
         if word.startswith("--"):
             raise RefusalError(f"stoic tell has no option {word}: see stoic tell --help.")
+    # With --trial-number the first word is a study, also one that is called 3
     if words and not (words[0].isdecimal() and number is None):
         name = one_name(words.pop(0), name)
     if words and number is None:

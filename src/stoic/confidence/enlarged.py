@@ -38,7 +38,8 @@ def influence(half_width: float, shape: float, noise: float, deviation: float) -
     ``deviation`` bounds |g - mu| between the centre and the posterior mean of the clean rows.
     """
     sigma = math.sqrt(noise)
-    slack = 4.0 * noise / (3.0 * math.sqrt(3.0) * shape)
+    slack = 4.0 * noise / (3.0 * math.sqrt(3.0) * shape)  # largest w |m| / W, at z = c / sqrt 2
+    # hypot(L, c) is the largest w |y - g| / W, at z = c^2 / L
     C_1 = sigma / math.sqrt(2.0) * (math.hypot(half_width, shape) + deviation + slack)
     return math.sqrt(2.0) * C_1 / noise
 
@@ -102,11 +103,13 @@ class CorruptionCount:
         if corruptions == 0:
             return base
         noise, kappa = posterior.prior.noise, posterior.max_variance
-        shape = float(np.min(defence.plateau.shape))
-        if defence.plateau.unit == "noise":
-            shape *= math.sqrt(noise)
+        unit = math.sqrt(noise) if defence.plateau.unit == "noise" else 1.0
         half_width = float(np.max(defence.plateau.half_width))
         deviation = self.norm + base if self.deviation is None else self.deviation
-        C_w = influence(half_width, shape, noise, deviation * math.sqrt(kappa))
+        # Each row may have a shape of its own, in which the influence is convex
+        C_w = max(
+            influence(half_width, float(c) * unit, noise, deviation * math.sqrt(kappa))
+            for c in (np.min(defence.plateau.shape), np.max(defence.plateau.shape))
+        )
         factor = psi(corruptions, kappa, noise) if self.variance else 1.0
         return min((base + C_w * math.sqrt(corruptions)) * factor, _WIDEST)

@@ -52,6 +52,7 @@ class Lattice:
         if len(self.columns) == 1 and len(self.values) > 1:  # sorted: bisect
             grid = self.values[:, 0]
             right = np.clip(np.searchsorted(grid, offered[:, 0]), 1, len(grid) - 1)
+            # Ties go to the lower value
             closer = offered[:, 0] - grid[right - 1] <= grid[right] - offered[:, 0]
             return self.values[np.where(closer, right - 1, right)]
         nearest = np.argmin(squared_distances(offered, self.values), axis=1)
@@ -70,7 +71,7 @@ class Lattice:
 def _sobol(dim: int, n: int) -> Array:
     """Draw the first ``n`` (a power of two) scrambled Sobol points of [0, 1)^dim, with seed 0."""
     points = qmc.Sobol(dim, rng=np.random.default_rng(0)).random(n)
-    points.flags.writeable = False
+    points.flags.writeable = False  # cached: all calls share it
     return points
 
 
@@ -137,7 +138,7 @@ class Box:
                 f"Box needs lower < upper, both finite, got [{lower[k]:g}, {upper[k]:g}] in "
                 f"coordinate {k}."
             )
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # an infinite width is refused
             widths = check_widths(upper - lower)
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
@@ -165,7 +166,7 @@ class Box:
         On a lattice all its values are taken; of one coordinate with more than ``n`` values those
         that are nearest to ``n`` evenly spread places. A category keeps all its choices.
         """
-        counts = [n] * self.dim if isinstance(n, int) else list(n)
+        counts = [n] * self.dim if isinstance(n, int | np.integer) else list(n)
         axes: dict[int, tuple[Integers, Array]] = {
             k: (np.array([k]), np.linspace(a, b, count)[:, None])
             for k, (a, b, count) in enumerate(zip(self.lower, self.upper, counts, strict=True))
@@ -180,6 +181,7 @@ class Box:
         points = np.empty((rows.shape[1], self.dim))
         for row, (columns, values) in zip(rows, parts, strict=True):
             points[:, columns] = values[row]
+        # Points that differ in coordinates they lack alone are one point
         return Finite(points if self.tree is None else np.unique(self.tree.fill(points), axis=0))
 
     def on_lattices_of(self, whole: Domain) -> Box:
@@ -234,6 +236,7 @@ class Box:
                     f"have the value {float(value):g}."
                 )
             inside = float(np.clip(value, self.lower[k], self.upper[k]))
+            # A lattice of one value: no ascent moves it, and ``snap`` returns to it
             lattices.append(Lattice(np.array([k]), np.array([[inside]])))
         return replace(self, lattices=tuple(lattices))
 
@@ -244,9 +247,10 @@ class Box:
 
     def snap(self, x: Array) -> Array:
         """Project to the nearest points of the domain: in the box, on lattices, by the tree."""
-        points = np.clip(x, self.lower, self.upper)
+        points = np.clip(x, self.lower, self.upper)  # a new array, so that x stays
         for lattice in self.lattices:
             points[:, lattice.columns] = lattice.nearest(points)
+        # Last, since rules decide by values that a point may have
         return points if self.tree is None else self.tree.fill(points)
 
     def sample(self, n: int, rng: Random) -> Array:
@@ -288,7 +292,7 @@ class Box:
             if len(starts) == self.climbs:
                 break
             gaps = np.abs(candidates[starts] - candidates[i]) / self.widths
-            if np.all(gaps.max(axis=1) > 0.02):
+            if np.all(gaps.max(axis=1) > 0.02):  # of the widths: closer ones climb the same hill
                 starts.append(i)
         return candidates[starts]
 
@@ -301,6 +305,7 @@ class Box:
             return starts
 
         def ascend(points: Array, iterations: int) -> Array:
+            # A coordinate that a point lacks stays in its place
             moving = True if self.tree is None else self.tree.has(points)
 
             # In units of the box, so that the optimiser sees comparable coordinates.
@@ -308,6 +313,7 @@ class Box:
                 x = points.copy()
                 x[:, free] = self.lower[free] + self.widths[free] * u.reshape(len(points), -1)
                 heights, slopes = surface.with_gradient(x)
+                # The sum is separable: each point climbs alone, all in one batch of evaluations
                 return -float(heights.sum()), -(slopes * self.widths * moving)[:, free].ravel()
 
             u = ((points - self.lower) / self.widths)[:, free].ravel()
@@ -321,7 +327,7 @@ class Box:
             )
             x = points.copy()
             x[:, free] = self.lower[free] + self.widths[free] * result.x.reshape(len(points), -1)
-            return np.clip(x, self.lower, self.upper)
+            return np.clip(x, self.lower, self.upper)  # u = 1 may round to beyond the corner
 
         peaks = ascend(starts, 20)  # enough to rank the local maxima
         heights = surface(peaks)
@@ -352,6 +358,7 @@ class Box:
                     best, height = moves[[int(np.argmax(heights))]], float(heights.max())
             if height == before:
                 break
+            # With other values on lattices the continuous coordinates have another optimum
             best = self._climb(surface, best, tolerance)
             height = float(surface(best)[0])
         return best

@@ -66,7 +66,7 @@ _DETERMINED = 0.01  # noise variances: f is determined where the window leaves l
 def likely(found: Sequence[Hypothesis], negligible: float) -> tuple[list[Hypothesis], Array]:
     """Sort explanations by evidence, without negligible ones; their odds to the first, (k,)."""
     found = sorted(found, key=lambda explanation: explanation.evidence, reverse=True)
-    odds = np.exp([e.evidence - found[0].evidence for e in found[1:]])
+    odds = np.exp([e.evidence - found[0].evidence for e in found[1:]])  # decreasing
     weights = np.append(1.0, odds[odds >= negligible])
     return found[: len(weights)], weights
 
@@ -89,6 +89,7 @@ def given_any_number(
                 model, domain, observations, bounds, earlier, previous.rows, previous.fitted_to
             )
         found = model.follow(domain, observations.only(rows), earlier.explanations)
+        # Explanations have the excesses of the window, `earlier` those of all: zeros are room
         excess = np.append(earlier.excess, np.zeros(n - previous.n))
         return _assembled(
             observations, replace(earlier, excess=excess, explanations=tuple(found)), rows,
@@ -99,6 +100,7 @@ def given_any_number(
         and earlier.posterior
         and n - len(earlier.excess) < bounds.full
     ):
+        # The first call beyond the exact model, whose rows are the window so far
         settled, rows = earlier, np.arange(len(earlier.excess))
     else:  # a resumed study: first a window that is spread out under the typical prior
         prior = model.typical(domain, observations)
@@ -133,8 +135,9 @@ def _with_new_window(
     mean, std = posterior.predict(observations.x)
     excess = np.append(earlier.excess, np.full(n - len(earlier.excess), np.nan))
     unknown = np.isnan(excess)
+    # The posterior does not have these rows, so its prediction is leave-one-out
     excess[unknown] = _excess(model, observations, prior, mean, std)[unknown]
-    trusted = excess**2 <= observations.own_noise(prior.noise)
+    trusted = excess**2 <= observations.own_noise(prior.noise)  # trust >= 1/2
     rows = _chosen(prior, observations, trusted, mean, bounds)
     window = observations.only(rows)
     moved = []
@@ -169,6 +172,7 @@ def _with_new_window(
     whole = Hypothesis(
         excess, model.negligible, believing=earlier.believing, explanations=tuple(found)
     )
+    # Explanations that were followed from one fit share its prior: absorb once for each
     priors = {id(each): each for each in (_under(explanation)[0] for explanation in found)}
     return _assembled(
         observations, whole, rows, inducing, tuple(map(absorbed, priors.values())), fitted_to
@@ -210,7 +214,7 @@ def under_prior(
     assert isinstance(whole, Hypothesis)
     window, inducing = observations.only(rows), posterior.inducing
     noise = whole(observations, prior).noise
-    noise[rows] = np.inf
+    noise[rows] = np.inf  # those of the window are not absorbed
     own = window.own_noise(prior.noise)[inducing]
     absorbed = Absorbed.at(prior, window.x[inducing], own).absorb(observations, noise)
     return absorbed.condition(_bare(whole.explanations[k]), len(observations), window, inducing)
@@ -221,6 +225,7 @@ def _outgrown(model: LeaveOneOutGP, n: int, fitted_to: int) -> bool:
 
 
 def _bare(settled: Hypothesis) -> Hypothesis:
+    # Else a posterior would hold its explanation, which holds the posterior before, and so on
     return Hypothesis(settled.excess, settled.negligible)
 
 
@@ -279,14 +284,16 @@ def _chosen(
     if mean is not None and bounds.local:
         best = candidates[np.argmax(mean[candidates])]
         spread = float(mean[candidates].std()) or 1.0
+        # From _POOR to 1, by the distance below the best mean in deviations of the means
         weights = np.maximum(np.exp(np.minimum((mean - mean[best]) / spread, 0.0)), _POOR)
         same = (x[candidates] == x[best]).all(axis=1)
-        chosen[candidates[same][-bounds.recent // 4 :]] = True
+        chosen[candidates[same][-(bounds.recent // 4) or n :]] = True
         near = np.argsort(-prior.kernel(x[best : best + 1], x[candidates])[0], kind="stable")
         chosen[candidates[near[: bounds.local]]] = True
     chosen[_thinned(candidates, bounds.sample)] = True
     pool = _thinned(candidates, bounds.pool)
     left = bounds.chosen - int(np.count_nonzero(chosen))
+    # Rows that are chosen but not trusted do not determine f
     chosen[_pivots(prior, observations, chosen & trusted, pool, left, weights)] = True
     # Where few rows determine f, further ones still tell the noise.
     left = bounds.chosen - int(np.count_nonzero(chosen))
@@ -317,7 +324,7 @@ def _pivots(
     x, own = observations.x, observations.own_noise(prior.noise)
     given = np.flatnonzero(chosen)
     start = Absorbed.at(prior, x[given], own[given])
-    V = prior.kernel(x[given], x[pool])
+    V = prior.kernel(x[given], x[pool])  # (given, pool)
     V = linalg.solve_lower(start.L, V) if len(given) else V
     rows = np.zeros((len(V) + max(count, 0), len(pool)))
     rows[: len(V)] = V
@@ -331,6 +338,6 @@ def _pivots(
         covariance = prior.kernel(x[pool[j : j + 1]], x[pool])[0] - rows[:t, j] @ rows[:t]
         rows[t] = covariance / np.sqrt(c[j])
         c -= rows[t] ** 2
-        c[j] = 0.0
+        c[j] = 0.0  # exactly, lest rounding pick it again
         picked.append(j)
     return np.asarray(pool[picked])

@@ -21,6 +21,7 @@ from scipy import special
 
 from stoic.data import Array, Observations
 from stoic.domains import Domain
+from stoic.posteriors.absorbed import WindowPosterior
 from stoic.posteriors.arms import Arms
 from stoic.posteriors.base import Model, Posterior, Windowed
 from stoic.posteriors.cavity import given_the_others
@@ -54,7 +55,7 @@ def censored_site(bound: Array, mu: Array, v: Array, noise: Array) -> tuple[Arra
     z = np.maximum((bound - mu) / s, _LEAST_Z)
     with np.errstate(over="ignore"):
         r = np.sqrt(2.0 / np.pi) / special.erfcx(-z / np.sqrt(2.0))  # phi / Phi, without underflow
-    h = np.maximum(r * (z + r), 1.0 / _VAGUE)
+    h = np.maximum(r * (z + r), 1.0 / _VAGUE)  # -> 0 for a bound far above mu
     return mu - s / np.maximum(z + r, 1.0 / -_LEAST_Z), np.maximum(s**2 / h - v, noise)
 
 
@@ -147,8 +148,10 @@ def given_censored(
         following, moved = _iterated(posterior, current)
         if moved <= _SETTLED:
             break
+        # Values of earlier rows have changed: only a model that revises can go on from here
         current, previous = following, posterior if isinstance(model, Windowed) else None
     else:
+        # The sites moved in the last round, too: condition on them
         posterior = model(domain, current.observations, previous)
     return posterior, current
 
@@ -163,11 +166,11 @@ def _begun(
     if sites is not None and old is not None and old.censored is not None:
         n = len(old)
         known[:n] = old.censored & observations.censored[:n]  # type: ignore[index]
-        known[:n] &= sites.bounds == observations.observed[:n]
+        known[:n] &= sites.bounds == observations.observed[:n]  # a revised bound has a new site
     location, scale = median_and_mad(domain, observations.only(observations.measured))
     rows = np.flatnonzero(~observations.measured)
     mu, v = np.full(len(rows), location), np.full(len(rows), scale**2)
-    own = observations.own_noise(0.0)[rows]
+    own = observations.own_noise(0.0)[rows]  # no prior yet: exact if none was reported
     if previous is not None:
         mean, std = previous.predict(observations.x[rows])
         mu, v = mean, std**2
@@ -190,7 +193,8 @@ def _iterated(posterior: Posterior, sites: Sites) -> tuple[Sites, float]:
     first = sites.observations
     rows = ~first.measured
     begun = part.predict(first.x[rows])
-    if not isinstance(part, Exact) or part.n != len(first):
+    window = isinstance(posterior, WindowPosterior) and len(posterior.rows) < len(first)
+    if not isinstance(part, Exact) or window:
         following = sites.updated(posterior, _DAMPING)
         apart = np.abs(following.observations.observed - first.observed)[rows]
         return following, float((apart / np.sqrt(first.noise[rows])).max())

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import log_ndtr, logsumexp
+from scipy.special import erfcx, log_ndtr, logsumexp
 
 from stoic.data import Array, Booleans, Observations, as_results
 from stoic.domains import Domain, Finite
@@ -76,7 +76,8 @@ class Constraints:
                 z, least = _z(posterior, mean, std), _least(posterior)
                 log_cdf = log_ndtr(z)
                 # d log Phi / dz = phi / Phi, which is near to -z far below 0
-                ratio = np.exp(-0.5 * z**2 - log_cdf - 0.5 * np.log(2.0 * np.pi))
+                ratio = np.sqrt(2.0 / np.pi) / erfcx(-z / np.sqrt(2.0))
+                # Where z is clipped, or the deviation below its floor, the deviation has no effect
                 free = (np.abs(z) < _LIMIT) & (std > least)
                 by_mean = -ratio / (_widening(posterior) * np.maximum(std, least))
                 by_std = np.where(free, -ratio * z / np.maximum(std, least), 0.0)
@@ -85,7 +86,7 @@ class Constraints:
             together = logsumexp(each, axis=0)
             total += together
             for log, slope in zip(each, slopes, strict=True):
-                gradient += np.exp(log - together)[:, None] * slope
+                gradient += np.exp(log - together)[:, None] * slope  # each part's share of P
         return total, gradient
 
     def __call__(self, x: Array) -> Array:

@@ -41,6 +41,7 @@ class Initial(Policy):
             raise ValueError(f"A design has a size >= 0, got {self.n}.")
         object.__setattr__(self, "needs_finite", self.then.needs_finite)
         object.__setattr__(self, "plans", self.then.plans)
+        object.__setattr__(self, "constrained", self.then.constrained)
 
     def start(self, domain: Domain) -> Design:
         return Design(np.empty((0, domain.dim)), self.then.start(domain))
@@ -51,6 +52,7 @@ class Initial(Policy):
             choices, then = self.then.choose(view, state.then, n)
             return choices, Design(state.left, then)
         left = state.left
+        # At the start, or where suggestions failed or were forgotten
         if not len(left):
             left = view.domain.spread(self.n, view.rng)[-missing:]
         handed, left = left[: min(n, missing)], left[min(n, missing) :]

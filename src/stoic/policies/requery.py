@@ -55,9 +55,10 @@ class Requery(Policy):
 
     def __post_init__(self) -> None:
         if not (self.rate >= 0.0 and math.isfinite(self.rate)):
-            raise ValueError(f"The rate of second looks is a number >= 0, got {self.rate!r}.")
+            raise ValueError(f"The rate of repeats is a number >= 0, got {self.rate!r}.")
         object.__setattr__(self, "needs_finite", self.then.needs_finite)
         object.__setattr__(self, "plans", self.then.plans)
+        object.__setattr__(self, "constrained", self.then.constrained)
 
     def start(self, domain: Domain) -> Any:
         return self.then.start(domain)
@@ -107,6 +108,7 @@ def in_doubt(view: View, rate: float) -> Array:
 
     bound = math.cbrt(len(observations)) + 1e-9  # of a cube it may come out just below
     doubtful = near(observations.x[trusted]).sum(axis=1) <= rate * bound
+    # Less one: the row itself is among the rejected
     others = near(np.concatenate([observations.x[~trusted], view.failures.x])).sum(axis=1) - 1
     doubtful &= others <= bound
     doubtful &= ~near(view.pending).any(axis=1)

@@ -64,12 +64,12 @@ class Absorbed:
 
     def _blocks(self, x: Array) -> Iterator[tuple[slice, Array, Array]]:
         """Rows of ``x`` in blocks, with v (m, b) and c (b,) of each."""
-        for first in range(0, max(len(x), 1), _ROWS):
+        for first in range(0, max(len(x), 1), _ROWS):  # one block of none, too
             rows = slice(first, first + _ROWS)
-            v = self.prior.kernel(self.x, x[rows])
+            v = self.prior.kernel(self.x, x[rows])  # (m, b)
             v = linalg.solve_lower(self.L, v) if len(v) else v
             c = self.prior.kernel.diagonal(x[rows]) - np.einsum("ij,ij->j", v, v)
-            yield rows, v, np.maximum(c, 0.0)
+            yield rows, v, np.maximum(c, 0.0)  # at an inducing input c is rounding
 
     def absorb(self, observations: Observations, noise: Array) -> Absorbed:
         """Absorb rows with noise variances (k,), infinite ones without any information."""
@@ -77,6 +77,7 @@ class Absorbed:
         x, centred = observations.x[kept], observations.observed[kept] - self.prior.mean
         G, g = self.G.copy(), self.g.copy()
         for rows, v, c in self._blocks(x):
+            # The row is an observation of v'w with the noise c + its own
             weighted = v / (noise[kept[rows]] + c)
             G += weighted @ v.T
             g += weighted @ centred[rows]
@@ -93,10 +94,12 @@ class Absorbed:
         mean, std = posterior.predict(observations.x)
         c = np.concatenate([c for _, _, c in self._blocks(observations.x)])
         own, finite = noise + c, np.isfinite(noise)
+        # Of v'w, at most the noise of its own observation; then as in `cavity`
         variance = np.clip(std**2 - c, 0.0, own)
         share = np.maximum(1.0 - variance / own, 1e-12)
         pull = np.where(finite, variance / own, 0.0) / share
         apart = np.where(finite, mean - observations.observed, 0.0)
+        # The cavity of v'w, and the rest of f again
         return mean + pull * apart, np.sqrt(variance / share + c)
 
     def condition(
@@ -110,28 +113,33 @@ class Absorbed:
         if not len(inducing):
             exact = Exact.condition(self.prior, fitted, observations, targets)
             return replace(exact, n=n)
+        # Finite: G would be singular where a row is left out and nothing was absorbed
         noise = np.minimum(targets.noise[inducing], _DISTRUSTED * self.prior.noise)
+        # An inducing row observes an entry of u = L w itself: v is a column of L', without a c
         weighted = self.L.T / noise
         G = self.G + weighted @ self.L
         g = self.g + weighted @ (targets.values[inducing] - self.prior.mean)
         # u has a pseudo-observation L G^-1 g with noise covariance L G^-1 L'.
+        # K_uu + N = L L' + L G^-1 L' = (L T)(L T)' with T T' = I + G^-1
         C = linalg.cholesky(G)
         covariance = linalg.cholesky_inverse(C)
         covariance.flat[:: len(covariance) + 1] += 1.0
         T = linalg.cholesky(covariance)
         L = np.asfortranarray(self.L @ T)
-        residual = linalg.solve_lower(T, linalg.cholesky_solve(C, g))
+        residual = linalg.solve_lower(T, linalg.cholesky_solve(C, g))  # (L T)^-1 L G^-1 g
         # One noise variance with the determinant of all: the information is that of G.
         logs = np.log(np.diagonal(self.L)).sum() - np.log(np.diagonal(C)).sum()
         exact = Exact(
             self.prior, fitted, 0, 0, self.x, np.full(len(noise), np.exp(2.0 * logs / len(noise))),
             L, residual, linalg.solve_upper(L, residual),
         )  # fmt: skip
+        # The other rows of the window keep their exact covariance with u
         others = np.delete(np.arange(len(observations)), inducing)
         last = Targets(targets.values[others], targets.noise[others], targets.trust[others])
         exact = exact.extend(fitted, observations.only(others), last)
+        distrusted = int(np.count_nonzero(targets.trust < 1.0))
         return Sparse(
-            self.prior, fitted, n, exact.distrusted, exact.x, exact.noise, exact.L, exact.residual,
+            self.prior, fitted, n, distrusted, exact.x, exact.noise, exact.L, exact.residual,
             exact.alpha,
         )  # fmt: skip
 

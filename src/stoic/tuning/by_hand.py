@@ -83,29 +83,33 @@ def tell_number(
         )
     no_number = any(map(math.isnan, values))
     some = no_number and not all(map(math.isnan, values))
+    notes: dict[str, object] = {}
     if censored:
         if len(values) != 1 or not math.isfinite(values[0]):
             raise RefusalError(f"Cannot tell trial {number}: a bound is a number, got {value}.")
         if kind is not None or state not in (None, "pruned"):
             said = f"the state {state}" if kind is None else "a failure"
             raise RefusalError(f"Cannot tell trial {number}: a bound does not go with {said}.")
-        _note(study, number, CENSORED, values[0])
+        notes[CENSORED] = values[0]
         value, values, state = None, [], "pruned"
     if state is None:
         state = "fail" if no_number or (kind is not None and value is None) else "complete"
     if state == "fail" and no_number:
         value = None
     if some and state == "fail":
-        _note(study, number, VALUES, as_stored(values))
+        notes[VALUES] = as_stored(values)
     if kind is not None:
         if state != "fail" or value is not None:
             said = f"the value {value!r}" if value is not None else f"the state {state}"
             raise RefusalError(f"Cannot tell trial {number}: a failure does not go with {said}.")
-        _note(study, number, FAILED, kind)
+        notes[FAILED] = kind
     if executed:
-        _note(study, number, EXECUTED, _parse_executed(study, number, executed))
+        notes[EXECUTED] = _parse_executed(study, number, executed)
     if noise is not None:
-        _note(study, number, NOISE, noise)
+        notes[NOISE] = noise
+    # Once nothing is refused any more, and before the end: a finished trial takes no attributes
+    for name, note in notes.items():
+        _note(study, number, name, note)
     if excess:
         for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             if trial.number == number:

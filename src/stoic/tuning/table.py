@@ -22,7 +22,8 @@ from stoic.tuning.space import Space, parse_as
 
 _PARAMETER = "params_"  # before names, in the table that stoic trials -f csv writes
 _BESIDE = ("failed", "standard_error", "censored")
-_ATTRIBUTES = {f"user_attrs_{key}": key for key in (FAILED, NOISE, CENSORED)}
+_NOTES = ("user_attrs_", "system_attrs_")  # before names of attributes, there
+_ATTRIBUTES = {f"{_NOTES[0]}{key}": key for key in (FAILED, NOISE, CENSORED)}
 # Columns of that table which a new study cannot take over, or that the others imply.
 _DERIVED = ("number", "datetime_start", "datetime_complete", "duration", "state")
 _SUGGESTED = 12  # distinct texts of a column that are suggested as choices
@@ -93,6 +94,7 @@ def read_table(path: Path, space: Space) -> Table:
         line. Without a search space it suggests one.
     """
     try:
+        # Spreadsheets begin a file with a byte order mark
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)
             columns = [name.strip() for name in reader.fieldnames or ()]
@@ -206,6 +208,8 @@ def _suggestion(columns: list[str], rows: list[tuple[int, dict[str, Any]]]) -> s
         cells = [str(row[column] or "").strip() for _, row in rows]
         texts = sorted({cell for cell in cells if cell})
         if not column or column in ("value", *_BESIDE, *_DERIVED) or len(texts) < 2:
+            continue
+        if column.startswith(_NOTES):
             continue
         name = column.removeprefix(_PARAMETER)
         try:

@@ -58,7 +58,8 @@ def claim(
     Parameters in ``fixed`` have the values there; one that is waiting in the queue has its own.
 
     The storage gives out the numbers 0 to ``trials`` - 1, each once. The trial carries the name of
-    its worker from the moment it exists, which distinguishes a death from a long run.
+    its worker from the moment it exists, or right after it was taken from the queue, which
+    distinguishes a death from a long run.
     """
     storage = storage_of(study)
     stand = study.get_trials(deepcopy=False)
@@ -71,6 +72,7 @@ def claim(
     else:
         trial = begin_trial(study, {WORKER: me.record()} | fixed_attrs(fixed or {}))
     if trial.number >= trials:  # another worker was quicker: back into the queue, for a longer run
+        # Before it waits: from then on another worker may take it and write its own name
         storage.set_trial_system_attr(trial_id(trial), WORKER, None)
         if fixed:  # which holds for this run only
             unfix(study, trial)
@@ -92,6 +94,7 @@ def choose(trial: Trial, space: Space) -> None:
     with as_data(f"Cannot begin trial {trial.number} with what is stored for it"):
         for name, d in space.items():
             if isinstance(d, FloatDistribution):
+                # Optuna takes a queued value as it is stored, if float() reads it: it may be a text
                 value = trial.suggest_float(name, d.low, d.high, step=d.step, log=d.log)
                 valid = isinstance(value, Real) and math.isfinite(value)
             elif isinstance(d, IntDistribution):
@@ -99,6 +102,8 @@ def choose(trial: Trial, space: Space) -> None:
                 valid = isinstance(value, Integral)
             elif isinstance(d, CategoricalDistribution):
                 value = trial.suggest_categorical(name, d.choices)
+                # True == 1 == 1.0, and a program would be given another text; nan equals nothing,
+                # so that it is found by its identity
                 valid = any(value is c or (type(value), value) == (type(c), c) for c in d.choices)
             else:
                 raise AssertionError(f"Optuna has no parameter of the kind {d!r}")
@@ -133,6 +138,7 @@ def finish(study: optuna.Study, trial: Trial, result: Result) -> FrozenTrial:
         def tell() -> FrozenTrial:
             with contextlib.suppress(UpdateFinishedTrialError):
                 _note_beside(study, trial, result)
+            # A second attempt may find that the first one did arrive
             return study.tell(trial, value, skip_if_finished=True)
 
         what = f"Could not store the value {value!r} of trial {trial.number}"
@@ -198,10 +204,13 @@ def fail_orphans(study: optuna.Study) -> list[int]:
         if (worker := Worker.from_record(trial.system_attrs.get(WORKER))) is not None
         and worker.alive is False
     ]
+    # Before they are marked: only running trials are looked at, so that the next worker does this
+    # again if this one is killed meanwhile.
     _kill_left(lost)
     failed = []
     for trial, _ in lost:
         with contextlib.suppress(UpdateFinishedTrialError):  # by another worker, just now
+            # Its worker may have stored the reason and died before the trial was ended
             if FAILURE not in trial.user_attrs:
                 storage.set_trial_user_attr(trial_id(trial), FAILURE, "its worker died")
                 storage.set_trial_user_attr(trial_id(trial), FAILED, "transient")

@@ -54,7 +54,7 @@ class Worker:
                 int(record["pid"]),
                 str(record["started"]),
             )
-        except (KeyError, TypeError, ValueError, OverflowError):
+        except (KeyError, TypeError, ValueError, OverflowError):  # the last: of infinity
             return None
 
     def record(self) -> dict[str, Any]:
@@ -67,7 +67,10 @@ class Worker:
         if self.host != _host():
             return None
         if self.boot != _boot():
-            return False
+            return False  # no process outlives a restart
+        if _started(os.getpid()) == "":
+            return None  # neither /proc nor ps: processes cannot be seen from here
+        # With its start, since a number is given to another process later; an empty one is of none
         return _started(self.pid) == self.started and _started(self.pid) != ""
 
     def __str__(self) -> str:
@@ -80,6 +83,7 @@ def _host() -> str:
     for place in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
         machine = machine or _content(place)
     try:
+        # Containers may share host name and machine id, and each has numbers of its own
         namespace = os.readlink("/proc/self/ns/pid")
     except OSError:
         namespace = ""
@@ -96,10 +100,12 @@ def _started(pid: int) -> str:
     stat = _content(f"/proc/{pid}/stat")
     if stat:
         fields = stat.rpartition(")")[2].split()  # after the name, which may hold anything
+        # Fields 3 and 22 of proc(5): the state, and the start in ticks since the boot
         return "" if fields[0] in "ZX" else fields[19]
     if os.path.exists("/proc/self/stat"):
-        return ""
+        return ""  # /proc shows processes, and not this one
     try:
+        # macOS has no /proc
         listed = subprocess.run(
             ["ps", "-o", "state=,lstart=", "-p", str(pid)],
             capture_output=True,

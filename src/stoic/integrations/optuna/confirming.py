@@ -96,13 +96,14 @@ class Standing:
         learner, posterior = synced.single, synced.single.estimate
         if not len(tried):
             return None
+        # Joint draws need one of these: the default's model compares settings of other recipes
         if not isinstance(posterior, Exact | MixturePosterior):
             own = SyncedLearner(study, synced.encoding.space, DEFAULT)
             own.follow(trials)
             learner, posterior = own.single, own.single.estimate
         noise = np.median(learner.observations.own_noise(learner.posterior.prior.noise))
         here = np.flatnonzero((tried == recommended).all(axis=1))
-        rows = np.union1d(contenders(posterior, tried), here[:1])
+        rows = np.union1d(contenders(posterior, tried), here[:1])  # the leader is always among them
         leader = int(np.searchsorted(rows, here[0]))
         standing = Standing(synced, tried[rows], leader, trials, posterior, float(noise))
         return standing if np.isfinite(standing.comparison.draws).all() else None
@@ -125,8 +126,9 @@ class Standing:
 
     def next_trial(self) -> FrozenTrial:
         """Return a trial at the setting that is to be measured next."""
+        # What other workers are measuring counts: else all of them would measure the leader
         results = self._count(lambda t: _measured(t) or t.state == TrialState.RUNNING)
-        rng = np.random.default_rng(len(self.trials))
+        rng = np.random.default_rng(len(self.trials))  # the same when read again
         return self._first_at(self.comparison.next_measurement(results[self.leader] > 1, rng))
 
     def _first_at(self, row: int) -> FrozenTrial:
@@ -286,6 +288,7 @@ def next_confirmation(
         return None
     example = found.next_trial()
     run, space = _params(example), example.distributions
+    # What was executed may be between steps, which no trial can be given
     return run if all(possible(space[name], run[name]) for name in run) else dict(example.params)
 
 
@@ -335,14 +338,20 @@ def confirm(
     """
     if n_trials < 1:
         raise RefusalError(f"n_trials must be at least 1, got {n_trials}.")
+    ran: list[FrozenTrial] = []  # here: the latest trial of the study may be another worker's
     pruner, study.pruner = study.pruner, NopPruner()  # half a measurement decides nothing
     try:
         for _ in range(n_trials):
             if (params := next_confirmation(study)) is None:
                 break
             study.enqueue_trial(params, user_attrs={CONFIRM: True})
-            study.optimize(objective, n_trials=1, catch=(Exception,))
-            run = study.get_trials(deepcopy=False)[-1]
+            study.optimize(
+                objective,
+                n_trials=1,
+                catch=(Exception,),
+                callbacks=[lambda _, t: ran.append(t)],
+            )
+            run = ran.pop()
             if run.state == TrialState.COMPLETE and params.items() - run.params.items():
                 raise RefusalError(
                     f"The objective of a confirmation runs the parameters of the study, {params}, "
