@@ -10,7 +10,18 @@ import pytest
 
 from stoic.domains import Box
 from stoic.experiments.figure import Cell
-from stoic.experiments.methods import A2, DIAGNOSTICS, FC, GP, GP_LOO, LOO, RANDOM, STUDENT
+from stoic.experiments.methods import (
+    A2,
+    DIAGNOSTICS,
+    DIAGNOSTICS_LOO,
+    FC,
+    GP,
+    GP_LOO,
+    LOO,
+    RANDOM,
+    STUDENT,
+    STUDENT_LOO,
+)
 from stoic.experiments.outliers import lunar_lander, programs, tuning
 from stoic.experiments.outliers.programs import NEVER, RELEASED, SWIFT, Play
 from stoic.experiments.trials import grouped
@@ -126,6 +137,7 @@ def test_claims_of_tuning_are_read_literally():
     regrets = {
         GP: (100.0, 102.0), GP_LOO: (99.0, 103.0), FC: (100.0, 101.0), A2: (98.0, 110.0),
         LOO: (1.0, 1.0), DIAGNOSTICS: (102.0, 100.0), STUDENT: (0.0, 0.0), RANDOM: (101.0, 102.0),
+        DIAGNOSTICS_LOO: (102.0, 100.0),
     }  # fmt: skip
     rows = [
         row(method.name, seed, -value, best=0.0)
@@ -139,7 +151,7 @@ def test_claims_of_tuning_are_read_literally():
         for one, other, holds in (
             (A2, GP, False),
             (FC, GP, True),
-            (DIAGNOSTICS, GP_LOO, False),  # equal
+            (DIAGNOSTICS_LOO, GP_LOO, False),  # equal
             (LOO, GP, True),
             (A2, GP_LOO, False),
             (FC, GP_LOO, True),
@@ -156,8 +168,9 @@ def test_claims_of_the_lander_are_read_literally():
     regrets = {
         GP_LOO: (100.0, 120.0, 110.0), GP: (95.0, 140.0, 110.0), FC: (90.0, 130.0, 109.0),
         A2: (101.0, 121.0, 111.0), LOO: (99.0, 119.0, 109.0), RANDOM: (110.0, 110.0, 111.0),
-        STUDENT: (104.0, 122.0, 113.0),  # 4, 2, 3 more: 3 +- 0.58
-        DIAGNOSTICS: (99.0, 127.0, 113.0),  # -1, 7, 3 more: 3 +- 2.3
+        STUDENT_LOO: (104.0, 122.0, 113.0),  # 4, 2, 3 more: 3 +- 0.58
+        DIAGNOSTICS_LOO: (99.0, 127.0, 113.0),  # -1, 7, 3 more: 3 +- 2.3
+        STUDENT: (99.0, 144.0, 114.0),  # 4, 4, 4 more than GP
     }  # fmt: skip
     rows = [
         row(method.name, seed, -value)
@@ -165,13 +178,14 @@ def test_claims_of_the_lander_are_read_literally():
         for seed, value in enumerate(values)
     ]
     found = {c.claim: c.holds for c in lunar_lander.claims(lunar_lander.FIGURE.settings, rows)}
-    assert len(found) == 10
+    assert len(found) == 11
     start, more = f"Corruptions {SWIFT}: ", "has significantly more mean cumulative regret than"
     less = "has less mean cumulative regret than"
     assert found[f"{start}{FC.name} {less} {GP_LOO.name}."]
     assert not found[f"{start}{A2.name} {less} {GP_LOO.name}."]
-    assert found[f"{start}{STUDENT.name} {more} {GP_LOO.name}."]
-    assert not found[f"{start}{DIAGNOSTICS.name} {more} {GP_LOO.name}."]
+    assert found[f"{start}{STUDENT_LOO.name} {more} {GP_LOO.name}."]
+    assert not found[f"{start}{DIAGNOSTICS_LOO.name} {more} {GP_LOO.name}."]
+    assert found[f"{start}{STUDENT.name} {more} {GP.name}."]
     assert found[f"{start}{A2.name} {less} {GP.name}."]
     assert found[f"{start}{LOO.name} {less} {GP.name}."]
     assert not found[f"{start}{GP.name} {less} {RANDOM.name}."]

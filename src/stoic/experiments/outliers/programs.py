@@ -142,7 +142,7 @@ def steps(rows: Sequence[Play]) -> list[Step]:
 
 
 def significantly_more(
-    groups: Groups[Step], panel: str, ours: Sequence[Method], reference: Method
+    groups: Groups[Step], panel: str, ours: Sequence[Method], reference: Method, source: str = ""
 ) -> list[Claim]:
     """Claims that each has more, by over two standard errors of the paired difference."""
     found = []
@@ -151,7 +151,9 @@ def significantly_more(
             measured = comparison(groups[panel, one.name], groups[panel, reference.name])
             sentence = f"has significantly more mean cumulative regret than {reference.name}"
             holds = measured["paired_difference"] > 2.0 * measured["paired_standard_error"]
-            found.append(Claim(f"Corruptions {panel}: {one.name} {sentence}.", holds, measured))
+            found.append(
+                Claim(f"Corruptions {panel}: {one.name} {sentence}.", holds, measured, source)
+            )
     return found
 
 
