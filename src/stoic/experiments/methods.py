@@ -144,8 +144,8 @@ _FC, _A2 = recipes.fc_rcgp_ucb, recipes.a2_rcgp_ucb
 
 GP = Method("GP-UCB", _built(recipes.gp_ucb()), BLACK)  # fitted by marginal likelihood
 # Standardised and fitted as the robust methods are, so that only the weights differ: all are equal.
-# It is the GP-UCB of [Ezzerg2026]_, whose section 5.1 fits by leave-one-out: in figure 3, without
-# corruption, the robust methods are virtually identical to it.
+# Taken for the GP-UCB of [Ezzerg2026]_, whose section 5.1 fits by leave-one-out and names no other
+# fit: in figure 3, without corruption, the robust methods are virtually identical to it.
 GP_LOO = Method("GP-UCB, leave-one-out fit", _built(_FC(half_width=math.inf)), BLACK, "--")
 RANDOM = Method("random search", _random, GREY)
 FC = Method("FC-RCGP-UCB", _built(_FC()), BLUE)
@@ -194,7 +194,7 @@ LOO = Method("leave-one-out GP-UCB", _built(recipes.loo_gp_ucb()), GREEN)  # our
 ROBUST = Method("robust, the default", _built(recipes.robust()), PURPLE)  # our own
 STUDENT = Method("Student-t process UCB", _built(recipes.tp_ucb()), ORANGE)  # 3 degrees of freedom
 DIAGNOSTICS = Method("Diagnostics GP-UCB", _built(recipes.diagnostics_gp_ucb()), SKY)
-# The baselines of [Ezzerg2026]_ are fitted as its methods are, too. Diagnostics looks for outliers
+# The same reading for the other baselines. Diagnostics looks for outliers
 # with a fit of its own, by the evidence of Student-t noise.
 STUDENT_LOO = Method(
     "Student-t process UCB, leave-one-out fit", _by_leave_one_out(recipes.tp_ucb()), ORANGE, "--"

@@ -127,6 +127,12 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
         for ours, theirs, attacks in pairs
         for attack in attacks
     ]
+    # "Their performance is similar to when the attack starts from the beginning" (section 4)
+    found += [
+        alike(groups, attack, later, first)
+        for later, first in ((RGP_UCB_LATER, RGP_UCB), (RGP_PE_LATER, RGP_PE))
+        for attack in attacked
+    ]
     phased = [(attack, algorithm) for _, algorithm, attacks in pairs for attack in attacks]
     found += [
         one_arm(groups, attack, algorithm, presupposed(settings, attack))
@@ -175,6 +181,14 @@ def less_regret(
     sentence = f"{ours.learner} ends with less mean cumulative regret than {theirs.learner}."
     less = numbers["mean"] < numbers["reference_mean"]
     return Claim(f"{against(attack, ours)}: {sentence}", less, numbers, source)
+
+
+def alike(groups: Groups[Row], attack: str, later: Algorithm, first: Algorithm) -> Claim:
+    """Claim that a later attack costs what an early one does, up to a tenth."""
+    numbers = growth.less(groups[attack, later.name], groups[attack, first.name])
+    low, high = sorted((numbers["mean"], numbers["reference_mean"]))
+    sentence = f"{later.learner} ends within a tenth of its regret under the early attack."
+    return Claim(f"{against(attack, later)}: {sentence}", high <= 1.1 * low, numbers)
 
 
 def one_arm(groups: Groups[Row], attack: str, algorithm: Algorithm, source: str = "") -> Claim:

@@ -17,7 +17,7 @@ import numpy as np
 
 from stoic.experiments import pictures
 from stoic.experiments.contender import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
-from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments.figure import OURS, Cell, Claim, Figure, Table
 from stoic.experiments.inputs.worlds import polynomial_on
 from stoic.experiments.trials import grouped
 from stoic.satisficing import (
@@ -201,9 +201,11 @@ def claims(settings: Settings, rows: Sequence[Solution]) -> tuple[Claim, ...]:
     small, right, large = (by_name[robust(radius)] for radius in settings.radii)
     most = by_name[RS_2].critical_radius
     judged = (
-        (small, small.worst < tau, f"risks too much: f falls below tau within {eps:g}."),
-        (large, large.value < tau, "is too careful: f is below tau even where it is not moved."),
-        *((row, row.worst >= tau, f"keeps f above tau within {eps:g}.")
+        # Section 2.1: the radius decides, too large or too small
+        (small, small.worst < tau, f"risks too much: f falls below tau within {eps:g}.", ""),
+        (large, large.value < tau, "is too careful: f is below tau even where it is not moved.",
+         ""),
+        *((row, row.worst >= tau, f"keeps f above tau within {eps:g}.", OURS)
           for row in (right, by_name[RS_2])),
     )  # fmt: skip
     return (
@@ -213,7 +215,10 @@ def claims(settings: Settings, rows: Sequence[Solution]) -> tuple[Claim, ...]:
             eps < most < 3.0 * eps,
             {"largest_critical_radius": most},
         ),
-        *(Claim(f"{row.method} {said}", holds, numbers(row)) for row, holds, said in judged),
+        *(
+            Claim(f"{row.method} {said}", holds, numbers(row), source)
+            for row, holds, said, source in judged
+        ),
     )
 
 

@@ -13,7 +13,7 @@ from stoic.data import Array, Observations
 from stoic.defences import Plateau
 from stoic.experiments import pictures
 from stoic.experiments.contender import BLUE, VERMILION
-from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments.figure import OURS, Cell, Claim, Figure, Table
 from stoic.kernels import RBF
 from stoic.posteriors.prior import Prior
 
@@ -127,6 +127,12 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     sizes = np.logspace(-3, 12, 3001)
     influence = sizes * weights(settings, settings.half_width, settings.centre + sizes) ** 2
     peak = int(np.argmax(influence))
+    away = settings.half_width * np.linspace(0.0, 20.0, 2001)
+    right, left = (
+        weights(settings, settings.half_width, settings.centre + side * away)
+        for side in (1.0, -1.0)
+    )
+    uneven, outward = float(np.abs(right - left).max()), right[away > settings.half_width]
     return (
         Claim(
             "Inside the plateau every weight is exactly W.",
@@ -137,6 +143,7 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
             "The IMQ weight is below W everywhere but at the centre.",
             largest_imq < settings.weight,
             {"largest_weight_off_centre": largest_imq},
+            OURS,
         ),
         Claim(
             "Beyond the plateau the weight is the IMQ weight of what exceeds it.",
@@ -147,6 +154,12 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
             "Both weights fall off as 1/|y|.",
             all(abs(rate + 1.0) < 1e-3 for rate in rates.values()),
             {f"{name}_log_log_slope": rate for name, rate in rates.items()},
+            OURS,
+        ),
+        Claim(
+            "The plateau-IMQ weight is symmetric, and decreases beyond the plateau.",
+            bool(uneven <= 1e-12 and (np.diff(outward) < 0.0).all()),
+            {"largest_difference_of_the_sides": uneven},
         ),
         Claim(
             "The influence |y| w^2 is bounded, and vanishes as |y| grows.",
