@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stoic import Box, GaussianProcess, Learner, Prior, recipes
+from stoic import Box, Finite, GaussianProcess, Learner, Prior, recipes
 from stoic.confidence import Fixed
 from stoic.data import FAILURES
 from stoic.kernels import RBF
@@ -158,3 +158,27 @@ def test_a_result_that_is_revised_to_none_is_no_sign_of_feasibility():
     before = one.surrogate.feasibility()(at)[0]
     one.revise(2, np.nan)
     assert one.surrogate.feasibility()(at)[0] < before
+
+
+def test_the_mean_of_a_recommendation_is_that_of_the_model():
+    one = learner()
+    for x in ([0.1, 0.5], [0.3, 0.5], [0.5, 0.5], [0.58, 0.5]):
+        one.tell(x, f(np.array(x)))
+    for x in ([0.7, 0.5], [0.65, 0.4], [0.65, 0.6], [0.9, 0.5]):
+        one.tell(x, failed="infeasible")
+    best = one.recommend()
+    mean, _ = one.posterior.predict(best.model_x[None])
+    assert best.model_mean == pytest.approx(mean[0])
+
+
+def test_a_threshold_that_is_reached_stays_so_after_failures_elsewhere():
+    domain = Finite(np.linspace(0.0, 1.0, 51))
+    recipe = recipes.advers_2(prior=Prior(RBF(0.2), 1e-4), threshold=0.9)
+    one = Learner(domain, recipe, seed=0)
+    for row in range(0, 51, 5):
+        one.tell(domain.points[row], float(np.sin(3.0 * domain.points[row, 0])))
+    x = one.ask(pending=[]).x
+    one.tell(domain.points[:2], failed="infeasible")
+    choice = one.ask(pending=[])
+    assert choice.notes["reachable"]
+    assert choice.x == pytest.approx(x)

@@ -1,3 +1,5 @@
+import copy
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -494,3 +496,53 @@ def test_its_text_is_what_is_known():
     assert "failures     1" in text
     assert text.splitlines()[-1].startswith("recommended  [0.3")
     assert learner._repr_html_().startswith("<pre>Learner on Box")
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        recipes.robust(),
+        recipes.gp_ucb(),
+        recipes.tp_ucb(),
+        recipes.tgp_ucb(),
+        recipes.a2_rcgp_ucb(),
+    ],
+    ids=lambda recipe: type(recipe).__name__,
+)
+def test_a_look_between_the_results_of_a_batch_changes_no_choice(recipe):
+    box = Box([0.0, 0.0], [1.0, 1.0])
+
+    def campaign(looking):
+        agent, asked = Learner(box, recipe, seed=0), []
+        for _ in range(4):
+            for x in [choice.x for choice in agent.ask_batch(3)]:
+                asked.append(x)
+                agent.tell(x, float(np.sin(5.0 * x[0]) + x[1]))
+                if looking:
+                    agent.recommend()
+        return np.array(asked)
+
+    assert_array_equal(campaign(True), campaign(False))
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_a_copy_has_pending_choices_of_its_own(copied):
+    agent = learner()
+    first, second = agent.ask_batch(2)
+    other = copied(agent)
+    other.tell(first.x, 1.0)
+    assert [choice.x.tolist() for choice in other.pending] == [second.x.tolist()]
+    other.tell(second.x, 1.0, choice=other.pending[0])
+    assert not other.pending
+    assert len(agent.pending) == 2
+
+
+@pytest.mark.parametrize("points", [[[0.1, 0.2, 0.3]], [[np.nan, 0.5]]])
+def test_points_of_another_shape_are_refused(points):
+    agent = learner(BOX)
+    agent.tell([11.0, 0.0], 1.0)
+    with pytest.raises(ValueError, match=r"coordinates|nan"):
+        agent.ask(pending=points)
+    with pytest.raises(ValueError, match=r"coordinates|nan"):
+        agent.recommend(settings=points)
+    assert agent.ask(pending=[]).x.shape == (2,)

@@ -136,7 +136,7 @@ class Environment:
             points of a box, rows without repetition of a finite domain). Every method run with
             the same seed has the same points and the same noise.
         """
-        if isinstance(design, int):
+        if isinstance(design, int | np.integer):
             points = self.problem.domain.spread(design, self._design)
         else:
             points = design

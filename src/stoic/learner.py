@@ -103,6 +103,7 @@ class Learner(ShownInNotebooks, Optimizer):
         check_count(n)
         view = self.view(among, context, pending)
         choices, self._state = self.policy.choose(view, self._state, n)
+        self.surrogate.chosen()
         if pending is None:
             self.history.pending.add(choices)
         return choices
@@ -274,7 +275,8 @@ class Learner(ShownInNotebooks, Optimizer):
             float(lower[best]),
             float(upper[best]),
             peak.x.copy(),
-            peak.height,
+            # The height of the peak may be weighted by probabilities of a result
+            float(posterior.predict(peak.x[None])[0][0]),
             notes,
         )
 

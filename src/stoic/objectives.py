@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -77,7 +77,7 @@ class MultiLearner(Optimizer):
         self,
         domain: Domain,
         n_objectives: int,
-        recipe: Parts | None = None,
+        recipe: Callable[[Domain], Parts] | Parts | None = None,
         seed: int | np.random.Generator | None = None,
     ) -> None:
         if not 2 <= n_objectives <= MOST:
@@ -85,7 +85,8 @@ class MultiLearner(Optimizer):
                 f"Two or three objectives are needed, got {n_objectives}: optimize the most "
                 "important ones, and give the others as constraints."
             )
-        parts = recipe or robust()(domain)
+        recipe = recipe or robust()
+        parts = recipe(domain) if callable(recipe) else recipe
         if isinstance(parts.model, LeaveOneOutGP):
             parts = replace(parts, model=replace(parts.model, most=_MOST_REJECTED))
         self.rng = np.random.default_rng(seed)
@@ -123,6 +124,8 @@ class MultiLearner(Optimizer):
         seen, finite = self.observations, np.isfinite(self.results).all(axis=1)
         complete = Observations(seen.x, np.where(finite, 0.0, np.nan), seen.noise, seen.arms)
         choices = self.policy.choose(views, complete, self.trust, n)
+        for output in self.outputs:
+            output.surrogate.chosen()
         if pending is None:
             for output in self.outputs:
                 output.history.pending.add(choices)
@@ -218,13 +221,17 @@ class MultiLearner(Optimizer):
         Parameters
         ----------
         settings:
-            Inputs to compare, (m, d); by default those with a trusted result of every output.
+            Inputs to compare, (m, d); by default those with a trusted result of every output, at
+            which the constraints hold as likely as anywhere, or with a probability of 0.9.
         """
         x = settings
         if x is None:
             x = self.observations.x
             x = x[(best_trust(x, self.trust) >= DISTRUSTED).all(axis=1)]
-        x = np.unique(np.array(x, dtype=float).reshape(-1, self.domain.dim), axis=0)
+        x = np.unique(self._points(x), axis=0)
+        constraints = self.constraints() if settings is None and len(x) else None
+        if constraints is not None:
+            x = x[constraints.safest(x)]
         if not len(x):
             return Front(x, *(np.empty((0, len(self.outputs))) for _ in range(2)))
         mean, std = self.predict(x)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from stoic.data import Array, Choice, Failures, Observations
-from stoic.domains import Domain
+from stoic.domains import Domain, as_points
 from stoic.history import History
 from stoic.pending import WaitingError
 
@@ -85,8 +85,8 @@ class Optimizer(ABC):
         """Suggest ``n`` points to evaluate in parallel.
 
         Pending choices are taken into account, so two calls in a row suggest different points. A
-        policy that plans in batches may return fewer than ``n``, and an empty list while it waits
-        for pending results.
+        policy that plans in batches, or an initial design, may return fewer than ``n``, and an
+        empty list while it waits for pending results.
 
         Parameters
         ----------
@@ -121,7 +121,12 @@ class Optimizer(ABC):
 
     def _points(self, pending: object) -> Array:
         """Pending points that a caller keeps account of, shape (k, d)."""
-        return np.array(pending, dtype=float).reshape(-1, self.domain.dim)
+        points = np.array(pending, dtype=float)
+        return (
+            as_points(points, self.domain.dim)
+            if points.size
+            else points.reshape(0, self.domain.dim)
+        )
 
     def _check_recommendable(self) -> None:
         if not len(self.history):

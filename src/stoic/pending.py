@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -40,6 +40,9 @@ class Pending:
         self._choices: OrderedDict[int, Choice] = OrderedDict()
         self._at: dict[bytes, OrderedDict[int, None]] = {}
         self._unfiled: list[Choice] = []  # not in ``_at`` yet: a lone choice never needs to be
+
+    def __reduce__(self) -> tuple[Callable[[Iterable[Choice]], Pending], tuple[list[Choice]]]:
+        return _of, (list(self),)  # filed by identity, which a copy has anew
 
     def __len__(self) -> int:
         return len(self._choices)
@@ -86,6 +89,12 @@ class Pending:
         if self._at:
             self._at.clear()
         self._unfiled.clear()
+
+
+def _of(choices: Iterable[Choice]) -> Pending:
+    pending = Pending()
+    pending.add(choices)
+    return pending
 
 
 def _place(x: Array) -> bytes:

@@ -11,6 +11,7 @@ from stoic.models.censored import Sites, given_censored
 from stoic.models.constraints import ConstraintHistory, Constraints
 from stoic.models.feasibility import Feasibility
 from stoic.posteriors.base import Integrating, Model, Posterior, Windowed
+from stoic.posteriors.fitting import Fitting
 
 
 class Surrogate:
@@ -38,6 +39,10 @@ class Surrogate:
         self.outputs = ConstraintHistory(history.domain, constraint)
         self._windowed = model if isinstance(model, Windowed) else None
         self._posterior: Posterior | None = None  # caches, each with the history it is for
+        # Where hyperparameters are fitted the posterior before is a hint for the next fit. That of
+        # the last choice: else a report between two choices would change the second one.
+        self._hint: Posterior | None = None
+        self._hinted = isinstance(getattr(model, "fitting", None), Fitting)
         self._sites: Sites | None = None  # of censored results
         self._revisions = 0
         self._integrated: Posterior | None = None
@@ -50,6 +55,7 @@ class Surrogate:
         revised = history.revisions != self._revisions
         if posterior is None or posterior.n != len(history) or revised:
             observations = history.observations
+            posterior = self._hint or posterior
             if self._sites is not None or revised or observations.censored is not None:
                 # Rows that came before have changed: only a model that revises can go on from here.
                 posterior = posterior if self._windowed is not None else None
@@ -63,6 +69,11 @@ class Surrogate:
             self._posterior, self._integrated = posterior, None
             self._revisions = history.revisions
         return posterior
+
+    def chosen(self) -> None:
+        """Take note that a choice was made by this posterior: it is the hint for the next fit."""
+        if self._hinted:
+            self._hint = self._posterior
 
     def modelled(self) -> Observations:
         """Observations as the model has them: pseudo-observations instead of censored ones."""

@@ -438,3 +438,25 @@ class _Linear:
 
     def with_gradient(self, x):
         return self(x), np.ones_like(x)
+
+
+def test_a_part_of_a_stepped_box_has_the_steps_at_its_ends():
+    steps = Lattice(np.array([0]), np.arange(11)[:, None] * 0.1)  # 0.3 is 0.30000000000000004
+    whole = Box([0.0], [1.0], (steps,))
+    part = Box([0.25], [0.3]).on_lattices_of(whole)
+    assert_allclose(part.sample(5, np.random.default_rng(0)), 0.3)
+
+
+def test_a_mask_is_of_all_points():
+    whole = Finite(np.arange(5.0))
+    assert Among(whole, np.arange(5) % 2 == 0).arms.tolist() == [0, 2, 4]
+    with pytest.raises(ValueError, match="each of the 5 points, got 2"):
+        Among(whole, np.array([True, False]))
+    assert Among(whole, np.array([1, 2])).contains(np.array([[1.0], [3.0], [0.5]])).tolist() == [
+        True, False, False,
+    ]  # fmt: skip
+
+
+def test_a_grid_needs_a_number_for_each_coordinate():
+    with pytest.raises(ValueError, match="each of the 2 coordinates, got 1"):
+        Box([0.0, 0.0], [1.0, 1.0]).grid([5])

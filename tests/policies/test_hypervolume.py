@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from stoic import recipes
 from stoic.data import Observations
 from stoic.domains import Box
 from stoic.kernels import RBF, Scaled
@@ -206,3 +207,19 @@ def test_beyond_the_exact_model_it_goes_on():
     assert learner.trust[20].round(2).tolist() == [0.0, 1.0]
     front = learner.front()
     assert np.abs(front.x[:, 0] - front.x[:, 1]).max() < 0.2  # which is the diagonal
+
+
+@pytest.mark.filterwarnings("error")
+def test_before_a_result_there_is_nothing_to_average():
+    learner = MultiLearner(Box([0.0, 0.0], [1.0, 1.0]), 2, recipes.robust(), seed=0)
+    learner.tell(learner.ask().x, [np.nan, np.nan])
+    assert learner.ask().x.shape == (2,)
+
+
+def test_a_front_has_no_input_that_violates_a_constraint():
+    learner = MultiLearner(Box([0.0, 0.0], [1.0, 1.0]), 2, seed=0)
+    for x in Box([0.0, 0.0], [1.0, 1.0]).spread(16, np.random.default_rng(0)):
+        learner.tell(x, x, constraints={"sum": x.sum() - 1.0})
+    front = learner.front()
+    assert len(front.x)
+    assert (front.x.sum(axis=1) <= 1.0).all()

@@ -165,7 +165,7 @@ class NonAdaptive:
 
 
 def _check_budget(budget: float, weight: float) -> None:
-    if not isinstance(budget, int | float) or not 0.0 <= budget < math.inf:
+    if not isinstance(budget, int | float | np.number) or not 0.0 <= budget < math.inf:
         raise ValueError(f"A total corruption is finite and at least 0, got {budget!r}.")
     if not 0.0 <= weight < math.inf:
         raise ValueError(f"A weight is finite and at least 0, got {weight!r}.")

@@ -167,6 +167,11 @@ class Box:
         that are nearest to ``n`` evenly spread places. A category keeps all its choices.
         """
         counts = [n] * self.dim if isinstance(n, int | np.integer) else list(n)
+        if len(counts) != self.dim:
+            raise ValueError(
+                f"A grid takes one number of values, or one for each of the {self.dim} "
+                f"coordinates, got {len(counts)}."
+            )
         axes: dict[int, tuple[Integers, Array]] = {
             k: (np.array([k]), np.linspace(a, b, count)[:, None])
             for k, (a, b, count) in enumerate(zip(self.lower, self.upper, counts, strict=True))
@@ -185,7 +190,7 @@ class Box:
         return Finite(points if self.tree is None else np.unique(self.tree.fill(points), axis=0))
 
     def on_lattices_of(self, whole: Domain) -> Box:
-        """Add the lattices of ``whole``, except on coordinates with a lattice of their own.
+        """Add the lattices and the tree of ``whole``, except on coordinates with a lattice already.
 
         Raises
         ------
@@ -198,16 +203,20 @@ class Box:
             if mine & set(lattice.columns.tolist()):
                 continue
             low, high = self.lower[lattice.columns], self.upper[lattice.columns]
-            inside = np.all((lattice.values >= low) & (lattice.values <= high), axis=1)
+            slack = 1e-9 * whole.widths[lattice.columns]  # a step's multiple is rounded
+            inside = np.all(
+                (lattice.values >= low - slack) & (lattice.values <= high + slack), axis=1
+            )
             if not inside.any():
                 raise ValueError(
                     f"None of the values that coordinates {lattice.columns.tolist()} may take lies "
                     f"between {low.tolist()} and {high.tolist()}."
                 )
-            kept.append(Lattice(lattice.columns, lattice.values[inside]))
-        if not kept:
+            kept.append(Lattice(lattice.columns, np.clip(lattice.values[inside], low, high)))
+        tree = self.tree or (whole.tree if isinstance(whole, Box) else None)
+        if not kept and tree is self.tree:
             return self
-        return replace(self, lattices=(*self.lattices, *kept))
+        return replace(self, lattices=(*self.lattices, *kept), tree=tree)
 
     def having(self, values: Mapping[int, float]) -> Box:
         """Fix coordinates at these values, which a lattice must contain, up to rounding."""

@@ -110,7 +110,8 @@ class Finite:
         return Among(self, self._numbers).having(values)
 
     def contains(self, x: Array) -> Booleans:
-        return np.array([row.tobytes() in self._rows for row in as_points(x, self.dim) + 0.0])
+        rows = as_points(x, self.dim) + 0.0
+        return np.array([row.tobytes() in self._rows for row in rows], dtype=np.bool_)
 
     def maximise(
         self, surface: Acquisition, rng: Random, near: Array, tolerance: float = TOLERANCE
@@ -147,6 +148,11 @@ class Among:
     def __post_init__(self) -> None:
         arms = np.atleast_1d(np.asarray(self.arms))
         if arms.dtype == bool:
+            if arms.shape != (len(self.whole),):
+                raise ValueError(
+                    f"A mask has an entry for each of the {len(self.whole)} points, got "
+                    f"{arms.size}: give row numbers, or a mask of all rows."
+                )
             arms = np.flatnonzero(arms)
         if arms.size == 0:
             raise ValueError("Nothing to choose among: give at least one row number.")
@@ -176,7 +182,10 @@ class Among:
         return Among(self.whole, arms)
 
     def contains(self, x: Array) -> Booleans:
-        return np.isin(self.whole.locate(x), self.arms)
+        points = as_points(x, self.whole.dim)
+        inside = self.whole.contains(points)
+        inside[inside] = np.isin(self.whole.locate(points[inside]), self.arms)
+        return inside
 
     def maximise(
         self, surface: Acquisition, rng: Random, near: Array, tolerance: float = TOLERANCE

@@ -203,7 +203,7 @@ class LeaveOneOutGP:
         """Share of the finite results that an explanation rejects."""
         prior = explanation.posterior.prior if explanation.posterior else self.prior
         trust = explanation(observations, prior).trust[np.isfinite(observations.observed)]
-        return float(np.mean(trust < DISTRUSTED))
+        return float(np.mean(trust < DISTRUSTED)) if len(trust) else 0.0
 
     def integrated(
         self, domain: Domain, observations: Observations, posterior: Posterior

@@ -39,22 +39,23 @@ class Feasible(NamedTuple):
     floor: float | None
 
     def on(self, points: Finite) -> Array:
-        return self._combined(self.surface.on(points), self._chance(self.feasibility.on(points)))
+        return self._combined(self.surface.on(points), self.chance(self.feasibility.on(points)))
 
     def __call__(self, x: Array) -> Array:
-        return self._combined(self.surface(x), self._chance(self.feasibility(x)))
+        return self._combined(self.surface(x), self.chance(self.feasibility(x)))
 
     def with_gradient(self, x: Array) -> tuple[Array, Array]:
         height, slope = self.surface.with_gradient(x)
         p, p_slope = self.feasibility.with_gradient(x)
-        q, q_slope = self._chance(p), np.where(p < _SURE, 1.0 / _SURE, 0.0)[:, None] * p_slope
+        q, q_slope = self.chance(p), np.where(p < _SURE, 1.0 / _SURE, 0.0)[:, None] * p_slope
         combined = self._combined(height, q)
         if self.floor is None:
             return combined, slope + q_slope / q[:, None]  # d ln Q = dQ / Q
         return combined, q[:, None] * slope + q_slope * (height - self.floor)[:, None]
 
     @staticmethod
-    def _chance(p: Array) -> Array:
+    def chance(p: Array) -> Array:
+        """Return Q of a probability P."""
         return np.clip(p / _SURE, _LEAST, 1.0)
 
     def _combined(self, height: Array, q: Array) -> Array:

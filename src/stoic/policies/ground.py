@@ -14,7 +14,7 @@ from stoic.confidence.base import Band
 from stoic.data import Array, Choice, Integers
 from stoic.distances import Distance
 from stoic.domains import Among, Box, Domain, Finite
-from stoic.policies.base import View
+from stoic.policies.base import Feasible, View
 from stoic.policies.ucb import PLACE, UpperConfidenceBound, given_up
 
 _DENSE = 4.0  # candidates in a ball of one unit, enough to rank candidates by their balls
@@ -66,7 +66,7 @@ class Ground:
         domain = self.domain
         p = feasibility.on(domain) if isinstance(domain, Finite) else feasibility(self.points)
         floor = view.floor()
-        return np.asarray(floor + p * (upper - floor))
+        return np.asarray(floor + Feasible.chance(p) * (upper - floor))
 
     def place(self, row: int, points: Array) -> int:
         """Position of this row among ``points`` (k, d)."""
