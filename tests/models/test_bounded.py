@@ -198,3 +198,22 @@ def test_many_results_at_few_inputs():
     assert np.abs(mean - domain.points[:, 0]).max() < 0.1
     assert std.max() < 0.1
     assert known.ask().arm is not None
+
+
+def test_a_result_outside_of_the_window_may_be_revised():
+    x, y, _ = results(90, share=0.0)
+    known = told(SMALL, x, y)
+    posterior = known.posterior
+    assert isinstance(posterior, WindowPosterior)
+    row = int(np.setdiff1d(np.arange(90), posterior.rows)[0])
+    known.revise(row, 50.0)
+    assert known.trust[row] < 0.5
+    known.revise(row, np.nan)
+    assert known.trust[row] == 0.0
+    estimate = known.estimate
+    assert np.isfinite(estimate.predict(x)).all()
+    np.testing.assert_array_equal(estimate.trust(known.observations), known.trust)
+    without = told(SMALL, np.delete(x, row, 0), np.delete(y, row))
+    np.testing.assert_allclose(
+        known.posterior.predict(x)[0], without.posterior.predict(x)[0], atol=0.05
+    )

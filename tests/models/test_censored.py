@@ -223,3 +223,13 @@ def test_bounds_among_more_rows_than_the_exact_model_takes(rows):
     assert learner.trust.min() > 0.5
     mean, _ = learner.posterior.predict(np.array([[0.3], [0.9]]))
     np.testing.assert_allclose(mean, bowl(np.array([[0.3], [0.9]])), atol=0.02)
+
+
+def test_a_grid_has_the_sites_of_its_box():
+    box, grid = (Learner(d, recipes.gp_ucb(prior=PRIOR), seed=0) for d in (LINE, LINE.grid(11)))
+    at = LINE.grid(11).points
+    for one in (box, grid):
+        one.tell(at[2], 0.4)
+        one.tell(at[6], -0.5, censored=True)
+    for mine, its in zip(grid.posterior.predict(at), box.posterior.predict(at), strict=True):
+        np.testing.assert_allclose(mine, its, atol=1e-8)

@@ -125,3 +125,9 @@ def test_permuting_changes_nothing():
     )
     for scale in SCALES:
         assert_allclose(scale(BOX, shuffled), scale(BOX, observations), rtol=1e-12)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 0.5, -1e9 / 3.0])
+def test_equal_results_have_no_spread(value):
+    observations = Observations(np.zeros((6, 1)), np.full(6, value), np.full(6, np.nan))
+    assert mean_and_sd(Box([0.0], [1.0]), observations)[1] == 1.0

@@ -125,6 +125,10 @@ class Anchored(Defence):
         self, domain: Domain, observations: Observations, earlier: Settled | None
     ) -> Settled:
         rows = 0 if earlier is None else len(np.asarray(earlier.plateau.centre))
+        if earlier is not None and earlier.anchor.n >= max(rows, 1):
+            # Another fit has extended the anchor in place, which judged the last row before it had
+            # it: begin anew
+            earlier, rows = None, 0
         anchor: Posterior | None = None if earlier is None else earlier.anchor
         centres, scales, half_widths = [], [], []
         for row in range(rows, len(observations)):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stoic.data import Observations, Targets
+from stoic.data import Array, Observations, Targets
 from stoic.defences.base import Defence
 from stoic.posteriors.base import as_told
 from stoic.posteriors.prior import Prior
@@ -37,3 +37,9 @@ class Trust(Defence):
             return targets
         noise = np.where(np.isfinite(targets.noise), prior.noise, np.inf)
         return Targets(targets.values, noise, targets.trust)
+
+    def slopes(self, observations: Observations, prior: Prior) -> tuple[Array, Array]:
+        values, noise = Defence.slopes(self, observations, prior)
+        if not self.told_noise:  # a reported noise is the prior's, too, and grows with it
+            noise = self(observations, prior).noise
+        return values, noise

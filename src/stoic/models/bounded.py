@@ -84,7 +84,11 @@ def given_any_number(
     if isinstance(previous, WindowPosterior) and n - previous.n <= bounds.full:
         assert isinstance(earlier, Hypothesis)
         rows = np.append(previous.rows, np.arange(previous.n, n))
-        if len(rows) > bounds.full or _outgrown(model, n, previous.fitted_to):
+        changed = _changed(previous.observations, observations)
+        changed[previous.rows] = False  # those of the window are not absorbed
+        if changed.any():
+            earlier = replace(earlier, excess=np.where(changed, np.nan, earlier.excess))
+        if changed.any() or len(rows) > bounds.full or _outgrown(model, n, previous.fitted_to):
             return _with_new_window(
                 model, domain, observations, bounds, earlier, previous.rows, previous.fitted_to
             )
@@ -202,7 +206,7 @@ def _assembled(
     rejected = int(np.count_nonzero(whole(observations, parts[0].prior).trust < 1.0))
     return WindowPosterior(
         parts, weights / weights.sum(), whole, rows, inducing,
-        those, rejected, fitted_to,
+        those, rejected, fitted_to, observations,
     )  # fmt: skip
 
 
@@ -218,6 +222,14 @@ def under_prior(
     own = window.own_noise(prior.noise)[inducing]
     absorbed = Absorbed.at(prior, window.x[inducing], own).absorb(observations, noise)
     return absorbed.condition(_bare(whole.explanations[k]), len(observations), window, inducing)
+
+
+def _changed(old: Observations, observations: Observations) -> Booleans:
+    """Mask of the earlier rows whose result or noise is another one now, (len(old),)."""
+    now = observations.until(len(old))
+    pairs = ((now.observed, old.observed), (now.noise, old.noise))
+    same = [(a == b) | (np.isnan(a) & np.isnan(b)) for a, b in pairs]
+    return np.asarray(~(same[0] & same[1]))
 
 
 def _outgrown(model: LeaveOneOutGP, n: int, fitted_to: int) -> bool:

@@ -194,7 +194,7 @@ def _iterated(posterior: Posterior, sites: Sites) -> tuple[Sites, float]:
     rows = ~first.measured
     begun = part.predict(first.x[rows])
     window = isinstance(posterior, WindowPosterior) and len(posterior.rows) < len(first)
-    if not isinstance(part, Exact) or window:
+    if not isinstance(part, Exact | Arms) or window:
         following = sites.updated(posterior, _DAMPING)
         apart = np.abs(following.observations.observed - first.observed)[rows]
         return following, float((apart / np.sqrt(first.noise[rows])).max())
@@ -203,7 +203,10 @@ def _iterated(posterior: Posterior, sites: Sites) -> tuple[Sites, float]:
         sites = sites.updated(part, _DAMPING)
         given = sites.observations
         targets = part.fitted_defence(given, part.prior)
-        part = Exact.condition(part.prior, part.fitted_defence, given, targets)
+        if isinstance(part, Arms):
+            part = Arms.condition(part.prior, part.fitted_defence, part.domain, given, targets)
+        else:
+            part = Exact.condition(part.prior, part.fitted_defence, given, targets)
         after = part.predict(given.x[rows])
         if _move(before, after) <= _CONVERGED:
             break

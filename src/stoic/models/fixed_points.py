@@ -19,7 +19,11 @@ from stoic.posteriors.cavity import given_the_others
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.fitting import Fitting
 from stoic.posteriors.prior import Prior
-from stoic.posteriors.scales import median_and_mad, median_and_spread_in_space
+from stoic.posteriors.scales import (
+    median_and_mad,
+    median_and_spread_in_space,
+    rounding_of,
+)
 
 if TYPE_CHECKING:
     from stoic.models.leave_one_out import LeaveOneOutGP
@@ -289,4 +293,4 @@ class Weighted:
             sd = float(np.sqrt(np.dot(weights, (y - mean) ** 2)))
         if not (np.isfinite(mean) and np.isfinite(sd)):
             return median_and_mad(domain, observations)
-        return mean, sd if sd > 0.0 else 1.0
+        return mean, sd if sd > rounding_of(y) else 1.0

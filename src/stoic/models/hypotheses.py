@@ -46,7 +46,7 @@ class Hypothesis(Defence):
         with np.errstate(over="ignore"):
             noise = own + self.excess**2
         trust = own / noise
-        left_out = ~(trust >= self.negligible)
+        left_out = ~(trust >= self.negligible) | ~np.isfinite(observations.observed)
         return Targets(
             np.where(left_out, prior.mean, observations.observed),
             np.where(left_out, np.inf, noise),

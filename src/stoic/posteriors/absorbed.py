@@ -160,6 +160,8 @@ class WindowPosterior(MixturePosterior):
         Number of all rows with a trust below 1.
     fitted_to:
         Number of all rows when the hyperparameters were fitted.
+    observations:
+        All rows, as they were absorbed.
     """
 
     rows: Integers
@@ -167,6 +169,7 @@ class WindowPosterior(MixturePosterior):
     absorbed: tuple[Absorbed, ...]
     rejected: int
     fitted_to: int
+    observations: Observations
 
     @property
     def near(self) -> Posterior:

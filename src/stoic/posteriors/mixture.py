@@ -70,7 +70,7 @@ class MixturePosterior:
         return replace(self, parts=tuple(part.copy() for part in self.parts))
 
     def trust(self, observations: Observations) -> Array:
-        return self.parts[0].trust(observations)
+        return self.fitted_defence(observations, self.prior).trust
 
     def predict(self, x: Array) -> tuple[Array, Array]:
         return self.together([part.predict(x) for part in self.parts])

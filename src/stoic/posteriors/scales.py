@@ -28,7 +28,12 @@ def mean_and_sd(domain: Domain, observations: Observations) -> tuple[float, floa
         mean, sd = float(np.mean(finite)), float(np.std(finite))
     if not (np.isfinite(mean) and np.isfinite(sd)):  # the sums overflowed
         return median_and_mad(domain, observations)
-    return mean, min(max(sd, 1e-300), 1e300) if sd > 0.0 else 1.0
+    return mean, min(max(sd, 1e-300), 1e300) if sd > rounding_of(finite) else 1.0
+
+
+def rounding_of(values: Array) -> float:
+    """Largest standard deviation that equal values have: their mean is off by a rounding."""
+    return 1e-14 * float(np.abs(values).max())
 
 
 def median_and_mad(domain: Domain, observations: Observations) -> tuple[float, float]:
