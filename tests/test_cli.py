@@ -231,6 +231,10 @@ def test_create_ask_tell(stoic):
     again = stoic("create-study", "--study-name", "s")
     assert again.code == 2
     assert stoic("create-study", "--study-name", "s", "--skip-if-exists").out == "s\n"
+    for other in (("--direction", "minimize"), ("--minimize", "loss")):
+        refused = stoic("create-study", "--study-name", "s", "--skip-if-exists", *other)
+        assert refused.code == 2
+        assert "already, to maximize" in refused.err
     space = json.dumps({"x": "float(0, 1)", "k": ["a", "b"]})
     asked = json.loads(stoic("ask", "--study-name", "s", "--search-space", space).out)
     assert asked["number"] == 0

@@ -264,3 +264,30 @@ def test_failures_of_three_settings_in_a_row_are_the_programs(settings, counts):
     for k in settings:
         add(k, TrialState.FAIL, **{CONFIRM: True})
     assert (explain(study).recommended.params["x"] == 0.5) is not counts
+
+
+def test_what_waits_in_the_queue_is_no_measurement():
+    study = study_of(noisy())
+    study.enqueue_trial({"x": 0.9, "kind": "a"})
+    for _ in range(2):
+        assert confirm(study, objective(), 2).measurements >= 1
+    assert [t.params for t in study.get_trials(states=(TrialState.WAITING,))] == [{}]
+
+
+def test_an_interrupted_measurement_does_not_run_for_ever():
+    study = study_of(noisy())
+
+    def interrupted(trial):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        confirm(study, interrupted, 2)
+    assert study.trials[-1].state == TrialState.FAIL
+
+
+def test_measurements_by_the_sampler_need_one_objective():
+    study = optuna.create_study(
+        directions=["minimize", "minimize"], sampler=StoicSampler(confirm=3)
+    )
+    with pytest.raises(RefusalError, match="one objective|2 objectives"):
+        study.optimize(lambda trial: (trial.suggest_float("x", 0, 1), 1.0), n_trials=12)

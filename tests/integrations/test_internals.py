@@ -87,7 +87,7 @@ def test_fixed_by_samplers_around_one_another(study):
     [
         (FloatDistribution(0.0, 1.0), [0.0, 0.3, 1], [-0.1, 1.1, math.nan, "a", None, []]),
         (FloatDistribution(0.0, 1.0, step=0.25), [0.5], [0.6]),
-        (IntDistribution(1, 9, step=2), [3, 9.0], [4, 11, "b"]),
+        (IntDistribution(1, 9, step=2), [3, 9.0], [4, 11, "b", "3"]),
         (CategoricalDistribution(["a", 2]), ["a", 2], ["b", 3, None]),
     ],
 )

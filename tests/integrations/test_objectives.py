@@ -324,3 +324,25 @@ def test_another_sampler_of_the_same_storage_goes_on_with_what_is_stored(tmp_pat
     assert abs(first - second) > 1e-3  # the first one is pending
     numbers = [[p.trial.number for p in explain(each).front] for each in (study, again)]
     assert numbers[0] == numbers[1]
+
+
+def test_the_noise_of_each_value_is_used_and_nothing_is_said_of_it(caplog):
+    study = optuna.create_study(directions=DIRECTIONS, sampler=StoicSampler(seed=0))
+    for noise in ([0.01, 0.04], 0.01):
+        trial = study.ask({"x": FloatDistribution(0.0, 1.0)})
+        trial.set_user_attr(NOISE, noise)
+        study.tell(trial, [1.0, 2.0])
+    said = [record.getMessage() for record in caplog.records if "not used" in record.getMessage()]
+    assert len(said) == 1
+    assert "one for each of the 2 objectives, got 0.01" in said[0]
+    assert any("Trial 1: stoic:noise" in each for each in explain(study).unmodelled)
+
+
+def test_a_front_with_a_given_value_has_what_was_run_with_it():
+    study = stored(even(9))
+    study.set_user_attr("n", 1)
+    trial = study.ask({"x": FloatDistribution(0.0, 1.0)})
+    trial.set_user_attr("stoic:executed", {"x": 0.123})
+    study.tell(trial, [0.0, 0.0] if DIRECTIONS[1] == "minimize" else [0.0, 9.0])
+    known = explain(study, fixed={"x": 0.123})
+    assert {t.number for t in known.observed_front} == {trial.number}

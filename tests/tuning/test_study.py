@@ -289,6 +289,9 @@ def test_what_is_refused_leaves_no_note(study):
         tell_number(study, number, 0.5, None, False, executed=["nosuch=1"], censored=True)
     with pytest.raises(RefusalError, match="does not go with"):
         tell_number(study, number, 0.5, None, False, kind="bad")
+    for value, state in ((0.5, "fail"), (0.5, "pruned"), (math.nan, "complete")):
+        with pytest.raises(RefusalError, match="does not go with the state"):
+            tell_number(study, number, value, state, False, noise=0.01)
     assert study.trials[number].user_attrs == {}
     assert tell_number(study, number, 0.4, None, False).state == TrialState.COMPLETE
 

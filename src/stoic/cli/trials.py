@@ -87,8 +87,9 @@ def create_study(
     objectives = parse_objectives(minimize, maximize)
     if objectives and direction is not None:
         raise RefusalError("--minimize and --maximize say the direction: leave out --direction.")
-    if len(objectives) > 1 and (possible is not None or from_csv is not None):
-        beside = "--possible" if possible is not None else "--from-csv"
+    given = {"--possible": possible, "--from-csv": from_csv, "--warm-start": warm_start or None}
+    beside = next((option for option, value in given.items() if value is not None), None)
+    if len(objectives) > 1 and beside is not None:
         raise RefusalError(f"{beside} works with one objective: leave it out.")
     directions = [each.direction for each in objectives] or [
         check_direction(direction or "minimize")
@@ -108,6 +109,12 @@ def create_study(
                 directions=directions,
                 load_if_exists=skip_if_exists,
             )
+            stored = [each.name.lower() for each in study.directions]
+            if (direction is not None or objectives) and stored != directions:
+                raise RefusalError(
+                    f"There is a study {name!r} already, to {' and '.join(stored)}: give another "
+                    "name, or the same direction."
+                )
             if objectives:
                 name_objectives(study, objectives)
                 if len(objectives) > 1:
@@ -353,8 +360,8 @@ def tell(
             "or --failed."
         )
     if step is not None:
-        if values is None or any(each is not None for each in said[1:]):
-            raise RefusalError("--step has an intermediate value, and nothing else goes with it.")
+        if values is None or len(values) != 1 or any(each is not None for each in said[1:]):
+            raise RefusalError("--step has one intermediate value, and nothing else goes with it.")
         study = load(None, name, storage, storage_class)
         check_single(study, "--step")
         with in_one_sentence(f"Could not tell a step of trial {trial_number}"):

@@ -275,7 +275,7 @@ def carry_out(
                 hopeless = error
     if request.ending.until_settled is not None and signal is None and hopeless is None:
         count = searched(stored())
-        if count < request.trials:
+        if count < request.trials and request.ending.settled(study, stored()):
             least = request.ending.until_settled
             print(
                 f"settled after {count} of {request.trials} trials: more of them are expected "

@@ -96,6 +96,12 @@ def tell_number(
         state = "fail" if no_number or (kind is not None and value is None) else "complete"
     if state == "fail" and no_number:
         value = None
+    if kind is None and value is not None and state != "complete":
+        raise RefusalError(
+            f"Cannot tell trial {number}: a value does not go with the state {state}."
+        )
+    if no_number and state == "complete":
+        raise RefusalError(f"Cannot tell trial {number}: nan does not go with the state complete.")
     if some and state == "fail":
         notes[VALUES] = as_stored(values)
     if kind is not None:

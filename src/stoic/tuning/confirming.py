@@ -8,7 +8,7 @@ from optuna.trial import Trial, TrialState
 from stoic.integrations.optuna.confirming import CONFIRM, confirmations, next_confirmation
 from stoic.integrations.optuna.internals import begin_trial, fixed_attrs, storage_of, trial_id
 from stoic.tuning.space import Space
-from stoic.tuning.trials import WORKER, choose
+from stoic.tuning.trials import WORKER, choose_or_end
 from stoic.tuning.worker import Worker
 
 
@@ -35,5 +35,5 @@ def claim_confirmation(
         storage.set_trial_system_attr(trial_id(trial), WORKER, None)
         storage.set_trial_state_values(trial_id(trial), state=TrialState.WAITING)
         return None
-    choose(trial, space)
+    choose_or_end(trial, space)
     return trial

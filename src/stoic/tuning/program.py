@@ -231,6 +231,8 @@ class Program:
             kept = f"the last {KEPT_OUTPUT >> 10} KiB that the program printed"
             return failed(f"no value: {kept} have no whole line", said)
         if self.objectives:
+            if beside.censored is not False:
+                return failed("a bound is of one value, and there are several objectives", said)
             found, reason, is_nan = read_values(self.objectives, printed)
             if reason is not None:
                 broken = failed(reason, said, None, *(["nan"] if is_nan else []))

@@ -117,7 +117,7 @@ def read_table(path: Path, space: Space) -> Table:
     of = {
         name: found
         for name in space
-        if (found := next((c for c in (name, _PARAMETER + name) if c in columns), None))
+        if (found := next((c for c in (_PARAMETER + name, name) if c in columns), None))
     }
     if lacking := [name for name in space if name not in of]:
         raise RefusalError(

@@ -78,8 +78,22 @@ def claim(
             unfix(study, trial)
         storage.set_trial_state_values(trial_id(trial), state=TrialState.WAITING)
         return None
-    choose(trial, space)
+    choose_or_end(trial, space)
     return trial
+
+
+def choose_or_end(trial: Trial, space: Space) -> None:
+    """Suggest the parameters of a trial that has just begun, or end it.
+
+    This process may live on, as a notebook's does after Ctrl-C: then it would run for ever.
+    """
+    try:
+        patiently(lambda: choose(trial, space), f"Could not choose trial {trial.number}")
+    except BaseException:
+        with contextlib.suppress(Exception):
+            trial.set_user_attr(FAILED, "transient")
+            trial.storage.set_trial_state_values(trial_id(trial), state=TrialState.FAIL)
+        raise
 
 
 def choose(trial: Trial, space: Space) -> None:
@@ -158,9 +172,10 @@ def finish(study: optuna.Study, trial: Trial, result: Result) -> FrozenTrial:
             _note_beside(study, trial, result)
             if result.values:  # of some objectives: Optuna stores values of complete trials alone
                 trial.set_user_attr(VALUES, as_stored(result.values))
-            trial.set_user_attr(FAILURE, result.failure)
             if result.kind is not None:
+                # First: whoever ends a trial whose worker died adds a reason, and no kind
                 trial.set_user_attr(FAILED, result.kind)
+            trial.set_user_attr(FAILURE, result.failure)
             if result.errors.strip():
                 trial.set_user_attr(ERRORS, result.errors.strip()[-1000:])
         return study.tell(trial, state=TrialState.FAIL, skip_if_finished=True)

@@ -6,13 +6,15 @@ judges it as it judges every result, and a study that was killed goes on from it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from typing import Any
 
 import numpy as np
+from optuna import TrialPruned
 from optuna.pruners import NopPruner
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
@@ -22,7 +24,15 @@ from stoic.data import DISTRUSTED, SDS_95, Array, Integers
 from stoic.integrations.optuna.confirmed import Candidate, Confirmation
 from stoic.integrations.optuna.encoding import searched
 from stoic.integrations.optuna.executed import executed
-from stoic.integrations.optuna.internals import fix, fixed_params, possible, storage_of, trial_id
+from stoic.integrations.optuna.internals import (
+    begin_trial,
+    fix,
+    fixed_attrs,
+    fixed_params,
+    possible,
+    storage_of,
+    trial_id,
+)
 from stoic.integrations.optuna.objective import stored_aim
 from stoic.integrations.optuna.objectives import check_single_objective
 from stoic.integrations.optuna.partial import has_value
@@ -33,6 +43,8 @@ from stoic.posteriors.base import Posterior
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.mixture import MixturePosterior
 from stoic.refusal import RefusalError
+
+log = logging.getLogger(__name__)
 
 CONFIRM = "stoic:confirm"  # user attribute: True for a confirming measurement
 
@@ -298,6 +310,7 @@ def make_confirming(study: Study, trial: FrozenTrial, measurements: int, after: 
     It is not before ``after`` trials are complete, once the answer is settled, or if the trial has
     parameters of its own.
     """
+    check_single_objective(study)
     trials = [t for t in study.get_trials(deepcopy=False) if t.number != trial.number]
     searched_enough = sum(map(has_value, trials)) >= after
     if not searched_enough or fixed_params(trial) or confirmations(trials) >= measurements:
@@ -306,6 +319,23 @@ def make_confirming(study: Study, trial: FrozenTrial, measurements: int, after: 
         fix(study, trial, params)
         storage_of(study).set_trial_user_attr(trial_id(trial), CONFIRM, True)
         trial.user_attrs = {**trial.user_attrs, CONFIRM: True}
+
+
+def _carried_out(
+    study: Study, objective: Callable[[Trial], float], params: Mapping[str, Any]
+) -> FrozenTrial:
+    """Run the objective in a trial with these parameters, whatever else waits in the queue."""
+    trial = begin_trial(study, fixed_attrs(params), {CONFIRM: True})
+    try:
+        return study.tell(trial, objective(trial))
+    except TrialPruned:
+        return study.tell(trial, state=TrialState.PRUNED)
+    except Exception:  # as study.optimize does with catch=(Exception,)
+        log.warning("Trial %d, a confirming one, failed.", trial.number, exc_info=True)
+        return study.tell(trial, state=TrialState.FAIL)
+    except BaseException:  # Ctrl-C: this process may live on
+        study.tell(trial, state=TrialState.FAIL)
+        raise
 
 
 def confirm(
@@ -338,20 +368,12 @@ def confirm(
     """
     if n_trials < 1:
         raise RefusalError(f"n_trials must be at least 1, got {n_trials}.")
-    ran: list[FrozenTrial] = []  # here: the latest trial of the study may be another worker's
     pruner, study.pruner = study.pruner, NopPruner()  # half a measurement decides nothing
     try:
         for _ in range(n_trials):
             if (params := next_confirmation(study)) is None:
                 break
-            study.enqueue_trial(params, user_attrs={CONFIRM: True})
-            study.optimize(
-                objective,
-                n_trials=1,
-                catch=(Exception,),
-                callbacks=[lambda _, t: ran.append(t)],
-            )
-            run = ran.pop()
+            run = _carried_out(study, objective, params)
             if run.state == TrialState.COMPLETE and params.items() - run.params.items():
                 raise RefusalError(
                     f"The objective of a confirmation runs the parameters of the study, {params}, "

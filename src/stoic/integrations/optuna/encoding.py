@@ -413,6 +413,8 @@ class Encoding:
         decide = {column for _, rule in rules for column in rule.columns()}
         lacked = {int(column) for columns, _ in rules for column in columns}
         for name, part in self.parts.items():
+            if name in self.met:  # so many that not each is a branch of its own
+                continue
             if isinstance(part, Category) and (decide - lacked) & set(part.columns):
                 tried = [setting.get(name) for setting in settings]
                 for choice in part.distribution.choices:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution
@@ -108,6 +109,8 @@ def fixed_by(sampler: BaseSampler) -> dict[str, Any]:
 
 def possible(distribution: BaseDistribution, value: Any) -> bool:
     """Return True if a parameter can be this value; ``BaseDistribution._contains``, since 0.11."""
+    if not isinstance(distribution, CategoricalDistribution) and not isinstance(value, Real):
+        return False  # float() reads a text, too
     try:
         return bool(distribution._contains(distribution.to_internal_repr(value)))
     except (ValueError, TypeError, OverflowError):  # not one of the choices, or not a number

@@ -407,7 +407,10 @@ class StoicSampler(BaseSampler):
         if self._constraints is not None:
             record_constraints(study, trial, state, self._constraints)
         run = executed(trial)
-        for reason in (*(run.refused if run is not None else ()), *unusable(trial)):
+        for reason in (
+            *(run.refused if run is not None else ()),
+            *unusable(trial, len(study.directions)),
+        ):
             log.warning("Trial %d: %s.", trial.number, printable(reason))
         known, done = self._possible, state == TrialState.COMPLETE
         if known is not None and done and values and known.excludes(values[0]):

@@ -12,7 +12,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import FAILURES
 from stoic.integrations.optuna.internals import constraints, possible, same_range
-from stoic.integrations.optuna.objectives import NOISE, VALUES, noises_of, states_bound
+from stoic.integrations.optuna.objectives import NOISE, noises_of, states_bound
 from stoic.integrations.optuna.partial import bound_trouble, noise_variance
 
 CONSTRAINTS = "stoic:constraints"  # of a study: name of an output -> its constraint, as written
@@ -132,27 +132,25 @@ def unmodelled(
     return tuple(sentences)
 
 
-def all_unusable(trials: Sequence[FrozenTrial]) -> tuple[str, ...]:
+def all_unusable(trials: Sequence[FrozenTrial], objectives: int = 1) -> tuple[str, ...]:
     """Describe attributes of trials that are of no use, a sentence with the first trial of each."""
     first: dict[str, str] = {}
     for trial in trials:
-        for reason in unusable(trial):
-            # By the name of the attribute, with which a reason begins
+        for reason in unusable(trial, objectives):
             first.setdefault(reason.partition(" ")[0], f"Trial {trial.number}: {reason}.")
     return tuple(first.values())
 
 
-def unusable(trial: FrozenTrial) -> list[str]:
+def unusable(trial: FrozenTrial, objectives: int = 1) -> list[str]:
     """Name the attributes of a trial that are of no use, since something else is in them."""
     reasons = []
-    several = trial.values or trial.user_attrs.get(VALUES) or ()
-    if (
-        NOISE in trial.user_attrs
-        and noise_variance(trial) is None
-        and noises_of(trial, len(several)) is None
-    ):
+    # By the number of objectives: a trial that is about to end has no values yet
+    several = objectives > 1
+    used = noises_of(trial, objectives) if several else noise_variance(trial)
+    if NOISE in trial.user_attrs and used is None:
         noise = trial.user_attrs[NOISE]
-        reasons.append(f"{NOISE} is not used: it must be a variance above 0, got {noise!r}")
+        each = f", one for each of the {objectives} objectives" * several
+        reasons.append(f"{NOISE} is not used: it must be a variance above 0{each}, got {noise!r}")
     if FAILED in trial.user_attrs and trial.user_attrs[FAILED] not in FAILURES:
         kind, kinds = trial.user_attrs[FAILED], ", ".join(FAILURES)
         reasons.append(f"{FAILED} is not used: it must be one of {kinds}, got {kind!r}")

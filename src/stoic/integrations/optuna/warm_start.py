@@ -14,7 +14,7 @@ from stoic.integrations.optuna.earlier import ABSENT, EarlierStudy, record_sourc
 from stoic.integrations.optuna.encoding import searched
 from stoic.integrations.optuna.internals import storage_of, study_id
 from stoic.integrations.optuna.objective import RobustObjective
-from stoic.integrations.optuna.objectives import check_single_objective
+from stoic.integrations.optuna.objectives import check_single_objective, needs_one
 from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.integrations.optuna.unmodelled import modelled_space
 from stoic.integrations.recipe import DEFAULT, Recipe
@@ -76,6 +76,7 @@ class WarmStart:
         if key not in self._of:
             stored = stored_sources(study)
             if self._names and not self._are(stored):
+                needs_one(study, warm_start=self._names)  # before anything is recorded
                 if any(isinstance(each, Study) and _same(each, study) for each in self._studies):
                     raise RefusalError(f"The study {study.study_name!r} cannot warm itself.")
                 if self._learned is None:

@@ -114,7 +114,7 @@ class Summary:
                 trial.number: holder(trial) for trial in trials if trial.state == TrialState.RUNNING
             },
             command=_command(study, known.recommended if known else None),
-            unmodelled=unmodelled(trials) + all_unusable(trials)
+            unmodelled=unmodelled(trials) + all_unusable(trials, len(study.directions))
             if known is None
             else known.unmodelled,
         )
