@@ -289,5 +289,5 @@ def test_measurements_by_the_sampler_need_one_objective():
     study = optuna.create_study(
         directions=["minimize", "minimize"], sampler=StoicSampler(confirm=3)
     )
-    with pytest.raises(RefusalError, match="one objective|2 objectives"):
+    with pytest.raises(RefusalError, match=r"one objective|2 objectives"):
         study.optimize(lambda trial: (trial.suggest_float("x", 0, 1), 1.0), n_trials=12)
