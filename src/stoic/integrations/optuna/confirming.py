@@ -326,16 +326,18 @@ def _carried_out(
 ) -> FrozenTrial:
     """Run the objective in a trial with these parameters, whatever else waits in the queue."""
     trial = begin_trial(study, fixed_attrs(params), {CONFIRM: True})
+    value, state = None, None
     try:
-        return study.tell(trial, objective(trial))
+        value = objective(trial)
     except TrialPruned:
-        return study.tell(trial, state=TrialState.PRUNED)
+        state = TrialState.PRUNED
     except Exception:  # as study.optimize does with catch=(Exception,)
         log.warning("Trial %d, a confirming one, failed.", trial.number, exc_info=True)
-        return study.tell(trial, state=TrialState.FAIL)
+        state = TrialState.FAIL
     except BaseException:  # Ctrl-C: this process may live on
         study.tell(trial, state=TrialState.FAIL)
         raise
+    return study.tell(trial, value, state)
 
 
 def confirm(
