@@ -128,3 +128,14 @@ def test_a_grid_has_all_choices_or_none():
     study = studied(2, recipe="rgp_ucb(budget=1.0)")
     with pytest.raises(RefusalError, match="5001 coordinates"):
         study.ask(SPACE)
+
+
+def test_a_front_with_a_given_choice_of_many():
+    study = optuna.create_study(directions=["maximize", "minimize"], sampler=StoicSampler(seed=0))
+    for word in GOOD:
+        study.enqueue_trial({"word": word})
+    for _ in range(8):
+        trial = study.ask(SPACE)
+        study.tell(trial, [value(trial.params), trial.params["x"]])
+    known = explain(study, fixed={"word": GOOD[1]})
+    assert {trial.params["word"] for trial in known.observed_front} == {GOOD[1]}

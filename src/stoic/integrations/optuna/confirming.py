@@ -23,7 +23,7 @@ from stoic.confirmation import Comparison, contenders
 from stoic.data import DISTRUSTED, SDS_95, Array, Integers
 from stoic.integrations.optuna.confirmed import Candidate, Confirmation
 from stoic.integrations.optuna.encoding import searched
-from stoic.integrations.optuna.executed import executed
+from stoic.integrations.optuna.executed import run_with
 from stoic.integrations.optuna.internals import (
     begin_trial,
     fix,
@@ -176,7 +176,7 @@ class Standing:
             tuple(
                 Candidate(
                     shown.number,
-                    _params(shown),
+                    run_with(shown),
                     sign * float(mean[j]),
                     float(std[j]),
                     float(comparison.probability[j]),
@@ -226,11 +226,6 @@ def _failures(trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
         if len({str(sorted(trial.params.items())) for trial in failed}) < _BROKEN:
             counted += failed
     return counted
-
-
-def _params(trial: FrozenTrial) -> dict[str, Any]:
-    run = executed(trial)
-    return dict(trial.params if run is None else run.params)
 
 
 def _count_at(x: Array, synced: SyncedLearner, trials: Iterable[FrozenTrial]) -> Integers:
@@ -299,7 +294,7 @@ def next_confirmation(
     if found is None or found.settled():
         return None
     example = found.next_trial()
-    run, space = _params(example), example.distributions
+    run, space = run_with(example), example.distributions
     # What was executed may be between steps, which no trial can be given
     return run if all(possible(space[name], run[name]) for name in run) else dict(example.params)
 

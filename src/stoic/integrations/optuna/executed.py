@@ -67,6 +67,12 @@ def executed(trial: FrozenTrial) -> Executed | None:
     return Executed(params, tuple(refused))
 
 
+def run_with(trial: FrozenTrial) -> dict[str, Any]:
+    """Return the parameters that a trial was run with, as far as known: else the suggested ones."""
+    run = executed(trial)
+    return trial.params if run is None else run.params
+
+
 def check_executed(name: str, value: object, space: dict[str, BaseDistribution]) -> Any:
     """Return the value, if the parameter can have had it; a number need not be on a step.
 

@@ -21,7 +21,7 @@ from stoic.integrations.optuna.diagnostics import PartialRow, Row, judged, run_o
 from stoic.integrations.optuna.earlier import trust_in_sources
 from stoic.integrations.optuna.effects import total_effects
 from stoic.integrations.optuna.encoding import check_fixed, searched
-from stoic.integrations.optuna.executed import executed
+from stoic.integrations.optuna.executed import run_with
 from stoic.integrations.optuna.explanation import Explanation, Settings
 from stoic.integrations.optuna.front import explain_front
 from stoic.integrations.optuna.internals import constraints
@@ -141,8 +141,8 @@ def explain(
     modelled = [t for t in complete if t.number not in outside] if takes else feasible
 
     def has_given(trial: FrozenTrial) -> bool:
-        run = executed(trial) if aim is None else None
-        return synced.encoding.agrees(trial.params if run is None else run.params, given)
+        params = run_with(trial) if aim is None else trial.params
+        return synced.encoding.agrees(params, given)
 
     best = max(filter(has_given, finite), key=lambda t: sign * _value(t), default=None)
     learner, number = synced.single, {n: i for i, n in enumerate(synced.observed)}

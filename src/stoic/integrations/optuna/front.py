@@ -13,8 +13,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import DISTRUSTED, Array, Booleans, Integers
 from stoic.integrations.optuna.diagnostics import Row, judged, run_of, scaled
-from stoic.integrations.optuna.encoding import Encoding, check_fixed, searched
-from stoic.integrations.optuna.executed import executed
+from stoic.integrations.optuna.encoding import Encoding, check_fixed, met, searched
+from stoic.integrations.optuna.executed import run_with
 from stoic.integrations.optuna.explanation import Explanation, FrontPoint, Settings
 from stoic.integrations.optuna.internals import constraints
 from stoic.integrations.optuna.objective import RobustObjective
@@ -79,8 +79,8 @@ def explain_front(
     )  # fmt: skip
     feasible = [t for t in complete if not violates(t) and np.isfinite(values[t.number]).all()]
     if given:
-        encoding = Encoding({name: space[name] for name in given})
-        feasible = [t for t in feasible if _was_run_with(encoding, t, given)]
+        encoding = Encoding({name: space[name] for name in given}, met=met(space, ()))
+        feasible = [t for t in feasible if encoding.agrees(run_with(t), given)]
     known = replace(empty, observed_front=_observed_front(feasible, values, signs(study)))
     if not complete or not space:  # nothing is learned from one trial about another
         return _without_model(known, complete, values)
@@ -132,12 +132,7 @@ def _observed_front(
 
 
 def _has(synced: SyncedLearner, at: Sequence[FrozenTrial], given: Mapping[str, Any]) -> Booleans:
-    return np.array([_was_run_with(synced.encoding, t, given) for t in at], dtype=bool)
-
-
-def _was_run_with(encoding: Encoding, trial: FrozenTrial, given: Mapping[str, Any]) -> bool:
-    run = executed(trial)
-    return encoding.agrees(trial.params if run is None else run.params, given)
+    return np.array([synced.encoding.agrees(run_with(t), given) for t in at], dtype=bool)
 
 
 def _permitted(synced: SyncedLearner, at: Sequence[FrozenTrial]) -> Booleans:
