@@ -107,7 +107,7 @@ class StudyMethod:
         """Refuse a method that cannot be used for these parameters."""
         if free := searched(space):
             known = met(free, ()) if self.recipe is DEFAULT else None
-            build_with_points(self.recipe, Encoding(free, None, known), self.aim)
+            build_with_points(self.recipe, Encoding(free, met=known), self.aim)
 
     def sampler(
         self, study: optuna.Study | None, space: Space, seed: int | None, startup: int

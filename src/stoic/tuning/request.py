@@ -318,7 +318,7 @@ def _request(
     said = settings.aim or {}
     if said.get("tolerance"):  # else a stored study may have one
         free = searched(space)
-        RobustObjective(**said).distance(Encoding(free, None, met(free, ())))
+        RobustObjective(**said).distance(Encoding(free, met=met(free, ())))
     request = Request(
         name=settings.name or name,
         direction=direction,

@@ -388,7 +388,7 @@ class Encoding:
         """Return the encoding once these choices were met: itself, if they were before."""
         if met == self.met:
             return self
-        following = Encoding(self.space, None, met)
+        following = Encoding(self.space, met=met)
         same = following.choices == self.choices
         return Encoding(self.space, self.tree, met) if same else following
 
@@ -434,9 +434,8 @@ class Encoding:
             if has is None or has[part.columns[0]]  # a setting has all of them, or none
         }
         for name, value in (fixed or {}).items():
-            if name in found and self.parts[name].encode(value) == self.parts[name].encode(
-                found[name]
-            ):
+            part = self.parts[name]
+            if name in found and part.encode(value) == part.encode(found[name]):
                 found[name] = value
         return found
 

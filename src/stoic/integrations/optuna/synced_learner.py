@@ -134,7 +134,7 @@ class SyncedLearner:
         self.signs = signs(study)
         self.sign = float(self.signs[0])  # of the only objective
         self.recipe, self.aim, self.probe = recipe, aim, probe
-        self.encoding = Encoding(search_space, None, self._met(search_space, trials))
+        self.encoding = Encoding(search_space, met=self._met(search_space, trials))
         self.possible = possible or stored_possible(study)
         another = None if recipe is DEFAULT else recipe
         needs_one(
@@ -236,15 +236,16 @@ class SyncedLearner:
         if self.learner.plans:
             finished.sort(key=_ended)  # by the storage, which all workers read
         new = [trial for trial in finished if trial.number not in self._seen]
-        encoding = self.encoding.having_met(self._met(self.encoding.space, trials))
-        # Other coordinates: what the learner has observed are points of another space
-        if encoding.choices != self.encoding.choices:
-            self.encoding = encoding
-            self._begin()
-            new = finished
-        elif encoding is not self.encoding:
-            # The coordinates stay, but another choice may stand for all that no trial has
-            self.encoding, self.points = encoding, Points(encoding, self.learner.domain)
+        before = self.encoding
+        self.encoding = before.having_met(self._met(before.space, trials))
+        if self.encoding is not before:
+            if self.encoding.choices != before.choices:
+                # Other coordinates: what the learner has observed are points of another space
+                self._begin()
+                new = finished
+            else:
+                # The coordinates stay, but another choice may stand for all that no trial has
+                self.points = Points(self.encoding, self.learner.domain)
         if new and self.learner.plans and _ended(new[0]) < self._latest:
             self._begin()
             new = finished

@@ -41,7 +41,7 @@ class Turns:
         """Wait until the trials with a lower number have chosen, or have taken too long.
 
         However many there are: time counts for the first of the row alone, since the others wait
-        for it, too. When it is taken for dead everybody is told, and there is less time for the
+        for it, too. When it is taken for dead all can read it, and there is less time for the
         next one, which has had time to prepare.
 
         Parameters
