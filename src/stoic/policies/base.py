@@ -185,6 +185,11 @@ class Policy(ABC):
     plans: bool = False
     constrained: bool = False
 
+    def be_like(self, then: Policy) -> None:
+        """Take over the attributes of the policy within, once, when made around it."""
+        for name in ("needs_finite", "plans", "constrained"):
+            object.__setattr__(self, name, getattr(then, name))
+
     @abstractmethod
     def start(self, domain: Domain) -> Any:
         """Return the state before the first query."""

@@ -39,9 +39,7 @@ class Initial(Policy):
     def __post_init__(self) -> None:
         if self.n < 0:
             raise ValueError(f"A design has a size >= 0, got {self.n}.")
-        object.__setattr__(self, "needs_finite", self.then.needs_finite)
-        object.__setattr__(self, "plans", self.then.plans)
-        object.__setattr__(self, "constrained", self.then.constrained)
+        self.be_like(self.then)
 
     def start(self, domain: Domain) -> Design:
         return Design(np.empty((0, domain.dim)), self.then.start(domain))

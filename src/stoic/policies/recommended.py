@@ -37,9 +37,7 @@ class Recommended(Policy):
     places: tuple[Array, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "needs_finite", self.then.needs_finite)
-        object.__setattr__(self, "plans", self.then.plans)
-        object.__setattr__(self, "constrained", self.then.constrained)
+        self.be_like(self.then)
 
     def start(self, domain: Domain) -> Any:
         return self.then.start(domain)

@@ -56,9 +56,7 @@ class Requery(Policy):
     def __post_init__(self) -> None:
         if not (self.rate >= 0.0 and math.isfinite(self.rate)):
             raise ValueError(f"The rate of repeats is a number >= 0, got {self.rate!r}.")
-        object.__setattr__(self, "needs_finite", self.then.needs_finite)
-        object.__setattr__(self, "plans", self.then.plans)
-        object.__setattr__(self, "constrained", self.then.constrained)
+        self.be_like(self.then)
 
     def start(self, domain: Domain) -> Any:
         return self.then.start(domain)
