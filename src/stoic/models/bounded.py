@@ -287,7 +287,7 @@ def _chosen(
     chosen = np.zeros(n, dtype=bool)
     chosen[n - bounds.recent :] = True
     lost = np.flatnonzero(~np.isfinite(observations.observed))
-    chosen[lost[max(len(lost) - bounds.recent, 0) :]] = True
+    chosen[_last(lost, bounds.recent)] = True
     candidates = np.flatnonzero(trusted)
     if not len(candidates):
         chosen[-bounds.chosen :] = True
@@ -299,7 +299,7 @@ def _chosen(
         # From _POOR to 1, by the distance below the best mean in deviations of the means
         weights = np.maximum(np.exp(np.minimum((mean - mean[best]) / spread, 0.0)), _POOR)
         same = (x[candidates] == x[best]).all(axis=1)
-        chosen[candidates[same][-(bounds.recent // 4) or n :]] = True
+        chosen[_last(candidates[same], bounds.recent // 4)] = True
         near = np.argsort(-prior.kernel(x[best : best + 1], x[candidates])[0], kind="stable")
         chosen[candidates[near[: bounds.local]]] = True
     chosen[_thinned(candidates, bounds.sample)] = True
@@ -311,6 +311,10 @@ def _chosen(
     left = bounds.chosen - int(np.count_nonzero(chosen))
     chosen[_thinned(candidates[~chosen[candidates]], left)] = True
     return np.flatnonzero(chosen)
+
+
+def _last(rows: Integers, count: int) -> Integers:
+    return rows[max(len(rows) - count, 0) :]
 
 
 def _thinned(rows: Integers, most: int) -> Integers:

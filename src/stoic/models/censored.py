@@ -39,6 +39,12 @@ _SETTLED = 0.02  # in a round
 _ROUNDS = 2  # of sites and hyperparameters in turn
 
 
+def hazard(z: Array) -> Array:
+    """phi(z) / Phi(z), without underflow: near to -z far below 0."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.sqrt(2.0 / np.pi) / special.erfcx(-z / np.sqrt(2.0)))
+
+
 def censored_site(bound: Array, mu: Array, v: Array, noise: Array) -> tuple[Array, Array]:
     """Value and noise variance of the sites of censored results, both (n,).
 
@@ -53,8 +59,7 @@ def censored_site(bound: Array, mu: Array, v: Array, noise: Array) -> tuple[Arra
     """
     s = np.sqrt(v + noise)
     z = np.maximum((bound - mu) / s, _LEAST_Z)
-    with np.errstate(over="ignore"):
-        r = np.sqrt(2.0 / np.pi) / special.erfcx(-z / np.sqrt(2.0))  # phi / Phi, without underflow
+    r = hazard(z)
     h = np.maximum(r * (z + r), 1.0 / _VAGUE)  # -> 0 for a bound far above mu
     return mu - s / np.maximum(z + r, 1.0 / -_LEAST_Z), np.maximum(s**2 / h - v, noise)
 

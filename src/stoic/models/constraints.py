@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, logsumexp
+from scipy.special import log_ndtr, logsumexp
 
 from stoic.data import Array, Booleans, Observations, as_results
 from stoic.domains import Domain, Finite
+from stoic.models.censored import hazard
 from stoic.posteriors.base import Integrating, Model, Posterior
 from stoic.posteriors.mixture import Averaged, MixturePosterior
 
@@ -75,8 +76,7 @@ class Constraints:
                 mean, std, mean_slope, std_slope = part.predict_with_gradient(x)
                 z, least = _z(posterior, mean, std), _least(posterior)
                 log_cdf = log_ndtr(z)
-                # d log Phi / dz = phi / Phi, which is near to -z far below 0
-                ratio = np.sqrt(2.0 / np.pi) / erfcx(-z / np.sqrt(2.0))
+                ratio = hazard(z)  # d log Phi / dz
                 # Where z is clipped, or the deviation below its floor, the deviation has no effect
                 free = (np.abs(z) < _LIMIT) & (std > least)
                 by_mean = -ratio / (_widening(posterior) * np.maximum(std, least))
