@@ -11,7 +11,7 @@ import numpy as np
 
 from stoic.data import SDS_95, Array, Integers
 
-RESAMPLES = 2000  # of a bootstrap: 50 of them lie beyond each end of a 95 % interval
+RESAMPLES = 2000  # of a bootstrap: 50 are beyond each end of a 95 % interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,11 +60,18 @@ def growth(trials: Trials[Row], kind: Kind) -> dict[str, float]:
     }
 
 
-def grows(groups: Groups[Row], panel: str, algorithm: Algorithm, kind: Kind, linear: bool) -> Claim:
+def grows(
+    groups: Groups[Row],
+    panel: str,
+    algorithm: Algorithm,
+    kind: Kind,
+    linear: bool,
+    source: str = "",
+) -> Claim:
     """Claim that one mean curve is linear, or flat."""
     numbers = growth(groups[panel, algorithm.name], kind)
     judged = grows_linearly if linear else flattens
-    return judged(f"{start(panel)}: the {kind} regret of {algorithm.name}", numbers)
+    return judged(f"{start(panel)}: the {kind} regret of {algorithm.name}", numbers, source)
 
 
 def all_grow(groups: Groups[Row], panel: str, names: Sequence[str], kind: Kind) -> Claim:
@@ -157,19 +164,18 @@ def figure_6(settings: Settings, groups: Groups[Row]) -> list[Claim]:
     for panel in settings.panels:
         # Appendix E.1: AdveRS-2 beats StableOpt even with the right radius; AdveRS-1 is linear
         found += [
-            replace(grows(groups, panel, ADVERS_2, LENIENT, linear=False), source=OURS),
+            grows(groups, panel, ADVERS_2, LENIENT, linear=False, source=OURS),
             less(groups, panel, ADVERS_2, STABLE, LENIENT),
             grows(groups, panel, ADVERS_1, LENIENT, linear=True),
             *(less(groups, panel, ADVERS_1, one, LENIENT) for one in (STABLE_3, STABLE_03)),
-            *satisficing(groups, panel, (ADVERS_1, ADVERS_2)),
+            *satisficing(groups, panel, (ADVERS_1, ADVERS_2), OURS),
         ]
     return found
 
 
 def figure_7_or_8(settings: Settings, groups: Groups[Row]) -> list[Claim]:
     """Claims that robust satisficing regret of all AdveRS flattens; the paper only shows it."""
-    robust = [ALGORITHMS[name] for name in settings.methods if name.startswith("AdveRS")]
-    return [claim for panel in settings.panels for claim in satisficing(groups, panel, robust)]
+    return all_satisficing(settings, groups, OURS)
 
 
 def figure_9(settings: Settings, groups: Groups[Row]) -> list[Claim]:
@@ -198,14 +204,22 @@ def figure_10(settings: Settings, groups: Groups[Row]) -> list[Claim]:
         numbers,
     )
     # Appendix E.3: "our algorithms achieve sublinear results"
-    flat = [replace(claim, source="") for claim in figure_7_or_8(settings, groups)]
-    return [*flat, can]
+    return [*all_satisficing(settings, groups), can]
 
 
-def satisficing(groups: Groups[Row], panel: str, robust: Sequence[Algorithm]) -> list[Claim]:
-    """Claims of ours that robust satisficing regret of all of these flattens."""
-    found = [grows(groups, panel, one, SATISFICING, linear=False) for one in robust]
-    return [replace(claim, source=OURS) for claim in found]
+def all_satisficing(settings: Settings, groups: Groups[Row], source: str = "") -> list[Claim]:
+    """Claims that robust satisficing regret of all AdveRS flattens."""
+    robust = [ALGORITHMS[name] for name in settings.methods if name.startswith("AdveRS")]
+    return [
+        claim for panel in settings.panels for claim in satisficing(groups, panel, robust, source)
+    ]
+
+
+def satisficing(
+    groups: Groups[Row], panel: str, robust: Sequence[Algorithm], source: str = ""
+) -> list[Claim]:
+    """Claims that robust satisficing regret of all of these flattens."""
+    return [grows(groups, panel, one, SATISFICING, linear=False, source=source) for one in robust]
 
 
 def plot(settings: Settings, rows: Sequence[Row], kinds: Sequence[Kind]) -> pictures.Picture:

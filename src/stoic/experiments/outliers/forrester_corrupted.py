@@ -108,7 +108,18 @@ ROWS = (
     ),
     (
         "other models and defences",
-        (GP, A2, A2_WIDE, LOO, ROBUST, STUDENT, STUDENT_LOO, DIAGNOSTICS, RELEVANCE),
+        (
+            GP,
+            A2,
+            A2_WIDE,
+            LOO,
+            ROBUST,
+            STUDENT,
+            STUDENT_LOO,
+            DIAGNOSTICS,
+            DIAGNOSTICS_LOO,
+            RELEVANCE,
+        ),
     ),
 )
 

@@ -23,7 +23,7 @@ from stoic.experiments.methods import (
 from stoic.experiments.outliers import programs
 from stoic.experiments.outliers.functions import less
 from stoic.experiments.outliers.programs import SWIFT, Play
-from stoic.experiments.trials import grouped, names
+from stoic.experiments.trials import grouped
 from stoic.problems.lunar_lander import LunarLander
 
 
@@ -56,9 +56,7 @@ class Settings:
     told: float = -1000.0
     panels: tuple[str, ...] = (SWIFT,)
     checks: int = 10
-    methods: tuple[str, ...] = names(
-        GP, GP_LOO, FC, A2, LOO, ROBUST, STUDENT, STUDENT_LOO, DIAGNOSTICS, DIAGNOSTICS_LOO, RANDOM
-    )  # fmt: skip
+    methods: tuple[str, ...] = programs.METHODS
 
 
 cells = every(lambda settings: settings.panels)

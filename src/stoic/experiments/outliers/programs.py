@@ -18,9 +18,24 @@ from stoic.adversaries.budgets import cubic_releases
 from stoic.environment import Environment
 from stoic.experiments import pictures, regret
 from stoic.experiments.figure import Cell, Claim, Table
-from stoic.experiments.methods import GP, Method, Threat, method
+from stoic.experiments.methods import (
+    A2,
+    DIAGNOSTICS,
+    DIAGNOSTICS_LOO,
+    FC,
+    GP,
+    GP_LOO,
+    LOO,
+    RANDOM,
+    ROBUST,
+    STUDENT,
+    STUDENT_LOO,
+    Method,
+    Threat,
+    method,
+)
 from stoic.experiments.regret import Step
-from stoic.experiments.trials import Groups, comparison, grouped
+from stoic.experiments.trials import Groups, comparison, grouped, names
 from stoic.problems import Problem
 from stoic.problems.programs import Program, Runs, mean_of_runs
 from stoic.simulate import run as simulate
@@ -30,6 +45,9 @@ SWIFT = "from the first round on"
 RELEASED = "released at rounds 1, 8, 27, ..."
 NEVER = "never"
 PANELS = (SWIFT, RELEASED, NEVER)
+METHODS = names(
+    GP, GP_LOO, FC, A2, LOO, ROBUST, STUDENT, STUDENT_LOO, DIAGNOSTICS, DIAGNOSTICS_LOO, RANDOM
+)
 
 
 class Play(NamedTuple):

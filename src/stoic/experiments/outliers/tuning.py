@@ -18,13 +18,11 @@ from stoic.experiments.methods import (
     LOO,
     RANDOM,
     ROBUST,
-    STUDENT,
-    STUDENT_LOO,
 )
 from stoic.experiments.outliers import programs
 from stoic.experiments.outliers.functions import less
 from stoic.experiments.outliers.programs import SWIFT, Play
-from stoic.experiments.trials import grouped, names
+from stoic.experiments.trials import grouped
 from stoic.problems.residual import files
 from stoic.problems.tuning import CifarTuning, DigitsTuning, digits_mean
 
@@ -60,9 +58,7 @@ class Settings:
     trainings: int = 20
     data: Path | None = None
     epochs: int = 4
-    methods: tuple[str, ...] = names(
-        GP, GP_LOO, FC, A2, LOO, ROBUST, STUDENT, STUDENT_LOO, DIAGNOSTICS, DIAGNOSTICS_LOO, RANDOM
-    )  # fmt: skip
+    methods: tuple[str, ...] = programs.METHODS
 
 
 def cells(settings: Settings) -> list[Cell]:
