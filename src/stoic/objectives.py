@@ -172,7 +172,7 @@ class MultiLearner(Optimizer):
                     None if np.isnan(each).all() else each
                     for each in self._columns(noise, count, "noise variances")
                 ]
-                # Before the first is told: nothing may be stored of what another one refuses
+                # Before the first one: nothing may be stored of what another one refuses
                 known = [each for each in noises if each is not None]
                 if not all(((each > 0.0) & np.isfinite(each)).all() for each in known):
                     raise ValueError(

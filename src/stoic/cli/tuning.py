@@ -274,8 +274,9 @@ def carry_out(
             except HopelessError as error:
                 hopeless = error
     if request.ending.until_settled is not None and signal is None and hopeless is None:
-        count = searched(stored())
-        if count < request.trials and request.ending.settled(study, stored()):
+        trials = stored()
+        count = searched(trials)
+        if count < request.trials and request.ending.settled(study, trials):
             least = request.ending.until_settled
             print(
                 f"settled after {count} of {request.trials} trials: more of them are expected "

@@ -71,7 +71,7 @@ class Worker:
         if _started(os.getpid()) == "":
             return None  # neither /proc nor ps: processes cannot be seen from here
         # With its start, since a number is given to another process later; an empty one is of none
-        return _started(self.pid) == self.started and _started(self.pid) != ""
+        return _started(self.pid) == self.started != ""
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host.split('/')[0]}"
