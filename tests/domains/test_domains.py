@@ -335,6 +335,14 @@ def test_a_flat_surface_has_a_maximum_too():
     assert 2.0 <= peak.x[0] <= 3.0
 
 
+@pytest.mark.parametrize("unit", [1e-4, 1e-6, 1e-9, 1e-30])
+def test_the_maximum_of_a_low_surface_is_found_as_well(unit):
+    box = Box([0.0, 0.0], [1.0, 1.0], climbs=1, candidates=16)
+    peak = top(box, lambda x: -unit * ((x - 0.3) ** 2).sum(axis=1))
+    assert_allclose(peak.x, 0.3, atol=1e-4)
+    assert peak.height == -unit * ((peak.x - 0.3) ** 2).sum()
+
+
 def test_the_search_is_deterministic_given_its_generator_and_new_with_another():
     box = Box([0.0], [1.0])
     posterior, x = posterior_on(box, 0)

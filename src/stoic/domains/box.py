@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import optimize
@@ -28,6 +28,8 @@ from stoic.linalg import squared_distances
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+_LOW = 1e-5  # range of heights, below which the slopes are as small as the tolerance of an ascent
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +75,23 @@ def _sobol(dim: int, n: int) -> Array:
     points = qmc.Sobol(dim, rng=np.random.default_rng(0)).random(n)
     points.flags.writeable = False  # cached: all calls share it
     return points
+
+
+class InUnits(NamedTuple):
+    """Acquisition function in another unit."""
+
+    surface: Acquisition
+    unit: float
+
+    def on(self, points: Finite) -> Array:
+        return self.surface.on(points) / self.unit
+
+    def __call__(self, x: Array) -> Array:
+        return self.surface(x) / self.unit
+
+    def with_gradient(self, x: Array) -> tuple[Array, Array]:
+        heights, slopes = self.surface.with_gradient(x)
+        return heights / self.unit, slopes / self.unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,16 +293,21 @@ class Box:
     def maximise(
         self, surface: Acquisition, rng: Random, near: Array, tolerance: float = TOLERANCE
     ) -> Peak:
-        starts = self._starts(surface, rng, near)
-        peaks = self._climb(surface, starts, tolerance)
+        starts, unit = self._starts(surface, rng, near)
+        # L-BFGS-B ends at slopes and gains that are tiny beside 1, however low the surface
+        high = InUnits(surface, unit) if 0.0 < unit < _LOW else surface
+        peaks = self._climb(high, starts, tolerance)
         if self.lattices:
-            peaks = self._walk(surface, peaks, tolerance)
+            peaks = self._walk(high, peaks, tolerance)
         heights = surface(peaks)
         best = int(np.argmax(heights))
         return Peak(peaks[best], None, float(heights[best]))
 
-    def _starts(self, surface: Acquisition, rng: Random, near: Array) -> Array:
-        """Choose the highest candidates, no two of them close together, shape (<= climbs, d)."""
+    def _starts(self, surface: Acquisition, rng: Random, near: Array) -> tuple[Array, float]:
+        """Choose the highest candidates, no two of them close together, shape (<= climbs, d).
+
+        Also the range of the heights of all candidates.
+        """
         # A random rotation (modulo 1) of fixed Sobol points: evenly spread, new in every call.
         unit = (_sobol(self.dim, self.candidates) + rng.random(self.dim)) % 1.0
         pools = [self.lower + self.widths * unit]
@@ -303,7 +327,7 @@ class Box:
             gaps = np.abs(candidates[starts] - candidates[i]) / self.widths
             if np.all(gaps.max(axis=1) > 0.02):  # of the widths: closer ones climb the same hill
                 starts.append(i)
-        return candidates[starts]
+        return candidates[starts], float(heights[order[0]] - heights[order[-1]])
 
     def _climb(self, surface: Acquisition, starts: Array, tolerance: float) -> Array:
         """Ascend from all starts: one L-BFGS-B on the sum, then the best alone to convergence."""
