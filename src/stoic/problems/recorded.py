@@ -46,6 +46,9 @@ class Records:
         mean of a column must be positive.
     labels:
         The names of the arms.
+    kept:
+        Readings of the same arms that are no rewards, such as those that the kernel is of, shape
+        (rows, N).
 
     Attributes
     ----------
@@ -62,6 +65,7 @@ class Records:
     kernel: Kernel
     readings: Array
     labels: tuple[str, ...]
+    kept: Array | None = None
     unit: float = field(init=False)
     rewards: Array = field(init=False)
     problem: Tabulated = field(init=False)
@@ -160,10 +164,10 @@ def light_sensors(path: str | Path, inputs: Literal["rows", "positions"] = "rows
     if inputs == "rows":
         rows = np.arange(float(len(positions)))
         kernel: Kernel = Precomputed(_correlation(train))
-        return Records("light-sensors", Finite(rows), kernel, test, labels)
+        return Records("light-sensors", Finite(rows), kernel, test, labels, train)
     scaled = (positions - positions.min(axis=0)) / np.ptp(positions, axis=0)
     kernel = RBF(np.sqrt(_SQUARED_LENGTHSCALE))
-    return Records("light-sensors", Finite(scaled), kernel, test, labels)
+    return Records("light-sensors", Finite(scaled), kernel, test, labels, train)
 
 
 def _correlation(readings: Array) -> Array:

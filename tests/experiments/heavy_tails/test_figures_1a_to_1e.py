@@ -15,7 +15,7 @@ from stoic.experiments.heavy_tails.algorithms import (
     SAME_WIDTH,
     Situation,
 )
-from stoic.experiments.heavy_tails.comparison import FIGURES, claims, table
+from stoic.experiments.heavy_tails.comparison import FIGURES, claims, not_gaussian, table
 from stoic.experiments.heavy_tails.settings import Settings
 from stoic.experiments.heavy_tails.trials import Row, average, cells, paired, run
 from stoic.experiments.heavy_tails.worlds import (
@@ -167,6 +167,19 @@ def test_recorded_worlds_run(world, tables):
         rows = run(settings, cell)
         assert rows[-1].round == 30
         assert math.isfinite(rows[-1].cumulative_regret)
+
+
+@pytest.mark.parametrize("world", [STOCKS, SENSORS])
+def test_records_are_tested_for_being_gaussian(world, tables, tmp_path):
+    settings = FIGURES[3 if world == STOCKS else 4].settings
+    [claim] = not_gaussian(replace(settings, data=tables / FILES[world]))
+    assert not claim.holds  # so few uniform ones can be
+    assert claim.measured["arms"] == {STOCKS: 3, SENSORS: 4}[world]
+    if not DATA.exists():
+        pytest.skip("the real tables are not there")
+    [claim] = not_gaussian(replace(settings, data=DATA / FILES[world]))
+    assert claim.holds
+    assert not not_gaussian(FIGURES[0].settings)
 
 
 def rows_of(method, curves, first=0):

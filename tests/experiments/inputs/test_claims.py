@@ -61,7 +61,7 @@ def judged(number, curves, other=None):
 def test_figure_3_as_published_and_not():
     curves = {
         ADVERS_1.name: scaled(LINE, 2.0),
-        ADVERS_2.name: FLAT,
+        ADVERS_2.name: scaled(FLAT, 0.5),
         ADVERS_G.name: FLAT,
         STABLE.name: FLAT,
         STABLE_4.name: scaled(LINE, 3.0),
@@ -70,11 +70,12 @@ def test_figure_3_as_published_and_not():
     linear = {name: scaled(LINE, 2.0) for name in curves}
     linear[ADVERS_G.name] = LINE
     found = judged("3", curves, linear)
-    assert len(found) == 3 * (1 + 2 + 2) + 3 * 2
+    assert len(found) == 3 * (1 + 2 + 2 + 3) + 3 * 2
     assert all(claim.holds for claim in found)
     worse = {**curves, ADVERS_2.name: LINE, STABLE_4.name: FLAT, ADVERS_1.name: scaled(LINE, 3.5)}
     found = judged("3", worse, {**linear, STABLE.name: scaled(FLAT, 0.1)})
     assert [claim.holds for claim in found[:5]] == [False, False, True, False, True]
+    assert [claim.holds for claim in found[5:8]] == [False, False, True]
     assert [claim.holds for claim in found[-2:]] == [False, False]
     shares = [found[k].measured["share_in_second_half"] for k in (0, 1)]
     assert shares == pytest.approx([0.5, 0.1 / 3.1])

@@ -178,7 +178,9 @@ def test_claims_of_the_lander_are_read_literally():
         for seed, value in enumerate(values)
     ]
     found = {c.claim: c.holds for c in lunar_lander.claims(lunar_lander.FIGURE.settings, rows)}
-    assert len(found) == 11
+    assert len(found) == 12
+    # One round, all of whose regret is in its second half
+    assert next(holds for claim, holds in found.items() if "stabilised" in claim)
     start, more = f"Corruptions {SWIFT}: ", "has significantly more mean cumulative regret than"
     less = "has less mean cumulative regret than"
     assert found[f"{start}{FC.name} {less} {GP_LOO.name}."]

@@ -139,6 +139,12 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
         for attack, algorithm in phased
     ]
     found.append(near_ties(settings, [groups[attack, one.name] for attack, one in phased]))
+    both = {"Top-3", "Top-5"}
+    if (settings.world, settings.budget) == (F1.name, 100.0) and both <= set(attacked):
+        # Caption of figure 5: "for GP-UCB, the curves for Top-3 and Top-5 are indistinguishable"
+        found.append(indistinguishable(groups, *sorted(both)))
+    if (settings.world, settings.budget) == (ROBOT3D.name, 100.0):
+        found.append(slightly_suboptimal(settings, groups, attacked))
     return tuple(found)
 
 
@@ -189,6 +195,40 @@ def alike(groups: Groups[Row], attack: str, later: Algorithm, first: Algorithm) 
     low, high = sorted((numbers["mean"], numbers["reference_mean"]))
     sentence = f"{later.learner} ends within a tenth of its regret under the early attack."
     return Claim(f"{against(attack, later)}: {sentence}", high <= 1.1 * low, numbers)
+
+
+def indistinguishable(groups: Groups[Row], *attacks: str) -> Claim:
+    """Claim that two curves of GP-UCB have overlapping bands of one deviation in every round."""
+    curves = [groups[attack, GP_UCB.name].curves() for attack in attacks]  # (trials, n) each
+    gap = np.abs(curves[0].mean(axis=0) - curves[1].mean(axis=0))
+    band = sum(each.std(axis=0) for each in curves)
+    return Claim(
+        f"{' and '.join(attacks)}: the curves of {GP_UCB.learner} are indistinguishable, with "
+        "overlapping bands in every round.",
+        bool(np.all(gap <= band)),
+        {
+            "share_of_rounds_with_overlap": float(np.mean(gap <= band)),
+            "largest_gap": float(gap.max()),
+            "gap_at_the_end": float(gap[-1]),
+            "bands_at_the_end": float(band[-1]),
+        },
+    )
+
+
+def slightly_suboptimal(settings: Settings, groups: Groups[Row], attacks: Sequence[str]) -> Claim:
+    """Claim at most two trials of RGP-PE, attacked later, that end with another arm than the best.
+
+    Section 4 has two, both under Top-5.
+    """
+    rows = {attack: after(groups[attack, RGP_PE_LATER.name]) for attack in attacks}
+    lost = {name: float(sum(row.best_left > 0.0 for row in each)) for name, each in rows.items()}
+    worst = max(row.worst_left for each in rows.values() for row in each)
+    return Claim(
+        f"Later attacks: {RGP_PE.learner} loses the best arm in at most two trials, for one within "
+        f"{near(settings):.2g} of it.",
+        sum(lost.values()) <= 2.0 and worst <= near(settings),
+        {**{f"lost_under_{name}": count for name, count in lost.items()}, "worst_left": worst},
+    )
 
 
 def one_arm(groups: Groups[Row], attack: str, algorithm: Algorithm, source: str = "") -> Claim:

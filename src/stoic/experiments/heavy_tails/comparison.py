@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy import stats
 
 from stoic.experiments import claims as vocabulary
 from stoic.experiments import pictures
@@ -42,7 +43,7 @@ from stoic.experiments.heavy_tails.algorithms import (
 )
 from stoic.experiments.heavy_tails.settings import Settings
 from stoic.experiments.heavy_tails.trials import Row, average, cells, paired, run
-from stoic.experiments.heavy_tails.worlds import MATERN, PARETO, SENSORS, STOCKS, STUDENT
+from stoic.experiments.heavy_tails.worlds import MATERN, PARETO, SENSORS, STOCKS, STUDENT, WORLDS
 from stoic.experiments.statistics import Estimate, deviation
 from stoic.experiments.trials import Trials, grouped, names
 
@@ -104,7 +105,26 @@ def table(settings: Settings, rows: Sequence[Row]) -> Table:
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     """Claims of the paper, then comparisons that it leaves out."""
     groups = by_method(rows)
-    return (*of_the_paper(groups), *left_out(groups))
+    return (*of_the_paper(groups), *not_gaussian(settings), *left_out(groups))
+
+
+def not_gaussian(settings: Settings) -> list[Claim]:
+    """Claim that the records of no arm are Gaussian, by the test that section 6 names."""
+    recorded = WORLDS[settings.world](settings.seed, settings.data).recorded
+    if recorded is None:
+        return []
+    tests = [
+        float(stats.kstest((column - column.mean()) / column.std(ddof=1), "norm").pvalue)
+        for column in recorded.T
+    ]
+    rejected = sum(p < 0.05 for p in tests)
+    return [
+        Claim(
+            "A Kolmogorov-Smirnov test at 5 % rejects that records are Gaussian, for every arm.",
+            rejected == len(tests),
+            {"arms": float(len(tests)), "rejected": float(rejected), "largest_p": max(tests)},
+        )
+    ]
 
 
 def of_the_paper(groups: dict[str, Trials[Row]]) -> list[Claim]:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stoic.adversaries import Empirical, Noise, Pareto, StudentT
+from stoic.data import Array
 from stoic.domains import Finite
 from stoic.kernels import RBF, Kernel, Matern52
 from stoic.problems import KernelSum, Records, Tabulated, kernel_sum, light_sensors, stocks
@@ -53,6 +54,8 @@ class Instance:
         Distribution of the rewards.
     alpha, moment:
         Assumption: E|y|^(1 + alpha) <= v, in units of max |f|.
+    recorded:
+        All that was recorded, a column for each arm; None of random functions.
     """
 
     arms: Arms
@@ -60,6 +63,7 @@ class Instance:
     noise: Noise
     alpha: float
     moment: float
+    recorded: Array | None = None
 
 
 # From the number of a trial, and the path of a table, to its instance.
@@ -110,6 +114,7 @@ def _recorded(records: Records, positions: Records | None) -> Instance:
         Empirical(records.rewards),
         1.0,  # alpha (section 6)
         float(np.mean(records.rewards**2)),  # v, the mean of all squares (section 6)
+        records.readings if records.kept is None else np.vstack([records.kept, records.readings]),
     )
 
 

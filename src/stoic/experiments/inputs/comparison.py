@@ -122,6 +122,8 @@ def attainable(
         grows(groups, panel, ADVERS_2, kind, linear=False),
         *(grows(groups, panel, one, kind, linear=True) for one in wrong),
         *(less(groups, panel, ADVERS_1, one, kind) for one in wrong),
+        # AdveRS-2 "again" outperforms it, even with the right radius (appendix E.1)
+        *(less(groups, panel, ADVERS_2, one, kind) for one in (STABLE, *wrong)),
     ]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stoic.experiments import pictures
+from stoic.experiments.claims import FLAT, share
 from stoic.experiments.figure import OURS, Cell, Claim, Figure, every
 from stoic.experiments.methods import (
     A2,
@@ -19,11 +20,13 @@ from stoic.experiments.methods import (
     ROBUST,
     STUDENT,
     STUDENT_LOO,
+    Method,
 )
 from stoic.experiments.outliers import programs
 from stoic.experiments.outliers.functions import less
 from stoic.experiments.outliers.programs import SWIFT, Play
-from stoic.experiments.trials import grouped
+from stoic.experiments.regret import Step
+from stoic.experiments.trials import Groups, grouped
 from stoic.problems.lunar_lander import LunarLander
 
 
@@ -83,12 +86,27 @@ def claims(settings: Settings, rows: Sequence[Play]) -> tuple[Claim, ...]:
         # "Significantly underperform, even relative to GP-UCB" (section 5.5)
         baselines = (STUDENT_LOO, DIAGNOSTICS_LOO)
         found += programs.significantly_more(groups, panel, baselines, GP_LOO)
+        found.append(none_settles(groups, panel, (GP_LOO, A2, FC, *baselines)))
         baselines = (STUDENT, DIAGNOSTICS)
         found += programs.significantly_more(groups, panel, baselines, GP, OURS)
         found += less(groups, panel, (LOO, ROBUST), (GP,), said, OURS)
         found += less(groups, panel, (A2, FC), (GP,), said, OURS)
         found += less(groups, panel, (GP, A2, FC), (RANDOM,), said, OURS)
     return tuple(found)
+
+
+def none_settles(groups: Groups[Step], panel: str, methods: Sequence[Method]) -> Claim:
+    """Claim that the regret of none of these methods has flattened (section 5.5)."""
+    trials = {each.name: groups[panel, each.name] for each in methods}
+    shares = {
+        name: float(share(each.curves().mean(axis=0), each.rounds)) for name, each in trials.items()
+    }
+    return Claim(
+        f"Corruptions {panel}: no method has stabilised (more than {FLAT:g} of the regret of each "
+        "in the second half).",
+        all(each > FLAT for each in shares.values()),
+        shares,
+    )
 
 
 FIGURE = Figure(
