@@ -40,6 +40,10 @@ def test_votes_are_those_counted_by_hand(seed):
     finite = np.isfinite(y)
     assert_array_equal(agreement(BOX, observations, noise, 2.5)[finite], expected[finite])
     assert_array_equal(confirmed(BOX, observations, noise, 2.5), finite & (expected >= 2.0))
+    some = np.array([3, 1, 7])
+    for count in (agreement, confirmed):
+        whole = count(BOX, observations, noise, 2.5)
+        assert_array_equal(count(BOX, observations, noise, 2.5, some), whole[some])
 
 
 @pytest.mark.parametrize("replicates", [False, True])

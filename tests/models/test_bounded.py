@@ -217,3 +217,20 @@ def test_a_result_outside_of_the_window_may_be_revised():
     np.testing.assert_allclose(
         known.posterior.predict(x)[0], without.posterior.predict(x)[0], atol=0.05
     )
+
+
+@pytest.mark.parametrize("step", [120, 10])
+@pytest.mark.parametrize("value", [4.0, -4.0])
+def test_replicates_that_agree_are_believed_wherever_they_are(step, value):
+    x, y, _ = results(120, share=0.0)
+    repeated = np.array([3, 17, 30, 41, 52])
+    x[repeated], y[repeated] = [0.4, 0.6], value + 0.01 * np.arange(-2, 3)
+    assert (told(ALL, x, y).trust[repeated] == 1.0).all()
+    known = learner(SMALL)
+    for k in range(0, 120, step):
+        known.tell(x[k : k + step], y[k : k + step])
+        among = repeated[repeated < k + step]
+        if len(among) > 2:
+            assert (known.trust[among] == 1.0).all()
+    single = np.delete(np.arange(120), repeated[1:])
+    assert told(SMALL, x[single], y[single]).trust[3] < 0.5  # one alone is an outlier

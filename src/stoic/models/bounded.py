@@ -18,6 +18,7 @@ import numpy as np
 
 from stoic import linalg
 from stoic.data import DISTRUSTED, Array, Booleans, Integers, Observations
+from stoic.defences.replicates import confirmed
 from stoic.domains import Domain
 from stoic.models.fixed_points import Judgement
 from stoic.models.hypotheses import Hypothesis
@@ -60,6 +61,7 @@ class Bounds:
 _GROWTH = 1.1  # of all rows, between two fits of the hyperparameters
 _FIRST = 3  # passes over the rows outside of a first window, to absorb and judge them; then one
 _POOR = 0.05  # weight of the poorest rows in the choice of a window, where the best have 1
+_AT_ONCE = 256  # rows that are compared with all others, for replicates
 _DETERMINED = 0.01  # noise variances: f is determined where the window leaves less
 
 
@@ -128,13 +130,15 @@ def _with_new_window(
     earlier: Hypothesis,
     old: Integers,
     fitted_to: int,
+    required: Integers | None = None,
 ) -> WindowPosterior:
     """Choose a window, and judge all rows outside of it.
 
     ``earlier`` has the excess of each row, nan where it is not known, and the explanations of the
-    rows ``old``.
+    rows ``old``. Rows that agree with each other at one input, but not with all else, belong into
+    the window, whose fit believes them: those that are known to, or ``required`` after a first try.
     """
-    n = len(observations)
+    n, start, fitted_before = len(observations), earlier, fitted_to
     prior, posterior = _under(earlier.explanations[0])
     mean, std = posterior.predict(observations.x)
     excess = np.append(earlier.excess, np.full(n - len(earlier.excess), np.nan))
@@ -142,7 +146,13 @@ def _with_new_window(
     # The posterior does not have these rows, so its prediction is leave-one-out
     excess[unknown] = _excess(model, observations, prior, mean, std)[unknown]
     trusted = excess**2 <= observations.own_noise(prior.noise)  # trust >= 1/2
-    rows = _chosen(prior, observations, trusted, mean, bounds)
+    repeated = required
+    if repeated is None:
+        repeated = _confirmed(model, domain, observations, prior, ~trusted)
+    repeated = _last(repeated, bounds.local)
+    trusted[repeated], excess[repeated] = True, 0.0
+    mean[repeated] = observations.observed[repeated]
+    rows = _chosen(prior, observations, trusted, mean, bounds, repeated)
     window = observations.only(rows)
     moved = []
     for each in earlier.explanations:
@@ -173,6 +183,14 @@ def _with_new_window(
         noise = Hypothesis(excess[outside], model.negligible)(others, prior).noise
         mean, std = those.given_the_others(posterior, others, noise)
         excess[outside] = _excess(model, others, prior, mean, std)
+    doubted = excess**2 > observations.own_noise(prior.noise)
+    doubted[rows] = False
+    left = _confirmed(model, domain, observations, prior, doubted)
+    if len(left) and required is None:
+        required = np.union1d(repeated, left)
+        return _with_new_window(
+            model, domain, observations, bounds, start, old, fitted_before, required
+        )
     whole = Hypothesis(
         excess, model.negligible, believing=earlier.believing, explanations=tuple(found)
     )
@@ -274,18 +292,21 @@ def _chosen(
     trusted: Booleans,
     mean: Array | None,
     bounds: Bounds,
+    required: Integers | None = None,
 ) -> Integers:
     """Choose the rows of a window, increasing.
 
-    They are the latest, results or not; the latest without a result, and those at the very input of
-    the best mean; and trusted rows about that, and then of all, that reduce the variance of f most,
-    weighted by the mean. Without means, all rows weigh the same.
+    They are those that are ``required``; the latest, results or not; the latest without a result,
+    and those at the very input of the best mean; and trusted rows about that, and then of all, that
+    reduce the variance of f most, weighted by the mean. Without means, all rows weigh the same.
     """
     n, x = len(observations), observations.x
     if n <= bounds.chosen:
         return np.arange(n)
     chosen = np.zeros(n, dtype=bool)
     chosen[n - bounds.recent :] = True
+    if required is not None:
+        chosen[required] = True
     lost = np.flatnonzero(~np.isfinite(observations.observed))
     chosen[_last(lost, bounds.recent)] = True
     candidates = np.flatnonzero(trusted)
@@ -311,6 +332,23 @@ def _chosen(
     left = bounds.chosen - int(np.count_nonzero(chosen))
     chosen[_thinned(candidates[~chosen[candidates]], left)] = True
     return np.flatnonzero(chosen)
+
+
+def _confirmed(
+    model: LeaveOneOutGP,
+    domain: Domain,
+    observations: Observations,
+    prior: Prior,
+    doubted: Booleans,
+) -> Integers:
+    """Return the rows among the doubted ones that others at the same input confirm."""
+    rows = np.flatnonzero(doubted & np.isfinite(observations.observed))
+    if not (model.replicates and len(rows)):
+        return rows[:0]
+    noise = observations.own_noise(prior.noise)
+    parts = np.array_split(rows, 1 + len(rows) // _AT_ONCE)  # of (k, n) comparisons each
+    found = [confirmed(domain, observations, noise, model.half_width, part) for part in parts]
+    return rows[np.concatenate(found)]
 
 
 def _last(rows: Integers, count: int) -> Integers:
