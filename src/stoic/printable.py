@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import html
+import json
+import math
+from typing import Any
 
 
 class ShownInNotebooks:
@@ -30,3 +33,16 @@ def printable(text: object) -> str:
         each if each.isprintable() else each.encode("unicode_escape").decode("ascii")
         for each in str(text)
     )
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """Format as strict JSON: nan and infinities, which it does not have, are text for float()."""
+    return json.dumps(_sayable(value), indent=indent, default=str, allow_nan=False)
+
+
+def _sayable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _sayable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_sayable(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -228,6 +228,16 @@ def test_a_standard_error_that_is_none_is_not_used(wrong):
     assert all(NOISE not in trial.user_attrs for trial in result.study.trials)
 
 
+@pytest.mark.parametrize("error", [0.1, [0.1], [0.1, 0.2, 0.3]])
+def test_each_of_several_values_needs_a_standard_error(error):
+    with pytest.raises(RefusalError, match="one for each of the 2 values, got"):
+        Measured(values=(1.0, 2.0), standard_error=error)
+    if isinstance(error, list):
+        with pytest.raises(RefusalError, match="a number, got"):
+            Measured(1.0, standard_error=error)
+    assert Measured(values=(1.0, 2.0), standard_error=np.array([0.1, 0.2])).value is None
+
+
 def test_tolerances_and_their_certificate(tmp_path):
     said = {"threshold": 0.5, "tolerance": {"x": 0.2}}
     result = tune(valley, SPACE, n_trials=20, seed=0, n_startup_trials=8, **said)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 import threading
 import time
+import types
 from pathlib import Path
 
 import optuna
@@ -18,6 +20,8 @@ from stoic.refusal import RefusalError
 from stoic.tuning.storage import (
     DEFAULT_URL,
     PATIENCE,
+    Redis,
+    in_one_sentence,
     is_new,
     open_storage,
     patiently,
@@ -213,3 +217,50 @@ def test_a_journal_in_which_something_else_has_written_is_refused(tmp_path, entr
         file.write(json.dumps(entry) + "\n")
     with pytest.raises(RefusalError, match="in which something else has written"):
         open_storage(str(path), create=False)
+
+
+class DownError(Exception):
+    """A ConnectionError of Redis."""
+
+
+class Client:
+    """As much of a client of Redis as a journal needs; it may be down."""
+
+    def __init__(self):
+        self.held, self.down = {"p:snapshot": b"cos\nsystem\n(S'false'\ntR."}, False
+
+    def get(self, key):
+        if self.down:
+            raise DownError("connection refused")
+        return self.held.get(key)
+
+    def set(self, key, value):
+        self.held[key] = value
+
+    def setnx(self, key, value):
+        self.get(key)
+        self.held.setdefault(key, value)
+
+    def eval(self, script, keys, prefix, log):
+        self.held[f"{prefix}:log_number"] += 1
+        self.held[f"{prefix}:log:{self.held[f'{prefix}:log_number']}"] = log
+
+
+def test_redis_tells_its_errors_as_others_do_and_nothing_in_it_is_run(monkeypatch):
+    exceptions = types.ModuleType("redis.exceptions")
+    exceptions.RedisError = DownError
+    monkeypatch.setitem(sys.modules, "redis", types.ModuleType("redis"))
+    monkeypatch.setitem(sys.modules, "redis.exceptions", exceptions)
+    backend, client = Redis.__new__(Redis), Client()
+    backend._redis, backend._prefix, backend._use_cluster = client, "p", False
+    ran = []
+    monkeypatch.setattr("pickle.loads", lambda *_: ran.append(1))
+    study = optuna.create_study(storage=JournalStorage(backend))
+    for _ in range(101):  # a journal takes a snapshot now and then
+        study.tell(study.ask(), 1.0)
+    assert len(optuna.load_study(study_name=study.study_name, storage=study._storage).trials) == 101
+    assert not ran
+    client.down = True
+    refused = pytest.raises(RefusalError, match=r"Could not read it: connection refused\.")
+    with refused, in_one_sentence("Could not read it"):
+        study.ask()

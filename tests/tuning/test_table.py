@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import math
 
 import optuna
@@ -10,6 +11,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import TrialState
 
 from stoic.integrations.optuna import CENSORED, FAILED, NOISE, explain
+from stoic.integrations.optuna.internals import constraint_attrs, constraints
 from stoic.refusal import RefusalError
 from stoic.tuning.table import read_table
 from stoic.tuning.views.records import render, trial_record
@@ -50,6 +52,10 @@ def test_rows_are_finished_trials(table):
 
 def test_what_trials_prints_is_read_again(table):
     study = optuna.create_study()
+    study.add_trial(optuna.create_trial(
+        params={"x": 0.5, "k": "a"}, distributions=SPACE, value=math.inf,
+        system_attrs=constraint_attrs({"a": -0.5, "b c": 1.0}),
+    ))  # fmt: skip
     study.enqueue_trial({"x": 0.1, "k": "b"})
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1) ** 2
                    + len(trial.suggest_categorical("k", ["a", "b"])), n_trials=4)  # fmt: skip
@@ -58,6 +64,24 @@ def test_what_trials_prints_is_read_again(table):
     table(printed).add_to(again)
     assert [t.params for t in again.trials] == [t.params for t in study.trials]
     assert [t.value for t in again.trials] == [t.value for t in study.trials]
+    assert list(map(constraints, again.trials)) == list(map(constraints, study.trials))
+
+
+@pytest.mark.filterwarnings("ignore:Choices for a categorical")
+def test_repeated_rows_are_counted_where_choices_are_lists(table):
+    study = optuna.create_study()
+    space = {"k": CategoricalDistribution([[1, 2], [3]])}
+    study.add_trial(optuna.create_trial(params={"k": [3]}, distributions=space, value=1.0))
+    assert table("k,value\n[3],1.0\n", space).again(study).startswith("1 of the 1 rows")
+
+
+def test_records_are_strict_json():
+    trial = optuna.create_trial(
+        params={"x": 0.5, "k": "a"}, distributions=SPACE, value=-math.inf,
+        system_attrs=constraint_attrs({"a": math.nan}),
+    )  # fmt: skip
+    record = json.loads(render(trial_record(trial), "json"), parse_constant=pytest.fail)
+    assert (record["value"], list(record["constraints"].values())) == ("-inf", ["nan"])
 
 
 def test_failures_errors_bounds_and_states_come_back_too(table):

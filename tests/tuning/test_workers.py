@@ -29,8 +29,8 @@ TWO = (
 )
 
 
-def tune(where: Path, trials: int, count: int) -> subprocess.Popen[str]:
-    (where / "program.py").write_text(TWO.replace("{count}", str(count)))
+def tune(where: Path, trials: int, count: int, program: str = TWO) -> subprocess.Popen[str]:
+    (where / "program.py").write_text(program.replace("{count}", str(count)))
     command = [
         sys.executable, "-m", "stoic", "tune", "--study-name", "shared", "-n", str(trials),
         "--workers=2", "--param", "x=float(-1, 1)", "--", sys.executable, "-S", "program.py", "{x}",
@@ -87,3 +87,10 @@ def test_a_signal_ends_all_of_them(tmp_path):
     assert len(trials) == 2
     assert all(trial.state == TrialState.FAIL for trial in trials)
     assert all(trial.user_attrs["stoic:failed"] == "transient" for trial in trials)
+
+
+def test_workers_that_are_killed_are_told_and_what_is_missing_is_an_error(tmp_path):
+    process = tune(tmp_path, 4, 1, "import os; os.kill(os.getppid(), 9)")
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "stoic: 2 of 2 workers failed, with exit code -9." in errors.splitlines()

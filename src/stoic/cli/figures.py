@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from stoic.cli.app import Json, app
-from stoic.cli.printing import print_table, to_json
+from stoic.cli.printing import print_table
+from stoic.printable import to_json
 from stoic.refusal import RefusalError
 
 
@@ -135,7 +136,7 @@ def bounds(
     rows = records(Family(kernel, dim, nu), rounds, C, norm)
     if json:
         asked = {"kernel": kernel, "nu": nu, "dim": dim, "rounds": rounds, "norm": norm}
-        print(to_json({**asked, "budget": "unknown" if C is None else C, "bounds": rows}))
+        print(to_json({**asked, "budget": "unknown" if C is None else C, "bounds": rows}, indent=2))
         return
     print_table(
         ("method", "order of the regret", "value", "sublinear", "free of charge"),

@@ -25,8 +25,9 @@ from stoic.cli.app import (
     Which,
     app,
 )
-from stoic.cli.printing import check_format, note, to_json
+from stoic.cli.printing import check_format, note
 from stoic.cli.studies import check_single, given, load, look_with
+from stoic.printable import to_json
 from stoic.refusal import RefusalError
 
 
@@ -72,7 +73,7 @@ def show(
     if plot is not None and summary.explanation is not None:
         write_picture(draw(summary.explanation), plot)
         note(f"Wrote {plot}.")
-    print(to_json(summary.record()) if json else summary.text())
+    print(to_json(summary.record(), indent=2) if json else summary.text())
 
 
 @app.command()
@@ -118,7 +119,7 @@ def trust(
         write_picture(draw(judged), plot)
         note(f"Wrote {plot}.")
     if json:
-        print(to_json(judged.record()))
+        print(to_json(judged.record(), indent=2))
     else:
         known = judged.explanation
         for line in [*unfinished_lines(known.partial), *excluded_lines(known)]:
@@ -169,7 +170,7 @@ def certify(
     if plot is not None:
         write_picture(draw(found), plot)
         note(f"Wrote {plot}.")
-    print(to_json(found.record()) if json else found.text())
+    print(to_json(found.record(), indent=2) if json else found.text())
 
 
 @app.command()

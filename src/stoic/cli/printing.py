@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import sys
-from typing import Any
 
 from stoic.printable import printable
 from stoic.refusal import RefusalError
@@ -43,19 +41,3 @@ def print_table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     for row in rows:
         grid.add_row(*map(Text, row))  # brackets in a Text are no markup
     console.print(grid)
-
-
-def to_json(record: dict[str, Any]) -> str:
-    """Format one record as strict JSON."""
-    import json
-
-    return json.dumps(_sayable(record), indent=2, default=str, allow_nan=False)
-
-
-def _sayable(value: Any) -> Any:
-    """Replace nan and infinities, which JSON does not have, by text that float() reads."""
-    if isinstance(value, dict):
-        return {key: _sayable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_sayable(item) for item in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -258,6 +258,7 @@ def carry_out(
         return sum(t.state.is_finished() for t in trials) - confirmations(trials)
 
     before, signal, hopeless = stored(), None, None
+    failed: list[int] = []  # exit codes of workers
     confirmed = confirmations(before)
     stand = f"{searched(before)} of {request.trials} trials are finished"
     if not request.trials:  # to confirm what was found
@@ -265,8 +266,8 @@ def carry_out(
     print(printable(f"study {study.study_name} in {shown(request.storage)}: {stand}"), flush=True)
     if workers > 1:
         method.record(study)  # before any of them chooses
-        stop = run_workers(workers, alone(sys.argv[1:]), _say)
-        signal = stop.signal
+        stop, codes = run_workers(workers, alone(sys.argv[1:]), _say)
+        signal, failed = stop.signal, [code for code in codes if code]
     else:
         with display(Console(), request.trials + request.ending.confirm) as observer:
             try:
@@ -289,13 +290,17 @@ def carry_out(
     print(summary.text())
     if hopeless is not None:
         note(f"stoic: {hopeless}")
-    if signal is None and hopeless is None and len(stored()) == len(before):
+    if failed and signal is None:
+        codes_said = ", ".join(map(str, sorted(set(failed))))
+        note(f"stoic: {len(failed)} of {workers} workers failed, with exit code {codes_said}.")
+    elif signal is None and hopeless is None and len(stored()) == len(before):
         anew = ", --study-name begins anew" * bool(request.trials)
         more = 2 * (request.trials or request.ending.confirm)
         note(f"Nothing was left to do: --trials {more} goes on{anew}.")
     if signal is not None:
         raise typer.Exit(128 + signal)  # as shells have it
-    if summary.explanation is None or hopeless is not None:
+    missing = bool(failed) and searched(stored()) < request.trials
+    if summary.explanation is None or hopeless is not None or missing:
         raise typer.Exit(1)
 
 

@@ -20,6 +20,7 @@ from stoic.domains.base import (
 )
 
 _BLOCK = 1 << 22  # distances held at once
+_ROUNDING = 1e-12  # of the widths: 0.1 * 3 is the point 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +86,12 @@ class Finite:
                 return self._numbers[arm : arm + 1]  # a view: no new array
         points = as_points(x, self.dim) + 0.0
         arms = [self._rows.get(row.tobytes(), -1) for row in points]
-        if min(arms, default=0) < 0:
-            missing = points[int(np.argmin(arms))].tolist()
+        for i in np.flatnonzero(np.array(arms) < 0):
+            arms[i] = int(self.nearest(points[i : i + 1])[0])
+            apart = np.abs(points[i] - self.points[arms[i]]) / self.widths
+            if apart.max() <= _ROUNDING:
+                continue
+            missing = points[i].tolist()
             raise ValueError(
                 f"{missing} is not one of the {len(self)} points of this finite domain: tell "
                 "results at its rows, or use a Box."

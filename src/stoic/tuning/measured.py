@@ -42,7 +42,8 @@ class Measured:
     Raises
     ------
     RefusalError
-        If there is not either a value or values, or if several are bounds.
+        If there is not either a value or values, not a standard error for each, or if several are
+        bounds.
     """
 
     value: float | None = None
@@ -59,6 +60,12 @@ class Measured:
             )
         if self.censored and self.value is None:
             raise RefusalError("A bound is of one value: with several objectives leave it out.")
+        shape = () if self.values is None else (len(self.values),)
+        if self.standard_error is not None and np.shape(self.standard_error) != shape:
+            needed = f"one for each of the {len(self.values)} values" if self.values else "a number"
+            raise RefusalError(
+                f"The standard error of a result is {needed}, got {self.standard_error!r}."
+            )
 
 
 def measured(
@@ -77,7 +84,7 @@ def measured(
         limits = {str(name): float(each) for name, each in found.constraints.items()}
         if order:
             return _several(found, order, run_as, limits)
-        if found.value is None or isinstance(found.standard_error, list | tuple):
+        if found.value is None:
             raise RefusalError(
                 "The objective gave several values, and the study has one objective."
             )
@@ -121,9 +128,9 @@ def _several(
         )
         return Result(None, reason, "", 0.0, None, run_as, values=values)
     values = tuple(values[k] for k in order)
-    errors = found.standard_error
     noises = None
-    if isinstance(errors, Sequence) and len(errors) == len(order):
+    if found.standard_error is not None and found.values is not None:
+        errors = np.asarray(found.standard_error, dtype=float)
         noises = noises_of([float(errors[k]) for k in order])
     if np.isnan(values).any():
         reason = f"{int(np.isnan(values).sum())} of {len(values)} values are nan"

@@ -6,9 +6,9 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from optuna.exceptions import StorageInternalError
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage, get_storage
@@ -91,7 +91,7 @@ def open_storage(
         )
     try:
         if kind == "JournalRedisBackend" or (kind is None and url.startswith("redis")):
-            return JournalStorage(JournalRedisBackend(url))
+            return _open_journal(url, Redis)
         if kind == "JournalFileBackend" or (kind is None and os.path.isfile(url)):
             if not create and not os.path.isfile(url):
                 raise RefusalError(f"There is no storage at {url}: run stoic tune first.")
@@ -100,13 +100,7 @@ def open_storage(
                     f"{url} is not a storage: it is a file with something else in it. Give a "
                     f"database URL such as {DEFAULT_URL}, or the path of a journal."
                 )
-            try:
-                return JournalStorage(JournalFileBackend(url))
-            except _MALFORMED as error:
-                raise RefusalError(
-                    f"Cannot read the journal {url!r}, in which something else has written: "
-                    f"{type(error).__name__}: {cause(error)}."
-                ) from error
+            return _open_journal(url, JournalFileBackend)
         return _open_database(url, create, patience, only_read)
     except RefusalError:
         raise
@@ -124,6 +118,49 @@ def open_storage(
         ) from error
     except (*TROUBLE, RuntimeError) as error:  # the last: tables of another version of Optuna
         raise RefusalError(f"Cannot open the storage {shown(url)!r}: {cause(error)}.") from error
+
+
+def _open_journal(
+    url: str, backend: type[JournalFileBackend] | type[JournalRedisBackend]
+) -> BaseStorage:
+    try:
+        return JournalStorage(backend(url))
+    except _MALFORMED as error:
+        raise RefusalError(
+            f"Cannot read the journal {shown(url)!r}, in which something else has written: "
+            f"{type(error).__name__}: {cause(error)}."
+        ) from error
+
+
+class Redis(JournalRedisBackend):
+    """Journal in Redis, with errors as other storages have them, and without snapshots.
+
+    Those are pickles, and reading one runs what it holds.
+    """
+
+    def read_logs(self, log_number_from: int) -> Generator[dict[str, Any], None, None]:
+        with _errors_of_redis():
+            yield from super().read_logs(log_number_from)
+
+    def append_logs(self, logs: list[dict[str, Any]]) -> None:
+        with _errors_of_redis():
+            super().append_logs(logs)
+
+    def load_snapshot(self) -> bytes | None:
+        return None
+
+    def save_snapshot(self, snapshot: bytes) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def _errors_of_redis() -> Iterator[None]:
+    from redis.exceptions import RedisError
+
+    try:
+        yield
+    except RedisError as error:
+        raise StorageInternalError("Redis failed") from error
 
 
 def shown(url: str) -> str:
@@ -268,6 +305,8 @@ def _is_down(error: BaseException | None) -> bool:
             # In SQLite an OperationalError is a lock or the disk: there is no server to come back
             module = type(error.orig).__module__
             return isinstance(error, OperationalError) and not module.startswith("sqlite3")
+        if type(error).__module__.startswith("redis"):
+            return type(error).__name__ in ("ConnectionError", "TimeoutError")
         error = error.__cause__
     return False
 

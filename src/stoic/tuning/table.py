@@ -15,12 +15,14 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from stoic.integrations.optuna import CENSORED, FAILED, NOISE
 from stoic.integrations.optuna.encoding import check_fixed
+from stoic.integrations.optuna.internals import constraint_attrs
 from stoic.integrations.reported import noise_of
 from stoic.refusal import RefusalError
 from stoic.tuning.failure import parse_kind
 from stoic.tuning.space import Space, parse_as
 
 _PARAMETER = "params_"  # before names, in the table that stoic trials -f csv writes
+_CONSTRAINT = "constraints_"
 _BESIDE = ("failed", "standard_error", "censored")
 _NOTES = ("user_attrs_", "system_attrs_")  # before names of attributes, there
 _ATTRIBUTES = {f"{_NOTES[0]}{key}": key for key in (FAILED, NOISE, CENSORED)}
@@ -71,7 +73,9 @@ class Table:
 
 def _result(trial: FrozenTrial) -> tuple[object, ...]:
     """Parameters and values of a trial, as a key."""
-    return frozenset(trial.params.items()), tuple(trial.values or ())
+    # Choices may be lists, which have no hash
+    params = frozenset((name, repr(value)) for name, value in trial.params.items())
+    return params, tuple(trial.values or ())
 
 
 def read_table(path: Path, space: Space) -> Table:
@@ -82,8 +86,9 @@ def read_table(path: Path, space: Space) -> Table:
     path:
         Its columns: each parameter, as its name or ``params_`` and its name; ``value``, empty or
         nan for a failed trial; perhaps ``failed``, the kind of a failure, ``standard_error`` of
-        the value, and ``censored``, true if the value is a bound, at least as bad as which it would
-        be. Or what ``stoic trials -f csv`` writes: of it, trials that have not ended are left out.
+        the value, ``censored``, true if the value is a bound, at least as bad as which it would
+        be, and ``constraints_`` and a name for an output that satisfies it up to 0. Or what
+        ``stoic trials -f csv`` writes: of it, trials that have not ended are left out.
     space:
         Search space of the study.
 
@@ -123,19 +128,26 @@ def read_table(path: Path, space: Space) -> Table:
         raise RefusalError(
             f"{path} has no column for {', '.join(lacking)}: name it as the parameter."
         )
-    used = {"value", *of.values(), *_BESIDE, *_ATTRIBUTES, *_DERIVED}
+    limits = {
+        name.removeprefix(_CONSTRAINT): name
+        for name in columns
+        if name.startswith(_CONSTRAINT) and name not in of.values()
+    }
+    used = {"value", *of.values(), *limits.values(), *_BESIDE, *_ATTRIBUTES, *_DERIVED}
     trials = []
     for line, row in rows:
         if row.get("state") in ("RUNNING", "WAITING"):
             continue
         try:
-            trials.append(_trial(row, of, space))
+            trials.append(_trial(row, of, limits, space))
         except RefusalError as refusal:
             raise RefusalError(f"{path}, line {line}: {refusal}") from refusal
     return Table(tuple(trials), tuple(name for name in columns if name and name not in used))
 
 
-def _trial(row: Mapping[str, str | None], of: Mapping[str, str], space: Space) -> FrozenTrial:
+def _trial(
+    row: Mapping[str, str | None], of: Mapping[str, str], limits: Mapping[str, str], space: Space
+) -> FrozenTrial:
     if (more := row.get(None)) is not None:  # type: ignore[call-overload]  # of csv.DictReader
         raise RefusalError(
             f"there are more cells than columns ({', '.join(map(str, more))} is beyond the last): "
@@ -163,6 +175,8 @@ def _trial(row: Mapping[str, str | None], of: Mapping[str, str], space: Space) -
         if value is None:
             raise RefusalError("a bound needs a value.")
         attributes[CENSORED] = True
+    outputs = {name: _number(row[column], column) for name, column in limits.items()}
+    told = {name: output for name, output in outputs.items() if output is not None}
     pruned = row.get("state") == TrialState.PRUNED.name
     state = TrialState.FAIL if value is None else TrialState.COMPLETE
     return create_trial(
@@ -171,6 +185,7 @@ def _trial(row: Mapping[str, str | None], of: Mapping[str, str], space: Space) -
         params=params,
         distributions=dict(space),
         user_attrs=attributes,
+        system_attrs=constraint_attrs(told) if told else None,
     )
 
 
@@ -209,7 +224,7 @@ def _suggestion(columns: list[str], rows: list[tuple[int, dict[str, Any]]]) -> s
         texts = sorted({cell for cell in cells if cell})
         if not column or column in ("value", *_BESIDE, *_DERIVED) or len(texts) < 2:
             continue
-        if column.startswith(_NOTES):
+        if column.startswith((*_NOTES, _CONSTRAINT)):
             continue
         name = column.removeprefix(_PARAMETER)
         try:

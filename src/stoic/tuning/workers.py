@@ -43,7 +43,9 @@ def alone(arguments: Sequence[str]) -> list[str]:
     return [*kept, *arguments[end:]]
 
 
-def run_workers(count: int, arguments: Sequence[str], say: Callable[[str, bool], None]) -> Stop:
+def run_workers(
+    count: int, arguments: Sequence[str], say: Callable[[str, bool], None]
+) -> tuple[Stop, list[int]]:
     """Run so many processes of ``stoic`` until all have ended.
 
     A signal is passed on to each once; they have sessions of their own, so that Ctrl-C does not
@@ -63,6 +65,8 @@ def run_workers(count: int, arguments: Sequence[str], say: Callable[[str, bool],
     -------
     stop:
         With the signal that came, if any.
+    codes:
+        Exit code of each process; less a signal that killed it.
     """
     said: set[str] = set()
     lock = threading.Lock()
@@ -107,4 +111,4 @@ def run_workers(count: int, arguments: Sequence[str], say: Callable[[str, bool],
         # The last lines may still be in the pipes
         for ear in ears:
             ear.join()
-    return stop
+    return stop, [child.returncode for child in children]

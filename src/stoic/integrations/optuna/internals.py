@@ -163,16 +163,17 @@ def constraints(trial: FrozenTrial) -> dict[str, float]:
 def store_constraints(
     study: Study, trial: Trial | FrozenTrial, values: Mapping[str, float]
 ) -> None:
-    """Store the values of a trial's constraints, so that all samplers of this version read them.
-
-    Before 5.0 that is a list without names.
-    """
+    """Store the values of a trial's constraints, so that all samplers of this version read them."""
     storage, key = storage_of(study), trial_id(trial)
+    for name, value in constraint_attrs(values).items():
+        storage.set_trial_system_attr(key, name, value)
+
+
+def constraint_attrs(values: Mapping[str, float]) -> dict[str, Any]:
+    """System attributes of a trial with these constraints; before 5.0 a list without names."""
     if not hasattr(Trial, "set_constraint"):
-        storage.set_trial_system_attr(key, _CONSTRAINTS, list(values.values()))
-        return
-    for name, value in values.items():
-        storage.set_trial_system_attr(key, f"{_CONSTRAINTS}:{name}", value)
+        return {_CONSTRAINTS: list(values.values())}
+    return {f"{_CONSTRAINTS}:{name}": value for name, value in values.items()}
 
 
 def record_constraints(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import datetime
 import io
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,9 +12,10 @@ import optuna
 from optuna.study import StudySummary
 from optuna.trial import FrozenTrial
 
+from stoic.integrations.optuna.internals import constraints
 from stoic.integrations.optuna.objectives import values_of
 from stoic.integrations.recipe import Recipe
-from stoic.printable import printable
+from stoic.printable import printable, to_json
 from stoic.refusal import RefusalError
 from stoic.tuning.explaining import explanation
 from stoic.tuning.trials import as_stored
@@ -36,6 +36,7 @@ def trial_record(trial: FrozenTrial, objectives: Sequence[str] = ()) -> Record:
         found = values_of(trial, len(objectives))
         each = [None] * len(objectives) if found is None else as_stored(found.tolist())
         values = {"values": dict(zip(objectives, each, strict=True))}
+    limits = constraints(trial)
     return {
         "number": trial.number,
         **values,
@@ -43,6 +44,7 @@ def trial_record(trial: FrozenTrial, objectives: Sequence[str] = ()) -> Record:
         "datetime_complete": _time(trial.datetime_complete),
         "duration": None if trial.duration is None else str(trial.duration),
         "params": dict(trial.params),
+        **({"constraints": limits} if limits else {}),
         "user_attrs": dict(trial.user_attrs),
         "state": trial.state.name,
     }
@@ -118,7 +120,7 @@ def render(records: Sequence[Record] | Record, form: str, flatten: bool = False)
         several = [_flat(record) for record in several]
     shown: Any = several[0] if isinstance(records, Mapping) else several
     if form == "json":
-        return json.dumps(shown)
+        return to_json(shown)
     if form == "yaml":
         import yaml  # type: ignore[import-untyped]
 
