@@ -9,7 +9,7 @@ from stoic import Box, Learner, Prior, recipes
 from stoic.confirmation import Comparison, contenders, draw_jointly
 from stoic.data import Observations
 from stoic.kernels import Matern52
-from stoic.posteriors.base import as_told
+from stoic.posteriors.base import as_observed
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.mixture import Averaged
 
@@ -19,7 +19,7 @@ X = np.array([[0.1], [0.15], [0.5], [0.9]])
 
 def posterior(values=(0.0, 0.2, 1.0, 0.9)):
     rows = Observations(X, np.array(values), np.full(len(X), np.nan))
-    return Exact.condition(PRIOR, as_told, rows, as_told(rows, PRIOR))
+    return Exact.condition(PRIOR, as_observed, rows, as_observed(rows, PRIOR))
 
 
 def test_joint_moments_agree_with_the_marginal_ones():
@@ -33,7 +33,7 @@ def test_joint_moments_agree_with_the_marginal_ones():
 
 def test_without_observations_they_are_those_of_the_prior():
     nothing = Observations(X[:0], np.empty(0), np.empty(0))
-    bare = Exact.condition(PRIOR, as_told, nothing, as_told(nothing, PRIOR))
+    bare = Exact.condition(PRIOR, as_observed, nothing, as_observed(nothing, PRIOR))
     mean, covariance = bare.jointly(X)
     np.testing.assert_allclose(mean, PRIOR.mean)
     np.testing.assert_allclose(covariance, PRIOR.kernel(X, X))
@@ -50,7 +50,7 @@ def test_draws_have_the_joint_moments():
 
 def test_a_mixture_draws_from_its_parts():
     low, high = posterior(), posterior((1.0, 0.9, 0.0, 0.1))
-    mixture = Averaged((low, high), np.array([0.25, 0.75]), as_told)
+    mixture = Averaged((low, high), np.array([0.25, 0.75]), as_observed)
     draws = draw_jointly(mixture, X, 8000, np.random.default_rng(0))
     assert draws.shape == (8000, len(X))
     from_low = (draws[:, 2] > draws[:, 0]).mean()

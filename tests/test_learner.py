@@ -137,7 +137,7 @@ def test_impossible_input_is_refused_and_nothing_is_stored(domain):
 def test_a_part_must_be_a_part():
     box = learner(BOX)
     for part in (Box([0.0], [1.0]), Box([9.0, 0.0], [11.0, 1.0]), [3], GRID):
-        with pytest.raises(ValueError, match=r"smaller Box|must lie in the box"):
+        with pytest.raises(ValueError, match=r"smaller Box|must be in the box"):
             box.ask(among=part)
     with pytest.raises(ValueError, match="rows 0 to 63"):
         learner(GRID).ask(among=[64])
@@ -278,7 +278,7 @@ def test_what_was_asked_may_be_recommended_where_something_else_was_executed():
     assert_array_equal(recommended.x, asked[best])
     assert_allclose(recommended.mean, mean[best])
     assert_array_equal(recommended.model_x, agent.recommend().model_x)
-    with pytest.raises(ValueError, match="must lie in the box"):
+    with pytest.raises(ValueError, match="must be in the box"):
         agent.recommend(settings=[BOX.upper + 1.0])
 
 

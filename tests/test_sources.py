@@ -10,7 +10,7 @@ from stoic.domains import Box
 from stoic.kernels import Matern52, Scaled
 from stoic.learner import Learner
 from stoic.posteriors import Prior
-from stoic.posteriors.base import as_told
+from stoic.posteriors.base import as_observed
 from stoic.posteriors.exact import Exact
 from stoic.recipes import robust
 from stoic.sources import Source, informed
@@ -95,7 +95,7 @@ def test_the_weight_of_a_source_is_that_of_a_linear_regression():
         kernel = kernel.with_theta(np.append(kernel.theta[:-1], np.log(9.0)))
         prior = Prior(kernel, 1e-4, 5.0)
         rows = Observations(x, y, np.full(len(x), np.nan))
-        posterior = Exact.condition(prior, as_told, rows, as_told(rows, prior))
+        posterior = Exact.condition(prior, as_observed, rows, as_observed(rows, prior))
         assert kernel.slopes(posterior.x, posterior.alpha)[0] == pytest.approx(slope, abs=0.3)
         assert np.std(posterior.predict(points(30, 5))[0]) > 1.0
 

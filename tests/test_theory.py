@@ -11,7 +11,7 @@ from stoic.data import Observations
 from stoic.domains import Box, Finite
 from stoic.kernels import RBF, Scaled
 from stoic.models import GaussianProcess
-from stoic.posteriors import Arms, Prior, as_told, information_bounds
+from stoic.posteriors import Arms, Prior, as_observed, information_bounds
 from stoic.refusal import RefusalError
 from stoic.theory import Bound, Family, Power, plan, records, table
 
@@ -212,7 +212,9 @@ def moved(prior, domain, plays, corruption):
     arms = np.repeat(np.arange(len(plays)), plays)
     told = np.repeat(corruption / np.maximum(plays, 1), plays)
     observations = Observations(domain.points[arms], told, np.full(len(arms), np.nan), arms)
-    posterior = Arms.condition(prior, as_told, domain, observations, as_told(observations, prior))
+    posterior = Arms.condition(
+        prior, as_observed, domain, observations, as_observed(observations, prior)
+    )
     return np.abs(posterior.mean) / posterior.std
 
 
@@ -253,7 +255,7 @@ def test_equation_10_is_false_for_a_large_lambda():
 
 def epoch(prior, domain, length, eta):
     """Lines 2 to 12 of Algorithm 1, play by play; the arms selected and how often."""
-    posterior = Arms(prior, as_told, domain)
+    posterior = Arms(prior, as_observed, domain)
     held, counted = posterior.copy(), np.zeros(len(domain), int)
     for _ in range(length):
         arm = int(np.argmax(held.variance))

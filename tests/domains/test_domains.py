@@ -8,7 +8,7 @@ from stoic.data import Observations
 from stoic.domains import Among, Box, Domain, Finite, Lattice
 from stoic.kernels import Matern52, Scaled
 from stoic.policies import Band, UpperConfidenceBound
-from stoic.posteriors import Exact, Prior, as_told
+from stoic.posteriors import Exact, Prior, as_observed
 from stoic.problems import SMOOTH
 
 NOWHERE = np.empty((0, 1))
@@ -267,7 +267,7 @@ def posterior_on(box, seed, n=25):
     x = box.sample(n, rng)
     observations = Observations(x, rng.standard_normal(n), np.full(n, np.nan))
     prior = Prior(Scaled(Matern52(0.4 * box.widths), 1.5), 0.05)
-    return Exact.condition(prior, as_told, observations, as_told(observations, prior)), x
+    return Exact.condition(prior, as_observed, observations, as_observed(observations, prior)), x
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -19,7 +19,7 @@ from stoic.policies.hypervolume import (
     reference_point,
 )
 from stoic.posteriors import Prior
-from stoic.posteriors.base import as_told
+from stoic.posteriors.base import as_observed
 from stoic.posteriors.exact import Exact
 
 NOISE = 1e-4
@@ -32,7 +32,7 @@ def posteriors(k, seed=0, n=6, scale=1.0):
     for _ in range(k):
         prior = Prior(Scaled(RBF(0.4), scale**2), NOISE * scale**2)
         rows = Observations(x, scale * rng.standard_normal(n), np.full(n, np.nan))
-        found.append(Exact.condition(prior, as_told, rows, as_told(rows, prior)))
+        found.append(Exact.condition(prior, as_observed, rows, as_observed(rows, prior)))
     return x, found
 
 

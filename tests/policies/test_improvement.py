@@ -132,10 +132,10 @@ def test_an_observed_maximum_that_is_a_lie_is_no_incumbent(domain, lie):
     a, b = honest.ask().x, lied.ask().x
     assert abs(a[0] - b[0]) < 0.4  # the next point, up to the small pull of a lie of 100
     # It can fail: where the lie is believed, nothing else promises an improvement.
-    believing = learner(domain)
-    believing.tell(x, y)
-    believing.tell(GRID.points[20], 1e6)
-    assert abs(believing.ask().x[0] - GRID.points[20, 0]) < 1.6
+    all_trusted = learner(domain)
+    all_trusted.tell(x, y)
+    all_trusted.tell(GRID.points[20], 1e6)
+    assert abs(all_trusted.ask().x[0] - GRID.points[20, 0]) < 1.6
 
 
 def test_a_lucky_result_is_no_incumbent_either():

@@ -6,7 +6,7 @@ import numpy as np
 
 from stoic.data import Observations
 from stoic.kernels import Matern52, Scaled
-from stoic.posteriors import Exact, Prior, as_told
+from stoic.posteriors import Exact, Prior, as_observed
 from stoic.posteriors.absorbed import _SLACK, Absorbed
 
 PRIOR = Prior(Scaled(Matern52(np.array([0.5, 0.8])), 2.0), 0.1, 1.0)
@@ -50,7 +50,7 @@ def absorbing(n_window=9, inducing=6, n_others=25):
     noise = others.own_noise(PRIOR.noise)
     own = window.own_noise(PRIOR.noise)[inducing]
     absorbed = Absorbed.at(PRIOR, window.x[inducing], own).absorb(others, noise)
-    posterior = absorbed.condition(as_told, 34, window, inducing)
+    posterior = absorbed.condition(as_observed, 34, window, inducing)
     return SimpleNamespace(**locals())
 
 
@@ -66,8 +66,8 @@ def test_absorbed_rows_count_as_in_one_gaussian():
 def test_without_others_it_is_the_exact_posterior_but_for_the_slack():
     case = absorbing()
     nothing = Absorbed.at(PRIOR, case.window.x[case.inducing], case.own)
-    sparse = nothing.condition(as_told, 9, case.window, case.inducing)
-    exact = Exact.condition(PRIOR, as_told, case.window, as_told(case.window, PRIOR))
+    sparse = nothing.condition(as_observed, 9, case.window, case.inducing)
+    exact = Exact.condition(PRIOR, as_observed, case.window, as_observed(case.window, PRIOR))
     for mine, its in zip(sparse.predict(AT), exact.predict(AT), strict=True):
         np.testing.assert_allclose(mine, its, atol=0.01)
     assert abs(sparse.information - exact.information) < 0.05
@@ -80,7 +80,7 @@ def test_a_row_of_infinite_noise_says_nothing():
     case.others.observed[0] = 1e100
     left = case.others.only(np.flatnonzero(np.isfinite(noise)))
     absorbed = Absorbed.at(PRIOR, case.window.x[case.inducing], case.own).absorb(case.others, noise)
-    mean, std = absorbed.condition(as_told, 34, case.window, case.inducing).predict(AT)
+    mean, std = absorbed.condition(as_observed, 34, case.window, case.inducing).predict(AT)
     expected, deviation = literally(case.window, case.inducing, left, noise[np.isfinite(noise)])
     np.testing.assert_allclose(mean, expected, rtol=1e-8)
     np.testing.assert_allclose(std, deviation, rtol=1e-8)
@@ -94,7 +94,7 @@ def test_leave_one_out_is_absorbing_all_but_one():
         noise = case.noise.copy()
         noise[i] = np.inf
         posterior = empty.absorb(case.others, noise).condition(
-            as_told, 31, case.window, case.inducing
+            as_observed, 31, case.window, case.inducing
         )
         expected, deviation = posterior.predict(case.others.x[[i]])
         np.testing.assert_allclose([mean[i]], expected, rtol=1e-7)

@@ -8,7 +8,7 @@ import literal
 from stoic.data import Observations, Targets
 from stoic.domains import Box, Finite
 from stoic.kernels import RBF, Linear, Matern12, Matern32, Matern52, Precomputed, Scaled
-from stoic.posteriors import Arms, Exact, Prior, as_told
+from stoic.posteriors import Arms, Exact, Prior, as_observed
 from stoic.posteriors import arms as arms_module
 
 GRID = Box([-3.0], [7.0]).grid(100)
@@ -30,13 +30,13 @@ def told(domain, arms, observed, noise=None):
 
 
 def conditioned(prior, domain, observations):
-    targets = as_told(observations, prior)
-    return Arms.condition(prior, as_told, domain, observations, targets)
+    targets = as_observed(observations, prior)
+    return Arms.condition(prior, as_observed, domain, observations, targets)
 
 
 def observed_one_by_one(prior, domain, observations):
-    posterior = Arms(prior, as_told, domain)
-    targets = as_told(observations, prior)
+    posterior = Arms(prior, as_observed, domain)
+    targets = as_observed(observations, prior)
     for arm, value, noise in zip(observations.arms, targets.values, targets.noise, strict=True):
         posterior.observe(int(arm), float(value), float(noise))
     return posterior
@@ -47,7 +47,7 @@ def campaign(prior, domain, rounds, how, seed=0):
     rng = np.random.default_rng(seed)
     K = prior.kernel(domain.points, domain.points)
     f = np.linalg.cholesky(K + 1e-9 * np.eye(len(K))) @ rng.standard_normal(len(K))
-    posterior = Arms(prior, as_told, domain)
+    posterior = Arms(prior, as_observed, domain)
     arms, observed = np.empty(rounds, dtype=np.intp), np.empty(rounds)
     for t in range(rounds):
         if how == "greedy":
@@ -102,7 +102,7 @@ def test_the_whole_is_the_exact_posterior():
     # Arms.condition against Exact on a thousand rows, repetitions included.
     prior = Prior(Scaled(Matern32(2.0), 4.0), 0.3, -1.0)
     posterior, observations = campaign(prior, GRID, 1000, "random")
-    exact = Exact.condition(prior, as_told, observations, as_told(observations, prior))
+    exact = Exact.condition(prior, as_observed, observations, as_observed(observations, prior))
     for mean, std in (posterior.on(GRID), conditioned(prior, GRID, observations).on(GRID)):
         exact_mean, exact_std = exact.on(GRID)
         assert_allclose(mean, exact_mean, rtol=0, atol=1e-9)
@@ -145,7 +145,7 @@ def test_a_play_repeated_is_one_play_with_less_noise(seed, k):
     rng = np.random.default_rng(seed)
     domain, prior = Finite(rng.standard_normal((8, 1))), Prior(Matern52(0.7), 0.5)
     values = rng.standard_normal(k)
-    many, once = Arms(prior, as_told, domain), Arms(prior, as_told, domain)
+    many, once = Arms(prior, as_observed, domain), Arms(prior, as_observed, domain)
     for posterior in (many, once):
         posterior.observe(1, 0.3, 0.5)
     for value in values:
@@ -172,7 +172,7 @@ def test_more_arms_than_a_block_and_more_plays_than_the_first_room():
     prior = Prior(Matern32(0.1), 0.01)
     rng = np.random.default_rng(0)
     observations = told(domain, rng.integers(2500, size=60), rng.standard_normal(60))
-    exact = Exact.condition(prior, as_told, observations, as_told(observations, prior))
+    exact = Exact.condition(prior, as_observed, observations, as_observed(observations, prior))
     for posterior in (
         conditioned(prior, domain, observations),
         observed_one_by_one(prior, domain, observations),
@@ -207,13 +207,13 @@ def test_nothing_but_infinite_noise_is_the_prior():
 def test_a_kernel_that_knows_nothing_about_an_arm_with_certainty():
     # Linear at 0: prior variance 0; and repeated exact duplicates through Precomputed.
     domain = Finite(np.array([0.0, 1.0, 2.0]))
-    posterior = Arms(Prior(Linear(1.0), 0.1), as_told, domain)
+    posterior = Arms(Prior(Linear(1.0), 0.1), as_observed, domain)
     for arm in (0, 1, 2, 0):
         posterior.observe(arm, 1.0, 0.1)
     assert posterior.mean[0] == 0.0
     assert posterior.std[0] == 0.0
     twins = Finite(np.arange(2.0))
-    posterior = Arms(Prior(Precomputed(np.ones((2, 2))), 1e-4), as_told, twins)
+    posterior = Arms(Prior(Precomputed(np.ones((2, 2))), 1e-4), as_observed, twins)
     posterior.observe(0, 1.0, 1e-4)
     posterior.observe(1, 3.0, 1e-4)
     assert_allclose(posterior.mean, 4.0 / (2.0 + 1e-4), rtol=1e-9)
@@ -277,6 +277,6 @@ def test_what_is_told_is_not_altered():
     observations = told(GRID, [1, 5, 5], [0.3, 1.0, 2.0])
     targets = Targets(np.array([0.3, 1.0, 2.0]), np.array([0.1, np.inf, 0.2]), np.ones(3))
     copies = [a.copy() for a in (targets.values, targets.noise, observations.x)]
-    Arms.condition(prior, as_told, GRID, observations, targets)
+    Arms.condition(prior, as_observed, GRID, observations, targets)
     for copy, array in zip(copies, (targets.values, targets.noise, observations.x), strict=True):
         assert_array_equal(copy, array)

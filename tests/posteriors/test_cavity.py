@@ -8,13 +8,13 @@ from stoic.data import Observations
 from stoic.defences import Plateau
 from stoic.domains import Finite
 from stoic.kernels import RBF, Matern52, Scaled
-from stoic.posteriors import Arms, Exact, Prior, as_told
+from stoic.posteriors import Arms, Exact, Prior, as_observed
 from stoic.posteriors.cavity import given_the_others
 
 
 @pytest.mark.parametrize("finite", [False, True])
 @pytest.mark.parametrize(
-    "fitted_defence", [as_told, Plateau(0.5, 0.7, 2.0), Plateau(0.1, 1.0, 2.0, "noise")]
+    "fitted_defence", [as_observed, Plateau(0.5, 0.7, 2.0), Plateau(0.1, 1.0, 2.0, "noise")]
 )
 def test_it_equals_refits_without_each_row(fitted_defence, finite):
     rng = np.random.default_rng(3)
@@ -54,8 +54,8 @@ def test_results_without_noise_to_speak_of_are_judged_by_refits_too(noise):
     own = np.where(np.arange(15) % 3 == 1, np.nan, noise)
     observations = Observations(x, observed, own)
     prior = Prior(Scaled(Matern52(1.5), 1.5), 0.3, 1.0)
-    targets = as_told(observations, prior)
-    posterior = Exact.condition(prior, as_told, observations, targets)
+    targets = as_observed(observations, prior)
+    posterior = Exact.condition(prior, as_observed, observations, targets)
     mean, std = given_the_others(posterior, observations)
     for i in range(15):
         others = (np.arange(15) != i) & np.isfinite(targets.noise)
@@ -69,7 +69,7 @@ def test_results_without_noise_to_speak_of_are_judged_by_refits_too(noise):
 def test_a_single_row_is_expected_where_the_prior_says():
     observations = Observations(np.zeros((1, 1)), np.array([5.0]), np.array([np.nan]))
     prior = Prior(RBF(1.0), 0.25, 2.0)
-    posterior = Exact.condition(prior, as_told, observations, as_told(observations, prior))
+    posterior = Exact.condition(prior, as_observed, observations, as_observed(observations, prior))
     mean, std = given_the_others(posterior, observations)
     np.testing.assert_allclose([mean[0], std[0]], [2.0, 1.0], rtol=1e-12)
 
@@ -82,7 +82,7 @@ def test_rows_of_other_orders_of_magnitude_do_not_overflow():
     own = np.append([np.nan, np.nan], np.full(20, 0.3))
     observations = Observations(x, np.append([1e300, 1.2], np.full(20, 0.3)), own)
     prior = Prior(Scaled(Matern52(1.0), 1e140), 1e138, 5e299)
-    posterior = Exact.condition(prior, as_told, observations, as_told(observations, prior))
+    posterior = Exact.condition(prior, as_observed, observations, as_observed(observations, prior))
     assert (posterior.predict(x[2:])[1] ** 2 > 1e100).any()
     mean, std = given_the_others(posterior, observations)
     assert np.isfinite(mean).all()
@@ -102,7 +102,7 @@ def test_a_pull_that_no_float_can_hold_is_a_large_one():
     # A mean without a correct digit, at a row that decides it alone.
     observations = Observations(np.zeros((1, 1)), np.array([1e300]), np.array([0.3]))
     lost = SimpleNamespace(
-        fitted_defence=as_told,
+        fitted_defence=as_observed,
         prior=Prior(RBF(1.0), 0.25),
         predict=lambda x: (np.array([-1e300]), np.array([1e60])),
     )

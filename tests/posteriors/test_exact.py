@@ -8,7 +8,7 @@ import literal
 from stoic.data import Observations, Targets
 from stoic.domains import Box, Finite
 from stoic.kernels import RBF, Linear, Matern32, Matern52, Polynomial, Product, Scaled, Sum
-from stoic.posteriors import Exact, Prior, as_told
+from stoic.posteriors import Exact, Prior, as_observed
 
 KERNELS = (
     Scaled(RBF(np.array([0.7, 2.0])), 3.0),
@@ -29,7 +29,7 @@ def some(n, seed=0, d=2, told=False):
 
 
 def conditioned(prior, observations):
-    return Exact.condition(prior, as_told, observations, as_told(observations, prior))
+    return Exact.condition(prior, as_observed, observations, as_observed(observations, prior))
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
@@ -68,11 +68,13 @@ def test_without_data_it_is_the_prior():
 
 def test_rows_with_infinite_noise_equal_rows_removed_bit_for_bit():
     prior, observations = Prior(KERNELS[0], 0.3), some(12)
-    targets = as_told(observations, prior)
+    targets = as_observed(observations, prior)
     out = np.array([2, 5, 11])
     noise, trust = targets.noise.copy(), targets.trust.copy()
     noise[out], trust[out] = np.inf, 0.0
-    with_them = Exact.condition(prior, as_told, observations, Targets(targets.values, noise, trust))
+    with_them = Exact.condition(
+        prior, as_observed, observations, Targets(targets.values, noise, trust)
+    )
     kept = np.delete(np.arange(12), out)
     without = conditioned(
         prior, Observations(observations.x[kept], observations.observed[kept], np.full(9, np.nan))
@@ -87,11 +89,11 @@ def test_rows_with_infinite_noise_equal_rows_removed_bit_for_bit():
 def test_only_infinite_noise_is_the_prior_again_and_can_be_extended():
     prior, observations = Prior(KERNELS[0], 0.3, 1.0), some(4)
     dropped = Targets(np.full(4, 1.0), np.full(4, np.inf), np.zeros(4))
-    posterior = Exact.condition(prior, as_told, observations, dropped)
+    posterior = Exact.condition(prior, as_observed, observations, dropped)
     z = some(5, 9).x
     assert_array_equal(posterior.predict(z)[0], np.ones(5))
     later = some(6, 4)
-    extended = posterior.extend(as_told, later, as_told(later, prior))
+    extended = posterior.extend(as_observed, later, as_observed(later, prior))
     assert_allclose(extended.predict(z)[0], conditioned(prior, later).predict(z)[0], rtol=1e-12)
     assert extended.n == 10
 
@@ -101,7 +103,7 @@ def test_extension_equals_conditioning_on_everything(seed, n, k):
     prior, observations = Prior(KERNELS[seed % 4], 0.2, 3.0), some(n + k, seed, told=bool(seed % 2))
     whole = conditioned(prior, observations)
     head, tail = observations.until(n), observations.since(n)
-    extended = conditioned(prior, head).extend(as_told, tail, as_told(tail, prior))
+    extended = conditioned(prior, head).extend(as_observed, tail, as_observed(tail, prior))
     z = some(10, seed + 1).x
     for a, b in zip(extended.predict(z), whole.predict(z), strict=True):
         assert_allclose(a, b, rtol=1e-8, atol=1e-8)

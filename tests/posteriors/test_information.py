@@ -11,7 +11,7 @@ from stoic.kernels import RBF, Linear, Matern12, Matern52, Scaled
 from stoic.posteriors import (
     Arms,
     Prior,
-    as_told,
+    as_observed,
     greedy_information,
     information_bounds,
     information_upper_bound,
@@ -20,7 +20,7 @@ from stoic.posteriors import (
 
 def play_by_play(prior, domain, rounds):
     """The twin: one rank-one update for each play."""
-    posterior = Arms(prior, as_told, domain)
+    posterior = Arms(prior, as_observed, domain)
     for _ in range(rounds):
         posterior.observe(int(np.argmax(posterior.variance)), prior.mean, prior.noise)
     return posterior.information

@@ -19,7 +19,7 @@ from stoic.tuning.study import open_study
 from stoic.tuning.worker import Worker
 
 
-def believing(trust: list[float]) -> Explanation:
+def all_trusted(trust: list[float]) -> Explanation:
     rows = tuple(Row(number, 0.0, 0.0, 1.0, each) for number, each in enumerate(trust))
     return Explanation(None, None, 0.0, 0.0, {}, 0.0, rows)
 
@@ -32,28 +32,28 @@ def test_only_what_has_changed_is_written(monkeypatch):
         study, "set_user_attr", lambda name, value: (written.append(name), write(name, value))
     )
     believed, trust = TrustRecorder(study), [1.0] * 450
-    believed.record(believing(trust))
+    believed.record(all_trusted(trust))
     assert written == ["stoic:trust:0-199", "stoic:trust:200-399", "stoic:trust:400-599"]
     held = study.user_attrs
     assert sum(len(held[name]) for name in written) == 450
     assert set(held["stoic:trust:200-399"]) == {str(number) for number in range(200, 400)}
     written.clear()
-    believed.record(believing(trust))
+    believed.record(all_trusted(trust))
     assert written == []
     trust[7] = 0.996  # which nobody would see
-    believed.record(believing(trust))
+    believed.record(all_trusted(trust))
     assert written == []
     trust[203] = 0.123456
-    believed.record(believing(trust))
+    believed.record(all_trusted(trust))
     assert written == ["stoic:trust:200-399"]
     assert study.user_attrs["stoic:trust:200-399"]["203"] == 0.123
     written.clear()
-    TrustRecorder(study).record(believing([*trust, 1.0]))  # another worker has one trial more
+    TrustRecorder(study).record(all_trusted([*trust, 1.0]))  # another worker has one trial more
     assert written == ["stoic:trust:400-599"]
     assert study.user_attrs["stoic:trust:400-599"]["450"] == 1.0
     study.set_user_attr("stoic:trust:400-599", "something else")
     written.clear()
-    believed.record(believing(trust))
+    believed.record(all_trusted(trust))
     assert written == ["stoic:trust:400-599"]
     for name in study.user_attrs:
         assert len(json.dumps(study.user_attrs[name])) < 4_000
@@ -67,7 +67,7 @@ def test_a_long_campaign_writes_little(tmp_path):
     )
     believed = TrustRecorder(study)
     for n in range(1, 501):
-        believed.record(believing([1.0] * n))
+        believed.record(all_trusted([1.0] * n))
     assert path.stat().st_size < 0.9e6
 
 

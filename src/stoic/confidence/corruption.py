@@ -30,9 +30,9 @@ class CorruptionBudget:
 
     Guarantee
     ---------
-    With ``weight`` 1, the prior's noise for every result (``Trust(told_noise=False)``) and at most
-    C of corruption in all, f is in the band whenever it is in the band of the base width around
-    the mean of the clean results. Otherwise none.
+    With ``weight`` 1, the prior's noise for every result (``Trust(reported_noise=False)``) and at
+    most C of corruption in all, f is in the band whenever it is in the band of the base width
+    around the mean of the clean results. Otherwise none.
     """
 
     base: Confidence

@@ -8,7 +8,7 @@ import numpy as np
 
 from stoic.data import Array, Observations, Targets
 from stoic.defences.base import Defence
-from stoic.posteriors.base import as_told
+from stoic.posteriors.base import as_observed
 from stoic.posteriors.prior import Prior
 
 
@@ -18,7 +18,7 @@ class Trust(Defence):
 
     Parameters
     ----------
-    told_noise:
+    reported_noise:
         If true, use a noise variance that was reported with an observation. An adversary can report
         that corruptions are precise, so a bound on their influence needs the prior's noise for all.
 
@@ -29,17 +29,17 @@ class Trust(Defence):
     the zero cost of the other defences.
     """
 
-    told_noise: bool = True
+    reported_noise: bool = True
 
     def __call__(self, observations: Observations, prior: Prior) -> Targets:
-        targets = as_told(observations, prior)
-        if self.told_noise:
+        targets = as_observed(observations, prior)
+        if self.reported_noise:
             return targets
         noise = np.where(np.isfinite(targets.noise), prior.noise, np.inf)
         return Targets(targets.values, noise, targets.trust)
 
     def slopes(self, observations: Observations, prior: Prior) -> tuple[Array, Array]:
         values, noise = Defence.slopes(self, observations, prior)
-        if not self.told_noise:  # a reported noise is the prior's, too, and grows with it
+        if not self.reported_noise:  # a reported noise is the prior's, too, and grows with it
             noise = self(observations, prior).noise
         return values, noise

@@ -175,7 +175,7 @@ class Box:
         if outside.any():
             row, k = np.argwhere(outside)[0]
             raise ValueError(
-                f"An input must lie in the box: coordinate {k} is {points[row, k]:g}, outside "
+                f"An input must be in the box: coordinate {k} is {points[row, k]:g}, outside "
                 f"[{self.lower[k]:g}, {self.upper[k]:g}]."
             )
 

@@ -53,7 +53,7 @@ _RESOLVED = 1e-6  # a prior variance beside which GPyTorch's floor of 1e-10 is n
 
 
 @dataclass(frozen=True, eq=False)
-class _Told:
+class _Observed:
     """Fitted state of a model, in the units of its transforms. Copies of a model share it."""
 
     observations: Observations
@@ -61,10 +61,10 @@ class _Told:
     domain: Domain
     model: Model | None
 
-    def __deepcopy__(self, memo: object) -> _Told:
+    def __deepcopy__(self, memo: object) -> _Observed:
         return self
 
-    def with_rows(self, later: Observations) -> _Told:
+    def with_rows(self, later: Observations) -> _Observed:
         """Condition on further rows, with the defence refitted to all rows.
 
         The hyperparameters of a ``GaussianProcess`` are held.
@@ -163,7 +163,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
                 trust = chosen(domain, raw).trust(raw)
                 _learn(outcome_transform, train_X, train_Y, trust)
             rows = _rows(x, *_measured(train_X, train_Y, train_Yvar, outcome_transform))
-            fit = _Told(rows, _exact(chosen(domain, rows)), domain, chosen)
+            fit = _Observed(rows, _exact(chosen(domain, rows)), domain, chosen)
         self._assemble(fit, train_X, outcome_transform, input_transform)
 
     @classmethod
@@ -197,12 +197,14 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
                 "pseudo-observations."
             )
         exact = _exact(posterior.copy())
-        fit = _Told(observations, exact, box_around(observations.x), None)
+        fit = _Observed(observations, exact, box_around(observations.x), None)
         self = cls.__new__(cls)
         self._assemble(fit, torch.tensor(observations.x), None, None)
         return self
 
-    def _assemble(self, fit: _Told, X: Any, outcome_transform: Any, input_transform: Any) -> None:
+    def _assemble(
+        self, fit: _Observed, X: Any, outcome_transform: Any, input_transform: Any
+    ) -> None:
         """Construct BoTorch's model on the fitted targets of the rows at ``X``."""
         X = X.detach().clone()  # which the caller may change
         prior = fit.posterior.prior

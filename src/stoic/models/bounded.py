@@ -160,9 +160,9 @@ def _with_new_window(
         of_all[old[: len(each.excess)]] = each.excess
         moved.append(replace(each, excess=of_all[rows]).under(_under(each)[0], window))
     if _outgrown(model, n, fitted_to):
-        settled = model.fit(domain, window, replace(moved[0], believing=earlier.believing))
+        settled = model.fit(domain, window, replace(moved[0], all_trusted=earlier.all_trusted))
         found, fitted_to = _explanations(model, window, settled), n
-        earlier = replace(earlier, believing=settled.believing)
+        earlier = replace(earlier, all_trusted=settled.all_trusted)
     else:
         found = likely(model.follow(domain, window, moved), model.negligible)[0]
 
@@ -192,7 +192,7 @@ def _with_new_window(
             model, domain, observations, bounds, start, old, fitted_before, required
         )
     whole = Hypothesis(
-        excess, model.negligible, believing=earlier.believing, explanations=tuple(found)
+        excess, model.negligible, all_trusted=earlier.all_trusted, explanations=tuple(found)
     )
     # Explanations that were followed from one fit share its prior: absorb once for each
     priors = {id(each): each for each in (_under(explanation)[0] for explanation in found)}

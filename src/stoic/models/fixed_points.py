@@ -67,18 +67,18 @@ class Search:
         return median_and_spread_in_space(self.domain, self.observations)
 
     def remembering(
-        self, earlier: Hypothesis | None, believing: Hypothesis | None
+        self, earlier: Hypothesis | None, all_trusted: Hypothesis | None
     ) -> Hypothesis | None:
         """Start from the previous fixed point; new rows are judged by the old ones alone.
 
-        ``None`` if it is the start ``believing``, which trusts all rows.
+        ``None`` if it is the start ``all_trusted``, which trusts all rows.
         """
         if earlier is None or earlier.posterior is None:
             return None
         known, judgement = self.judged(earlier)
-        same = believing is not None and np.array_equal(known.excess, believing.excess)
-        # It was the trusting start, and is: another fit would only give `believing` again
-        if same and earlier.posterior is earlier.believing:
+        same = all_trusted is not None and np.array_equal(known.excess, all_trusted.excess)
+        # It was the trusting start, and is: another fit would only give `all_trusted` again
+        if same and earlier.posterior is earlier.all_trusted:
             return None
         # The previous posterior shows the fitting how many rows are new.
         return self.fit(known, judgement, earlier.posterior)
@@ -103,10 +103,10 @@ class Search:
         none = self.observations.until(0)  # given no rows, a fit has its typical hyperparameters
         return typical(self.domain, none, Hypothesis(np.empty(0)), self.rules.prior)
 
-    def doubting(self, believing: Hypothesis | None) -> Hypothesis | None:
+    def doubting(self, all_trusted: Hypothesis | None) -> Hypothesis | None:
         """Start from excesses about the median, iterated under a smooth prior.
 
-        ``None`` if that trusts all rows, as the start ``believing`` does.
+        ``None`` if that trusts all rows, as the start ``all_trusted`` does.
         """
         centre, spread = self._centre_and_spread
         prior = self.typical(centre, spread)
@@ -118,7 +118,7 @@ class Search:
             return None
         sceptical = Hypothesis(excess, self.rules.negligible).under(prior, self.observations)
         smooth, judgement, _ = self._iterate(sceptical)
-        if believing is not None and self.same(smooth, believing):
+        if all_trusted is not None and self.same(smooth, all_trusted):
             return None
         return self.fit(smooth, judgement, smooth.posterior)
 

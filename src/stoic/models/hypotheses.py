@@ -25,7 +25,7 @@ class Hypothesis(Defence):
         As in :class:`~stoic.models.LeaveOneOutGP`.
     posterior:
         Under the hyperparameters it was fitted with; ``None`` if none could be fitted.
-    believing:
+    all_trusted:
         Posterior of the trusting start, all finite rows trusted: warm start of the next fit.
     evidence:
         Log marginal likelihood less the outlier penalty, in nats.
@@ -37,7 +37,7 @@ class Hypothesis(Defence):
     excess: Array
     negligible: float = NEGLIGIBLE
     posterior: Exact | None = None
-    believing: Exact | None = None
+    all_trusted: Exact | None = None
     evidence: float = -np.inf
     explanations: tuple[Hypothesis, ...] = ()
 

@@ -194,7 +194,8 @@ class LeaveOneOutGP:
             explanation.posterior or explanation.condition(self.prior, observations)
             for explanation in found
         )
-        fitted = replace(found[0], believing=judged.believing)  # of this fit, not an earlier one
+        # Of this fit, not an earlier one
+        fitted = replace(found[0], all_trusted=judged.all_trusted)
         if len(parts) == 1:
             return replace(parts[0], fitted_defence=fitted)
         return MixturePosterior(parts, weights / weights.sum(), fitted)
@@ -251,22 +252,22 @@ class LeaveOneOutGP:
         trusting = Hypothesis(np.where(finite, 0.0, np.inf), self.negligible)
         search = Search(self, domain, observations)
         earlier = previous if isinstance(previous, Hypothesis) else None
-        believing = search.fit(trusting, None, None if earlier is None else earlier.believing)
+        all_trusted = search.fit(trusting, None, None if earlier is None else earlier.all_trusted)
         if np.count_nonzero(finite) < 2:  # no other row to compare with
-            return trusting if believing is None else believing
+            return trusting if all_trusted is None else all_trusted
         found: list[Hypothesis] = []
-        remembered, doubted = search.remembering(earlier, believing), search.doubting(believing)
-        for start in (remembered, believing, doubted, search.trimming()):
+        remembered, doubted = search.remembering(earlier, all_trusted), search.doubting(all_trusted)
+        for start in (remembered, all_trusted, doubted, search.trimming()):
             found = search.with_climbed(start, found)
-        best = search.likeliest(found, believing or trusting)
+        best = search.likeliest(found, all_trusted or trusting)
         found = search.with_climbed(search.reversing(best), found)
         best = search.likeliest(found, best)
-        if believing is None:
+        if all_trusted is None:
             return replace(best, explanations=tuple(found))
         # The explanation without outliers need not be a fixed point
-        if not any(search.same(believing, fixed) for fixed in found):
-            found.append(search.weighed(believing))
-        return replace(best, believing=believing.posterior, explanations=tuple(found))
+        if not any(search.same(all_trusted, fixed) for fixed in found):
+            found.append(search.weighed(all_trusted))
+        return replace(best, all_trusted=all_trusted.posterior, explanations=tuple(found))
 
     def follow(
         self, domain: Domain, observations: Observations, earlier: Sequence[Hypothesis]

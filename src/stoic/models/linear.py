@@ -9,7 +9,7 @@ import numpy as np
 
 from stoic.data import Array, Integers, Observations
 from stoic.domains import Domain, Finite
-from stoic.posteriors.base import FittedDefence, Posterior, as_told
+from stoic.posteriors.base import FittedDefence, Posterior, as_observed
 from stoic.posteriors.newton import NewtonBasis
 from stoic.posteriors.prior import Prior
 
@@ -115,7 +115,7 @@ class Fit:
 
     @property
     def fitted_defence(self) -> FittedDefence:
-        return as_told
+        return as_observed
 
     @property
     def max_variance(self) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from stoic.data import Booleans, Integers
 from stoic.domains import Finite
 from stoic.posteriors.arms import Arms
-from stoic.posteriors.base import as_told
+from stoic.posteriors.base import as_observed
 from stoic.posteriors.prior import Prior
 
 # Relative to the largest variance: closer ones are tied, and ties go to the lowest row. Rounding
@@ -81,7 +81,7 @@ class RareSwitching:
     def __call__(self, prior: Prior, domain: Finite, active: Booleans, epoch: int) -> Plan:
         length = left = self.first * 2**epoch  # l_h: lines 1 and 16
         selected: dict[int, int] = {}
-        posterior = Arms(prior, as_told, domain)  # line 2: every epoch starts from the prior
+        posterior = Arms(prior, as_observed, domain)  # line 2: every epoch starts from the prior
         while left:
             # Rounding of the updates may leave a variance just below 0
             variance = np.where(active, np.maximum(posterior.variance, 0.0), -np.inf)

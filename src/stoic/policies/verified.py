@@ -18,7 +18,7 @@ from stoic.policies.base import Notes, Policy, View, choice_of, choices_at
 from stoic.policies.improvement import LogExpectedImprovement
 from stoic.policies.risk import Chance, Risk, peak_at
 from stoic.policies.ucb import PLACE, check_retries, given_up
-from stoic.posteriors.base import Posterior, as_told
+from stoic.posteriors.base import Posterior, as_observed
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.outlier import OutlierOdds
 from stoic.posteriors.prior import Prior
@@ -305,7 +305,7 @@ def farthest(view: View, queried: Array, risk: Risk) -> Peak | None:
     x = np.unique(np.concatenate([queried, failed]), axis=0)
     rows = Observations(x, np.zeros(len(x)), np.full(len(x), np.nan))
     prior = Prior(Matern52(lengthscale), _NEAR_ZERO)
-    distance = Exact.condition(prior, as_told, rows, as_told(rows, prior))
+    distance = Exact.condition(prior, as_observed, rows, as_observed(rows, prior))
     # The mean is 0 everywhere, so the improvement over 0 grows with the std alone
     peak = peak_at(view, LogExpectedImprovement(distance, 0.0), risk, 1.0)
     new = (apart(queried, peak.x, widths) > SAME).all()

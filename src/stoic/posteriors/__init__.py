@@ -1,7 +1,7 @@
 """Posteriors over f: exact inference, hyperparameter fitting, information gain."""
 
 from stoic.posteriors.arms import Arms
-from stoic.posteriors.base import FittedDefence, Model, Posterior, as_told
+from stoic.posteriors.base import FittedDefence, Model, Posterior, as_observed
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.information import (
     InformationBounds,
@@ -19,7 +19,7 @@ __all__ = [
     "Model",
     "Posterior",
     "Prior",
-    "as_told",
+    "as_observed",
     "greedy_information",
     "information_bounds",
     "information_upper_bound",

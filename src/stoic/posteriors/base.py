@@ -22,7 +22,7 @@ _ONE = np.ones(1)  # trust of a single row: shared by all, so read-only
 _ONE.flags.writeable = False
 
 
-def as_told(observations: Observations, prior: Prior) -> Targets:
+def as_observed(observations: Observations, prior: Prior) -> Targets:
     """Trust every finite observation, and leave out all others: no defence."""
     values = observations.observed
     noise = observations.own_noise(prior.noise)
@@ -44,7 +44,7 @@ class Posterior(Protocol):
     prior:
         The prior it came from, with the hyperparameters in force.
     fitted_defence:
-        The fitted defence it was conditioned through; ``as_told`` for a model without one.
+        The fitted defence it was conditioned through; ``as_observed`` for a model without one.
     n:
         Number of observations, those left out of the solve included.
     information:

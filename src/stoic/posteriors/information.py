@@ -10,7 +10,7 @@ import numpy as np
 from stoic.data import Integers
 from stoic.domains import Finite
 from stoic.posteriors.arms import Arms
-from stoic.posteriors.base import as_told
+from stoic.posteriors.base import as_observed
 from stoic.posteriors.prior import Prior
 
 _GROWTH = 1.0 / 16.0  # plays at once, relative to the plays of the arm so far
@@ -63,7 +63,7 @@ def information_bounds(prior: Prior, domain: Finite, rounds: int) -> Information
     """
     if rounds < 0:
         raise ValueError(f"A number of rounds is not negative, got {rounds!r}.")
-    posterior = Arms(prior, as_told, domain)
+    posterior = Arms(prior, as_observed, domain)
     plays = [0] * len(domain)
     done = 0
     while done < rounds:

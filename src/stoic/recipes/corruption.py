@@ -84,7 +84,9 @@ def rgp_ucb(
     default = self_normalised(theory) or square_root_of_log()
     width = CorruptionBudget(confidence or default, budget, 1.0 if theory.proved else 0.1)
     # C / sqrt(noise) supposes the prior's noise for every result
-    model = GaussianProcess(prior or family(domain), Trust(told_noise=False), fitting(prior, scale))
+    model = GaussianProcess(
+        prior or family(domain), Trust(reported_noise=False), fitting(prior, scale)
+    )
     return Parts(model, width, policy or UCB())
 
 
@@ -154,7 +156,7 @@ def rgp_pe(
     if theory.proved:
         default = NonAdaptive(theory.norm, len(domain), theory.noise_sd, theory.delta)
     width = EpochBudget(confidence or default, budget, theory.constants)
-    model = GaussianProcess(prior, Trust(told_noise=False))
+    model = GaussianProcess(prior, Trust(reported_noise=False))
     return Parts(model, width, Elimination(RareSwitching(growth, share)))
 
 

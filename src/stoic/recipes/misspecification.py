@@ -65,7 +65,9 @@ def ec_gp_ucb(
     width = Misspecified(
         confidence or self_normalised(theory) or Schedule(), error, 1.0 if theory.proved else 0.1
     )
-    model = GaussianProcess(prior or family(domain), Trust(told_noise=False), fitting(prior, scale))
+    model = GaussianProcess(
+        prior or family(domain), Trust(reported_noise=False), fitting(prior, scale)
+    )
     return Parts(model, width, policy or UCB())
 
 
@@ -114,5 +116,5 @@ def phased_gp_us(
     theory.only("phased_gp_us", "norm", "noise_sd", "delta")
     default = self_normalised(theory, restarts=True) or Fixed(4.0)
     design = RareSwitching(growth=1.0, share=0.0, first=1)  # m_1 = 1, a new sigma after each point
-    model = GaussianProcess(prior, Trust(told_noise=False))
+    model = GaussianProcess(prior, Trust(reported_noise=False))
     return Parts(model, confidence or default, Elimination(design))

@@ -21,7 +21,7 @@ from stoic.integrations.optuna.internals import (
 )
 from stoic.integrations.optuna.objectives import VALUES, objective_names
 from stoic.refusal import RefusalError
-from stoic.tuning.constraint import told_constraints
+from stoic.tuning.constraint import observed_constraints
 from stoic.tuning.space import parse_as, parse_named
 from stoic.tuning.trials import as_stored
 
@@ -68,7 +68,7 @@ def tell_number(
         If there is no such trial, it has ended, value and state do not fit together, a parameter
         cannot have been run as that, or the study has no such constraint.
     """
-    excess = told_constraints(study, constraints)
+    excess = observed_constraints(study, constraints)
     values = [value] if isinstance(value, int | float) else list(value or ())
     if value is not None and len(values) != len(study.directions):
         count = f"{len(values)} value{'s' * (len(values) != 1)}"

@@ -139,7 +139,7 @@ def declare_constraints(study: optuna.Study, constraints: Sequence[Constraint]) 
         study.set_user_attr(CONSTRAINTS, record)
 
 
-def told_constraints(study: optuna.Study, texts: Sequence[str]) -> dict[str, float]:
+def observed_constraints(study: optuna.Study, texts: Sequence[str]) -> dict[str, float]:
     """Return by how much the constraints of a study are violated, from ``NAME=OUTPUT`` each.
 
     Raises

@@ -176,7 +176,7 @@ def _trial(
             raise RefusalError("a bound needs a value.")
         attributes[CENSORED] = True
     outputs = {name: _number(row[column], column) for name, column in limits.items()}
-    told = {name: output for name, output in outputs.items() if output is not None}
+    observed = {name: output for name, output in outputs.items() if output is not None}
     pruned = row.get("state") == TrialState.PRUNED.name
     state = TrialState.FAIL if value is None else TrialState.COMPLETE
     return create_trial(
@@ -185,7 +185,7 @@ def _trial(
         params=params,
         distributions=dict(space),
         user_attrs=attributes,
-        system_attrs=constraint_attrs(told) if told else None,
+        system_attrs=constraint_attrs(observed) if observed else None,
     )
 
 

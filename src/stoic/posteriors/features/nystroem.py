@@ -11,7 +11,7 @@ from stoic.data import Array, Integers, Observations, Targets
 from stoic.domains import Domain, Finite
 from stoic.kernels import Kernel, Pull
 from stoic.posteriors.arms import Arms
-from stoic.posteriors.base import as_told
+from stoic.posteriors.base import as_observed
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.levels import Constants, check_constants
 from stoic.posteriors.places import Places
@@ -149,10 +149,10 @@ def _without_results(
 
     if earlier is not None:
         tail = observations.since(earlier.n)
-        return earlier.extend(as_told, tail, targets(tail)) if len(tail) else earlier
+        return earlier.extend(as_observed, tail, targets(tail)) if len(tail) else earlier
     if isinstance(domain, Finite):
-        return Arms.condition(prior, as_told, domain, observations, targets(observations))
-    return Exact.condition(prior, as_told, observations, targets(observations))
+        return Arms.condition(prior, as_observed, domain, observations, targets(observations))
+    return Exact.condition(prior, as_observed, observations, targets(observations))
 
 
 def _embedding(
