@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from stoic import Box, Finite, Learner, linalg
+from stoic.experiments.contest.functions import FUNCTIONS
 from stoic.integrations.tables import model_of
 from stoic.kernels import Matern52, Scaled
 from stoic.models import LeaveOneOutGP
@@ -234,3 +235,33 @@ def test_replicates_that_agree_are_believed_wherever_they_are(step, value):
             assert (known.trust[among] == 1.0).all()
     single = np.delete(np.arange(120), repeated[1:])
     assert told(SMALL, x[single], y[single]).trust[3] < 0.5  # one alone is an outlier
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "best"), [("branin", (0.5428, 0.1517)), ("hart3", None)])
+def test_the_posterior_stays_as_good_where_results_crowd(name, best):
+    f, rng = FUNCTIONS[name], np.random.default_rng(0)
+    best = np.array([0.1146, 0.5556, 0.8525] if best is None else best)
+    assert f.best - f.formula(best[None])[0] < 1e-4 * f.span
+    scales = 10.0 ** rng.uniform(-2.5, -0.6, (2000, 1))  # as a search converges
+    x = np.clip(best + scales * rng.standard_normal((2000, f.dim)), 0.0, 1.0)
+    x[::5] = rng.random((400, f.dim))
+    y = f.formula(x) + 0.01 * f.span * rng.standard_normal(2000)
+    outliers = rng.random(2000) < 0.1
+    y[outliers] += rng.uniform(0.5, 3.0, outliers.sum()) * f.span
+    near = np.clip(best + 0.03 * rng.standard_normal((200, f.dim)), 0.0, 1.0)
+    known, errors = Learner(Box(np.zeros(f.dim), np.ones(f.dim)), seed=0), []
+    for k in range(0, 2000, 50):
+        known.tell(x[k : k + 50], y[k : k + 50])
+        mean, std = known.posterior.predict(near)  # fitted to, and the hint of what comes
+        known.surrogate.chosen()
+        if k + 50 in (200, 2000):
+            error = np.abs(mean - f.formula(near))
+            assert np.mean(error <= 2.0 * std) > 0.9
+            errors.append(np.sqrt(np.mean(error**2)) / f.span)
+    assert errors[1] < errors[0]
+    trust, count = known.trust, np.count_nonzero(~outliers)
+    assert np.count_nonzero(trust[~outliers] < 0.5) < 0.02 * count
+    assert np.count_nonzero(trust[outliers] >= 0.5) <= 2
+    noises = [part.prior.noise for part in known.posterior.parts]
+    assert 0.8 < np.sqrt(noises[0]) / (0.01 * f.span) < 1.2  # no drift
