@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import inspect
 from collections.abc import Callable
@@ -13,6 +12,7 @@ import numpy as np
 from stoic.balancing import build
 from stoic.domains import Box, Domain
 from stoic.experiments.reproduction import catalogue, with_options
+from stoic.experiments.results import digest
 from stoic.experiments.sweep import sweep
 from stoic.kernels import RBF
 from stoic.posteriors import Prior
@@ -62,8 +62,7 @@ def _queries(recipe: Callable[..., Recipe], domain: Domain) -> str:
 def _rows(figure: Any) -> str:
     """Digest of the rows of one trial of two rounds."""
     try:
-        rows = sweep(figure, with_options(figure.settings, trials=1, rounds=2), jobs=1)
+        parts = sweep(figure, with_options(figure.settings, trials=1, rounds=2), jobs=1)
     except (ImportError, OSError, ValueError) as error:
         return type(error).__name__
-    values = [tuple(row) if isinstance(row, tuple) else dataclasses.astuple(row) for row in rows]
-    return hashlib.sha256(repr(values).encode()).hexdigest()[:16]
+    return hashlib.sha256(" ".join(map(digest, parts)).encode()).hexdigest()[:16]

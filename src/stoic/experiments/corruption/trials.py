@@ -28,8 +28,9 @@ class Settings:
 
     - the attacks' assumptions are true: the target region does not contain x*, and h_max is larger
       than f(x*) - max f over the region; and
-    - without attack the regret of every learner flattens and RGP-PE has one arm left after
-      ``EPOCHS``, see ``growth.settled_unattacked``.
+    - no arm but x* is worth more than the largest width of GP-UCB, and without attack the regret of
+      every learner flattens and RGP-PE has one arm left after ``EPOCHS``, see
+      ``growth.settled_unattacked``.
 
     Other parameters are as in the paper, and belong to a world or to the recipes: the kernels,
     beta_t, beta_h and lambda = 1; b = 0.1, psi = 0.5 and eta = 2; Delta = 0.5 and h_max.

@@ -121,9 +121,9 @@ def _right(x: Array) -> bool:
 
 
 # Section 4: the lengthscale 0.5, beta_t = sqrt(ln t) / 2, beta_h = 4, h_max = 1. The last
-# number is the draw: 24, and not 10, by the rule that one arm is left, see ``comparison``.
+# number is the draw; how its rule came about stands in ``comparison``.
 _FOUR = ("Clipping", "AggSub", "Top-3", "Top-5")
-F1 = World("f1", f1, RBF(0.5), square_root_of_log(0.5), Fixed(4.0), _upper_left, 1.0, _FOUR, 24)
+F1 = World("f1", f1, RBF(0.5), square_root_of_log(0.5), Fixed(4.0), _upper_left, 1.0, _FOUR, 42)
 # Section 4: the lengthscale 2, of maximum likelihood, beta_t = 2 sqrt(ln t), beta_h = 6, h_max = 3;
 # regret grows linearly under Top-3 and Top-5 alone.
 ROBOT3D = World(
