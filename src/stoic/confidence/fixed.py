@@ -24,7 +24,7 @@ class Fixed:
         if not (self.width >= 0.0 and math.isfinite(self.width)):
             raise ValueError(f"A width is a number >= 0, got {self.width!r}.")
 
-    def __call__(self, posterior: Posterior, t: int) -> float:
+    def __call__(self, posterior: Posterior | None, t: int) -> float:
         return self.width
 
 
@@ -41,5 +41,5 @@ class Schedule:
     offset: float = 2.0
     least: float = 1.0
 
-    def __call__(self, posterior: Posterior, t: int) -> float:
+    def __call__(self, posterior: Posterior | None, t: int) -> float:
         return max(self.least, self.scale * math.sqrt(2.0 * math.log(t + self.offset)))

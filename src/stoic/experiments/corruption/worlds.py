@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stoic.adversaries import Attack, Clipping, Flip, NoAttack, Subtraction, TopK
-from stoic.confidence import Confidence, Fixed
+from stoic.confidence import Confidence, Fixed, Schedule
 from stoic.data import Array, Booleans
 from stoic.kernels import RBF, Kernel
 from stoic.posteriors.prior import Prior
@@ -51,7 +51,7 @@ class World:
     name: str
     problem: Callable[[int], Tabulated]
     kernel: Kernel
-    round_width: Confidence
+    round_width: Schedule
     epoch_width: Confidence
     inside: Callable[[Array], bool]
     depth: float
