@@ -28,6 +28,7 @@ from stoic.tuning.storage import open_storage
 from stoic.tuning.trials import claim
 from stoic.tuning.views.display import LiveTable
 from stoic.tuning.worker import Worker
+from studies import add
 
 EVIL = "a\x1b[31mb\nfake line\r\u202ec\x00"
 STORAGE = "forged.log"  # a journal: making the tables of a database takes longer than a test
@@ -56,7 +57,7 @@ def study(tmp_path, monkeypatch) -> optuna.Study:
     study = optuna.create_study(storage=storage, study_name="s")
     for i in range(4):
         params = {"x": i / 4, "n": 1 + i}
-        study.add_trial(create_trial(params=params, distributions=SPACE, value=(i / 4 - 0.4) ** 2))
+        add(study, params, SPACE, (i / 4 - 0.4) ** 2)
     return study
 
 
@@ -95,7 +96,7 @@ def evil_name(study: optuna.Study) -> None:
     distributions = {EVIL: FloatDistribution(0, 1), "k": CategoricalDistribution([EVIL, "[red]b"])}
     for i in range(4):
         params = {EVIL: i / 4, "k": EVIL}
-        study.add_trial(create_trial(params=params, distributions=distributions, value=i))
+        add(study, params, distributions, i)
 
 
 def evil_failure(study: optuna.Study) -> None:

@@ -36,9 +36,7 @@ def test_a_study_is_searched_by_all_of_the_learners(kind):
 
 
 def test_tolerances_are_refused_by_who_balances():
-    sampler = StoicSampler(
-        recipe=any_threat(), policy="satisficing", threshold=0.1, tolerance={"x": 0.1}, seed=0
-    )
+    sampler = StoicSampler(recipe=any_threat(), threshold=0.1, tolerance={"x": 0.1}, seed=0)
     study = optuna.create_study(sampler=sampler)
     with pytest.raises(ValueError, match="balances several learners"):
         study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=12)

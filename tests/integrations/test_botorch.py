@@ -40,11 +40,7 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 
 from stoic import Box, GaussianProcess, Observations, Prior, Targets, kernels, recipes
 from stoic.data import as_results
-from stoic.defences import (
-    AdaptivePlateau,
-    Anchored,
-    Plateau,
-)
+from stoic.defences import AdaptivePlateau, Anchored, Plateau
 from stoic.integrations.botorch import RobustConjugateGP
 from stoic.integrations.torch_kernels import covariance
 from stoic.learner import Learner
@@ -150,8 +146,8 @@ def campaign(draw):
 @given(campaign())
 def test_it_agrees_with_our_posterior(drawn):
     model, rows, places = drawn
-    ours = model(Box(rows.x.min(axis=0) - 1.0, rows.x.max(axis=0) + 1.0), rows)
     bounds = np.stack([rows.x.min(axis=0) - 1.0, rows.x.max(axis=0) + 1.0])
+    ours = model(Box(*bounds), rows)
     made = RobustConjugateGP(
         tensor(rows.x), column(rows.observed), column(rows.noise), model=model, bounds=bounds
     )
@@ -259,11 +255,10 @@ def test_of_a_dispute_the_likeliest_explanation_is_taken():
     disputed = model(Box([0.0], [1.0]), rows)
     assert isinstance(disputed, MixturePosterior)
     places = np.random.default_rng(0).uniform(size=(5, 1))
+    Y, bounds = column(rows.observed), np.array([[0.0], [1.0]])
     for made in (
         RobustConjugateGP.from_posterior(disputed, rows),
-        RobustConjugateGP(
-            tensor(x), column(rows.observed), model=model, bounds=np.array([[0.0], [1.0]])
-        ),
+        RobustConjugateGP(tensor(x), Y, model=model, bounds=bounds),
     ):
         agree(made, disputed.parts[0], places)
         np.testing.assert_array_equal(made.trust, disputed.trust(rows))
@@ -429,10 +424,8 @@ def test_a_logarithm_makes_what_is_negative_a_lie():
     np.testing.assert_allclose(median.log().squeeze(), sine(places), atol=0.3)
     nothing = torch.full((3, 1), torch.nan, dtype=D64)
     for transform in (Standardize(m=1), Log()):
-        assert torch.isfinite(
-            RobustConjugateGP(tensor(x[:3]), nothing, outcome_transform=transform)
-            .posterior(tensor(places)).variance
-        ).all()  # fmt: skip
+        made = RobustConjugateGP(tensor(x[:3]), nothing, outcome_transform=transform)
+        assert torch.isfinite(made.posterior(tensor(places)).variance).all()
 
 
 @pytest.mark.parametrize("odd", [-0.01, 0.0])
@@ -445,11 +438,8 @@ def test_one_believed_result_without_a_logarithm_does_not_spoil_the_others(odd):
     assert made.trust[4] == 0.0
     assert made.trust.sum() > 25.0
     without = np.delete(np.arange(30), 4)
-    rest = RobustConjugateGP(
-        tensor(x[without]),
-        column(y[without]),
-        outcome_transform=ChainedOutcomeTransform(log=Log(), standard=Standardize(1)),
-    )
+    logarithm = ChainedOutcomeTransform(log=Log(), standard=Standardize(1))
+    rest = RobustConjugateGP(tensor(x[without]), column(y[without]), outcome_transform=logarithm)
     at = tensor(table(5, seed=1)[0])
     torch.testing.assert_close(made.posterior(at).mean, rest.posterior(at).mean, rtol=0.02, atol=0)
     nothing = RobustConjugateGP(tensor(x), -column(y.clip(0.01)), outcome_transform=Log())
@@ -636,19 +626,21 @@ def test_nothing_that_is_handed_over_changes():
 
 def test_refusals():
     X, Y = tensor(table()[0]), column(table()[1])
-    for inputs, results in ((X, Y[:, 0]), (X, Y[:9]), (X.expand(3, 15, 2), Y), (X[:0], Y[:0])):
-        with pytest.raises(ValueError, match=r"one table of results.*ModelListGP"):
-            RobustConjugateGP(inputs, results)
-    with pytest.raises(ValueError, match="one table of results"):
-        RobustConjugateGP(X, Y.expand(15, 2))
-    with pytest.raises(ValueError, match=r"floating-point numbers, got torch\.int64"):
-        RobustConjugateGP(torch.arange(15).unsqueeze(-1), Y)
-    with pytest.raises(ValueError, match="Inputs must be finite"):
-        RobustConjugateGP(X / 0.0, Y)
-    with pytest.raises(ValueError, match=r"values from -1"):
-        RobustConjugateGP(X, Y, -torch.ones_like(Y))
+    table_only = r"one table of results.*ModelListGP"
+    for arguments, match in (
+        ((X, Y[:, 0]), table_only),
+        ((X, Y[:9]), table_only),
+        ((X.expand(3, 15, 2), Y), table_only),
+        ((X[:0], Y[:0]), table_only),
+        ((X, Y.expand(15, 2)), table_only),
+        ((torch.arange(15).unsqueeze(-1), Y), r"floating-point numbers, got torch\.int64"),
+        ((X / 0.0, Y), "Inputs must be finite"),
+        ((X, Y, -torch.ones_like(Y)), "values from -1"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            RobustConjugateGP(*arguments)
     student = StudentTProcess(Prior(kernels.RBF(1.0), 0.1))
-    with pytest.raises(ValueError, match=r"exact posterior of a Gaussian process.*got StudentT"):
+    with pytest.raises(ValueError, match="exact posterior of a Gaussian process"):
         RobustConjugateGP(X, Y, model=student)
     rows = Observations(X.numpy(), Y[:, 0].numpy(), np.full(15, np.nan))
     box = Box([0.0, 0.0], [1.0, 1.0])

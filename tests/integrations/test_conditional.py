@@ -13,9 +13,9 @@ from optuna.distributions import (
     IntDistribution,
 )
 from optuna.samplers import PartialFixedSampler, RandomSampler
-from optuna.trial import TrialState, create_trial
+from optuna.trial import TrialState
 
-from stoic import recipes
+from stoic import Learner, recipes
 from stoic.domains import Box, Lattice, Tree
 from stoic.integrations.optuna import StoicSampler, confirm, explain
 from stoic.integrations.optuna.encoding import Encoding
@@ -23,14 +23,10 @@ from stoic.integrations.optuna.unmodelled import modelled_space
 from stoic.refusal import RefusalError
 from stoic.tuning.views.report import Report
 from stoic.tuning.views.summary import Summary
+from studies import add
 
 UNIT = FloatDistribution(0.0, 1.0)
 OWN = {"a": {"a_x", "a_y"}, "b": {"b_x", "b_kind"}, "c": {"c_n"}}
-
-
-@pytest.fixture(autouse=True)
-def quiet():
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
 def branches(trial):
@@ -72,7 +68,19 @@ def searched_study(n=40, objective=branches, **options):
 
 @pytest.fixture(scope="module")
 def study():
-    return searched_study()
+    return searched_study(independent_sampler=Counting())
+
+
+def again(study, **options):
+    """Another study with the same trials."""
+    other = optuna.create_study(sampler=StoicSampler(seed=0, **options))
+    other.add_trials(study.trials)
+    return other
+
+
+def drawn_once(independent):
+    drawn = [name for _, name in independent.drawn]
+    return len(drawn) == len(set(drawn))
 
 
 # The rule
@@ -172,16 +180,6 @@ def test_a_box_is_searched_at_points_of_the_rule():
 # Studies
 
 
-def test_each_parameter_is_drawn_independently_once():
-    independent = Counting()
-    study = searched_study(independent_sampler=independent)
-    drawn = [name for _, name in independent.drawn]
-    assert len(drawn) == len(set(drawn))
-    assert {"a_x", "b_x", "c_n", "q_z"} <= set(drawn)
-    for number, name in independent.drawn:
-        assert all(name not in trial.params for trial in study.trials[:number])
-
-
 def test_the_best_branch_is_found_and_refined(study):
     known = explain(study)
     best = known.recommended
@@ -191,12 +189,19 @@ def test_the_best_branch_is_found_and_refined(study):
     assert {trial.params["method"] for trial in study.trials} == {"a", "b", "c"}
 
 
+def test_each_parameter_is_drawn_independently_once(study):
+    independent = study.sampler._independent
+    assert drawn_once(independent)
+    assert {"a_x", "b_x", "c_n", "q_z"} <= {name for _, name in independent.drawn}
+    for number, name in independent.drawn:
+        assert all(name not in trial.params for trial in study.trials[:number])
+
+
 def test_all_complete_trials_are_explained(study):
     known = explain(study)
     assert [row.number for row in known.rows] == list(range(40))
     assert known.unmodelled == ()
     assert set(known.conditional) == {"a_x", "a_y", "b_x", "b_kind", "q_z", "c_n"}
-    assert "conditional    modelled in the trials that have them: a_x" in str(known)
     mean, sd = known.predict([known.recommended.params, {"method": "a", "a_x": 0.2, "a_y": 0.8}])
     assert mean[0] < 0.05 < mean[1]
     assert (sd > 0.0).all()
@@ -219,7 +224,7 @@ def test_given_values_of_conditional_parameters(study):
 
 def test_reports_show_a_conditional_study(study, tmp_path):
     text = Summary.of(study).text()
-    assert "conditional    modelled in the trials that have them" in text
+    assert "conditional    modelled in the trials that have them: a_x" in text
     assert "not modelled" not in text
     assert Summary.of(study).record()["conditional"]
     pytest.importorskip("plotly")
@@ -232,13 +237,13 @@ def test_reports_show_a_conditional_study(study, tmp_path):
 
 
 def test_an_outlier_in_a_branch_is_distrusted():
-    def objective(trial):
-        value = branches(trial)
-        return value - 3.0 if trial.number in (6, 14, 22) else value
-
-    known = explain(searched_study(45, objective))
-    distrusted = {row.number for row in known.rows if row.trust < 0.5}
-    assert {6, 14, 22} <= distrusted
+    study = optuna.create_study(sampler=RandomSampler(seed=0))  # of another sampler
+    study.optimize(lambda t: branches(t) - 3.0 * (t.number in (6, 14, 22)), n_trials=60)
+    known = explain(study)
+    assert len(known.rows) == 60
+    assert not known.unmodelled
+    assert known.model_optimum.keys() == names_of(known.model_optimum)
+    assert {6, 14, 22} <= {row.number for row in known.rows if row.trust < 0.5}
     assert known.recommended.number not in (6, 14, 22)
     assert known.recommended_mean > -0.5
 
@@ -249,25 +254,19 @@ def test_a_branch_where_everything_fails_is_left():
         return float("nan") if trial.params["method"] == "b" else value
 
     study = optuna.create_study(sampler=StoicSampler(seed=1))
-    study.optimize(objective, n_trials=35)
+    study.optimize(objective, n_trials=26)
     failed = [t for t in study.trials if t.state == TrialState.FAIL]
     assert {"b_x", "b_kind"} <= modelled_space(study.trials).keys()
     assert failed
-    assert sum(t.number >= 15 for t in failed) <= 3  # of 20, and a third of them at random
+    assert sum(t.number >= 15 for t in failed) <= 2  # of 11, and a third of them at random
     assert explain(study).recommended.params["method"] == "a"
 
 
 def test_a_branch_that_was_never_tried_is_tried():
-    space = {"method": CategoricalDistribution(["a", "b", "c"])}
+    space = {"method": CategoricalDistribution(["a", "b", "c"]), "c_n": IntDistribution(1, 9)}
     study = optuna.create_study(sampler=StoicSampler(seed=0, n_startup_trials=0))
     for n in (2, 5, 8):
-        study.add_trial(
-            create_trial(
-                params={"method": "c", "c_n": n},
-                distributions=space | {"c_n": IntDistribution(1, 9)},
-                value=0.3 + (n - 3) ** 2 / 50.0,
-            )
-        )
+        add(study, {"method": "c", "c_n": n}, space, 0.3 + (n - 3) ** 2 / 50.0)
     study.optimize(branches, n_trials=12)
     assert {trial.params["method"] for trial in study.trials} == {"a", "b", "c"}
 
@@ -301,10 +300,8 @@ def test_changing_ranges_stay_out_of_the_model_and_are_said(caplog):
     study = searched_study(20, objective)
     assert modelled_space(study.trials).keys() == {"x", "more", "y"}
     (sentence,) = explain(study).unmodelled
-    assert sentence.startswith("Not all trials have units in the same range")
-    said = [record.message for record in caplog.records]
-    assert sentence in said
-    assert "Modelled where a trial has them: y." in said
+    assert "have units in the same range" in sentence
+    assert {sentence, "Modelled where a trial has them: y."} <= set(caplog.messages)
     assert abs(explain(study).recommended.params["x"] - 0.3) < 0.05
 
 
@@ -321,42 +318,32 @@ def test_where_inputs_move_what_all_trials_share_is_modelled():
 
 
 def test_new_samplers_on_one_storage_go_on(tmp_path):
-    storage = optuna.storages.JournalStorage(
-        optuna.storages.journal.JournalFileBackend(str(tmp_path / "study.log"))
-    )
+    backend = optuna.storages.journal.JournalFileBackend(str(tmp_path / "study.log"))
+    storage = optuna.storages.JournalStorage(backend)
     optuna.create_study(storage=storage, study_name="s")
     independent = Counting()
     for seed in range(30):
-        resumed = optuna.load_study(
-            storage=storage,
-            study_name="s",
-            sampler=StoicSampler(seed=seed, n_startup_trials=8, independent_sampler=independent),
-        )
+        sampler = StoicSampler(seed=seed, n_startup_trials=8, independent_sampler=independent)
+        resumed = optuna.load_study(storage=storage, study_name="s", sampler=sampler)
         resumed.optimize(branches, n_trials=1)
-    drawn = [name for _, name in independent.drawn]
-    assert len(drawn) == len(set(drawn))
+    assert drawn_once(independent)
     assert explain(resumed).recommended.value < 0.1
 
 
-def test_pending_trials_of_other_workers_count():
-    study = searched_study(20)
+def test_pending_trials_of_other_workers_count(study):
+    study = again(study)
     trials = [study.ask() for _ in range(3)]
     values = [branches(trial) for trial in trials]  # all suggested before any ends
     settings = [tuple(sorted(trial.params.items())) for trial in trials]
     assert len(set(settings)) == 3
     for trial, value in zip(trials, values, strict=True):
         study.tell(trial, value)
-    assert [row.number for row in explain(study).rows] == list(range(23))
+    assert [row.number for row in explain(study).rows] == list(range(43))
 
 
-def test_confirmation_of_a_conditional_study():
+def test_confirmation_of_a_conditional_study(study):
     rng = np.random.default_rng(0)
-
-    def objective(trial):
-        return branches(trial) + 0.02 * rng.standard_normal()
-
-    study = searched_study(25, objective)
-    outcome = confirm(study, objective, 4)
+    outcome = confirm(again(study), lambda t: branches(t) + 0.02 * rng.standard_normal(), 4)
     assert outcome.measurements >= 1
     assert outcome.recommended.params.keys() == names_of(outcome.recommended.params)
 
@@ -373,24 +360,13 @@ def test_other_recipes_have_the_same_rule(recipe):
 
 def test_a_grid_has_each_setting_once():
     def recipe(box):
-        from stoic import Learner
-
-        return Learner(box.grid(6), recipes.gp_ucb())
+        return Learner(box.grid(4), recipes.gp_ucb())
 
     study = searched_study(16, recipe=recipe, n_startup_trials=4)
     synced = study.sampler._synced
     settings = [synced.encoding.decode(x) for x in synced.learner.domain.points]
     assert len(settings) == len({tuple(sorted(each.items())) for each in settings})
     assert all(each.keys() == names_of(each) for each in settings)
-
-
-def test_a_study_of_another_sampler_is_explained():
-    study = optuna.create_study(sampler=RandomSampler(seed=0))
-    study.optimize(branches, n_trials=60)
-    known = explain(study)
-    assert len(known.rows) == 60
-    assert not known.unmodelled
-    assert known.model_optimum.keys() == names_of(known.model_optimum)
 
 
 def test_failed_trials_without_all_of_their_parameters_do_not_change_the_rule():

@@ -7,12 +7,13 @@ import random
 import optuna
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
-from optuna.trial import TrialState, create_trial
+from optuna.trial import TrialState
 
 from stoic.confirmation import Comparison
 from stoic.integrations.optuna import CONFIRM, FAILED, StoicSampler, confirm, explain
 from stoic.integrations.optuna.confirming import next_confirmation, standing
 from stoic.refusal import RefusalError
+from studies import add
 
 SPACE = {"x": FloatDistribution(0.0, 1.0), "kind": CategoricalDistribution(["a", "b"])}
 
@@ -25,9 +26,7 @@ def study_of(values, direction="minimize"):
     """Study of any sampler with these (x, kind, value)."""
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0), direction=direction)
     for x, kind, value in values:
-        study.add_trial(
-            create_trial(params={"x": x, "kind": kind}, distributions=SPACE, value=value)
-        )
+        add(study, {"x": x, "kind": kind}, SPACE, value)
     return study
 
 
@@ -50,6 +49,8 @@ def objective(seed=1, sign=1.0, spoil=lambda trial: None):
 
 def test_measurements_are_ordinary_trials_at_settings_that_were_tried():
     study = study_of(noisy())
+    assert explain(study).confirmation is None
+    assert next_confirmation(study) == explain(study).recommended.params
     found = confirm(study, objective(), 5)
     marked = [t for t in study.trials if t.user_attrs.get(CONFIRM)]
     assert 1 <= len(marked) == found.measurements <= 5
@@ -58,33 +59,25 @@ def test_measurements_are_ordinary_trials_at_settings_that_were_tried():
     known = explain(study)
     assert known.confirmation == found  # later, and from the storage alone
     assert known.recommended.params == dict(found.recommended.params)
+    assert known.recommended.number == found.recommended.number
+    assert str(found) == repr(found)
+    assert f"trial {known.recommended.number}, " in str(found)
     assert len(known.rows) == 16 + len(marked)  # judged as every result
 
 
 def test_trials_of_other_workers_in_between_are_theirs():
     study = study_of(noisy())
-    measure = objective()
 
-    def run(trial):
+    def ask(trial):
         study.ask({"x": FloatDistribution(0.0, 1.0)})  # the latest trial is another one's
-        return measure(trial)
 
-    assert confirm(study, run, 3).measurements >= 1
+    assert confirm(study, objective(spoil=ask), 3).measurements >= 1
 
 
 def test_an_objective_of_another_study_is_refused():
     study = study_of(noisy())
     with pytest.raises(RefusalError, match="it is that of another study"):
         confirm(study, lambda trial: trial.suggest_float("z", 0.0, 1.0), 3)
-
-
-def test_the_recommended_setting_has_one_number():
-    study = study_of(noisy())
-    confirm(study, objective(), 6)
-    known = explain(study)
-    assert known.recommended.number == known.confirmation.recommended.number
-    assert str(known.confirmation) == repr(known.confirmation)
-    assert str(known.confirmation).startswith(f"trial {known.recommended.number}, ")
 
 
 def test_a_sampler_confirms_what_confirm_does():
@@ -127,21 +120,12 @@ def test_the_outcome_is_consistent():
     assert json.loads(json.dumps(found.record()))["probability"] == found.probability
 
 
-def test_nothing_is_confirmed_before_it_is_asked_for():
-    assert explain(study_of(noisy())).confirmation is None
-
-
 def test_maximising_is_the_mirror_image():
     low, high = study_of(noisy()), study_of(noisy(sign=-1.0), "maximize")
     ours, theirs = confirm(low, objective(), 3), confirm(high, objective(sign=-1.0), 3)
     assert [t.params for t in low.trials] == [t.params for t in high.trials]
     assert ours.lower == pytest.approx(-theirs.upper)
     assert ours.expected_loss == pytest.approx(theirs.expected_loss)
-
-
-def test_the_leader_is_measured_first():
-    study = study_of(noisy())
-    assert next_confirmation(study) == explain(study).recommended.params
 
 
 def test_a_settled_study_is_left_alone():
@@ -189,9 +173,7 @@ def test_failures_count_against_a_candidate():
 def test_a_transient_failure_counts_against_nobody():
     study = study_of(noisy())
     leader = next_confirmation(study)
-    study.enqueue_trial(leader, user_attrs={CONFIRM: True, FAILED: "transient"})
-    trial = study.ask(SPACE)
-    study.tell(trial, state=TrialState.FAIL)
+    add(study, leader, SPACE, attrs={CONFIRM: True, FAILED: "transient"})
     found = standing(study).outcome()
     assert found.failed == 0
     assert found.measurements == 1
@@ -227,7 +209,7 @@ def test_every_recipe_is_confirmed(recipe):
 def test_there_may_be_nothing_to_confirm():
     assert confirm(optuna.create_study(), lambda trial: 0.0, 3) is None
     only = optuna.create_study()
-    only.add_trial(create_trial(params={}, distributions={}, value=1.0))
+    add(only, {}, {}, 1.0)
     assert confirm(only, lambda trial: 0.0, 3) is None
 
 
@@ -246,23 +228,12 @@ def test_a_count_that_is_none_is_refused():
 @pytest.mark.parametrize(("settings", "counts"), [((3, 3, 4, 2), False), ((3, 3, 3, 3), True)])
 def test_failures_of_three_settings_in_a_row_are_the_programs(settings, counts):
     """The fourth of seven is the best, and was confirmed once before."""
-    space = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
     study = optuna.create_study()
-
-    def add(k, state=TrialState.COMPLETE, **said):
-        x = k / 6.0
-        value = (x - 0.5) ** 2 if state == TrialState.COMPLETE else None
-        study.add_trial(
-            optuna.trial.create_trial(
-                state=state, value=value, params={"x": x}, distributions=space, user_attrs=said
-            )
-        )
-
-    for k in (0, 1, 2, 3, 4, 5, 6):
-        add(k)
-    add(3, **{CONFIRM: True})
+    for k in range(7):
+        add(study, {"x": k / 6.0}, SPACE, (k / 6.0 - 0.5) ** 2)
+    add(study, {"x": 0.5}, SPACE, 0.0, {CONFIRM: True})
     for k in settings:
-        add(k, TrialState.FAIL, **{CONFIRM: True})
+        add(study, {"x": k / 6.0}, SPACE, attrs={CONFIRM: True})
     assert (explain(study).recommended.params["x"] == 0.5) is not counts
 
 
@@ -286,8 +257,6 @@ def test_an_interrupted_measurement_does_not_run_for_ever():
 
 
 def test_measurements_by_the_sampler_need_one_objective():
-    study = optuna.create_study(
-        directions=["minimize", "minimize"], sampler=StoicSampler(confirm=3)
-    )
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=StoicSampler(confirm=3))
     with pytest.raises(RefusalError, match=r"one objective|2 objectives"):
         study.optimize(lambda trial: (trial.suggest_float("x", 0, 1), 1.0), n_trials=12)

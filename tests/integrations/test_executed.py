@@ -7,22 +7,17 @@ import numpy as np
 import optuna
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.trial import TrialState
 
 from stoic.integrations.optuna import EXECUTED, FAILED, NOISE, StoicSampler, explain
 from stoic.integrations.optuna.executed import Executed, check_executed, executed
 from stoic.refusal import RefusalError
+from studies import add
 
 SPACE = {
     "heat": FloatDistribution(20.0, 60.0),
     "n": IntDistribution(1, 9),
     "kind": CategoricalDistribution(("a", "b")),
 }
-
-
-@pytest.fixture(autouse=True)
-def quiet():
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
 def trial(report, heat=30.0):
@@ -38,9 +33,7 @@ def test_what_is_not_reported_was_run_as_it_was_asked():
     assert executed(trial(report)) == Executed({"heat": 31.5, "n": 4, "kind": "b"}, ())
     # Between two steps is where it was, and what was rounded on its way is not outside.
     assert executed(trial({"n": 4.4})).params["n"] == 4.4
-    assert executed(trial({"heat": 60.0 + 1e-8})) == Executed(
-        {"heat": 60.0, "n": 4, "kind": "a"}, ()
-    )
+    assert executed(trial({"heat": 60.0 + 1e-8})).params["heat"] == 60.0
 
 
 @pytest.mark.parametrize(
@@ -75,43 +68,31 @@ def test_outside_of_the_range_the_nearest_end_is_nearer_than_what_was_asked(name
     run = executed(trial({name: value}))
     assert run.params == {"heat": 30.0, "n": 4, "kind": "a"} | {name: nearest}
     (reason,) = run.refused
-    assert reason.startswith(f"{name} was {value:g}, outside of its range, ")
-    assert reason.endswith(f". It counts at {nearest:g}, the nearest end")
+    assert f"{name} was {value:g}, outside of its range" in reason
+    assert f"counts at {nearest:g}" in reason
     with pytest.raises(RefusalError, match="outside of its range"):  # by hand it is a slip
         check_executed(name, value, SPACE)
 
 
 def test_the_result_is_told_where_it_was_run():
     study = optuna.create_study(sampler=StoicSampler(seed=0, n_startup_trials=0))
-    study.add_trials(
-        [trial(None), trial({"heat": 50.0, "n": 2.5, "kind": "b"}), trial({"heat": 99.0})]
-    )
+    elsewhere = {"heat": 50.0, "n": 2.5, "kind": "b"}
+    study.add_trials([trial(None), trial(elsewhere), trial({"heat": 99.0})])
     study.ask(SPACE)
     told = study.sampler._synced.learner.observations.x
     np.testing.assert_allclose(
         told, [[0.25, 1, 0, 3 / 8], [0.75, 0, 1, 1.5 / 8], [1.0, 1, 0, 3 / 8]]
     )
     rows = explain(study).rows
-    assert [row.executed for row in rows] == [
-        None,
-        {"heat": 50.0, "n": 2.5, "kind": "b"},
-        {"heat": 60.0, "n": 4, "kind": "a"},
-    ]
-    assert rows[1].refused == ()
-    assert "outside of its range, 20 to 60" in rows[2].refused[0]
+    assert [row.executed for row in rows] == [None, elsewhere, {"heat": 60.0, "n": 4, "kind": "a"}]
+    assert [len(row.refused) for row in rows] == [0, 0, 1]
 
 
 def test_a_failure_happened_where_it_was_run():
     study = optuna.create_study(sampler=StoicSampler(seed=0, n_startup_trials=0))
     study.add_trial(trial(None))
-    study.add_trial(
-        optuna.create_trial(
-            state=TrialState.FAIL,
-            params={"heat": 30.0, "n": 4, "kind": "a"},
-            distributions=SPACE,
-            user_attrs={EXECUTED: {"heat": 60.0}, "stoic:failed": "infeasible"},
-        )
-    )
+    attrs = {EXECUTED: {"heat": 60.0}, "stoic:failed": "infeasible"}
+    add(study, {"heat": 30.0, "n": 4, "kind": "a"}, SPACE, attrs=attrs)
     study.ask(SPACE)
     assert study.sampler._synced.learner.failures.x[0, 0] == 1.0
 
@@ -127,10 +108,8 @@ def test_a_report_that_is_refused_is_said_in_the_log_once(caplog):
     with caplog.at_level(logging.WARNING, logger="stoic"):
         study.optimize(objective, n_trials=6)
         explain(study)
-    assert [record.message for record in caplog.records] == [
-        "Trial 2: heat was 612, outside of its range, 20 to 60: give a study a range that holds "
-        "whatever may be run. It counts at 60, the nearest end."
-    ]
+    (said,) = caplog.messages
+    assert "Trial 2: heat was 612, outside of its range, 20 to 60" in said
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2))])
@@ -159,14 +138,8 @@ def test_what_was_run_at_the_best_is_recommended_as_it_was_asked():
     study = optuna.create_study()
     space = {"heat": SPACE["heat"]}
     for asked in np.linspace(20.0, 52.0, 17):
-        study.add_trial(
-            optuna.create_trial(
-                params={"heat": asked},
-                distributions=space,
-                value=(asked + 8.0 - 45.0) ** 2,
-                user_attrs={EXECUTED: {"heat": asked + 8.0}},
-            )
-        )
+        run = asked + 8.0
+        add(study, {"heat": asked}, space, (run - 45.0) ** 2, {EXECUTED: {"heat": run}})
     known = explain(study)
     assert known.model_optimum["heat"] == pytest.approx(45.0, abs=0.2)
     assert abs(known.recommended.params["heat"] - 37.0) <= 1.0
@@ -178,7 +151,8 @@ def test_attributes_of_no_use_are_said(caplog):
         trial = study.ask()
         trial.set_user_attr(attribute, value)
         study.tell(trial, trial.suggest_float("x", 0, 1))
-    said = [record.message for record in caplog.records if "is not used" in record.message]
+    said = [message for message in caplog.messages if "is not used" in message]
     assert [line.split(": ")[0] for line in said] == ["Trial 0", "Trial 1", "Trial 2"]
-    assert "must be a variance above 0, got -0.04" in said[0]
-    assert "must be one of transient, infeasible, bad, got 'broken'" in said[2]
+    assert "variance above 0, got -0.04" in said[0]
+    assert "transient, infeasible, bad, got 'broken'" in said[2]
+    assert len(explain(study).unmodelled) == 2  # one of each kind

@@ -8,7 +8,6 @@ import optuna
 import pytest
 from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.samplers import RandomSampler
-from optuna.trial import create_trial
 
 from stoic import recipes
 from stoic.integrations.optuna import NOISE, RobustObjective, StoicSampler, explain
@@ -16,6 +15,7 @@ from stoic.kernels import Matern52
 from stoic.learner import Learner
 from stoic.posteriors import Prior
 from stoic.tuning.views.summary import Summary
+from studies import add
 
 X = {"x": FloatDistribution(-5.0, 5.0)}
 
@@ -24,7 +24,7 @@ def stored(values, xs, distributions=X):
     """A study with these values at these x."""
     study = optuna.create_study()
     for x, value in zip(xs, values, strict=True):
-        study.add_trial(create_trial(value=value, params={"x": x}, distributions=distributions))
+        add(study, {"x": x}, distributions, value)
     return study
 
 
@@ -53,9 +53,8 @@ def test_a_range_at_the_ends_of_what_floats_hold(distribution):
 
 def test_an_independent_draw_is_what_it_would_be_in_optuna():
     study = optuna.create_study(sampler=StoicSampler(seed=0))
-    for number, distribution in enumerate(
-        [FloatDistribution(-7.0, 5.0), FloatDistribution(0.1, 1.0, step=0.3)]
-    ):
+    distributions = FloatDistribution(-7.0, 5.0), FloatDistribution(0.1, 1.0, step=0.3)
+    for number, distribution in enumerate(distributions):
         drawn = study.ask({"x": distribution}).params["x"]
         state = [study.sampler._seed, number, zlib.crc32(b"x")]
         random = RandomSampler(int(np.random.SeedSequence(state).generate_state(1)[0]))
@@ -72,16 +71,13 @@ def test_no_interval_where_no_two_results_differ(values):
     assert {row.residual for row in known.rows if math.isfinite(row.value)} <= {0.0, -0.0}
     assert np.isinf(known.predict([{"x": 0.3}])[1]).all()
     assert "+- unknown" in Summary.of(study).text()
-    assert (
-        explain(study, aim=RobustObjective(threshold=7.0, tolerance={"x": 0.1})).certified is None
-    )
+    aim = RobustObjective(threshold=7.0, tolerance={"x": 0.1})
+    assert explain(study, aim=aim).certified is None
 
 
 def test_a_standard_error_or_a_prior_or_a_second_result_gives_an_interval():
     told = optuna.create_study()
-    told.add_trial(
-        create_trial(value=5.0, params={"x": 0.5}, distributions=X, user_attrs={NOISE: 0.04})
-    )
+    add(told, {"x": 0.5}, X, 5.0, {NOISE: 0.04})
     assert explain(told).recommended_std == pytest.approx(0.2)
 
     def with_prior(box):

@@ -21,6 +21,7 @@ from stoic.integrations.optuna.turns import CHOSEN
 from stoic.kernels import RBF
 from stoic.learner import Learner
 from stoic.refusal import RefusalError
+from studies import add
 
 X = {"x": FloatDistribution(-1.0, 1.0)}
 MIXED = {
@@ -29,11 +30,6 @@ MIXED = {
     "n": IntDistribution(1, 3),
 }
 PRIOR = Prior(RBF(0.4), 0.05)
-
-
-@pytest.fixture(autouse=True)
-def quiet():
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
 def phased(box):
@@ -175,12 +171,8 @@ def test_what_is_owed_for_longest_is_run_once_more():
 def test_a_result_that_ended_earlier_is_told_earlier():
     """As from a worker whose clock is slow, or whose result was seen late."""
     study = optuna.create_study()
-    times = {}
-    trials = []
     for number, x in enumerate(np.linspace(-1.0, 1.0, 13)):
-        trial = optuna.create_trial(params={"x": float(x)}, distributions=X, value=float(number))
-        study.add_trial(trial)
-        times[number] = trial.datetime_complete
+        add(study, {"x": float(x)}, X, number)
     trials = study.trials
     late = [t for t in trials if t.number != 4]
     for recipe, order in (
@@ -203,11 +195,9 @@ def test_trials_at_no_point_of_the_grid_are_left_out_and_said_once(caplog):
             trial = study.ask(X)
             study.tell(trial, value(trial.params))
             explain(study, recipe=phased)
-    said = [record.getMessage() for record in caplog.records if "left out" in record.getMessage()]
-    assert said == [
-        "Trial 0 is left out of the model: it was run at x=0.123, which is no point of the "
-        "recipe's grid."
-    ]
+    (said,) = [message for message in caplog.messages if "left out" in message]
+    assert "Trial 0" in said
+    assert "x=0.123" in said
     known = explain(study, recipe=phased)
     assert known.left_out == {0: "x=0.123"}
     assert [row.number for row in known.rows] == list(range(1, 8))
@@ -325,16 +315,15 @@ MANY = {
 }
 
 
-@pytest.mark.parametrize("n", [2, 3, 5])
+@pytest.mark.parametrize("n", [2, 3])
 def test_every_point_is_found_again_from_its_parameters(n):
     encoding = Encoding(MANY)
     points = Points(encoding, encoding.box.grid(n))
     grid = points.domain.points
     study = optuna.create_study()
-    for x in grid:
-        study.add_trial(
-            optuna.create_trial(params=encoding.decode(x), distributions=MANY, value=0.0)
-        )
+    study.add_trials(
+        optuna.create_trial(params=encoding.decode(x), distributions=MANY, value=0.0) for x in grid
+    )
     settings = np.array([encoding.encode(trial.params) for trial in study.trials])
     np.testing.assert_array_equal(points.of(settings), grid)
     np.testing.assert_array_equal(points.nearest(settings), grid)
@@ -343,13 +332,12 @@ def test_every_point_is_found_again_from_its_parameters(n):
 
 
 def test_a_smaller_box_leaves_out_what_lies_outside():
-    study = optuna.create_study(
-        sampler=StoicSampler(
-            recipe=lambda box: Learner(Box([0.5], [1.0]), recipes.gp_ucb()), n_startup_trials=0
-        )
-    )
+    def half(box):
+        return Learner(Box([0.5], [1.0]), recipes.gp_ucb())
+
+    study = optuna.create_study(sampler=StoicSampler(recipe=half, n_startup_trials=0))
     for x in (-0.5, 0.1, 0.9):
-        study.add_trial(optuna.create_trial(params={"x": x}, distributions=X, value=x))
+        add(study, {"x": x}, X, x)
     study.enqueue_trial({"x": -1.0})
     study.tell(study.ask(X), 3.0)
     assert study.ask(X).params["x"] >= 0.0
@@ -381,9 +369,8 @@ def test_what_cannot_be_is_refused():
 
 def test_a_reduction_to_a_linear_bandit_is_explained():
     def recipe(box):
-        return Learner(
-            box.grid(7), recipes.linear_reduction(prior=PRIOR, theory=Theory(horizon=100))
-        )
+        reduction = recipes.linear_reduction(prior=PRIOR, theory=Theory(horizon=100))
+        return Learner(box.grid(7), reduction)
 
     study = optuna.create_study(sampler=StoicSampler(recipe=recipe, search_space=X))
     for _ in range(12):

@@ -18,11 +18,6 @@ from stoic.integrations.optuna import internals
 SOURCE = Path(internals.__file__).parents[2]
 
 
-@pytest.fixture(autouse=True)
-def quiet() -> None:
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-
-
 @pytest.fixture
 def study() -> optuna.Study:
     """The second one of its storage, so that its numbers are not those of its trials."""

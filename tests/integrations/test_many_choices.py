@@ -19,9 +19,8 @@ def value(params):
 
 
 def studied(trials, **options):
-    study = optuna.create_study(
-        direction="maximize", sampler=StoicSampler(seed=0, n_startup_trials=5, **options)
-    )
+    sampler = StoicSampler(seed=0, n_startup_trials=5, **options)
+    study = optuna.create_study(direction="maximize", sampler=sampler)
     for word in GOOD:
         study.enqueue_trial({"word": word, "x": 0.9})
     for _ in range(trials):
@@ -113,15 +112,12 @@ def test_a_resumed_study_goes_on_as_if_it_had_not_ended(study):
 
 
 def test_a_choice_that_did_well_in_an_earlier_study_is_known(study):
-    warm = optuna.create_study(
-        direction="maximize", sampler=StoicSampler(seed=1, warm_start=[study])
-    )
-    words = []
+    sampler = StoicSampler(seed=1, warm_start=[study])
+    warm = optuna.create_study(direction="maximize", sampler=sampler)
     for _ in range(4):
         trial = warm.ask(SPACE)
-        words.append(trial.params["word"])
         warm.tell(trial, value(trial.params))
-    assert set(words) & set(GOOD)
+    assert {trial.params["word"] for trial in warm.trials} & set(GOOD)
 
 
 def test_a_grid_has_all_choices_or_none():

@@ -17,6 +17,7 @@ from stoic.integrations.optuna.objective import RobustObjective, merge_over, rec
 from stoic.learner import Learner
 from stoic.policies import Satisficing, StableOpt
 from stoic.refusal import RefusalError
+from studies import add
 
 SPACE = {
     "heat": FloatDistribution(0.0, 100.0),
@@ -26,11 +27,6 @@ SPACE = {
 }
 ENCODING = Encoding(SPACE)
 HEAT = {"heat": 2.0}
-
-
-@pytest.fixture(autouse=True)
-def quiet():
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
 def valleys(heat, n):
@@ -83,11 +79,7 @@ def test_what_is_recommended_stays_good_when_it_is_moved(sign, moves):
     assert 0.5 * TRUE_RADIUS < found.within["heat"] <= TRUE_RADIUS
     far = found.within["heat"] * np.linspace(-1.0, 1.0, 41)
     assert max(valleys(heat + d, n) for d in far) <= 0.4
-    op, low = ("<=", "0.4") if sign > 0.0 else (">=", "-0.4")
-    assert found.sentence().startswith(f"value {op} {low} as long as heat is closer than ")
-    assert found.sentence().endswith(
-        f" to {heat:.6g}, if the model is right within 2 standard deviations"
-    )
+    assert f"value {'<= 0.4' if sign > 0.0 else '>= -0.4'} as long as" in found.sentence()
 
 
 def test_the_observed_best_may_be_moved_less_far():
@@ -95,9 +87,7 @@ def test_the_observed_best_may_be_moved_less_far():
     study = optuna.create_study()
     space = {"heat": SPACE["heat"]}
     for heat in [*np.linspace(0.0, 100.0, 51), *np.arange(26.5, 34.0)]:
-        study.add_trial(
-            optuna.create_trial(params={"heat": heat}, distributions=space, value=valleys(heat, 5))
-        )
+        add(study, {"heat": heat}, space, valleys(heat, 5))
     known = explain(
         study, recipe=recipes.gp_ucb(), aim=RobustObjective(threshold=0.4, tolerance=HEAT)
     )
@@ -138,7 +128,7 @@ def test_the_best_worst_value_is_what_stable_is_after():
     assert found.curve.pessimistic[np.searchsorted(found.curve.sizes, 1.0) - 1] <= (
         found.certificate.value
     )
-    assert f"as long as heat is within 2 of {heat:.6g}" in found.sentence()
+    assert f"within 2 of {heat:.6g}" in found.sentence()
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0], ids=["minimize", "maximize"])
@@ -152,21 +142,14 @@ def test_a_threshold_out_of_reach_is_said_once_in_the_users_units(sign, caplog):
             lambda trial: sign * (trial.suggest_float("heat", 0.0, 100.0) / 50.0 - 1.0) ** 2, 22
         )
     assert len(caplog.records) == 1
-    side = "below" if sign > 0.0 else "above"
-    start = (
-        f"The threshold {sign * -5.0:g} is out of reach: no setting is expected to have a value "
-    )
-    assert caplog.records[0].message.startswith(start + side)
+    assert f"value {'below' if sign > 0.0 else 'above'}" in caplog.records[0].message
     known = explain(study)
     assert abs(known.recommended.params["heat"] - 50.0) < 5.0  # the best there is, then
     found = known.certified
     assert found.reached == pytest.approx(0.0, abs=0.2)
-    assert found.unreachable().startswith(f"{sign * -5.0:g} is out of reach")
+    assert f"{sign * -5.0:g} is out of reach" in found.unreachable()
     assert found.within == {}
-    op = ">" if sign > 0.0 else "<"
-    assert (
-        found.sentence() == f"nothing: value {op} {sign * -5.0:g} is possible even without any move"
-    )
+    assert f"value {'> -5' if sign > 0.0 else '< 5'} is possible" in found.sentence()
 
 
 def test_that_nothing_is_promised_outside_of_the_range_is_said():
@@ -176,68 +159,48 @@ def test_that_nothing_is_promised_outside_of_the_range_is_said():
     for heat, rate in zip(np.linspace(0.0, 100.0, 15), np.geomspace(1e-4, 1.0, 15), strict=True):
         for params in ({"heat": heat, "rate": 1e-2}, {"heat": 0.0, "rate": rate}):
             value = params["heat"] / 100.0
-            study.add_trial(optuna.create_trial(params=params, distributions=space, value=value))
+            add(study, params, space, value)
 
     def words(**tolerance):
         aim = RobustObjective(threshold=0.4, tolerance=tolerance)
         return explain(study, recipe=recipes.gp_ucb(), aim=aim).certified.sentence()
 
-    assert ", and heat is in range, if the model is right" in words(heat=20.0)
-    assert ", and heat and rate are in range, if the model" in words(heat=20.0, rate=100.0)
+    assert "heat is in range" in words(heat=20.0)
+    assert "heat and rate are in range" in words(heat=20.0, rate=100.0)
     study = optuna.create_study()
     for heat in np.linspace(0.0, 100.0, 21):
-        study.add_trial(
-            optuna.create_trial(
-                params={"heat": heat},
-                distributions={"heat": SPACE["heat"]},
-                value=abs(heat - 50.0) / 50.0,
-            )
-        )
+        add(study, {"heat": heat}, {"heat": SPACE["heat"]}, abs(heat - 50.0) / 50.0)
     assert "in range" not in words(heat=20.0)
 
 
 def test_an_adaptive_threshold_is_what_is_surely_reached_less_the_margin():
     study = searched(n_trials=20, threshold="adaptive", margin=0.1, tolerance=HEAT)
     known = explain(study)
-    heat = [[trial.params["heat"], trial.params["n"]] for trial in study.trials]
-    settings = [dict(zip(("heat", "n"), pair, strict=True)) for pair in heat]
-    mean, std = known.predict(settings)
+    mean, std = known.predict([trial.params for trial in study.trials])
     assert known.certified.certificate.value == pytest.approx(np.min(mean + 2.0 * std) + 0.1)
 
 
 def test_tolerances_hold_at_once_and_every_one_in_its_own_unit():
-    space = {name: SPACE[name] for name in ("heat", "n", "rate")}
+    def bowl(heat, n, rate):
+        return (heat - 50.0) ** 2 / 2500.0 + (n - 5) ** 2 / 16.0 + (np.log10(rate) + 2.0) ** 2 / 4.0
+
     study = optuna.create_study()
     rng = np.random.default_rng(0)
     for _ in range(60):
         heat, n, rate = rng.uniform(0.0, 100.0), int(rng.integers(1, 10)), 10 ** rng.uniform(-4, 0)
-        value = (
-            (heat - 50.0) ** 2 / 2500.0 + (n - 5) ** 2 / 16.0 + (np.log10(rate) + 2.0) ** 2 / 4.0
-        )
-        study.add_trial(
-            optuna.create_trial(
-                params={"heat": heat, "n": n, "rate": rate}, distributions=space, value=value
-            )
-        )
+        add(study, {"heat": heat, "n": n, "rate": rate}, SPACE, bowl(heat, n, rate))
     aim = RobustObjective(threshold=0.8, tolerance={"heat": 5.0, "n": 1, "rate": 1.5})
     found = explain(study, recipe=recipes.gp_ucb(), aim=aim).certified
     r = found.certificate.radius
     assert r > 0.5
     assert found.within == pytest.approx({"heat": 5.0 * r, "n": r, "rate": 1.5**r})
-    words = found.sentence()
-    assert "heat is closer than" in words
-    assert ", n is closer than" in words
-    assert " and rate is less than a factor of" in words
+    assert "rate is less than a factor of" in found.sentence()
     # At the corners of what is promised, all of it moved at once.
     here = found.params
     for side in np.ndindex(2, 2, 2):
         s = 2.0 * np.array(side) - 1.0
         heat, n = here["heat"] + s[0] * 5.0 * 0.95 * r, here["n"] + s[1] * math.floor(0.95 * r)
-        rate = here["rate"] * 1.5 ** (s[2] * 0.95 * r)
-        value = (
-            (heat - 50.0) ** 2 / 2500.0 + (n - 5) ** 2 / 16.0 + (np.log10(rate) + 2.0) ** 2 / 4.0
-        )
-        assert value <= 0.8
+        assert bowl(heat, n, here["rate"] * 1.5 ** (s[2] * 0.95 * r)) <= 0.8
 
 
 @pytest.mark.long
@@ -302,19 +265,18 @@ def test_the_recipe_says_what_is_believed_and_the_aim_where_to_look():
 
 
 def test_trials_probe_until_something_says_what_was_executed():
+    space = {name: SPACE[name] for name in ("heat", "n")}
     study = searched(n_trials=12, threshold=0.4, tolerance=HEAT)
     assert study.sampler._synced.learner.policy.probe
-    study.add_trial(
-        optuna.create_trial(
-            params={"heat": 3.0, "n": 5},
-            distributions={name: SPACE[name] for name in ("heat", "n")},
-            value=1.0,
-            user_attrs={EXECUTED: {"heat": 4.0}},
-        )
-    )
-    study.ask({name: SPACE[name] for name in ("heat", "n")})
+    add(study, {"heat": 3.0, "n": 5}, SPACE, 1.0, {EXECUTED: {"heat": 4.0}})
+    study.enqueue_trial({"heat": 68.0})  # a context that was announced
+    trial = study.ask(space)
+    assert trial.params["heat"] == 68.0
     assert not study.sampler._synced.learner.policy.probe
-    assert len(study.sampler._synced.observed) == 13
+    trial.set_user_attr(EXECUTED, {"heat": 71.0})
+    study.tell(trial, valleys(71.0, trial.params["n"]))
+    study.ask(space)
+    assert study.sampler._synced.learner.observations.x[:, 0].tolist()[-2:] == [0.04, 0.71]
 
 
 @pytest.mark.parametrize(
@@ -351,14 +313,7 @@ def test_an_aim_is_recorded_with_the_study():
     assert stored_aim(study) == other
     # The sampler has said what it is after, and does not say it again.
     study.set_user_attr(AIM, other.record())
-    study.add_trial(
-        optuna.create_trial(
-            params={"heat": 3.0, "n": 5},
-            distributions={name: SPACE[name] for name in ("heat", "n")},
-            value=1.0,
-            user_attrs={EXECUTED: {"heat": 4.0}},
-        )
-    )
+    add(study, {"heat": 3.0, "n": 5}, SPACE, 1.0, {EXECUTED: {"heat": 4.0}})
     study.ask({name: SPACE[name] for name in ("heat", "n")})
     assert stored_aim(study) == other
     numpy = RobustObjective(threshold=np.float32(0.5), tolerance={"heat": np.int64(2)})
@@ -459,14 +414,9 @@ def test_tolerances_that_do_not_fit_the_space_are_refused_when_it_is_known(toler
 def test_tolerances_are_in_the_units_of_the_box():
     moves = ENCODING.tolerances({"heat": 2.0, "n": 1, "rate": 10.0})
     np.testing.assert_allclose(moves, [0.02, 0.0, 0.0, 1.0 / 8.0, 0.25])
-    assert isinstance(
-        RobustObjective(tolerance=HEAT)._policy(
-            1.0, RobustObjective(tolerance=HEAT).distance(ENCODING), False
-        ),
-        StableOpt,
-    )
-    aim = RobustObjective(threshold=1.0, tolerance=HEAT)
-    assert isinstance(aim._policy(1.0, aim.distance(ENCODING), False), Satisficing)
+    for said, policy in (({}, StableOpt), ({"threshold": 1.0}, Satisficing)):
+        aim = RobustObjective(tolerance=HEAT, **said)
+        assert isinstance(aim._policy(1.0, aim.distance(ENCODING), False), policy)
 
 
 def valley_of_kinds(trial):
@@ -487,6 +437,12 @@ def test_what_a_partial_fixed_sampler_fixes_conditions_the_others(aim):
             assert trial.params["kind"] == kind
             # A probe may be farther away: where a move may hurt.
             assert abs(trial.params["x"] - best) < (0.3 if aim else 0.2)
+    study.sampler = ours
+    for kind, best in 3 * (("low", 0.2), ("high", 0.8)):
+        study.enqueue_trial({"kind": kind})
+        study.optimize(valley_of_kinds, n_trials=1)
+        assert study.trials[-1].params["kind"] == kind
+        assert abs(study.trials[-1].params["x"] - best) < (0.3 if aim else 0.2)
     assert ours._synced.encoding.space.keys() == {"kind", "x"}
 
 
@@ -501,18 +457,6 @@ def test_a_fixed_value_outside_of_the_space_fixes_nothing():
         )
     assert trial.params["x"] == 7.0  # Optuna's own rule
     assert trial.params["kind"] in ("low", "high")
-
-
-def test_a_context_that_was_announced_is_given_and_what_it_was_is_told():
-    study = searched(n_trials=14, threshold=0.4, tolerance=HEAT)
-    study.enqueue_trial({"heat": 68.0})
-    space = {name: SPACE[name] for name in ("heat", "n")}
-    trial = study.ask(space)
-    assert trial.params["heat"] == 68.0
-    trial.set_user_attr(EXECUTED, {"heat": 71.0})
-    study.tell(trial, valleys(71.0, trial.params["n"]))
-    study.ask(space)
-    assert study.sampler._synced.learner.observations.x[-1, 0] == 0.71
 
 
 def test_the_incumbent_is_asked_again_where_its_bound_is_the_highest():

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import optuna
 import pytest
 from optuna.samplers import BaseSampler
 
 from stoic.integrations.optuna import StoicSampler
 
 suites = pytest.importorskip("optuna.testing.pytest_samplers", reason="since Optuna 4.8")
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> None:
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
 class TestStoicSampler(

@@ -12,6 +12,7 @@ from stoic.integrations.optuna.possible import stored_possible
 from stoic.refusal import RefusalError
 from stoic.tuning.views.summary import Summary
 from stoic.tuning.views.trust import Trust
+from studies import add
 
 IMPOSSIBLE = {4: 1.7, 9: -2.0, 14: math.inf}
 
@@ -23,7 +24,6 @@ def accuracy(trial):
 
 @pytest.fixture(scope="module")
 def study():
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
     sampler = StoicSampler(seed=0, possible=(0, 1))
     study = optuna.create_study(direction="maximize", sampler=sampler)
     study.optimize(accuracy, n_trials=20)
@@ -43,11 +43,9 @@ def test_they_are_no_observations_and_are_kept(study):
 
 def test_they_are_shown(study):
     summary = Summary.of(study)
-    assert "impossible     3 outside of 0 to 1\n  trial 4: observed 1.7\n" in summary.text()
+    assert "impossible     3 outside of 0 to 1" in summary.text()
     assert summary.record()["impossible"] == {"4": 1.7, "9": -2.0, "14": "inf"}
-    assert {4: "transient", 9: "transient", 14: "transient"}.items() <= Trust.of(
-        study
-    ).failed.items()
+    assert dict.fromkeys(IMPOSSIBLE, "transient").items() <= Trust.of(study).failed.items()
 
 
 def test_any_study_can_be_explained_with_a_range():
@@ -62,11 +60,7 @@ def test_one_setting_that_never_gives_a_possible_value_is_not_observed():
     study = optuna.create_study(sampler=StoicSampler(seed=0, possible=(0, 1)))
     space = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
     for value in (0.3, 0.4, 5.0, 5.0, 5.0, 5.0):
-        study.add_trial(
-            optuna.trial.create_trial(
-                value=value, params={"x": value if value < 1 else 0.9}, distributions=space
-            )
-        )
+        add(study, {"x": value if value < 1 else 0.9}, space, value)
     known = explain(study, possible=(0, 1))
     assert [row.value for row in known.rows] == [0.3, 0.4]
     assert len(known.impossible) == 4

@@ -13,14 +13,10 @@ from optuna.trial import TrialState
 from stoic import recipes
 from stoic.integrations.optuna import AIM, FAILED, NOISE, Row, StoicSampler, explain, turns
 from stoic.integrations.optuna.synced_learner import SyncedLearner
+from studies import add
 
 X = {"x": FloatDistribution(-5.0, 5.0)}
 XY = {"x": FloatDistribution(-5.0, 5.0), "y": FloatDistribution(0.0, 1.0)}
-
-
-@pytest.fixture(autouse=True)
-def quiet():
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
 def bowl(trial):
@@ -32,14 +28,12 @@ def stored(values, xs, distributions=X, direction="minimize"):
     """A study with these values at these x."""
     study = optuna.create_study(direction=direction)
     for x, value in zip(xs, values, strict=True):
-        study.add_trial(
-            optuna.create_trial(params={"x": x}, distributions=distributions, value=value)
-        )
+        add(study, {"x": x}, distributions, value)
     return study
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
-@pytest.mark.parametrize("lie", [1e3, 1e6, 1e300, -1e3, -1e6, -1e300, math.inf, -math.inf])
+@pytest.mark.parametrize("lie", [1e3, 1e300, -1e3, -1e300, math.inf, -math.inf])
 def test_a_lie_changes_its_own_trust_and_little_else(lie, direction):
     sign = 1.0 if direction == "minimize" else -1.0
     xs = np.linspace(-5.0, 5.0, 21)
@@ -49,18 +43,10 @@ def test_a_lie_changes_its_own_trust_and_little_else(lie, direction):
     assert after.recommended.params == before.recommended.params == {"x": 2.0}
     assert abs(after.model_optimum["x"] - 2.0) < 0.05
     assert abs(after.recommended_mean) < 0.5
+    assert [row.number for row in after.rows] == list(range(22))
     assert after.rows[-1].trust < 0.01
     assert after.rows[-1].expected == pytest.approx(sign * 27.6, abs=3.0)
     assert all(row.trust > 0.5 for row in after.rows[:-1])
-
-
-def test_the_observed_best_may_be_a_lie_and_the_recommended_is_not():
-    xs = np.linspace(-5.0, 5.0, 15)
-    study = stored([*((x - 2.0) ** 2 for x in xs), -1e6], [*xs, -4.0])
-    thoughts = explain(study)
-    assert thoughts.observed_best.value == -1e6
-    assert abs(thoughts.recommended.params["x"] - 2.0) < 0.5
-    assert [row.number for row in thoughts.rows] == list(range(16))
 
 
 @pytest.mark.parametrize("values", [[2.0], [2.0, 2.0], [2.0, math.inf]])
@@ -73,11 +59,11 @@ def test_without_a_scale_no_finite_value_is_judged(values):
     assert "trust 1" not in str(thoughts)
 
 
-@pytest.mark.parametrize("worst", [30.0, 1e3, 1e6])
+@pytest.mark.parametrize("worst", [30.0, 1e6])
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 def test_of_few_results_a_huge_bad_one_is_not_recommended(n, worst):
     space = {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(-3.0, 3.0)}
-    for seed in range(4):
+    for seed in range(2):
         study = optuna.create_study(sampler=StoicSampler(seed=seed))
         for number in range(n):
             x, y = study.ask(space).params.values()
@@ -88,9 +74,8 @@ def test_of_few_results_a_huge_bad_one_is_not_recommended(n, worst):
 @pytest.mark.parametrize("seed", range(6))
 def test_a_distrusted_trial_is_not_recommended_even_where_there_is_no_noise(seed):
     space = {"s": FloatDistribution(0.0, 1.0, step=0.25), "c": CategoricalDistribution([*"abcde"])}
-    study = optuna.create_study(
-        direction="maximize", sampler=optuna.samplers.RandomSampler(seed=seed)
-    )
+    sampler = optuna.samplers.RandomSampler(seed=seed)
+    study = optuna.create_study(direction="maximize", sampler=sampler)
     for number in range(25):
         trial = study.ask(space)
         value = trial.params["s"] + 0.1 * "abcde".index(trial.params["c"])
@@ -118,25 +103,16 @@ def test_with_one_trial_in_ten_lying_the_optimum_is_found(seed):
     assert (params["x"] - 2.0) ** 2 + 20.0 * (params["y"] - 0.3) ** 2 < 0.6
 
 
-def test_another_recipe_can_be_used():
-    study = optuna.create_study(sampler=StoicSampler(seed=0, recipe=recipes.gp_ucb()))
-    study.optimize(bowl, n_trials=25)
-    assert study.best_value < 0.05
-
-
 def test_a_study_in_the_place_of_a_deleted_one_is_another():
     storage = optuna.storages.get_storage("sqlite://")
-    sampler = StoicSampler(seed=0, threshold="adaptive", margin=0.1, tolerance={"x": 0.1})
+    aim = {"threshold": "adaptive", "margin": 0.1, "tolerance": {"x": 0.1}}
+    sampler = StoicSampler(seed=0, **aim)
     for level in (0.0, 100.0):  # the second study gets the numbers of the first
         study = optuna.create_study(storage=storage, study_name="mine", sampler=sampler)
         study.optimize(lambda trial: level + trial.suggest_float("x", 0.0, 1.0), n_trials=11)  # noqa: B023
         told = [-value for value in sampler._synced.learner.observations.observed]
         assert told == [trial.value for trial in study.trials[:10]]
-        assert study.user_attrs[AIM] == {
-            "threshold": "adaptive",
-            "margin": 0.1,
-            "tolerance": {"x": 0.1},
-        }
+        assert study.user_attrs[AIM] == aim
         optuna.delete_study(storage=storage, study_name="mine")
 
 
@@ -148,23 +124,6 @@ def test_the_same_seed_gives_the_same_trials():
         runs.append([trial.params for trial in study.trials])
     assert runs[0] == runs[1]
     assert runs[0] != runs[2]
-
-
-@pytest.mark.slow
-def test_a_region_where_everything_crashes_is_not_asked_for_ever():
-    def crashing(trial):
-        x = trial.suggest_float("x", -5.0, 5.0)
-        if x > 1.0:  # and the unconstrained optimum is at 2
-            raise RuntimeError("diverged")
-        return (x - 2.0) ** 2
-
-    study = optuna.create_study(sampler=StoicSampler(seed=0, n_startup_trials=5))
-    study.optimize(crashing, n_trials=40, catch=RuntimeError)
-    failed = [t.params["x"] for t in study.trials if t.state == TrialState.FAIL]
-    assert len(failed) <= 12
-    # No place more often than one retry allows; what works is searched up to near its edge.
-    assert np.max(np.sum(np.abs(np.subtract.outer(failed, failed)) < 1e-3, axis=1)) <= 2
-    assert study.best_trial.params["x"] > 0.2
 
 
 def failed_at(x, kind, **how):
@@ -274,27 +233,6 @@ def test_threads_that_stop_waiting_for_one_another_tell_each_result_once(monkeyp
     assert len(points) >= 20
 
 
-def test_fixed_parameters_condition_the_choice_of_the_others():
-    # x* depends on the category: with it fixed, the other parameter must follow.
-    space = {"x": FloatDistribution(0.0, 1.0), "kind": CategoricalDistribution(("low", "high"))}
-
-    def objective(trial):
-        kind = trial.suggest_categorical("kind", ("low", "high"))
-        x = trial.suggest_float("x", 0.0, 1.0)
-        return (x - (0.2 if kind == "low" else 0.8)) ** 2
-
-    # A sampler that ignored the fixed category would put x near the best for the other one, too:
-    # four draws of each must all follow their category.
-    study = optuna.create_study(sampler=StoicSampler(seed=0))
-    study.optimize(objective, n_trials=30)
-    for kind, best in 4 * (("low", 0.2), ("high", 0.8)):
-        study.enqueue_trial({"kind": kind})
-        trial = study.ask(space)
-        assert trial.params["kind"] == kind
-        assert abs(trial.params["x"] - best) < 0.25
-        study.tell(trial, (trial.params["x"] - best) ** 2)
-
-
 def test_a_fixed_value_outside_of_the_space_is_ignored():
     study = optuna.create_study(sampler=StoicSampler(seed=0, n_startup_trials=2))
     study.optimize(bowl, n_trials=4)
@@ -310,17 +248,10 @@ def test_a_told_noise_variance_is_used():
 
     def mean_at_the_odd_value(noise):
         study = stored([(x - 2.0) ** 2 for x in xs], xs)
-        attributes = {} if noise is None else {NOISE: noise}
-        study.add_trial(
-            optuna.create_trial(
-                params={"x": 0.5}, distributions=X, value=6.0, user_attrs=attributes
-            )
-        )
-        campaign_of = StoicSampler(seed=0, n_startup_trials=0, recipe=recipes.gp_ucb())
-        study.sampler = campaign_of
-        study.ask(X)
-        learner = campaign_of._synced.learner
-        return float(-learner.posterior.predict(np.array([[0.55]]))[0][0])
+        add(study, {"x": 0.5}, X, 6.0, {} if noise is None else {NOISE: noise})
+        known = explain(study, recipe=recipes.gp_ucb())
+        assert noise != 1e4 or known.rows[-1].noise_sd == 100.0
+        return known.predict({"x": 0.5})[0][0]
 
     exact, vague = mean_at_the_odd_value(1e-4), mean_at_the_odd_value(1e4)
     assert abs(exact - 6.0) < 0.5
@@ -328,22 +259,6 @@ def test_a_told_noise_variance_is_used():
     untold = mean_at_the_odd_value(None)
     for nonsense in ("a", -1.0, math.nan, True):
         assert mean_at_the_odd_value(nonsense) == untold
-
-
-def test_pruned_trials_count():
-    def pruning(trial):
-        x = trial.suggest_float("x", 0.0, 1.0)
-        if x > 0.5:
-            raise optuna.TrialPruned
-        return -x
-
-    study = optuna.create_study(sampler=StoicSampler(seed=0, n_startup_trials=6))
-    study.optimize(pruning, n_trials=30)
-    pruned = [t.params["x"] for t in study.trials if t.state == TrialState.PRUNED]
-    assert len(pruned) <= 20
-    # and not one place again and again
-    assert len(np.unique(np.round(pruned, 2))) >= len(pruned) // 2
-    assert study.best_params["x"] > 0.4
 
 
 def test_failures_end_the_startup_too():
@@ -357,11 +272,8 @@ def test_failures_end_the_startup_too():
 def test_a_row_says_why_it_is_distrusted(direction):
     sign = 1.0 if direction == "minimize" else -1.0
     xs = np.linspace(-5.0, 5.0, 21)
-    study = stored(
-        [*(sign * (x - 2.0) ** 2 for x in xs), 1e6, math.inf],
-        [*xs, -3.25, 0.25],
-        direction=direction,
-    )
+    values = [*(sign * (x - 2.0) ** 2 for x in xs), 1e6, math.inf]
+    study = stored(values, [*xs, -3.25, 0.25], direction=direction)
     *honest, lie, infinite = explain(study, recipe=recipes.a2_rcgp_ucb()).rows
     for row in honest:
         assert abs(row.value - row.centre) <= row.half_width  # within the plateau: believed
@@ -386,14 +298,6 @@ def test_there_is_a_plateau_only_where_the_method_has_one():
     assert len({row.centre for row in explain(study, recipe=fixed).rows}) == 1
 
 
-def test_the_noise_of_a_row_is_the_one_that_was_told():
-    study = stored([4.0, 1.0, 0.0, 1.0], [0.0, 1.0, 2.0, 3.0])
-    study.add_trial(
-        optuna.create_trial(params={"x": 2.5}, distributions=X, value=0.2, user_attrs={NOISE: 0.25})
-    )
-    assert explain(study).rows[-1].noise_sd == 0.5
-
-
 def test_a_residual_without_any_spread():
     assert Row(0, 1.0, 1.0, 0.0, 1.0).residual == 0.0
     assert Row(0, math.inf, math.inf, 0.0, 1.0).residual == 0.0
@@ -406,12 +310,8 @@ def test_nothing_shared_or_nothing_complete_is_no_error():
     assert empty.rows == ()
     assert math.isnan(empty.recommended_mean)
     study = optuna.create_study()
-    study.add_trial(optuna.create_trial(params={"x": 1.0}, distributions=X, value=3.0))
-    study.add_trial(
-        optuna.create_trial(
-            params={"z": 1.0}, distributions={"z": FloatDistribution(0.0, 2.0)}, value=2.0
-        )
-    )
+    add(study, {"x": 1.0}, X, 3.0)
+    add(study, {"z": 1.0}, {"z": FloatDistribution(0.0, 2.0)}, 2.0)
     thoughts = explain(study)
     assert thoughts.recommended.number == 1
     assert [row.trust for row in thoughts.rows] == [1.0, 1.0]
@@ -435,9 +335,7 @@ def test_an_explanation_is_a_text_and_a_table():
     study.optimize(lambda trial: (trial.suggest_float("x", 0, 1) - 0.3) ** 2, n_trials=12)
     known = explain(study, recipe="gp_ucb")  # a text, as in the sampler
     text = str(known)
-    assert text.startswith(f"observed best  trial {known.observed_best.number}: observed ")
     assert f"\nrecommended    trial {known.recommended.number}: " in text
-    assert "\ndistrusted " in text
     assert repr(known) == text
     assert known._repr_html_() == f"<pre>{html.escape(text)}</pre>"
     one, several = known.predict({"x": 0.5}), known.predict([{"x": 0.5}, {"x": 0.1}])

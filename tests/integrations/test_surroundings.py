@@ -15,6 +15,7 @@ from stoic.integrations.optuna import explain
 from stoic.integrations.optuna.objective import RobustObjective
 from stoic.integrations.optuna.surroundings import Searched, Surroundings
 from stoic.integrations.optuna.synced_learner import SyncedLearner
+from studies import add
 
 
 def slope(params):
@@ -33,9 +34,7 @@ def judged(d, aim, whole=False):
     for u in [*rng.uniform(-3.0, 3.0, (60, d)), np.zeros(d)]:
         params = {name: float(x) for name, x in zip(space, u, strict=True)}
         params["x0"] = round(params["x0"]) if whole else params["x0"]
-        study.add_trial(
-            optuna.create_trial(params=params, distributions=space, value=slope(params))
-        )
+        add(study, params, space, slope(params))
     found = explain(study, recipe=recipes.gp_ucb(), aim=aim).certified
     campaign = SyncedLearner(study, space, recipes.gp_ucb(), aim)
     campaign.follow(study.get_trials(deepcopy=False))
@@ -134,7 +133,6 @@ def test_what_does_not_move_stays_and_what_is_on_a_lattice_has_its_values():
     assert np.all(searched.points[:, 2] == 0.9)
     assert box.contains(searched.points).all()
     np.testing.assert_array_equal(searched.points[0], x)
-    nowhere = searched.radius(around, Band(Bowl(np.ones(3)), 1.0), 0.0)
-    assert nowhere[:2] == (-np.inf, -np.inf)
-    anywhere = searched.radius(around, Band(Bowl(np.ones(3)), 1.0), -9.0)
-    assert anywhere[:2] == (np.inf, np.inf)
+    for threshold, radius in ((0.0, -np.inf), (-9.0, np.inf)):
+        found = searched.radius(around, Band(Bowl(np.ones(3)), 1.0), threshold)
+        assert found[:2] == (radius, radius)

@@ -29,13 +29,6 @@ def objective(trial):
     return -1e6 if trial.number == LIE else (x - 0.3) ** 2
 
 
-@pytest.fixture(autouse=True)
-def quiet():
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    yield
-    optuna.logging.set_verbosity(optuna.logging.INFO)
-
-
 def played(*callbacks, n_trials=16):
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
     with warnings.catch_warnings():
@@ -64,10 +57,8 @@ def test_a_snapshot_has_recommendation_trust_and_failures():
     study = played()
     taken = snapshot(study, study.trials[-1])
     assert taken.number == 15
-    assert taken.metrics["observed_best"] == -1e6
-    assert taken.metrics["failed"] == 2
-    assert taken.metrics["failed_infeasible"] == 1
-    assert taken.metrics["failed_transient"] == 0
+    expected = {"observed_best": -1e6, "failed": 2, "failed_infeasible": 1, "failed_transient": 0}
+    assert expected.items() <= taken.metrics.items()
     assert taken.metrics["distrusted"] == 1
     assert abs(taken.metrics["recommended_mean"]) < 0.1
     assert taken.metrics["recommended_trial"] != LIE
@@ -112,7 +103,7 @@ def test_a_tracker_that_is_away_ends_no_study(caplog):
         study = played(tracker, n_trials=8)
     assert len(study.trials) == 8
     assert [taken.number for taken in tracker.taken] == [0, 1, 2, 5, 6, 7]
-    assert "Trial 3 could not be logged: OSError: the server is away" in caplog.messages
+    assert "Trial 3 could not be logged" in caplog.text
 
 
 def test_a_tracker_knows_that_the_study_ended_with_an_error():

@@ -18,6 +18,10 @@ from stoic.integrations.recipe import DEFAULT
 SPACE = {"x": FloatDistribution(0.0, 1.0)}
 
 
+def parabola(trial):
+    return (trial.suggest_float("x", 0.0, 1.0) - 0.3) ** 2
+
+
 class Clock:
     """Time of several threads, of which one runs while the others sleep."""
 
@@ -122,7 +126,7 @@ def test_the_dead_are_waited_for_once_in_a_study(monkeypatch):
 
 def test_what_ended_since_the_model_was_prepared_is_pending_for_it():
     study = optuna.create_study(sampler=StoicSampler(seed=0, n_startup_trials=3))
-    study.optimize(lambda trial: (trial.suggest_float("x", 0.0, 1.0) - 0.3) ** 2, n_trials=8)
+    study.optimize(parabola, n_trials=8)
     synced = SyncedLearner(study, SPACE, DEFAULT)
     synced.prepare(study.trials)
     assert len(synced.observed) == 8
@@ -142,9 +146,9 @@ def test_what_ended_since_the_model_was_prepared_is_pending_for_it():
 
 def test_much_that_ended_since_is_no_longer_left_out():
     study = optuna.create_study(sampler=StoicSampler(seed=0, n_startup_trials=30))
-    study.optimize(lambda trial: (trial.suggest_float("x", 0.0, 1.0) - 0.3) ** 2, n_trials=5)
+    study.optimize(parabola, n_trials=5)
     synced = SyncedLearner(study, SPACE, DEFAULT)
     synced.prepare(study.trials)
-    study.optimize(lambda trial: (trial.suggest_float("x", 0.0, 1.0) - 0.3) ** 2, n_trials=20)
+    study.optimize(parabola, n_trials=20)
     synced.ask(study.trials, 25, {}, np.random.default_rng(0), prepared=True)
     assert len(synced.observed) == 25

