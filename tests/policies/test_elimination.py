@@ -76,16 +76,9 @@ def test_an_arm_about_which_nothing_can_be_learned_is_played_to_the_end():
     assert RareSwitching()(prior, GRID, np.arange(36) == 7, 5).plays.tolist() == [64]
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"growth": 0.5}, "at least 1"),
-        ({"growth": math.nan}, "at least 1"),
-        ({"share": -0.1}, "at least 0"),
-    ],
-)
-def test_settings_that_mean_nothing_are_refused(settings, message):
-    with pytest.raises(ValueError, match=message):
+@pytest.mark.parametrize("settings", [{"growth": 0.5}, {"growth": math.nan}, {"share": -0.1}])
+def test_settings_that_mean_nothing_are_refused(settings):
+    with pytest.raises(ValueError, match=f"{next(iter(settings))}.*at least [01]"):
         RareSwitching(**settings)
 
 
@@ -272,10 +265,8 @@ def test_averaging_makes_corruption_cheap_to_bear():
 
 def test_lemma_2_needs_the_square_root_of_a_noise_above_one():
     """One arm, ten plays, noise 10: what corruption can do, and what the lemma's text allows."""
-    learner = Learner(
-        Finite(np.zeros((1, 1))),
-        Parts(GaussianProcess(Prior(RBF(1.0), 10.0)), Fixed(), Elimination()),
-    )
+    one, model = Finite(np.zeros((1, 1))), GaussianProcess(Prior(RBF(1.0), 10.0))
+    learner = Learner(one, Parts(model, Fixed(), Elimination()))
     learner.tell(np.zeros((10, 1)), np.ones(10) / 10.0)  # C = 1, as the clean results are 0
     posterior = learner.posterior
     shift = posterior.mean[0] / posterior.std[0]
@@ -341,9 +332,7 @@ def test_the_best_lower_bound_is_that_of_an_active_arm():
             learner.tell(choice.x, f(choice.x))
     before = learner.active()
     dropped = int(np.argmin(before))
-    for choice in learner.ask_batch(
-        10**6
-    ):  # an epoch whose results praise what is near a dropped arm
+    for choice in learner.ask_batch(10**6):  # whose results praise what is near a dropped arm
         near = np.linalg.norm(choice.x - GRID.points[dropped])
         learner.tell(choice.x, 50.0 * np.exp(-near))
     lower, upper = learner.band().on(GRID)
@@ -354,14 +343,11 @@ def test_the_best_lower_bound_is_that_of_an_active_arm():
 
 def test_an_answer_from_elsewhere_makes_a_play_less_needed_in_the_middle_of_an_epoch():
     learner = told_epoch()
-    plan = [choice.arm for choice in phased().ask_batch(1)]
-    first = learner.ask()
+    learner.ask()
     rest = [choice.arm for choice in told_epoch().ask_batch(10**6)][1:]
     stranger = rest[-1]
     learner.tell(GRID.points[stranger], 0.2, choice=Choice(GRID.points[stranger], stranger))
-    assert plan
     assert sorted(c.arm for c in learner.ask_batch(10**6)) == sorted(rest[:-1])
-    assert first.arm is not None
 
 
 def test_two_workers_that_tell_each_other_share_an_epoch():
@@ -380,10 +366,8 @@ def test_two_workers_that_tell_each_other_share_an_epoch():
                     for worker in workers:
                         worker.tell(choice.x, f(choice.x))
                 on_their_way[j].clear()
-    alone = play(phased(), len(asked), 1)
-    assert sorted(c.arm for c in asked[: len(asked) - 8]) == pytest.approx(
-        sorted(alone[: len(asked) - 8])
-    )
+    n = len(asked) - 8
+    assert sorted(choice.arm for choice in asked[:n]) == sorted(play(phased(), n, 1))
 
 
 @pytest.mark.parametrize("kind", ["infeasible", "bad"])

@@ -29,6 +29,16 @@ GRID = Box([3.0, -2.0], [4.0, -1.0]).grid(9)
 PRIOR = Prior(RBF(0.3), 0.01)
 KERNEL = Distance.of_kernel(RBF(0.5))
 POWERS = (1.0, 2.0, math.inf)
+SQUARE = Box([3.0, -2.0], [4.0, -1.0])
+
+
+def each_policy(**options):
+    policies = [*(Satisficing(0.4, p, **options) for p in POWERS), StableOpt(0.3, **options)]
+    return pytest.mark.parametrize("policy", policies, ids=["1", "2", "inf", "ro"])
+
+
+contextual = each_policy(distance=Distance(tolerance=[0.0, 1.0]))
+grid_and_box = pytest.mark.parametrize("domain", [GRID, SQUARE], ids=["grid", "box"])
 
 
 def learner(policy, domain=GRID, told=12, seed=0, width=2.0, prior=PRIOR):
@@ -135,10 +145,10 @@ def test_a_threshold_out_of_reach_is_said_in_every_choice_and_once_in_the_log(ca
             agent.forget_pending()
     assert len(caplog.records) == 1
     assert "The threshold 50 is out of reach" in caplog.text
-    assert "adaptive" in caplog.text
     assert "nothing is promised" in str(Certificate.of(choices[0].notes))
-    # The next learner with the same policy says it again.
+    # The next learner with the same policy says it again, unless somebody else does.
     learner(agent.policy).ask()
+    assert not learner(Satisficing(50.0, quiet=True)).ask().notes["reachable"]
     assert len(caplog.records) == 2
 
 
@@ -185,12 +195,7 @@ def test_a_batch_is_chosen_one_by_one_from_narrower_bands():
     assert [agent.ask().arm for _ in range(4)] == [choice.arm for choice in batch]
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [Satisficing(0.4, p, Distance(tolerance=[0.0, 1.0])) for p in POWERS]
-    + [StableOpt(0.3, Distance(tolerance=[0.0, 1.0]))],
-    ids=["1", "2", "inf", "ro"],
-)
+@contextual
 def test_a_context_is_given_and_then_moves(policy):
     """The row is one of this context; what counts are the rows that differ in the context only."""
     agent = learner(policy)
@@ -272,10 +277,8 @@ def test_probing_makes_certificates_where_the_world_moves_nothing():
     prior = Prior(Scaled(RBF([0.7, 1.0]), 2e4), 1e-2)
     radius = {}
     for probe in (False, True):
-        agent = Learner(
-            problem.domain,
-            Parts(GaussianProcess(prior), Fixed(2.0), Satisficing(-10.0, probe=probe, quiet=True)),
-        )
+        policy = Satisficing(-10.0, probe=probe, quiet=True)
+        agent = learner(policy, problem.domain, told=0, prior=prior)
         for _ in range(60):
             x = agent.ask().x
             agent.tell(x, problem.value(x[None])[0])
@@ -286,30 +289,18 @@ def test_probing_makes_certificates_where_the_world_moves_nothing():
 
 
 @pytest.mark.parametrize("policy", [Satisficing, lambda **said: StableOpt(0.2, **said)])
-@pytest.mark.parametrize("domain", [GRID, Box([3.0, -2.0], [4.0, -1.0])], ids=["finite", "box"])
+@grid_and_box
 def test_a_place_without_results_is_given_up(policy, domain):
     """A threshold, or a ball, that everything meets: without a limit, one place for ever."""
     said = {"threshold": -9.0} if policy is Satisficing else {}
     asked = {}
     for retries in (None, 1):
-        agent = Learner(
-            domain,
-            Parts(GaussianProcess(PRIOR), Fixed(2.0), policy(retries=retries, **said)),
-            seed=0,
-        )
+        agent = learner(policy(retries=retries, **said), domain, told=0)
         for _ in range(8):
-            choice = agent.ask()
-            agent.tell(choice.x, math.nan)
+            agent.tell(agent.ask().x, math.nan)
         _, visits = np.unique(agent.observations.x, axis=0, return_counts=True)
         asked[retries] = visits.tolist()
     assert asked == {None: [8], 1: [2, 2, 2, 2]}
-
-
-def test_the_log_is_silent_if_somebody_else_says_it(caplog):
-    agent = learner(Satisficing(50.0, quiet=True))
-    with caplog.at_level(logging.WARNING, logger="stoic"):
-        assert not agent.ask().notes["reachable"]
-    assert caplog.records == []
 
 
 def test_a_radius_of_zero_is_the_upper_bound_itself():
@@ -320,18 +311,11 @@ def test_a_radius_of_zero_is_the_upper_bound_itself():
     assert choice.notes["optimistic"] == upper.max()
 
 
-BOX = Box(
-    [3.0, -2.0, 0.0],
-    [4.0, -1.0, 4.0],
-    lattices=(Lattice(np.array([2]), np.arange(5.0)[:, None]),),
-)
+FIVE = Lattice(np.array([2]), np.arange(5.0)[:, None])
+BOX = Box([3.0, -2.0, 0.0], [4.0, -1.0, 4.0], lattices=(FIVE,))
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [*(Satisficing(0.4, p, candidates=200) for p in POWERS), StableOpt(0.3, candidates=200)],
-    ids=["1", "2", "inf", "ro"],
-)
+@each_policy(candidates=200)
 def test_on_a_box_candidates_and_what_was_told_are_compared(policy):
     agent = learner(policy, BOX, told=15)
     candidates = policy.start(BOX).points
@@ -359,17 +343,13 @@ def test_on_a_box_candidates_and_what_was_told_are_compared(policy):
     BOX.locate(given.x)
 
 
-@pytest.mark.parametrize("policy", [
-    *(Satisficing(0.4, p, Distance(tolerance=[0.0, 1.0])) for p in POWERS),
-    StableOpt(0.3, Distance(tolerance=[0.0, 1.0])),
-], ids=["1", "2", "inf", "ro"])  # fmt: skip
+@contextual
 @pytest.mark.parametrize("given", [None, {1: -1.6}], ids=["whole", "context"])
 def test_on_a_box_what_never_moves_is_combined_with_all_moves(policy, given):
     """The certificate, against all points with the same action, one by one."""
-    box = Box([3.0, -2.0], [4.0, -1.0])
-    agent = learner(policy, box)
+    agent = learner(policy, SQUARE)
     choice = agent.ask(context=given)
-    candidates = policy.start(box).points
+    candidates = policy.start(SQUARE).points
     assert len(candidates) == 32 * 32
     assert choice.x[0] in candidates[:, 0]
     moves = np.unique(candidates[:, 1])
@@ -445,12 +425,8 @@ def test_coordinates_of_one_lattice_move_together():
     Satisficing(0.4, distance=Distance(tolerance=[0.0, 0.0, 1.0])).start(box)
 
 
-@pytest.mark.parametrize("domain", [GRID, Box([3.0, -2.0], [4.0, -1.0])], ids=["grid", "box"])
-@pytest.mark.parametrize(
-    "policy",
-    [*(Satisficing(0.4, p) for p in POWERS), StableOpt(0.3)],
-    ids=["1", "2", "inf", "ro"],
-)
+@grid_and_box
+@each_policy()
 def test_what_is_recommended_has_the_best_certificate(policy, domain):
     agent = learner(Initial(policy, 4), domain, told=25)
     recommended = agent.recommend()
@@ -473,7 +449,7 @@ def test_what_is_recommended_has_the_best_certificate(policy, domain):
     assert recommended.notes[name] == pytest.approx(best)
     its_own = value[(tried == recommended.x).all(axis=1)]  # there may be two that are the best
     assert its_own == pytest.approx(best)
-    assert str(Certificate.of(recommended.notes)).startswith("If f lies in the band, f >= ")
+    assert "If f lies in the band" in str(Certificate.of(recommended.notes))
 
 
 def test_where_no_lower_bound_reaches_the_threshold_nothing_is_promised():
@@ -486,8 +462,7 @@ def test_where_no_lower_bound_reaches_the_threshold_nothing_is_promised():
 
 
 def test_a_design_comes_first():
-    policy = Initial(Satisficing(0.4), 5)
-    agent = Learner(GRID, Parts(GaussianProcess(PRIOR), Fixed(2.0), policy), seed=0)
+    agent = learner(Initial(Satisficing(0.4), 5), told=0)
     first = agent.ask_batch(5)
     assert not any(choice.notes for choice in first)
     agent.tell(np.array([choice.x for choice in first]), np.zeros(5))
@@ -495,19 +470,14 @@ def test_a_design_comes_first():
 
 
 def test_before_anything_is_told_nothing_is_below_the_threshold():
-    agent = Learner(GRID, Parts(GaussianProcess(PRIOR), Fixed(2.0), Satisficing(-1.0)), seed=0)
-    choice = agent.ask()
+    choice = learner(Satisficing(-1.0), told=0).ask()
     assert choice.arm == 0
     assert choice.notes["optimistic"] == math.inf
     assert choice.notes["radius"] == -math.inf  # the lower bound is -2 everywhere
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [*(Satisficing(0.4, p) for p in POWERS), StableOpt(0.3)],
-    ids=["1", "2", "inf", "ro"],
-)
-@pytest.mark.parametrize("domain", [GRID, Box([3.0, -2.0], [4.0, -1.0])], ids=repr)
+@each_policy()
+@grid_and_box
 def test_where_there_are_no_results_f_is_as_good_as_low(policy, domain):
     agent = learner(policy, domain)
     expected = agent.ask()
@@ -524,8 +494,7 @@ def test_where_there_are_no_results_f_is_as_good_as_low(policy, domain):
 
 def test_a_lone_point():
     for policy in (Satisficing(0.0), Satisficing(0.0, 1.0), StableOpt(1.0)):
-        alone = Learner(Finite([[2.0]]), Parts(GaussianProcess(PRIOR), Fixed(2.0), policy))
-        assert alone.ask().arm == 0
+        assert learner(policy, Finite([[2.0]]), told=0).ask().arm == 0
 
 
 @pytest.mark.parametrize(
