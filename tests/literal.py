@@ -43,6 +43,27 @@ def plateau(y, noise, half_width, shape, centre, unit="value"):
     return y - m, noise * J, 1.0 / J
 
 
+def plateaus(values, noise, half_widths, shape, centres, unit="value"):
+    """Targets, noise and trust of rows that share noise and shape."""
+    rows = np.broadcast(values, half_widths, centres)
+    rows = [plateau(y, noise, half_width, shape, g, unit) for y, half_width, g in rows]
+    return np.array(rows).reshape(-1, 3).T
+
+
+def psi(corruptions, kappa, noise):
+    """Factor of the deviation without the corrupted rows: Lemma D.11."""
+    ratio = corruptions * kappa / noise
+    return np.sqrt(1.0 + ratio * (1.0 + ratio))
+
+
+def influence(half_width, shape, noise, deviation):
+    """C_w: what a corrupted row adds to the width, its centre being off by the deviation."""
+    sigma = np.sqrt(noise)
+    C_m = 4.0 * noise / (3.0 * np.sqrt(3.0) * shape)
+    C_1 = sigma / np.sqrt(2.0) * (np.sqrt(half_width**2 + shape**2) + deviation + C_m)
+    return np.sqrt(2.0) * C_1 / noise
+
+
 def weighted_leave_one_out(kernel, x, observed, values, row_noise, own_noise, weights, mean):
     """n sum omega_i log N(y_i; mu_-i, v_-i), each by a posterior without row i."""
     total = 0.0

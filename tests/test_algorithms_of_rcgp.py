@@ -64,24 +64,16 @@ def N_T(case):
 
 
 def C_w(L, Delta):
-    sigma = math.sqrt(NOISE)
-    C_m = 4.0 * sigma**2 / (3.0 * math.sqrt(3.0) * SHAPE)
-    C_1 = sigma / math.sqrt(2.0) * (math.sqrt(L**2 + SHAPE**2) + Delta + C_m)
-    return math.sqrt(2.0) * C_1 / sigma**2
+    return literal.influence(L, SHAPE, NOISE, Delta)
 
 
 def Psi(n):
-    ratio = n * KAPPA / NOISE
-    return math.sqrt(1.0 + ratio * (1.0 + ratio))
+    return literal.psi(n, KAPPA, NOISE)
 
 
 def rcgp(x, y, centres, half_widths, z):
     """Posterior mean and deviation at ``z`` with P-IMQ weights about these centres."""
-    rows = [
-        literal.plateau(value, NOISE, L, SHAPE, g)
-        for value, g, L in zip(y, centres, half_widths, strict=True)
-    ]
-    values, noise = np.array([r[0] for r in rows]), np.array([r[1] for r in rows])
+    values, noise, _ = literal.plateaus(y, NOISE, half_widths, SHAPE, centres)
     mean, covariance = literal.posterior(PRIOR.kernel, np.array(x), values, noise, z)
     return mean, np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
 
@@ -107,6 +99,11 @@ def check(learner, bounds_of):
     assert max(trust[2], trust[6]) < 0.5  # the lies did leave the plateaus
 
 
+def theory(case):
+    assumption = {1: "draw", 3: "norm"}[case]
+    return Theory(norm=NORM, delta=DELTA, horizon=T, corruptions=T_C, assumption=assumption)
+
+
 @pytest.mark.parametrize("case", [1, 3])
 def test_algorithm_1(case):
     L = NORM * math.sqrt(KAPPA) + N_T(case)
@@ -120,20 +117,8 @@ def test_algorithm_1(case):
         multiplier = beta + C_w(L, (NORM + beta) * math.sqrt(KAPPA)) * math.sqrt(n)
         return mean + multiplier * Psi(n) * std, None
 
-    learner = Learner(
-        GRID,
-        fc_rcgp_ucb(
-            prior=PRIOR,
-            shape=SHAPE / math.sqrt(KAPPA),
-            theory=Theory(
-                norm=NORM,
-                delta=DELTA,
-                horizon=T,
-                corruptions=T_C,
-                assumption={1: "draw", 3: "norm"}[case],
-            ),
-        ),
-    )
+    shape = SHAPE / math.sqrt(KAPPA)
+    learner = Learner(GRID, fc_rcgp_ucb(prior=PRIOR, shape=shape, theory=theory(case)))
     assert learner.model.defence.half_width == pytest.approx(L, rel=1e-12)
     check(learner, bounds)
 
@@ -167,23 +152,16 @@ def test_algorithm_2(adaptive, case):
         bound = mean + (root_beta(t, case) + enlargement) * Psi(n) * std
         return bound, (centres, half_widths)
 
-    learner = Learner(
-        GRID,
-        a2_rcgp_ucb(
-            prior=PRIOR,
-            theory=Theory(
-                norm=NORM,
-                delta=DELTA,
-                horizon=T,
-                corruptions=T_C,
-                assumption={1: "draw", 3: "norm"}[case],
-            ),
-            plateau=ActingPlateau(
-                half_width="anchor" if adaptive else None, shape=SHAPE / root_kappa
-            ),
-            anchor=Anchor(prequential=True),
-        ),
-    )
+    acting = ActingPlateau("anchor" if adaptive else None, shape=SHAPE / root_kappa)
+    anchor = Anchor(prequential=True)
+    recipe = a2_rcgp_ucb(prior=PRIOR, theory=theory(case), plateau=acting, anchor=anchor)
+    learner = Learner(GRID, recipe)
+    assert learner.confidence.corruptions == T_C
+    assert learner.confidence.deviation == pytest.approx(Delta / root_kappa, rel=1e-12)
+    defence = learner.model.defence
+    assert defence.anchor.defence.half_width == pytest.approx(L_A, rel=1e-12)
+    if not adaptive:
+        assert defence.half_width * root_kappa == pytest.approx(L_R, rel=1e-12)
     check(learner, bounds)
 
 
@@ -219,23 +197,17 @@ def test_the_bound_on_the_noise_holds_as_often_as_it_says():
 def test_the_base_width_may_be_given_and_then_makes_the_half_width_too():
     base = CompactUnion(1, a=2.0, b=3.0, extent=1.0, delta=0.05)
     settings = {"theory": Theory(corruptions=T_C, horizon=T, norm=NORM)}
-    learner = Learner(BOX, a2_rcgp_ucb(prior=PRIOR, confidence=base, **settings))
-    other = Learner(
-        BOX, a2_rcgp_ucb(prior=PRIOR, confidence=CompactUnion(1, delta=0.05), **settings)
-    )
-    assert learner.confidence.base is base
-    assert learner.model.defence.half_width > 1.01 * other.model.defence.half_width
+
+    def learner(confidence, **more):
+        recipe = a2_rcgp_ucb(prior=PRIOR, confidence=confidence, **settings, **more)
+        return Learner(BOX, recipe)
+
+    given, other = learner(base), learner(CompactUnion(1, delta=0.05))
+    assert given.confidence.base is base
+    assert given.model.defence.half_width > 1.01 * other.model.defence.half_width
     with pytest.raises(ValueError, match="SelfNormalised does not know in advance: use"):
-        Learner(BOX, a2_rcgp_ucb(prior=PRIOR, confidence=SelfNormalised(1.0), **settings))
-    given = Learner(
-        BOX,
-        a2_rcgp_ucb(
-            prior=PRIOR,
-            confidence=SelfNormalised(1.0),
-            plateau=ActingPlateau(half_width=3.0),
-            **settings,
-        ),
-    )
+        learner(SelfNormalised(1.0))
+    given = learner(SelfNormalised(1.0), plateau=ActingPlateau(half_width=3.0))
     assert given.confidence.base == SelfNormalised(1.0)
 
 
@@ -264,27 +236,14 @@ def test_in_practice_the_deviation_is_that_of_all_rows(recipe):
 
 
 def test_the_adaptive_half_width_can_do_with_an_estimate_of_the_corruptions():
-    learner = Learner(
-        GRID,
-        a2_rcgp_ucb(
-            prior=PRIOR,
-            theory=Theory(horizon=T, corruptions="distrusted"),
-            plateau=ActingPlateau(half_width="anchor"),
-        ),
-    )
+    acting, estimated = ActingPlateau("anchor"), Theory(horizon=T, corruptions="distrusted")
+    recipe = a2_rcgp_ucb(prior=PRIOR, theory=estimated, plateau=acting)
+    learner, honest = Learner(GRID, recipe), Learner(GRID, recipe)
     reach = learner.model.defence.half_width
     assert isinstance(reach, Reach)
     assert reach.width == CorruptionCount(FiniteUnion(25, 0.1 / 3.0), "distrusted", 1.0)
     learner.tell(GRID.points[:6], [0.1, 0.2, 0.3, 0.2, 1e5, 0.0])
     one_lie = learner.model.defence.fit(GRID, learner.observations)
-    honest = Learner(
-        GRID,
-        a2_rcgp_ucb(
-            prior=PRIOR,
-            theory=Theory(horizon=T, corruptions="distrusted"),
-            plateau=ActingPlateau(half_width="anchor"),
-        ),
-    )
     honest.tell(GRID.points[:7], [0.1, 0.2, 0.3, 0.2, 0.1, 0.0, 0.1])
     learner.tell(GRID.points[6], 0.1)  # now the lie is in the anchor
     wider = learner.model.defence.fit(GRID, learner.observations)
@@ -292,7 +251,7 @@ def test_the_adaptive_half_width_can_do_with_an_estimate_of_the_corruptions():
     assert np.min(wider.plateau.half_width) > 2.0 * np.max(narrow.plateau.half_width)
     assert np.shape(one_lie.plateau.half_width) == (6,)
     with pytest.raises(ValueError, match="give a Theory"):
-        Learner(GRID, a2_rcgp_ucb(prior=PRIOR, plateau=ActingPlateau(half_width="anchor")))
+        Learner(GRID, a2_rcgp_ucb(prior=PRIOR, plateau=acting))
     with pytest.raises(ValueError, match="at least 0"):
         Reach(FiniteUnion(25), -1.0)
 

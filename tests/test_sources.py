@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from stoic import linalg
+from stoic import linalg, testing
 from stoic.data import Observations
 from stoic.domains import Box
 from stoic.kernels import Matern52, Scaled
@@ -56,26 +56,9 @@ def test_the_kernel_is_the_sum_and_its_gradients_are_right():
     kernel = informed(own, sources).with_theta(np.log([0.7, 0.3, 0.4, 0.5, 0.9, 0.2]))
     assert [label for label, _ in kernel.labels[-2:]] == ["source", "source"]
     x, z = points(4), points(5, 2)
-    assert_allclose(
-        kernel(x, z), own(x, z) + 0.9 * sources[0](x, z) + 0.2 * sources[1](x, z), atol=1e-12
-    )
-    weights, h = np.random.default_rng(3).standard_normal((4, 5)), 1e-6
-    K, pull = kernel.wrt_x(x, z)
-    assert_allclose(K, kernel(x, z), atol=1e-12)
-    gradient, diagonal = np.empty((4, 3)), np.empty((4, 3))
-    for k, side in enumerate(h * np.eye(3)):
-        change = weights * (kernel(x + side, z) - kernel(x - side, z)) / (2.0 * h)
-        gradient[:, k] = change.sum(axis=1)
-        diagonal[:, k] = (kernel.diagonal(x + side) - kernel.diagonal(x - side)) / (2.0 * h)
-    assert_allclose(pull(weights), gradient, atol=1e-5)
-    assert_allclose(kernel.diagonal_wrt_x(x), diagonal, atol=1e-5)
-    A = np.random.default_rng(4).standard_normal((4, 4))
-    K, pull = kernel.wrt_theta(x)
-    numeric = []
-    for side in h * np.eye(6):
-        up, down = kernel.with_theta(kernel.theta + side), kernel.with_theta(kernel.theta - side)
-        numeric.append(np.vdot(A, up(x, x) - down(x, x)) / (2.0 * h))
-    assert_allclose(pull(A), numeric, atol=1e-5)
+    expected = own(x, z) + 0.9 * sources[0](x, z) + 0.2 * sources[1](x, z)
+    assert_allclose(kernel(x, z), expected, atol=1e-12)
+    testing.check_kernel(kernel, 0.2 + 0.6 * points(9))  # where no table ends
 
 
 def test_without_sources_the_kernel_is_the_kernel_and_a_tiny_weight_is_none():
@@ -103,13 +86,10 @@ def test_the_weight_of_a_source_is_that_of_a_linear_regression():
 def test_the_first_queries_are_those_of_the_sources_each_once():
     first, second = source()[0], source("another", best=np.array([0.7, 0.1, 0.1]))[0]
     learner = Learner(BOX, robust(sources=(first, second)), seed=0)
-    asked = [learner.ask() for _ in range(3)]
-    assert_array_equal(asked[0].x, first.best)
-    assert_array_equal(asked[1].x, second.best)
-    assert np.abs(asked[2].x - [first.best, second.best]).max(axis=1).min() > 0.01
     batch = Learner(BOX, robust(sources=(first, second)), seed=0).ask_batch(3)
-    assert_array_equal([choice.x for choice in batch[:2]], [first.best, second.best])
-    assert np.abs(batch[2].x - [first.best, second.best]).max(axis=1).min() > 0.01
+    for asked in ([learner.ask() for _ in range(3)], batch):
+        assert_array_equal([choice.x for choice in asked[:2]], [first.best, second.best])
+        assert np.abs(asked[2].x - [first.best, second.best]).max(axis=1).min() > 0.01
     known = Learner(BOX, robust(sources=(first, second)), seed=0)
     known.tell(first.best, failed="infeasible")
     known.tell(second.best + 0.001, 1.0)

@@ -3,10 +3,8 @@
 import math
 
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose
 
-from stoic.confidence import Fixed, Schedule
 from stoic.defences import Diagnostics, Trust
 from stoic.domains import Box
 from stoic.kernels import Matern52, Scaled
@@ -22,12 +20,6 @@ GRID = BOX.grid(6)
 PRIOR = Prior(Scaled(Matern52(np.array([0.3, 1.0])), 2.0), 0.25, 4.0)
 
 
-@pytest.mark.parametrize("recipe", [tp_ucb, diagnostics_gp_ucb])
-def test_the_width_is_a_schedule_or_the_given_one(recipe):
-    assert Learner(BOX, recipe(confidence=Fixed(3.0))).confidence == Fixed(3.0)
-    assert Learner(BOX, recipe()).confidence == Schedule()
-
-
 def test_the_parts_are_the_papers():
     model = Learner(BOX, tp_ucb(freedom=5.0)).model
     assert isinstance(model, StudentTProcess)
@@ -35,9 +27,8 @@ def test_the_parts_are_the_papers():
     assert (model.freedom, model.fitting.objective) == (5.0, StudentTLikelihood(5.0))
     assert Learner(BOX, tp_ucb()).model.freedom == 3.0
     for prior in (None, PRIOR):
-        defence = Learner(
-            BOX, diagnostics_gp_ucb(prior=prior, freedom=2.0, level=0.1)
-        ).model.defence
+        recipe = diagnostics_gp_ucb(prior=prior, freedom=2.0, level=0.1)
+        defence = Learner(BOX, recipe).model.defence
         assert isinstance(defence, Diagnostics)
         assert (defence.level, defence.judge.freedom) == (0.1, 2.0)
         assert isinstance(defence.judge.fitting, FixedHyperparameters) == (prior is not None)
@@ -72,9 +63,3 @@ def test_a_lie_widens_the_process_and_is_left_out_by_the_diagnosis():
     trust = diagnosed.trust
     assert (trust[:9] == 1.0).all()
     assert (trust[9:] == 0.0).all()
-
-
-@pytest.mark.parametrize("recipe", [tp_ucb, diagnostics_gp_ucb])
-def test_a_kernel_for_other_coordinates_is_refused_at_once(recipe):
-    with pytest.raises(ValueError, match="give one lengthscale, or 2 of them"):
-        Learner(BOX, recipe(prior=Prior(Matern52(np.array([0.1, 0.2, 0.3])), 0.01)))

@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stoic.adversaries import Frequency, Ledger, Magnitude, Unlimited, cube_root
@@ -17,9 +17,8 @@ def test_cube_root_is_the_floor(rounds):
 
 
 def test_cube_root_of_cubes_does_not_lose_one_to_rounding():
-    assert [cube_root(t) for t in (0, 1, 7, 8, 27, 30, 64, 100, 125, 1000)] == [
-        0, 1, 1, 2, 3, 3, 4, 4, 5, 10,
-    ]  # fmt: skip
+    roots = [cube_root(t) for t in (0, 1, 7, 8, 27, 30, 64, 100, 125, 1000)]
+    assert roots == [0, 1, 1, 2, 3, 3, 4, 4, 5, 10]
     with pytest.raises(ValueError, match="at least 0"):
         cube_root(-1)
 
@@ -51,6 +50,7 @@ def test_releases_accumulate():
 
 def test_count_bounds_releases():
     assert Frequency(0, (1, 2)).allow(9.0, 1.0, 5, Ledger()) == 1.0
+    assert Unlimited().allow(math.inf, 1.0, 1, Ledger()) == math.inf
 
 
 def test_ledger_books_changes_of_any_size():
@@ -59,13 +59,6 @@ def test_ledger_books_changes_of_any_size():
     assert (ledger.count, ledger.magnitude) == (1, 3.0)
     ledger.record(1.0, math.nan)
     assert (ledger.count, ledger.magnitude) == (2, math.inf)
-
-
-def test_asking_spends_nothing():
-    spent = Ledger(1, 2.0)
-    Frequency(3, (1, 8, 27)).allow(9.0, 1.0, 30, spent)
-    assert Unlimited().allow(math.inf, 1.0, 1, spent) == math.inf
-    assert spent == Ledger(1, 2.0)
 
 
 def test_impossible_budgets_are_refused():
@@ -94,9 +87,8 @@ def test_the_last_corruption_is_cut_to_what_is_left():
 
 
 def test_a_total_refuses_what_has_no_size():
-    spent, told = spend(
-        Magnitude(2.0), [(1.0, math.nan), (math.inf, 0.0), (math.nan, 0.0), (1.0, -math.inf)]
-    )
+    wishes = [(1.0, math.nan), (math.inf, 0.0), (math.nan, 0.0), (1.0, -math.inf)]
+    spent, told = spend(Magnitude(2.0), wishes)
     assert told[:2] == [1.0, math.inf]
     assert math.isnan(told[2])
     assert told[3] == -1.0  # as far as the total reaches
@@ -105,28 +97,16 @@ def test_a_total_refuses_what_has_no_size():
         Magnitude(math.inf)
 
 
-def check_total(total, wishes):
-    spent, told = spend(Magnitude(total), wishes)
-    changes = [abs(y - o) for y, (o, _) in zip(told, wishes, strict=True) if not same(y, o)]
-    assert math.fsum(changes) <= total + 1e-12
-    assert spent.magnitude <= total + 1e-12
-
-
+@settings(max_examples=300)
 @given(
     st.floats(0.0, 1e3),
     st.lists(st.tuples(st.floats(-1e3, 1e3), st.floats()), min_size=1, max_size=12),
 )
 def test_no_attack_exceeds_the_total(total, wishes):
-    check_total(total, wishes)
-
-
-def test_ten_thousand_random_attacks_do_not_exceed_the_total():
-    rng = np.random.default_rng(0)
-    for _ in range(10_000):
-        total, rounds = 10.0 ** rng.uniform(-3, 3), rng.integers(1, 30)
-        observed = rng.normal(0.0, 5.0, rounds)
-        wanted = observed + rng.standard_cauchy(rounds) * total / rng.integers(1, 30)
-        check_total(total, list(zip(observed.tolist(), wanted.tolist(), strict=True)))
+    spent, told = spend(Magnitude(total), wishes)
+    changes = [abs(y - o) for y, (o, _) in zip(told, wishes, strict=True) if not same(y, o)]
+    assert math.fsum(changes) <= total + 1e-12
+    assert spent.magnitude <= total + 1e-12
 
 
 @pytest.mark.parametrize("total", [50.0, 100.0, 500.0])

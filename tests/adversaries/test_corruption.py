@@ -21,17 +21,8 @@ EVERYTHING = np.ones(5, dtype=bool)
 
 def corruption(attack, arm, active=EVERYTHING, spent=(0, 0.0)):
     """By how much the attack wants to change what is observed at an arm."""
-    value = VALUES[arm]
-    seen = Round(
-        np.array([float(arm)]),
-        arm,
-        value,
-        value + 0.25,
-        1,
-        np.random.default_rng(0),
-        Ledger(*spent),
-        lambda: active,
-    )
+    x, value, rng = np.array([float(arm)]), VALUES[arm], np.random.default_rng(0)
+    seen = Round(x, arm, value, value + 0.25, 1, rng, Ledger(*spent), lambda: active)
     return attack.rewrite(seen) - seen.observed
 
 

@@ -111,16 +111,6 @@ def test_a_coordinate_that_may_not_move_does_not(perturbation):
     assert (moved[:, 1] != CENTRE[1]).any()
 
 
-def test_seeds_decide_where_it_goes_and_methods_meet_the_same_moves():
-    def story(seed, xs):
-        world = Environment(GRID, perturbation=RandomMove(1.0), seed=seed)
-        return [world.step(x).x.tolist() for x in xs]
-
-    xs = np.tile(CENTRE, (20, 1))
-    assert story(1, xs) == story(1, xs)
-    assert story(1, xs) != story(2, xs)
-
-
 def test_a_ball_that_no_draw_hits_is_an_error():
     box = Box(np.zeros(40), np.ones(40))
 

@@ -62,12 +62,6 @@ def test_draws_in_blocks_continue_the_stream(noise):
     np.testing.assert_array_equal(np.concatenate(parts), whole)
 
 
-@pytest.mark.parametrize("sd", [-1.0, np.inf, np.nan])
-def test_impossible_noise_is_refused(sd):
-    with pytest.raises(ValueError, match="finite and at least 0"):
-        Gaussian(sd)
-
-
 @pytest.mark.parametrize(
     ("noise", "cdf"),
     [
@@ -112,11 +106,8 @@ def test_pareto_rewards_are_as_in_the_paper():
 
 def test_records_are_read_by_day_and_arm():
     noise = Empirical(TABLE)
-    assert [noise.apply(9.0, day, arm) for day, arm in [(0.0, 1), (1.0, 0), (1.0, 2)]] == [
-        -2,
-        3,
-        0.5,
-    ]
+    read = [noise.apply(9.0, day, arm) for day, arm in [(0.0, 1), (1.0, 0), (1.0, 2)]]
+    assert read == [-2, 3, 0.5]
     days = draws(noise, 4000)
     assert set(days) == {0.0, 1.0}
     assert abs(days.mean() - 0.5) < 4.5 * 0.5 / math.sqrt(4000)
@@ -241,6 +232,7 @@ def test_an_estimated_moment_is_within_its_error():
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
+        *((lambda sd=sd: Gaussian(sd), "at least 0") for sd in (-1.0, math.inf, math.nan)),
         (lambda: StudentT(0.0), "StudentT needs a finite df above 0, got 0.0"),
         (lambda: StudentT(3.0, -1.0), "StudentT needs a finite scale above 0, got -1.0"),
         (lambda: Stable(2.1), r"alpha is in \(0, 2\], got 2.1"),

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import literal
 from stoic.confidence import (
     BoundedNoise,
     CompactUnion,
@@ -151,20 +152,10 @@ def test_the_influence_bound_bounds_the_weighted_residual():
 
 
 def enlarged_literally(base, corruptions, norm, variance, plateau, noise, kappa):
-    L, sigma = float(np.max(plateau.half_width)), math.sqrt(noise)
-    unit = sigma if plateau.unit == "noise" else 1.0
-    C_1 = max(
-        (sigma / math.sqrt(2.0))
-        * (
-            math.sqrt(L**2 + c**2)
-            + (norm + base) * math.sqrt(kappa)
-            + 4.0 * noise / (3.0 * math.sqrt(3.0) * c)
-        )
-        for c in unit * np.atleast_1d(plateau.shape)  # of each row
-    )
-    C_w = math.sqrt(2.0) * C_1 / noise
-    ratio = corruptions * kappa / noise
-    factor = math.sqrt(1.0 + ratio * (1.0 + ratio)) if variance else 1.0
+    shapes = np.atleast_1d(plateau.shape) * (math.sqrt(noise) if plateau.unit == "noise" else 1.0)
+    L, deviation = float(np.max(plateau.half_width)), (norm + base) * math.sqrt(kappa)
+    C_w = literal.influence(L, shapes, noise, deviation).max()  # of each row
+    factor = literal.psi(corruptions, kappa, noise) if variance else 1.0
     return (base + C_w * math.sqrt(corruptions)) * factor
 
 

@@ -35,17 +35,14 @@ def some(n, finite=False):
 
 def anchor_mean(x, y, z):
     """The posterior mean of the anchor, with explicit inverses."""
-    rows = [literal.plateau(value, PRIOR.noise, 2.0, 0.7, 1.0) for value in y]
-    values, noise = np.array([r[0] for r in rows]), np.array([r[1] for r in rows])
+    values, noise, _ = literal.plateaus(y, PRIOR.noise, 2.0, 0.7, 1.0)
     return literal.posterior(PRIOR.kernel, x, values, noise, z, PRIOR.mean)[0]
 
 
-def acting_targets(y, centres, half_width, shape, unit):
-    rows = [
-        literal.plateau(value, ACTING.noise, half_width, shape, centre, unit)
-        for value, centre in zip(y, centres, strict=True)
-    ]
-    return tuple(np.array(column) for column in zip(*rows, strict=True))
+def assert_acting(targets, observations, centres, unit="value"):
+    expected = literal.plateaus(observations.observed, ACTING.noise, 0.5, 0.8, centres, unit)
+    assert_allclose(targets.values, expected[0], atol=1e-9)
+    assert_allclose([targets.noise, targets.trust], expected[1:], rtol=1e-8)
 
 
 @pytest.mark.parametrize("finite", [False, True])
@@ -58,12 +55,8 @@ def test_the_authors_form_is_its_naive_twin(n, unit, finite):
     defence = Anchored(GaussianProcess(PRIOR, ANCHOR), 0.5, 0.8, unit, one)
     targets = defence.fit(domain, observations)(observations, ACTING)
     centres = anchor_mean(observations.x[:-1], observations.observed[:-1], observations.x)
-    values, noise, trust = acting_targets(
-        observations.observed, centres, 0.5, 0.8, "noise" if unit == "noise" else "value"
-    )
-    assert_allclose(targets.values, values, atol=1e-9)
-    assert_allclose(targets.noise, noise, rtol=1e-8)
-    assert_allclose(targets.trust, trust, rtol=1e-8)
+    unit = "noise" if unit == "noise" else "value"
+    assert_acting(targets, observations, centres, unit)
 
 
 @pytest.mark.parametrize("finite", [False, True])
@@ -77,25 +70,20 @@ def test_the_prequential_form_is_its_naive_twin(finite):
         anchor_mean(observations.x[:t], observations.observed[:t], observations.x[[t]])[0]
         for t in range(20)
     ]
-    values, noise, trust = acting_targets(observations.observed, centres, 0.5, 0.8, "value")
-    assert_allclose(targets.values, values, atol=1e-9)
-    assert_allclose(targets.noise, noise, rtol=1e-8)
-    assert_allclose(targets.trust, trust, rtol=1e-8)
+    assert_acting(targets, observations, centres)
 
 
 def test_settling_row_by_row_or_at_once_is_the_same():
     observations = some(20)
     for prequential in (False, True):
-        defence = Anchored(
-            GaussianProcess(PRIOR, ANCHOR), 0.5, 0.8, "scale", median_and_mad, prequential
-        )
+        anchor = GaussianProcess(PRIOR, ANCHOR)
+        defence = Anchored(anchor, 0.5, 0.8, "scale", median_and_mad, prequential)
         settled = None
         for n in (1, 2, 5, 6, 13, 20):
             settled = defence.fit(BOX, observations.until(n), settled)
         at_once = defence.fit(BOX, observations)
-        assert_allclose(
-            settled(observations, ACTING).values, at_once(observations, ACTING).values, atol=1e-9
-        )
+        values = (each(observations, ACTING).values for each in (settled, at_once))
+        assert_allclose(*values, atol=1e-9)
 
 
 def test_the_unit_of_the_acting_plateau_is_the_scale_of_the_results():
@@ -109,13 +97,6 @@ def test_the_unit_of_the_acting_plateau_is_the_scale_of_the_results():
     ).plateau  # fmt: skip
     assert_allclose([plateau.half_width, plateau.shape], [0.5 * scale, 0.8])
     assert plateau.unit == "noise"
-
-
-def test_without_data_it_centres_on_the_prior():
-    nothing = some(0)
-    for prequential in (False, True):
-        defence = Anchored(GaussianProcess(PRIOR, ANCHOR), prequential=prequential)
-        assert len(defence.fit(BOX, nothing)(nothing, ACTING)) == 0
 
 
 def test_the_declaration_follows_the_form():

@@ -41,18 +41,6 @@ def test_what_is_cut_counts_as_a_play_at_the_prior_mean():
     assert_array_equal(targets.trust, [1.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 
 
-def test_the_number_of_a_result_decides_and_its_company_does_not():
-    y = 7.0 + 3.0 * np.random.default_rng(0).standard_t(3, 60)
-    y[[4, 9, 20]] = np.nan, np.inf, -1e300
-    together = Truncation(4.0, 0.7)(rows(y), PRIOR)
-    assert 5 < np.count_nonzero(together.trust == 0.0) < 55
-    for i in range(60):
-        alone = Truncation(4.0, 0.7)(rows(y[i : i + 1], start=i), PRIOR)
-        assert alone.values[0] == together.values[i]
-        assert alone.noise[0] == together.noise[i]
-        assert alone.trust[0] == together.trust[i]
-
-
 def test_a_result_at_the_level_is_kept_and_one_beyond_it_is_not():
     at = Truncation(4.0)(rows([9.0, 5.0]), PRIOR)
     assert_array_equal(at.trust, [1.0, 1.0])

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from stoic.data import Observations
-from stoic.domains import Among, Box, Domain, Finite, Lattice
+from stoic.domains import Among, Box, Finite, Lattice
 from stoic.kernels import Matern52, Scaled
 from stoic.policies import Band, UpperConfidenceBound
 from stoic.posteriors import Exact, Prior, as_observed
@@ -38,11 +38,6 @@ class Height:
 def top(domain, function, seed=0, near=None, gradient=None):
     near = np.empty((0, domain.dim)) if near is None else near
     return domain.maximise(Height(function, gradient), np.random.default_rng(seed), near)
-
-
-def test_domains_keep_the_protocol():
-    for domain in (Finite(np.arange(3.0)), Box([0.0], [1.0])):
-        assert isinstance(domain, Domain)
 
 
 # Finite
@@ -331,12 +326,6 @@ def test_a_narrow_peak_is_found_from_a_point_that_is_near_it():
     assert_allclose(peak.x, centre, atol=1e-5)
 
 
-def test_a_flat_surface_has_a_maximum_too():
-    peak = top(Box([2.0], [3.0]), lambda x: np.full(len(x), 7.0))
-    assert peak.height == 7.0
-    assert 2.0 <= peak.x[0] <= 3.0
-
-
 @pytest.mark.parametrize("unit", [1e-4, 1e-6, 1e-9, 1e-30])
 def test_the_maximum_of_a_low_surface_is_found_as_well(unit):
     box = Box([0.0, 0.0], [1.0, 1.0], climbs=1, candidates=16)
@@ -351,8 +340,8 @@ def test_the_search_is_deterministic_given_its_generator_and_new_with_another():
     surface = UpperConfidenceBound(Band(posterior, 2.0))
     a, b = (box.maximise(surface, np.random.default_rng(5), x) for _ in range(2))
     assert_array_equal(a.x, b.x)
-    flat = Height(lambda z: np.zeros(len(z)))
-    c, d = (box.maximise(flat, np.random.default_rng(seed), x[:0]) for seed in (1, 2))
+    c, d = (top(box, lambda z: np.full(len(z), 7.0), seed) for seed in (1, 2))
+    assert c.height == d.height == 7.0
     assert not np.array_equal(c.x, d.x)
 
 
@@ -368,14 +357,9 @@ def test_translating_and_rescaling_a_box_moves_what_is_found_with_it(factor, shi
 
         def gradient(x):
             u = (x - box.lower) / box.widths
-            du = np.stack(
-                [
-                    5.0 * np.cos(5.0 * u[:, 0]) * np.cos(3.0 * u[:, 1]) + 0.3,
-                    -3.0 * np.sin(5.0 * u[:, 0]) * np.sin(3.0 * u[:, 1]),
-                ],
-                axis=1,
-            )
-            return du / box.widths
+            a, b = 5.0 * u[:, 0], 3.0 * u[:, 1]
+            du = 5.0 * np.cos(a) * np.cos(b) + 0.3, -3.0 * np.sin(a) * np.sin(b)
+            return np.stack(du, axis=1) / box.widths
 
         return top(box, function, gradient=gradient)
 
@@ -424,10 +408,9 @@ def test_a_part_of_a_box_has_the_values_that_are_given():
     assert_array_equal(points, np.tile([3.0, 0.3, 0.0, 1.0, 0.0], (50, 1)))
     assert part.contains(points).all()
     assert not part.contains(np.array([[3.0, 0.4, 0.0, 1.0, 0.0]])).any()
-    assert (
-        len(np.unique(whole.having({1: 0.3}).sample(200, np.random.default_rng(0)), axis=0)) == 15
-    )
-    peak = part.maximise(_Linear(), np.random.default_rng(0), points[:1])
+    line = whole.having({1: 0.3}).sample(200, np.random.default_rng(0))
+    assert len(np.unique(line, axis=0)) == 15
+    peak = top(part, lambda x: x.sum(axis=1), near=points[:1])
     assert_array_equal(peak.x, points[0])
     for values, message in (
         ({0: 2.5}, "cannot have the value 2.5: the nearest it can have is [23]"),
@@ -437,17 +420,6 @@ def test_a_part_of_a_box_has_the_values_that_are_given():
     ):
         with pytest.raises(ValueError, match=message):
             whole.having(values)
-
-
-class _Linear:
-    def on(self, points):
-        return self(points.points)
-
-    def __call__(self, x):
-        return x.sum(axis=1)
-
-    def with_gradient(self, x):
-        return self(x), np.ones_like(x)
 
 
 def test_a_part_of_a_stepped_box_has_the_steps_at_its_ends():
@@ -462,9 +434,8 @@ def test_a_mask_is_of_all_points():
     assert Among(whole, np.arange(5) % 2 == 0).arms.tolist() == [0, 2, 4]
     with pytest.raises(ValueError, match="each of the 5 points, got 2"):
         Among(whole, np.array([True, False]))
-    assert Among(whole, np.array([1, 2])).contains(np.array([[1.0], [3.0], [0.5]])).tolist() == [
-        True, False, False,
-    ]  # fmt: skip
+    inside = Among(whole, np.array([1, 2])).contains(np.array([[1.0], [3.0], [0.5]]))
+    assert inside.tolist() == [True, False, False]
 
 
 def test_a_grid_needs_a_number_for_each_coordinate():

@@ -34,7 +34,6 @@ def test_the_posterior_lives_on_arms_or_on_rows(domain):
     observations = testing.example_observations(domain, 20, absurd=False)
     posterior = GaussianProcess(PRIOR)(domain, observations)
     assert isinstance(posterior, Arms if domain is GRID else Exact)
-    testing.check_posterior(posterior, domain, observations)
 
 
 @pytest.mark.parametrize("domain", [BOX, GRID], ids=["box", "grid"])
@@ -77,12 +76,7 @@ def test_a_window_is_a_campaign_of_its_own():
     observations = testing.example_observations(GRID, 20, absurd=False)
     model = GaussianProcess(PRIOR, Plateau(1.0, 0.5, 1.0))
     window = model(GRID, observations.only(slice(8, None)))
-    alone = model(
-        GRID,
-        Observations(
-            observations.x[8:], observations.observed[8:], observations.noise[8:],
-            observations.arms[8:],
-        ),
-    )  # fmt: skip
+    columns = observations.x, observations.observed, observations.noise, observations.arms
+    alone = model(GRID, Observations(*(column[8:] for column in columns)))
     assert window.n == 12
     assert_array_equal(window.mean, alone.mean)

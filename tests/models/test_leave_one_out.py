@@ -31,6 +31,7 @@ BOX = Box([0.0], [1.0])
 PRIOR = Prior(Scaled(Matern52(0.3), 1.5), 0.04, 1.0)
 EVERYWHERE = np.linspace(0.0, 1.0, 41)[:, None]
 GIVEN = LeaveOneOutGP(PRIOR, FixedHyperparameters(), iterations=200)
+DOUBTING = LeaveOneOutGP(PRIOR, FixedHyperparameters(), outlier_penalty=0.5)
 SIZES = (1.0, 3.0, 10.0, 1e2, 1e4, 1e8, 1e150, 1e300, np.inf)
 
 
@@ -46,11 +47,8 @@ def some(n, seed=1, noise_sd=0.2):
 
 def observed(x, y, noise=None):
     y = np.asarray(y, dtype=float)
-    return Observations(
-        np.asarray(x, dtype=float).reshape(len(y), 1),
-        y,
-        np.full(len(y), np.nan) if noise is None else np.array(noise),
-    )
+    noise = np.full(len(y), np.nan) if noise is None else np.array(noise)
+    return Observations(np.asarray(x, dtype=float).reshape(len(y), 1), y, noise)
 
 
 def with_lies(observations, lies):
@@ -65,14 +63,8 @@ def others(observations, settled, row):
     targets = settled(observations, PRIOR)
     kept = np.isfinite(targets.noise) & (np.arange(len(observations)) != row)
     z = np.concatenate([EVERYWHERE, observations.x[[row]]])
-    mean, covariance = literal.posterior(
-        PRIOR.kernel,
-        observations.x[kept],
-        targets.values[kept],
-        targets.noise[kept],
-        z,
-        PRIOR.mean,
-    )
+    columns = (column[kept] for column in (observations.x, targets.values, targets.noise))
+    mean, covariance = literal.posterior(PRIOR.kernel, *columns, z, PRIOR.mean)
     return mean, np.sqrt(np.diagonal(covariance))
 
 
@@ -213,9 +205,8 @@ def test_units_of_results_and_of_inputs_do_not_matter():
     observations = with_lies(some(18), {2: 30.0, 11: -9.0})
     model = LeaveOneOutGP(PRIOR)
     one = model.fit(BOX, observations)
-    moved = Observations(
-        40.0 + 7.0 * observations.x, 300.0 - 5.0 * observations.observed, observations.noise
-    )
+    y = 300.0 - 5.0 * observations.observed
+    moved = Observations(40.0 + 7.0 * observations.x, y, observations.noise)
     other = model.fit(Box([40.0], [47.0]), moved)
     assert_allclose(other.excess, 5.0 * one.excess, rtol=1e-2, atol=1e-2)
 
@@ -278,11 +269,8 @@ def surprising():
 
 
 def test_while_it_is_open_who_lies_both_explanations_are_in_the_band():
-    observations, model = (
-        surprising(),
-        LeaveOneOutGP(PRIOR, FixedHyperparameters(), outlier_penalty=0.5),
-    )
-    posterior = model(BOX, observations)
+    observations = surprising()
+    posterior = DOUBTING(BOX, observations)
     assert isinstance(posterior, MixturePosterior)
     assert posterior.weights[1] > 0.01
     edge = np.array([[1.0]])
@@ -293,23 +281,16 @@ def test_while_it_is_open_who_lies_both_explanations_are_in_the_band():
     assert abs(without - mean) < 4.0 * std
     # A second result of the same size settles it.
     again = observed(np.append(observations.x, 1.0), np.append(observations.observed, -3.1))
-    assert abs(model(BOX, again, posterior).predict(edge)[0] + 3.0) < 0.5
+    assert abs(DOUBTING(BOX, again, posterior).predict(edge)[0] + 3.0) < 0.5
 
 
 def test_explanations_have_the_odds_of_their_evidence():
-    model = LeaveOneOutGP(PRIOR, FixedHyperparameters(), outlier_penalty=0.5)
     observations = surprising()
-    posterior = model(BOX, observations)
-    evidence = sorted(e.evidence for e in model.fit(BOX, observations).explanations)[::-1]
-    assert_allclose(
-        np.log(posterior.weights[0] / posterior.weights[1]), evidence[0] - evidence[1], rtol=1e-9
-    )
-
-
-def test_that_nobody_lies_has_the_marginal_likelihood_for_evidence():
-    observations = surprising()
-    model = LeaveOneOutGP(PRIOR, FixedHyperparameters(), outlier_penalty=0.5)
-    settled = model.fit(BOX, observations)
+    settled = DOUBTING.fit(BOX, observations)
+    evidence = sorted(e.evidence for e in settled.explanations)[::-1]
+    weights = DOUBTING(BOX, observations).weights
+    assert_allclose(np.log(weights[0] / weights[1]), evidence[0] - evidence[1], rtol=1e-9)
+    # Of the explanation without a lie it is the marginal likelihood.
     (nobody,) = (e for e in settled.explanations if not e.excess.any())
     K = PRIOR.kernel(observations.x, observations.x) + PRIOR.noise * np.eye(9)
     residual = observations.observed - PRIOR.mean

@@ -230,19 +230,6 @@ def test_sums_are_of_residuals_so_that_a_location_of_1e300_is_one_like_any():
         assert posterior.std[5] < 1e-4
 
 
-def test_copies_are_independent():
-    prior = Prior(Matern52(2.0), 0.1)
-    posterior, _ = campaign(prior, GRID, 20, "random")
-    mean, std = posterior.mean.copy(), posterior.std.copy()
-    other = posterior.copy()
-    for arm in range(40):
-        other.observe(arm, 5.0, 0.1)
-    assert_array_equal(posterior.mean, mean)
-    assert_array_equal(posterior.std, std)
-    posterior.observe(3, 1.0, 0.1)  # the original still works
-    assert posterior.n == 21
-
-
 def test_predictions_are_at_the_rows_asked_for():
     prior = Prior(Matern52(2.0), 0.1)
     posterior, _ = campaign(prior, GRID, 50, "random")

@@ -205,21 +205,21 @@ def test_nystroem_on_rows_of_a_covariance():
 
 @pytest.mark.parametrize("once", [False, True])
 def test_how_often_a_place_is_in_the_dictionary(once):
-    # 1 - (1 - p)^k, or p, with p = q variance / noise, the variance before the last result; 3000
+    # 1 - (1 - p)^k, or p, with p = q variance / noise, the variance before the last result; 1500
     # draws: 5 standard errors at most, false alarm below 1e-5 for three places.
     prior = Prior(RBF(0.05), 0.8)
     told = rows(UNIT, [5] * 40 + [50] * 6 + [95, 50])
     q = 0.2
     seen = np.zeros(3)
-    for seed in range(3000):
+    for seed in range(1500):
         embedding = embedded(Nystroem(oversampling=q, once=once, seed=seed), UNIT, prior, told)
         seen[embedding.slots] += 1.0
     # Far apart: the variance of k plays is 0.8 / (0.8 + k).
     plays, before = np.array([40, 7, 1]), np.array([40, 6, 1])
     p = np.minimum(q / (0.8 + before), 1.0)
     expected = p if once else 1.0 - (1.0 - p) ** plays
-    error = np.sqrt(expected * (1.0 - expected) / 3000)
-    assert np.all(np.abs(seen / 3000 - expected) < 5.0 * error)
+    error = np.sqrt(expected * (1.0 - expected) / 1500)
+    assert np.all(np.abs(seen / 1500 - expected) < 5.0 * error)
 
 
 def test_the_dictionary_depends_on_the_results_alone():

@@ -96,13 +96,6 @@ def test_greedy_against_all_choices(kernel, rounds, seed):
     assert information_upper_bound(enclosed.lower) >= best
 
 
-def test_one_arm_has_a_closed_form():
-    domain, prior = Finite(np.array([[2.0]])), Prior(Scaled(RBF(1.0), 3.0), 0.5)
-    assert_allclose(
-        greedy_information(prior, domain, 10_000), 0.5 * math.log(1 + 10_000 * 6.0), rtol=1e-12
-    )
-
-
 def test_equal_arms_share_the_plays():
     # Independent arms: gamma_T = sum 0.5 ln(1 + n_a / noise), best with equal shares.
     prior, domain = Prior(RBF(1e-3), 2.0), Finite(np.arange(4.0))

@@ -122,7 +122,7 @@ def test_hyperparameters_have_the_density_that_a_fit_maximises():
     assert_allclose(u.std(axis=0)[problem.free], spread[problem.free], rtol=0.3)
 
 
-@pytest.mark.parametrize("n", [10, 25])
+@pytest.mark.parametrize("n", [10, pytest.param(25, marks=pytest.mark.slow)])
 def test_where_noise_and_a_short_lengthscale_compete_both_are_drawn(n):
     # Pure noise. From the mode of the fit alone the means were up to 7 deviations off.
     rng = np.random.default_rng([0, n])
