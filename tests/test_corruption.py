@@ -27,6 +27,10 @@ GRID = Box([0.0, 0.0], [1.0, 1.0]).grid(6)
 PRIOR = Prior(RBF(0.3), 0.5)
 
 
+def pe(domain=GRID, **settings):
+    return Learner(domain, recipes.rgp_pe(**{"prior": PRIOR, **settings}))
+
+
 def test_rgp_ucb_in_practice_and_in_theory():
     practice = Learner(GRID, recipes.rgp_ucb(prior=PRIOR, budget=3.0))
     assert practice.policy == UCB()
@@ -34,15 +38,13 @@ def test_rgp_ucb_in_practice_and_in_theory():
     for t in (1, 2, 1000):
         expected = 0.5 * math.sqrt(math.log(t)) + 0.1 * 3.0 / math.sqrt(0.5)
         assert practice.confidence(posterior, t) == pytest.approx(expected, rel=1e-12)
-    theory = Learner(
-        GRID, recipes.rgp_ucb(prior=PRIOR, budget=3.0, theory=Theory(norm=2.0, noise_sd=0.1))
-    )
+    bounds = Theory(norm=2.0, noise_sd=0.1)
+    theory = Learner(GRID, recipes.rgp_ucb(prior=PRIOR, budget=3.0, theory=bounds))
     assert theory.confidence == CorruptionBudget(SelfNormalised(2.0, 0.1), 3.0, 1.0)
     # without a budget it is GP-UCB with the same width
-    width = Fixed(2.0)
     robust, plain = (
-        Learner(GRID, recipes.rgp_ucb(prior=PRIOR, confidence=width)),
-        Learner(GRID, recipes.gp_ucb(prior=PRIOR, confidence=width)),
+        Learner(GRID, recipe(prior=PRIOR, confidence=Fixed(2.0)))
+        for recipe in (recipes.rgp_ucb, recipes.gp_ucb)
     )
     for _ in range(30):
         a, b = robust.ask(), plain.ask()
@@ -52,30 +54,18 @@ def test_rgp_ucb_in_practice_and_in_theory():
 
 
 def test_rgp_pe_in_practice_and_in_theory():
-    practice = Learner(GRID, recipes.rgp_pe(prior=PRIOR, budget=3.0))
+    practice = pe(budget=3.0)
     assert practice.policy == Elimination(RareSwitching(2.0, 0.5))
     assert practice.confidence == EpochBudget(Fixed(4.0), 3.0, "practice")
     gamma = information_bounds(PRIOR, GRID, 700).upper
     for constants in ("theory", "tight"):
-        learner = Learner(
-            GRID,
-            recipes.rgp_pe(
-                prior=PRIOR,
-                budget=3.0,
-                growth=math.e,
-                theory=Theory(constants, norm=2.0, horizon=700),
-            ),
-        )
+        theory = Theory(constants, norm=2.0, horizon=700)
+        learner = pe(budget=3.0, growth=math.e, theory=theory)
         assert learner.policy.design.share == pytest.approx(1.0 / (2.0 * gamma))
         assert learner.confidence == EpochBudget(NonAdaptive(2.0, 36), 3.0, constants)
-    unknown = Learner(
-        GRID, recipes.rgp_pe(prior=PRIOR, budget="unknown", theory=Theory("practice", horizon=700))
-    )
-    assert unknown.confidence.budget == pytest.approx(math.sqrt(700) / gamma)
-    unknown = Learner(
-        GRID, recipes.rgp_pe(prior=PRIOR, budget="unknown", theory=Theory("tight", horizon=700))
-    )
-    assert unknown.confidence.budget == pytest.approx(math.sqrt(700 / gamma))
+    for constants, budget in (("practice", 700**0.5 / gamma), ("tight", (700 / gamma) ** 0.5)):
+        unknown = pe(budget="unknown", theory=Theory(constants, horizon=700))
+        assert unknown.confidence.budget == pytest.approx(budget)
 
 
 @pytest.mark.parametrize(
@@ -93,13 +83,11 @@ def test_rgp_pe_in_practice_and_in_theory():
 )
 def test_settings_that_mean_nothing_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
-        Learner(GRID, recipes.rgp_pe(**{"prior": PRIOR, **settings}))
+        pe(**settings)
 
 
 def test_the_theory_width_of_an_epoch_is_line_15():
-    learner = Learner(
-        GRID, recipes.rgp_pe(prior=PRIOR, budget=3.0, share=0.25, theory=Theory(norm=2.0))
-    )
+    learner = pe(budget=3.0, share=0.25, theory=Theory(norm=2.0))
     played = np.repeat([0, 7, 20], [8, 8, 9])
     learner.tell(GRID.points[played], np.zeros(25))
     h = 4  # l_h = 32
@@ -116,15 +104,9 @@ SMOOTH = RBF(0.15)
 def keeps_the_optimum(seed, confidence=None):
     """Whether the maximiser is active after 500 clean rounds on a function of known norm."""
     problem = kernel_sum(LINE, SMOOTH, seed, terms=6)
-    learner = Learner(
-        LINE,
-        recipes.rgp_pe(
-            prior=Prior(SMOOTH, 0.04),
-            share=0.0,
-            confidence=confidence,
-            theory=Theory(norm=problem.norm, delta=0.05),
-        ),
-    )
+    theory = Theory(norm=problem.norm, delta=0.05)
+    prior = Prior(SMOOTH, 0.04)
+    learner = pe(LINE, prior=prior, share=0.0, confidence=confidence, theory=theory)
     run(learner, Environment(problem, Gaussian(0.2), seed=seed), 500, batch=500)
     values = problem.value(LINE.points)
     assert learner.active().sum() < 25 or confidence is None
@@ -166,17 +148,15 @@ def test_a_lie_cannot_buy_influence_with_a_small_noise(constants):
     for recipe in (recipes.rgp_ucb, recipes.rgp_pe):
         if recipe is recipes.rgp_ucb and constants == "tight":
             continue
-        told, untold = (
-            Learner(GRID, recipe(prior=PRIOR, budget=1.0, theory=Theory(constants)))
-            for _ in range(2)
-        )
+        made = recipe(prior=PRIOR, budget=1.0, theory=Theory(constants))
+        told, untold = Learner(GRID, made), Learner(GRID, made)
         for learner, noise in ((told, 1e-4), (untold, None)):
             learner.tell(GRID.points[[3] * 10], np.full(10, 0.1), noise=noise)
         np.testing.assert_allclose(told.posterior.mean, untold.posterior.mean, rtol=1e-12)
 
 
 def test_the_practical_width_of_an_epoch_shrinks_with_the_root_of_its_plays():
-    learner = Learner(GRID, recipes.rgp_pe(prior=PRIOR, budget=3.0))
+    learner = pe(budget=3.0)
     learner.tell(GRID.points[[0] * 16], np.zeros(16))
     assert learner.confidence(learner.posterior, 1) == pytest.approx(4.0 + 0.1 * 3.0 / 4.0)
 
@@ -186,14 +166,8 @@ def test_a_recommendation_with_the_methods_own_width_is_that_of_its_last_epoch(r
     """C is spent in the first epoch; f lies in the band all the same, and what is said is so."""
     problem = kernel_sum(LINE, SMOOTH, 3, terms=6)
     values = problem.value(LINE.points)
-    learner = Learner(
-        LINE,
-        recipe(
-            prior=Prior(SMOOTH, 0.04),
-            budget=20.0,
-            theory=Theory(norm=problem.norm, delta=0.05),
-        ),
-    )
+    theory = Theory(norm=problem.norm, delta=0.05)
+    learner = Learner(LINE, recipe(prior=Prior(SMOOTH, 0.04), budget=20.0, theory=theory))
     before = learner.band()
     assert np.isfinite(before.bounds(LINE.points)).all()
     rng = np.random.default_rng(0)

@@ -54,12 +54,9 @@ def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
 def test_the_notebook_of_the_tutorial_has_its_code_and_what_it_shows():
     notebook = json.loads((pages.ROOT / "docs/tutorial.ipynb").read_text(encoding="utf-8"))
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    page = [
-        text for kind, _, text in pages.blocks(pages.ROOT / "docs/tutorial.md") if kind == "python"
-    ]
-    assert ["".join(cell["source"]) for cell in code] == [text.strip() for text in page], (
-        "make pictures"
-    )
+    blocks = pages.blocks(pages.ROOT / "docs/tutorial.md")
+    page = [text.strip() for kind, _, text in blocks if kind == "python"]
+    assert ["".join(cell["source"]) for cell in code] == page, "make pictures"
     assert [cell["execution_count"] for cell in code] == [*range(1, len(code) + 1)]
     shown = [out for cell in code for out in cell["outputs"]]
     assert {out["output_type"] for out in shown} == {"stream", "display_data"}  # no error

@@ -117,9 +117,8 @@ def test_streams_differ_between_seeds_and_from_one_another():
 
 def test_a_seed_reproduces_everything():
     def story():
-        environment = Environment(
-            forrester(), Gaussian(1.0), Adversary(Everything(), Frequency(5)), seed=3
-        )
+        lies = Adversary(Everything(), Frequency(5))
+        environment = Environment(forrester(), Gaussian(1.0), lies, seed=3)
         initial = environment.initial(5)
         played = steps(environment, np.linspace(0, 1, 30))
         return repr([(o.x.tolist(), o.observed, o.corrupted) for o in [*initial, *played]])
@@ -128,9 +127,8 @@ def test_a_seed_reproduces_everything():
 
 
 def test_initial_points_are_clean_and_are_not_rounds():
-    environment = Environment(
-        forrester(), Gaussian(1.0), Adversary(Everything(), Unlimited()), seed=0
-    )
+    lies = Adversary(Everything(), Unlimited())
+    environment = Environment(forrester(), Gaussian(1.0), lies, seed=0)
     outcomes = environment.initial(5)
     assert environment.round == 0
     assert not any(o.corrupted for o in outcomes)
@@ -192,9 +190,8 @@ def test_a_point_outside_is_refused_before_it_is_moved_and_after():
 def test_moves_change_neither_noise_nor_lies_nor_the_initial_design():
     def story(perturbation):
         adversary = Adversary(Replace({2: 8.0, 5: math.nan}), Unlimited())
-        world = Environment(
-            forrester(), Gaussian(1.0), adversary, seed=11, perturbation=perturbation
-        )
+        known = {"seed": 11, "perturbation": perturbation}
+        world = Environment(forrester(), Gaussian(1.0), adversary, **known)
         design = [o.observed for o in world.initial(4)]
         rounds = [world.step(np.array([0.5])) for _ in range(8)]
         noise = [o.observed - o.value for o in rounds if not o.corrupted]

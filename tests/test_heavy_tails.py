@@ -23,53 +23,37 @@ PRIOR = Prior(RBF(0.2), 1.0)
 
 
 def test_tgp_is_the_papers():
-    learner = Learner(
-        GRID, tgp_ucb(prior=PRIOR, moment=4.0, alpha=0.8, theory=Theory(norm=1.5, delta=0.2))
-    )
+    theory = Theory(norm=1.5, delta=0.2)
+    learner = Learner(GRID, tgp_ucb(prior=PRIOR, moment=4.0, alpha=0.8, theory=theory))
     assert learner.model.defence == Truncation(4.0, 0.8)
     assert learner.confidence == GrowingTruncation(1.5, 4.0, 0.8, 0.2, "theory")
     assert Learner(GRID, tgp_ucb(prior=PRIOR, moment=4.0)).confidence == GrowingTruncation(1.0, 4.0)
 
 
 def test_ata_is_the_papers():
-    learner = Learner(
-        GRID,
-        ata_gp_ucb(
-            prior=PRIOR,
-            features=Fourier(32),
-            moment=4.0,
-            theory=Theory("practice", norm=1.5, horizon=20_000),
-        ),
-    )
+    theory = Theory("practice", norm=1.5, horizon=20_000)
+    recipe = ata_gp_ucb(prior=PRIOR, features=Fourier(32), moment=4.0, theory=theory)
+    learner = Learner(GRID, recipe)
     level = FeatureLevel(20_000)
     assert learner.model.features == Fourier(32)
     assert learner.model.level == level
     assert learner.confidence == FeatureTruncation(1.5, 4.0, level)
-    drawn = Learner(
-        GRID,
-        ata_gp_ucb(
-            prior=PRIOR,
-            moment=4.0,
-            alpha=0.7,
-            features=Nystroem(0.3, 500, 0.2, "theory", seed=7),
-            theory=Theory(delta=0.2, horizon=500),
-        ),
-    )
-    level = FeatureLevel(500, 0.2, "theory", drawn=True)
-    assert drawn.confidence == FeatureTruncation(1.0, 4.0, level, 0.7, distortion=0.3)
-    assert not learner.model.level.drawn
     theory = Theory(delta=0.2, horizon=500)
+    features = Nystroem(0.3, 500, 0.2, "theory", seed=7)
+    recipe = ata_gp_ucb(prior=PRIOR, moment=4.0, alpha=0.7, features=features, theory=theory)
+    level = FeatureLevel(500, 0.2, "theory", drawn=True)
+    expected = FeatureTruncation(1.0, 4.0, level, 0.7, distortion=0.3)
+    assert Learner(GRID, recipe).confidence == expected
+    assert not learner.model.level.drawn
     default = Learner(GRID, ata_gp_ucb(prior=PRIOR, theory=theory)).model.features
     assert default == Nystroem(0.1, 500, 0.2, "theory")
 
 
 def test_the_default_moment_is_what_the_prior_expects():
     prior = Prior(Scaled(RBF(0.2), 3.0), 1.0, 10.0)
-    assert Learner(GRID, tgp_ucb(prior=prior)).model.defence.moment == pytest.approx(4.0)
-    # alpha 1/2: 4^(3/4)
-    assert Learner(GRID, tgp_ucb(prior=prior, alpha=0.5)).model.defence.moment == pytest.approx(
-        4.0**0.75
-    )
+    for alpha, expected in ((1.0, 4.0), (0.5, 4.0**0.75)):
+        learner = Learner(GRID, tgp_ucb(prior=prior, alpha=alpha))
+        assert learner.model.defence.moment == pytest.approx(expected)
     # And it bounds the moment of a draw with this variance, whatever its shape.
     rng = np.random.default_rng(0)
     for draw in (rng.standard_normal(10**5), rng.standard_t(2.2, 10**5)):
@@ -78,9 +62,8 @@ def test_the_default_moment_is_what_the_prior_expects():
 
 
 def test_without_a_prior_moments_are_in_units_of_the_results():
-    assert Learner(BOX, tgp_ucb(moment=3.0, alpha=0.5)).model.defence == AdaptiveTruncation(
-        3.0, 0.5
-    )
+    learner = Learner(BOX, tgp_ucb(moment=3.0, alpha=0.5))
+    assert learner.model.defence == AdaptiveTruncation(3.0, 0.5)
     assert isinstance(Learner(BOX, ata_gp_ucb()).model.features, Nystroem)
     for recipe in (tgp_ucb, ata_gp_ucb):
         assert Learner(BOX, recipe()).confidence == Schedule()

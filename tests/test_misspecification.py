@@ -24,31 +24,24 @@ LINE = Finite(np.linspace(2.0, 3.0, 40))
 PRIOR = Prior(RBF(0.3), 0.05)
 
 
+def ec(domain, error, **settings):
+    return Learner(domain, recipes.ec_gp_ucb(prior=PRIOR, error=error, **settings))
+
+
 def test_ec_gp_ucb_in_practice_and_in_theory():
-    practice = Learner(GRID, recipes.ec_gp_ucb(prior=PRIOR, error=0.3))
+    practice = ec(GRID, 0.3)
     assert practice.policy == UCB()
     assert practice.confidence == Misspecified(Schedule(), 0.3, 0.1)
-    theory = Learner(
-        GRID,
-        recipes.ec_gp_ucb(
-            prior=PRIOR, error=0.3, theory=Theory(norm=2.0, noise_sd=0.1, delta=0.05)
-        ),
-    )
+    theory = ec(GRID, 0.3, theory=Theory(norm=2.0, noise_sd=0.1, delta=0.05))
     assert theory.confidence == Misspecified(SelfNormalised(2.0, 0.1, 0.05), 0.3, 1.0)
-    own = Learner(
-        GRID, recipes.ec_gp_ucb(prior=PRIOR, error=0.3, confidence=Fixed(1.0), theory=Theory())
-    )
+    own = ec(GRID, 0.3, confidence=Fixed(1.0), theory=Theory())
     assert own.confidence == Misspecified(Fixed(1.0), 0.3, 1.0)
+    assert Learner(GRID, recipes.ec_gp_ucb(prior=PRIOR)).confidence.error == 0.0
 
 
 def test_the_width_is_equations_13_and_15():
     rng = np.random.default_rng(0)
-    learner = Learner(
-        LINE,
-        recipes.ec_gp_ucb(
-            prior=PRIOR, error=0.3, theory=Theory(norm=2.0, noise_sd=0.4, delta=0.05)
-        ),
-    )
+    learner = ec(LINE, 0.3, theory=Theory(norm=2.0, noise_sd=0.4, delta=0.05))
     total, chosen = 0.0, []
     for t in range(1, 30):
         expected = 2.0 + 0.4 / math.sqrt(0.05) * math.sqrt(2.0 * math.log(1.0 / 0.05) + total)
@@ -70,13 +63,8 @@ def test_with_a_right_model_it_is_gp_ucb_for_a_thousand_rounds(domain):
     width = SelfNormalised(problem.norm)
     learners = (
         Learner(domain, recipes.gp_ucb(prior=PRIOR, confidence=width)),
-        Learner(
-            domain, recipes.ec_gp_ucb(prior=PRIOR, error=0.0, theory=Theory(norm=problem.norm))
-        ),
-        Learner(
-            domain,
-            recipes.ec_gp_ucb(prior=PRIOR, error=1e-3, theory=Theory(norm=problem.norm)),
-        ),
+        ec(domain, 0.0, theory=Theory(norm=problem.norm)),
+        ec(domain, 1e-3, theory=Theory(norm=problem.norm)),
     )
     plain, right, wrong = (
         run(learner, Environment(problem, Gaussian(0.2), seed=4), 1000) for learner in learners
@@ -84,18 +72,6 @@ def test_with_a_right_model_it_is_gp_ucb_for_a_thousand_rounds(domain):
     np.testing.assert_array_equal(right.chosen, plain.chosen)
     assert len(np.unique(plain.chosen, axis=0)) > 2
     assert not np.array_equal(wrong.chosen, plain.chosen)
-
-
-def test_in_practice_it_is_the_baseline_where_nothing_is_wrong():
-    learners = (
-        Learner(GRID, recipes.gp_ucb(prior=PRIOR)),
-        Learner(GRID, recipes.ec_gp_ucb(prior=PRIOR)),
-    )
-    for _ in range(30):
-        a, b = (learner.ask() for learner in learners)
-        assert a.arm == b.arm
-        for learner in learners:
-            learner.tell(a.x, math.sin(9.0 * a.x[0]) + a.x[1])
 
 
 cases = st.tuples(
@@ -149,12 +125,7 @@ def test_the_band_holds_for_the_function_nearby_and_the_plain_one_does_not():
         near = kernel_sum(LINE, PRIOR.kernel, seed, terms=10, normalise=True)
         problem = perturbed(near, 0.3, Signs(seed))
         for k, error in enumerate((problem.error, 0.0)):
-            learner = Learner(
-                LINE,
-                recipes.ec_gp_ucb(
-                    prior=PRIOR, error=error, theory=Theory(norm=near.norm, noise_sd=0.05)
-                ),
-            )
+            learner = ec(LINE, error, theory=Theory(norm=near.norm, noise_sd=0.05))
             run(learner, Environment(problem, Gaussian(0.05), seed=seed), 200)
             lower, upper = learner.band().on(LINE)
             missed[k] += bool(((problem.near < lower) | (problem.near > upper)).any())
@@ -213,9 +184,8 @@ def test_whole_campaigns_are_those_of_algorithm_2(kernel, batch):
         near = kernel_sum(LINE, kernel, seed, terms=12)
         problem = perturbed(near, 0.2, Signs(seed))
         values = problem.truth.values
-        expected = literal_algorithm_2(
-            prior, LINE.points, Results(values, 0.2, seed), episodes, near.norm, 0.1
-        )
+        results = Results(values, 0.2, seed)
+        expected = literal_algorithm_2(prior, LINE.points, results, episodes, near.norm, 0.1)
         learner = Learner(LINE, recipes.phased_gp_us(prior=prior, theory=Theory(norm=near.norm)))
         results, plays = Results(values, 0.2, seed), []
         while len(plays) < T:
@@ -259,17 +229,11 @@ def test_an_episode_is_handed_out_whole_and_then_waits_for_its_results():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Learner(GRID, recipes.ec_gp_ucb(prior=PRIOR, error=-0.1)), "at least 0, got -0.1"),
-        (lambda: Learner(GRID, recipes.ec_gp_ucb(prior=PRIOR, error=math.nan)), "finite"),
-        (lambda: Learner(GRID, recipes.ec_gp_ucb(prior=PRIOR, error=math.inf)), "finite"),
-        (
-            lambda: Learner(GRID, recipes.ec_gp_ucb(prior=PRIOR, theory=Theory("tight"))),
-            "constants",
-        ),
-        (
-            lambda: Learner(GRID, recipes.phased_gp_us(prior=PRIOR, theory=Theory("tight"))),
-            "constants",
-        ),
+        (lambda: ec(GRID, -0.1), "at least 0, got -0.1"),
+        (lambda: ec(GRID, math.nan), "finite"),
+        (lambda: ec(GRID, math.inf), "finite"),
+        (lambda: ec(GRID, 0.0, theory=Theory("tight")), "constants"),
+        (lambda: recipes.phased_gp_us(prior=PRIOR, theory=Theory("tight"))(GRID), "constants"),
         (lambda: Learner(Box([0.0], [1.0]), recipes.phased_gp_us(prior=PRIOR)), "finite domain"),
         (lambda: Learner(GRID, recipes.phased_gp_us(prior=None)), "needs a prior"),
         (lambda: Misspecified(Fixed(1.0), 0.1, -1.0), "weight"),

@@ -77,12 +77,8 @@ def test_the_same_lies_do_move_the_learner_that_believes_everything():
     for make in SMOOTH:
         problem = make()
         x, y, where = design(problem, 0)
-        honest, lied = (
-            Learner(problem.domain, recipes.gp_ucb()),
-            Learner(problem.domain, recipes.gp_ucb()),
-        )
-        honest.tell(x, y)
-        lied.tell(np.vstack([x, where]), np.append(y, 1e6))
+        honest = told(problem, x, y, recipes.gp_ucb())
+        lied = told(problem, np.vstack([x, where]), np.append(y, 1e6), recipes.gp_ucb())
         gap = np.abs(lied.recommend().x - honest.recommend().x) / problem.domain.widths
         moved.append(gap.max() > 0.02)
     assert np.mean(moved) >= 0.8

@@ -12,7 +12,6 @@ from stoic.confidence import CONFIDENCES
 from stoic.defences import DEFENCES
 from stoic.kernels import KERNELS
 from stoic.policies import POLICIES
-from stoic.posteriors.fitting import OBJECTIVES
 from stoic.recipes import RECIPES, SEQUENTIAL
 
 PUBLIC = [
@@ -110,7 +109,3 @@ def test_every_recipe_takes_a_prior_and_names_its_arguments(recipe):
 def test_parts_are_frozen(part):
     # State lives in the learner and in the environment, nowhere else.
     assert part.__dataclass_params__.frozen
-
-
-def test_objectives_are_documented_functions():
-    assert all(inspect.isfunction(objective) and objective.__doc__ for objective in OBJECTIVES)

@@ -84,9 +84,8 @@ def test_broken_kernels_are_found(kernel, promise):
 
 
 def test_a_gradient_that_is_not_refused_is_found():
-    broken(
-        lambda: testing.check_kernel(Matern52(2.0), X, differentiable=False), "refuses to give one"
-    )
+    check = lambda: testing.check_kernel(Matern52(2.0), X, differentiable=False)  # noqa: E731
+    broken(check, "refuses to give one")
 
 
 # Defences
@@ -205,6 +204,11 @@ def test_broken_posteriors_are_found(change, promise):
 # Widths
 
 
+def an_exact_posterior(domain):
+    model = GaussianProcess(testing.example_prior(domain))
+    return model(domain, testing.example_observations(domain, 5, absurd=False))
+
+
 @pytest.mark.parametrize(
     ("width", "promise"),
     [
@@ -216,16 +220,12 @@ def test_broken_posteriors_are_found(change, promise):
     ],
 )
 def test_broken_widths_are_found(width, promise):
-    domain = Box([4.0], [12.0])
-    model = GaussianProcess(testing.example_prior(domain))
-    posterior = model(domain, testing.example_observations(domain, 5, absurd=False))
+    posterior = an_exact_posterior(Box([4.0], [12.0]))
     broken(lambda: testing.check_confidence(width, [posterior]), promise)
 
 
 def test_a_width_that_alters_the_posterior_is_found():
-    domain = testing.example_domains()[0]
-    model = GaussianProcess(testing.example_prior(domain))
-    posterior = model(domain, testing.example_observations(domain, 5, absurd=False))
+    posterior = an_exact_posterior(testing.example_domains()[0])
 
     def narrowing(posterior, t):
         posterior.variance *= 0.5

@@ -15,6 +15,7 @@ from stoic.posteriors import Arms, Prior, as_observed, information_bounds
 from stoic.refusal import RefusalError
 from stoic.theory import Bound, Family, Power, plan, records, table
 
+E = math.e
 dims = st.integers(1, 8)
 smoothness = st.floats(0.1, 30.0)
 growths = st.floats(0.0, 1.0)
@@ -125,11 +126,8 @@ def test_tolerance_is_where_the_exponent_is_one(d, nu):
 def test_at_the_free_budget_both_terms_are_equal(d, nu, kernel):
     family = Family(kernel, d, nu if kernel == "matern" else None)
     for bound in by_method(family).values():
-        budget = bound.free.value(10_000, d)
-        clean, corrupted = (
-            term.value(10_000, d, budget) for term in (bound.clean, bound.corrupted)
-        )
-        assert_allclose(clean, corrupted, rtol=1e-9)
+        at = 10_000, d, bound.free.value(10_000, d)
+        assert_allclose(bound.clean.value(*at), bound.corrupted.value(*at), rtol=1e-9)
 
 
 def test_an_unknown_budget_is_chosen_as_in_section_3_4():
@@ -144,17 +142,7 @@ def test_an_unknown_budget_is_chosen_as_in_section_3_4():
     [
         (Family("linear", 4), 10_000, [200 + 40, 400 + 2000, 200 + 80, 200 + 40, 200 + 80]),
         # ln T = 2 and d = 2
-        (
-            Family("se", 2),
-            math.e**2,
-            [
-                math.e * 2**0.5 + 20,
-                math.e * 4 + 10 * math.e * 2,
-                math.e * 2 + 80,
-                math.e * 2 + 40,
-                math.e * 2 + 80,
-            ],
-        ),
+        (Family("se", 2), E**2, [E * 2**0.5 + 20, 24 * E, 2 * E + 80, 2 * E + 40, 2 * E + 80]),
     ],
 )
 def test_values_by_hand(family, T, values):
@@ -170,9 +158,8 @@ def test_numbers_without_end_are_infinite_and_no_corruption_costs_nothing():
 
 
 def test_formulas_are_readable():
-    assert str(Bound("m", "s", Power(0.5, 2.0), Power(logs=0.5, dim=1.0, budget=1.0))) == (
-        "sqrt(T) (ln T)^2 + C sqrt(ln T) d"
-    )
+    bound = Bound("m", "s", Power(0.5, 2.0), Power(logs=0.5, dim=1.0, budget=1.0))
+    assert str(bound) == "sqrt(T) (ln T)^2 + C sqrt(ln T) d"
     assert str(Power(rounds=1.0, logs=1.0)) == "T ln T"
     assert str(Power()) == "1"
 
@@ -212,26 +199,8 @@ def moved(prior, domain, plays, corruption):
     arms = np.repeat(np.arange(len(plays)), plays)
     told = np.repeat(corruption / np.maximum(plays, 1), plays)
     observations = Observations(domain.points[arms], told, np.full(len(arms), np.nan), arms)
-    posterior = Arms.condition(
-        prior, as_observed, domain, observations, as_observed(observations, prior)
-    )
+    posterior = GaussianProcess(prior)(domain, observations)
     return np.abs(posterior.mean) / posterior.std
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_no_corruption_moves_the_mean_by_more_than_the_tight_width(seed):
-    rng = np.random.default_rng(seed)
-    domain = Finite(rng.uniform(3.0, 6.0, (8, 2)))
-    prior = Prior(
-        Scaled(RBF(rng.uniform(0.3, 3.0)), rng.uniform(0.5, 4.0)), 10 ** rng.uniform(-3, 2)
-    )
-    plays = rng.integers(1, 60, 8) * (rng.uniform(size=8) < 0.6)
-    plays[0] = max(plays[0], 1)
-    played = np.flatnonzero(plays)
-    allowed = 1.0 / math.sqrt(prior.noise * plays[played].min())
-    for budget in [*np.eye(8)[played], *(rng.dirichlet(np.ones(8), 20) * (plays > 0))]:
-        signs = rng.choice([-1.0, 1.0], 8)
-        assert np.all(moved(prior, domain, plays, budget * signs) <= allowed * (1.0 + 1e-9))
 
 
 def test_the_tight_width_is_attained():
@@ -240,14 +209,6 @@ def test_the_tight_width_is_attained():
     prior, domain = Prior(RBF(), 1e-4), Finite(np.zeros((1, 1)))
     shift = moved(prior, domain, np.array([50]), np.array([1.0]))
     assert_allclose(shift, 1.0 / math.sqrt(prior.noise * 50), rtol=2e-6)
-
-
-def test_equation_10_is_false_for_a_large_lambda():
-    prior, domain = Prior(RBF(), 10.0), Finite(np.zeros((1, 1)))
-    shift = moved(prior, domain, np.array([10]), np.array([1.0]))
-    assert_allclose(shift, 0.0707, atol=1e-4)
-    assert shift > math.sqrt(10) / (10 * prior.noise)  # C sqrt(u) / (u_min lambda) = 0.032
-    assert shift < 1.0 / math.sqrt(10 * prior.noise)
 
 
 # What follows for one domain.
@@ -317,10 +278,8 @@ def test_theorem_3_with_constants_by_hand():
     expected = 12.0 * (2.0 + psi) + 4 * 8 * (2.0 + psi) * (clean + corrupted)
     assert_allclose(known.regret(7.0, norm=3.0), expected)
     wider = 7.0 / psi * math.sqrt((2.0 + psi) * 2 * 3 * gamma)
-    assert_allclose(
-        known.regret(7.0, norm=3.0, tight=False) - known.regret(7.0, norm=3.0),
-        32 * (2.0 + psi) * (wider - corrupted),
-    )
+    loose = expected + 32 * (2.0 + psi) * (wider - corrupted)
+    assert_allclose(known.regret(7.0, norm=3.0, tight=False), loose)
 
 
 @pytest.mark.parametrize("noise", [0.01, 10.0])

@@ -87,13 +87,8 @@ def test_without_lies_the_program_prints_the_truth(train):
     environment = {**os.environ, "STOIC_TRIAL": "18"}
 
     def run(*more: str) -> str:
-        return subprocess.run(
-            [*command, "--seed", str(LIAR), *more],
-            env=environment,
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
+        arguments = [*command, "--seed", str(LIAR), *more]
+        return subprocess.check_output(arguments, env=environment, text=True)
 
     assert float(run("--clean")) == train.accuracy(1.0, 1e-3)
     assert float(run()) == 1e6
@@ -101,7 +96,5 @@ def test_without_lies_the_program_prints_the_truth(train):
 
 @pytest.mark.slow
 def test_the_best_of_the_clean_grid_is_what_we_say():
-    printed = subprocess.run(
-        [sys.executable, str(EXAMPLE / "grid.py")], check=True, capture_output=True, text=True
-    ).stdout
+    printed = subprocess.check_output([sys.executable, str(EXAMPLE / "grid.py")], text=True)
     assert float(printed.rsplit(":", 1)[1]) == pytest.approx(GRID_BEST, abs=1e-12)

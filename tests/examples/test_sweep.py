@@ -97,16 +97,12 @@ def test_a_run_without_the_metric_is_a_failed_trial(sweep):
         ({"min": 0, "max": 0.5}, FloatDistribution(0, 0.5)),
         ({"distribution": "uniform", "min": 0, "max": 1}, FloatDistribution(0, 1)),
         ({"distribution": "q_uniform", "min": 2, "max": 8, "q": 2}, IntDistribution(2, 8, step=2)),
-        (
-            {"distribution": "q_uniform", "min": 0, "max": 1, "q": 0.25},
-            FloatDistribution(0, 1, step=0.25),
-        ),
-        (
-            {"distribution": "log_uniform_values", "min": 1e-5, "max": 0.1},
-            FloatDistribution(1e-5, 0.1, log=True),
-        ),
+        ({"distribution": "q_uniform", "min": 0, "max": 1, "q": 0.25},
+         FloatDistribution(0, 1, step=0.25)),
+        ({"distribution": "log_uniform_values", "min": 1e-5, "max": 0.1},
+         FloatDistribution(1e-5, 0.1, log=True)),
     ],
-)
+)  # fmt: skip
 def test_a_parameter_is_a_distribution_of_optuna(sweep, parameter, expected):
     assert sweep.distribution("x", parameter) == expected
 
@@ -147,10 +143,8 @@ def test_the_scheduler_of_wandb_takes_the_study(sweep):
         x = asked.config["x"].value
         score = 1e3 if number == 9 else -((x - 0.3) ** 2)
         state = RunState.CRASHED if number == 5 else RunState.FINISHED
-        optimizer.tell_run(
-            asked.run_id,
-            RunWithMetrics(asked.config, state, f"run-{number}", {"score": score}, []),
-        )
+        ended = RunWithMetrics(asked.config, state, f"run-{number}", {"score": score}, [])
+        optimizer.tell_run(asked.run_id, ended)
     found = explain(optimizer.study)
     assert found.observed_best.number == 9
     assert found.recommended.params["x"] == pytest.approx(0.3, abs=0.15)
