@@ -9,3 +9,10 @@ class RefusalError(ValueError):
     The message says what was given, what is needed and what to do. The command line prints it alone
     and exits with code 2; a caller from Python sees an ordinary `ValueError`.
     """
+
+
+def check_at_least(least: int, **given: int) -> None:
+    """Refuse a number, by its name, that is less."""
+    for name, number in given.items():
+        if number < least:
+            raise RefusalError(f"{name} must be at least {least}, got {number}.")

@@ -30,6 +30,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.tuning.campaign import Explain, Observer, Stop, run
 from stoic.tuning.program import Result
+from stoic.tuning.search import Search
 from stoic.tuning.study import open_study
 from stoic.tuning.worker import Worker
 
@@ -158,12 +159,12 @@ def test_a_value_is_stored_before_anything_is_said_about_it():
             stored = study.trials[trial.number]
             said.append((trial.number, stored.state.name, stored.values))
 
-    def evaluate(trial: optuna.Trial) -> Result:
+    def evaluate(trial: optuna.Trial, repeat: int) -> Result:
         if trial.number == 1:
             return Result(None, "exit code 1", "", 0.0)
         return Result(float(trial.number), None, "", 0.0)
 
-    run(study, space, 3, evaluate, Looking(), Stop(), Worker.current())
+    run(study, Search(space=space, trials=3), evaluate, Looking(), Stop())
     assert said == [
         (0, "RUNNING", None),
         (0, "COMPLETE", [0.0]),

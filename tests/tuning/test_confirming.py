@@ -193,10 +193,10 @@ def test_confirm_needs_a_program(tmp_path, monkeypatch):
 
 
 def results(*values):
-    made = [
-        Result(v, None, "", 1.0) if v is not None else Result(None, "no", "", 1.0) for v in values
-    ]
-    return iter(made).__next__
+    made = iter(
+        [Result(v, None, "", 1.0) if v is not None else Result(None, "no", "", 1.0) for v in values]
+    )
+    return lambda repeat: next(made)
 
 
 def test_the_value_is_the_median_and_an_outlier_does_not_matter():
@@ -226,7 +226,7 @@ def test_the_noise_is_right_on_average():
 
 def test_reported_noise_is_kept():
     noises = iter([Result(v, None, "", 0.0, noise=0.04) for v in (1.0, 2.0)])
-    assert repeated(noises.__next__, 2, lambda: False).noise == pytest.approx(0.02)
+    assert repeated(lambda repeat: next(noises), 2, lambda: False).noise == pytest.approx(0.02)
 
 
 def test_half_of_the_measurements_must_succeed():
@@ -234,7 +234,7 @@ def test_half_of_the_measurements_must_succeed():
     assert repeated(results(None, None, 3.0), 3, lambda: False).failure == "no"
     assert repeated(results(1.0, None), 2, lambda: False).value is None
     one = Result(None, "exploded", "", 0.0, "bad")
-    assert repeated(lambda: one, 1, lambda: False) is one
+    assert repeated(lambda repeat: one, 1, lambda: False) is one
 
 
 def test_a_trial_that_is_clearly_surpassed_is_not_measured_further():
@@ -246,7 +246,7 @@ def test_a_trial_that_is_clearly_surpassed_is_not_measured_further():
 
     def count(values):
         left = iter(values)
-        repeated(lambda: Result(next(left), None, "", 0.1), 9, lambda: False, surpassed)
+        repeated(lambda repeat: Result(next(left), None, "", 0.1), 9, lambda: False, surpassed)
         return 9 - len(list(left))
 
     assert count([1.01, 0.99, 1.02, 0.98, *[1.0] * 5]) == 4

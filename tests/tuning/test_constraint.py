@@ -204,6 +204,6 @@ def test_a_function_says_its_constraints():
 def test_the_median_of_repeats_counts_for_constraints_too():
     told = iter([{"a": 1.0, "b": math.nan}, {"a": -2.0, "b": 3.0}, {"a": 50.0, "b": -1.0}])
     found = repeated(
-        lambda: Result(1.0, None, "", 0.0, constraints=next(told)), 3, stopped=lambda: False
+        lambda repeat: Result(1.0, None, "", 0.0, constraints=next(told)), 3, stopped=lambda: False
     )
     assert found.constraints == {"a": 1.0, "b": 3.0}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,7 +47,7 @@ def write(tmp_path: Path, text: str, name: str = "study.toml") -> Path:
 
 def test_a_file_says_everything(tmp_path):
     request = from_file(write(tmp_path, GOOD), Settings())
-    assert (request.name, request.direction, request.storage) == (
+    assert (request.name, request.goal, request.storage) == (
         "mine",
         "maximize",
         f"sqlite:///{tmp_path}/there.db",
@@ -64,7 +63,7 @@ def test_a_file_says_everything(tmp_path):
 
 def test_the_command_line_goes_before_the_file(tmp_path):
     said = Settings(name="other", trials=9, timeout=5.0, value="last-line", storage="x", seed=0)
-    said = replace(said, failures={"exit 3": "transient", "signal": "bad"})
+    said["failures"] = {"exit 3": "transient", "signal": "bad"}
     request = from_file(write(tmp_path, GOOD), said)
     assert (request.name, request.trials, request.storage) == ("other", 9, "x")
     assert request.program.timeout == 5
@@ -81,7 +80,7 @@ def test_the_command_line_goes_before_the_file(tmp_path):
 def test_the_defaults(tmp_path, monkeypatch):
     little = '[parameters]\nx = "float(0, 1)"\n[program]\ncommand = ["run", "{x}"]\n'
     request = from_file(write(tmp_path, little, "fast.toml"), Settings())
-    assert (request.name, request.direction, request.storage, request.trials) == (
+    assert (request.name, request.goal, request.storage, request.trials) == (
         "fast",
         "minimize",
         f"sqlite:///{tmp_path}/stoic.db",
@@ -197,11 +196,11 @@ def test_tolerances_in_a_file(tmp_path):
         threshold=0.9, p=2, tolerance={"lr": 1.5}
     )
     assert request.fixed == {}
-    said = aim_arguments(["lr=2"], threshold="adaptive", margin=0.1, policy=None, radius=None)
+    said = aim_arguments({"tolerance": ["lr=2"], "threshold": "adaptive", "margin": 0.1, "p": None})
     assert said == {"threshold": "adaptive", "margin": 0.1, "tolerance": {"lr": 2.0}}
     text = AIMED.replace("threshold = 0.9\np = 2", 'threshold = "adaptive"\nmargin = 1')
     adaptive = write(tmp_path, text, "adaptive.toml")
-    number = from_file(adaptive, Settings(aim=aim_arguments([], threshold="0.8")))
+    number = from_file(adaptive, Settings(aim=aim_arguments({"threshold": "0.8"})))
     assert RobustObjective.of(number.said) == RobustObjective(threshold=0.8, tolerance={"lr": 1.5})
     over = from_file(path, Settings(aim=said, fixed=("kind=b",)))
     assert RobustObjective.of(over.said) == RobustObjective(
@@ -245,7 +244,7 @@ def test_tolerances_that_make_no_sense_are_refused(tmp_path, change, reason):
 )
 def test_what_the_command_line_says_wrongly_is_refused(tolerance, threshold, reason):
     with pytest.raises(RefusalError, match=reason):
-        aim_arguments(tolerance, threshold=threshold)
+        aim_arguments({"tolerance": tolerance, "threshold": threshold})
 
 
 def test_a_recipe_in_a_file(tmp_path):

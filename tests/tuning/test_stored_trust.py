@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 
 import optuna
 import pytest
@@ -13,10 +14,10 @@ from optuna.storages.journal import JournalFileBackend
 from stoic.integrations.optuna import Explanation, Row
 from stoic.tuning.campaign import Observer, Stop, run
 from stoic.tuning.program import Result
+from stoic.tuning.search import Search
 from stoic.tuning.space import parse_space
 from stoic.tuning.stored_trust import TrustRecorder
 from stoic.tuning.study import open_study
-from stoic.tuning.worker import Worker
 
 
 def all_trusted(trust: list[float]) -> Explanation:
@@ -88,15 +89,15 @@ def test_a_record_that_cannot_be_written_ends_nothing(monkeypatch, caplog, error
         raise error
 
     monkeypatch.setattr(storage, "set_study_user_attr", refuse)
+    # However slow the machine is: every trial is explained
+    monkeypatch.setattr("stoic.tuning.explaining._QUICK", math.inf)
     with caplog.at_level(logging.WARNING, logger="stoic"):
         run(
             study,
-            space,
-            5,
-            lambda trial: Result(trial.params["x"], None, "", 0.0),
+            Search(space=space, trials=5),
+            lambda trial, repeat: Result(trial.params["x"], None, "", 0.0),
             LeaveOneOutGP(),
             Stop(),
-            Worker.current(),
         )
     assert [trial.value for trial in study.trials] == [t.params["x"] for t in study.trials]
     assert [len(each.rows) for each in known] == [1, 2, 3, 4, 5]

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from stoic.cli.app import Repeats, StorageClass, StorageUrl, StudyName, Timeout, Value, app
-from stoic.cli.studies import load, open_store, settings
+from stoic.cli.options import argument, command, option
+from stoic.cli.studies import Place
 from stoic.cli.tuning import carry_out
 from stoic.refusal import RefusalError
 
@@ -19,26 +16,23 @@ _MISSING = (
 )
 
 
-@app.command()
+@command(
+    what=argument(
+        "STUDY.toml | [STUDY] -- COMMAND...",
+        "A study file; or the name of a study and, after --, the command.",
+    ),
+    trials=option("Confirming measurements altogether, at most.", "--trials", "-n"),
+)
 def confirm(
-    what: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="STUDY.toml | [STUDY] -- COMMAND...",
-            help="A study file; or the name of a study and, after --, the command.",
-            show_default=False,
-        ),
-    ] = None,
-    trials: Annotated[
-        int,
-        typer.Option("--trials", "-n", help="Confirming measurements altogether, at most."),
-    ] = 10,
-    study_name: StudyName = None,
-    storage: StorageUrl = None,
-    storage_class: StorageClass = None,
-    timeout: Timeout = None,
-    value: Value = None,
-    repeats: Repeats = None,
+    *,
+    what: list[str] | None,
+    trials: int = 10,
+    study_name: str | None,
+    storage: str | None,
+    storage_class: str | None,
+    timeout: float | None,
+    value: str | None,
+    repeats: int | None,
 ) -> None:
     """Measure the settings of a study that may be the best again.
 
@@ -51,37 +45,34 @@ def confirm(
     """
     from optuna.study import get_all_study_names
 
-    from stoic.tuning.request import from_file, from_study
+    from stoic.tuning.request import from_file, from_study, of_options
 
     if trials < 1:
         raise RefusalError(f"--trials must be at least 1, got {trials}.")
-    given = settings(
-        name=study_name,
-        storage=storage,
-        timeout=timeout,
-        value=value,
-        confirm=trials,
-        repeats=repeats,
-    )
+    given = of_options(
+        {
+            "study_name": study_name, "storage": storage, "timeout": timeout, "value": value,
+            "confirm": trials, "repeats": repeats,
+        }
+    )  # fmt: skip
+    place = Place(None, study_name, storage, storage_class)
     if what and len(what) == 1 and what[0].endswith(".toml"):
         request = from_file(Path(what[0]), given)
-        study = load(None, request.name, request.storage, storage_class, only_read=True)
-    elif command := list(what or ()):
+        Place(None, request.name, request.storage, storage_class).load(only_read=True)
+    elif words := list(what or ()):
         if study_name is None:
-            store = open_store(storage, storage_class, create=False)
-            names = get_all_study_names(store)
+            names = get_all_study_names(place.open())
             # The name of a study, or the program, if there is only one study
-            if command[0] in names:
-                study_name = command.pop(0)
+            if words[0] in names:
+                place = replace(place, study_name=words.pop(0))
             elif len(names) > 1:
                 raise RefusalError(
-                    f"There is no study {command[0]!r} in the storage; it holds {', '.join(names)}."
+                    f"There is no study {words[0]!r} in the storage; it holds {', '.join(names)}."
                 )
-        if not command:
+        if not words:
             raise RefusalError(_MISSING)
         # For its parameters alone: carry_out opens the storage once more, to write
-        study = load(None, study_name, storage, storage_class, only_read=True)
-        request = from_study(study, command, given)
+        request = from_study(place.load(only_read=True), words, given)
     else:
         raise RefusalError(_MISSING)
     # No further trials of the search: as many as there are.

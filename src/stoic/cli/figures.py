@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from stoic.cli.app import Json, app
+from stoic.cli.options import command, option
 from stoic.cli.printing import print_table
 from stoic.printable import to_json
 from stoic.refusal import RefusalError
 
 
-@app.command("list")
+@command("list")
 def list_figures() -> None:
     """List the figures that can be reproduced."""
     from stoic.experiments import catalogue
@@ -25,53 +24,31 @@ def list_figures() -> None:
         print(f"{figure.name:<{width}}  {figure.title}")
 
 
-@app.command()
+@command(
+    name=typer.Argument(help="Name of a figure, see stoic list; or FILE.py:FIGURE."),
+    trials=option("Independent runs for each method."),
+    rounds=option("Rounds of each run."),
+    jobs=option("Processes; one per processor if not said."),
+    seed=option("The first seed."),
+    data=option("The table that a figure of real data is made of, or its directory."),
+    out=option("Directory for the picture and the numbers."),
+    backend=option("Where it runs: local, dask or ray."),
+    address=option("Scheduler of the cluster; if not said, one is started here."),
+    check=option("Compare so many runs, drawn at random, with the results in --out."),
+)
 def reproduce(
-    name: Annotated[
-        str, typer.Argument(help="Name of a figure, see stoic list; or FILE.py:FIGURE.")
-    ],
-    trials: Annotated[
-        int | None, typer.Option("--trials", help="Independent runs for each method.")
-    ] = None,
-    rounds: Annotated[int | None, typer.Option("--rounds", help="Rounds of each run.")] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs", help="Processes; one per processor if not said.", show_default=False
-        ),
-    ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="The first seed.")] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            "--data",
-            help="The table that a figure of real data is made of, or its directory.",
-            show_default=False,
-        ),
-    ] = None,
-    out: Annotated[
-        Path, typer.Option("--out", help="Directory for the picture and the numbers.")
-    ] = Path("results"),
-    backend: Annotated[
-        str, typer.Option("--backend", help="Where it runs: local, dask or ray.")
-    ] = "local",
-    address: Annotated[
-        str | None,
-        typer.Option(
-            "--address",
-            help="Scheduler of the cluster; if not said, one is started here.",
-            show_default=False,
-        ),
-    ] = None,
-    check: Annotated[
-        int | None,
-        typer.Option(
-            "--check",
-            help="Compare so many runs, drawn at random, with the results in --out.",
-            show_default=False,
-        ),
-    ] = None,
-    json: Json = False,
+    *,
+    name: str,
+    trials: int | None,
+    rounds: int | None,
+    jobs: int | None,
+    seed: int | None,
+    data: Path | None,
+    out: Path = Path("results"),
+    backend: str = "local",
+    address: str | None,
+    check: int | None,
+    json: bool,
 ) -> None:
     """Run a figure of a paper: picture, numbers, and whether the paper's claims hold."""
     from stoic.experiments import repeat, reproduce
@@ -90,36 +67,31 @@ def reproduce(
                 raise typer.Exit(1)
             return
         reproduce(
-            name,
-            trials=trials,
-            rounds=rounds,
-            jobs=jobs,
-            seed=seed,
-            data=data,
-            out=out,
-            json=json,
-            backend=check_backend(backend),
-            address=address,
-        )
+            name, trials=trials, rounds=rounds, jobs=jobs, seed=seed, data=data, out=out,
+            json=json, backend=check_backend(backend), address=address,
+        )  # fmt: skip
     except KeyboardInterrupt as interrupt:
         print(interrupt, file=sys.stderr)
         raise typer.Exit(130) from None
 
 
-@app.command()
+@command(
+    kernel=option("linear, se or matern."),
+    dim=option("Dimensions of the domain."),
+    rounds=option("Rounds T of the campaign."),
+    budget=option("Largest sum C of absolute corruptions; or unknown."),
+    nu=option("Smoothness, for a matern kernel."),
+    norm=option("Largest norm B of the objective."),
+)
 def bounds(
-    kernel: Annotated[str, typer.Option("--kernel", help="linear, se or matern.")],
-    dim: Annotated[int, typer.Option("--dim", help="Dimensions of the domain.")],
-    rounds: Annotated[int, typer.Option("--rounds", help="Rounds T of the campaign.")],
-    budget: Annotated[
-        str,
-        typer.Option("--budget", help="Largest sum C of absolute corruptions; or unknown."),
-    ] = "unknown",
-    nu: Annotated[
-        float | None, typer.Option("--nu", help="Smoothness, for a matern kernel.")
-    ] = None,
-    norm: Annotated[float, typer.Option("--norm", help="Largest norm B of the objective.")] = 1.0,
-    json: Json = False,
+    *,
+    kernel: str,
+    dim: int,
+    rounds: int,
+    budget: str = "unknown",
+    nu: float | None,
+    norm: float = 1.0,
+    json: bool,
 ) -> None:
     """Print what the methods against corrupted results promise: orders of their regret.
 

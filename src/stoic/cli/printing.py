@@ -1,11 +1,17 @@
-"""Output of commands: notes, tables, JSON."""
+"""Output of commands: notes, tables, pictures."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stoic.printable import printable
 from stoic.refusal import RefusalError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def note(text: str) -> None:
@@ -19,6 +25,15 @@ def check_format(form: str) -> None:
 
     if form not in FORMATS:
         raise RefusalError(f"format must be {', '.join(FORMATS)}, got {form!r}.")
+
+
+def write_picture(path: Path | None, draw: Callable[[], Figure]) -> None:
+    """Draw a picture into a file, if one is given."""
+    from stoic.tuning.views.pictures import write_picture
+
+    if path is not None:
+        write_picture(draw(), path)
+        note(f"Wrote {path}.")
 
 
 def print_table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
@@ -35,9 +50,7 @@ def print_table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
             cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
             print("  ".join(cells).rstrip())
         return
-    grid = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for heading in headings:
-        grid.add_column(heading)
+    grid = Table(*headings, box=SIMPLE_HEAD, pad_edge=False)
     for row in rows:
         grid.add_row(*map(Text, row))  # brackets in a Text are no markup
     console.print(grid)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,32 +15,58 @@ if TYPE_CHECKING:
     from optuna.storages import BaseStorage
 
     from stoic.integrations.recipe import Recipe
-    from stoic.tuning.request import Request, Settings
 
 
-def parse(what: list[str], param: list[str], settings: Settings) -> Request:
-    """Parse the request to tune, from a study file or from the command line."""
-    from stoic.tuning.request import from_file, from_options
+@dataclass(frozen=True)
+class Place:
+    """Study of a command, and its storage.
 
-    if len(what) == 1 and what[0].endswith(".toml"):
-        if param:
-            raise RefusalError("A study file has its own parameters: leave out --param.")
-        return from_file(Path(what[0]), settings)
-    return from_options(param, what, settings)
+    Attributes
+    ----------
+    what:
+        A study file, or a name.
+    study_name:
+        The name, as an option.
+    storage, storage_class:
+        URL of the storage and its class, see ``stoic.tuning.storage.open_storage``.
+    """
 
+    what: str | None
+    study_name: str | None
+    storage: str | None
+    storage_class: str | None
 
-def settings(**said: Any) -> Settings:
-    """Build settings from the options of the command line."""
-    from stoic.tuning.request import Settings
+    @property
+    def name(self) -> str | None:
+        """Name of the study, or a study file; None if there is only one."""
+        what, name = self.what, self.study_name
+        if what is not None and name is not None and what != name:
+            raise RefusalError(
+                f"Which study is meant, {what!r} or {name!r}? Leave out one of them."
+            )
+        return what or name
 
-    return Settings(**said)
+    def open(self, *, create: bool = False, only_read: bool = False) -> BaseStorage:
+        """Open the storage: of the URL, of the variable OPTUNA_STORAGE, or the default one."""
+        silence_optuna()
+        from stoic.tuning.storage import open_storage, storage_url
 
+        url = storage_url(self.storage)
+        return open_storage(url, create=create, kind=self.storage_class, only_read=only_read)
 
-def written(recipe: str | None) -> Recipe | None:
-    """Parse the recipe of the command line, if there is one."""
-    from stoic.integrations.recipe import parse
+    def load(self, *, only_read: bool = False) -> Study:
+        """Load the study."""
+        silence_optuna()
+        from stoic.tuning.study import load_study
 
-    return None if recipe is None else parse(recipe)
+        if (name := self.name) is not None and name.endswith(".toml"):
+            from stoic.tuning.request import Settings, from_file
+
+            settings = Settings() if self.storage is None else Settings(storage=self.storage)
+            request = from_file(Path(name), settings)
+            place = Place(None, request.name, request.storage, self.storage_class)
+            return place.load(only_read=only_read)
+        return load_study(self.open(only_read=only_read), name)
 
 
 def look_with(study: Study, recipe: str | None) -> Recipe:
@@ -62,36 +89,6 @@ def given(study: Study, fix: list[str] | None) -> dict[str, Any]:
     return parse_fixed(fix, known_space(study) or {}) if fix else {}
 
 
-def open_store(storage: str | None, kind: str | None, *, create: bool) -> BaseStorage:
-    """Open the storage of a URL, of the variable OPTUNA_STORAGE, or the default one."""
-    from stoic.tuning.storage import open_storage, storage_url
-
-    return open_storage(storage_url(storage), create=create, kind=kind)
-
-
-def load(
-    what: str | None,
-    name: str | None,
-    storage: str | None,
-    kind: str | None,
-    *,
-    only_read: bool = False,
-) -> Study:
-    """Load the study of a study file, or of a name given as an argument or as an option."""
-    silence_optuna()
-    from stoic.tuning.storage import open_storage, storage_url
-    from stoic.tuning.study import load_study
-
-    name = one_name(what, name)
-    if name is not None and name.endswith(".toml"):
-        from stoic.tuning.request import from_file
-
-        request = from_file(Path(name), settings(storage=storage))
-        storage, name = request.storage, request.name
-    url = storage_url(storage)
-    return load_study(open_storage(url, create=False, kind=kind, only_read=only_read), name)
-
-
 def check_single(study: Study, what: str, instead: str = "leave it out") -> None:
     """Refuse a study with several objectives, for ``what`` works with one."""
     if len(study.directions) > 1:
@@ -99,13 +96,6 @@ def check_single(study: Study, what: str, instead: str = "leave it out") -> None
             f"{what} works with one objective, and the study {study.study_name!r} has "
             f"{len(study.directions)}: {instead}."
         )
-
-
-def one_name(what: str | None, name: str | None) -> str | None:
-    """Return the name of a study, which may be given as an argument or as --study-name."""
-    if what is not None and name is not None and what != name:
-        raise RefusalError(f"Which study is meant, {what!r} or {name!r}? Leave out one of them.")
-    return what or name
 
 
 def silence_optuna() -> None:

@@ -3,73 +3,41 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from stoic.cli.app import (
-    Constraint,
-    Fix,
-    Flatten,
-    Format,
-    Json,
-    Maximize,
-    Minimize,
-    Param,
-    Possible,
-    RecipeText,
-    StorageClass,
-    StorageUrl,
-    StudyName,
-    WarmStart,
-    Which,
-    app,
-)
+from stoic.cli.options import argument, command, option
 from stoic.cli.printing import check_format, note
-from stoic.cli.studies import (
-    check_single,
-    given,
-    load,
-    look_with,
-    one_name,
-    open_store,
-    silence_optuna,
-    written,
-)
+from stoic.cli.studies import Place, check_single, given, look_with, silence_optuna
 from stoic.printable import printable
 from stoic.refusal import RefusalError
 
+if TYPE_CHECKING:
+    pass
 
-@app.command("create-study")
+
+@command(
+    "create-study",
+    what=argument("NAME", "Of the study."),
+    from_csv=option(
+        "Finished trials to begin with: a column for each parameter, and value.",
+        metavar="FILE.csv",
+    ),
+    skip_if_exists=option("A study of that name is no error.", "--skip-if-exists"),
+)
 def create_study(
-    what: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Of the study.", show_default=False)
-    ] = None,
-    param: Param = None,
-    from_csv: Annotated[
-        Path | None,
-        typer.Option(
-            "--from-csv",
-            metavar="FILE.csv",
-            help="Finished trials to begin with: a column for each parameter, and value.",
-            show_default=False,
-        ),
-    ] = None,
-    possible: Possible = None,
-    constraint: Constraint = None,
-    warm_start: WarmStart = None,
-    study_name: StudyName = None,
-    storage: StorageUrl = None,
-    storage_class: StorageClass = None,
-    direction: Annotated[
-        str | None,
-        typer.Option("--direction", help="minimize (the default) or maximize.", show_default=False),
-    ] = None,
-    minimize: Minimize = None,
-    maximize: Maximize = None,
-    skip_if_exists: Annotated[
-        bool, typer.Option("--skip-if-exists", help="A study of that name is no error.")
-    ] = False,
+    *,
+    param: list[str] | None,
+    from_csv: Path | None,
+    possible: tuple[float, float] | None,
+    constraint: list[str] | None,
+    warm_start: list[str] | None,
+    place: Place,
+    direction: str | None,
+    minimize: list[str] | None,
+    maximize: list[str] | None,
+    skip_if_exists: bool,
 ) -> None:
     """Create a study, and print its name."""
     silence_optuna()
@@ -77,11 +45,11 @@ def create_study(
 
     from stoic.integrations.optuna.possible import PossibleValues, record_possible
     from stoic.tuning.constraint import declare_constraints, merge_constraints, parse_constraints
-    from stoic.tuning.method import StudyMethod
     from stoic.tuning.objectives import check_direction, merge_objectives, parse_objectives
+    from stoic.tuning.search import Search, StudyMethod
     from stoic.tuning.space import parse_assignments
     from stoic.tuning.storage import in_one_sentence
-    from stoic.tuning.study import adopt_space, earlier_studies, name_objectives
+    from stoic.tuning.study import adopt_space, name_objectives
     from stoic.tuning.table import read_table
 
     objectives = parse_objectives(minimize, maximize)
@@ -98,9 +66,9 @@ def create_study(
     values, limits = PossibleValues.of(possible), parse_constraints(constraint or [])
     # Before the storage is opened: a table that is refused creates no file
     rows = None if from_csv is None else read_table(from_csv, space)
-    opened = open_store(storage, storage_class, create=True)
-    name = one_name(what, study_name)
-    method = StudyMethod.of(None, warm_start=earlier_studies(warm_start or [], opened, name))
+    opened, name = place.open(create=True), place.name
+    search = Search(space=space, name=name, warm_start=warm_start or ())
+    method = StudyMethod.of(None, search, opened)
     try:
         with in_one_sentence("Could not create the study"):
             study = optuna.create_study(
@@ -127,8 +95,7 @@ def create_study(
             if limits:
                 declare_constraints(study, merge_constraints(study, limits))
             if rows is not None:
-                again = rows.again(study)
-                rows.add_to(study)
+                again = rows.add_to(study)
                 note(rows.summary())
                 if again:
                     note(f"note: {again}.")
@@ -139,46 +106,34 @@ def create_study(
     print(printable(study.study_name))
 
 
-@app.command()
+@command()
 def studies(
-    storage: StorageUrl = None,
-    storage_class: StorageClass = None,
-    form: Format = "table",
-    json: Json = False,
+    *, storage: str | None, storage_class: str | None, form: str = "table", json: bool
 ) -> None:
     """List the studies of a storage."""
-    silence_optuna()
     check_format(form)
     import optuna
 
-    from stoic.tuning.storage import in_one_sentence, open_storage, storage_url
+    from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.views.records import render, study_record
 
-    url = storage_url(storage)
-    opened = open_storage(url, create=False, kind=storage_class, only_read=True)
+    opened = Place(None, None, storage, storage_class).open(only_read=True)
     with in_one_sentence("Could not read the storage"):
         records = [study_record(each) for each in optuna.get_all_study_summaries(opened)]
     print(render(records, "json" if json else form))
 
 
-@app.command("delete-study")
-def delete_study(
-    what: Which = None,
-    study_name: StudyName = None,
-    storage: StorageUrl = None,
-    storage_class: StorageClass = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-) -> None:
+@command("delete-study", yes=option("Do not ask.", "--yes", "-y"))
+def delete_study(*, place: Place, yes: bool) -> None:
     """Delete a study with all its trials."""
-    silence_optuna()
     import optuna
 
     from stoic.tuning.storage import in_one_sentence
 
-    name = one_name(what, study_name)
+    name = place.name
     if name is None:
         raise RefusalError("Which study is to be deleted is missing: stoic delete-study NAME.")
-    opened = open_store(storage, storage_class, create=False)
+    opened = place.open()
     with in_one_sentence("Could not delete the study"):
         summaries = {each.study_name: each for each in optuna.get_all_study_summaries(opened)}
         if name not in summaries:
@@ -191,142 +146,99 @@ def delete_study(
     print(f"deleted {printable(name)} with {count} trials")
 
 
-@app.command()
+@command(
+    search_space=option(
+        "JSON object: name of a parameter -> 'float(0, 1)', or Optuna's JSON for a "
+        "distribution; if not given, the space the study was begun with."
+    ),
+    startup=option("Quasi-random trials before the model decides."),
+)
 def ask(
-    what: Which = None,
-    param: Param = None,
-    study_name: StudyName = None,
-    storage: StorageUrl = None,
-    storage_class: StorageClass = None,
-    search_space: Annotated[
-        str | None,
-        typer.Option(
-            "--search-space",
-            help="JSON object: name of a parameter -> 'float(0, 1)', or Optuna's JSON for a "
-            "distribution; if not given, the space the study was begun with.",
-            show_default=False,
-        ),
-    ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the sampler.")] = None,
-    startup: Annotated[
-        int, typer.Option("--startup", help="Quasi-random trials before the model decides.")
-    ] = 10,
-    recipe: RecipeText = None,
-    fix: Fix = None,
-    form: Format = "json",
-    flatten: Flatten = False,
+    *,
+    param: list[str] | None,
+    place: Place,
+    search_space: str | None,
+    seed: int | None,
+    startup: int = 10,
+    recipe: str | None,
+    fix: list[str] | None,
+    form: str = "json",
+    flatten: bool,
 ) -> None:
     """Create a trial and print its number and parameters; end it with `stoic tell`.
 
     If the study was begun with tolerances or a recipe, they count here too.
     """
-    silence_optuna()
-    from stoic.tuning.space import parse_assignments, parse_json
-
     check_format(form)
-    if search_space is not None and param:
-        raise RefusalError("--param and --search-space say the same: leave out one of them.")
-    space = parse_assignments(param or []) if search_space is None else parse_json(search_space)
-    from stoic.integrations.recipe import DEFAULT
+    from stoic.integrations.recipe import DEFAULT, parse
     from stoic.tuning.campaign import ask_for
-    from stoic.tuning.method import StudyMethod
+    from stoic.tuning.search import Search, StudyMethod
+    from stoic.tuning.space import parse_assignments, parse_json
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.views.records import render
 
-    study, said = load(what, study_name, storage, storage_class), written(recipe)
-    for replaced in StudyMethod(recipe=said or DEFAULT).replaces(study):
+    if search_space is not None and param:
+        raise RefusalError("--param and --search-space say the same: leave out one of them.")
+    space = parse_assignments(param or []) if search_space is None else parse_json(search_space)
+    study = place.load()
+    method = None if recipe is None else parse(recipe)
+    for replaced in StudyMethod(recipe=method or DEFAULT).replaces(study):
         note(f"note: {replaced}")
     with in_one_sentence("Could not create a trial"):
-        trial = ask_for(study, space, seed, startup, fix or [], said)
+        search = Search(space=space, seed=seed, startup=startup, recipe=method)
+        trial = ask_for(study, search, fix or [])
     print(render({"number": trial.number, "params": dict(trial.params)}, form, flatten))
 
 
-@app.command(context_settings={"ignore_unknown_options": True})  # a value may be -0.5
+@command(
+    context={"ignore_unknown_options": True},  # a value may be -0.5
+    what=argument(
+        "[STUDY] NUMBER [VALUE...]",
+        "The trial and its value, as in: stoic tell 3 0.31; with several objectives one "
+        "of each, in the order of the study: stoic tell 3 0.31 12.0",
+    ),
+    trial_number=option("Number of the trial."),
+    values=option("Objective value, once for each objective; nan is a failed trial."),
+    state=option("complete, pruned or fail."),
+    failed=option("End it as failed: transient, infeasible or bad.", metavar="KIND"),
+    executed=option(
+        "What a parameter was run as, if not as it was suggested.", metavar="NAME=VALUE"
+    ),
+    standard_error=option("Of the value, above 0."),
+    constraint=option("An output that has a limit, as in latency=0.31.", metavar="NAME=OUTPUT"),
+    censored=option("The value is a bound: the result is as bad, or worse.", "--censored"),
+    step=option(
+        "The value is an intermediate one, at this step: the trial goes on, and the "
+        "answer is whether it should."
+    ),
+    skip_if_finished=option("A finished trial is no error.", "--skip-if-finished"),
+    csv=option(
+        "Add its rows as finished trials: a column for each parameter, and value.",
+        metavar="FILE.csv",
+    ),
+)
 def tell(
-    what: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[STUDY] NUMBER [VALUE...]",
-            help="The trial and its value, as in: stoic tell 3 0.31; with several objectives one "
-            "of each, in the order of the study: stoic tell 3 0.31 12.0",
-            show_default=False,
-        ),
-    ] = None,
-    trial_number: Annotated[
-        int | None,
-        typer.Option("--trial-number", help="Number of the trial.", show_default=False),
-    ] = None,
-    study_name: StudyName = None,
-    storage: StorageUrl = None,
-    storage_class: StorageClass = None,
-    values: Annotated[
-        list[float] | None,
-        typer.Option(
-            "--values",
-            help="Objective value, once for each objective; nan is a failed trial.",
-            show_default=False,
-        ),
-    ] = None,
-    state: Annotated[str | None, typer.Option("--state", help="complete, pruned or fail.")] = None,
-    failed: Annotated[
-        str | None,
-        typer.Option(
-            "--failed", metavar="KIND", help="End it as failed: transient, infeasible or bad."
-        ),
-    ] = None,
-    executed: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--executed",
-            metavar="NAME=VALUE",
-            help="What a parameter was run as, if not as it was suggested.",
-            show_default=False,
-        ),
-    ] = None,
-    standard_error: Annotated[
-        float | None,
-        typer.Option("--standard-error", help="Of the value, above 0.", show_default=False),
-    ] = None,
-    constraint: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--constraint",
-            metavar="NAME=OUTPUT",
-            help="An output that has a limit, as in latency=0.31.",
-            show_default=False,
-        ),
-    ] = None,
-    censored: Annotated[
-        bool,
-        typer.Option("--censored", help="The value is a bound: the result is as bad, or worse."),
-    ] = False,
-    step: Annotated[
-        int | None,
-        typer.Option(
-            "--step",
-            help="The value is an intermediate one, at this step: the trial goes on, and the "
-            "answer is whether it should.",
-            show_default=False,
-        ),
-    ] = None,
-    skip_if_finished: Annotated[
-        bool, typer.Option("--skip-if-finished", help="A finished trial is no error.")
-    ] = False,
-    csv: Annotated[
-        Path | None,
-        typer.Option(
-            "--csv",
-            metavar="FILE.csv",
-            help="Add its rows as finished trials: a column for each parameter, and value.",
-            show_default=False,
-        ),
-    ] = None,
+    *,
+    what: list[str] | None,
+    trial_number: int | None,
+    study_name: str | None,
+    storage: str | None,
+    storage_class: str | None,
+    values: list[float] | None,
+    state: str | None,
+    failed: str | None,
+    executed: list[str] | None,
+    standard_error: float | None,
+    constraint: list[str] | None,
+    censored: bool,
+    step: int | None,
+    skip_if_finished: bool,
+    csv: Path | None,
 ) -> None:
     """End a trial that was made by `stoic ask`, with a value or as failed.
 
     With --csv, add trials that were run elsewhere.
     """
-    silence_optuna()
     from stoic.integrations.reported import noise_of
     from stoic.tuning.by_hand import tell_number
     from stoic.tuning.failure import parse_kind
@@ -334,6 +246,7 @@ def tell(
     from stoic.tuning.storage import in_one_sentence
 
     name, trial_number, values = _told(what or [], study_name, trial_number, values)
+    place = Place(name, None, storage, storage_class)
     said = [values, state, failed, standard_error, *(executed or []), *(constraint or [])]
     said.append(censored or None)
     if csv is not None:
@@ -342,12 +255,11 @@ def tell(
         from stoic.tuning.stored import known_space
         from stoic.tuning.table import read_table
 
-        study = load(None, name, storage, storage_class)
+        study = place.load()
         check_single(study, "--csv")
         rows = read_table(csv, known_space(study) or {})
         with in_one_sentence("Could not add the trials"):
-            again = rows.again(study)
-            rows.add_to(study)
+            again = rows.add_to(study)
         print(rows.summary())
         if again:
             note(f"note: {again}.")
@@ -362,7 +274,7 @@ def tell(
     if step is not None:
         if values is None or len(values) != 1 or any(each is not None for each in said[1:]):
             raise RefusalError("--step has one intermediate value, and nothing else goes with it.")
-        study = load(None, name, storage, storage_class)
+        study = place.load()
         check_single(study, "--step")
         with in_one_sentence(f"Could not tell a step of trial {trial_number}"):
             pruned = report_number(study, trial_number, step, values[0])
@@ -374,7 +286,7 @@ def tell(
     noise = noise_of(standard_error)
     if standard_error is not None and noise is None:
         raise RefusalError(f"standard-error must be a number above 0, got {standard_error:g}.")
-    study = load(None, name, storage, storage_class)
+    study = place.load()
     if noise is not None:
         check_single(study, "--standard-error")
     with in_one_sentence(f"Could not tell trial {trial_number}"):
@@ -404,7 +316,7 @@ def _told(
             raise RefusalError(f"stoic tell has no option {word}: see stoic tell --help.")
     # With --trial-number the first word is a study, also one that is called 3
     if words and not (words[0].isdecimal() and number is None):
-        name = one_name(words.pop(0), name)
+        name = Place(words.pop(0), name, None, None).name
     if words and number is None:
         if not words[0].isdecimal():
             raise RefusalError(f"The number of a trial is needed, got {words[0]!r}.")
@@ -419,54 +331,42 @@ def _told(
     return name, number, values or None
 
 
-@app.command()
-def trials(
-    what: Which = None,
-    study_name: StudyName = None,
-    storage: StorageUrl = None,
-    storage_class: StorageClass = None,
-    form: Format = "table",
-    flatten: Flatten = False,
-    json: Json = False,
-) -> None:
+@command()
+def trials(*, place: Place, form: str = "table", flatten: bool, json: bool) -> None:
     """List the trials of a study."""
-    silence_optuna()
     form = "json" if json else form
     check_format(form)
     from stoic.integrations.optuna.objectives import objective_names
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.views.records import render, trial_record
 
-    study = load(what, study_name, storage, storage_class, only_read=True)
+    study = place.load(only_read=True)
     with in_one_sentence("Could not read the trials"):
         names = objective_names(study)
         records = [trial_record(trial, names) for trial in study.trials]
     print(render(records, form, flatten))
 
 
-@app.command("best-trial")
+@command("best-trial")
 def best_trial(
-    what: Which = None,
-    study_name: StudyName = None,
-    storage: StorageUrl = None,
-    storage_class: StorageClass = None,
-    recipe: RecipeText = None,
-    fix: Fix = None,
-    form: Format = "table",
-    flatten: Flatten = False,
-    json: Json = False,
+    *,
+    place: Place,
+    recipe: str | None,
+    fix: list[str] | None,
+    form: str = "table",
+    flatten: bool,
+    json: bool,
 ) -> None:
     """Print the observed best trial, and beside it the recommended one.
 
     With --fix, of the trials with these values.
     """
-    silence_optuna()
     form = "json" if json else form
     check_format(form)
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.views.records import best_records, render
 
-    study = load(what, study_name, storage, storage_class, only_read=True)
+    study = place.load(only_read=True)
     check_single(study, "best-trial", "stoic show prints its front")
     with in_one_sentence("Could not read the trials"):
         records = best_records(study, form, look_with(study, recipe), given(study, fix))

@@ -3,37 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from stoic.cli.app import (
-    Constraint,
-    Fix,
-    Margin,
-    Maximize,
-    Minimize,
-    Param,
-    PolicyName,
-    Possible,
-    Power,
-    Probe,
-    Radius,
-    RecipeText,
-    Repeats,
-    StorageClass,
-    StorageUrl,
-    StudyName,
-    Threshold,
-    Timeout,
-    Tolerance,
-    Value,
-    WarmStart,
-    app,
-)
+from stoic.cli.options import argument, command
 from stoic.cli.printing import note
-from stoic.cli.studies import parse, settings, silence_optuna, written
+from stoic.cli.studies import silence_optuna
 from stoic.printable import printable
+from stoic.refusal import RefusalError
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
@@ -41,119 +20,49 @@ if TYPE_CHECKING:
     from stoic.tuning.request import Request
 
 
-@app.command()
+@command(
+    what=argument(
+        "STUDY.toml | -- COMMAND...",
+        "A study file; or, after --, a command with {NAME} where a parameter goes.",
+    )
+)
 def tune(
-    what: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="STUDY.toml | -- COMMAND...",
-            help="A study file; or, after --, a command with {NAME} where a parameter goes.",
-            show_default=False,
-        ),
-    ] = None,
-    param: Param = None,
-    study_name: StudyName = None,
-    storage: StorageUrl = None,
-    storage_class: StorageClass = None,
-    direction: Annotated[
-        str | None,
-        typer.Option("--direction", help="minimize (the default) or maximize.", show_default=False),
-    ] = None,
-    trials: Annotated[
-        int | None,
-        typer.Option(
-            "--trials",
-            "-n",
-            help="Finished trials the study shall have altogether, failed ones and those of "
-            "earlier runs and other workers included; 50 if not said.",
-            show_default=False,
-        ),
-    ] = None,
-    minimize: Minimize = None,
-    maximize: Maximize = None,
-    timeout: Timeout = None,
-    value: Value = None,
-    intermediate: Annotated[
-        str | None,
-        typer.Option(
-            "--intermediate",
-            metavar="RULE",
-            help="Where intermediate values are, in lines of their own, as they come: "
-            "regex:PATTERN or json:KEY.",
-            show_default=False,
-        ),
-    ] = None,
-    pruner: Annotated[
-        str | None,
-        typer.Option(
-            "--pruner",
-            help="What stops a trial by its intermediate values: stoic (the default), median, "
-            "hyperband or none.",
-            show_default=False,
-        ),
-    ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the sampler.")] = None,
-    startup: Annotated[
-        int | None,
-        typer.Option(
-            "--startup",
-            help="Quasi-random trials before the model decides; 10 if not said.",
-            show_default=False,
-        ),
-    ] = None,
-    recipe: RecipeText = None,
-    failed: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--failed",
-            metavar="ENDING=KIND",
-            help="What a failure means: 'exit 3=infeasible', 'timeout=bad', 'signal=transient'.",
-            show_default=False,
-        ),
-    ] = None,
-    threshold: Threshold = None,
-    margin: Margin = None,
-    tolerance: Tolerance = None,
-    policy: PolicyName = None,
-    radius: Radius = None,
-    p: Power = None,
-    probe: Probe = None,
-    possible: Possible = None,
-    constraint: Constraint = None,
-    warm_start: WarmStart = None,
-    fix: Fix = None,
-    keep_going: Annotated[
-        bool,
-        typer.Option("--keep-going", help="Go on, too, if the first five trials all fail."),
-    ] = False,
-    confirm: Annotated[
-        int | None,
-        typer.Option(
-            "--confirm",
-            metavar="K",
-            help="Measure the settings that may be the best again at the end, up to K times "
-            "altogether.",
-            show_default=False,
-        ),
-    ] = None,
-    repeats: Repeats = None,
-    until_settled: Annotated[
-        str | None,
-        typer.Option(
-            "--until-settled",
-            metavar="AMOUNT",
-            help="Stop the search when more trials can gain less than that: a number, or noise "
-            "for the noise's standard deviation.",
-            show_default=False,
-        ),
-    ] = None,
-    workers: Annotated[
-        int,
-        typer.Option("--workers", metavar="N", help="Processes on this machine that share it."),
-    ] = 1,
-    patience: Annotated[
-        float, typer.Option("--patience", help="Seconds to wait for a locked SQLite file.")
-    ] = 60.0,
+    *,
+    context: typer.Context,
+    what: list[str] | None,
+    param: list[str] | None,
+    study_name: str | None,
+    storage: str | None,
+    storage_class: str | None,
+    direction: str | None,
+    trials: int | None,
+    minimize: list[str] | None,
+    maximize: list[str] | None,
+    timeout: float | None,
+    value: str | None,
+    intermediate: str | None,
+    pruner: str | None,
+    seed: int | None,
+    startup: int | None,
+    recipe: str | None,
+    failed: list[str] | None,
+    threshold: str | None,
+    margin: float | None,
+    tolerance: list[str] | None,
+    policy: str | None,
+    radius: float | None,
+    p: float | None,
+    probe: bool | None,
+    possible: tuple[float, float] | None,
+    constraint: list[str] | None,
+    warm_start: list[str] | None,
+    fix: list[str] | None,
+    keep_going: bool,
+    confirm: int | None,
+    repeats: int | None,
+    until_settled: str | None,
+    workers: int = 1,
+    patience: float = 60.0,
 ) -> None:
     """Tune a program whose results may lie.
 
@@ -172,48 +81,15 @@ def tune(
     With --maximize accuracy --minimize size, or more of these, looks for the
     settings where neither can get better without the other getting worse.
     """
-    from stoic.integrations.optuna.possible import PossibleValues
-    from stoic.tuning.constraint import parse_constraints
-    from stoic.tuning.ending import read_amount
-    from stoic.tuning.failure import parse_assignments
-    from stoic.tuning.objectives import parse_objectives
-    from stoic.tuning.request import aim_arguments
+    from stoic.tuning.request import from_file, from_options, of_options
 
-    request = parse(
-        what or [],
-        param or [],
-        settings(
-            name=study_name,
-            storage=storage,
-            direction=direction,
-            trials=trials,
-            timeout=timeout,
-            value=value,
-            intermediate=intermediate,
-            pruner=pruner,
-            seed=seed,
-            startup=startup,
-            failures=parse_assignments(failed or []),
-            aim=aim_arguments(
-                tolerance or [],
-                threshold=threshold,
-                margin=margin,
-                policy=policy,
-                radius=radius,
-                p=p,
-                probe=probe,
-            ),
-            fixed=tuple(fix or ()),
-            recipe=written(recipe),
-            possible=PossibleValues.of(possible),
-            constraints=parse_constraints(constraint) if constraint else None,
-            objectives=parse_objectives(minimize, maximize) or None,
-            warm_start=warm_start,
-            confirm=confirm,
-            repeats=repeats,
-            until_settled=None if until_settled is None else read_amount(until_settled),
-        ),
-    )
+    given, words = of_options(context.params), list(what or ())
+    if len(words) != 1 or not words[0].endswith(".toml"):
+        request = from_options(param or [], words, given)
+    elif param:
+        raise RefusalError("A study file has its own parameters: leave out --param.")
+    else:
+        request = from_file(Path(words[0]), given)
     carry_out(request, storage_class, patience, keep_going, workers)
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 import shlex
 import signal
 import threading
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from types import FrameType, TracebackType
-from typing import Any
+from functools import partial
+from types import FrameType
 
 import optuna
-from optuna.samplers import BaseSampler
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from stoic.integrations.optuna import Explanation
@@ -24,19 +22,18 @@ from stoic.printable import printable
 from stoic.refusal import RefusalError
 from stoic.tuning.confirming import claim_confirmation
 from stoic.tuning.constraint import declare_constraints, merge_constraints
-from stoic.tuning.ending import Ending
 from stoic.tuning.explaining import Explainer
 from stoic.tuning.mark import RUN, new_mark
-from stoic.tuning.method import StudyMethod
 from stoic.tuning.objectives import merge_objectives, written
 from stoic.tuning.program import Result
 from stoic.tuning.pruning import PRUNERS, intermediate_values
 from stoic.tuning.repeats import repeated, surpassed_in
 from stoic.tuning.request import Request, check_objectives
-from stoic.tuning.space import Space, parse_fixed
-from stoic.tuning.storage import PATIENCE, is_new, open_storage, patiently
+from stoic.tuning.search import Search, StudyMethod, prepare
+from stoic.tuning.space import parse_fixed
+from stoic.tuning.storage import PATIENCE, patiently
 from stoic.tuning.stored import known_space, stored_command
-from stoic.tuning.study import earlier_studies, find_study, open_study
+from stoic.tuning.study import open_study
 from stoic.tuning.template import fixed_values
 from stoic.tuning.trials import choose, claim, fail_orphans, finish, record_program, record_run
 from stoic.tuning.worker import Worker
@@ -89,12 +86,7 @@ class Stop:
                     self._before[number] = signal.signal(number, self._note)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)  # type: ignore[arg-type]  # came from signal.signal
 
@@ -110,30 +102,25 @@ class Stop:
 
 def run(
     study: optuna.Study,
-    space: Space,
-    trials: int,
-    evaluate: Callable[[Trial], Result],
+    search: Search,
+    measure: Callable[[Trial, int], Result],
     observer: Observer,
     stop: Stop,
-    worker: Worker,
-    fixed: Mapping[str, Any] | None = None,
     recipe: Recipe | None = None,
-    ending: Ending | None = None,
     keep_going: bool = True,
 ) -> None:
-    """Run trials until a study has ``trials`` finished ones, together with its other workers.
+    """Run trials until a study has enough finished ones, together with its other workers.
 
-    Parameters in ``fixed`` have the values there. ``recipe`` explains the study. ``ending`` may end
-    the search before, and adds confirming measurements. The loop does not wait for trials that
-    other workers run at the end.
+    ``measure`` is given a trial and the number of the measurement in it. ``recipe`` explains the
+    study. The loop does not wait for trials that other workers run at the end.
 
     Raises
     ------
     HopelessError
         Without ``keep_going``, see :func:`check_start`.
     """
-    ending = ending or Ending()
-    explainer = Explainer(study, recipe)
+    worker, explainer = Worker.current(), Explainer(study, recipe)
+    surpassed = surpassed_in(study)
     first: list[Result] = []
     while not stop:
         numbers = patiently(
@@ -141,9 +128,7 @@ def run(
         )
         if numbers:
             observer.orphaned(numbers)
-        trial = patiently(
-            lambda: _next(study, space, trials, worker, fixed, ending), "Could not begin a trial"
-        )
+        trial = patiently(lambda: _next(study, search, worker), "Could not begin a trial")
         if trial is None:
             explainer.catch_up()
             return
@@ -152,13 +137,14 @@ def run(
             result = Result(None, "interrupted", "", 0.0, "transient")
         else:
             observer.begun(trial)
-            result = evaluate(trial)
+            once = partial(measure, trial)
+            result = repeated(once, search.repeats, lambda: bool(stop), surpassed)
         # Before the model is fitted and anything is printed: from here on a kill loses no result
         stored = finish(study, trial, result)
         observer.ended(stored, result, explainer)
         if not keep_going and not stop and len(first) < _HOPELESS:
             first.append(result)
-            check_start(study, first, confirming=not trials)  # stoic confirm asks for 0
+            check_start(study, first, confirming=not search.trials)  # stoic confirm asks for 0
 
 
 def check_start(study: optuna.Study, first: Sequence[Result], confirming: bool) -> None:
@@ -179,7 +165,8 @@ def check_start(study: optuna.Study, first: Sequence[Result], confirming: bool) 
                 f"The first {_HOPELESS} measurements failed, the last one so: {last.reason}. "
                 "Change the command and run it again: these failures count against no setting."
             )
-        if not count_trials(study, {TrialState.COMPLETE}):
+        trials = patiently(lambda: study.get_trials(deepcopy=False), "Could not read the study")
+        if not any(trial.state == TrialState.COMPLETE for trial in trials):
             raise HopelessError(
                 f"The first {_HOPELESS} trials failed, the last one so: {last.reason}. Change "
                 "the program and run the same command again, or say --keep-going."
@@ -192,23 +179,15 @@ def check_start(study: optuna.Study, first: Sequence[Result], confirming: bool) 
         )
 
 
-def _next(
-    study: optuna.Study,
-    space: Space,
-    trials: int,
-    worker: Worker,
-    fixed: Mapping[str, Any] | None,
-    ending: Ending,
-) -> Trial | None:
+def _next(study: optuna.Study, search: Search, worker: Worker) -> Trial | None:
     """Claim the next trial of the search, or of the confirmation after it; None at the end."""
-    stand = study.get_trials(deepcopy=False)
-    confirming = confirmations(stand)
+    stand, ending = study.get_trials(deepcopy=False), search.ending
     if not ending.settled(study, stand):
         # Confirming measurements have numbers, too, and are no trials of the search
-        trial = claim(study, space, trials + confirming, worker, fixed)
-        if trial is not None:
+        trials = search.trials + confirmations(stand)
+        if (trial := claim(study, search.space, trials, worker, search.fixed)) is not None:
             return trial
-    return claim_confirmation(study, space, ending.confirm, worker)
+    return claim_confirmation(study, search.space, ending.confirm, worker)
 
 
 def open_request(
@@ -218,31 +197,15 @@ def open_request(
 
     A refused request creates nothing.
     """
-    request.program.check()
-    if is_new(request.storage, kind):  # a refused request must create no file
-        new = StudyMethod.of(
-            None, request.said, request.recipe, request.possible,
-            earlier_studies(request.warm_start, None, request.name),
-        )  # fmt: skip
-        new.check(request.space)
-    storage = open_storage(request.storage, create=True, kind=kind, patience=patience)
-    warm_start = earlier_studies(request.warm_start, storage, request.name)
-    earlier = find_study(storage, request.name)
-
-    def searched_with() -> tuple[StudyMethod, BaseSampler]:
-        method = StudyMethod.of(earlier, request.said, request.recipe, request.possible, warm_start)
-        method.check(request.space)
-        request.ending.check("tolerances, which the study has" if method.aim else None)
-        return method, method.sampler(earlier, request.space, request.seed, request.startup)
-
-    method, sampler = patiently(searched_with, f"Could not read the study {request.name!r}")
-    constraints = merge_constraints(earlier, request.program.constraints)
-    objectives = merge_objectives(earlier, request.program.objectives)
+    program = request.program
+    program.check()
+    storage, earlier, method, sampler = prepare(request, request.storage, kind, patience)
+    constraints = merge_constraints(earlier, program.constraints)
+    objectives = merge_objectives(earlier, program.objectives)
     check_objectives(request, objectives)
     # What is left at its default may not have been given at all
-    reading = request.program.reading.written
-    if objectives != request.program.objectives and (
-        request.direction == "maximize" or reading != "last-line"
+    if objectives != program.objectives and (
+        request.goal == "maximize" or program.reading.written != "last-line"
     ):
         raise RefusalError(
             f"The study {request.name!r} is to {written(objectives)}, which says what is read and "
@@ -251,11 +214,11 @@ def open_request(
     study = open_study(
         storage,
         request.name,
-        objectives or request.direction,
+        objectives or request.goal,
         request.space,
         sampler,
-        request.program.template.arguments,
-        request.program.directory,
+        program.template.arguments,
+        program.directory,
     )
     study.pruner = PRUNERS[request.pruner]()
     if constraints:
@@ -265,28 +228,10 @@ def open_request(
     return study, method
 
 
-def ask_for(
-    study: optuna.Study,
-    space: Space | None,
-    seed: int | None,
-    startup: int,
-    fix: Sequence[str],
-    recipe: Recipe | None = None,
-) -> Trial:
+def ask_for(study: optuna.Study, search: Search, fix: Sequence[str]) -> Trial:
     """Suggest a new trial, by the aim and the recipe of the study.
 
-    Parameters
-    ----------
-    study:
-        To which the trial belongs.
-    space:
-        Its search space, None for the one that the study was begun with.
-    seed, startup:
-        Of the sampler.
-    fix:
-        NAME=VALUE of the fixed parameters.
-    recipe:
-        Overrides the one that is recorded with the study.
+    ``search`` overrides what is recorded with the study, and ``fix`` has NAME=VALUE.
 
     Raises
     ------
@@ -294,16 +239,16 @@ def ask_for(
         If the study has no search space, if a fixed parameter does not exist or cannot have the
         value, or if the recipe cannot be used.
     """
-    space = space or known_space(study)
+    space = search.space or known_space(study)
     if not space:
         raise RefusalError(
             f"The study {study.study_name!r} has no search space yet: give its parameters, as in "
             "--param 'x=float(0, 1)'."
         )
-    fixed = parse_fixed(fix, space)
-    method = StudyMethod.of(study, recipe=recipe)
+    search, fixed = replace(search, space=space), parse_fixed(fix, space)
+    method = StudyMethod.of(study, search)
     method.check(space)
-    study.sampler = method.sampler(study, space, seed, startup)
+    study.sampler = method.sampler(study, search)
     method.record(study)
     # study.ask() would take a queued trial, which has values of its own
     trial = begin_trial(study, fixed_attrs(fixed)) if fixed else study.ask()
@@ -318,12 +263,6 @@ def notes(study: optuna.Study, request: Request, method: StudyMethod) -> list[st
         words = shlex.join(earlier)
         said.insert(0, f"the storage says that earlier trials ran another command: {words}")
     return said
-
-
-def count_trials(study: optuna.Study, states: Set[TrialState]) -> int:
-    """Count the trials of a study in these states."""
-    trials = patiently(lambda: study.get_trials(deepcopy=False), "Could not read the study")
-    return sum(trial.state in states for trial in trials)
 
 
 def run_request(
@@ -347,15 +286,15 @@ def run_request(
         constraints=merge_constraints(study, request.program.constraints),
         objectives=merge_objectives(study, request.program.objectives),
     )
+    rule = "" if program.intermediate is None else program.intermediate.written
     missing: set[str] = set()  # rules that were warned of
-    surpassed = surpassed_in(study)
-    with Stop() as stop:
 
-        def evaluate(trial: Trial) -> Result:
-            turn = itertools.count()
-            return repeated(
-                lambda: measure(trial, next(turn)), request.repeats, lambda: bool(stop), surpassed
-            )
+    def warn(what: str, message: str, trial: Trial) -> None:
+        if what not in missing:
+            missing.add(what)
+            log.warning(message, trial.number, printable(what))
+
+    with Stop() as stop:
 
         def measure(trial: Trial, repeat: int) -> Result:
             mark, report, reported = new_mark(), intermediate_values(trial), False
@@ -383,34 +322,13 @@ def run_request(
                     f"Could not record the program of trial {trial.number}",
                 ),
             )
-            rule = "" if program.intermediate is None else program.intermediate.written
-            if rule and not reported and result.value is not None and rule not in missing:
-                missing.add(rule)
-                log.warning(
-                    "Trial %d printed no intermediate value: no line has what %s reads.",
-                    trial.number,
-                    printable(rule),
-                )
-            for why in set(result.missing) - missing:
-                missing.add(why)
-                log.warning(
-                    "Trial %d, %s. It counts for the objective and not for the constraint.",
-                    trial.number,
-                    printable(why),
-                )
+            if rule and not reported and result.value is not None:
+                none = "Trial %d printed no intermediate value: no line has what %s reads."
+                warn(rule, none, trial)
+            for why in result.missing:
+                counts = "It counts for the objective and not for the constraint."
+                warn(why, f"Trial %d, %s. {counts}", trial)
             return result
 
-        run(
-            study,
-            request.space,
-            request.trials,
-            evaluate,
-            observer,
-            stop,
-            worker,
-            request.fixed,
-            method.recipe,
-            request.ending,
-            keep_going,
-        )
+        run(study, request, measure, observer, stop, method.recipe, keep_going)
         return stop.signal

@@ -11,7 +11,7 @@ import optuna
 from optuna.trial import FrozenTrial
 
 from stoic.integrations.optuna.settling import remaining_gain
-from stoic.refusal import RefusalError
+from stoic.refusal import RefusalError, check_at_least
 
 Amount = float | Literal["noise"]
 
@@ -38,8 +38,7 @@ class Ending:
     until_settled: Amount | None = None
 
     def __post_init__(self) -> None:
-        if self.confirm < 0:
-            raise RefusalError(f"confirm must be at least 0, got {self.confirm}.")
+        check_at_least(0, confirm=self.confirm)
         amount = self.until_settled
         if amount is None or amount == "noise":
             return

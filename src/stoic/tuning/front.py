@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import optuna
 from optuna.storages import BaseStorage
-from optuna.trial import FrozenTrial, Trial
+from optuna.trial import FrozenTrial
 
 from stoic.data import FailureKind
 from stoic.integrations.optuna import Explanation
@@ -17,16 +16,14 @@ from stoic.integrations.optuna.explanation import FrontPoint
 from stoic.objectives import MOST
 from stoic.printable import ShownAsText
 from stoic.refusal import RefusalError
-from stoic.tuning.campaign import Observer, Stop, run
-from stoic.tuning.ending import Ending
 from stoic.tuning.explaining import explanation
-from stoic.tuning.function import Calling, Stopped, opened_study
-from stoic.tuning.measured import Measured, measured
-from stoic.tuning.objectives import Objective, check_direction, merge_objectives
-from stoic.tuning.program import Result
+from stoic.tuning.function import searched
+from stoic.tuning.measured import Measured
+from stoic.tuning.objectives import Objective, check_direction
+from stoic.tuning.search import Search
+from stoic.tuning.space import parse_space
 from stoic.tuning.trials import failure_kinds, failures
 from stoic.tuning.views.summary import Summary
-from stoic.tuning.worker import Worker
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,20 +93,15 @@ def tune_front(
             f"tune_front needs two or three objectives, got {len(objectives)}: stoic.tune is for "
             "one, and more can be constraints."
         )
-    study, parsed, recipe = opened_study(
-        objectives, space, n_trials, storage, study_name, (seed, n_startup_trials),
-        ({}, None, None, ()), Ending(),
-    )  # fmt: skip
-    # Of a study that goes on, the objectives may have been given in another order
-    order = [each.name for each in merge_objectives(study, objectives)]
-    turned = [[each.name for each in objectives].index(name) for name in order]
-
-    def evaluate(trial: Trial) -> Result:
-        return measured(study, trial, objective, catch, turned)
-
-    observer = Observer() if callback is None else Calling(study, callback)
-    with contextlib.suppress(Stopped):
-        run(study, parsed, n_trials, evaluate, observer, Stop(), Worker.current(), None, recipe)
+    search = Search(
+        space=parse_space(space),
+        name=study_name,
+        goal=objectives,
+        trials=n_trials,
+        seed=seed,
+        startup=n_startup_trials,
+    )
+    study, recipe = searched(search, storage, objective, catch, callback)
     trials = study.get_trials()
     known = explanation(study, recipe, trials=trials)
     failed = failures(trials)

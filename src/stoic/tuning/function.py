@@ -20,21 +20,18 @@ from stoic.integrations.optuna.objective import RobustArguments, check_arguments
 from stoic.integrations.optuna.possible import PossibleValues
 from stoic.integrations.recipe import Recipe
 from stoic.printable import ShownAsText
-from stoic.refusal import RefusalError
+from stoic.refusal import check_at_least
 from stoic.tuning.campaign import Explain, Observer, Stop, run
 from stoic.tuning.ending import Ending
 from stoic.tuning.explaining import explanation
 from stoic.tuning.measured import Measured, measured
-from stoic.tuning.method import StudyMethod
-from stoic.tuning.objectives import Direction, Objective, check_direction
+from stoic.tuning.objectives import check_direction, merge_objectives
 from stoic.tuning.program import Result
-from stoic.tuning.repeats import check_repeats, repeated, surpassed_in
-from stoic.tuning.space import Space, parse_space
-from stoic.tuning.storage import is_new, open_storage
-from stoic.tuning.study import find_study, open_study
+from stoic.tuning.search import Search, prepare
+from stoic.tuning.space import parse_space
+from stoic.tuning.study import open_study
 from stoic.tuning.trials import failure_kinds, failures
 from stoic.tuning.views.summary import Summary
-from stoic.tuning.worker import Worker
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,9 +90,6 @@ class TuningResult(ShownAsText):
     def params(self) -> dict[str, Any]:
         """Recommended parameters, ``x``."""
         return self.x
-
-
-Given = tuple[RobustArguments, Recipe | str | None, PossibleValues | None, Sequence[optuna.Study]]
 
 
 def tune(
@@ -177,63 +171,47 @@ def tune(
     RuntimeError
         If no trial has a usable value; the message has the most frequent reason.
     """
-    checked, ending = check_direction(direction), Ending(confirm, until_settled)
-    check_repeats(repeats)
-    given = check_arguments(robust_to_moves), recipe, PossibleValues.of(possible), warm_start
-    study, parsed, own = opened_study(
-        checked, space, n_trials, storage, study_name, (seed, n_startup_trials), given, ending
+    search = Search(
+        space=parse_space(space),
+        name=study_name,
+        goal=check_direction(direction),
+        trials=n_trials,
+        seed=seed,
+        startup=n_startup_trials,
+        said=check_arguments(robust_to_moves),
+        recipe=recipe,
+        possible=PossibleValues.of(possible),
+        warm_start=tuple(warm_start),
+        ending=Ending(confirm, until_settled),
+        repeats=repeats,
     )
+    return _result(*searched(search, storage, objective, catch, callback))
 
-    surpassed = surpassed_in(study)
 
-    def evaluate(trial: Trial) -> Result:
-        return repeated(lambda: measure(trial), repeats, lambda: False, surpassed)
+def searched(
+    search: Search,
+    storage: str | BaseStorage | None,
+    objective: Callable[[dict[str, Any]], Any],
+    catch: tuple[type[Exception], ...],
+    callback: Callable[[optuna.Study, FrozenTrial], None] | None,
+) -> tuple[optuna.Study, Recipe]:
+    """Search by a Python function; return the study and its recipe."""
+    check_at_least(1, n_trials=search.trials, repeats=search.repeats)
+    opened, _, method, sampler = prepare(search, storage)
+    study = open_study(opened, search.name, search.goal, search.space, sampler)
+    method.record(study)
+    # Of a study that goes on, the objectives may have been given in another order
+    given = () if isinstance(search.goal, str) else search.goal
+    order = [given.index(each) for each in merge_objectives(study, given)] if given else []
 
-    def measure(trial: Trial) -> Result:
-        return measured(study, trial, objective, catch)
+    def measure(trial: Trial, repeat: int) -> Result:
+        return measured(study, trial, objective, catch, order)
 
     observer = Observer() if callback is None else Calling(study, callback)
-    me = Worker.current()
     with contextlib.suppress(Stopped):
         # Stop() is not entered: Ctrl-C raises in the objective, as in any function
-        run(study, parsed, n_trials, evaluate, observer, Stop(), me, None, own, ending)
-    return _result(study, own)
-
-
-def opened_study(
-    goal: Direction | tuple[Objective, ...],
-    space: Mapping[str, object],
-    n_trials: int,
-    storage: str | BaseStorage | None,
-    study_name: str | None,
-    sampling: tuple[int | None, int],
-    given: Given,
-    ending: Ending,
-) -> tuple[optuna.Study, Space, Recipe]:
-    """Create or continue a study; return it, its search space and its recipe.
-
-    ``sampling`` has the seed and the number of startup trials, and ``given`` the aim, the recipe,
-    the range of values that are possible, and earlier studies.
-    """
-    if n_trials < 1:
-        raise RefusalError(f"n_trials must be at least 1, got {n_trials}.")
-    parsed = parse_space(space)
-    if isinstance(storage, str) and is_new(storage):  # a refused request must create no file
-        StudyMethod.of(None, *given).check(parsed)
-        ending.check("tolerances" if given[0] else None)
-    if storage is None:
-        opened: BaseStorage = optuna.storages.InMemoryStorage()
-    elif isinstance(storage, str):
-        opened = open_storage(storage, create=True)
-    else:
-        opened = optuna.storages.get_storage(storage)
-    earlier = None if study_name is None else find_study(opened, study_name)
-    method = StudyMethod.of(earlier, *given)
-    method.check(parsed)
-    ending.check("tolerances" if method.aim else None)
-    study = open_study(opened, study_name, goal, parsed, method.sampler(earlier, parsed, *sampling))
-    method.record(study)
-    return study, parsed, method.recipe
+        run(study, search, measure, observer, Stop(), method.recipe)
+    return study, method.recipe
 
 
 class Calling(Observer):

@@ -13,7 +13,6 @@ from stoic.data import Array
 from stoic.integrations.optuna.partial import has_value, noise_variance
 from stoic.integrations.optuna.unmodelled import violates
 from stoic.integrations.reported import noise_of
-from stoic.refusal import RefusalError
 from stoic.tuning.program import Result
 from stoic.tuning.storage import patiently
 
@@ -25,20 +24,13 @@ _NORMAL = 1.4826  # median absolute deviations in a standard deviation
 _MEDIAN = math.pi / 2.0  # variance of a median of normal values, times n / s^2
 
 
-def check_repeats(repeats: int) -> int:
-    """Return the number of measurements of a trial, if it is one."""
-    if repeats < 1:
-        raise RefusalError(f"repeats must be at least 1, got {repeats}.")
-    return repeats
-
-
 def repeated(
-    measure: Callable[[], Result],
+    measure: Callable[[int], Result],
     repeats: int,
     stopped: Callable[[], bool],
     surpassed: Callable[[Result], bool] = lambda result: False,
 ) -> Result:
-    """Measure a trial at most ``repeats`` times; its value is the median.
+    """Measure a trial at most ``repeats`` times, with the numbers from 0; its value is the median.
 
     From four values on, it ends when what is known so far is ``surpassed``: more measurements are
     for settings that may be among the best.
@@ -49,8 +41,8 @@ def repeated(
     fewer the model learns it from all trials, better than from these.
     """
     results = []
-    for _ in range(repeats):
-        results.append(measure())
+    for number in range(repeats):
+        results.append(measure(number))
         failed = [result for result in results if result.value is None]
         # With so many failures it is one, whatever the others would be
         if stopped() or 2 * len(failed) >= repeats:

@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import optuna
-from optuna.distributions import (
-    distribution_to_json,
-)
+from optuna.distributions import distribution_to_json
 from optuna.exceptions import ExperimentalWarning
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
@@ -18,12 +16,7 @@ from optuna.storages import BaseStorage
 from stoic.integrations.optuna.encoding import as_written
 from stoic.integrations.optuna.objectives import check_objectives
 from stoic.refusal import RefusalError
-from stoic.tuning.objectives import (
-    Direction,
-    Objective,
-    goal_of,
-    merge_objectives,
-)
+from stoic.tuning.objectives import Direction, Objective, goal_of, merge_objectives
 from stoic.tuning.space import Space
 from stoic.tuning.storage import TROUBLE, cause, open_storage, patiently
 from stoic.tuning.stored import COMMAND, DIRECTORY, SPACE, as_data, check_stored, known_space
@@ -137,9 +130,11 @@ def load_study(
 
 
 def earlier_studies(
-    named: Sequence[str], storage: BaseStorage | None, own: str | None
+    named: Sequence[str | optuna.Study], storage: BaseStorage | None, own: str | None
 ) -> list[optuna.Study]:
     """Load the studies that inform a new one: NAME in ``storage``, or URL::NAME in another one.
+
+    One that is a study already stays as it is.
 
     Raises
     ------
@@ -149,6 +144,9 @@ def earlier_studies(
     """
     found = []
     for text in named:
+        if not isinstance(text, str):
+            found.append(text)
+            continue
         url, elsewhere, name = text.rpartition("::")
         if not name or (elsewhere and not url):
             raise RefusalError(

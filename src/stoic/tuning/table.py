@@ -46,13 +46,10 @@ class Table:
     trials: tuple[FrozenTrial, ...]
     unused: tuple[str, ...]
 
-    def add_to(self, study: optuna.Study) -> None:
-        """Add the trials to a study."""
-        study.add_trials(self.trials)
-
-    def again(self, study: optuna.Study) -> str:
-        """State how many of the trials a study has already; empty if none."""
+    def add_to(self, study: optuna.Study) -> str:
+        """Add the trials to a study; say how many of them it had already, empty if none."""
         known = set(map(_result, study.get_trials(deepcopy=False)))
+        study.add_trials(self.trials)
         count = sum(_result(trial) in known for trial in self.trials)
         if not count:
             return ""

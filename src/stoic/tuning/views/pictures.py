@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 TRUSTED, REJECTED, EXPECTED = "#0072B2", "#D55E00", "#8a8a8a"
 
 
-def check_picture(path: Path) -> None:
-    """Refuse a picture that could not be written, before computing anything for it."""
+def check_picture(path: Path | None) -> None:
+    """Refuse a picture that could not be written, if any is asked for, before it is computed."""
+    if path is None:
+        return
     from matplotlib.backend_bases import FigureCanvasBase
 
     formats = FigureCanvasBase.get_supported_filetypes()

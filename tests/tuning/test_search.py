@@ -21,8 +21,8 @@ from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.integrations.recipe import RECIPE, load, parse
 from stoic.refusal import RefusalError
 from stoic.tuning.campaign import ask_for, open_request
-from stoic.tuning.method import StudyMethod
 from stoic.tuning.request import Settings, from_options
+from stoic.tuning.search import Search, StudyMethod
 from stoic.tuning.views import pictures, timeline
 from stoic.tuning.views.report import Report
 from stoic.tuning.views.trust import Trust
@@ -119,9 +119,9 @@ def test_a_function_in_a_file_has_to_be_said_again(here):
     with pytest.raises(RefusalError, match=f"give --recipe {PHASED}, or another one"):
         open_request(request(here))
     with pytest.raises(RefusalError, match=f"give --recipe {PHASED}, or another one"):
-        ask_for(study, None, 0, 0, [])
+        ask_for(study, Search(space={}, seed=0, startup=0), [])
     assert study.trials == []
-    trial = ask_for(study, None, 0, 0, [], parse(PHASED))
+    trial = ask_for(study, Search(space={}, seed=0, startup=0, recipe=parse(PHASED)), [])
     assert trial.params["x"] in np.linspace(-1.0, 1.0, 9)
     assert len(open_request(request(here, recipe=PHASED))[1].recipe(Box([0.0], [1.0])).domain) == 9
 
@@ -136,11 +136,11 @@ def test_a_study_from_elsewhere_keeps_what_its_trials_have_in_one_range(high):
         ({"x": 0.3, "y": 0.3}, SPACE | other),
     ):
         study.add_trial(optuna.create_trial(params=params, distributions=space, value=1.0))
-    sampler = StudyMethod().sampler(study, SPACE | y, 0, 0)
+    sampler = StudyMethod().sampler(study, Search(space=SPACE | y))
     known = SPACE | y if high == 1.0 else SPACE
     assert sampler.infer_relative_search_space(study, study.trials[0]) == known
     fresh = optuna.create_study()
-    sampler = StudyMethod().sampler(fresh, SPACE | y, 0, 0)
+    sampler = StudyMethod().sampler(fresh, Search(space=SPACE | y))
     assert sampler.infer_relative_search_space(fresh, study.trials[0]) == SPACE | y
 
 

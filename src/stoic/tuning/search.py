@@ -1,11 +1,13 @@
-"""Method of a search: what is given now, and what was recorded earlier."""
+"""Search of a study: what is given now, and with it what was recorded earlier."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import optuna
+from optuna.storages import BaseStorage
 
 from stoic.integrations.optuna import StoicSampler
 from stoic.integrations.optuna.earlier import EarlierStudy, stored_names
@@ -16,11 +18,7 @@ from stoic.integrations.optuna.objective import (
     record_aim,
     stored_aim,
 )
-from stoic.integrations.optuna.possible import (
-    PossibleValues,
-    record_possible,
-    stored_possible,
-)
+from stoic.integrations.optuna.possible import PossibleValues, record_possible, stored_possible
 from stoic.integrations.optuna.synced_learner import build_with_points
 from stoic.integrations.optuna.unmodelled import modelled_space
 from stoic.integrations.optuna.warm_start import WarmStart, learned
@@ -36,13 +34,61 @@ from stoic.integrations.recipe import (
     text_of,
 )
 from stoic.refusal import RefusalError
+from stoic.tuning.ending import Ending
+from stoic.tuning.objectives import Direction, Objective
 from stoic.tuning.space import Space
-from stoic.tuning.storage import patiently
+from stoic.tuning.storage import PATIENCE, is_new, open_storage, patiently
+from stoic.tuning.study import earlier_studies, find_study
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """Search of a study, as far as it is given now.
+
+    Attributes
+    ----------
+    space:
+        Name of a parameter -> its distribution.
+    name:
+        Of the study; None for one without a name.
+    goal:
+        "minimize" or "maximize"; or the objectives, if there are several.
+    trials:
+        Total number of finished trials.
+    seed, startup:
+        Of the sampler, and its trials from a quasi-random sequence before the model decides.
+    said:
+        Where inputs move: arguments of ``stoic.integrations.optuna.RobustObjective``.
+    recipe, possible:
+        The method, and the range of the values; None if not given.
+    warm_start:
+        Earlier studies that inform it: NAME, URL::NAME, or the study itself.
+    fixed:
+        Name of a parameter -> its value in this run.
+    ending:
+        When the search stops, and what is measured again after it.
+    repeats:
+        Measurements of a trial.
+    """
+
+    space: Space
+    name: str | None = None
+    goal: Direction | tuple[Objective, ...] = "minimize"
+    trials: int = 50
+    seed: int | None = None
+    startup: int = 10
+    said: RobustArguments = field(default_factory=RobustArguments)
+    recipe: Recipe | str | None = None
+    possible: PossibleValues | None = None
+    warm_start: Sequence[str | optuna.Study] = ()
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    ending: Ending = field(default_factory=Ending)
+    repeats: int = 1
 
 
 @dataclass(frozen=True)
 class StudyMethod:
-    """RobustObjective and recipe of a search.
+    """Method of a search.
 
     Attributes
     ----------
@@ -53,7 +99,7 @@ class StudyMethod:
     possible:
         Range of the values; None if it is not declared.
     sources:
-        What was learned from earlier studies, if this request names any that are not recorded yet.
+        What was learned from earlier studies, if any are named that are not recorded yet.
     """
 
     aim: RobustObjective | None = None
@@ -63,35 +109,21 @@ class StudyMethod:
 
     @classmethod
     def of(
-        cls,
-        study: optuna.Study | None,
-        aim: RobustArguments | None = None,
-        recipe: Recipe | str | None = None,
-        possible: PossibleValues | None = None,
-        warm_start: Sequence[optuna.Study] = (),
+        cls, study: optuna.Study | None, search: Search, storage: BaseStorage | None = None
     ) -> StudyMethod:
         """Combine what is given now with what a study recorded; the former overrides.
 
-        Parameters
-        ----------
-        study:
-            The study that goes on; None for a new one.
-        aim:
-            Arguments of ``stoic.integrations.optuna.RobustObjective``, as far as they are given.
-        recipe:
-            Its text or itself; None if none is given.
-        possible:
-            Range of the values, if it is given.
-        warm_start:
-            Earlier studies that inform it, if any are given.
+        ``study`` is None for a new one. Earlier studies without a URL are in ``storage``.
 
         Raises
         ------
         RefusalError
-            If the arguments of the aim make no sense together, the recipe cannot be loaded, or the
-            recorded one is in a file, which must be given.
+            If what is given makes no sense together, the recipe cannot be loaded, or the recorded
+            one is in a file, which must be given.
         """
-        together = RobustObjective.of(aim or {}, study)
+        warm_start = earlier_studies(search.warm_start, storage, search.name)
+        together = RobustObjective.of(search.said, study)
+        recipe, possible = search.recipe, search.possible
         if recipe is None and study is not None:
             recipe = _recorded(study)
         if possible is None and study is not None:
@@ -100,7 +132,7 @@ class StudyMethod:
         WarmStart(warm_start, recipe, together)  # checks them
         # The record goes before: an earlier study may have gone on since, or have been deleted
         if study is not None and names == stored_names(study):
-            warm_start = ()
+            warm_start = []
         return cls(together, recipe, possible, tuple(map(learned, warm_start)))
 
     def check(self, space: Space) -> None:
@@ -109,18 +141,16 @@ class StudyMethod:
             known = met(free, ()) if self.recipe is DEFAULT else None
             build_with_points(self.recipe, Encoding(free, met=known), self.aim)
 
-    def sampler(
-        self, study: optuna.Study | None, space: Space, seed: int | None, startup: int
-    ) -> StoicSampler:
+    def sampler(self, study: optuna.Study | None, search: Search) -> StoicSampler:
         """Make the sampler of a study, which is None for a new one."""
         trials = [] if study is None else study.get_trials(deepcopy=False)
         met = modelled_space(trials, shared=self.aim is not None)
         return StoicSampler(
-            seed=seed,
-            n_startup_trials=startup,
+            seed=search.seed,
+            n_startup_trials=search.startup,
             recipe=self.recipe,
             # Trials that came from elsewhere may have others, or other ranges.
-            search_space=space if met in ({}, space) else None,
+            search_space=search.space if met in ({}, search.space) else None,
             possible=None if self.possible is None else (self.possible.low, self.possible.high),
             warm_start=self.sources,
             **({} if self.aim is None else self.aim.record()),
@@ -152,6 +182,40 @@ class StudyMethod:
         if self.sources and (names := stored_names(study)):
             notes.append(f"until now this study was warmed by {', '.join(names)}")
         return notes
+
+
+def prepare(
+    search: Search,
+    storage: str | BaseStorage | None,
+    kind: str | None = None,
+    patience: float = PATIENCE,
+) -> tuple[BaseStorage, optuna.Study | None, StudyMethod, StoicSampler]:
+    """Open a storage, find the study there, and make the method and sampler of its search.
+
+    ``storage`` is a URL, or None for one in memory; ``kind`` and ``patience`` as of
+    :func:`~stoic.tuning.storage.open_storage`. A search that is refused creates no file.
+    """
+
+    def method_of(study: optuna.Study | None, opened: BaseStorage | None) -> StudyMethod:
+        method = StudyMethod.of(study, search, opened)
+        method.check(search.space)
+        moves = "tolerances" if search.said else "tolerances, which the study has"
+        search.ending.check(moves if method.aim else None)
+        return method
+
+    if isinstance(storage, str):
+        if is_new(storage, kind):
+            method_of(None, None)
+        storage = open_storage(storage, create=True, kind=kind, patience=patience)
+    opened = optuna.storages.get_storage(storage)
+    earlier = None if search.name is None else find_study(opened, search.name)
+
+    def searched_with() -> tuple[StudyMethod, StoicSampler]:
+        method = method_of(earlier, opened)
+        return method, method.sampler(earlier, search)
+
+    found = patiently(searched_with, f"Could not read the study {search.name!r}")
+    return opened, earlier, *found
 
 
 def _recorded(study: optuna.Study) -> Recipe | None:
