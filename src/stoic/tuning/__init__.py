@@ -1,4 +1,7 @@
-"""Tuning loop: a study in Optuna storage, and an external program or a function to tune."""
+"""Tuning loop: a study in Optuna storage, and an external program or a function to tune.
+
+What a user gives wrongly raises ``stoic.refusal.RefusalError``, with one sentence.
+"""
 
 from stoic.tuning.failure import Failed
 from stoic.tuning.front import FrontResult, tune_front

@@ -232,12 +232,6 @@ def ask_for(study: optuna.Study, search: Search, fix: Sequence[str]) -> Trial:
     """Suggest a new trial, by the aim and the recipe of the study.
 
     ``search`` overrides what is recorded with the study, and ``fix`` has NAME=VALUE.
-
-    Raises
-    ------
-    RefusalError
-        If the study has no search space, if a fixed parameter does not exist or cannot have the
-        value, or if the recipe cannot be used.
     """
     space = search.space or known_space(study)
     if not space:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -39,19 +40,13 @@ class Constraint:
 
     @classmethod
     def parse(cls, written: str) -> Constraint:
-        """Parse a text; an output without a rule is a JSON key.
-
-        Raises
-        ------
-        RefusalError
-            If it has another form.
-        """
+        """Parse a text; an output without a rule is a JSON key."""
         found = _FORM.fullmatch(written.strip())
         try:
-            limit = float(found["limit"]) if found else float("nan")
+            limit = float(found["limit"]) if found else math.nan
         except ValueError:
-            limit = float("nan")
-        if found is None or not abs(limit) < float("inf"):
+            limit = math.nan
+        if found is None or not math.isfinite(limit):
             raise RefusalError(
                 f"A constraint is an output and its limit, as in 'latency <= 0.2', got {written!r}."
             )
@@ -62,9 +57,8 @@ class Constraint:
                 f"A constraint has one limit, as in 'latency <= 0.2', got {written!r}: for two "
                 "limits print the output under two names."
             )
-        rule = f"json:{output}" if key else output
         sign = 1.0 if found["side"] == "<=" else -1.0
-        return cls(written, output, Reading.parse(rule), sign, limit)
+        return cls(written, output, Reading.of_output(output), sign, limit)
 
     def excess(self, output: float) -> float:
         """Return by how much an output violates it; at most 0 if it holds."""
@@ -72,13 +66,7 @@ class Constraint:
 
 
 def parse_constraints(texts: Iterable[str]) -> tuple[Constraint, ...]:
-    """Parse the constraints of a study.
-
-    Raises
-    ------
-    RefusalError
-        If one has another form, or an output has two.
-    """
+    """Parse the constraints of a study."""
     parsed = tuple(map(Constraint.parse, texts))
     names = [constraint.name for constraint in parsed]
     for name in names:
@@ -92,19 +80,14 @@ def read_constraints(
 ) -> tuple[dict[str, float], tuple[str, ...]]:
     """Read by how much each constraint is violated; nan where the output is nan.
 
-    Returns
-    -------
-    excess:
-        Without the constraints whose output is not in the text.
-    missing:
-        Why these are not, a sentence each.
+    Also why the output of each other constraint is not in the text, a sentence each.
     """
     excess, missing = {}, []
     for constraint in constraints:
         try:
             excess[constraint.name] = constraint.excess(constraint.reading.find(text))
         except NotANumberError:
-            excess[constraint.name] = float("nan")
+            excess[constraint.name] = math.nan
         except NoValueError as error:
             missing.append(f"constraint {constraint.written}: {error}")
     return excess, tuple(missing)
@@ -113,13 +96,7 @@ def read_constraints(
 def merge_constraints(
     study: optuna.Study | None, given: Sequence[Constraint]
 ) -> tuple[Constraint, ...]:
-    """Combine the constraints of a study, which is None for a new one, with those given now.
-
-    Raises
-    ------
-    RefusalError
-        If an output has another limit in the study: values are stored relative to it.
-    """
+    """Combine the constraints of a study, which is None for a new one, with those given now."""
     stored = {} if study is None else declared_constraints(study)
     together = {name: Constraint.parse(written) for name, written in stored.items()}
     for constraint in given:
@@ -140,13 +117,7 @@ def declare_constraints(study: optuna.Study, constraints: Sequence[Constraint]) 
 
 
 def observed_constraints(study: optuna.Study, texts: Sequence[str]) -> dict[str, float]:
-    """Return by how much the constraints of a study are violated, from ``NAME=OUTPUT`` each.
-
-    Raises
-    ------
-    RefusalError
-        If the study has no constraint of that name, or an output is not a number.
-    """
+    """Return by how much the constraints of a study are violated, from ``NAME=OUTPUT`` each."""
     known = {constraint.name: constraint for constraint in merge_constraints(study, ())}
     excess: dict[str, float] = {}
     for text in texts:

@@ -27,11 +27,6 @@ class Ending:
     until_settled:
         End the search when what more trials can gain is below this, or below the standard deviation
         of the noise; None to run all trials.
-
-    Raises
-    ------
-    RefusalError
-        If a number makes no sense.
     """
 
     confirm: int = 0

@@ -43,13 +43,7 @@ class Failed(Exception):  # noqa: N818 - an objective reports it, it is no error
 
 
 def parse_kind(text: object, where: str) -> FailureKind:
-    """Return ``text`` if it is a kind of failure.
-
-    Raises
-    ------
-    RefusalError
-        If it is none; ``where`` names where it was given.
-    """
+    """Return ``text`` if it is a kind of failure."""
     if text not in FAILURES:
         raise RefusalError(f"{where} must be one of {_KINDS}, got {text!r}.")
     return text
@@ -63,11 +57,6 @@ def parse_rules(table: Mapping[str, object]) -> dict[str, FailureKind]:
     table:
         "exit 3" (or "exit code 3"), "exit" for any other code but 0, "signal SIGKILL" (or
         "signal KILL", "signal 9"), "signal" for any other, "timeout" or "nan" -> kind.
-
-    Raises
-    ------
-    RefusalError
-        If an ending or a kind does not exist, or an ending is given twice.
     """
     rules: dict[str, FailureKind] = {}
     for written, kind in table.items():

@@ -16,16 +16,13 @@ from stoic.tuning.reading import NotANumberError, NoValueError, Reading
 
 Direction = Literal["minimize", "maximize"]
 DIRECTIONS: tuple[Direction, ...] = ("minimize", "maximize")
-_WRITTEN: dict[str, Direction] = {
-    "minimize": "minimize", "minimise": "minimize", "min": "minimize",
-    "maximize": "maximize", "maximise": "maximize", "max": "maximize",
-}  # fmt: skip
 
 
 def check_direction(direction: str) -> Direction:
     """Return ``direction`` if it is valid."""
-    if direction in _WRITTEN:
-        return _WRITTEN[direction]
+    for known in DIRECTIONS:
+        if direction in (known, known.replace("z", "s"), known[:3]):
+            return known
     raise RefusalError(f"direction must be minimize or maximize, got {direction!r}.")
 
 
@@ -47,8 +44,7 @@ class Objective:
     @property
     def reading(self) -> Reading:
         """Rule that reads it from text."""
-        rule = self.name if self.name.startswith("regex:") else f"json:{self.name}"
-        return Reading.parse(rule)
+        return Reading.of_output(self.name)
 
     def __str__(self) -> str:
         return f"{self.direction} {self.name}"
@@ -57,13 +53,7 @@ class Objective:
 def parse_objectives(
     minimize: Iterable[str] | None, maximize: Iterable[str] | None
 ) -> tuple[Objective, ...]:
-    """Parse outputs to minimise and to maximise, in this order.
-
-    Raises
-    ------
-    RefusalError
-        If an output is given twice, is no rule, or there are too many.
-    """
+    """Parse outputs to minimise and to maximise, in this order."""
     found = [
         Objective(output.strip().removeprefix("json:"), direction)
         for direction, outputs in zip(DIRECTIONS, (minimize, maximize), strict=True)
@@ -91,13 +81,7 @@ def stored_objectives(study: optuna.Study) -> tuple[Objective, ...]:
 def merge_objectives(
     study: optuna.Study | None, given: Sequence[Objective]
 ) -> tuple[Objective, ...]:
-    """Return the objectives of a study, in its order, or of a new one those ``given``.
-
-    Raises
-    ------
-    RefusalError
-        If the study has others.
-    """
+    """Return the objectives of a study, in its order, or of a new one those ``given``."""
     stored = () if study is None else stored_objectives(study)
     if study is None or not given:
         return stored or tuple(given)
@@ -124,16 +108,9 @@ def goal_of(study: optuna.Study) -> str:
 def read_values(
     objectives: Sequence[Objective], text: str
 ) -> tuple[tuple[float, ...], str | None, bool]:
-    """Read the value of each objective from what a program printed.
+    """Read the value of each objective from what a program printed, nan where there is none.
 
-    Returns
-    -------
-    values:
-        nan where there is none.
-    failure:
-        Why there is none of the first such objective; None if there are all.
-    is_nan:
-        True if that is because it is nan.
+    Also why there is none of the first such objective, or None; and whether it is nan.
     """
     values, failure, is_nan = [], None, False
     for objective in objectives:

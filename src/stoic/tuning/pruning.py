@@ -24,13 +24,7 @@ PRUNERS: Mapping[str, Callable[[], BasePruner]] = {
 
 
 def check_pruner(name: str | None, intermediate: str | None, repeats: int) -> str:
-    """Return the name of the pruner: by default stoic, and none without intermediate values.
-
-    Raises
-    ------
-    RefusalError
-        If there is none of that name, or it does not go with the rest of the request.
-    """
+    """Return the name of the pruner: by default stoic, and none without intermediate values."""
     if name is not None and name not in PRUNERS:
         raise RefusalError(f"pruner must be {', '.join(PRUNERS)}, got {name!r}.")
     if intermediate is None:
@@ -71,13 +65,7 @@ def intermediate_values(trial: Trial) -> Callable[[float], bool]:
 
 
 def report_number(study: optuna.Study, number: int, step: int, value: float) -> bool:
-    """Store an intermediate value of a trial; return True if it is to be pruned.
-
-    Raises
-    ------
-    RefusalError
-        If there is no such trial, it has ended, or the step is negative.
-    """
+    """Store an intermediate value of a trial; return True if it is to be pruned."""
     running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
     found = next((trial for trial in running if trial.number == number), None)
     if found is None:

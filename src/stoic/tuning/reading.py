@@ -58,14 +58,7 @@ class Reading:
 
     @classmethod
     def parse(cls, written: str) -> Reading:
-        """Parse a rule.
-
-        Raises
-        ------
-        RefusalError
-            If it is not one of ``FORMS``, if a regular expression does not compile or has no group,
-            or if a key is empty.
-        """
+        """Parse a rule."""
         kind, _, rule = written.partition(":")
         if written == "last-line":
             return cls(written, _from_last_line)
@@ -90,14 +83,13 @@ class Reading:
         raise RefusalError(f"Cannot read a value from {written!r}: write {FORMS}.")
 
     @classmethod
-    def of_lines(cls, written: str) -> Reading:
-        """Parse a rule that finds a number in some lines of the output, each by itself.
+    def of_output(cls, output: str) -> Reading:
+        """Parse an output: a key of JSON, or ``regex:PATTERN``."""
+        return cls.parse(output if output.startswith("regex:") else f"json:{output}")
 
-        Raises
-        ------
-        RefusalError
-            As :meth:`parse`, and for the last line.
-        """
+    @classmethod
+    def of_lines(cls, written: str) -> Reading:
+        """Parse a rule that finds a number in some lines of the output, each by itself."""
         if written == "last-line":
             raise RefusalError(
                 "Intermediate values are in lines of their own: write regex:PATTERN or json:KEY, "
@@ -156,26 +148,20 @@ def _from_last_line(text: str) -> float:
     lines = text.rstrip().splitlines()
     if not lines:
         raise NoValueError("no value: the program printed nothing")
-    last = lines[-1].strip()
+    last, hint = lines[-1].strip(), None
     if _is_object(last):
-        raise NoValueError("no value: the last line is JSON, add --value json:KEY", _brief(last))
-    if _NUMBER.fullmatch(last.rstrip(" %")) and last.endswith("%"):
-        raise NoValueError(
-            "no value: the last line is a percentage, add --value 'regex:(\\S+?)\\s*%'",
-            _brief(last),
-        )
-    if not _NUMBER.fullmatch(last) and (named := _NAMED.fullmatch(last)):
-        raise NoValueError(
-            f"no value: the last line is no number, add --value 'regex:{named[1]}\\s*(\\S+)'",
-            _brief(last),
-        )
+        hint = "JSON, add --value json:KEY"
+    elif _NUMBER.fullmatch(last.rstrip(" %")) and last.endswith("%"):
+        hint = "a percentage, add --value 'regex:(\\S+?)\\s*%'"
+    elif not _NUMBER.fullmatch(last) and (named := _NAMED.fullmatch(last)):
+        hint = f"no number, add --value 'regex:{named[1]}\\s*(\\S+)'"
+    if hint is not None:
+        raise NoValueError(f"no value: the last line is {hint}", _brief(last))
     return _number(last, "the last line")
 
 
 def _from_pattern(pattern: re.Pattern[str], text: str) -> float:
-    last = None
-    for match in pattern.finditer(text):
-        last = match
+    last = next(reversed(list(pattern.finditer(text))), None)
     if last is None or last[1] is None:
         raise NoValueError(f"no value: nothing matches {pattern.pattern!r}")
     return _number(last[1].strip(), f"what {pattern.pattern!r} matches")

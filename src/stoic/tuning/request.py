@@ -148,13 +148,7 @@ def of_options(given: Table) -> Settings:
 
 
 def aim_arguments(given: Table) -> RobustArguments:
-    """Return the arguments of ``RobustObjective`` among the options of the command line.
-
-    Raises
-    ------
-    RefusalError
-        If a text should be a number and is none.
-    """
+    """Return the arguments of ``RobustObjective`` among the options of the command line."""
     said = {name: given.get(name) for name in ARGUMENTS}
     said["tolerance"] = {
         name: _read(f"The tolerance of {name!r}", text)

@@ -114,12 +114,6 @@ class StudyMethod:
         """Combine what is given now with what a study recorded; the former overrides.
 
         ``study`` is None for a new one. Earlier studies without a URL are in ``storage``.
-
-        Raises
-        ------
-        RefusalError
-            If what is given makes no sense together, the recipe cannot be loaded, or the recorded
-            one is in a file, which must be given.
         """
         warm_start = earlier_studies(search.warm_start, storage, search.name)
         together = RobustObjective.of(search.said, study)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from optuna.distributions import (
@@ -29,18 +29,10 @@ _ITEM = re.compile(r"""\s*("[^"]*"|'[^']*'|[^,"']*)\s*(?:,|$)""")
 
 
 def parse_space(entries: Mapping[str, object]) -> Space:
-    """Parse a whole search space.
+    """Parse a whole search space: name of a parameter -> its range.
 
-    Parameters
-    ----------
-    entries:
-        Name of a parameter -> its range. A range is a text in one of the ``FORMS``, a list of
-        choices, or an Optuna distribution, which is used as it is.
-
-    Raises
-    ------
-    RefusalError
-        If there is no parameter, a name is invalid, or a range is wrong.
+    A range is a text in one of the ``FORMS``, a list of choices, or an Optuna distribution, which
+    is used as it is.
     """
     if not entries:
         raise RefusalError("There is nothing to tune: give at least one parameter.")
@@ -48,13 +40,7 @@ def parse_space(entries: Mapping[str, object]) -> Space:
 
 
 def parse_assignments(texts: Sequence[str]) -> Space:
-    """Parse the ``NAME=RANGE`` of the command line.
-
-    Raises
-    ------
-    RefusalError
-        If a text is not one, or a parameter is given twice.
-    """
+    """Parse the ``NAME=RANGE`` of the command line."""
     space: Space = {}
     for text in texts:
         name, equals, written = text.partition("=")
@@ -68,13 +54,7 @@ def parse_assignments(texts: Sequence[str]) -> Space:
 
 
 def parse_named(texts: Sequence[str]) -> dict[str, str]:
-    """Parse several ``NAME=VALUE`` of the command line.
-
-    Raises
-    ------
-    RefusalError
-        If a text is not one, or a name is given twice.
-    """
+    """Parse several ``NAME=VALUE`` of the command line."""
     found: dict[str, str] = {}
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
@@ -100,13 +80,7 @@ def parse_as(distribution: BaseDistribution | None, text: str) -> Any:
 
 
 def parse_fixed(texts: Sequence[str], space: Space) -> dict[str, Any]:
-    """Parse the ``NAME=VALUE`` that fix parameters.
-
-    Raises
-    ------
-    RefusalError
-        If a parameter does not exist, or cannot have the value.
-    """
+    """Parse the ``NAME=VALUE`` that fix parameters."""
     fixed = {name: parse_as(space.get(name), text) for name, text in parse_named(texts).items()}
     check_fixed(fixed, space, "the study has")
     return fixed
@@ -120,19 +94,15 @@ def parse_json(text: str) -> Space:
         raise RefusalError(f"The search space is not JSON: {error}.") from error
     if not isinstance(entries, dict):
         raise RefusalError("The search space must be a JSON object: {NAME: RANGE, ...}.")
-    try:
-        return parse_space(
-            {
-                name: json_to_distribution(json.dumps(entry)) if isinstance(entry, dict) else entry
-                for name, entry in entries.items()
-            }
-        )
-    except RefusalError:
-        raise
-    except (ValueError, KeyError, TypeError) as error:
-        raise RefusalError(
-            f"The search space has a distribution that Optuna refuses: {error}."
-        ) from error
+    for name, entry in entries.items():
+        if isinstance(entry, dict):
+            try:
+                entries[name] = json_to_distribution(json.dumps(entry))
+            except (ValueError, KeyError, TypeError) as error:
+                raise RefusalError(
+                    f"The search space has a distribution that Optuna refuses: {error}."
+                ) from error
+    return parse_space(entries)
 
 
 def check_name(name: str) -> str:
@@ -149,22 +119,24 @@ def parse_range(name: str, entry: object) -> BaseDistribution:
     """Parse the range of the parameter ``name``; see ``parse_space``."""
     if isinstance(entry, BaseDistribution):
         return entry
+    try:
+        return _range(entry)
+    except RefusalError as refusal:
+        raise RefusalError(f"{name}: {refusal}") from None
+
+
+def _range(entry: object) -> BaseDistribution:
     if isinstance(entry, list | tuple):
-        _refuse_bounds(name, entry)
-        return _choice(name, list(entry))
-    if not isinstance(entry, str):
-        raise RefusalError(f"{name}: {entry!r} is not a range; write {FORMS}.")
-    call = _CALL.fullmatch(entry)
+        _refuse_bounds(entry)
+        return _choice(list(entry))
+    call = _CALL.fullmatch(entry) if isinstance(entry, str) else None
     if call is None or call[1] not in ("float", "int", "choice"):
-        raise RefusalError(f"{name}: {entry!r} is not a range; write {FORMS}.")
-    items = _split(name, entry, call[2])
-    if call[1] == "choice":
-        return _choice(name, [_constant(item) for item in items])
-    low, high, log, step = _bounds(name, entry, items)
-    return _number(name, entry.strip(), call[1], low, high, log, step)
+        raise RefusalError(f"{entry!r} is not a range; write {FORMS}.")
+    items = _split(call[0], call[2])
+    return _choice(list(map(_constant, items))) if call[1] == "choice" else _number(call, items)
 
 
-def _refuse_bounds(name: str, entry: Sequence[Any]) -> None:
+def _refuse_bounds(entry: Sequence[Any]) -> None:
     """Refuse a pair of numbers, alone or before a word, which other libraries take for a range."""
     pair = [item for item in entry[:2] if isinstance(item, int | float)]
     pair = [item for item in pair if not isinstance(item, bool)]
@@ -174,94 +146,80 @@ def _refuse_bounds(name: str, entry: Sequence[Any]) -> None:
     low, high = pair
     log = ", log" * any("log" in item for item in entry[2:])
     raise RefusalError(
-        f"{name}: {entry!r} may be a range or a choice: for a range write "
+        f"{entry!r} may be a range or a choice: for a range write "
         f"'{kind}({low}, {high}{log})', for a choice 'choice({low}, {high})'."
     )
 
 
-def _split(name: str, entry: str, inside: str) -> list[str]:
+def _split(entry: str, inside: str) -> list[str]:
     items: list[str] = []
     position = 0
     while position < len(inside):
         item = _ITEM.match(inside, position)
         if item is None:
-            raise RefusalError(f"{name}: cannot read {entry!r} after {inside[:position]!r}.")
+            raise RefusalError(f"cannot read {entry!r} after {inside[:position]!r}.")
         items.append(item[1].strip())
         position = item.end()
-    if any(not item for item in items) or inside.rstrip().endswith(","):
-        raise RefusalError(f"{name}: {entry!r} has an empty item between its commas.")
+    if not all(items) or inside.rstrip().endswith(","):
+        raise RefusalError(f"{entry!r} has an empty item between its commas.")
     return items
 
 
-def _bounds(name: str, entry: str, items: Sequence[str]) -> tuple[str, str, bool, str | None]:
-    low_high = [item for item in items if item != "log" and "=" not in item]
-    if len(low_high) != 2:
-        raise RefusalError(f"{name}: {entry!r} needs a low and a high; write {FORMS}.")
+def _number(call: re.Match[str], items: Sequence[str]) -> BaseDistribution:
+    entry, is_int = call[0], call[1] == "int"
+    ends = [item for item in items if item != "log" and "=" not in item]
+    if len(ends) != 2:
+        raise RefusalError(f"{entry!r} needs a low and a high; write {FORMS}.")
     log, step = False, None
     for item in items:
         key, equals, value = (part.strip() for part in item.partition("="))
-        if item == "log" or (key == "log" and value.lower() == "true"):
-            log = True
-        elif key == "log" and value.lower() == "false":
-            log = False
+        if key == "log" and (not equals or value.lower() in ("true", "false")):
+            log = value.lower() != "false"
         elif key == "step":
             step = value
         elif equals:
-            raise RefusalError(
-                f"{name}: {entry!r} has an unknown option {key!r}; it may be log, step."
-            )
-    return low_high[0], low_high[1], log, step
-
-
-def _number(
-    name: str, entry: str, kind: str, low_text: str, high_text: str, log: bool, step: str | None
-) -> BaseDistribution:
-    read = _int if kind == "int" else _float
-    low, high = read(name, entry, low_text), read(name, entry, high_text)
+            raise RefusalError(f"{entry!r} has an unknown option {key!r}; it may be log, step.")
+    entry, read = entry.strip(), _int if is_int else _float
+    low, high = (read(entry, end) for end in ends)
     if not low < high:
-        raise RefusalError(f"{name}: the range {entry} is empty: low must be below high.")
+        raise RefusalError(f"the range {entry} is empty: low must be below high.")
     if not math.isfinite(high - low):
-        raise RefusalError(f"{name}: the range {entry} is too wide: high - low must be finite.")
+        raise RefusalError(f"the range {entry} is too wide: high - low must be finite.")
     if log and low <= 0:
-        raise RefusalError(f"{name}: {entry} is logarithmic, so low must be above 0.")
+        raise RefusalError(f"{entry} is logarithmic, so low must be above 0.")
+    kind: Callable[..., BaseDistribution] = IntDistribution if is_int else FloatDistribution
     if step is None:
-        if kind == "int":
-            return IntDistribution(int(low), int(high), log=log)
-        return FloatDistribution(low, high, log=log)
-    width = read(name, entry, step)
+        return kind(low, high, log=log)
+    width = read(entry, step)
     if log:
-        raise RefusalError(f"{name}: {entry} has both log and step; choose one.")
+        raise RefusalError(f"{entry} has both log and step; choose one.")
     if not 0 < width <= high - low:
-        raise RefusalError(f"{name}: the step of {entry} must be above 0 and at most high - low.")
+        raise RefusalError(f"the step of {entry} must be above 0 and at most high - low.")
     # In floats, 0.3 / 0.1 is less than 3
     count = math.floor((high - low) / width * (1 + 1e-12) + 1e-9)
     last = low + count * width
     if not math.isclose(last, high, rel_tol=1e-9, abs_tol=1e-9 * width):
         raise RefusalError(
-            f"{name}: the step of {entry} does not divide the range; "
+            f"the step of {entry} does not divide the range; "
             f"the last value would be {last:.12g}: write that as high."
         )
-    if kind == "int":
-        return IntDistribution(int(low), int(high), step=int(width))
-    return FloatDistribution(low, high, step=width)
+    return kind(low, high, step=width)
 
 
-def _int(name: str, entry: str, text: str) -> int:
+def _int(entry: str, text: str) -> int:
     # More digits than a float holds: the width of the range would be an OverflowError
     if not re.fullmatch(r"[+-]?\d{1,300}", text):
-        raise RefusalError(
-            f"{name}: {text!r} in {entry} is not a whole number of at most 300 digits."
-        )
+        raise RefusalError(f"{text!r} in {entry} is not a whole number of at most 300 digits.")
     return int(text)
 
 
-def _float(name: str, entry: str, text: str) -> float:
+def _float(entry: str, text: str) -> float:
     try:
         number = float(text)
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise RefusalError(f"{name}: {text!r} in {entry} is not a finite number.")
+        raise RefusalError(f"{text!r} in {entry} is not a finite number.")
     return number
 
 
@@ -278,15 +236,13 @@ def _constant(text: str) -> str | int | float:
     return text
 
 
-def _choice(name: str, choices: list[Any]) -> CategoricalDistribution:
+def _choice(choices: list[Any]) -> CategoricalDistribution:
     for choice in choices:
         if not isinstance(choice, str | int | float | bool):
-            raise RefusalError(
-                f"{name}: a choice is a text, a number or true/false, not {choice!r}."
-            )
+            raise RefusalError(f"a choice is a text, a number or true/false, not {choice!r}.")
     # 1 and "1" are the same argument of a program
     if len({str(choice) for choice in choices}) < len(choices):
-        raise RefusalError(f"{name}: a choice is given twice in {choices}.")
+        raise RefusalError(f"a choice is given twice in {choices}.")
     if len(choices) < 2:
-        raise RefusalError(f"{name}: choice needs at least two values, got {choices}.")
+        raise RefusalError(f"choice needs at least two values, got {choices}.")
     return CategoricalDistribution(choices)

@@ -78,11 +78,6 @@ def open_storage(
         Seconds to wait for a SQLite file that another process has locked.
     only_read:
         True if nothing will be written, so that a read-only SQLite file will do.
-
-    Raises
-    ------
-    RefusalError
-        If it cannot be opened; the message has the reason.
     """
     if kind not in (None, "RDBStorage", "JournalFileBackend", "JournalRedisBackend"):
         raise RefusalError(
@@ -277,11 +272,6 @@ def patiently(
     """Retry an action on the storage; each attempt waits as long as the storage was opened to wait.
 
     A server that does not answer may be restarting: the action is retried for ``patience`` seconds.
-
-    Raises
-    ------
-    RefusalError
-        If every attempt failed; the message has ``what`` and the reason.
     """
     until, pause = time.monotonic() + patience, 0.05
     while True:

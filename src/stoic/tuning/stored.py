@@ -37,13 +37,7 @@ def as_data(what: str) -> Iterator[None]:
 
 
 def check_stored(study: optuna.Study) -> None:
-    """Refuse a study that cannot be read because other software has written to it.
-
-    Raises
-    ------
-    RefusalError
-        If a trial or a record cannot be read; the message names it.
-    """
+    """Refuse a study that cannot be read because other software has written to it."""
     what = f"Cannot read the study {study.study_name!r}, in which something else has written"
     with as_data(what):
         objectives = len(study.directions)

@@ -18,7 +18,7 @@ from stoic.integrations.optuna.objectives import check_objectives
 from stoic.refusal import RefusalError
 from stoic.tuning.objectives import Direction, Objective, goal_of, merge_objectives
 from stoic.tuning.space import Space
-from stoic.tuning.storage import TROUBLE, cause, open_storage, patiently
+from stoic.tuning.storage import in_one_sentence, open_storage, patiently
 from stoic.tuning.stored import COMMAND, DIRECTORY, SPACE, as_data, check_stored, known_space
 
 
@@ -31,27 +31,20 @@ def open_study(
     command: tuple[str, ...] | None = None,
     directory: Path | None = None,
 ) -> optuna.Study:
-    """Create a study, or load the one of that name.
+    """Create a study, or load the one of that name, if it has this search space and direction.
 
     The command and its directory are recorded with a new one. With several objectives they are
     given instead of a direction.
-
-    Raises
-    ------
-    RefusalError
-        If it exists with another direction, other objectives or another search space, or the
-        storage fails.
     """
     objectives = () if isinstance(direction, str) else tuple(direction)
+    directions = [direction] if isinstance(direction, str) else [e.direction for e in direction]
 
     def opened() -> optuna.Study:
         # Each step finds what an earlier attempt, or another worker, has already done
         study = optuna.create_study(
             storage=storage,
             study_name=name,
-            directions=[direction]
-            if isinstance(direction, str)
-            else [each.direction for each in direction],
+            directions=directions,
             sampler=sampler,
             load_if_exists=True,
         )
@@ -100,30 +93,38 @@ def find_study(storage: BaseStorage, name: str) -> optuna.Study | None:
 
     def load() -> optuna.Study | None:
         try:
-            study = optuna.load_study(storage=storage, study_name=name)
+            return _checked(optuna.load_study(storage=storage, study_name=name))
         except KeyError:
             return None  # Optuna's answer where there is no such name
-        check_objectives(study)
-        check_stored(study)
-        return study
 
     what = f"Could not look for the study {name!r}"
     with as_data(what):
         return patiently(load, what)
 
 
-def load_study(
-    storage: BaseStorage, name: str | None, sampler: BaseSampler | None = None
-) -> optuna.Study:
-    """Load the study of that name, or without a name the only one there is.
+def load_study(storage: BaseStorage, name: str | None) -> optuna.Study:
+    """Load the study of that name, or without a name the only one there is."""
+    what = "Cannot read the storage"
+    with as_data(what), in_one_sentence(what):
+        names = optuna.get_all_study_names(storage) if name is None else [name]
+        if len(names) != 1:
+            raise RefusalError(
+                f"The storage holds {len(names)} studies ({', '.join(names)}): "
+                "say which with --study-name."
+                if names
+                else "The storage holds no study."
+            )
+        try:
+            study = optuna.load_study(storage=storage, study_name=names[0])
+        except KeyError as error:
+            raise RefusalError(
+                f"There is no study {name!r} in the storage; "
+                f"it holds {', '.join(optuna.get_all_study_names(storage)) or 'none'}."
+            ) from error
+    return _checked(study)
 
-    Raises
-    ------
-    RefusalError
-        If there is no such study, or it has too many objectives.
-    """
-    with as_data("Cannot read the storage"):
-        study = _load(storage, name, sampler)
+
+def _checked(study: optuna.Study) -> optuna.Study:
     check_objectives(study)
     check_stored(study)
     return study
@@ -135,12 +136,6 @@ def earlier_studies(
     """Load the studies that inform a new one: NAME in ``storage``, or URL::NAME in another one.
 
     One that is a study already stays as it is.
-
-    Raises
-    ------
-    RefusalError
-        If one of them does not exist, or is the study itself, of the name ``own``; and if it
-        should be in ``storage``, which is None if that is empty.
     """
     found = []
     for text in named:
@@ -163,28 +158,6 @@ def earlier_studies(
         assert opened is not None
         found.append(load_study(opened, name))
     return found
-
-
-def _load(storage: BaseStorage, name: str | None, sampler: BaseSampler | None) -> optuna.Study:
-    try:
-        if name is None:
-            names = optuna.get_all_study_names(storage)
-            if len(names) != 1:
-                raise RefusalError(
-                    f"The storage holds {len(names)} studies ({', '.join(names)}): "
-                    "say which with --study-name."
-                    if names
-                    else "The storage holds no study."
-                )
-            name = names[0]
-        return optuna.load_study(storage=storage, study_name=name, sampler=sampler)
-    except KeyError as error:
-        raise RefusalError(
-            f"There is no study {name!r} in the storage; "
-            f"it holds {', '.join(optuna.get_all_study_names(storage)) or 'none'}."
-        ) from error
-    except TROUBLE as error:
-        raise RefusalError(f"Cannot read the storage: {cause(error)}.") from error
 
 
 def _difference(known: Space, asked: Space) -> str:

@@ -78,22 +78,13 @@ def _result(trial: FrozenTrial) -> tuple[object, ...]:
 def read_table(path: Path, space: Space) -> Table:
     """Read finished trials from a CSV file with a header.
 
-    Parameters
-    ----------
-    path:
-        Its columns: each parameter, as its name or ``params_`` and its name; ``value``, empty or
-        nan for a failed trial; perhaps ``failed``, the kind of a failure, ``standard_error`` of
-        the value, ``censored``, true if the value is a bound, at least as bad as which it would
-        be, and ``constraints_`` and a name for an output that satisfies it up to 0. Or what
-        ``stoic trials -f csv`` writes: of it, trials that have not ended are left out.
-    space:
-        Search space of the study.
+    Its columns are each parameter of the ``space``, as its name or ``params_`` and its name;
+    ``value``, empty or nan for a failed trial; perhaps ``failed``, the kind of a failure,
+    ``standard_error`` of the value, ``censored``, true if the value is a bound, at least as bad as
+    which it would be, and ``constraints_`` and a name for an output that satisfies it up to 0. Or
+    what ``stoic trials -f csv`` writes: of it, trials that have not ended are left out.
 
-    Raises
-    ------
-    RefusalError
-        If the file cannot be read, or a column or a cell is missing or wrong; the message has the
-        line. Without a search space it suggests one.
+    A refusal has the line. Without a search space it suggests one.
     """
     try:
         # Spreadsheets begin a file with a byte order mark

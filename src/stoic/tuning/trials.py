@@ -10,11 +10,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import optuna
-from optuna.distributions import (
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, Trial, TrialState
 
@@ -99,10 +95,8 @@ def choose_or_end(trial: Trial, space: Space) -> None:
 def choose(trial: Trial, space: Space) -> None:
     """Suggest the parameters of a trial; a queued one keeps those it was queued with.
 
-    Raises
-    ------
-    RefusalError
-        If a queued value is none of its parameter's: it would stand in a program's arguments.
+    A queued value that is none of its parameter's is refused: it would stand in a program's
+    arguments.
     """
     value: object
     with as_data(f"Cannot begin trial {trial.number} with what is stored for it"):
@@ -141,59 +135,49 @@ def record_program(trial: Trial, pid: int, me: Worker) -> None:
 def finish(study: optuna.Study, trial: Trial, result: Result) -> FrozenTrial:
     """Store how a trial ended: its value and what belongs to it, or its failure.
 
-    Raises
-    ------
-    RefusalError
-        If the storage failed; the message holds the value, so that it is not lost.
+    If the storage fails, the refusal holds the value, so that it is not lost.
     """
+    number, values = trial.number, list(result.values) or result.value
     if result.value is not None:
-        value = list(result.values) or result.value
+        state, what = TrialState.COMPLETE, f"the value {values!r} of trial {number}"
+    elif result.pruned:
+        state, what = TrialState.PRUNED, f"that trial {number} was pruned ({result.failure})"
+    else:
+        state, what = TrialState.FAIL, f"that trial {number} failed ({result.failure})"
 
-        def tell() -> FrozenTrial:
-            with contextlib.suppress(UpdateFinishedTrialError):
-                _note_beside(study, trial, result)
-            # A second attempt may find that the first one did arrive
-            return study.tell(trial, value, skip_if_finished=True)
-
-        what = f"Could not store the value {value!r} of trial {trial.number}"
-        return patiently(tell, what)
-    if result.pruned:
-
-        def prune() -> FrozenTrial:
-            with contextlib.suppress(UpdateFinishedTrialError):
-                _note_beside(study, trial, result)
-            return study.tell(trial, state=TrialState.PRUNED, skip_if_finished=True)
-
-        what = f"Could not store that trial {trial.number} was pruned ({result.failure})"
-        return patiently(prune, what)
-
-    def fail() -> FrozenTrial:
+    def tell() -> FrozenTrial:
         with contextlib.suppress(UpdateFinishedTrialError):
             _note_beside(study, trial, result)
-            if result.values:  # of some objectives: Optuna stores values of complete trials alone
-                trial.set_user_attr(VALUES, as_stored(result.values))
-            if result.kind is not None:
-                # First: whoever ends a trial whose worker died adds a reason, and no kind
-                trial.set_user_attr(FAILED, result.kind)
-            trial.set_user_attr(FAILURE, result.failure)
-            if result.errors.strip():
-                trial.set_user_attr(ERRORS, result.errors.strip()[-1000:])
-        return study.tell(trial, state=TrialState.FAIL, skip_if_finished=True)
+            if state == TrialState.FAIL:
+                _note_failure(trial, result)
+        # A second attempt may find that the first one did arrive
+        if state == TrialState.COMPLETE:
+            return study.tell(trial, values, skip_if_finished=True)
+        return study.tell(trial, state=state, skip_if_finished=True)
 
-    return patiently(fail, f"Could not store that trial {trial.number} failed ({result.failure})")
+    return patiently(tell, f"Could not store {what}")
 
 
 def _note_beside(study: optuna.Study, trial: Trial, result: Result) -> None:
     """Store what must be there before the value: executed parameters, noise, constraints."""
     if result.constraints:
         store_constraints(study, trial, result.constraints)
-    if result.executed is not None:
-        trial.set_user_attr(EXECUTED, dict(result.executed))
     noise = result.noise if result.noises is None else list(result.noises)
-    if noise is not None:
-        trial.set_user_attr(NOISE, noise)
-    if result.bound is not None:
-        trial.set_user_attr(CENSORED, result.bound)
+    executed = None if result.executed is None else dict(result.executed)
+    for name, note in ((EXECUTED, executed), (NOISE, noise), (CENSORED, result.bound)):
+        if note is not None:
+            trial.set_user_attr(name, note)
+
+
+def _note_failure(trial: Trial, result: Result) -> None:
+    if result.values:  # of some objectives: Optuna stores values of complete trials alone
+        trial.set_user_attr(VALUES, as_stored(result.values))
+    if result.kind is not None:
+        # First: whoever ends a trial whose worker died adds a reason, and no kind
+        trial.set_user_attr(FAILED, result.kind)
+    trial.set_user_attr(FAILURE, result.failure)
+    if result.errors.strip():
+        trial.set_user_attr(ERRORS, result.errors.strip()[-1000:])
 
 
 def as_stored(values: Iterable[float]) -> list[float | None]:
@@ -205,12 +189,7 @@ def fail_orphans(study: optuna.Study) -> list[int]:
     """Mark the running trials of dead workers as failed, and stop what they left running.
 
     The parameters are not the cause: the failure is transient. Trials of living workers, of other
-    machines and of unknown workers stay as they are.
-
-    Returns
-    -------
-    numbers:
-        Of these trials.
+    machines and of unknown workers stay as they are. The numbers of the others are returned.
     """
     storage = storage_of(study)
     lost = [

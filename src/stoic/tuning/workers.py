@@ -16,13 +16,7 @@ _LOOK = 0.1  # seconds between two looks for a signal
 
 
 def check_workers(count: int, storage: str) -> int:
-    """Return a number of workers that can share a storage.
-
-    Raises
-    ------
-    RefusalError
-        If it is not between 1 and 256, or they cannot: a storage in memory is one of each process.
-    """
+    """Return a number of workers that can share a storage."""
     if not 1 <= count <= _MOST:
         raise RefusalError(f"workers must be between 1 and {_MOST}, got {count}.")
     if count > 1 and (":memory:" in storage or storage == "sqlite://"):

@@ -52,11 +52,6 @@ class Certificates:
             Arguments of ``stoic.integrations.optuna.RobustObjective``, before those of the study.
         recipe:
             Whose model is used, by default that of the study.
-
-        Raises
-        ------
-        RefusalError
-            If there is no tolerance, or none that fits the study, or no trial has a value.
         """
         aim = RobustObjective.of(said, study)
         if aim is None:

@@ -28,13 +28,7 @@ def check_picture(path: Path | None) -> None:
 
 
 def write_picture(picture: Figure, path: Path) -> None:
-    """Write a picture into a file, whose suffix determines the format.
-
-    Raises
-    ------
-    RefusalError
-        If the file cannot be written.
-    """
+    """Write a picture into a file, whose suffix determines the format."""
     try:
         picture.savefig(path, dpi=150)
     except OSError as error:

@@ -70,11 +70,6 @@ def best_records(
 
     For JSON and YAML the recommended one is a key of the observed one; else it is a second row.
     Both have the values in ``fixed``.
-
-    Raises
-    ------
-    RefusalError
-        If no trial has a finite value, or none with the values in ``fixed`` is trusted.
     """
     known = explanation(study, recipe, fixed)
     if known is not None and known.untried is not None:

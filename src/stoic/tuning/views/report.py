@@ -86,13 +86,7 @@ class Report:
         return cls(summary, trials, space)
 
     def write(self, path: Path) -> None:
-        """Write the page.
-
-        Raises
-        ------
-        RefusalError
-            If plotly or jinja2 is missing, or the file cannot be written.
-        """
+        """Write the page."""
         page = self.page()
         try:
             path.write_text(page, encoding="utf-8")

@@ -71,23 +71,9 @@ class Summary:
         fixed: Mapping[str, Any] | None = None,
         possible: Sequence[float] | None = None,
     ) -> Summary:
-        """Summarise a study, by default by its own recipe; costs one fit of the model.
+        """Summarise a study, which may go on meanwhile; arguments as of ``explanation``.
 
-        Parameters
-        ----------
-        study:
-            May go on meanwhile: it is read once.
-        recipe:
-            Whose model is used.
-        fixed:
-            Values of parameters that the best settings must have.
-        possible:
-            Range of the value, by default the one that is recorded with the study.
-
-        Raises
-        ------
-        RefusalError
-            If a trial cannot have had one of these values.
+        Costs one fit of the model.
         """
         trials = study.get_trials(deepcopy=False)
         return cls.around(study, trials, explanation(study, recipe, fixed, trials, possible))
@@ -174,74 +160,15 @@ class Summary:
     def record(self) -> dict[str, Any]:
         """Return a JSON object for programs; an infinite number is the text "inf" or "-inf"."""
         known = self.explanation
-        recommended = None
-        said = None if known is None else known.feasible
-        feasible = {} if said is None else {"feasible": said}
-        if known is not None and known.recommended is not None:
-            recommended = {
-                "number": known.recommended.number,
-                "params": known.recommended.params,
-                "value": number(known.recommended.value),
-                "mean": number(known.recommended_mean),
-                "std": number(known.recommended_std),
-                **feasible,
-            }
-        elif known is not None and known.untried is not None:
-            recommended = {
-                "number": None,
-                "params": known.untried,
-                "value": None,
-                "mean": number(known.recommended_mean),
-                "std": number(known.recommended_std),
-                **feasible,
-            }
         several = {} if known is None or not known.objectives else front_record(known)
-        return {
-            "study": self.name,
-            "direction": self.direction,
-            **several,
-            "fixed": {} if known is None else dict(known.fixed),
-            "counts": dict(self.counts),
-            "observed_best": None if known is None else _observed(known.observed_best),
-            "recommended": recommended,
-            "certificate": None
-            if known is None or known.certified is None
-            else certificate_record(known.certified),
-            "model_optimum": None
-            if known is None
-            else {"params": known.model_optimum, "mean": number(known.model_optimum_mean)},
+        record: dict[str, Any] = {
+            "study": self.name, "direction": self.direction, **several, "fixed": {},
+            "counts": dict(self.counts), "observed_best": None, "recommended": None,
+            "certificate": None, "model_optimum": None,
             "distrusted": sorted({row.number for row in self.distrusted}),
-            "left_out": {} if known is None else left_out_record(known),
-            "undecided": None if known is None else known.undecided,
-            "repeats": 0 if known is None else known.repeats,
-            "confirmation": None
-            if known is None or known.confirmation is None
-            else known.confirmation.record(),
-            "steep": [] if known is None else list(known.steep),
-            "infeasible": [] if known is None else list(known.infeasible),
-            "distrusted_constraints": {}
-            if known is None
-            else {name: list(those) for name, those in known.distrusted_constraints.items()},
-            "impossible": {}
-            if known is None
-            else {str(key): number(value) for key, value in known.impossible.items()},
-            "unfinished": [] if known is None else unfinished_record(known),
-            "conditional": [] if known is None else list(known.conditional),
-            "sources": [] if known is None else [vars(source) for source in known.sources],
-            "unmodelled": list(self.unmodelled),
-            "trials": [
-                {
-                    "number": row.number,
-                    **({} if row.objective is None else {"objective": row.objective}),
-                    "value": number(row.value),
-                    "expected": number(row.expected),
-                    "sd": number(row.sd),
-                    "trust": number(row.trust),
-                    **({} if row.executed is None else {"executed": dict(row.executed)}),
-                    **({"refused": list(row.refused)} if row.refused else {}),
-                }
-                for row in (known.rows if known else ())
-            ],
+            "left_out": {}, "undecided": None, "repeats": 0, "confirmation": None, "steep": [],
+            "infeasible": [], "distrusted_constraints": {}, "impossible": {}, "unfinished": [],
+            "conditional": [], "sources": [], "unmodelled": list(self.unmodelled), "trials": [],
             "failed": {reason: list(numbers) for reason, numbers in self.failures.items()},
             "failures": [
                 {"number": number, "reason": reason, "kind": self.kinds.get(number)}
@@ -251,7 +178,65 @@ class Summary:
             ],
             "running": {str(key): who for key, (who, _) in self.running.items()},
             "command": self.command,
-        }
+        }  # fmt: skip
+        return record if known is None else record | _explanation_record(known)
+
+
+def _explanation_record(known: Explanation) -> dict[str, Any]:
+    best = known.observed_best
+    found = None if known.confirmation is None else known.confirmation.record()
+    optimum = {"params": known.model_optimum, "mean": number(known.model_optimum_mean)}
+    return {
+        "fixed": dict(known.fixed),
+        "observed_best": None if best is None else _trial_record(best),
+        "recommended": _recommended_record(known),
+        "certificate": None if known.certified is None else certificate_record(known.certified),
+        "model_optimum": optimum,
+        "left_out": left_out_record(known),
+        "undecided": known.undecided,
+        "repeats": known.repeats,
+        "confirmation": found,
+        "steep": list(known.steep),
+        "infeasible": list(known.infeasible),
+        "distrusted_constraints": {k: list(v) for k, v in known.distrusted_constraints.items()},
+        "impossible": {str(key): number(value) for key, value in known.impossible.items()},
+        "unfinished": unfinished_record(known),
+        "conditional": list(known.conditional),
+        "sources": [vars(source) for source in known.sources],
+        "trials": [
+            {
+                "number": row.number,
+                **of_objective(row),
+                **{
+                    name: number(getattr(row, name))
+                    for name in ("value", "expected", "sd", "trust")
+                },
+                **({} if row.executed is None else {"executed": dict(row.executed)}),
+                **({"refused": list(row.refused)} if row.refused else {}),
+            }
+            for row in known.rows
+        ],
+    }
+
+
+def _recommended_record(known: Explanation) -> dict[str, Any] | None:
+    if known.recommended is not None:
+        found = _trial_record(known.recommended)
+    elif known.untried is not None:
+        found = {"number": None, "params": known.untried, "value": None}
+    else:
+        return None
+    found |= {"mean": number(known.recommended_mean), "std": number(known.recommended_std)}
+    return found if known.feasible is None else found | {"feasible": known.feasible}
+
+
+def _trial_record(trial: FrozenTrial) -> dict[str, Any]:
+    return {"number": trial.number, "params": trial.params, "value": number(trial.value)}
+
+
+def of_objective(row: Row) -> dict[str, Any]:
+    """Return the objective that a row is of, if there are several."""
+    return {} if row.objective is None else {"objective": row.objective}
 
 
 def front_record(known: Explanation) -> dict[str, Any]:
@@ -332,9 +317,3 @@ def _command(study: optuna.Study, recommended: FrozenTrial | None) -> str | None
     if not isinstance(directory, str) or Path(directory) == Path.cwd():
         return command
     return f"cd {shlex.quote(directory)} && {command}"
-
-
-def _observed(trial: FrozenTrial | None) -> dict[str, Any] | None:
-    if trial is None:
-        return None
-    return {"number": trial.number, "params": trial.params, "value": number(trial.value)}

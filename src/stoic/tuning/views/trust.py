@@ -18,7 +18,9 @@ from stoic.tuning.explaining import explanation
 from stoic.tuning.objectives import goal_of
 from stoic.tuning.trials import failed_numbers, failure_kinds
 from stoic.tuning.views.records import Record
-from stoic.tuning.views.summary import left_out_record, number, unfinished_record
+from stoic.tuning.views.summary import left_out_record, number, of_objective, unfinished_record
+
+_NUMBERS = ("expected", "sd", "residual", "centre", "half_width", "trust")
 
 
 @dataclass(frozen=True)
@@ -48,13 +50,7 @@ class Trust:
         recipe: Recipe | None = None,
         possible: Sequence[float] | None = None,
     ) -> Trust:
-        """Explain a study, by default by its own recipe and range; costs one fit of the model.
-
-        Raises
-        ------
-        RefusalError
-            If no trial has a value.
-        """
+        """Explain a study, by default by its own recipe and range; costs one fit of the model."""
         trials = study.get_trials(deepcopy=False)
         known = explanation(study, recipe, trials=trials, possible=possible)
         if known is None:
@@ -75,14 +71,9 @@ class Trust:
         return [
             {
                 "number": row.number,
-                **_of(row),
+                **of_objective(row),
                 "told": number(row.value),
-                "expected": number(row.expected),
-                "sd": number(row.sd),
-                "residual": number(row.residual),
-                "centre": number(row.centre),
-                "half_width": number(row.half_width),
-                "trust": number(row.trust),
+                **{name: number(getattr(row, name)) for name in _NUMBERS},
                 "verdict": verdict(row),
             }
             for row in self.rows
@@ -93,7 +84,7 @@ class Trust:
         return [
             {
                 "number": row.number,
-                **_of(row),
+                **of_objective(row),
                 "observed": f"{row.value:.6g}",
                 "expected": f"{row.expected:.6g}",
                 "sd": deviation(row.sd),
@@ -124,11 +115,6 @@ def verdict(row: Row) -> str:
         return "not judged" if math.isnan(row.trust) else "trusted"
     side = "" if row.value == row.expected else "too high" if row.residual > 0.0 else "too low"
     return ("left out" if row.trust == 0.0 else "distrusted") + (f", {side}" if side else "")
-
-
-def _of(row: Row) -> dict[str, Any]:
-    """Return the objective that a row is of, if there are several."""
-    return {} if row.objective is None else {"objective": row.objective}
 
 
 def _plateau(row: Row) -> str | None:
