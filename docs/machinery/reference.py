@@ -40,7 +40,7 @@ PAGES = {
             for x in ("optuna", "retrying", "sklearn", "botorch", "mlflow", "wandb")
         ],
     ),
-    "tuning": ("Tuning", ["tuning/function", "tuning/front", "tuning/measured", "tuning/program"]),
+    "tuning": ("Tuning", ["tuning/function", "tuning/measured", "tuning/program"]),
 }
 
 EXPORTING = ("integrations/optuna",)  # a folder of which only what it exports is shown

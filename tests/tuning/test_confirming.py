@@ -18,10 +18,10 @@ from stoic.integrations.optuna.confirming import CONFIRM, confirmations, confirm
 from stoic.integrations.optuna.settling import remaining_gain
 from stoic.integrations.optuna.terminator import NoiseEvaluator, RemainingGainEvaluator
 from stoic.refusal import RefusalError
-from stoic.tuning.confirming import claim_confirmation
 from stoic.tuning.program import Result
 from stoic.tuning.repeats import repeated, surpassed_in
 from stoic.tuning.stored import known_space
+from stoic.tuning.trials import claim_confirmation
 from stoic.tuning.worker import Worker
 
 SPACE = {"x": "float(0, 1)"}
@@ -55,10 +55,10 @@ def test_a_worker_that_was_too_slow_puts_its_measurement_back(monkeypatch):
     space = known_space(study)
     # Both workers see one measurement left; the other one begins it first.
     seen = confirmations(study.get_trials())
-    monkeypatch.setattr("stoic.tuning.confirming.confirmations", lambda trials: seen)
+    monkeypatch.setattr("stoic.tuning.trials.confirmations", lambda trials: seen)
     assert claim_confirmation(study, space, 1, Worker.current()) is not None
     counts = iter([0, 1])
-    monkeypatch.setattr("stoic.tuning.confirming.confirmations", lambda trials: next(counts))
+    monkeypatch.setattr("stoic.tuning.trials.confirmations", lambda trials: next(counts))
     assert claim_confirmation(study, space, 1, Worker.current()) is None
     assert [t.state.name for t in study.trials[12:]] == ["RUNNING", "WAITING"]
 

@@ -13,10 +13,10 @@ from optuna.storages.journal import JournalFileBackend
 
 from stoic.integrations.optuna import Explanation, Row
 from stoic.tuning.campaign import Observer, Stop, run
+from stoic.tuning.explaining import TrustRecorder
 from stoic.tuning.program import Result
 from stoic.tuning.search import Search
 from stoic.tuning.space import parse_space
-from stoic.tuning.stored_trust import TrustRecorder
 from stoic.tuning.study import open_study
 
 

@@ -4,8 +4,7 @@ What a user gives wrongly raises ``stoic.refusal.RefusalError``, with one senten
 """
 
 from stoic.tuning.failure import Failed
-from stoic.tuning.front import FrontResult, tune_front
-from stoic.tuning.function import TuningResult, tune
+from stoic.tuning.function import FrontResult, TuningResult, tune, tune_front
 from stoic.tuning.measured import Measured
 
 __all__ = ["Failed", "FrontResult", "Measured", "TuningResult", "tune", "tune_front"]

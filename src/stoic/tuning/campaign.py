@@ -20,7 +20,6 @@ from stoic.integrations.optuna.internals import begin_trial, fixed_attrs
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
 from stoic.refusal import RefusalError
-from stoic.tuning.confirming import claim_confirmation
 from stoic.tuning.constraint import declare_constraints, merge_constraints
 from stoic.tuning.explaining import Explainer
 from stoic.tuning.mark import RUN, new_mark
@@ -35,7 +34,15 @@ from stoic.tuning.storage import PATIENCE, patiently
 from stoic.tuning.stored import known_space, stored_command
 from stoic.tuning.study import open_study
 from stoic.tuning.template import fixed_values
-from stoic.tuning.trials import choose, claim, fail_orphans, finish, record_program, record_run
+from stoic.tuning.trials import (
+    choose,
+    claim,
+    claim_confirmation,
+    fail_orphans,
+    finish,
+    record_program,
+    record_run,
+)
 from stoic.tuning.worker import Worker
 
 log = logging.getLogger(__name__)

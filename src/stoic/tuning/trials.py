@@ -16,6 +16,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from stoic.data import FailureKind
 from stoic.integrations.optuna import CENSORED, EXECUTED, FAILED, NOISE, failure_kind
+from stoic.integrations.optuna.confirming import CONFIRM, confirmations, next_confirmation
 from stoic.integrations.optuna.internals import (
     begin_trial,
     fixed_attrs,
@@ -57,25 +58,51 @@ def claim(
     its worker from the moment it exists, or right after it was taken from the queue, which
     distinguishes a death from a long run.
     """
-    storage = storage_of(study)
     stand = study.get_trials(deepcopy=False)
     taken = [trial for trial in stand if trial.state != TrialState.WAITING]
     if len(taken) >= trials:
         return None
     if len(taken) < len(stand):
         trial = study.ask()  # queued by the user, or by a worker that took one too many
-        storage.set_trial_system_attr(trial_id(trial), WORKER, me.record())
+        trial.storage.set_trial_system_attr(trial_id(trial), WORKER, me.record())
     else:
         trial = begin_trial(study, {WORKER: me.record()} | fixed_attrs(fixed or {}))
-    if trial.number >= trials:  # another worker was quicker: back into the queue, for a longer run
-        # Before it waits: from then on another worker may take it and write its own name
-        storage.set_trial_system_attr(trial_id(trial), WORKER, None)
+    if trial.number >= trials:
         if fixed:  # which holds for this run only
             unfix(study, trial)
-        storage.set_trial_state_values(trial_id(trial), state=TrialState.WAITING)
+        _put_back(trial)
         return None
     choose_or_end(trial, space)
     return trial
+
+
+def claim_confirmation(
+    study: optuna.Study, space: Space, measurements: int, me: Worker
+) -> Trial | None:
+    """Claim the next of ``measurements`` confirming trials; None if all are taken, or settled.
+
+    It carries its mark and the name of its worker from the moment it exists.
+    """
+    trials = study.get_trials(deepcopy=False)
+    if confirmations(trials) >= measurements:
+        return None
+    if (params := next_confirmation(study, trials)) is None:
+        return None
+    trial = begin_trial(study, {WORKER: me.record()} | fixed_attrs(params), {CONFIRM: True})
+    # Of those that began at once the lowest numbers count, whichever worker looks
+    before = [t for t in study.get_trials(deepcopy=False) if t.number < trial.number]
+    if confirmations(before) >= measurements:
+        _put_back(trial)
+        return None
+    choose_or_end(trial, space)
+    return trial
+
+
+def _put_back(trial: Trial) -> None:
+    """Put a trial into the queue, for a longer run: another worker was quicker."""
+    # Before it waits: from then on another worker may take it and write its own name
+    trial.storage.set_trial_system_attr(trial_id(trial), WORKER, None)
+    trial.storage.set_trial_state_values(trial_id(trial), state=TrialState.WAITING)
 
 
 def choose_or_end(trial: Trial, space: Space) -> None:
@@ -263,8 +290,3 @@ def failure_kinds(trials: list[FrozenTrial]) -> Mapping[int, FailureKind]:
     """Return number -> kind of failure, for the failed trials of which it is known."""
     kinds = {trial.number: failure_kind(trial) for trial in trials}
     return {number: kind for number, kind in kinds.items() if kind is not None}
-
-
-def failed_numbers(trials: list[FrozenTrial]) -> list[int]:
-    """Return the numbers of the failed trials, in order."""
-    return [trial.number for trial in trials if trial.state == TrialState.FAIL]

@@ -69,12 +69,9 @@ class Lines(Observer):
                 words.append(f"impossible: outside of {explanation.possible}")
             if trust is not None:
                 words.append(f"trust {trust:.2f}" + (" (distrusted)" * (trust < DISTRUSTED)))
-        if overtaken(trial, result):
-            words.append(f"not stored: somebody else ended it as {trial.state.name.lower()}")
-        if explanation is not None and explanation.recommended is not None:
-            words.append("recommended " + _recommended(explanation))
-        elif explanation is not None and explanation.front:
-            words.append(f"recommended a front of {len(explanation.front)}")
+        words += overtaken(trial, result)
+        if (recommended := _recommended(explanation)) is not None:
+            words.append(f"recommended {recommended}")
         self._print("  ".join(words))
         if explanation is not None:
             doubt = _doubt(explanation)
@@ -125,11 +122,7 @@ class LiveTable(Observer):
             self.rows.append((trial.number, trial.params, result.reason, style))
         else:
             self.rows.append((trial.number, trial.params, _written(result), ""))
-        if overtaken(trial, result):
-            self.notes.append(
-                f"trial {trial.number}: not stored: somebody else ended it as "
-                f"{trial.state.name.lower()}"
-            )
+        self.notes += [f"trial {trial.number}: {said}" for said in overtaken(trial, result)]
         self.explanation = explain()
         self.live.update(self._draw(), refresh=True)
 
@@ -139,10 +132,8 @@ class LiveTable(Observer):
         if self.seconds:
             each = float(np.median(list(self.seconds.values())))
             said += f" in {duration(time.monotonic() - self.start)}, {duration(each)} each"
-        if self.explanation is not None and self.explanation.recommended is not None:
-            said += f"; recommended so far: {_recommended(self.explanation)}"
-        elif self.explanation is not None and self.explanation.front:
-            said += f"; recommended so far: a front of {len(self.explanation.front)}"
+        if (recommended := _recommended(self.explanation)) is not None:
+            said += f"; recommended so far: {recommended}"
         return said
 
     def _table(self) -> Table:
@@ -177,11 +168,12 @@ class LiveTable(Observer):
         return table
 
 
-def overtaken(trial: FrozenTrial, result: Result) -> bool:
-    """Return True if somebody else ended the trial first, so that the storage differs."""
+def overtaken(trial: FrozenTrial, result: Result) -> list[str]:
+    """Return the sentence on who ended the trial first, if the storage differs from the result."""
     measured = None if result.value is None else list(result.values) or [result.value]
     stored = trial.values if trial.state == TrialState.COMPLETE else None
-    return bool(stored != measured)
+    who = f"not stored: somebody else ended it as {trial.state.name.lower()}"
+    return [who] if stored != measured else []
 
 
 def _trust(explanation: Explanation | None, number: int) -> float | None:
@@ -190,15 +182,12 @@ def _trust(explanation: Explanation | None, number: int) -> float | None:
     return min(judged, default=None)
 
 
-def _recommended(explanation: Explanation) -> str:
-    trial = explanation.recommended
-    assert trial is not None
-    return (
-        f"trial {trial.number} ({explanation.recommended_mean:.4g} "
-        f"+- {deviation(explanation.recommended_std, 1)}"
-        + ", undecided" * (explanation.undecided is not None)
-        + ")"
-    )
+def _recommended(known: Explanation | None) -> str | None:
+    if known is None or known.recommended is None:
+        return f"a front of {len(known.front)}" if known is not None and known.front else None
+    estimate = f"{known.recommended_mean:.4g} +- {deviation(known.recommended_std, 1)}"
+    doubt = ", undecided" * (known.undecided is not None)
+    return f"trial {known.recommended.number} ({estimate}{doubt})"
 
 
 def _doubt(explanation: Explanation | None) -> list[str]:

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import optuna
+from optuna.trial import TrialState
 
 from stoic.data import FailureKind
-from stoic.integrations.optuna import Explanation, Row
+from stoic.integrations.optuna import Explanation, Row, failure_kind
 from stoic.integrations.optuna.explanation import deviation
 from stoic.integrations.recipe import Recipe
 from stoic.refusal import RefusalError
 from stoic.tuning.explaining import explanation
 from stoic.tuning.objectives import goal_of
-from stoic.tuning.trials import failed_numbers, failure_kinds
 from stoic.tuning.views.records import Record
 from stoic.tuning.views.summary import left_out_record, number, of_objective, unfinished_record
 
@@ -50,13 +50,12 @@ class Trust:
         recipe: Recipe | None = None,
         possible: Sequence[float] | None = None,
     ) -> Trust:
-        """Explain a study, by default by its own recipe and range; costs one fit of the model."""
+        """Explain a study; arguments as of ``explanation``. Costs one fit of the model."""
         trials = study.get_trials(deepcopy=False)
         known = explanation(study, recipe, trials=trials, possible=possible)
         if known is None:
             raise RefusalError(f"No trial of the study {study.study_name!r} has a value yet.")
-        kinds = failure_kinds(trials)
-        failed = {failed: kinds.get(failed) for failed in failed_numbers(trials)}
+        failed = {t.number: failure_kind(t) for t in trials if t.state == TrialState.FAIL}
         failed |= dict.fromkeys(known.infeasible, "infeasible")  # as in the data of the model
         failed |= dict.fromkeys(known.impossible, "transient")
         return cls(study.study_name, goal_of(study), known, failed)
