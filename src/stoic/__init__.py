@@ -23,55 +23,30 @@ if TYPE_CHECKING:
     from stoic.tuning import Failed, FrontResult, Measured, TuningResult, tune, tune_front
 
 _HOMES = {
-    "Box": "domains",
-    "Choice": "data",
-    "Failed": "tuning",
-    "Finite": "domains",
-    "FrontResult": "tuning",
-    "GaussianProcess": "models",
-    "Learner": "learner",
-    "Measured": "tuning",
-    "Observations": "data",
-    "Outcome": "data",
-    "Parts": "recipes",
-    "Prior": "posteriors.prior",
-    "Recommendation": "data",
-    "Targets": "data",
-    "TuningResult": "tuning",
-    "WaitingError": "pending",
-    "tune": "tuning",
-    "tune_front": "tuning",
+    "data": ("Choice", "Observations", "Outcome", "Recommendation", "Targets"),
+    "domains": ("Box", "Finite"),
+    "learner": ("Learner",),
+    "models": ("GaussianProcess",),
+    "pending": ("WaitingError",),
+    "posteriors.prior": ("Prior",),
+    "recipes": ("Parts",),
+    "tuning": ("Failed", "FrontResult", "Measured", "TuningResult", "tune", "tune_front"),
 }
 
 __all__ = [
-    "Box",
-    "Choice",
-    "Failed",
-    "Finite",
-    "FrontResult",
-    "GaussianProcess",
-    "Learner",
-    "Measured",
-    "Observations",
-    "Outcome",
-    "Parts",
-    "Prior",
-    "Recommendation",
-    "Targets",
-    "TuningResult",
-    "WaitingError",
-    "recipes",
-    "tune",
-    "tune_front",
-]
+    "Box", "Choice", "Failed", "Finite", "FrontResult", "GaussianProcess", "Learner", "Measured",
+    "Observations", "Outcome", "Parts", "Prior", "Recommendation", "Targets", "TuningResult",
+    "WaitingError", "recipes", "tune", "tune_front",
+]  # fmt: skip
 __version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> object:
     if name == "recipes":
         return import_module("stoic.recipes")
-    if name in _HOMES:
-        return getattr(import_module(f"stoic.{_HOMES[name]}"), name)
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"stoic.{home}"), name)
     raise AttributeError(f"module 'stoic' has no attribute {name!r}")
 
 

@@ -25,60 +25,17 @@ from stoic.adversaries.noise import (
 
 # The conformance tests run every check on these: add a new attack or noise here.
 ATTACKS: tuple[type[Attack], ...] = (
-    NoAttack,
-    Clairvoyant,
-    Replace,
-    Always,
-    Clipping,
-    Subtraction,
-    TopK,
-    Flip,
-    Later,
-)
+    NoAttack, Clairvoyant, Replace, Always, Clipping, Subtraction, TopK, Flip, Later,
+)  # fmt: skip
 NOISES: tuple[type[Noise], ...] = (Gaussian, StudentT, Stable, Pareto, Empirical)
 PERTURBATIONS: tuple[type[Perturbation], ...] = (
-    Stay,
-    RandomMove,
-    LowestBound,
-    WorstCase,
-    GaussianMove,
-)
+    Stay, RandomMove, LowestBound, WorstCase, GaussianMove,
+)  # fmt: skip
 
 __all__ = [
-    "ATTACKS",
-    "NOISES",
-    "PERTURBATIONS",
-    "Adversary",
-    "Always",
-    "Attack",
-    "Budget",
-    "Clairvoyant",
-    "ClairvoyantSetting",
-    "Clipping",
-    "Empirical",
-    "Flip",
-    "Frequency",
-    "Gaussian",
-    "GaussianMove",
-    "Later",
-    "Ledger",
-    "LowestBound",
-    "Magnitude",
-    "Move",
-    "NoAttack",
-    "Noise",
-    "Pareto",
-    "Perturbation",
-    "RandomMove",
-    "Replace",
-    "Round",
-    "Stable",
-    "Stay",
-    "StudentT",
-    "Subtraction",
-    "TopK",
-    "Unlimited",
-    "WorstCase",
-    "cube_root",
-    "estimated_moment",
-]
+    "ATTACKS", "NOISES", "PERTURBATIONS", "Adversary", "Always", "Attack", "Budget", "Clairvoyant",
+    "ClairvoyantSetting", "Clipping", "Empirical", "Flip", "Frequency", "Gaussian", "GaussianMove",
+    "Later", "Ledger", "LowestBound", "Magnitude", "Move", "NoAttack", "Noise", "Pareto",
+    "Perturbation", "RandomMove", "Replace", "Round", "Stable", "Stay", "StudentT", "Subtraction",
+    "TopK", "Unlimited", "WorstCase", "cube_root", "estimated_moment",
+]  # fmt: skip

@@ -73,7 +73,6 @@ class NoAttack(Attack):
     """Neutral attack: the observation is unchanged."""
 
     def rewrite(self, seen: Round) -> float:
-        """``seen.observed``."""
         return seen.observed
 
 

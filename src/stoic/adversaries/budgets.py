@@ -60,11 +60,9 @@ class Unlimited:
     """Neutral budget: everything is allowed."""
 
     def allow(self, wanted: float, observed: float, t: int, spent: Ledger) -> float:
-        """``wanted``."""
         return wanted
 
     def exhausted(self, spent: Ledger) -> bool:
-        """Return false: the budget has no end."""
         return False
 
 
@@ -91,14 +89,12 @@ class Frequency:
             raise ValueError(f"Release rounds must rise, got {self.releases}.")
 
     def allow(self, wanted: float, observed: float, t: int, spent: Ledger) -> float:
-        """``wanted`` while the count lasts, then ``observed``."""
         available = self.count
         if self.releases:
             available = min(available, bisect_right(self.releases, t))
         return wanted if spent.count < available else observed
 
     def exhausted(self, spent: Ledger) -> bool:
-        """Return true once ``count`` observations were replaced."""
         return spent.count >= self.count
 
 
@@ -122,7 +118,6 @@ class Magnitude:
             raise ValueError(f"A total corruption is finite and at least 0, got {self.total!r}.")
 
     def allow(self, wanted: float, observed: float, t: int, spent: Ledger) -> float:
-        """``wanted``, or as far in its direction as the rest of the total reaches."""
         left = self.total - spent.magnitude - spent.rest
         # An infinite ``wanted`` has a direction, and is cut as any other
         if left <= 0.0 or math.isnan(wanted) or not math.isfinite(observed):
@@ -134,7 +129,6 @@ class Magnitude:
         return allowed if abs(allowed - observed) <= left else math.nextafter(allowed, observed)
 
     def exhausted(self, spent: Ledger) -> bool:
-        """Return true once the total is spent."""
         return spent.magnitude + spent.rest >= self.total
 
 

@@ -36,7 +36,6 @@ class Clipping(Attack):
     margin: float = 0.5
 
     def rewrite(self, seen: Round) -> float:
-        """Observe min(f, best - margin) instead, outside of the region."""
         if self.inside(seen.x):
             return seen.observed
         # The difference f~ - f is added to the result, so that its noise stays
@@ -59,7 +58,6 @@ class Subtraction(Attack):
     depth: float
 
     def rewrite(self, seen: Round) -> float:
-        """Outside of the region ``observed - depth``."""
         return seen.observed if self.inside(seen.x) else seen.observed - self.depth
 
 
@@ -89,7 +87,6 @@ class TopK(Attack):
             raise ValueError(f"Top-K needs K >= 1, got {self.k!r}.")
 
     def rewrite(self, seen: Round) -> float:
-        """Observe min(f, low) instead, where x is one of the k best."""
         arm, active = seen.arm, seen.active()
         assert arm is not None
         rivals = self.values[active]
@@ -106,7 +103,6 @@ class Flip(Attack):
     """Reversed sign: f~ = -f."""
 
     def rewrite(self, seen: Round) -> float:
-        """Observe -f instead."""
         return seen.observed - 2.0 * seen.value
 
 
@@ -127,6 +123,5 @@ class Later(Attack):
     attack: Attack
 
     def rewrite(self, seen: Round) -> float:
-        """``observed`` before, the value of ``attack`` after."""
         started = seen.spent.count > 0 or not seen.active().all()
         return self.attack.rewrite(seen) if started else seen.observed

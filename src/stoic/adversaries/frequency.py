@@ -45,10 +45,8 @@ class Clairvoyant(Attack):
             raise ValueError(f"Needs 0 <= near <= far, got near={self.near}, far={self.far}.")
 
     def rewrite(self, seen: Round) -> float:
-        """``low`` near x*, ``high`` far from it, ``observed`` between."""
-        distance = math.dist(
-            seen.x.tolist(), self.optimum.tolist()
-        )  # a third of numpy's norm in time
+        # A third of numpy's norm in time
+        distance = math.dist(seen.x.tolist(), self.optimum.tolist())
         if distance < self.near:
             return self.low
         return self.high if distance > self.far else seen.observed
@@ -67,7 +65,6 @@ class Replace(Attack):
     values: Mapping[int, float]
 
     def rewrite(self, seen: Round) -> float:
-        """Look up the value for this round, else ``observed``."""
         return self.values.get(seen.t, seen.observed)
 
 
@@ -87,7 +84,6 @@ class Always(Attack):
     reported: float
 
     def rewrite(self, seen: Round) -> float:
-        """Return ``reported``."""
         return self.reported
 
 

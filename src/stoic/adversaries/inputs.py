@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stoic.confidence.base import Band
-from stoic.data import Array
+from stoic.data import Array, Integers
 from stoic.distances import Distance, reach
 from stoic.domains import Box, Domain, Finite
 from stoic.satisficing import check_radius
@@ -71,13 +71,12 @@ class Stay(Perturbation):
     """Neutral perturbation: the chosen point is executed."""
 
     def move(self, seen: Move) -> Array:
-        """``seen.x``."""
         return seen.x
 
 
 @dataclass(frozen=True, slots=True)
-class RandomMove(Perturbation):
-    """Uniform move in the ball: *random* of [Saday2025]_.
+class _InBall(Perturbation):
+    """Move in a ball around the chosen point.
 
     Parameters
     ----------
@@ -93,11 +92,21 @@ class RandomMove(Perturbation):
     def __post_init__(self) -> None:
         check_radius(self.radius)
 
+    def rows(self, seen: Move) -> tuple[Finite, Integers]:
+        """Return the finite domain, and its rows in the ball."""
+        assert isinstance(seen.domain, Finite)  # the environment refuses others
+        points = seen.domain.points
+        return seen.domain, self.distance.ball(seen.x, points, self.radius)
+
+
+@dataclass(frozen=True, slots=True)
+class RandomMove(_InBall):
+    """Uniform move in the ball of a ``radius`` eps: *random* of [Saday2025]_."""
+
     def move(self, seen: Move) -> Array:
         if isinstance(seen.domain, Finite):
-            points = seen.domain.points
-            row = seen.rng.choice(self.distance.ball(seen.x, points, self.radius))
-            return np.asarray(points[row])
+            domain, ball = self.rows(seen)
+            return np.asarray(domain.points[seen.rng.choice(ball)])
         return self._in_the_box(seen)
 
     def _in_the_box(self, seen: Move) -> Array:
@@ -123,55 +132,27 @@ class RandomMove(Perturbation):
 
 
 @dataclass(frozen=True, slots=True)
-class LowestBound(Perturbation):
-    """Move to the least lower confidence bound of the learner: *LCB* of [Saday2025]_.
+class LowestBound(_InBall):
+    """Move to the least lower confidence bound of the learner: *LCB* of [Saday2025]_."""
 
-    Parameters
-    ----------
-    radius:
-        eps.
-    distance:
-        Distance of the ball.
-    """
-
-    radius: float
-    distance: Distance = field(default_factory=Distance)
     needs_finite = True
     needs_band = True
 
-    def __post_init__(self) -> None:
-        check_radius(self.radius)
-
     def move(self, seen: Move) -> Array:
-        domain = _finite(seen.domain)
-        ball = self.distance.ball(seen.x, domain.points, self.radius)
+        domain, ball = self.rows(seen)
         lower, _ = seen.band().on(domain)
         return np.asarray(domain.points[ball[np.argmin(lower[ball])]])
 
 
 @dataclass(frozen=True, slots=True)
-class WorstCase(Perturbation):
-    """Move to the least f: the adversary knows f.
+class WorstCase(_InBall):
+    """Move to the least f: the adversary knows f."""
 
-    Parameters
-    ----------
-    radius:
-        eps.
-    distance:
-        Distance of the ball.
-    """
-
-    radius: float
-    distance: Distance = field(default_factory=Distance)
     needs_finite = True
 
-    def __post_init__(self) -> None:
-        check_radius(self.radius)
-
     def move(self, seen: Move) -> Array:
-        points = _finite(seen.domain).points
-        ball = self.distance.ball(seen.x, points, self.radius)
-        return np.asarray(points[ball[np.argmin(seen.values()[ball])]])
+        domain, ball = self.rows(seen)
+        return np.asarray(domain.points[ball[np.argmin(seen.values()[ball])]])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,8 +188,3 @@ class GaussianMove(Perturbation):
             return np.asarray(points[self.distance(moved[None], points)[0].argmin()])
         assert isinstance(seen.domain, Box)
         return np.asarray(seen.domain.snap(moved[None])[0])
-
-
-def _finite(domain: Domain) -> Finite:
-    assert isinstance(domain, Finite)  # the environment refuses others
-    return domain

@@ -40,7 +40,15 @@ class Noise(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Gaussian:
+class _Additive:
+    """Noise that is added to f(x), with the same distribution everywhere."""
+
+    def apply(self, value: float, draw: float, arm: int | None = None) -> float:
+        return value + draw
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian(_Additive):
     """Additive N(0, sd^2); ``Gaussian(0.0)`` is no noise.
 
     Attributes
@@ -56,12 +64,7 @@ class Gaussian:
             raise ValueError(f"A standard deviation is finite and at least 0, got {self.sd}.")
 
     def draw(self, rng: np.random.Generator, rounds: int) -> Array:
-        """Draw from N(0, sd^2), shape (rounds,)."""
         return rng.normal(0.0, self.sd, rounds)
-
-    def apply(self, value: float, draw: float, arm: int | None = None) -> float:
-        """``value + draw``."""
-        return value + draw
 
     def moment(self, a: float, bound: float) -> float:
         """bound^(1+a) + E|noise|^(1+a); exact for a = 1."""
@@ -72,7 +75,7 @@ class Gaussian:
 
 
 @dataclass(frozen=True, slots=True)
-class StudentT:
+class StudentT(_Additive):
     """Additive, heavy-tailed and symmetric: scale * t with ``df`` degrees of freedom.
 
     It has moments of orders below ``df`` only. [Chowdhury2019]_, section 6, takes df = 3, where the
@@ -93,12 +96,7 @@ class StudentT:
         _positive(self, df=self.df, scale=self.scale)
 
     def draw(self, rng: np.random.Generator, rounds: int) -> Array:
-        """Student-t draws, shape (rounds,)."""
         return self.scale * rng.standard_t(self.df, rounds)
-
-    def apply(self, value: float, draw: float, arm: int | None = None) -> float:
-        """``value + draw``."""
-        return value + draw
 
     def moment(self, a: float, bound: float) -> float:
         """bound^(1+a) + E|noise|^(1+a), infinite for 1 + a >= df; exact for a = 1."""
@@ -114,7 +112,7 @@ class StudentT:
 
 
 @dataclass(frozen=True, slots=True)
-class Stable:
+class Stable(_Additive):
     """Additive, symmetric and alpha-stable: without a variance unless alpha = 2.
 
     The characteristic function is exp(-|scale u|^alpha); alpha = 2 is N(0, 2 scale^2), alpha = 1
@@ -137,13 +135,8 @@ class Stable:
             raise ValueError(f"The stability alpha is in (0, 2], got {self.alpha}.")
 
     def draw(self, rng: np.random.Generator, rounds: int) -> Array:
-        """Stable draws, shape (rounds,)."""
         draws = levy_stable.rvs(self.alpha, 0.0, size=rounds, random_state=rng)  # beta = 0
         return np.asarray(self.scale * draws)
-
-    def apply(self, value: float, draw: float, arm: int | None = None) -> float:
-        """``value + draw``."""
-        return value + draw
 
     def moment(self, a: float, bound: float) -> float:
         """bound^(1+a) + E|noise|^(1+a), infinite for 1 + a >= alpha < 2."""
@@ -180,12 +173,10 @@ class Pareto:
             )
 
     def draw(self, rng: np.random.Generator, rounds: int) -> Array:
-        """Pareto variables of mean 1, shape (rounds,)."""
         # NumPy's is Lomax: 1 + it is Pareto with scale 1, of mean shape / (shape - 1)
         return (self.shape - 1.0) / self.shape * (1.0 + rng.pareto(self.shape, rounds))
 
     def apply(self, value: float, draw: float, arm: int | None = None) -> float:
-        """``value * draw``."""
         return value * draw
 
     def moment(self, a: float, bound: float) -> float:
@@ -215,19 +206,15 @@ class Empirical:
         rewards = np.array(self.rewards, dtype=np.float64)
         if rewards.ndim != 2 or rewards.size == 0 or not np.isfinite(rewards).all():
             raise ValueError(
-                "Empirical rewards are a finite table with a column for each arm, got shape "
-                f"{rewards.shape} with {np.count_nonzero(~np.isfinite(rewards))} entries that are "
-                "not finite."
+                f"Empirical rewards are a finite table with a column for each arm, {_got(rewards)}"
             )
         rewards.flags.writeable = False
         object.__setattr__(self, "rewards", rewards)
 
     def draw(self, rng: np.random.Generator, rounds: int) -> Array:
-        """Uniform row numbers, shape (rounds,)."""
         return rng.integers(len(self.rewards), size=rounds).astype(np.float64)
 
     def apply(self, value: float, draw: float, arm: int | None = None) -> float:
-        """Return the entry of ``arm`` in row ``draw``; ``value`` plays no part."""
         if arm is None or arm >= self.rewards.shape[1]:
             raise ValueError(
                 f"Empirical rewards are known for arms 0 to {self.rewards.shape[1] - 1}, got "
@@ -255,32 +242,21 @@ def estimated_moment(samples: Array, a: float) -> tuple[float, float]:
     Take a smaller a then, or allow for several errors. A v that is too large costs regret; one that
     is too small costs the guarantee.
 
-    Parameters
-    ----------
-    samples:
-        Results at *one* input, finite, shape (n,), n >= 2. For several inputs, the largest of the
-        moments is v.
-    a:
-        In (0, 1].
-
-    Returns
-    -------
-    v, error:
-        The estimate, and its standard error.
-
-    Raises
-    ------
-    ValueError
-        For fewer than two samples, or one that is not finite.
+    ``samples`` are results at *one* input, finite, shape (n,), n >= 2; for several inputs, the
+    largest of the moments is v.
     """
     y = np.asarray(samples, dtype=np.float64)
     if y.ndim != 1 or len(y) < 2 or not np.isfinite(y).all():
         raise ValueError(
-            "A moment is estimated from at least two finite results of shape (n,), got shape "
-            f"{y.shape} with {np.count_nonzero(~np.isfinite(y))} entries that are not finite."
+            f"A moment is estimated from at least two finite results of shape (n,), {_got(y)}"
         )
     powers = np.abs(y) ** _order(a, 0.0)
     return float(powers.mean()), float(powers.std(ddof=1) / math.sqrt(len(y)))
+
+
+def _got(array: Array) -> str:
+    count = np.count_nonzero(~np.isfinite(array))
+    return f"got shape {array.shape} with {count} entries that are not finite."
 
 
 def _order(a: float, bound: float) -> float:

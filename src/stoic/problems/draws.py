@@ -13,7 +13,7 @@ import numpy as np
 from stoic.data import Array
 from stoic.domains import Box, Finite
 from stoic.kernels import RBF, Kernel
-from stoic.problems.base import Optimum
+from stoic.problems.base import Optimum, check_rows
 from stoic.problems.tabulated import Tabulated
 
 
@@ -28,21 +28,7 @@ def gaussian_draw(
     eigenvalues coincide, as they do on every square grid; a root that is made of the eigenvectors
     alone would give another function on another machine.
 
-    Parameters
-    ----------
-    domain:
-        The points.
-    kernel:
-        The covariance.
-    seed:
-        Fixes the draw.
-    name:
-        A short name for tables.
-
-    Raises
-    ------
-    ValueError
-        If ``kernel`` is not positive semi-definite on the points.
+    ``kernel`` must be positive semi-definite on the points; ``seed`` fixes the draw.
     """
     s, U = np.linalg.eigh(kernel(domain.points, domain.points))  # s ascending
     if s[0] < -1e-8 * abs(s[-1]):
@@ -112,17 +98,12 @@ class KernelSum:
         object.__setattr__(self, "centres", centres)
         object.__setattr__(self, "weights", weights)
         object.__setattr__(self, "norm", float(np.sqrt(max(square, 0.0))))
-        values = self.value(self.domain.points)
-        best = int(np.argmax(values))
-        object.__setattr__(self, "optimum", Optimum(self.domain.points[best], float(values[best])))
+        points = self.domain.points
+        object.__setattr__(self, "optimum", Optimum.among(points, self.value(points)))
 
     def value(self, x: Array) -> Array:
         """f at each row of ``x`` (m, d), on the domain or off it, shape (m,)."""
-        rows = np.asarray(x, dtype=np.float64)
-        if rows.ndim != 2 or rows.shape[1] != self.domain.dim:
-            raise ValueError(
-                f"{self.name} takes points of shape (m, {self.domain.dim}), got {rows.shape}."
-            )
+        rows = check_rows(x, self.domain.dim, self.name)
         return np.asarray(self.kernel(rows, self.centres) @ self.weights)
 
 
@@ -142,18 +123,12 @@ def kernel_sum(
     ----------
     domain:
         The centres are ``terms`` uniform rows of it, with repetition.
-    kernel:
-        The kernel of the RKHS.
     seed:
         Fixes the draw; the same seed has the same centres for every range of coefficients.
-    terms:
-        Number of kernels in the sum, at least 1.
     coefficients:
         The range of the uniform coefficients; from 0 on, f is positive.
     normalise:
         Divide by the largest |f| on the domain, which is then 1. The norm is divided as well.
-    name:
-        A short name for tables.
     """
     low, high = coefficients
     if terms < 1 or not low < high:

@@ -9,9 +9,7 @@ part of this library.
 from __future__ import annotations
 
 import csv
-import warnings
 from functools import cache
-from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from stoic.domains import Finite
+from stoic.problems.base import outside
 from stoic.problems.tabulated import Tabulated
 
 PATIENT = "adult#003"  # whose meals of 20 to 80 g all have a dose of at most 15 units
@@ -138,13 +137,9 @@ def _simulated(patient: str) -> dict[tuple[float, float], float]:
 
 @cache
 def _simulator() -> Any:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of its own use of pkg_resources
-            return import_module("simglucose.patient.t1dpatient")
-    except ImportError as error:
-        raise ImportError(
-            "The dose of insulin without a path needs simglucose, which is not installed: pip "
-            "install 'stoic[insulin]' in an environment of its own, as its gymnasium is older than "
-            "that of stoic[problems]; or give the path of a table."
-        ) from error
+    install = (
+        "pip install 'stoic[insulin]' in an environment of its own, as its gymnasium is older than "
+        "that of stoic[problems]; or give the path of a table"
+    )
+    who = "The dose of insulin without a path needs simglucose"
+    return outside("simglucose.patient.t1dpatient", who, install)

@@ -6,16 +6,15 @@ numbers are observed, four engines may be fired (none, left, main, right).
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from stoic.data import Array
 from stoic.domains import Box
+from stoic.problems.base import outside
 
 STATES, ACTIONS = 8, 4
 DIM = ACTIONS * (STATES + 1)
@@ -107,16 +106,5 @@ class LunarLander:
 @cache
 def _simulator() -> Any:
     """One simulator a process, without the wrappers that check every step: a third of the time."""
-    try:
-        with warnings.catch_warnings():
-            # Box2D's types lack a __module__; turned into an error, that ends the process.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            module = import_module("gymnasium.envs.box2d.lunar_lander")
-    except Exception as error:  # gymnasium has an error of its own for a missing Box2D
-        if not (isinstance(error, ImportError) or type(error).__name__ == "DependencyNotInstalled"):
-            raise
-        raise ImportError(
-            "LunarLander needs gymnasium with Box2D, which is not installed: "
-            "pip install 'stoic[problems]'."
-        ) from error
-    return module.LunarLander()
+    module = "gymnasium.envs.box2d.lunar_lander"
+    return outside(module, "LunarLander needs gymnasium with Box2D").LunarLander()

@@ -12,7 +12,7 @@ from scipy.optimize import nnls
 from stoic.data import Array
 from stoic.domains import Finite
 from stoic.kernels import Kernel
-from stoic.problems.base import Optimum
+from stoic.problems.base import Optimum, finite_values
 from stoic.problems.draws import KernelSum
 from stoic.problems.tabulated import Tabulated
 
@@ -46,13 +46,9 @@ class Approximated:
     error: float = field(init=False)
 
     def __post_init__(self) -> None:
-        near = np.array(self.near, dtype=np.float64)
-        if near.shape != self.truth.values.shape or not np.isfinite(near).all():
-            raise ValueError(
-                f"An approximation of {self.name} needs one finite value for each of its "
-                f"{len(self.domain)} points, got an array of shape {near.shape}."
-            )
-        near.flags.writeable = False
+        n = len(self.domain)
+        what = f"An approximation of {self.name} needs one finite value for each of its {n} points"
+        near = finite_values(self.near, (n,), what)
         object.__setattr__(self, "near", near)
         object.__setattr__(self, "error", float(np.abs(self.truth.values - near).max()))
 

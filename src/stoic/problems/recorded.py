@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 from dataclasses import dataclass, field
 from datetime import date
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +19,7 @@ from scipy.io import loadmat
 from stoic.data import Array
 from stoic.domains import Finite
 from stoic.kernels import RBF, Kernel, Precomputed
+from stoic.problems.base import outside
 from stoic.problems.tabulated import Tabulated
 
 # The days of [Chowdhury2019]_, section 6, first and last.
@@ -207,12 +207,7 @@ def _prices(path: Path) -> tuple[tuple[str, ...], Array]:
 
 def _bundled_prices() -> tuple[tuple[str, ...], Array]:
     """Load tickers and prices from skfolio's own file."""
-    try:
-        frame = import_module("skfolio.datasets").load_sp500_dataset()
-    except ImportError as error:
-        raise ImportError(
-            "Stocks without a path need skfolio, which is not installed: "
-            "pip install 'stoic[problems]', or give the path of a table of prices."
-        ) from error
-    frame = frame.loc[str(FIRST) : str(LAST)]
+    install = "pip install 'stoic[problems]', or give the path of a table of prices"
+    datasets = outside("skfolio.datasets", "Stocks without a path need skfolio", install)
+    frame = datasets.load_sp500_dataset().loc[str(FIRST) : str(LAST)]
     return tuple(map(str, frame.columns)), frame.to_numpy(dtype=np.float64)

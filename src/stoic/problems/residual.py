@@ -15,6 +15,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from stoic.problems.base import outside
 from stoic.refusal import RefusalError
 
 TRAINING = tuple(f"data_batch_{k}" for k in range(1, 6))
@@ -224,10 +225,4 @@ def _block() -> Any:
 
 @cache
 def _torch() -> Any:
-    try:
-        return import_module("torch")
-    except ImportError as error:
-        raise ImportError(
-            "Training on CIFAR-10 needs torch, which is not installed: "
-            "pip install 'stoic[botorch]'."
-        ) from error
+    return outside("torch", "Training on CIFAR-10 needs torch", "pip install 'stoic[botorch]'")

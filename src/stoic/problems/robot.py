@@ -7,15 +7,14 @@ Lengths are in metres, times in seconds, forces in newtons, torques in newton me
 from __future__ import annotations
 
 import math
-import warnings
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from stoic.data import Array
 from stoic.domains import Finite
+from stoic.problems.base import check_rows, outside
 from stoic.problems.tabulated import Tabulated
 
 GOAL = (3.0, 2.0)
@@ -89,9 +88,7 @@ def push(x: float, y: float, t: float) -> tuple[float, float]:
 
 def pushing(x: Array) -> Array:
     """5 - ||push(r_x, r_y, t_r) - goal|| at each row (r_x, r_y, t_r), shape (m,)."""
-    rows = np.asarray(x, dtype=np.float64)
-    if rows.ndim != 2 or rows.shape[1] != 3:
-        raise ValueError(f"robot3d takes points of shape (m, 3), got {rows.shape}.")
+    rows = check_rows(x, 3, "robot3d")
     return np.array([5.0 - math.dist(push(*row), GOAL) for row in rows.tolist()])
 
 
@@ -109,12 +106,4 @@ def robot3d(seed: int) -> Tabulated:
 
 @cache
 def _box2d() -> Any:
-    try:
-        with warnings.catch_warnings():
-            # Its types lack a __module__; turned into an error, that ends the process.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            return import_module("Box2D")
-    except ImportError as error:
-        raise ImportError(
-            "Robot pushing needs Box2D, which is not installed: pip install 'stoic[problems]'."
-        ) from error
+    return outside("Box2D", "Robot pushing needs Box2D")

@@ -14,7 +14,9 @@ import numpy as np
 
 from stoic.data import Array
 from stoic.domains import Box, Domain, Finite
-from stoic.problems.base import Optimum
+from stoic.problems.base import Optimum, check_rows
+
+Formula = Callable[[Array], Array]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,23 +37,16 @@ class Synthetic:
 
     name: str
     domain: Domain
-    formula: Callable[[Array], Array]
+    formula: Formula
     optimum: Optimum
 
     def value(self, x: Array) -> Array:
         """f at each row of ``x`` (m, d), shape (m,); ``ValueError`` for another shape."""
-        rows = np.asarray(x, dtype=np.float64)
-        if rows.ndim != 2 or rows.shape[1] != self.domain.dim:
-            raise ValueError(
-                f"{self.name} takes points of shape (m, {self.domain.dim}), got {rows.shape}."
-            )
-        return self.formula(rows)
+        return self.formula(check_rows(x, self.domain.dim, self.name))
 
     def on(self, points: Finite) -> Synthetic:
         """Restrict it to a finite domain; the optimum is its best row (ties: the lowest)."""
-        values = self.value(points.points)
-        best = int(np.argmax(values))
-        optimum = Optimum(points.points[best], float(values[best]))
+        optimum = Optimum.among(points.points, self.value(points.points))
         return replace(self, domain=points, optimum=optimum)
 
     def on_grid(self, n: int) -> Synthetic:
@@ -127,40 +122,26 @@ def hartmann3() -> Synthetic:
 
 def styblinski_tang3() -> Synthetic:
     """Styblinski-Tang function, negated, on [-5, 5]^3: eight peaks, one of them highest."""
-    return _on_box(
-        "styblinski-tang3",
-        [-5.0] * 3,
-        [5.0] * 3,
-        _styblinski_tang,
-        [-2.90353403] * 3,
-        117.498497111,
-    )
+    x = [-2.90353403] * 3
+    return _on_box("styblinski-tang3", [-5.0] * 3, [5.0] * 3, _styblinski_tang, x, 117.498497111)
 
 
 # The ten on which robustness is tested: d = 1 (three), 2 (five) and 3 (two).
 SMOOTH: tuple[Callable[[], Synthetic], ...] = (
-    forrester,
-    forrester_negative,
-    two_sines,
-    branin_tilted,
-    camel,
-    mccormick,
-    hosaki,
-    peaks,
-    hartmann3,
-    styblinski_tang3,
-)
+    forrester, forrester_negative, two_sines, branin_tilted, camel, mccormick, hosaki, peaks,
+    hartmann3, styblinski_tang3,
+)  # fmt: skip
 
 
 def _on_box(
     name: str,
     lower: list[float],
     upper: list[float],
-    formula: Callable[[Array], Array],
+    formula: Formula,
     x: list[float],
     value: float,
 ) -> Synthetic:
-    box = Box(lower=np.array(lower), upper=np.array(upper))
+    box = Box(np.array(lower), np.array(upper))
     return Synthetic(name, box, formula, Optimum(np.array(x), value))
 
 
@@ -179,30 +160,30 @@ def _two_sines(x: Array) -> Array:
 
 
 def _branin_tilted(x: Array) -> Array:
-    u, v = x[:, 0], x[:, 1]
+    u, v = x.T
     parabola = v - 5.1 / (4 * np.pi**2) * u**2 + 5 / np.pi * u - 6
     branin = parabola**2 + 10 * (1 - 1 / (8 * np.pi)) * np.cos(u) + 10
     return np.asarray(-(branin + 5 * u))
 
 
 def _camel(x: Array) -> Array:
-    u, v = x[:, 0], x[:, 1]
+    u, v = x.T
     return np.asarray(-((4 - 2.1 * u**2 + u**4 / 3) * u**2 + u * v + (4 * v**2 - 4) * v**2))
 
 
 def _mccormick(x: Array) -> Array:
-    u, v = x[:, 0], x[:, 1]
+    u, v = x.T
     return np.asarray(-(np.sin(u + v) + (u - v) ** 2 - 1.5 * u + 2.5 * v + 1))
 
 
 def _hosaki(x: Array) -> Array:
-    u, v = x[:, 0], x[:, 1]
+    u, v = x.T
     quartic = 1 - 8 * u + 7 * u**2 - 7 / 3 * u**3 + u**4 / 4
     return np.asarray(-quartic * v**2 * np.exp(-v))
 
 
 def _peaks(x: Array) -> Array:
-    u, v = x[:, 0], x[:, 1]
+    u, v = x.T
     hill = 3 * (1 - u) ** 2 * np.exp(-(u**2) - (v + 1) ** 2)
     ridge = 10 * (u / 5 - u**3 - v**5) * np.exp(-(u**2) - v**2)
     return np.asarray(hill - ridge - np.exp(-((u + 1) ** 2) - v**2) / 3)

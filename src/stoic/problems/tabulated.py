@@ -8,7 +8,7 @@ import numpy as np
 
 from stoic.data import Array
 from stoic.domains import Finite
-from stoic.problems.base import Optimum
+from stoic.problems.base import Optimum, finite_values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,11 +28,6 @@ class Tabulated:
     ----------
     optimum:
         The best row (ties: the lowest).
-
-    Raises
-    ------
-    ValueError
-        If there is not one finite value for each point.
     """
 
     name: str
@@ -41,17 +36,10 @@ class Tabulated:
     optimum: Optimum = field(init=False)
 
     def __post_init__(self) -> None:
-        values = np.array(self.values, dtype=np.float64)
-        if values.shape != (len(self.domain),) or not np.isfinite(values).all():
-            raise ValueError(
-                f"{self.name} needs one finite value for each of its {len(self.domain)} points, "
-                f"got an array of shape {values.shape} with "
-                f"{np.count_nonzero(~np.isfinite(values))} entries that are not finite."
-            )
-        values.flags.writeable = False
-        best = int(np.argmax(values))
-        object.__setattr__(self, "values", values)
-        object.__setattr__(self, "optimum", Optimum(self.domain.points[best], float(values[best])))
+        n = len(self.domain)
+        what = f"{self.name} needs one finite value for each of its {n} points"
+        object.__setattr__(self, "values", finite_values(self.values, (n,), what))
+        object.__setattr__(self, "optimum", Optimum.among(self.domain.points, self.values))
 
     def value(self, x: Array) -> Array:
         """f at each row of ``x`` (m, d), shape (m,); ``ValueError`` off the points."""

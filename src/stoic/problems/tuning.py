@@ -19,7 +19,7 @@ from scipy.interpolate import RegularGridInterpolator
 
 from stoic.data import Array
 from stoic.domains import Box, as_points
-from stoic.problems.base import Optimum
+from stoic.problems.base import Optimum, outside
 from stoic.problems.residual import Images, load_images, train_and_score
 
 LOWER, UPPER = (-5.0, -6.0), (-1.0, -2.0)
@@ -106,15 +106,9 @@ class CifarTuning:
         """Train once, and return the accuracy on the test images."""
         rate, decay = np.power(10.0, as_points(x, 2)[0]).tolist()
         return train_and_score(
-            _cifar(self.data),
-            rate,
-            decay,
-            seed,
-            epochs=self.epochs,
-            blocks=self.blocks,
-            batch=self.batch,
-            device=self.device,
-        )
+            _cifar(self.data), rate, decay, seed,
+            epochs=self.epochs, blocks=self.blocks, batch=self.batch, device=self.device,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,14 +195,9 @@ def _digits() -> tuple[Array, Any, Array, Any]:
 @cache
 def _multilayer_perceptron() -> tuple[Any, Any]:
     """Import the classifier, and the warning that it has not converged."""
-    try:
-        network = import_module("sklearn.neural_network").MLPClassifier
-        return network, import_module("sklearn.exceptions").ConvergenceWarning
-    except ImportError as error:
-        raise ImportError(
-            "Tuning on the digits needs scikit-learn, which is not installed: "
-            "pip install 'stoic[problems]'."
-        ) from error
+    who = "Tuning on the digits needs scikit-learn"
+    network = outside("sklearn.neural_network", who).MLPClassifier
+    return network, outside("sklearn.exceptions", who).ConvergenceWarning
 
 
 @cache
