@@ -109,7 +109,7 @@ def check_kernel(kernel: Kernel, x: Array, *, differentiable: bool = True) -> No
         _close(kernel.diagonal(x), np.diagonal(K), "diagonal(x) is the diagonal of k(x, x)")
         eigenvalues = np.linalg.eigvalsh(K)
         _require(
-            bool(eigenvalues[0] >= -1e-9 * max(float(eigenvalues[-1]), 1e-300)),
+            eigenvalues[0] >= -1e-9 * max(float(eigenvalues[-1]), 1e-300),
             "k(x, x) is positive semi-definite",
         )
         _require(len(kernel.labels) == len(theta), "there is one label for each entry of theta")
@@ -153,15 +153,15 @@ def check_posterior(posterior: Posterior, domain: Domain, observations: Observat
     with _unaltered(x, observations), _no_warnings():
         mean, std = (a.copy() for a in posterior.predict(x))
         _require(mean.shape == std.shape == (6,), "predict(x) returns two arrays of shape (m,)")
-        _require(bool(np.isfinite(mean).all() and np.isfinite(std).all()), "predictions are finite")
-        _require(bool((std >= 0.0).all()), "standard deviations are not negative")
+        _require(np.isfinite(mean).all() and np.isfinite(std).all(), "predictions are finite")
+        _require((std >= 0.0).all(), "standard deviations are not negative")
         _require(posterior.n == len(observations), "n counts all observations")
         _require(0 <= posterior.distrusted <= posterior.n, "distrusted counts observations")
-        _require(bool(posterior.information >= 0.0), "information gain is not negative")
-        _require(bool(posterior.max_variance > 0.0), "max_variance is positive")
+        _require(posterior.information >= 0.0, "information gain is not negative")
+        _require(posterior.max_variance > 0.0, "max_variance is positive")
         trust = posterior.trust(observations)
         _require(trust.shape == (len(observations),), "trust has shape (n,)")
-        _require(bool(((trust >= 0.0) & (trust <= 1.0)).all()), "trust is in [0, 1]")
+        _require(((trust >= 0.0) & (trust <= 1.0)).all(), "trust is in [0, 1]")
         _require(
             int(np.count_nonzero(trust < 1.0)) == posterior.distrusted,
             "distrusted is the number of observations with a trust below 1",
@@ -171,7 +171,7 @@ def check_posterior(posterior: Posterior, domain: Domain, observations: Observat
         held, narrower = fantasy.predict(x)
         size = scale + np.abs(mean).max()
         _close(held, mean, "a fantasy holds the mean", 1e-6 * size, 1e-6)
-        _require(bool((narrower <= std + 1e-6 * scale).all()), "a fantasy widens no deviation")
+        _require((narrower <= std + 1e-6 * scale).all(), "a fantasy widens no deviation")
         again = posterior.predict(x)
         _close(again[0], mean, "a fantasy leaves the posterior alone")
         _close(again[1], std, "a fantasy leaves the posterior alone")
@@ -295,7 +295,7 @@ def check_policy(policy: Policy, domains: Sequence[Domain] | None = None) -> Non
         with _given(domain, "up to 16", True):
             runs = [_campaign(_learner(domain, policy), 8) for _ in range(2)]
             for a, b in zip(*runs, strict=True):
-                _require(bool(np.array_equal(a, b)), "the same seed gives the same choices")
+                _require(np.array_equal(a, b), "the same seed gives the same choices")
         with _given(domain, 12):
             _check_purity(policy, domain)
     _require(_print(policy) == before, "what a policy remembers is in the state")
@@ -370,26 +370,26 @@ def check_learner(make: Callable[[], Learner], rounds: int = 6) -> None:
     first, second = make(), make()
     with _no_warnings():
         for a, b in zip(_campaign(first, rounds), _campaign(second, rounds), strict=True):
-            _require(bool(np.array_equal(a, b)), "equal learners ask the same")
+            _require(np.array_equal(a, b), "equal learners ask the same")
         n = len(first)
         trust, observations = first.trust, first.observations
         _require(trust.shape == (n,), "trust has shape (n,)")
-        _require(bool(((trust >= 0.0) & (trust <= 1.0)).all()), "trust is in [0, 1]")
+        _require(((trust >= 0.0) & (trust <= 1.0)).all(), "trust is in [0, 1]")
         _require(len(observations) == n, "observations are all results")
         known = np.isfinite(observations.observed)
-        _require(bool((trust[~known] == 0.0).all()), "what is not a number is not trusted")
+        _require((trust[~known] == 0.0).all(), "what is not a number is not trusted")
         for learner in (first, second):  # not later: a recommendation may leave nothing pending
             learner.forget_pending()  # it may be waiting for these
         recommended = first.recommend()
         tried = (observations.x == recommended.x).all(axis=1)
-        _require(bool(tried.any()), "the recommended point was tried")
+        _require(tried.any(), "the recommended point was tried")
         _require(
             recommended.lower <= recommended.mean <= recommended.upper,
             "the bounds enclose the mean",
         )
         first.domain.locate(recommended.model_x[None])
         _require(
-            bool(np.array_equal(first.ask().x, second.ask().x)),
+            np.array_equal(first.ask().x, second.ask().x),
             "recommending does not change what is asked next",
         )
         x = first.domain.sample(5, np.random.default_rng(1))
@@ -411,7 +411,7 @@ def check_learner(make: Callable[[], Learner], rounds: int = 6) -> None:
         # So that the model is conditioned on the new results before they are compared
         first.ask()
         for a, b in zip(before, posterior.predict(x), strict=True):
-            _require(bool(np.array_equal(a, b)), "later tells do not change a posterior")
+            _require(np.array_equal(a, b), "later tells do not change a posterior")
 
 
 def _learner(domain: Domain, policy: Policy) -> Learner:
@@ -449,7 +449,7 @@ def _ask(learner: Learner, wanted: int) -> list[Choice]:
     choices = learner.ask_batch(wanted)
     _require(len(choices) <= wanted, "no more choices than asked for")
     _require(
-        bool(choices) or bool(learner.pending and learner.plans),
+        choices or bool(learner.pending and learner.plans),
         "a policy waits only if it plans, and only for something that is pending",
     )
     return choices
@@ -462,15 +462,13 @@ def _check_targets(defence: Defence, domain: Domain, observations: Observations)
         targets, again = fitted(observations, prior), fitted(observations, prior)
         for part in (targets.values, targets.noise, targets.trust):
             _require(part.shape == (n,), "values, noise and trust have shape (n,)")
-        _require(bool(np.isfinite(targets.values).all()), "values are finite")
-        _require(bool((targets.noise > 0.0).all()), "noise is positive or infinite")
-        _require(
-            bool(((targets.trust >= 0.0) & (targets.trust <= 1.0)).all()), "trust is in [0, 1]"
-        )
+        _require(np.isfinite(targets.values).all(), "values are finite")
+        _require((targets.noise > 0.0).all(), "noise is positive or infinite")
+        _require(((targets.trust >= 0.0) & (targets.trust <= 1.0)).all(), "trust is in [0, 1]")
         left_out = np.isinf(targets.noise)
-        _require(bool((targets.trust[left_out] == 0.0).all()), "what is left out is not trusted")
+        _require((targets.trust[left_out] == 0.0).all(), "what is left out is not trusted")
         unknown = ~np.isfinite(observations.observed)
-        _require(bool(left_out[unknown].all()), "what is not a number is left out")
+        _require(left_out[unknown].all(), "what is not a number is left out")
         _same_targets(targets, again, "targets are the same when asked again")
         slopes = fitted.slopes(observations, prior)
         # Of ln(noise), for central differences
@@ -489,7 +487,7 @@ def _check_targets(defence: Defence, domain: Domain, observations: Observations)
         numeric = (above[kept] - below[kept]) / (2.0 * step)
         error = np.abs(slope[kept] - numeric)
         allowed = 1e-6 * (1.0 + np.abs(of[kept]) + np.abs(numeric))
-        _require(bool((error <= allowed).all()), "slopes are the derivatives in log(prior.noise)")
+        _require((error <= allowed).all(), "slopes are the derivatives in log(prior.noise)")
 
 
 def _check_that_it_does_not_revise(defence: Defence, domain: Domain) -> None:
@@ -544,14 +542,14 @@ def _check_purity(policy: Policy, domain: Domain) -> None:
                     # A copy, so that both answers begin from one state
                     choices, after = policy.choose(view, copy.deepcopy(state), n)
                 _require(len(choices) <= n, "no more choices than asked for")
-                _require(bool(choices) or len(pending) > 0, "it waits only for what is pending")
+                _require(choices or len(pending) > 0, "it waits only for what is pending")
                 if isinstance(domain, Finite):
                     active = policy.active(view, after)
                     _require(active.shape == (len(domain),), "what is active is a mask")
-                    _require(bool(active.any()), "something stays active")
+                    _require(active.any(), "something stays active")
                 answers.append(np.array([choice.x for choice in choices]))
             _require(
-                bool(np.array_equal(answers[0], answers[1])),
+                np.array_equal(answers[0], answers[1]),
                 "the same view, state and generator give the same choices",
             )
             state = after
@@ -568,7 +566,7 @@ def _given(domain: Domain, n: int | str, absurd: bool = False) -> Iterator[None]
         raise
 
 
-def _require(holds: bool, promise: str) -> None:
+def _require(holds: object, promise: str) -> None:
     # Not an assert, which python -O leaves out
     if not holds:
         raise AssertionError(f"Broken promise: {promise}.")
@@ -580,11 +578,11 @@ def _close(a: Array, b: Array, promise: str, atol: float = 1e-10, rtol: float = 
     if a.size:
         error = float(np.max(np.abs(a - b) - rtol * np.abs(b)))
         # A nan on either side fails too.
-        _require(bool(error <= atol), f"{promise} (off by {float(np.max(np.abs(a - b))):.3g})")
+        _require(error <= atol, f"{promise} (off by {float(np.max(np.abs(a - b))):.3g})")
 
 
 def _same_targets(a: Targets, b: Targets, promise: str) -> None:
-    _require(bool(np.array_equal(np.isinf(a.noise), np.isinf(b.noise))), promise)
+    _require(np.array_equal(np.isinf(a.noise), np.isinf(b.noise)), promise)
     kept = np.isfinite(a.noise)
     _close(a.values[kept], b.values[kept], promise, 1e-9, 1e-9)
     _close(a.noise[kept] / b.noise[kept], np.ones(int(kept.sum())), promise, 1e-9)

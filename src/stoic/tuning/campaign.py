@@ -141,7 +141,7 @@ def run(
             return
         # It came while the trial was chosen: the program has not been started
         if stop:
-            result = Result(None, "interrupted", "", 0.0, "transient")
+            result = Result(failure="interrupted", kind="transient")
         else:
             observer.begun(trial)
             once = partial(measure, trial)

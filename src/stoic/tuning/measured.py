@@ -93,24 +93,22 @@ def measured(
         noise = noise_of(None if error is None else float(error))
     except Failed as failed:
         reason = failed.message[:200] or "said that it failed"
-        return Result(None, reason, "", 0.0, failed.kind)
+        return Result(failure=reason, kind=failed.kind)
     except catch as error:
-        return Result(None, f"{type(error).__name__}: {error}"[:200], "", 0.0)
+        return Result(failure=f"{type(error).__name__}: {error}"[:200])
     except BaseException as error:
-        reason = type(error).__name__
-        innocent = isinstance(error, KeyboardInterrupt)
-        kind: FailureKind | None = "transient" if innocent else None
+        kind: FailureKind | None = "transient" if isinstance(error, KeyboardInterrupt) else None
         # Else it would run for ever: this process may live on, and is no dead worker
-        finish(study, trial, Result(None, reason, "", 0.0, kind))
+        finish(study, trial, Result(failure=type(error).__name__, kind=kind))
         raise
-    if np.isnan(value):
-        return Result(None, "the value is nan", "", 0.0, None, run_as)
+    if math.isnan(value):
+        return Result(failure="the value is nan", executed=run_as)
     if found.censored:
         if not math.isfinite(value):
-            return Result(None, f"the bound {value:g} is no finite number", "", 0.0)
+            return Result(failure=f"the bound {value:g} is no finite number")
         bound = Result.at_least_as_bad_as(value, noise)
         return replace(bound, executed=run_as, constraints=limits)
-    return Result(value, None, "", 0.0, None, run_as, noise, limits)
+    return Result(value, executed=run_as, noise=noise, constraints=limits)
 
 
 def _several(
@@ -126,16 +124,16 @@ def _several(
         reason = (
             f"the objective gave {len(values)} values, and the study has {len(order)} objectives"
         )
-        return Result(None, reason, "", 0.0, None, run_as, values=values)
+        return Result(failure=reason, executed=run_as, values=values)
     values = tuple(values[k] for k in order)
-    noises = None
+    result = Result(values[0], executed=run_as, constraints=limits, values=values)
+    if nans := sum(map(math.isnan, values)):
+        reason = f"{nans} of {len(values)} values are nan"
+        return replace(result, value=None, failure=reason)
     if found.standard_error is not None and found.values is not None:
         errors = np.asarray(found.standard_error, dtype=float)
-        noises = noises_of([float(errors[k]) for k in order])
-    if np.isnan(values).any():
-        reason = f"{int(np.isnan(values).sum())} of {len(values)} values are nan"
-        return Result(None, reason, "", 0.0, None, run_as, None, limits, values=values)
-    return Result(values[0], None, "", 0.0, None, run_as, None, limits, (), values, noises)
+        result = replace(result, noises=noises_of([float(errors[k]) for k in order]))
+    return result
 
 
 def _plain(executed: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import math
 import os
@@ -67,10 +66,10 @@ class Result:
         Value that a run without one is at least as bad as, if it says so.
     """
 
-    value: float | None
-    failure: str | None
-    errors: str
-    seconds: float
+    value: float | None = None
+    failure: str | None = None
+    errors: str = ""
+    seconds: float = 0.0
     kind: FailureKind | None = None
     executed: Mapping[str, Any] | None = None
     noise: float | None = None
@@ -84,8 +83,7 @@ class Result:
     @classmethod
     def at_least_as_bad_as(cls, bound: float, noise: float | None = None) -> Result:
         """Return the result of a run that says no more than this."""
-        reason = f"{bound:g} or worse"
-        return cls(None, reason, "", 0.0, noise=noise, pruned=True, bound=bound)
+        return cls(failure=f"{bound:g} or worse", noise=noise, pruned=True, bound=bound)
 
     @property
     def reason(self) -> str:
@@ -230,34 +228,29 @@ class Program:
         if output.cut and not printed.strip():
             kept = f"the last {KEPT_OUTPUT >> 10} KiB that the program printed"
             return failed(f"no value: {kept} have no whole line", said)
+        limits, missing = read_constraints(self.constraints, printed)
         if self.objectives:
             if beside.censored is not False:
                 return failed("a bound is of one value, and there are several objectives", said)
             found, reason, is_nan = read_values(self.objectives, printed)
             if reason is not None:
                 broken = failed(reason, said, None, *(["nan"] if is_nan else []))
-                outputs = read_constraints(self.constraints, printed)
-                return replace(broken, values=found, constraints=outputs[0], missing=outputs[1])
-            outputs = read_constraints(self.constraints, printed)
-            seconds = time.monotonic() - begun
-            return Result(
-                found[0], None, said, seconds, None, beside.executed, None, *outputs, found,
-                beside.noises,
-            )  # fmt: skip
-        try:
-            value = self.reading.find(printed)
-        except NotANumberError as error:
-            return failed(str(error), said, None, "nan")
-        except NoValueError as error:
-            return failed(str(error), said or error.found)
-        seconds = time.monotonic() - begun
-        outputs = read_constraints(self.constraints, printed)
-        if beside.censored is True and math.isfinite(value):
-            bound = Result.at_least_as_bad_as(value, beside.noise)
-            known, missing = outputs
-            bound = replace(bound, constraints=known, missing=missing)
-            return replace(bound, errors=said, seconds=seconds, executed=beside.executed)
-        return Result(value, None, said, seconds, None, beside.executed, beside.noise, *outputs)
+                return replace(broken, values=found, constraints=limits, missing=missing)
+            result = Result(found[0], values=found, noises=beside.noises)
+        else:
+            try:
+                value = self.reading.find(printed)
+            except NotANumberError as error:
+                return failed(str(error), said, None, "nan")
+            except NoValueError as error:
+                return failed(str(error), said or error.found)
+            result = Result(value, noise=beside.noise)
+            if beside.censored is True and math.isfinite(value):
+                result = Result.at_least_as_bad_as(value, beside.noise)
+        return replace(
+            result, errors=said, seconds=time.monotonic() - begun, executed=beside.executed,
+            constraints=limits, missing=missing,
+        )  # fmt: skip
 
 
 class _Tail:
@@ -278,14 +271,12 @@ class _Tail:
             self.cut = True
 
     def text(self) -> str:
-        return codecs.decode(bytes(self.kept[-self.size :]), "utf-8", "replace")
+        return self.kept[-self.size :].decode("utf-8", "replace")
 
     def whole_lines(self) -> str:
         """Return the text without a first line that may be cut: 0.5 of 10.5 is a wrong value."""
-        if not self.cut:
-            return codecs.decode(bytes(self.kept), "utf-8", "replace")
-        _, newline, rest = self.kept.partition(b"\n")
-        return codecs.decode(bytes(rest if newline else b""), "utf-8", "replace")
+        whole = self.kept.partition(b"\n")[2] if self.cut else self.kept
+        return whole.decode("utf-8", "replace")
 
 
 class _Watched(_Tail):
@@ -302,7 +293,7 @@ class _Watched(_Tail):
         self.line = bytearray(rest[-self.size :])  # of a line that may never end
         for line in whole:
             try:
-                value = self.reading.find(codecs.decode(bytes(line), "utf-8", "replace"))
+                value = self.reading.find(line.decode("utf-8", "replace"))
             except NotANumberError:
                 value = math.nan
             except NoValueError:

@@ -63,12 +63,10 @@ def open_storage(
     patience: float = PATIENCE,
     only_read: bool = False,
 ) -> BaseStorage:
-    """Open a storage.
+    """Open a storage: the URL of a database or of Redis, or the path of an existing journal file.
 
     Parameters
     ----------
-    url:
-        URL of a database or of Redis, or the path of an existing journal file.
     create:
         True if a file that does not exist may be created.
     kind:
@@ -221,20 +219,22 @@ def _open_database(url: str, create: bool, patience: float, only_read: bool) -> 
     return get_storage(storage)  # with Optuna's cache of finished trials around it
 
 
-def _tables_made(url: str, engine: dict[str, object], attempts: int = 5) -> RDBStorage:
+def _tables_made(url: str, engine: dict[str, object]) -> RDBStorage:
     """Open a database, with Optuna's tables.
 
     Two processes that start at once may both find a table missing and both create it; the second
     gets the error that it exists, and finds it when it tries again. If a server answered and then
     broke the connection, it may be restarting: wait. One that never answered is a wrong address.
     """
-    until, answered = time.monotonic() + OUTAGE, False
+    until, answered, attempts = time.monotonic() + OUTAGE, False, 5
     while True:
         try:
             return RDBStorage(url, engine_kwargs=engine)
         except (SQLAlchemyError, StorageInternalError) as error:
             reason = cause(error).lower()
-            answered = answered or _is_lost(error)
+            answered |= any(
+                getattr(each, "connection_invalidated", False) for each in _causes(error)
+            )
             if "already exists" in reason or "unique" in reason:
                 attempts -= 1
                 again = attempts > 0
@@ -266,14 +266,13 @@ def _begin_immediately(engine: Engine) -> None:
     event.listen(engine, "begin", begun)
 
 
-def patiently(
-    action: Callable[[], Answer], what: str, attempts: int = 3, patience: float = OUTAGE
-) -> Answer:
-    """Retry an action on the storage; each attempt waits as long as the storage was opened to wait.
+def patiently(action: Callable[[], Answer], what: str) -> Answer:
+    """Try an action three times; each attempt waits as long as the storage was opened to wait.
 
-    A server that does not answer may be restarting: the action is retried for ``patience`` seconds.
+    A server that does not answer may be restarting: the action is retried for ``OUTAGE`` seconds.
+    ``what`` begins the refusal if every attempt fails.
     """
-    until, pause = time.monotonic() + patience, 0.05
+    attempts, until, pause = 3, time.monotonic() + OUTAGE, 0.05
     while True:
         attempts -= 1
         try:
@@ -288,25 +287,21 @@ def patiently(
                 pause = min(2.0 * pause, 2.0)
 
 
-def _is_down(error: BaseException | None) -> bool:
-    """Return True if the connection to a server failed, not the query."""
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
+        yield error
+        error = error.__cause__
+
+
+def _is_down(failed: BaseException) -> bool:
+    """Return True if the connection to a server failed, not the query."""
+    for error in _causes(failed):
         if isinstance(error, DBAPIError):
             # In SQLite an OperationalError is a lock or the disk: there is no server to come back
             module = type(error.orig).__module__
             return isinstance(error, OperationalError) and not module.startswith("sqlite3")
         if type(error).__module__.startswith("redis"):
             return type(error).__name__ in ("ConnectionError", "TimeoutError")
-        error = error.__cause__
-    return False
-
-
-def _is_lost(error: BaseException | None) -> bool:
-    """Return True if an established connection broke."""
-    while error is not None:
-        if isinstance(error, DBAPIError) and error.connection_invalidated:
-            return True
-        error = error.__cause__
     return False
 
 
@@ -321,8 +316,7 @@ def in_one_sentence(what: str) -> Iterator[None]:
 
 def cause(error: BaseException) -> str:
     """Return the first line of the innermost error's message."""
-    while error.__cause__ is not None:
-        error = error.__cause__
+    *_, error = _causes(error)
     # The driver's own words: SQLAlchemy adds the statement and its parameters
     text = str(getattr(error, "orig", None) or error).strip() or type(error).__name__
     return text.splitlines()[0].rstrip(".")

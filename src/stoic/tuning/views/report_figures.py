@@ -90,11 +90,10 @@ class Drawings:
                     marker={"symbol": symbol, "size": 20, "color": _INK, "line": {"width": 2}},
                     hoverinfo="skip", cliponaxis=False,
                 )  # fmt: skip
-        figure.update_layout(
-            xaxis_title="number of the trial", yaxis_title="observed value",
-            yaxis_range=[self.low, self.high], height=440, **_LAYOUT,
+        return self._html(
+            figure, xaxis_title="number of the trial", yaxis_title="observed value",
+            yaxis_range=[self.low, self.high], height=440,
         )  # fmt: skip
-        return self._html(figure)
 
     def _best_so_far(self, figure: Any) -> None:
         """Add the best value up to each trial: as observed, and of the trusted ones."""
@@ -162,11 +161,10 @@ class Drawings:
         inside = known[np.abs(known - 0.5 * (first + third)) <= _FENCE * (third - first)]
         low, high = float(inside.min(initial=first)), float(inside.max(initial=third))
         room = 0.08 * (high - low) or abs(high) or 1.0
-        figure.update_layout(
-            xaxis_title="step", yaxis_title="intermediate value",
-            yaxis_range=[low - room, high + room], height=380, **_LAYOUT,
+        return self._html(
+            figure, xaxis_title="step", yaxis_title="intermediate value",
+            yaxis_range=[low - room, high + room], height=380,
         )  # fmt: skip
-        return self._html(figure)
 
     def surprise(self) -> str:
         """Plot leave-one-out residuals in standard deviations; asinh makes room for any of them."""
@@ -186,18 +184,13 @@ class Drawings:
             if math.asinh(ticks[-1]) + gap <= math.asinh(tick) <= 1.05 * top + 0.9:
                 ticks.append(tick)
         marks = sorted({sign * tick for tick in ticks for sign in (-1.0, 1.0)})
-        figure.update_layout(
-            xaxis_title="number of the trial",
-            yaxis={
-                "title": "standard deviations off",
-                "range": [1.08 * low, 1.08 * high],
-                "tickvals": [math.asinh(t) for t in marks],
-                "ticktext": [f"{t + 0.0:g}" for t in marks],
-            },
-            height=320,
-            **_LAYOUT,
-        )
-        return self._html(figure)
+        axis = {
+            "title": "standard deviations off",
+            "range": [1.08 * low, 1.08 * high],
+            "tickvals": [math.asinh(t) for t in marks],
+            "ticktext": [f"{t + 0.0:g}" for t in marks],
+        }
+        return self._html(figure, xaxis_title="number of the trial", yaxis=axis, height=320)
 
     def importances(self) -> str:
         """Plot the total effect of each parameter; the largest is on top."""
@@ -208,12 +201,10 @@ class Drawings:
             text=[f"{effect:.2f}" for _, effect in found], textposition="auto",
             orientation="h", marker={"color": TRUSTED}, hoverinfo="skip", width=0.6,
         )  # fmt: skip
-        figure.update_layout(
-            xaxis={"title": "share of the model's variance", "rangemode": "tozero"},
-            yaxis={"type": "category", "automargin": True},
-            height=110 + 26 * len(found), **_LAYOUT,
+        return self._html(
+            figure, xaxis={"title": "share of the model's variance", "rangemode": "tozero"},
+            yaxis={"type": "category", "automargin": True}, height=110 + 26 * len(found),
         )  # fmt: skip
-        return self._html(figure)
 
     def slices(self) -> list[str]:
         """Plot posterior mean and band along each parameter, through the recommended setting."""
@@ -264,16 +255,13 @@ class Drawings:
             line={"color": _INK, "dash": "dot", "width": 1},
         )
         log = bool(getattr(distribution, "log", False))
-        figure.update_layout(
-            xaxis={
-                "title": _plain(name),
-                "type": "category" if category else "log" if log else "linear",
-                **({"dtick": 1, "exponentformat": "power"} if log else {}),
-            },
-            yaxis_range=[self.low, self.high], height=300, showlegend=False,
-            **{key: value for key, value in _LAYOUT.items() if key != "legend"},
-        )  # fmt: skip
-        return self._html(figure)
+        axis = {
+            "title": _plain(name),
+            "type": "category" if category else "log" if log else "linear",
+            **({"dtick": 1, "exponentformat": "power"} if log else {}),
+        }
+        shown_range = [self.low, self.high]
+        return self._html(figure, xaxis=axis, yaxis_range=shown_range, height=300, showlegend=False)
 
     def parallel(self) -> str:
         """Plot every trusted trial as a line through its parameters and its value."""
@@ -301,9 +289,7 @@ class Drawings:
                 },
             )
         )
-        layout = {**_LAYOUT, "margin": {"l": 60, "r": 40, "t": 60, "b": 30}}
-        figure.update_layout(height=380, **layout)
-        return self._html(figure)
+        return self._html(figure, height=380, margin={"l": 60, "r": 40, "t": 60, "b": 30})
 
     def _inside(self, value: float) -> float:
         """Clip a value to the axis; nan goes to its lower edge."""
@@ -323,7 +309,11 @@ class Drawings:
             + _plain(setting(self.run[row.number]))
         )
 
-    def _html(self, figure: Any) -> str:
+    def _html(self, figure: Any, **layout: Any) -> str:
+        common = {name: layout.pop(name, value) for name, value in _LAYOUT.items()}
+        if layout.get("showlegend") is False:
+            del common["legend"]
+        figure.update_layout(**layout, **common)
         text = self.io.to_html(
             figure, full_html=False, include_plotlyjs=False,
             config={"responsive": True, "displayModeBar": False},
