@@ -351,12 +351,7 @@ def lenient_regret(value: Array, threshold: float) -> Array:
 
 
 def satisficing_regret(
-    value: Array,
-    threshold: float,
-    kappa: float,
-    radius: float | Array,
-    *,
-    p: float = 1.0,
+    value: Array, threshold: float, kappa: float, radius: float | Array, *, p: float = 1.0
 ) -> Array:
     """Robust satisficing regret, shape (T,): eq. (6) of [Saday2025]_.
 

@@ -32,7 +32,7 @@ Where the text errs
 - Table 1, as we transcribed it, has the regret of RGP-PE with the squared exponential kernel as
   sqrt(T) (ln T)^d: look at the paper before you quote this one. (13) gives sqrt(T gamma), which is
   sqrt(T) (ln T)^(d/2), and so do the other kernels.
-- (93) bounds the regret of a play by B; f lies in [-B, B], so it is 2 B.
+- (93) bounds the regret of a play by B; f is in [-B, B], so it is 2 B.
 - (84) counts one switch too many: the distinct arms of an epoch are at most 1 + 2 gamma / ln(eta).
 - Corollary 5 takes a bound for each side as one for both: its logarithm needs 2 |X|.
 - (118) is printed with d + 2 nu. Equating the first and the third term of (115) with D =
@@ -185,11 +185,6 @@ class Family:
         Dimensions d of the domain.
     nu:
         Smoothness of a Matern kernel, positive; ``None`` for the others.
-
-    Raises
-    ------
-    RefusalError
-        If one of these does not fit.
     """
 
     kernel: str
@@ -426,13 +421,7 @@ class Plan:
 
 
 def plan(prior: Prior, domain: Finite, rounds: int, *, eta: float = 2.0) -> Plan:
-    """Compute gamma_T of a domain and the parameters of RGP-PE [Bogunovic2022]_ from it.
-
-    Raises
-    ------
-    RefusalError
-        If there are fewer than 3 rounds, or eta is not above 1.
-    """
+    """Compute gamma_T of a domain and the parameters of RGP-PE [Bogunovic2022]_ from it."""
     check_rounds(rounds)
     if not 1.0 < eta < math.inf:
         raise RefusalError(f"The switching parameter eta is above 1, got {eta}.")

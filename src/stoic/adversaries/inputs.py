@@ -126,7 +126,7 @@ class RandomMove(_InBall):
                 # The first of those inside: a batch only saves calls
                 return np.asarray(tries[np.argmax(inside)])
         raise ValueError(
-            f"None of {_TRIES} points near {seen.x.tolist()} lies within {self.radius:g}: the ball "
+            f"None of {_TRIES} points near {seen.x.tolist()} is within {self.radius:g}: the ball "
             f"has too many dimensions ({box.dim}) to be hit. Use the chebyshev metric."
         )
 

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     "create-study",
     what=argument("NAME", "Of the study."),
     from_csv=option(
-        "Finished trials to begin with: a column for each parameter, and value.",
-        metavar="FILE.csv",
+        "Finished trials to begin with: a column for each parameter, and value.", metavar="FILE.csv"
     ),
     skip_if_exists=option("A study of that name is no error.", "--skip-if-exists"),
 )

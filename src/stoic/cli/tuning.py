@@ -109,12 +109,7 @@ def carry_out(
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     from stoic.integrations.optuna.confirming import confirmations
-    from stoic.tuning.campaign import (
-        HopelessError,
-        notes,
-        open_request,
-        run_request,
-    )
+    from stoic.tuning.campaign import HopelessError, notes, open_request, run_request
     from stoic.tuning.storage import in_one_sentence, patiently, shown
     from stoic.tuning.views.display import display
     from stoic.tuning.views.summary import Summary

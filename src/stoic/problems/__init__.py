@@ -1,17 +1,14 @@
-"""Test problems: noiseless functions with their true maxima."""
+"""Test problems: noiseless functions with their true maxima.
+
+A file or an argument of another form raises ``ValueError``, an outside library that is missing
+``ImportError``; each says what to do.
+"""
 
 from stoic.problems.base import Optimum, Problem
 from stoic.problems.draws import KernelSum, f1, gaussian_draw, kernel_sum
 from stoic.problems.insulin import insulin
 from stoic.problems.lunar_lander import LunarLander
-from stoic.problems.misspecified import (
-    Approximated,
-    Bump,
-    Needle,
-    Signs,
-    nearest,
-    perturbed,
-)
+from stoic.problems.misspecified import Approximated, Bump, Needle, Signs, nearest, perturbed
 from stoic.problems.pendulum import pendulum
 from stoic.problems.polynomial import polynomial
 from stoic.problems.programs import Program, Runs

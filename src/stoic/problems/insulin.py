@@ -42,13 +42,6 @@ def insulin(
         The rows of the table with this glucose before the meal, in mg/dl.
     patient:
         Name of the simulated patient, with his own fasting glucose; the paper gives none.
-
-    Raises
-    ------
-    ValueError
-        If the file is not such a table, or lacks a combination.
-    ImportError
-        Without a path, if simglucose is missing.
     """
     measured = _simulated(patient) if path is None else _table(Path(path), fasting)
     meals, doses = (sorted({key[k] for key in measured}) for k in (1, 0))
@@ -68,13 +61,6 @@ def glucose_after(dose: float, carbohydrates: float, patient: str = PATIENT) -> 
     """Simulate glucose under the skin in mg/dl, 150 minutes after the first bite.
 
     Basal insulin goes on, the dose comes with the first bite, and 5 g are eaten per minute.
-
-    Raises
-    ------
-    ValueError
-        If a number is negative or not finite, or no patient has this name.
-    ImportError
-        If simglucose is missing; it comes with the extra ``insulin``.
     """
     if not (0.0 <= dose < np.inf and 0.0 <= carbohydrates < np.inf):
         raise ValueError(

@@ -36,13 +36,6 @@ def landing(x: Array, seed: int, steps: int = 1000) -> float:
         Of the moon's surface, the first push and the engines: the same seed is the same episode.
     steps:
         It ends then, if the lander has neither crashed nor left nor come to rest.
-
-    Raises
-    ------
-    ValueError
-        Unless ``x`` is 36 finite numbers.
-    ImportError
-        If gymnasium is missing; it comes with the extra ``problems``.
     """
     parameters = np.asarray(x, dtype=np.float64)
     if parameters.shape != (DIM,) or not np.isfinite(parameters).all():

@@ -75,11 +75,6 @@ def costs(x: Array, start: tuple[float, ...] = START, steps: int = STEPS) -> Arr
 
     Forces are cut off at 10 N. No step ends the simulation, so a pole that falls is paid for as
     long as it swings.
-
-    Raises
-    ------
-    ValueError
-        Unless ``x`` is (m, 4), ``start`` four numbers and ``steps`` at least 1.
     """
     points = as_points(x, 4)
     if len(start) != 4 or steps < 1:

@@ -109,13 +109,6 @@ def stocks(path: str | Path | None = None) -> Records:
         A CSV file with a column ``Date`` (YYYY-MM-DD) and a column of prices for each ticker; days
         out of the range are left out. Without a path, the 20 stocks of the S&P 500 that come with
         skfolio, from the extra ``problems``; nothing is downloaded.
-
-    Raises
-    ------
-    ValueError
-        If the file is not such a table.
-    ImportError
-        Without a path, if skfolio is missing.
     """
     tickers, prices = _bundled_prices() if path is None else _prices(Path(path))
     # A point is a row number, since the kernel is a table
@@ -142,11 +135,6 @@ def light_sensors(path: str | Path, inputs: Literal["rows", "positions"] = "rows
         *train* readings. ``"positions"``: the domain is the sensors' positions, each coordinate
         scaled to [0, 1], the kernel squared exponential with a squared lengthscale of 0.1, for
         methods that need the formula of a kernel. Arms, f and rewards are the same.
-
-    Raises
-    ------
-    ValueError
-        If the file is not of this form, or ``inputs`` is neither.
     """
     if inputs not in ("rows", "positions"):
         raise ValueError(f"The inputs are 'rows' or 'positions', got {inputs!r}.")

@@ -49,11 +49,6 @@ def load_images(path: str | Path) -> Images:
 
     The files are pickles. Only arrays, bytes, lists and dictionaries are read from them: a file
     that asks for anything else is refused, so that it cannot run code.
-
-    Raises
-    ------
-    ValueError
-        As ``files``, and if one of them is not of this form.
     """
     training, last = files(path)
     parts = [_batch(part) for part in training]
@@ -65,11 +60,7 @@ def load_images(path: str | Path) -> Images:
 def files(path: str | Path) -> tuple[list[Path], Path]:
     """Find the files of CIFAR-10 to train on and to test by, in a directory or in their folder.
 
-    Raises
-    ------
-    ValueError
-        If the directory lacks ``test_batch`` or every ``data_batch_k``. Fewer than five training
-        files are fewer images, not an error.
+    Fewer than five training files are fewer images, not an error.
     """
     directory = Path(path)
     if (directory / FOLDER).is_dir():

@@ -40,14 +40,6 @@ def push(x: float, y: float, t: float) -> tuple[float, float]:
     velocity towards the origin, in the direction it starts with, for int(10 t) steps of 0.01 s;
     then both slide freely for 100 more. A hand that starts within the disc is pushed out of it, by
     moving both. Nothing is random: the same push ends at the same place.
-
-    Raises
-    ------
-    ValueError
-        If the hand starts at the origin, where no direction leads to the object, or an argument is
-        not finite, or t is negative.
-    ImportError
-        If Box2D is missing; it comes with the extra ``problems``.
     """
     distance = math.hypot(x, y)
     if not (math.isfinite(distance) and distance > 0.0 and math.isfinite(t) and t >= 0.0):

@@ -49,10 +49,7 @@ class Worker:
             return None
         try:
             return cls(
-                str(record["host"]),
-                str(record["boot"]),
-                int(record["pid"]),
-                str(record["started"]),
+                str(record["host"]), str(record["boot"]), int(record["pid"]), str(record["started"])
             )
         except (KeyError, TypeError, ValueError, OverflowError):  # the last: of infinity
             return None
