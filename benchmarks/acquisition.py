@@ -12,7 +12,7 @@ from stoic import Box, Prior
 from stoic.data import Observations
 from stoic.kernels import Matern52
 from stoic.policies import Band, UpperConfidenceBound
-from stoic.posteriors import Exact, as_told
+from stoic.posteriors import Exact, as_observed
 
 POSTERIORS = 50
 
@@ -27,7 +27,9 @@ def posterior(seed: int) -> tuple[Box, Exact]:
     K = prior.kernel(x, x) + 1e-2 * np.eye(n)
     y = np.linalg.cholesky(K) @ rng.standard_normal(n)
     rows = Observations(x, y, np.full(n, np.nan))
-    return Box(np.zeros(d), np.ones(d)), Exact.condition(prior, as_told, rows, as_told(rows, prior))
+    return Box(np.zeros(d), np.ones(d)), Exact.condition(
+        prior, as_observed, rows, as_observed(rows, prior)
+    )
 
 
 def theirs(exact: Exact, width: float, d: int, seed: int) -> tuple[float, float]:
