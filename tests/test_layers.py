@@ -16,6 +16,7 @@ LAYERS = (
     "printable",  # texts of others, as they may be shown; knows nothing
     "data",
     "linalg",
+    "descent",
     "pareto",
     "kernels",
     "sources",  # features of a kernel, from earlier studies

@@ -10,6 +10,7 @@ map A -> sum_ij A_ij dK_ij/dtheta; ``wrt_x(x, z)`` returns K and W -> sum_j W_ij
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -82,7 +83,8 @@ def at_one_place(kernel: Kernel, x: Array, z: Array) -> Booleans:
 
 def _lengthscale(value: float | Array) -> Array:
     scale = np.array(value, dtype=float)
-    if scale.ndim > 1 or not (scale.size and scale.min() > 0.0 and scale.max() < np.inf):
+    numbers = scale.ravel().tolist()  # few: sooner looked at one by one
+    if scale.ndim > 1 or not numbers or not all(0.0 < number < math.inf for number in numbers):
         raise ValueError(
             f"A lengthscale is a positive number, or one per coordinate, got {value!r}."
         )
@@ -139,7 +141,7 @@ class Stationary(ABC):
 
     def wrt_theta(self, x: Array) -> tuple[Array, Pull]:
         # Centred: the pull multiplies out (x_ik - x_jk)^2, which cancels far from the origin
-        scaled = (x - x.mean(axis=0)) / self.lengthscale
+        scaled = (x - x.sum(axis=0) / len(x)) / self.lengthscale
         K, slope = self.profile(squared_distances(scaled, scaled))
 
         def pull(A: Array) -> Array:
@@ -152,7 +154,7 @@ class Stationary(ABC):
         return K, pull
 
     def wrt_x(self, x: Array, z: Array) -> tuple[Array, Pull]:
-        centre = z.mean(axis=0)
+        centre = z.sum(axis=0) / len(z)
         from_x, from_z = (x - centre) / self.lengthscale, (z - centre) / self.lengthscale
         K, slope = self.profile(squared_distances(from_x, from_z))
 
@@ -165,7 +167,7 @@ class Stationary(ABC):
         return K, pull
 
     def diagonal_wrt_x(self, x: Array) -> Array:
-        return np.zeros_like(x)
+        return np.zeros(x.shape)
 
 
 class RBF(Stationary):
@@ -431,7 +433,7 @@ class Scaled:
         inner, pull_inner = self.kernel.wrt_theta(x)
         K = self.variance * inner
         # dK / d log variance = K
-        return K, lambda A: np.append(np.vdot(A, K), self.variance * pull_inner(A))
+        return K, lambda A: np.concatenate([[np.vdot(A, K)], self.variance * pull_inner(A)])
 
     def wrt_x(self, x: Array, z: Array) -> tuple[Array, Pull]:
         inner, pull_inner = self.kernel.wrt_x(x, z)

@@ -470,7 +470,7 @@ def _check_targets(defence: Defence, domain: Domain, observations: Observations)
         unknown = ~np.isfinite(observations.observed)
         _require(left_out[unknown].all(), "what is not a number is left out")
         _same_targets(targets, again, "targets are the same when asked again")
-        slopes = fitted.slopes(observations, prior)
+        slopes = fitted.slopes(observations, prior, targets)
         # Of ln(noise), for central differences
         step = 1e-5
         up, down = (

@@ -83,7 +83,10 @@ def test_inside_the_plateau_it_is_the_plain_process_bit_for_bit(seed):
     here, there = wide(observations, PRIOR), Trust()(observations, PRIOR)
     for part in ("values", "noise", "trust"):
         assert_array_equal(getattr(here, part), getattr(there, part))
-    slopes = wide.slopes(observations, PRIOR), Trust().slopes(observations, PRIOR)
+    slopes = (
+        wide.slopes(observations, PRIOR, here),
+        Trust().slopes(observations, PRIOR, there),
+    )
     assert_array_equal(*slopes)
 
 

@@ -20,7 +20,8 @@ def test_what_was_told_is_believed_unless_it_is_not_a_number():
 
 def test_slopes_leave_a_told_noise_alone():
     observations = Observations(np.zeros((2, 1)), np.zeros(2), np.array([np.nan, 0.5]))
-    d_values, d_noise = Trust().slopes(observations, Prior(RBF(), 0.1))
+    prior = Prior(RBF(), 0.1)
+    d_values, d_noise = Trust().slopes(observations, prior, Trust()(observations, prior))
     assert_array_equal(d_values, [0.0, 0.0])
     assert_array_equal(d_noise, [0.1, 0.0])
 

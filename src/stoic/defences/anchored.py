@@ -184,5 +184,7 @@ class Settled(Defence):
         shape, centre = np.append(mine.shape, its.shape), np.append(mine.centre, its.centre)
         return Settled(Plateau(half_width, shape, centre, mine.unit, mine.negligible), later.anchor)
 
-    def slopes(self, observations: Observations, prior: Prior) -> tuple[Array, Array]:
-        return self.plateau.slopes(observations, prior)
+    def slopes(
+        self, observations: Observations, prior: Prior, targets: Targets
+    ) -> tuple[Array, Array]:
+        return self.plateau.slopes(observations, prior, targets)

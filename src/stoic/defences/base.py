@@ -42,11 +42,13 @@ class Defence:
             f"{type(self).__name__} must be fitted to data before it has targets: call its fit()."
         )
 
-    def slopes(self, observations: Observations, prior: Prior) -> tuple[Array, Array]:
+    def slopes(
+        self, observations: Observations, prior: Prior, targets: Targets
+    ) -> tuple[Array, Array]:
         """Return the derivatives of the targets' values and noise in log(prior.noise), both (n,).
 
-        The default is right for a defence that keeps the values and multiplies the noise.
+        ``targets`` are those under ``prior``. The default is right for a defence that keeps the
+        values and multiplies the noise.
         """
         given = ~np.isnan(observations.noise)
-        noise = self(observations, prior).noise
-        return np.zeros(len(observations)), np.where(given, 0.0, noise)
+        return np.zeros(len(observations)), np.where(given, 0.0, targets.noise)

@@ -111,7 +111,9 @@ class Plateau(Defence):
                 np.where(left_out, 0.0, trust),
             )
 
-    def slopes(self, observations: Observations, prior: Prior) -> tuple[Array, Array]:
+    def slopes(
+        self, observations: Observations, prior: Prior, targets: Targets
+    ) -> tuple[Array, Array]:
         noise = observations.own_noise(prior.noise)
         excess, J, shift = self._reweighted(observations, noise)
         with np.errstate(invalid="ignore", over="ignore"):

@@ -38,8 +38,9 @@ class Trust(Defence):
         noise = np.where(np.isfinite(targets.noise), prior.noise, np.inf)
         return Targets(targets.values, noise, targets.trust)
 
-    def slopes(self, observations: Observations, prior: Prior) -> tuple[Array, Array]:
-        values, noise = Defence.slopes(self, observations, prior)
-        if not self.reported_noise:  # a reported noise is the prior's, too, and grows with it
-            noise = self(observations, prior).noise
-        return values, noise
+    def slopes(
+        self, observations: Observations, prior: Prior, targets: Targets
+    ) -> tuple[Array, Array]:
+        values, noise = Defence.slopes(self, observations, prior, targets)
+        # A reported noise that is the prior's, too, grows with it
+        return values, noise if self.reported_noise else targets.noise

@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import optimize
 from scipy.stats import qmc
 
 from stoic.data import Array, Booleans, Integers
+from stoic.descent import descend
 from stoic.domains.base import (
     TOLERANCE,
     Acquisition,
@@ -337,30 +337,30 @@ class Box:
         if not free.any():
             return starts
 
+        lower, widths = self.lower[free], self.widths[free]
+        columns: Booleans | slice = slice(None) if free.all() else free
+
         def ascend(points: Array, iterations: int) -> Array:
             # A coordinate that a point lacks stays in its place
-            moving = True if self.tree is None else self.tree.has(points)
+            moving = None if self.tree is None else self.tree.has(points)[:, free]
 
             # In units of the box, so that the optimiser sees comparable coordinates.
-            def descent(u: Array) -> tuple[float, Array]:
+            def at(u: Array) -> Array:
                 x = points.copy()
-                x[:, free] = self.lower[free] + self.widths[free] * u.reshape(len(points), -1)
-                heights, slopes = surface.with_gradient(x)
-                # The sum is separable: each point climbs alone, all in one batch of evaluations
-                return -float(heights.sum()), -(slopes * self.widths * moving)[:, free].ravel()
+                x[:, columns] = lower + widths * u.reshape(len(points), -1)
+                return x
 
-            u = ((points - self.lower) / self.widths)[:, free].ravel()
-            result = optimize.minimize(
-                descent,
-                u,
-                jac=True,
-                method="L-BFGS-B",
-                bounds=optimize.Bounds(np.zeros(len(u)), np.ones(len(u))),
-                options={"maxiter": iterations, "ftol": tolerance, "gtol": 1e-7},
-            )
-            x = points.copy()
-            x[:, free] = self.lower[free] + self.widths[free] * result.x.reshape(len(points), -1)
-            return np.clip(x, self.lower, self.upper)  # u = 1 may round to beyond the corner
+            def descent(u: Array) -> tuple[float, Array]:
+                heights, slopes = surface.with_gradient(at(u))
+                slopes = slopes[:, columns] * widths
+                slopes = slopes if moving is None else slopes * moving
+                # The sum is separable: each point climbs alone, all in one batch of evaluations
+                return -float(heights.sum()), -slopes.ravel()
+
+            u = ((points - self.lower) / self.widths)[:, columns].ravel()
+            zero = np.zeros(len(u))
+            u, _ = descend(descent, u, zero, zero + 1.0, iterations, tolerance, 1e-7)
+            return np.clip(at(u), self.lower, self.upper)  # u = 1 may round to beyond the corner
 
         peaks = ascend(starts, 20)  # enough to rank the local maxima
         heights = surface(peaks)

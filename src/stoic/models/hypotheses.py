@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -43,18 +44,25 @@ class Hypothesis(Defence):
 
     def __call__(self, observations: Observations, prior: Prior) -> Targets:
         own = observations.own_noise(prior.noise)
-        with np.errstate(over="ignore"):
-            noise = own + self.excess**2
+        noise = own + self._added
         trust = own / noise
-        left_out = ~(trust >= self.negligible) | ~np.isfinite(observations.observed)
+        kept = (trust >= self.negligible) & np.isfinite(observations.observed)
         return Targets(
-            np.where(left_out, prior.mean, observations.observed),
-            np.where(left_out, np.inf, noise),
-            np.where(left_out, 0.0, trust),
+            np.where(kept, observations.observed, prior.mean),
+            np.where(kept, noise, np.inf),
+            np.where(kept, trust, 0.0),
         )
 
-    def slopes(self, observations: Observations, prior: Prior) -> tuple[Array, Array]:
-        fixed = ~np.isnan(observations.noise) | np.isinf(self(observations, prior).noise)
+    @cached_property
+    def _added(self) -> Array:
+        """Noise variance that the excess of each row adds, shape (n,)."""
+        with np.errstate(over="ignore"):
+            return np.asarray(self.excess**2)
+
+    def slopes(
+        self, observations: Observations, prior: Prior, targets: Targets
+    ) -> tuple[Array, Array]:
+        fixed = ~np.isnan(observations.noise) | np.isinf(targets.noise)
         return np.zeros(len(observations)), np.where(fixed, 0.0, prior.noise)  # excess held
 
     def under(self, prior: Prior, observations: Observations) -> Hypothesis:

@@ -52,7 +52,9 @@ class Moments(Protocol):
 
     def __call__(self, observations: Observations, prior: Prior) -> Targets: ...
 
-    def slopes(self, observations: Observations, prior: Prior) -> tuple[Array, Array]:
+    def slopes(
+        self, observations: Observations, prior: Prior, targets: Targets
+    ) -> tuple[Array, Array]:
         """Return derivatives of the targets' values and noise in log(prior.noise), both (n,)."""
 
 

@@ -8,15 +8,16 @@ the chain to theta goes through the kernel's contraction and the defence's slope
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy import optimize
 
 from stoic import linalg
-from stoic.data import Array, Observations, Targets
+from stoic.data import Array, Booleans, Observations, Targets
+from stoic.descent import descend
 from stoic.domains import Domain
 from stoic.kernels import Kernel, Scaled
 from stoic.posteriors.base import Posterior
@@ -30,12 +31,13 @@ class Conditioning(Protocol):
 
     def __call__(self, observations: Observations, prior: Prior) -> Targets: ...
 
-    def slopes(self, observations: Observations, prior: Prior) -> tuple[Array, Array]:
-        """Return the derivatives of the targets' values and noise, both (n,)."""
+    def slopes(
+        self, observations: Observations, prior: Prior, targets: Targets
+    ) -> tuple[Array, Array]:
+        """Return the derivatives of the values and noise of ``targets``, both (n,)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(NamedTuple):
     """Rows in a solve: the inputs of an objective, all of shape (k,)."""
 
     observed: Array
@@ -45,8 +47,7 @@ class Rows:
     weights: Array  # w / W of the plateau, sqrt(trust)
 
 
-@dataclass(frozen=True, slots=True)
-class Sensitivity:
+class Sensitivity(NamedTuple):
     """An objective's value and its derivatives in A (k, k), ``values``, ``noise``, ``own_noise``.
 
     ``noise`` here is where D enters outside of A.
@@ -127,8 +128,11 @@ def marginal_likelihood(L: Array, rows: Rows) -> Sensitivity:
     a = B @ rows.values
     value = -0.5 * np.dot(rows.values, a) - np.log(np.diagonal(L)).sum()
     value -= 0.5 * len(a) * np.log(2.0 * np.pi)
-    zero = np.zeros_like(a)
-    return Sensitivity(float(value), 0.5 * (np.outer(a, a) - B), -a, zero, zero)  # eq. (5.9)
+    by_A = np.outer(a, a)  # eq. (5.9): 0.5 (a a' - B), in place
+    by_A -= B
+    by_A *= 0.5
+    zero = np.zeros(len(a))
+    return Sensitivity(float(value), by_A, -a, zero, zero)
 
 
 OBJECTIVES = (
@@ -156,7 +160,7 @@ class LogNormal:
     lower: float
     upper: float
 
-    def log_density(self, theta: Array) -> tuple[Array, Array]:
+    def log_density(self, theta: float) -> tuple[float, float]:
         """log p and its derivative at exp(theta), in theta; without constants."""
         # The density of the hyperparameter itself: - theta is the Jacobian.
         z = (theta - self.mu) / self.sigma
@@ -165,7 +169,7 @@ class LogNormal:
 
 def lengthscale_prior(dim: int) -> LogNormal:
     """LogNormal(sqrt 2 + log(d) / 2, sqrt 3), in widths of the domain [Hvarfner2024]_."""
-    return LogNormal(np.sqrt(2.0) + 0.5 * np.log(dim), np.sqrt(3.0), 5e-3, 1e2)
+    return LogNormal(math.sqrt(2.0) + 0.5 * math.log(dim), math.sqrt(3.0), 5e-3, 1e2)
 
 
 # In units of the standardised results: of their variance, and of the number 1.
@@ -362,55 +366,54 @@ class Problem:
                 value, gradient = self._fit_to_data(prior)
             except linalg.NotPositiveDefiniteError:
                 return np.inf, np.zeros_like(u)
-        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+        if not (math.isfinite(value) and np.isfinite(gradient).all()):
             return np.inf, np.zeros_like(u)
-        for k, prior_k in enumerate(self.priors):
-            log_density, slope = prior_k.log_density(u[k])
-            value += float(log_density)
-            gradient[k] += float(slope)
+        slopes = []
+        for prior_k, u_k in zip(self.priors, u.tolist(), strict=True):
+            log_density, slope = prior_k.log_density(u_k)
+            value += log_density
+            slopes.append(slope)
+        gradient += slopes
         return -value, np.where(self.free, -gradient, 0.0)  # no slope: the search holds it
 
     def _fit_to_data(self, prior: Prior) -> tuple[float, Array]:
         """Return the objective and its gradient in theta, noise last; 0 if no row is trusted."""
-        targets = self.conditioning(self.observations, prior)
-        kept = np.isfinite(targets.noise)
+        observations = self.observations
+        targets = self.conditioning(observations, prior)
+        finite = np.isfinite(targets.noise)
+        kept: Booleans | slice = slice(None) if finite.all() else finite  # views, or copies
         if not self.weights[kept].any():
             return 0.0, np.zeros(len(self.units))
-        own_noise = self.observations.own_noise(prior.noise)
+        own_noise = observations.own_noise(prior.noise)[kept]
         rows = Rows(
-            self.observations.observed[kept] - prior.mean,
+            observations.observed[kept] - prior.mean,
             targets.values[kept] - prior.mean,
             targets.noise[kept],
-            own_noise[kept],
+            own_noise,
             self.weights[kept],
         )
-        K, pull = prior.kernel.wrt_theta(self.observations.x[kept])
+        K, pull = prior.kernel.wrt_theta(observations.x[kept])
         A = K.copy()  # the pull reads K again
         A.flat[:: len(A) + 1] += rows.noise
         sensitivity = self.fitting.objective(linalg.cholesky(A), rows)
         by_noise = np.diagonal(sensitivity.A) + sensitivity.noise  # D is in A, and outside of it
-        d_values, d_noise = self.conditioning.slopes(self.observations, prior)
-        given = ~np.isnan(self.observations.noise[kept])  # reported: no function of theta
-        gradient = np.append(
-            pull(sensitivity.A),
+        d_values, d_noise = self.conditioning.slopes(observations, prior, targets)
+        given = ~np.isnan(observations.noise[kept])  # reported: no function of theta
+        gradient = np.empty(len(self.units))
+        gradient[:-1] = pull(sensitivity.A)
+        gradient[-1] = (
             np.dot(by_noise, d_noise[kept])
             + np.dot(sensitivity.values, d_values[kept])
-            + np.dot(sensitivity.own_noise, np.where(given, 0.0, rows.own_noise)),
+            + np.dot(sensitivity.own_noise, np.where(given, 0.0, own_noise))
         )
         return sensitivity.value, gradient
 
     def descend(self, start: Array, iterations: int) -> tuple[Array, float]:
         # Where a step changes no slope, scipy's inverse Hessian, which is not used, has a 1 / 0.
         with np.errstate(divide="ignore"):
-            result = optimize.minimize(
-                self,
-                start,
-                jac=True,
-                method="L-BFGS-B",
-                bounds=optimize.Bounds(self.bounds[:, 0], self.bounds[:, 1]),
-                options={"maxiter": iterations, "ftol": 1e-6, "gtol": 1e-4},
+            return descend(
+                self, start, self.bounds[:, 0], self.bounds[:, 1], iterations, 1e-6, 1e-4
             )
-        return result.x, float(result.fun)
 
 
 @dataclass(frozen=True, eq=False)

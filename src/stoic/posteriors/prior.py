@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-
-import numpy as np
 
 from stoic.kernels import Kernel
 
@@ -33,7 +32,7 @@ class Prior:
     mean: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (self.noise > 0.0 and np.isfinite(self.noise)):
+        if not (self.noise > 0.0 and math.isfinite(self.noise)):
             raise ValueError(f"Prior needs a positive noise variance, got {self.noise!r}.")
-        if not np.isfinite(self.mean):
+        if not math.isfinite(self.mean):
             raise ValueError(f"Prior needs a finite mean, got {self.mean!r}.")
