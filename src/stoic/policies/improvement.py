@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 from scipy import special
@@ -29,26 +29,42 @@ def log_improvement(z: Array) -> tuple[Array, Array, Array]:
     below 0 the bracket is a series in 1 / z^2. So neither does h underflow, nor do its two terms
     cancel; [Ament2023]_ has another such form.
     """
-    value, by_cdf, by_pdf = (np.empty_like(z) for _ in range(3))
     up = z >= -1.0
-    # phi(1e3) is 0 as a float; the square of a huge z would overflow
-    cdf, pdf = special.ndtr(z[up]), np.exp(-0.5 * np.minimum(z[up], 1e3) ** 2) / _ROOT_2_PI
-    h = pdf + z[up] * cdf  # above -1 cancellation costs less than a digit
-    value[up], by_cdf[up], by_pdf[up] = np.log(h), cdf / h, pdf / h
-    below = -z[~up]
-    # erfcx has the factor exp(z^2 / 2): no underflow
-    mills = np.sqrt(0.5 * np.pi) * special.erfcx(below / np.sqrt(2.0))
-    q = below**-2.0
-    # 1 - |z| M = q - 3 q^2 + 15 q^3 - ...
-    series = q * (1.0 - q * (3.0 - q * (15.0 - q * (105.0 - q * 945.0))))
-    bracket = np.where(below > _FAR, series, 1.0 - below * mills)
-    value[~up] = np.log(bracket) - 0.5 * below**2 - np.log(_ROOT_2_PI)
-    # Numerators and h divided by phi
-    by_cdf[~up], by_pdf[~up] = mills / bracket, 1.0 / bracket
+    if up.all():
+        return _middle(z)
+    if not up.any():
+        return _tail(z)
+    value, by_cdf, by_pdf = (np.empty_like(z) for _ in range(3))
+    for part, of in ((up, _middle), (~up, _tail)):
+        value[part], by_cdf[part], by_pdf[part] = of(z[part])
     return value, by_cdf, by_pdf
 
 
-class LogExpectedImprovement(NamedTuple):
+def _middle(z: Array) -> tuple[Array, Array, Array]:
+    """As ``log_improvement``, from -1 on, where cancellation costs less than a digit."""
+    # phi(1e3) is 0 as a float; the square of a huge z would overflow
+    cdf, pdf = special.ndtr(z), np.exp(-0.5 * np.minimum(z, 1e3) ** 2) / _ROOT_2_PI
+    h = pdf + z * cdf
+    return np.log(h), cdf / h, pdf / h
+
+
+def _tail(z: Array) -> tuple[Array, Array, Array]:
+    """As ``log_improvement``, below -1."""
+    below = -z
+    # erfcx has the factor exp(z^2 / 2): no underflow
+    mills = np.sqrt(0.5 * np.pi) * special.erfcx(below / np.sqrt(2.0))
+    bracket = 1.0 - below * mills
+    if (far := below > _FAR).any():
+        q = below[far] ** -2.0
+        # 1 - |z| M = q - 3 q^2 + 15 q^3 - ...
+        bracket[far] = q * (1.0 - q * (3.0 - q * (15.0 - q * (105.0 - q * 945.0))))
+    value = np.log(bracket) - 0.5 * below**2 - np.log(_ROOT_2_PI)
+    # Numerators and h divided by phi
+    return value, mills / bracket, 1.0 / bracket
+
+
+@dataclass(frozen=True, eq=False)
+class LogExpectedImprovement:
     """Log expected improvement over an incumbent, log E max(f - incumbent, 0).
 
     It is log s + log h((mean - incumbent) / s), where s is the posterior std times ``factor``.
@@ -83,12 +99,12 @@ class LogExpectedImprovement(NamedTuple):
         share = None
         if self.noise:
             spread = np.hypot(std, np.sqrt(self.noise))  # no square under- or overflows
-            share = np.divide(std, spread, out=np.ones_like(std), where=spread > 0.0)
+            share = np.divide(std, spread, out=np.ones(std.shape), where=spread > 0.0)
             std = std * share
-        least = max(_LEAST * self.posterior.max_variance**0.5, _TINY)
+        least = self._least
         s = self.factor * np.maximum(std, least)
         with np.errstate(over="ignore"):
-            z = np.clip((mean - self.incumbent) / s, -_LIMIT, _LIMIT)
+            z = np.minimum(np.maximum((mean - self.incumbent) / s, -_LIMIT), _LIMIT)
         value, by_cdf, by_pdf = log_improvement(z)
         # Where z is clipped, or s at its floor, it is a constant
         free = np.abs(z) < _LIMIT
@@ -98,6 +114,11 @@ class LogExpectedImprovement(NamedTuple):
         if share is not None:
             by_std = by_std * share * (2.0 - share**2)  # d(std share) / dstd
         return np.log(s) + value, by_mean, by_std
+
+    @cached_property
+    def _least(self) -> float:
+        """Floor of the posterior standard deviation."""
+        return max(_LEAST * float(self.posterior.max_variance**0.5), _TINY)
 
     def on(self, points: Finite) -> Array:
         return self.height(*self.posterior.on(points))[0]
