@@ -9,6 +9,7 @@ from stoic.data import Observations, Targets
 from stoic.domains import Box, Finite
 from stoic.kernels import RBF, Linear, Matern32, Matern52, Polynomial, Product, Scaled, Sum
 from stoic.posteriors import Exact, Prior, as_observed
+from stoic.posteriors.exact import Covariances
 
 KERNELS = (
     Scaled(RBF(np.array([0.7, 2.0])), 3.0),
@@ -143,3 +144,31 @@ def test_a_domain_far_from_the_origin_is_no_worse():
         observations = Observations(box.lower + box.widths * u, y, np.full(20, np.nan))
         means.append(conditioned(prior, observations).predict(box.lower + box.widths * v)[0])
     assert_allclose(means[0], means[1], atol=1e-7)
+
+
+@pytest.mark.parametrize("d", [2, 12])  # distances one by one, and by a product
+@pytest.mark.parametrize("kernel", [Scaled(Matern52(1.3), 0.5), Linear(3.0)], ids=repr)
+def test_remembered_covariances_change_no_bit(kernel, d):
+    observations, covariances = some(20, d=d), Covariances(some(20, d=d).x)
+    rng = np.random.default_rng(0)
+    for noise in (0.3, 0.3, 0.1):
+        prior = Prior(kernel, noise, 2.0)
+        for _ in range(2):  # some rows are left out, others than before
+            targets = as_observed(observations, prior)
+            kept = rng.random(20) < 0.8
+            targets = Targets(targets.values, np.where(kept, noise, np.inf), targets.trust)
+            mine, plain = (
+                Exact.condition(prior, as_observed, observations, targets, remembered)
+                for remembered in (covariances, None)
+            )
+            assert_array_equal(mine.L, plain.L)
+            assert_array_equal(mine.alpha, plain.alpha)
+            everywhere = np.ones(20, dtype=bool)
+            K = covariances(prior, everywhere, kept)
+            assert covariances(prior, everywhere, kept) is K
+            for got, expected in zip(
+                mine.given(kernel.diagonal(observations.x), K),
+                plain.predict(observations.x),
+                strict=True,
+            ):
+                assert_array_equal(got, expected)

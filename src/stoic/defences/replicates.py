@@ -11,32 +11,50 @@ from stoic.domains import Domain
 _SAME = 1e-6  # of the domain's widths, in every coordinate: one input, up to rounding
 
 
+Pairs = tuple[Integers, Integers]
+
+
+def pairs_at_one_input(
+    domain: Domain, observations: Observations, rows: Integers | None = None
+) -> Pairs:
+    """Find the pairs of different rows at the same input, neither censored, each in both orders.
+
+    Given ``rows`` (k,), those of one of them with any row; the first numbers are then from 0 to k.
+    """
+    u = observations.x / domain.widths
+    rows = np.arange(len(u)) if rows is None else rows
+    together = cdist(u[rows], u, "chebyshev") <= _SAME
+    together[np.arange(len(rows)), rows] = False
+    if observations.censored is not None:
+        together &= observations.measured[rows][:, None] & observations.measured
+    first, second = np.nonzero(together)
+    return first, second
+
+
 def agreement(
     domain: Domain,
     observations: Observations,
     noise: Array,
     half_width: float,
     rows: Integers | None = None,
+    pairs: Pairs | None = None,
 ) -> Array:
     """Count others at the same input that agree with each row, less those that do not, (n,).
 
     Two agree if they differ by at most ``half_width`` standard deviations of a difference, where
     ``noise`` has the variance of each, shape (n,). A censored one agrees with none. Given ``rows``
-    (k,), only these are compared with all, shape (k,).
+    (k,), only these are compared with all, shape (k,). ``pairs`` are :func:`pairs_at_one_input` of
+    them, if they are known.
     """
-    u, y = observations.x / domain.widths, observations.observed
+    first, second = pairs_at_one_input(domain, observations, rows) if pairs is None else pairs
+    y = observations.observed
     rows = np.arange(len(y)) if rows is None else rows
-    together = cdist(u[rows], u, "chebyshev") <= _SAME
-    together[np.arange(len(rows)), rows] = False
-    if observations.censored is not None:
-        together &= observations.measured[rows][:, None] & observations.measured
-    if not together.any():  # spares the (k, n) differences
-        return np.zeros(len(rows))
+    one = rows[first]
     with np.errstate(over="ignore", invalid="ignore"):
-        apart = np.abs(y[rows][:, None] - y) / np.sqrt(noise[rows][:, None] + noise)
-    agreeing = together & (apart <= half_width)
-    contradicting = together & ~agreeing & np.isfinite(y)  # a nan or infinity contradicts none
-    return np.asarray(agreeing.sum(axis=1) - contradicting.sum(axis=1), dtype=float)
+        apart = np.abs(y[one] - y[second]) / np.sqrt(noise[one] + noise[second])
+    against = np.where(np.isfinite(y[second]), -1.0, 0.0)  # a nan or infinity contradicts none
+    votes = np.where(apart <= half_width, 1.0, against)
+    return np.asarray(np.bincount(first, votes, minlength=len(rows)), dtype=float)
 
 
 def confirmed(
@@ -45,13 +63,14 @@ def confirmed(
     noise: Array,
     half_width: float,
     rows: Integers | None = None,
+    pairs: Pairs | None = None,
 ) -> Booleans:
     """Mask of rows that at least two more replicates agree with than contradict, shape (n,).
 
     Independent outliers of a fixed size, such as those of a stuck sensor, agree with each other.
     Three of three are outliers with probability 1e-3 where one in ten is, and less if their size
-    varies, whatever the model of f. Given ``rows`` (k,), the mask of these.
+    varies, whatever the model of f. ``rows`` and ``pairs`` as in :func:`agreement`.
     """
-    agrees = agreement(domain, observations, noise, half_width, rows) >= 2.0
+    agrees = agreement(domain, observations, noise, half_width, rows, pairs) >= 2.0
     finite = np.isfinite(observations.observed)
     return np.asarray(agrees & (finite if rows is None else finite[rows]))

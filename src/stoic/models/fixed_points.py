@@ -11,12 +11,12 @@ import numpy as np
 from stoic import linalg
 from stoic.data import DISTRUSTED, Array, Observations
 from stoic.defences.plateau import NEGLIGIBLE, small_sample_factor
-from stoic.defences.replicates import confirmed
+from stoic.defences.replicates import Pairs, confirmed, pairs_at_one_input
 from stoic.domains import Domain
 from stoic.kernels import at_one_place
 from stoic.models.hypotheses import Hypothesis
-from stoic.posteriors.cavity import given_the_others
-from stoic.posteriors.exact import Exact
+from stoic.posteriors.cavity import without_each
+from stoic.posteriors.exact import Covariances, Exact
 from stoic.posteriors.fitting import Fitting
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import (
@@ -61,10 +61,15 @@ class Search:
 
     def __init__(self, rules: LeaveOneOutGP, domain: Domain, observations: Observations) -> None:
         self.rules, self.domain, self.observations = rules, domain, observations
+        self._covariances = Covariances(observations.x)
 
     @cached_property
     def _centre_and_spread(self) -> tuple[float, float]:
         return median_and_spread_in_space(self.domain, self.observations)
+
+    @cached_property
+    def _replicates(self) -> Pairs:
+        return pairs_at_one_input(self.domain, self.observations)
 
     def remembering(
         self, earlier: Hypothesis | None, all_trusted: Hypothesis | None
@@ -88,7 +93,7 @@ class Search:
         assert earlier.posterior is not None
         n, k = len(self.observations), len(earlier.excess)
         excess = np.concatenate([earlier.excess, np.full(n - k, np.inf)])
-        known = replace(earlier, excess=excess).under(earlier.posterior.prior, self.observations)
+        known = self.under(replace(earlier, excess=excess), earlier.posterior.prior)
         judgement = self.judge(known)
         judged = np.concatenate(
             [earlier.excess, self._excess(judgement, earlier.posterior.prior)[k:]]
@@ -116,7 +121,7 @@ class Search:
         excess = self._excess(about, prior)
         if np.count_nonzero(np.isfinite(excess)) < 2:  # no row has another to be judged by
             return None
-        sceptical = Hypothesis(excess, self.rules.negligible).under(prior, self.observations)
+        sceptical = self.under(Hypothesis(excess, self.rules.negligible), prior)
         smooth, judgement, _ = self._iterate(sceptical)
         if all_trusted is not None and self.same(smooth, all_trusted):
             return None
@@ -215,9 +220,13 @@ class Search:
             fitting = replace(fitting, scale=Weighted(weights))
         try:
             prior = fitting(self.domain, self.observations, settled, self.rules.prior, previous)
-            return settled.under(prior, self.observations)
+            return self.under(settled, prior)
         except linalg.NotPositiveDefiniteError:
             return None
+
+    def under(self, settled: Hypothesis, prior: Prior) -> Hypothesis:
+        """Replace the posterior by the one under ``prior``."""
+        return settled.under(prior, self.observations, self._covariances)
 
     def _iterate(self, settled: Hypothesis) -> tuple[Hypothesis, Judgement, bool]:
         """Update the excesses of all rows until no trust changes; the last is True if any did."""
@@ -231,7 +240,7 @@ class Search:
             # Keep `settled`, whose posterior the judgement is by
             if step <= _CONVERGED:
                 break
-            settled, moved = following.under(prior, self.observations), True
+            settled, moved = self.under(following, prior), True
         return settled, judgement, moved
 
     def _excess(self, judgement: Judgement, prior: Prior) -> Array:
@@ -239,14 +248,25 @@ class Search:
         excess = judgement.excess(self.rules.half_width, self.rules.shape)
         if self.rules.replicates:
             noise = self.observations.own_noise(prior.noise)
-            rows = confirmed(self.domain, self.observations, noise, self.rules.half_width)
+            rows = confirmed(
+                self.domain,
+                self.observations,
+                noise,
+                self.rules.half_width,
+                pairs=self._replicates,
+            )
             excess[rows] = 0.0
         return excess
 
     def judge(self, settled: Hypothesis) -> Judgement:
         posterior = settled.posterior
         assert posterior is not None
-        mean, std = given_the_others(posterior, self.observations)
+        targets = posterior.fitted_defence(self.observations, posterior.prior)
+        kept = np.isfinite(targets.noise)
+        assert np.count_nonzero(kept) == len(posterior.x)  # it is given these observations
+        K = self._covariances(posterior.prior, np.ones(len(kept), dtype=bool), kept)
+        variance = posterior.prior.kernel.diagonal(self.observations.x)
+        mean, std = without_each(posterior, targets, *posterior.given(variance, K))
         own = self.observations.own_noise(posterior.prior.noise)
         with np.errstate(over="ignore", invalid="ignore"):
             return Judgement(self.observations.observed - mean, np.hypot(std, np.sqrt(own)))

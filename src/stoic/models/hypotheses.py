@@ -10,7 +10,7 @@ import numpy as np
 from stoic.data import Array, Observations, Targets
 from stoic.defences.base import Defence
 from stoic.defences.plateau import NEGLIGIBLE
-from stoic.posteriors.exact import Exact
+from stoic.posteriors.exact import Covariances, Exact
 from stoic.posteriors.prior import Prior
 
 
@@ -65,11 +65,19 @@ class Hypothesis(Defence):
         fixed = ~np.isnan(observations.noise) | np.isinf(targets.noise)
         return np.zeros(len(observations)), np.where(fixed, 0.0, prior.noise)  # excess held
 
-    def under(self, prior: Prior, observations: Observations) -> Hypothesis:
-        """Replace the posterior by the one under ``prior``."""
-        return replace(self, posterior=self.condition(prior, observations))
+    def under(
+        self, prior: Prior, observations: Observations, covariances: Covariances | None = None
+    ) -> Hypothesis:
+        """Replace the posterior by the one under ``prior``, see :meth:`condition`."""
+        return replace(self, posterior=self.condition(prior, observations, covariances))
 
-    def condition(self, prior: Prior, observations: Observations) -> Exact:
-        """Return the posterior under ``prior``, without references to those before it."""
+    def condition(
+        self, prior: Prior, observations: Observations, covariances: Covariances | None = None
+    ) -> Exact:
+        """Return the posterior under ``prior``, without references to those before it.
+
+        ``covariances`` are those of the observations, if they are remembered.
+        """
         bare = Hypothesis(self.excess, self.negligible)
-        return Exact.condition(prior, bare, observations, bare(observations, prior))
+        targets = bare(observations, prior)
+        return Exact.condition(prior, bare, observations, targets, covariances)

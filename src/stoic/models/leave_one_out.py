@@ -282,13 +282,13 @@ class LeaveOneOutGP:
             assert each.posterior is not None
             prior, old = each.posterior.prior, len(each.excess)
             start, _ = search.judged(each)
-            found = search.with_climbed(start.under(prior, observations), found)
+            found = search.with_climbed(search.under(start, prior), found)
             new = start.excess[old:]
             if (np.isfinite(observations.observed[old:]) & (new > 0.0)).any():
                 trusting = np.append(each.excess, np.where(np.isnan(new), new, 0.0))
                 trusting[~np.isfinite(observations.observed)] = np.inf
                 start = replace(start, excess=trusting)
-                found = search.with_climbed(start.under(prior, observations), found)
+                found = search.with_climbed(search.under(start, prior), found)
         return found or list(earlier)
 
     def typical(self, domain: Domain, observations: Observations) -> Prior:

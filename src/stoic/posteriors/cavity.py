@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stoic import linalg
-from stoic.data import Array, Observations
+from stoic.data import Array, Observations, Targets
 from stoic.posteriors.absorbed import Sparse, WindowPosterior
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.exact import Exact
@@ -42,7 +42,13 @@ def given_the_others(posterior: Posterior, observations: Observations) -> tuple[
             [given_the_others(part, observations) for part in posterior.parts]
         )
     targets = posterior.fitted_defence(observations, posterior.prior)
-    mean, std = posterior.predict(observations.x)
+    return without_each(posterior, targets, *posterior.predict(observations.x))
+
+
+def without_each(
+    posterior: Posterior, targets: Targets, mean: Array, std: Array
+) -> tuple[Array, Array]:
+    """As :func:`given_the_others`, from the ``posterior``'s targets, mean and std at the rows."""
     # s <= v_i: where prior and noise differ by more than a float's digits, s is rounding.
     variance = np.minimum(np.maximum(std**2, np.finfo(float).tiny), targets.noise)
     # 1 / s - 1 / v_i, times s: the share of the precision that the others contribute, in (0, 1].

@@ -8,10 +8,35 @@ from dataclasses import dataclass
 import numpy as np
 
 from stoic import linalg
-from stoic.data import Array, Integers, Observations, Targets
+from stoic.data import Array, Booleans, Integers, Observations, Targets
 from stoic.domains import Finite
 from stoic.posteriors.base import FittedDefence
 from stoic.posteriors.prior import Prior
+
+
+class Covariances:
+    """Prior covariances of f at the rows of observations, remembered for one prior at a time.
+
+    Parameters
+    ----------
+    x:
+        Inputs of the rows, shape (n, d).
+    """
+
+    def __init__(self, x: Array) -> None:
+        self.x = x
+        self._prior: Prior | None = None
+        self._known: dict[bytes, Array] = {}
+
+    def __call__(self, prior: Prior, rows: Booleans, others: Booleans) -> Array:
+        """Covariances of two subsets of the rows, given as masks (n,): not to be written to."""
+        if prior is not self._prior:
+            self._prior, self._known = prior, {}
+        key = rows.tobytes() + others.tobytes()
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = _covariance(prior, self.x[rows], self.x[others])
+        return found
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -47,9 +72,13 @@ class Exact:
 
     @staticmethod
     def condition(
-        prior: Prior, fitted_defence: FittedDefence, observations: Observations, targets: Targets
+        prior: Prior,
+        fitted_defence: FittedDefence,
+        observations: Observations,
+        targets: Targets,
+        covariances: Covariances | None = None,
     ) -> Exact:
-        """Condition on all rows, in O(n^3).
+        """Condition on all rows, in O(n^3); ``covariances`` are those of the observations.
 
         Raises
         ------
@@ -58,7 +87,10 @@ class Exact:
         """
         kept = np.isfinite(targets.noise)
         x, noise = observations.x[kept], targets.noise[kept]
-        K = prior.kernel(x, x) if len(x) else np.empty((0, 0))
+        if covariances is None:
+            K = _covariance(prior, x, x)
+        else:
+            K = covariances(prior, kept, kept).copy()
         K.flat[:: len(x) + 1] += noise
         L = linalg.cholesky(K) if len(x) else K
         return _assemble(
@@ -111,10 +143,12 @@ class Exact:
         return self.fitted_defence(observations, self.prior).trust
 
     def predict(self, x: Array) -> tuple[Array, Array]:
-        variance = self.prior.kernel.diagonal(x)
+        return self.given(self.prior.kernel.diagonal(x), _covariance(self.prior, x, self.x))
+
+    def given(self, variance: Array, K: Array) -> tuple[Array, Array]:
+        """Predict f where prior variances (m,) and covariances (m, k) with the rows are known."""
         if not len(self.x):
-            return np.full(len(x), self.prior.mean), np.sqrt(variance)
-        K = self.prior.kernel(x, self.x)
+            return np.full(len(variance), self.prior.mean), np.sqrt(variance)
         V = linalg.solve_lower(self.L, K.T)  # (k, m)
         variance = variance - np.einsum("ij,ij->j", V, V)
         return self.prior.mean + K @ self.alpha, np.sqrt(np.maximum(variance, 0.0))
@@ -131,20 +165,20 @@ class Exact:
     def predict_with_gradient(self, x: Array) -> tuple[Array, Array, Array, Array]:
         variance = self.prior.kernel.diagonal(x)
         slope = self.prior.kernel.diagonal_wrt_x(x)
-        mean, mean_slope = np.full(len(x), self.prior.mean), np.zeros_like(x)
-        if len(self.x):
+        if not len(self.x):
+            mean, mean_slope = np.full(len(x), self.prior.mean), np.zeros(x.shape)
+        else:
             K, pull = self.prior.kernel.wrt_x(x, self.x)
             V = linalg.solve_lower(self.L, K.T)
-            mean = mean + K @ self.alpha
+            mean = self.prior.mean + K @ self.alpha
             mean_slope = pull(np.broadcast_to(self.alpha, K.shape))
             variance = variance - np.einsum("ij,ij->j", V, V)
             # d variance = d k(x, x) - 2 dk(x, X) (K + D)^-1 k(X, x), which is L^-T V
             slope = slope - 2.0 * pull(linalg.solve_upper(self.L, V).T)
         std = np.sqrt(np.maximum(variance, 0.0))
         # Where nothing is uncertain the root has no slope; 0 keeps a search finite there.
-        std_slope = np.divide(
-            0.5 * slope, std[:, None], out=np.zeros_like(x), where=std[:, None] > 0.0
-        )
+        uncertain = std[:, None] > 0.0
+        std_slope = np.divide(0.5 * slope, std[:, None], out=np.zeros(x.shape), where=uncertain)
         return mean, std, mean_slope, std_slope
 
     def on(self, points: Finite) -> tuple[Array, Array]:
@@ -157,6 +191,10 @@ class Exact:
         return self.extend(
             self.fitted_defence, rows, Targets(mean, np.full(k, self.prior.noise), np.ones(k))
         )
+
+
+def _covariance(prior: Prior, x: Array, z: Array) -> Array:
+    return prior.kernel(x, z) if len(z) else np.empty((len(x), 0))
 
 
 def _distrusted(targets: Targets) -> int:
