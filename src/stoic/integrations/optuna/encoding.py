@@ -19,6 +19,7 @@ from scipy.stats import qmc
 
 from stoic.data import Array, Booleans
 from stoic.domains import Box, Lattice, Tree
+from stoic.integrations.optuna.choices import ChoiceNumbers
 from stoic.integrations.optuna.executed import unknown
 from stoic.integrations.optuna.internals import possible
 from stoic.refusal import RefusalError
@@ -208,8 +209,9 @@ class Category:
     def grid(self) -> Array:
         return np.eye(len(self.numbers))
 
-    def _number(self, value: Any) -> int:
-        return int(self.distribution.to_internal_repr(value))
+    @cached_property
+    def _number(self) -> ChoiceNumbers:
+        return ChoiceNumbers(self.distribution)
 
     def same(self, value: Any, other: Any) -> bool:
         """Return True if two values are the same choice."""
@@ -249,15 +251,15 @@ def met(
 ) -> dict[str, frozenset[int]]:
     """Return name of a category with many choices -> numbers of those that settings have."""
     many = {
-        name: d
+        name: ChoiceNumbers(d)
         for name, d in space.items()
         if isinstance(d, CategoricalDistribution) and len(d.choices) > _MANY
     }
     found: dict[str, set[int]] = {name: set() for name in many}
     for setting in settings if many else ():
         for name in many.keys() & setting.keys():
-            if possible(many[name], setting[name]):
-                found[name].add(int(many[name].to_internal_repr(setting[name])))
+            if setting[name] in many[name]:
+                found[name].add(many[name](setting[name]))
     return {name: frozenset(numbers) for name, numbers in found.items()}
 
 

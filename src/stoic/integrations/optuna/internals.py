@@ -21,6 +21,8 @@ from stoic.integrations.reported import as_number
 
 _FIXED = "fixed_params"  # system attribute of a trial: what ``enqueue_trial`` was given, since 1.2
 _CONSTRAINTS = "constraints"  # system attribute of a trial: a list, since 2.5
+_NUMBERS = (float, int, Real)  # the usual ones first: an abstract class is slow to ask
+_NAMED = f"{_CONSTRAINTS}:"  # and before a name, since 5.0
 
 
 def storage_of(study: Study) -> BaseStorage:
@@ -109,7 +111,7 @@ def fixed_by(sampler: BaseSampler) -> dict[str, Any]:
 
 def possible(distribution: BaseDistribution, value: Any) -> bool:
     """Return True if a parameter can be this value; ``BaseDistribution._contains``, since 0.11."""
-    if not isinstance(distribution, CategoricalDistribution) and not isinstance(value, Real):
+    if not isinstance(value, _NUMBERS) and not isinstance(distribution, CategoricalDistribution):
         return False  # float() reads a text, too
     try:
         return bool(distribution._contains(distribution.to_internal_repr(value)))
@@ -119,8 +121,12 @@ def possible(distribution: BaseDistribution, value: Any) -> bool:
 
 def same_range(one: BaseDistribution, other: BaseDistribution) -> bool:
     """Return True if two distributions are equal; of thousands of choices sooner than by ``==``."""
+    if one is other:
+        return True
     if isinstance(one, CategoricalDistribution) and isinstance(other, CategoricalDistribution):
-        return one.choices == other.choices or one == other  # the former is false for nan
+        # The same tuple, as copies have it; an equal one; equal but for a nan
+        same = one.choices is other.choices or one.choices == other.choices
+        return same or one == other
     return one == other
 
 
@@ -155,8 +161,8 @@ def constraints(trial: FrozenTrial) -> dict[str, float]:
         if key == _CONSTRAINTS:
             values = stored if isinstance(stored, list | tuple) else [stored]
             found |= {str(k): value for k, value in enumerate(values)}
-        elif key.startswith(f"{_CONSTRAINTS}:"):
-            found[key.removeprefix(f"{_CONSTRAINTS}:")] = stored
+        elif key.startswith(_NAMED):
+            found[key.removeprefix(_NAMED)] = stored
     return {name: as_number(value) for name, value in found.items()}
 
 
@@ -173,7 +179,7 @@ def constraint_attrs(values: Mapping[str, float]) -> dict[str, Any]:
     """System attributes of a trial with these constraints; before 5.0 a list without names."""
     if not hasattr(Trial, "set_constraint"):
         return {_CONSTRAINTS: list(values.values())}
-    return {f"{_CONSTRAINTS}:{name}": value for name, value in values.items()}
+    return {f"{_NAMED}{name}": value for name, value in values.items()}
 
 
 def record_constraints(

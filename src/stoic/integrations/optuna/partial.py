@@ -180,11 +180,19 @@ class Unfinished:
         self._curves: dict[int, Curve] = {}  # by number; finished trials do not change
         self._rows: dict[int, tuple[FrozenTrial, int]] = {}  # and the row of its observation
         self._waiting: list[FrozenTrial] = []  # pruned, with nothing to compare them with
-        self.compare_with(())
+        self._trials: tuple[FrozenTrial, ...] = ()  # to compare with
+        self._known: PartialResults | None = None
 
     def compare_with(self, trials: Iterable[FrozenTrial]) -> None:
         """Compare from now on with these trials, all that there are."""
-        self._results = PartialResults(trials, self._sign, self._possible, self._curves)
+        self._trials, self._known = tuple(trials), None
+
+    @property
+    def _results(self) -> PartialResults:
+        # Built when a trial needs it: in most studies all have final values
+        if self._known is None:
+            self._known = PartialResults(self._trials, self._sign, self._possible, self._curves)
+        return self._known
 
     def begin(self, trial: FrozenTrial, row: int) -> Partial | None:
         """Return what is to be observed of a trial, in this row; None if that is not known.

@@ -197,6 +197,8 @@ class StoicSampler(BaseSampler):
         self._recorded: set[Identity] = set()  # studies with the aim and the recipe recorded
         self._said: set[tuple[Identity, int | str]] = set()  # trials left out, sentences
         self._out_of_reach: dict[Identity, int] = {}  # study -> trials in a row
+        # The last modelled space, with the study and the number of finished trials it is of
+        self._modelled_by: tuple[tuple[Identity, int], dict[str, BaseDistribution]] | None = None
 
     def reseed_rng(self) -> None:
         self._seed = int(np.random.SeedSequence().generate_state(1)[0])
@@ -210,9 +212,16 @@ class StoicSampler(BaseSampler):
 
     def _modelled(self, study: Study) -> Mapping[str, BaseDistribution]:
         """Return the parameters that are modelled."""
-        return self._space or modelled_space(
-            study.get_trials(deepcopy=False), shared=self._aim is not None
-        )
+        if self._space:
+            return self._space
+        trials = study.get_trials(deepcopy=False)
+        # It depends on the trials that have finished, which do not change
+        state = identity(study, trials), sum(trial.state.is_finished() for trial in trials)
+        known = self._modelled_by
+        if known is None or known[0] != state:
+            known = state, modelled_space(trials, shared=self._aim is not None)
+            self._modelled_by = known
+        return known[1]
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from optuna.distributions import BaseDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.search_space import intersection_search_space
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import FAILURES
+from stoic.integrations.optuna.choices import ChoiceNumbers
 from stoic.integrations.optuna.internals import constraints, possible, same_range
 from stoic.integrations.optuna.objectives import NOISE, noises_of, states_bound
 from stoic.integrations.optuna.partial import bound_trouble, noise_variance
@@ -105,10 +107,19 @@ def unmodelled(
         space = modelled_space(trials)
     if space and (bare := [t.number for t in complete if not t.distributions]):
         sentences.append(f"Trials without parameters are not modelled: {_listed(bare)}.")
+    choices = {
+        name: ChoiceNumbers(d)
+        for name, d in space.items()
+        if isinstance(d, CategoricalDistribution)
+    }
+
+    def inside(name: str, value: Any) -> bool:
+        return value in choices[name] if name in choices else possible(space[name], value)
+
     outside = [
         trial.number
         for trial in complete
-        if any(n in space and not possible(space[n], v) for n, v in trial.params.items())
+        if not all(inside(name, v) for name, v in trial.params.items() if name in space)
     ]
     if outside:
         sentences.append(
