@@ -12,7 +12,7 @@ from stoic.adversaries import cube_root
 from stoic.experiments.figure import Cell
 from stoic.experiments.matrix import figure
 from stoic.experiments.matrix.columns import COLUMNS
-from stoic.experiments.matrix.figure import Row, Settings, cells, claims, markdown, matrix, run
+from stoic.experiments.matrix.figure import FIGURE, Row, Settings, claims, markdown, matrix, run
 from stoic.experiments.matrix.worlds import BUDGET, ERROR, GAMES, THREATS, game, worst_within
 from stoic.recipes import RECIPES
 
@@ -109,7 +109,7 @@ TWO = Settings(
 def made(settings, regret):
     """Rows whose regret is ``regret(threat, game, method, seed, round)``."""
     rows = []
-    for cell in cells(settings):
+    for cell in FIGURE.cells(settings):
         threat, name = cell.panel.split(" / ")
         for mark in figure._marks(settings, cell.method):
             rows.append(Row(*cell, mark, regret(threat, name, cell.method, cell.seed, mark)))

@@ -22,10 +22,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, help="the first seed")
     parser.add_argument("--data", metavar="PATH", help="tables of real data: a file or a directory")
     parser.add_argument("--out", default="results", help="directory of the results")
-    options = parser.parse_args(arguments)
+    options = vars(parser.parse_args(arguments))
+    names, every = options.pop("names"), options.pop("all")
     try:
-        every = [f.name for f in catalogue() if f.name != ONCE]
-        names = every if options.all else options.names
+        if every:
+            names = [figure.name for figure in catalogue() if figure.name != ONCE]
         if not names:
             raise RefusalError("Name a figure, or say --all.")
         # An unknown name is refused before the first figure, which may take hours
@@ -34,15 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
         refused = 0
         for name in names:
             try:
-                reproduce(
-                    name,
-                    trials=options.trials,
-                    rounds=options.rounds,
-                    jobs=options.jobs,
-                    seed=options.seed,
-                    data=options.data,
-                    out=options.out,
-                )
+                reproduce(name, **options)
             except RefusalError as refusal:  # one figure may lack data that the others do without
                 refused += 1
                 print(f"{name}: {refusal}", file=sys.stderr)

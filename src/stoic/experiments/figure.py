@@ -34,25 +34,28 @@ class Cell(NamedTuple):
 
 
 def crossed(
-    panels: Iterable[str], methods: Collection[str], *, seed: int, trials: int
+    panels: Iterable[str],
+    methods: Collection[str],
+    seed: int,
+    trials: int | Callable[[str, str], int],
 ) -> list[Cell]:
-    """Cross every method, trial and panel; trial k has the seed ``seed + k``."""
+    """Cross every panel, method and trial; trial k has the seed ``seed + k``.
+
+    ``trials`` may be a function of a panel and a method, 0 where the method is not run.
+    """
     return [
         Cell(panel, method, seed + trial)
         for panel in panels
         for method in methods
-        for trial in range(trials)
+        for trial in range(trials(panel, method) if callable(trials) else trials)
     ]
 
 
 def every(panels: Callable[[Any], Iterable[str]]) -> Callable[[Any], list[Cell]]:
     """Cells of a figure with every method of its settings on every trial in every panel."""
-
-    def cells(settings: Any) -> list[Cell]:
-        methods, seed, trials = settings.methods, settings.seed, settings.trials
-        return crossed(panels(settings), methods, seed=seed, trials=trials)
-
-    return cells
+    return lambda settings: crossed(
+        panels(settings), settings.methods, settings.seed, settings.trials
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,28 @@ class Table:
     caption: str
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+
+def tabulate(
+    caption: str,
+    keys: Sequence[str],
+    columns: Sequence[tuple[str, Callable[[Any], str]]],
+    groups: Mapping[Any, Any] | Iterable[tuple[Any, Any]],
+) -> Table:
+    """Table with a line for each group: the words of its key, and then each column's entry.
+
+    Parameters
+    ----------
+    caption, keys:
+        Caption, and headings of the words of the keys.
+    columns:
+        Heading of each column, and function from a group to its entry.
+    groups:
+        Groups by their keys, which are tuples of texts.
+    """
+    lines = groups.items() if isinstance(groups, Mapping) else groups
+    rows = tuple((*key, *(entry(group) for _, entry in columns)) for key, group in lines)
+    return Table(caption, (*keys, *(heading for heading, _ in columns)), rows)
 
 
 @dataclass(frozen=True, slots=True)

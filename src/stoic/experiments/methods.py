@@ -13,18 +13,8 @@ from stoic import recipes
 from stoic.confidence import Theory
 from stoic.data import Array, Booleans, Choice, Recommendation
 from stoic.domains import Domain, Finite
-from stoic.experiments.contender import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILION,
-    YELLOW,
-    Contender,
-)
+from stoic.experiments import contender
+from stoic.experiments.contender import Contender
 from stoic.experiments.peers import RelevancePursuit
 from stoic.learner import Learner
 from stoic.models import GaussianProcess, StudentTProcess
@@ -41,10 +31,8 @@ class Threat:
 
     Attributes
     ----------
-    corruptions:
-        T_c, used by theory widths only.
-    horizon:
-        T, used by theory widths only.
+    corruptions, horizon:
+        T_c and T, used by theory widths only.
     """
 
     corruptions: int
@@ -52,6 +40,7 @@ class Threat:
 
 
 Method = Contender[[Domain, Threat, int], Player]
+Recipe = Callable[[Domain], Parts]
 
 
 class RandomSearch:
@@ -95,39 +84,28 @@ class RandomSearch:
         return Recommendation(x, y, y, y, x, y)
 
 
-Build = Callable[[Domain, Threat, int], Player]
+def _method(name: str, recipe: Recipe, colour: str, line: str = "-") -> Method:
+    def build(domain: Domain, threat: Threat, seed: int) -> Player:
+        return Learner(domain, recipe, seed=seed)
+
+    return Method(name, build, colour, line)
 
 
-def _built(recipe: Callable[[Domain], Parts]) -> Build:
-    return lambda domain, threat, seed: Learner(domain, recipe, seed=seed)
-
-
-def _theory(write: Callable[..., Callable[[Domain], Parts]]) -> Build:
+def _theory(name: str, write: Callable[..., Recipe], colour: str) -> Method:
     """With the width of the theorem, which takes the assumed corruptions and the horizon."""
 
     def build(domain: Domain, threat: Threat, seed: int) -> Player:
         theory = Theory(horizon=threat.horizon, corruptions=threat.corruptions)
         return Learner(domain, write(theory=theory), seed=seed)
 
-    return build
+    return Method(f"{name}, theory width", build, colour, "--")
 
 
-def _improving(widened: bool) -> Build:
-    def recipe(domain: Domain) -> Parts:
-        return replace(_A2()(domain), policy=ExpectedImprovement(widened=widened))
-
-    return _built(recipe)
+def _improving(widened: bool) -> Recipe:
+    return lambda domain: replace(_A2()(domain), policy=ExpectedImprovement(widened=widened))
 
 
-def _random(domain: Domain, threat: Threat, seed: int) -> Player:
-    return RandomSearch(domain, seed)
-
-
-def _relevance(domain: Domain, threat: Threat, seed: int) -> Player:
-    return RelevancePursuit(domain, seed)
-
-
-def _by_leave_one_out(recipe: Callable[[Domain], Parts]) -> Build:
+def _by_leave_one_out(recipe: Recipe) -> Recipe:
     """With hyperparameters by leave-one-out, as section 5.1 of [Ezzerg2026]_ fits them."""
 
     def refitted(domain: Domain) -> Parts:
@@ -137,22 +115,26 @@ def _by_leave_one_out(recipe: Callable[[Domain], Parts]) -> Build:
         fitting = replace(parts.model.fitting, objective=bounded_leave_one_out)
         return replace(parts, model=replace(parts.model, fitting=fitting))
 
-    return _built(refitted)
+    return refitted
 
 
 _FC, _A2 = recipes.fc_rcgp_ucb, recipes.a2_rcgp_ucb
+_TP, _DIAGNOSTICS = recipes.tp_ucb(), recipes.diagnostics_gp_ucb()
+_LOO = ", leave-one-out fit"
 
-GP = Method("GP-UCB", _built(recipes.gp_ucb()), BLACK)  # fitted by marginal likelihood
+GP = _method("GP-UCB", recipes.gp_ucb(), contender.BLACK)  # fitted by marginal likelihood
 # Standardised and fitted as the robust methods are, so that only the weights differ: all are equal.
 # Taken for the GP-UCB of [Ezzerg2026]_, whose section 5.1 fits by leave-one-out and names no other
 # fit: in figure 3, without corruption, the robust methods are virtually identical to it.
-GP_LOO = Method("GP-UCB, leave-one-out fit", _built(_FC(half_width=math.inf)), BLACK, "--")
-RANDOM = Method("random search", _random, GREY)
-FC = Method("FC-RCGP-UCB", _built(_FC()), BLUE)
-A2 = Method("A2-RCGP-UCB", _built(_A2()), VERMILION)
+GP_LOO = _method(GP.name + _LOO, _FC(half_width=math.inf), contender.BLACK, "--")
+RANDOM = Method(
+    "random search", lambda domain, threat, seed: RandomSearch(domain, seed), contender.GREY
+)
+FC = _method("FC-RCGP-UCB", _FC(), contender.BLUE)
+A2 = _method("A2-RCGP-UCB", _A2(), contender.VERMILION)
 # The multipliers of theorems 4.2 and 4.3, which know T_c
-FC_THEORY = Method("FC-RCGP-UCB, theory width", _theory(_FC), BLUE, "--")
-A2_THEORY = Method("A2-RCGP-UCB, theory width", _theory(_A2), VERMILION, "--")
+FC_THEORY = _theory(FC.name, _FC, contender.BLUE)
+A2_THEORY = _theory(A2.name, _A2, contender.VERMILION)
 # As the paper's practical considerations say: results with mean 0 and sd 1, outliers included;
 # c = 1; L = 1.96 or the 95 % quantile of |y - median|; T_c = 0 in the width, or the number of
 # results outside of the plateau.
@@ -164,52 +146,44 @@ _a2_of_paper = partial(
     anchor=Anchor(half_width=1.96),
 )
 _COUNTED = Theory("practice", corruptions="distrusted")
-FC_PAPER = Method(
-    "FC-RCGP-UCB, mean and sd, L = 1.96, c = 1", _built(_fc_of_paper(half_width=1.96)), GREEN, "-."
-)
-FC_QUANTILE = Method(
-    "FC-RCGP-UCB, mean and sd, L a quantile, c = 1",
-    _built(_fc_of_paper(half_width="quantile")),
-    SKY,
+_FIXED, _T_C = ", mean and sd, L = 1.96, c = 1", ", T_c counted"
+FC_PAPER = _method(FC.name + _FIXED, _fc_of_paper(half_width=1.96), contender.GREEN, "-.")
+FC_QUANTILE = _method(
+    f"{FC.name}, mean and sd, L a quantile, c = 1",
+    _fc_of_paper(half_width="quantile"),
+    contender.SKY,
     "-.",
 )
-FC_COUNTED = Method(
-    "FC-RCGP-UCB, mean and sd, L = 1.96, c = 1, T_c counted",
-    _built(_fc_of_paper(half_width=1.96, theory=_COUNTED)),
-    ORANGE,
-    "-.",
-)
-A2_PAPER = Method("A2-RCGP-UCB, mean and sd, L = 1.96, c = 1", _built(_a2_of_paper()), PURPLE, "-.")
-A2_COUNTED = Method(
-    "A2-RCGP-UCB, mean and sd, L = 1.96, c = 1, T_c counted",
-    _built(_a2_of_paper(theory=_COUNTED)),
-    YELLOW,
-    "-.",
-)
+_counted = _fc_of_paper(half_width=1.96, theory=_COUNTED)
+FC_COUNTED = _method(FC.name + _FIXED + _T_C, _counted, contender.ORANGE, "-.")
+A2_PAPER = _method(A2.name + _FIXED, _a2_of_paper(), contender.PURPLE, "-.")
+_counted = _a2_of_paper(theory=_COUNTED)
+A2_COUNTED = _method(A2.name + _FIXED + _T_C, _counted, contender.YELLOW, "-.")
 # The shape c in standard deviations of the noise instead of the scale of the results.
-_A2_IN_NOISE = _A2(plateau=ActingPlateau(shape=1.0, unit="noise"))
-FC_NOISE = Method("FC-RCGP-UCB, c = 1 noise sd", _built(_FC(unit="noise", shape=1.0)), GREEN, ":")
-A2_NOISE = Method("A2-RCGP-UCB, c = 1 noise sd", _built(_A2_IN_NOISE), PURPLE, ":")
-LOO = Method("leave-one-out GP-UCB", _built(recipes.loo_gp_ucb()), GREEN)  # our own
-ROBUST = Method("robust, the default", _built(recipes.robust()), PURPLE)  # our own
-STUDENT = Method("Student-t process UCB", _built(recipes.tp_ucb()), ORANGE)  # 3 degrees of freedom
-DIAGNOSTICS = Method("Diagnostics GP-UCB", _built(recipes.diagnostics_gp_ucb()), SKY)
+_IN_NOISE = ", c = 1 noise sd"
+FC_NOISE = _method(FC.name + _IN_NOISE, _FC(unit="noise", shape=1.0), contender.GREEN, ":")
+_in_noise = _A2(plateau=ActingPlateau(shape=1.0, unit="noise"))
+A2_NOISE = _method(A2.name + _IN_NOISE, _in_noise, contender.PURPLE, ":")
+LOO = _method("leave-one-out GP-UCB", recipes.loo_gp_ucb(), contender.GREEN)  # our own
+ROBUST = _method("robust, the default", recipes.robust(), contender.PURPLE)  # our own
+STUDENT = _method("Student-t process UCB", _TP, contender.ORANGE)  # 3 degrees of freedom
+DIAGNOSTICS = _method("Diagnostics GP-UCB", _DIAGNOSTICS, contender.SKY)
 # The same reading for the other baselines. Diagnostics looks for outliers
 # with a fit of its own, by the evidence of Student-t noise.
-STUDENT_LOO = Method(
-    "Student-t process UCB, leave-one-out fit", _by_leave_one_out(recipes.tp_ucb()), ORANGE, "--"
-)
-DIAGNOSTICS_LOO = Method(
-    "Diagnostics GP-UCB, leave-one-out fit",
-    _by_leave_one_out(recipes.diagnostics_gp_ucb()),
-    SKY,
-    "--",
+STUDENT_LOO = _method(STUDENT.name + _LOO, _by_leave_one_out(_TP), contender.ORANGE, "--")
+DIAGNOSTICS_LOO = _method(
+    DIAGNOSTICS.name + _LOO, _by_leave_one_out(_DIAGNOSTICS), contender.SKY, "--"
 )
 # Plain, it settled on the second peak of Forrester's function; hence the widened one
-A2_EI = Method("A2-RCGP, expected improvement", _improving(False), VERMILION, ":")
-A2_WIDE = Method("A2-RCGP, widened improvement", _improving(True), VERMILION, "-.")
+A2_EI = _method("A2-RCGP, expected improvement", _improving(False), contender.VERMILION, ":")
+A2_WIDE = _method("A2-RCGP, widened improvement", _improving(True), contender.VERMILION, "-.")
 # BoTorch's; it takes seconds a round.
-RELEVANCE = Method("relevance pursuit UCB", _relevance, YELLOW, module="botorch")
+RELEVANCE = Method(
+    "relevance pursuit UCB",
+    lambda domain, threat, seed: RelevancePursuit(domain, seed),
+    contender.YELLOW,
+    module="botorch",
+)
 
 METHODS: tuple[Method, ...] = (
     GP, GP_LOO, FC, A2, FC_THEORY, A2_THEORY, FC_PAPER, FC_QUANTILE, FC_COUNTED, A2_PAPER,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from functools import cache
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,10 +111,10 @@ class RelevancePursuit:
         """Recommend the queried point with the best lower bound, as our learners do."""
         model = self.fitted()
         if model is None:
-            somewhere = self._x if len(self._y) else self.domain.sample(1, self.rng)
-            x = somewhere[int(np.argmax(self._y)) if len(self._y) else 0].copy()
+            known = len(self._y) > 0
+            x = self._x[np.argmax(self._y)] if known else self.domain.sample(1, self.rng)[0]
             y = float(np.max(self._y, initial=-np.inf))
-            return Recommendation(x, y, y, y, x, y)
+            return Recommendation(x.copy(), y, y, y, x.copy(), y)
         tried = np.unique(self._x, axis=0)
         lower, mean, upper = (_Bound(model, width)(tried) for width in (-2.0, 0.0, 2.0))
         best = int(np.argmax(lower))
@@ -136,21 +137,19 @@ class RelevancePursuit:
     def _fit(self) -> Any:
         botorch = _botorch()
         torch, n = botorch.torch, len(self._y)
-        corners = self._corners()
+        # The domain's corners, not those of the points so far, which move from fit to fit
+        corners = torch.tensor(self._corners())
         model = botorch.Robust(
             torch.tensor(self._x),
             torch.tensor(self._y[:, None]),
-            # The domain's corners, not those of the points so far, which move from fit to fit
-            input_transform=botorch.Normalize(self.domain.dim, bounds=torch.tensor(corners)),
+            input_transform=botorch.Normalize(self.domain.dim, bounds=corners),
             outcome_transform=botorch.Standardize(1),
             prior_mean_of_support=max(int(0.2 * n), 1),  # its default is 0 for 4 results: no prior
         )
+        options = {"options": {"maxiter": _ITERATIONS}}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # fits that stop early, scales beyond its taste
-            botorch.fit(
-                botorch.Likelihood(model.likelihood, model),
-                optimizer_kwargs={"options": {"maxiter": _ITERATIONS}},
-            )
+            botorch.fit(botorch.Likelihood(model.likelihood, model), optimizer_kwargs=options)
         return model.eval()
 
     def _corners(self) -> Array:
@@ -162,31 +161,20 @@ class RelevancePursuit:
         return np.stack([self.domain.lower, self.domain.upper])
 
 
-class _Library(NamedTuple):
-    """Names imported from torch, GPyTorch and BoTorch."""
-
-    torch: Any
-    Robust: Any
-    Normalize: Any
-    Standardize: Any
-    Likelihood: Any
-    fit: Any
-
-
 @cache
-def _botorch() -> _Library:
+def _botorch() -> Any:
+    """Names of torch, GPyTorch and BoTorch."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what they deprecate among themselves
             robust = import_module("botorch.models.robust_relevance_pursuit_model")
-            mlls = import_module("gpytorch.mlls")
-            return _Library(
-                import_module("torch"),
-                robust.RobustRelevancePursuitSingleTaskGP,
-                import_module("botorch.models.transforms.input").Normalize,
-                import_module("botorch.models.transforms.outcome").Standardize,
-                mlls.ExactMarginalLogLikelihood,
-                import_module("botorch.fit").fit_gpytorch_mll,
+            return SimpleNamespace(
+                Robust=robust.RobustRelevancePursuitSingleTaskGP,
+                torch=import_module("torch"),
+                Normalize=import_module("botorch.models.transforms.input").Normalize,
+                Standardize=import_module("botorch.models.transforms.outcome").Standardize,
+                Likelihood=import_module("gpytorch.mlls").ExactMarginalLogLikelihood,
+                fit=import_module("botorch.fit").fit_gpytorch_mll,
             )
     except ImportError as error:
         raise ImportError(

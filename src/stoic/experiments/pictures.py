@@ -1,4 +1,4 @@
-"""Pictures: trajectories with bands in panels, points with intervals, and legends.
+"""Pictures: curves with bands in panels, points with intervals, and legends.
 
 Matplotlib is imported when the first picture is drawn.
 """
@@ -18,14 +18,17 @@ from stoic.experiments.statistics import Interval
 if TYPE_CHECKING:  # importing it takes longer than most of the library
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
     Picture = Figure
+    Grid = NDArray[Any]
 
 
 Place = Literal[
     "outside right upper", "outside upper right", "outside lower center", "outside upper center"
 ]
 Band = Literal["error", "deviation", "half"]
+Curve = tuple[Contender[..., Any], Array | Integers, Array]  # a look, x (n,), values (trials, n)
 
 
 def blank(width: float, height: float) -> Picture:
@@ -39,39 +42,34 @@ def legend(
     picture: Picture,
     panels: Iterable[Axes],
     place: Place = "outside right upper",
-    named: Callable[[str], str] = lambda name: name,
+    named: Callable[[str], str] = str,
     **style: Any,
 ) -> None:
     """Draw one legend outside of the panels, with each name once.
 
     Parameters
     ----------
-    picture:
-        Picture to draw on.
-    panels:
-        Panels whose curves are named.
-    place:
-        As matplotlib's ``loc``.
+    picture, panels:
+        Picture to draw on, and the panels whose curves are named.
+    place, style:
+        As ``loc``, and others, of matplotlib's ``legend``.
     named:
         Function from the name of a curve to its text.
-    style:
-        As of matplotlib's ``legend``.
     """
     handles = {
         label: handle
         for axes in panels
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    picture.legend(
-        handles.values(), [named(name) for name in handles], loc=place, frameon=False, **style
-    )
+    texts = [named(name) for name in handles]
+    picture.legend(handles.values(), texts, loc=place, frameon=False, **style)
 
 
 def curve(
     axes: Axes,
+    look: Contender[..., Any],
     x: Array | Integers,
     values: Array,
-    line: Contender[..., Any],
     band: Band = "error",
 ) -> None:
     """Draw a mean over trials with a band; no band for a single trial.
@@ -80,89 +78,87 @@ def curve(
     ----------
     axes:
         Axes to draw on.
-    x:
-        Shape (n,).
-    values:
-        Shape (trials, n).
-    line:
+    look:
         Name, colour and style.
+    x, values:
+        Shapes (n,) and (trials, n).
     band:
         One standard error of the mean, or one or half a standard deviation over the trials.
     """
     mean = values.mean(axis=0)
-    above = 2.0 if line.line == "-" else 2.5  # a broken line shows what it covers
-    axes.plot(x, mean, line.line, color=line.colour, label=line.name, lw=1.6, zorder=above)
+    above = 2.0 if look.line == "-" else 2.5  # a broken line shows what it covers
+    axes.plot(x, mean, look.line, color=look.colour, label=look.name, lw=1.6, zorder=above)
     if len(values) > 1:
-        half = values.std(axis=0, ddof=1)
-        if band == "error":
-            half = half / math.sqrt(len(values))
-        elif band == "half":
-            half = 0.5 * half
-        axes.fill_between(x, mean - half, mean + half, color=line.colour, alpha=0.15, lw=0)
+        part = {"error": 1.0 / math.sqrt(len(values)), "deviation": 1.0, "half": 0.5}[band]
+        half = part * values.std(axis=0, ddof=1)
+        axes.fill_between(x, mean - half, mean + half, color=look.colour, alpha=0.15, lw=0)
 
 
 class Panel(NamedTuple):
-    """Title of a panel, and its curves: each a look, its x (n,) and its values (trials, n)."""
+    """Title of a panel, its curves, and the ends of its horizontal axis if they are given."""
 
     title: str
-    curves: Sequence[tuple[Contender[..., Any], Array | Integers, Array]]
+    curves: Sequence[Curve]
+    ends: tuple[float, float] | None = None
 
 
-def trajectories(
-    panels: Sequence[Panel],
-    rounds: int,
-    regrets: Sequence[str],
+def panels(
+    shown: Sequence[Panel],
+    labels: Sequence[str],
     size: tuple[float, float],
     columns: int,
-    band: Band,
-    place: Place = "outside lower center",
-    title: str = "",
-    small: bool = False,
-    one_scale: bool = True,
-    scientific: bool = False,
-    **style: Any,
-) -> Picture:
-    """Plot means over the trials with bands by round, a panel each, with one legend.
+    band: Band = "error",
+    title_size: float = 10,
+    **axes: Any,
+) -> tuple[Picture, Grid]:
+    """Plot means with bands, and return the picture and its axes.
 
     Parameters
     ----------
-    panels:
+    shown:
         Panels, line by line.
-    rounds:
-        T, the end of the horizontal axes.
-    regrets:
+    labels:
         Label of the vertical axis of each line.
     size, columns:
         Size of the picture in inches, and its number of columns.
     band:
         As of :func:`curve`.
-    place, style:
-        Of the legend.
-    title:
-        Title above all panels.
-    small:
-        True for small titles of panels.
-    one_scale:
-        True if all panels have the same vertical axis.
-    scientific:
-        True for powers of ten beside the axes.
+    title_size, axes:
+        Of the panels, and as of matplotlib's ``subplots``.
     """
     picture = blank(*size)
-    grid = picture.subplots(len(regrets), columns, sharex=True, sharey=one_scale, squeeze=False)
-    for panel, axes in zip(panels, grid.flat, strict=False):  # the last line may have free places
-        for look, x, values in panel.curves:
-            curve(axes, x, values, look, band)
-        axes.set_title(panel.title, fontsize=9 if small else 10)
-    for axes in grid.flat:  # once everything is drawn, as a limit ends the search for the others
-        axes.set_xlim(0, rounds)
-        axes.set_ylim(bottom=0.0)
-        if scientific:
-            axes.ticklabel_format(axis="both", style="sci", scilimits=(-3, 4), useMathText=True)
-        axes.grid(alpha=0.3, lw=0.5)
-    for axes in grid[-1]:
-        axes.set_xlabel("round t")
-    for axes, label in zip(grid[:, 0], regrets, strict=True):
-        axes.set_ylabel(label)
+    grid = picture.subplots(len(labels), columns, squeeze=False, **axes)
+    for panel, one in zip(shown, grid.flat, strict=False):  # the last line may have free places
+        for each in panel.curves:
+            curve(one, *each, band)
+        one.set_title(panel.title, fontsize=title_size)
+        one.grid(alpha=0.3, lw=0.5)
+    for panel, one in zip(shown, grid.flat, strict=False):
+        # Once everything is drawn, as a limit ends the search for the others
+        one.set_xlim(panel.ends)
+        one.set_ylim(bottom=0.0)
+    for one, label in zip(grid[:, 0], labels, strict=True):
+        one.set_ylabel(label)
+    return picture, grid
+
+
+def trajectories(
+    shown: Sequence[Panel],
+    labels: Sequence[str],
+    size: tuple[float, float],
+    columns: int,
+    band: Band,
+    title: str = "",
+    place: Place = "outside lower center",
+    title_size: float = 10,
+    one_scale: bool = True,
+    **style: Any,
+) -> Picture:
+    """Plot panels by round, with one legend, of that ``style``, and a title above all of them."""
+    axes = {"sharex": True, "sharey": one_scale}
+    picture, grid = panels(shown, labels, size, columns, band, title_size, **axes)
+    for one in grid[-1]:
+        one.set_xlabel("round t")
     legend(picture, grid.flat, place, **style)
     if title:
         picture.suptitle(title, fontsize=10)
@@ -177,20 +173,9 @@ def points(
     style: Mapping[str, Any],
     scale: float = 1.0,
 ) -> None:
-    """Draw numbers with their intervals beside one another; none where there is no interval.
+    """Draw numbers, times ``scale``, with intervals; none where there is no interval.
 
-    Parameters
-    ----------
-    axes:
-        Axes to draw on.
-    heights:
-        Height of each number.
-    numbers:
-        The numbers.
-    colour, style:
-        As of matplotlib's ``errorbar``.
-    scale:
-        Factor of the numbers.
+    ``colour`` and ``style`` are as of matplotlib's ``errorbar``.
     """
     value, lower, upper = scale * np.array(numbers, dtype=float).reshape(-1, 3).T  # (n,) each
     # A bootstrap interval may miss its number, and matplotlib refuses negative lengths

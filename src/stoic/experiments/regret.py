@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stoic.experiments import pictures
 from stoic.experiments.contender import Contender
-from stoic.experiments.figure import Cell, Table
+from stoic.experiments.figure import Cell, Table, tabulate
 from stoic.experiments.statistics import Estimate
-from stoic.experiments.trials import Groups, comparison, grouped
+from stoic.experiments.trials import Groups, Trials, comparison, grouped
 from stoic.simulate import Trace
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 INFERENCE = "inference_regret"
 
@@ -85,51 +82,44 @@ class Panel(NamedTuple):
 
 
 def picture(
-    groups: Groups[Step],
-    panels: Sequence[Sequence[Panel]],
+    groups: Groups[Any],
+    shown: Sequence[Sequence[Panel]],
     size: tuple[float, float],
     labels: Sequence[str],
     initial: int,
     few: Mapping[str, str] | None = None,
     one_scale: bool = True,
     title_size: float = 9,
-) -> tuple[pictures.Picture, NDArray[Any]]:
+) -> tuple[pictures.Picture, pictures.Grid]:
     """Plot mean cumulative regret with one standard error; return picture and panels.
 
     Parameters
     ----------
     groups:
         The trials.
-    panels:
-        Lines of panels.
-    size:
-        Of the picture, in inches.
-    labels:
-        Label of the vertical axis of each line.
+    shown, size, labels, title_size:
+        Lines of panels, and the others as of :func:`stoic.experiments.pictures.panels`.
     initial:
         Number of observations before the first round, where a line is drawn.
     few:
         Name of a method -> what its name is followed by in the legend.
     one_scale:
         True if all panels have the same vertical axis.
-    title_size:
-        Of the panels.
     """
-    whole = pictures.blank(*size)
-    grid = whole.subplots(len(panels), len(panels[0]), sharey=one_scale, squeeze=False)
-    for line, label, across in zip(panels, labels, grid, strict=True):
-        for panel, axes in zip(line, across, strict=True):
-            for one in panel.methods:
-                if (panel.key, one.name) in groups:
-                    values = groups[panel.key, one.name].curves()
-                    pictures.curve(axes, np.arange(1, values.shape[1] + 1), values, one)
-            axes.axvline(initial + 0.5, color="0.6", lw=0.8, ls=":")
-            axes.set_xlabel(f"observations (the first {initial}: initial design)")
-            axes.set_xlim(1, initial + panel.rounds)
-            axes.set_ylim(bottom=0.0)
-            axes.grid(alpha=0.3, lw=0.5)
-            axes.set_title(panel.title, fontsize=title_size)
-        across[0].set_ylabel(label)
+    made = []
+    for panel in (panel for line in shown for panel in line):
+        run = [
+            (one, groups[key]) for one in panel.methods if (key := (panel.key, one.name)) in groups
+        ]
+        curves = [(one, np.arange(1, 1 + len(of.runs[0])), of.curves()) for one, of in run]
+        made.append(pictures.Panel(panel.title, curves, (1, initial + panel.rounds)))
+    columns = len(shown[0])
+    whole, grid = pictures.panels(
+        made, labels, size, columns, title_size=title_size, sharey=one_scale
+    )
+    for axes in grid.flat:
+        axes.axvline(initial + 0.5, color="0.6", lw=0.8, ls=":")
+        axes.set_xlabel(f"observations (the first {initial}: initial design)")
     suffix = few or {}
     pictures.legend(whole, grid.flat, named=lambda name: name + suffix.get(name, ""), fontsize=8)
     return whole, grid
@@ -140,19 +130,25 @@ def against(reference: str) -> Callable[[Any, Sequence[Step]], Table]:
 
     def table(settings: Any, rows: Sequence[Step]) -> Table:
         groups = grouped(rows)
-        lines = []
-        for (panel, method), trials in groups.items():
+
+        def difference(trials: Trials[Step]) -> str:
+            panel, method, *_ = trials.ends[0]
+            if method == reference:
+                return ""
             paired = comparison(trials, groups[panel, reference])
-            difference = Estimate(paired["paired_difference"], paired["paired_standard_error"])
-            final, inference = Estimate.of(trials.final()), Estimate.of(trials.final(INFERENCE))
-            less = "" if method == reference else str(difference)
-            count = str(len(trials.runs))
-            lines.append((panel, method, count, str(final), less, str(inference)))
-        caption = (
+            return str(Estimate(paired["paired_difference"], paired["paired_standard_error"]))
+
+        return tabulate(
             "Mean over the trials ± one standard error, in units of f; differences over the seeds "
-            "that both were run on."
+            "that both were run on.",
+            ("panel", "method"),
+            (
+                ("trials", lambda trials: str(len(trials))),
+                ("cumulative regret", lambda trials: str(Estimate.of(trials.final()))),
+                (f"less {reference}", difference),
+                ("inference regret", lambda trials: str(Estimate.of(trials.final(INFERENCE)))),
+            ),
+            groups,
         )
-        regrets = ("cumulative regret", f"less {reference}", "inference regret")
-        return Table(caption, ("panel", "method", "trials", *regrets), tuple(lines))
 
     return table

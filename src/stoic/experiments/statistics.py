@@ -38,8 +38,7 @@ def deviation(values: Array) -> float:
 
 def compared(ours: Array, theirs: Array) -> dict[str, float]:
     """Compare two samples of regret, shape (trials,), of the same trials."""
-    mine, other = Estimate.of(ours), Estimate.of(theirs)
-    paired = Estimate.of(ours - theirs)
+    mine, other, paired = (Estimate.of(each) for each in (ours, theirs, ours - theirs))
     return {
         "mean": mine.mean,
         "standard_error": mine.error,
@@ -56,8 +55,8 @@ class Interval(NamedTuple):
     """Number with its 95 % interval; nan limits where there are too few trials for one."""
 
     value: float
-    lower: float
-    upper: float
+    lower: float = math.nan
+    upper: float = math.nan
 
     def text(self, spec: str = ".2g", scale: float = 1.0, unit: str = "") -> str:
         """Format; empty if there is no number, without an interval if there is none."""
@@ -73,6 +72,10 @@ class Interval(NamedTuple):
         """Label the three numbers, for a claim."""
         return {name: self.value, f"{name}, lower": self.lower, f"{name}, upper": self.upper}
 
+    def limits(self, name: str) -> dict[str, float]:
+        """Label them where a claim has one such number: its limits have no name."""
+        return {name: self.value, "lower": self.lower, "upper": self.upper}
+
 
 def share(happened: Sequence[bool | None] | Array, z: float = SDS_95) -> Interval:
     """Share of the trials in which an event happened, with Wilson's interval.
@@ -87,7 +90,7 @@ def share(happened: Sequence[bool | None] | Array, z: float = SDS_95) -> Interva
     known = [bool(each) for each in happened if each is not None]
     n = len(known)
     if not n:
-        return Interval(math.nan, math.nan, math.nan)
+        return Interval(math.nan)
     p = sum(known) / n
     # The ends of the score interval solve |p - q| = z sqrt(q (1 - q) / n) for q
     centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
@@ -105,7 +108,7 @@ def bootstrap(values: Array, statistic: Callable[..., Array], fewest: int = 2) -
     """Bootstrap a statistic of (problems, seeds): the seeds of each problem are resampled."""
     centre = float(statistic(values))
     if values.shape[1] < fewest:
-        return Interval(centre, math.nan, math.nan)
+        return Interval(centre)
     # (RESAMPLES, problems, seeds): problems are not resampled, as they were chosen, not drawn
     resampled = np.take_along_axis(values[None], draws(*values.shape), axis=2)
     samples = statistic(resampled.reshape(RESAMPLES, -1), axis=1)
@@ -113,14 +116,19 @@ def bootstrap(values: Array, statistic: Callable[..., Array], fewest: int = 2) -
     return Interval(centre, float(lower), float(upper))
 
 
-def mean_ratio(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
+def mean_ratio(ours: Sequence[float] | Array, theirs: Sequence[float] | Array) -> Interval:
     """Ratio of the means of paired trials; whole pairs are resampled."""
     pairs = np.array([ours, theirs])
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(pairs[0].mean() / pairs[1].mean())
         if pairs.shape[1] < 2:
-            return Interval(value, math.nan, math.nan)
+            return Interval(value)
         means = pairs[:, draws(pairs.shape[1])].mean(axis=2)
         # nan where a resample has 0 / 0
         lower, upper = np.nanquantile(means[0] / means[1], (0.025, 0.975))
     return Interval(value, float(lower), float(upper))
+
+
+def mean(values: Sequence[float] | Array) -> Interval:
+    """Mean over trials, which are resampled."""
+    return mean_ratio(values, np.ones(len(values)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -18,15 +18,18 @@ REGRET = "cumulative_regret"
 
 @dataclass(frozen=True, eq=False)  # without slots, which a generic class that is frozen cannot have
 class Trials(Generic[R]):
-    """Runs of one method in one panel.
+    """Runs of one method, in one panel or in several.
 
     Attributes
     ----------
     runs:
-        Rows of each trial, one trial a seed.
+        Rows of each trial, one trial a panel and seed.
     """
 
     runs: tuple[tuple[Any, ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.runs)
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -51,6 +54,18 @@ class Trials(Generic[R]):
         """One column at the end of each trial, shape (trials,)."""
         return np.array([getattr(row, column) for row in self.ends])
 
+    def known(self, column: str) -> list[Any]:
+        """One column at the end of the trials, but for None."""
+        return [value for value in self.final(column).tolist() if value is not None]
+
+    def by_panel(self, column: str) -> Array:
+        """One column at the end, shape (panels, trials), seeds rising."""
+        found: dict[str, dict[int, float]] = {}
+        row: Any
+        for row in self.ends:
+            found.setdefault(row.panel, {})[row.seed] = getattr(row, column)
+        return np.array([[of[k] for k in sorted(of)] for of in found.values()], dtype=float)
+
     def among(self, seeds: Container[int]) -> Trials[R]:
         """Select the trials that have one of the ``seeds``, in rising order."""
         by_seed = dict(zip(self.seeds, self.runs, strict=True))
@@ -61,12 +76,13 @@ class Trials(Generic[R]):
 Groups = dict[tuple[str, str], Trials[R]]
 
 
-def grouped(rows: Iterable[R]) -> Groups[R]:
-    """Trials of each panel and method, in the order of the rows."""
-    collected: dict[tuple[str, str], dict[int, list[Any]]] = {}
+def grouped(rows: Iterable[R], part: Callable[[str], str] = str) -> Groups[R]:
+    """Trials of each panel, or ``part`` of its name, and method, in the order of the rows."""
+    collected: dict[tuple[str, str], dict[tuple[str, int], list[Any]]] = {}
     row: Any
     for row in rows:
-        collected.setdefault((row.panel, row.method), {}).setdefault(row.seed, []).append(row)
+        runs = collected.setdefault((part(row.panel), row.method), {})
+        runs.setdefault((row.panel, row.seed), []).append(row)
     return {key: Trials(tuple(map(tuple, runs.values()))) for key, runs in collected.items()}
 
 

@@ -50,16 +50,15 @@ def rows_of(figure, settings, numbers):
 
 
 def test_scores_by_hand():
-    found = scores.collect(
+    found = scores.by_scene(
         [
             Outcome("s / p", "m", seed, **NUMBERS | {"score": score})
             for seed, score in ((1, 0.01), (0, 1.0), (2, 0.0))
         ]
     )
-    values = found["s", "m"]
+    values = found["s", "m"].by_panel("score")
     np.testing.assert_array_equal(values, [[1.0, 0.01, 0.0]])  # by seed
     assert scores.geometric(values).value == pytest.approx((1.0 * 0.01 * 1e-5) ** (1 / 3))
-    assert scores.median(values).value == 0.01
     other = np.array([[0.5, 0.005, 1e-5, 7.0]])  # a fourth seed that the first does not have
     assert scores.ratio(values, other).value == pytest.approx(4 ** (1 / 3))
 

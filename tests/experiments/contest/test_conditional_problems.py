@@ -9,7 +9,7 @@ from optuna.samplers import RandomSampler
 
 from stoic.experiments.contest.conditional import FIGURE, PROBLEMS
 from stoic.experiments.contest.contenders import SHARED, contender
-from stoic.experiments.contest.scenes import Conditional, Draws, World, ordinary
+from stoic.experiments.contest.scenes import Draws, Ground, World, ordinary
 from stoic.experiments.figure import Cell
 
 BEST = {
@@ -52,7 +52,7 @@ def test_results_elsewhere_are_those_of_other_settings():
 
 
 def test_a_study_of_the_figure_has_the_parameters_of_its_branches():
-    assert all(isinstance(problem, Conditional) for problem in PROBLEMS.values())
+    assert all(isinstance(problem, Ground) for problem in PROBLEMS.values())
     own, explained = FIGURE.run(FIGURE.settings, Cell("clean / branches", "random", 0))
     assert own.score == own.tried > 0.0
     assert explained.score >= own.tried

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from stoic.experiments.contest import final, networks, noisy
+from stoic.experiments.contest import final, libraries, networks, noisy
 from stoic.experiments.contest.cases import CASES, Quadratic, needle
 from stoic.experiments.contest.functions import FUNCTIONS, MAXIMISERS
 from stoic.experiments.contest.scenes import (
@@ -260,8 +260,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch):
     def lacking(name):
         raise ImportError(f"No module named {name}")
 
-    monkeypatch.setattr(networks, "import_module", lacking)
-    monkeypatch.setattr(noisy, "import_module", lacking)
+    monkeypatch.setattr(libraries, "import_module", lacking)
     networks.trained.cache_clear()
     noisy._twin.cache_clear()
     with pytest.raises(RefusalError, match=r"pip install 'stoic\[contest\]'"):

@@ -8,16 +8,16 @@ from stoic.experiments.figure import Cell
 from stoic.experiments.heavy_tails import truncation
 from stoic.experiments.heavy_tails.truncation import (
     A_POINT_A_ROUND,
+    FIGURE,
     ONE_POINT,
     ONE_SIGN,
     PLAIN,
     TRUNCATED,
-    Logarithmic,
     Row,
     Settings,
-    cells,
     claims,
     function,
+    logarithmic,
     run,
 )
 from stoic.kernels import RBF
@@ -34,14 +34,14 @@ def test_f_goes_from_0_to_1():
 
 
 def test_cells_are_both_methods_under_all_readings():
-    found = cells(Settings(seed=7))
+    found = FIGURE.cells(Settings(seed=7))
     assert len(set(found)) == len(found) == 3 * 2 * 50
     assert {cell.seed for cell in found} == set(range(7, 57))
 
 
 def test_the_width_is_the_logarithm():
-    assert Logarithmic()(None, 1) == 0.0
-    assert Logarithmic()(None, 10_000) == pytest.approx(math.log(1e4))
+    assert logarithmic(None, 1) == 0.0
+    assert logarithmic(None, 10_000) == pytest.approx(math.log(1e4))
 
 
 @pytest.mark.parametrize("reading", [ONE_SIGN, ONE_POINT, A_POINT_A_ROUND])

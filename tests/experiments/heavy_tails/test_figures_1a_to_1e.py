@@ -16,8 +16,7 @@ from stoic.experiments.heavy_tails.algorithms import (
     Situation,
 )
 from stoic.experiments.heavy_tails.comparison import FIGURES, claims, not_gaussian, table
-from stoic.experiments.heavy_tails.settings import Settings
-from stoic.experiments.heavy_tails.trials import Row, average, cells, paired, run
+from stoic.experiments.heavy_tails.trials import Row, Settings, average, cells, paired, run
 from stoic.experiments.heavy_tails.worlds import (
     FILES,
     MATERN,

@@ -174,7 +174,7 @@ def test_outliers_come_when_they_are_released_and_do_not_count():
         for panel in settings.panels:
             told.clear()
             cell = next(
-                cell for cell in outliers.cells(settings) if cell[:2] == (panel, plain.name)
+                cell for cell in outliers.FIGURE.cells(settings) if cell[:2] == (panel, plain.name)
             )
             rows = outliers.run(settings, cell)
             assert len(told) == 20

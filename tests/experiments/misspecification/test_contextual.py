@@ -8,11 +8,11 @@ import pytest
 from stoic.experiments.figure import Cell
 from stoic.experiments.misspecification.contextual import (
     ALL,
+    FIGURE,
     OWN,
     TURNS,
     Row,
     Settings,
-    cells,
     claims,
     run,
     table,
@@ -80,7 +80,7 @@ def made(own, turns, first, second, third, wronged=0, scatter=0.01):
     names = zip(settings.methods, (own, own, turns, first, second, third), strict=True)
     regrets = dict(names)
     rows = []
-    for cell in cells(settings):
+    for cell in FIGURE.cells(settings):
         factor = 1.0 if cell.panel == "0" else 2.0
         kept = "1 2" if wronged and cell.method == OWN else "1 2 3"
         chance = scatter * cell.seed * (cell.method in (OWN, ALL))

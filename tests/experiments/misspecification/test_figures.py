@@ -52,7 +52,7 @@ def made(settings, average, error, *, method, panel, seed, late=0.5, **changes):
 
 class TestRuns:
     def test_every_method_meets_every_function(self):
-        cells = errors.cells(errors.Settings())
+        cells = errors.FIGURE.cells(errors.Settings())
         assert len(set(cells)) == len(cells) == 3 * 6 * 20
         assert {cell.method for cell in cells} == set(ALGORITHMS) - {RIGHT.name}
 
@@ -182,7 +182,7 @@ def as_promised(settings):
             panel=cell.panel,
             seed=cell.seed,
         )
-        for cell in errors.cells(settings)
+        for cell in errors.FIGURE.cells(settings)
         for error in settings.errors
     }
 

@@ -29,12 +29,14 @@ def test_panels_are_signs_by_horizons_by_lies():
 
 
 def test_peers_are_run_where_there_are_lies():
-    cells = both_signs.cells(SETTINGS)
+    cells = both_signs.FIGURE.cells(SETTINGS)
     assert len(cells) == len(set(cells)) == 8 * 3 * 20 + 4 * 5
     peers = [cell for cell in cells if cell.method == RELEVANCE.name]
     assert {cell.panel for cell in peers} == set(list(both_signs.games(SETTINGS))[:4])
     assert {cell.seed for cell in peers} == set(range(5))
-    short = [cell for cell in both_signs.cells(replace(SETTINGS, peer_rounds=30)) if cell in peers]
+    short = [
+        cell for cell in both_signs.FIGURE.cells(replace(SETTINGS, peer_rounds=30)) if cell in peers
+    ]
     assert short == [cell for cell in peers if "T = 30" in cell.panel]
     assert len(short) == 2 * 5
 
@@ -42,7 +44,7 @@ def test_peers_are_run_where_there_are_lies():
 @pytest.mark.parametrize("panel", both_signs.games(SETTINGS))
 def test_runs_meet_the_adversary_of_their_panel(panel):
     game = both_signs.games(SETTINGS)[panel]
-    rows = both_signs.run(SETTINGS, Cell(panel, RANDOM.name, 3))
+    rows = both_signs.FIGURE.run(SETTINGS, Cell(panel, RANDOM.name, 3))
     assert len(rows) == 5 + game.rounds
     lies = [row for row in rows if row.corrupted]
     assert len(lies) == game.lies
@@ -61,9 +63,9 @@ def test_the_appendix_and_the_clean_figure_are_met_again():
         ("max f, T = 100, 4 lies", forrester_corrupted, Cell("appendix, at once", RANDOM.name, 2)),
         ("max f, T = 30, no lies", forrester_clean, Cell("clean", RANDOM.name, 2)),
     ):
-        rows = both_signs.run(SETTINGS, Cell(panel, *cell[1:]))
+        rows = both_signs.FIGURE.run(SETTINGS, Cell(panel, *cell[1:]))
         assert [row[1:] for row in rows] == [
-            row[1:] for row in again.run(again.FIGURE.settings, cell)
+            row[1:] for row in again.FIGURE.run(again.FIGURE.settings, cell)
         ]
 
 
@@ -97,8 +99,8 @@ def test_claims_are_read_literally_and_on_the_seeds_of_both():
 
 def test_without_the_peer_nothing_is_claimed_of_it():
     settings = replace(SETTINGS, trials=1, rounds=1, peers=())
-    cells = both_signs.cells(settings)
+    cells = both_signs.FIGURE.cells(settings)
     assert {cell.method for cell in cells} == {GP.name, A2.name, LOO.name}
-    rows = [step for cell in cells for step in both_signs.run(settings, cell)]
+    rows = [step for cell in cells for step in both_signs.FIGURE.run(settings, cell)]
     assert not any("relevance" in claim.claim for claim in both_signs.claims(settings, rows))
     both_signs.plot(settings, rows)

@@ -112,7 +112,7 @@ def test_methods_of_the_papers_claims_have_more_seeds():
 )
 def test_corrupted_runs_meet_the_adversary_of_their_panel(panel, lies):
     settings = forrester_corrupted.FIGURE.settings
-    rows = forrester_corrupted.run(settings, Cell(panel, RANDOM.name, 1))
+    rows = forrester_corrupted.FIGURE.run(settings, Cell(panel, RANDOM.name, 1))
     corrupted = [r for r in rows if r.corrupted]
     assert len(rows) == 105
     assert len(corrupted) == 4
@@ -123,7 +123,9 @@ def test_corrupted_runs_meet_the_adversary_of_their_panel(panel, lies):
 
 
 def test_clean_runs_meet_none():
-    rows = forrester_clean.run(forrester_clean.FIGURE.settings, Cell("clean", RANDOM.name, 1))
+    rows = forrester_clean.FIGURE.run(
+        forrester_clean.FIGURE.settings, Cell("clean", RANDOM.name, 1)
+    )
     assert len(rows) == 35
     assert not any(r.corrupted for r in rows)
 
@@ -131,8 +133,8 @@ def test_clean_runs_meet_none():
 def test_a_run_depends_on_its_cell_alone():
     settings = replace(forrester_corrupted.FIGURE.settings, rounds=4)
     cell = Cell("code", A2.name, 2)
-    assert repr(forrester_corrupted.run(settings, cell)) == repr(
-        forrester_corrupted.run(settings, cell)
+    assert repr(forrester_corrupted.FIGURE.run(settings, cell)) == repr(
+        forrester_corrupted.FIGURE.run(settings, cell)
     )
 
 
@@ -144,7 +146,7 @@ def test_robust_methods_beat_gp_ucb_under_every_adversary():
             step
             for name in (GP_LOO.name, FC.name, A2.name)
             for seed in range(settings.trials)
-            for step in forrester_corrupted.run(settings, Cell(panel, name, seed))
+            for step in forrester_corrupted.FIGURE.run(settings, Cell(panel, name, seed))
         ]
         by_run = grouped(rows)
         for robust in (FC.name, A2.name):
@@ -157,9 +159,9 @@ def test_robustness_costs_nothing_when_nobody_lies():
     settings = forrester_clean.FIGURE.settings
     rows = [
         step
-        for cell in forrester_clean.cells(settings)
+        for cell in forrester_clean.FIGURE.cells(settings)
         if cell.method in (GP.name, GP_LOO.name, FC.name, A2.name)
-        for step in forrester_clean.run(settings, cell)
+        for step in forrester_clean.FIGURE.run(settings, cell)
     ]
     costs = [c for c in forrester_clean.claims(settings, rows) if "at most" in c.claim]
     assert len(costs) == 4

@@ -20,7 +20,7 @@ def row(panel, method, seed, final):
 @pytest.mark.parametrize(("signs", "near"), [(LOW, -1.0), (HIGH, 1.0)])
 @pytest.mark.parametrize("size", SETTINGS.sizes)
 def test_lies_have_the_size_and_the_signs_of_their_panel(signs, near, size):
-    rows = sizes.run(SETTINGS, Cell(f"{signs}: {size:.0e}", RANDOM.name, 3))
+    rows = sizes.FIGURE.run(SETTINGS, Cell(f"{signs}: {size:.0e}", RANDOM.name, 3))
     lies = [row for row in rows if row.corrupted]
     assert len(lies) == 4
     for lie in lies:
@@ -61,7 +61,9 @@ def test_claims_are_read_literally():
 
 def test_a_picture_of_few_runs():
     settings = replace(SETTINGS, trials=1, rounds=1, sizes=(1e3, 1e6))
-    rows = [step for cell in sizes.cells(settings) for step in sizes.run(settings, cell)]
+    rows = [
+        step for cell in sizes.FIGURE.cells(settings) for step in sizes.FIGURE.run(settings, cell)
+    ]
     left, _ = sizes.plot(settings, rows).axes
     assert [text.get_text() for text in left.get_xticklabels()] == ["$10^{3}$", "$10^{6}$"]
     assert {line.get_label() for line in left.lines} >= set(settings.methods)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 
 from stoic.data import Array
 from stoic.experiments.contest.functions import FUNCTIONS, CubeFunction
-from stoic.experiments.contest.scenes import Draws, Ground, Scene, missing
+from stoic.experiments.contest.scenes import Draws, Ground, Params, Scene, missing
 
 RADIUS = 0.1  # of the needle
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Quadratic:
+@dataclass(frozen=True, eq=False)
+class Quadratic(Ground):
     """(x - 0.3)^2 + (y + 1)^2 on [0, 1] x [-3, 3], minimised; the score is the value itself.
 
     Attributes
@@ -28,33 +27,26 @@ class Quadratic:
     """
 
     crashing: bool = False
-    name: ClassVar[str] = "quadratic"
-    dim: ClassVar[int] = 2
-    sign: ClassVar[float] = -1.0
-    best: ClassVar[float] = 0.0
-    span: ClassVar[float] = 16.49  # 0.7^2 + 4^2, at (1, 3)
+    name, dim, sign, best = "quadratic", 2, -1.0, 0.0
+    span = 16.49  # 0.7^2 + 4^2, at (1, 3)
 
     @property
     def space(self) -> dict[str, BaseDistribution]:
         return {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(-3.0, 3.0)}
 
-    def truth(self, params: Mapping[str, Any]) -> float:
+    def truth(self, params: Params) -> float:
         x, y = float(params["x"]), float(params["y"])
         return -((x - 0.3) ** 2) - (y + 1.0) ** 2
 
-    def run(self, params: Mapping[str, Any], t: int, draws: Draws) -> float:
+    def run(self, params: Params, t: int, draws: Draws) -> float:
         return math.nan if self.crashing and params["y"] > 0.0 else self.truth(params)
 
-    def elsewhere(self, t: int, draws: Draws) -> float:
-        x, y = draws.point[t]
-        return self.truth({"x": x, "y": 6.0 * y - 3.0})
-
-    def score(self, params: Mapping[str, Any]) -> float:
-        return -self.truth(params)
+    def at(self, u: Array) -> Params:
+        return {"x": u[0], "y": 6.0 * u[1] - 3.0}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Categories:
+@dataclass(frozen=True, eq=False)
+class Categories(Ground):
     """One choice among many without order, each with a value of its own.
 
     Attributes
@@ -64,27 +56,20 @@ class Categories:
     """
 
     values: Array
-    name: ClassVar[str] = "categories"
-    dim: ClassVar[int] = 1
-    sign: ClassVar[float] = 1.0
-    best: ClassVar[float] = 1.0
-    span: ClassVar[float] = 1.0
+    name, dim, best, span = "categories", 1, 1.0, 1.0
 
     @property
     def space(self) -> dict[str, BaseDistribution]:
         return {"choice": CategoricalDistribution([f"c{k}" for k in range(len(self.values))])}
 
-    def truth(self, params: Mapping[str, Any]) -> float:
+    def truth(self, params: Params) -> float:
         return float(self.values[int(params["choice"][1:])])
 
-    def run(self, params: Mapping[str, Any], t: int, draws: Draws) -> float:
-        return self.truth(params)
+    def at(self, u: Array) -> Params:
+        return {"choice": f"c{int(u[0] * len(self.values))}"}
 
-    def elsewhere(self, t: int, draws: Draws) -> float:
-        return float(self.values[int(draws.point[t, 0] * len(self.values))])
-
-    def score(self, params: Mapping[str, Any]) -> float:
-        """Fraction of the choices that are better."""
+    def score(self, params: Params) -> float:
+        # Fraction of the choices that are better
         return float((self.values > self.truth(params)).mean())
 
 
@@ -96,14 +81,10 @@ class Case:
     ----------
     title:
         As in tables and pictures, without the trials.
-    ground:
-        Function from a seed to a ground truth.
-    trials:
-        Number of results of a study.
-    scene:
-        Noise of the results, and random crashes.
-    seeds:
-        Number of studies; None for as many as the settings say.
+    ground, scene:
+        Function from a seed to a ground truth; noise of the results, and random crashes.
+    trials, seeds:
+        Number of results of a study, and of studies; None for as many as the settings say.
     """
 
     title: str
@@ -134,10 +115,9 @@ def _needle(seed: int) -> Ground:
 
 
 def _categories(count: int) -> Callable[[int], Ground]:
-    def ground(seed: int) -> Ground:
-        return Categories(np.random.default_rng([seed, count]).permutation(count) / (count - 1))
-
-    return ground
+    return lambda seed: Categories(
+        np.random.default_rng([seed, count]).permutation(count) / (count - 1)
+    )
 
 
 _CLEAN = Scene("clean", "clean", honest=True)

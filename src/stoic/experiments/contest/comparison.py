@@ -10,33 +10,24 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import fill
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from stoic.experiments import pictures
-from stoic.experiments.contest import scores
-from stoic.experiments.contest.contenders import (
-    DEFAULT,
-    EXPLAINED,
-    FAST,
-    SLOW,
-    Contender,
-    contender,
-    installed,
-    report_skipped,
-)
+from stoic.experiments.contest import contenders, scores
+from stoic.experiments.contest.contenders import DEFAULT, EXPLAINED, Contender, contender, installed
 from stoic.experiments.contest.networks import TABLES
 from stoic.experiments.contest.scenes import Ground, Scene, World
-from stoic.experiments.contest.scores import BETWEEN, Scores, select
+from stoic.experiments.contest.scores import BETWEEN, HONEST, WITH_OUTLIERS
 from stoic.experiments.contest.studies import Outcome, play
-from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
-from stoic.experiments.statistics import Interval, share
+from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed, tabulate
+from stoic.experiments.statistics import Interval, bootstrap, share
+from stoic.experiments.trials import Trials
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# What was asked of the default before it was written
-HONEST = 1.1  # largest allowed ratio of the default's score to the best peer's, no outliers
-WITH_OUTLIERS = 0.5  # and with them
 _ACROSS = 36  # letters of a title that a panel is wide enough for
 
 
@@ -50,18 +41,17 @@ class Settings:
         Name of a scene -> names of its problems.
     methods:
         Contenders: peers, ``default``, and recipes by their texts.
-    few:
-        Contenders that take seconds a trial; none if their libraries are not installed.
-    few_trials:
-        Their studies, the first of the ``trials``.
+    few, few_trials:
+        Contenders that take seconds a trial, none if their libraries are not installed; and their
+        studies, the first of the ``trials``.
     """
 
     trials: int = 20
     rounds: int = 60
     seed: int = 0
     games: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    methods: tuple[str, ...] = (DEFAULT, "loo_gp_ucb", "gp_ucb", *installed(FAST))
-    few: tuple[str, ...] = installed(SLOW)
+    methods: tuple[str, ...] = (DEFAULT, "loo_gp_ucb", "gp_ucb", *installed(contenders.FAST))
+    few: tuple[str, ...] = installed(contenders.SLOW)
     few_trials: int = 2
 
 
@@ -80,17 +70,14 @@ def figure(
     ----------
     name, title, settings:
         Of the figure.
-    ground:
-        Function from a scene, a problem and a seed to a ground truth.
-    scenes:
-        Scenes by name.
+    ground, scenes:
+        Function from a scene, a problem and a seed to a ground truth; and scenes by name.
     label:
         Label of the scores.
     early:
         Build each problem once before the first run: a missing library is said now and not hours
         later.
     """
-    titles = {key: scene.title for key, scene in scenes.items()}
 
     def prepared(settings: Settings) -> list[Cell]:
         for scene, played in settings.games.items() if early else ():
@@ -109,8 +96,8 @@ def figure(
         settings,
         prepared,
         run,
-        lambda settings, rows: plot(settings, rows, titles, label),
-        lambda settings, rows: table(settings, rows, titles),
+        lambda settings, rows: plot(settings, rows, scenes, label),
+        lambda settings, rows: table(settings, rows, scenes),
         lambda settings, rows: claims(settings, rows, scenes),
     )
 
@@ -121,101 +108,84 @@ def cells(settings: Settings) -> list[Cell]:
     Contenders that need numbers skip the tables, which have words, too. A line on standard error
     names the peers that are left out.
     """
-    report_skipped((*settings.methods, *settings.few))
-    panels = [
-        scene + BETWEEN + problem for scene, played in settings.games.items() for problem in played
-    ]
-    few = min(settings.few_trials, settings.trials)
-    made = [
-        *crossed(panels, settings.methods, seed=settings.seed, trials=settings.trials),
-        *crossed(panels, settings.few, seed=settings.seed, trials=few),
-    ]
+    contenders.report_skipped((*settings.methods, *settings.few))
+    games = settings.games.items()
+    panels = [scene + BETWEEN + problem for scene, played in games for problem in played]
+
+    def trials(panel: str, name: str) -> int:
+        if contender(name).numbers_only and panel.split(BETWEEN)[1] in TABLES:
+            return 0
+        few = name in settings.few
+        return min(settings.few_trials, settings.trials) if few else settings.trials
+
     return [
-        cell
-        for cell in made
-        if not contender(cell.method).numbers_only or cell.panel.split(BETWEEN)[1] not in TABLES
+        *crossed(panels, settings.methods, settings.seed, trials),
+        *crossed(panels, settings.few, settings.seed, trials),
     ]
 
 
-def table(settings: Settings, rows: Sequence[Outcome], titles: Mapping[str, str]) -> Table:
+def table(settings: Settings, rows: Sequence[Outcome], scenes: Mapping[str, Scene]) -> Table:
     """Table with a line for each scene and contender."""
-    found, tried = scores.collect(rows), scores.collect(rows, scores.tried)
-    lines = []
-    for scene, best, names in _by_scene(settings, found):
-        for name in names:
-            here = found[scene, name]
-            wrong = share([row.outlier for row in select(rows, name, (scene,))]).value
-            lines.append(
-                (
-                    titles[scene],
-                    name,
-                    str(here.size),
-                    str(scores.geometric(here)),
-                    str(scores.median(here)),
-                    _ratio(found, scene, name, best),
-                    f"{scores.geometric(tried[scene, name]).value:.2g}",
-                    "" if math.isnan(wrong) else f"{wrong:.0%}",
-                )
-            )
-    caption = (
+    found = scores.by_scene(rows)
+    titles = {scene: scenes[scene].title for scene in settings.games}
+
+    def ratio(studies: Trials[Outcome]) -> str:
+        scene, name = studies.ends[0].panel.split(BETWEEN)[0], studies.ends[0].method
+        best = scores.best_peer(found, scene)
+        if best is None or name == best:
+            return "best peer" if name == best else ""
+        return str(scores.ratio(*(of.by_panel("score") for of in (studies, found[scene, best]))))
+
+    def wrong(studies: Trials[Outcome]) -> str:
+        often = share(studies.final("outlier")).value
+        return "" if math.isnan(often) else f"{often:.0%}"
+
+    return tabulate(
         "True score of what is recommended: geometric mean and median, with 95 % intervals; its "
         "ratio to the best peer's own answers, over the same seeds; the best that was tried; and "
-        "the share of the studies that recommend a setting with no result but outliers."
+        "the share of the studies that recommend a setting with no result but outliers.",
+        ("scene", "contender"),
+        (
+            ("studies", lambda studies: str(len(studies))),
+            ("score", lambda studies: str(scores.score(studies))),
+            ("median", lambda studies: str(bootstrap(studies.by_panel("score"), np.median))),
+            ("ratio", ratio),
+            ("tried", lambda studies: f"{scores.score(studies, 'tried').value:.2g}"),
+            ("outlier", wrong),
+        ),
+        scores.lines(found, titles, (*settings.methods, *settings.few)),
     )
-    headings = ("scene", "contender", "studies", "score", "median", "ratio", "tried", "outlier")
-    return Table(caption, headings, tuple(lines))
-
-
-def _ratio(found: Scores, scene: str, name: str, best: str | None) -> str:
-    if best is None or name == best:
-        return "best peer" if name == best else ""
-    return str(scores.ratio(found[scene, name], found[scene, best]))
 
 
 def claims(
     settings: Settings, rows: Sequence[Outcome], scenes: Mapping[str, Scene]
 ) -> tuple[Claim, ...]:
     """Our claims: near the best peer without outliers, at most half of its score with them."""
-    found = scores.collect(rows)
-    made = []
-    for scene, best, names in _by_scene(settings, found):
-        # Runs of a few methods have nobody to compare with
-        if best is None or (scene, DEFAULT) not in found:
-            continue
-        most = HONEST if scenes[scene].honest else WITH_OUTLIERS
-        against = scores.ratio(found[scene, DEFAULT], found[scene, best])
-        measured = dict(zip(("ratio", "lower", "upper"), against, strict=True))
-        for name in names:
-            measured |= scores.geometric(found[scene, name]).named(name)
-        sentence = f"the default's score is at most {most:g} of the best peer's, {best} (ours)."
-        made.append(Claim(f"{scenes[scene].title}: {sentence}", against.value <= most, measured))
-    return tuple(made)
-
-
-def _by_scene(settings: Settings, found: Scores) -> list[tuple[str, str | None, list[str]]]:
-    """List each scene with its best peer and its contenders, in the order of the settings."""
-    names = scores.order((*settings.methods, *settings.few))
-    return [
-        (scene, scores.best_peer(found, scene), [n for n in names if (scene, n) in found])
-        for scene in settings.games
-    ]
+    found, judged = scores.by_scene(rows), []
+    for scene in settings.games:
+        title, most = scenes[scene].title, HONEST if scenes[scene].honest else WITH_OUTLIERS
+        measured: dict[str, float] = {}
+        for name in scores.order((*settings.methods, *settings.few)):
+            if (scene, name) in found:
+                measured |= scores.score(found[scene, name]).named(name)
+        judged += scores.near_the_best_peer(found, scene, title, most, measured)
+    return tuple(judged)
 
 
 def plot(
-    settings: Settings, rows: Sequence[Outcome], titles: Mapping[str, str], label: str
+    settings: Settings, rows: Sequence[Outcome], scenes: Mapping[str, Scene], label: str
 ) -> pictures.Picture:
     """Plot a panel per scene, a line per contender: its own answer filled, ``explain``'s hollow."""
-    found = scores.collect(rows)
-    names = (*settings.methods, *settings.few)
+    found, names = scores.by_scene(rows), (*settings.methods, *settings.few)
     across = min(4, len(settings.games))
     down = math.ceil(len(settings.games) / across)
     picture = pictures.blank(2.6 * across + 1.4, (0.24 * len(names) + 0.75) * down + 0.6)
     grid = picture.subplots(down, across, sharex=True, sharey=True, squeeze=False)
     for axes in grid.flat[len(settings.games) :]:
         axes.set_axis_off()
-    for scene, axes in zip(settings.games, grid.flat[: len(settings.games)], strict=True):
-        panel(axes, found, scene, names)
-        axes.set_title(fill(titles[scene], _ACROSS), fontsize=9)
+    for scene, axes in zip(settings.games, grid.flat, strict=False):
+        numbers = {name: scores.score(of) for (each, name), of in found.items() if each == scene}
+        panel(axes, numbers, names, fill(scenes[scene].title, _ACROSS))
     picture.supxlabel(label, fontsize=9)
     explain_marks(picture)
     return picture
@@ -229,23 +199,41 @@ def explain_marks(picture: pictures.Picture) -> None:
     )
 
 
-def panel(axes: Axes, found: Scores, scene: str, names: Sequence[str]) -> None:
-    """Draw geometric means with 95 % intervals, on a logarithmic axis."""
+def panel(
+    axes: Axes,
+    numbers: Mapping[str, Interval],
+    names: Sequence[str],
+    title: str = "",
+    log: bool = True,
+) -> None:
+    """Draw a line per contender: its own number filled, that of ``explain`` hollow.
+
+    Parameters
+    ----------
+    axes, names, title:
+        Axes to draw on, contenders, and title of the panel.
+    numbers:
+        Name of a contender, or of ``explain`` on its trials -> number.
+    log:
+        True for a logarithmic axis.
+    """
     for line, name in enumerate(names):
         for key, hollow in ((name, False), (name + EXPLAINED, True)):
-            if (scene, key) in found:
-                point(axes, line, contender(name), scores.geometric(found[scene, key]), hollow)
-    axes.set_xscale("log")
+            if key in numbers:
+                one = contender(name)
+                heights, shown = [line + 0.25 * hollow], [numbers[key]]
+                pictures.points(axes, heights, shown, one.colour, _look(one, hollow))
+    if log:
+        axes.set_xscale("log")
+    axes.set_title(title, fontsize=9)
     pictures.lines(axes, names)
 
 
-def point(axes: Axes, line: int, one: Contender, number: Interval, hollow: bool) -> None:
-    """Draw a number with its interval on the line of a contender."""
-    look = {
+def _look(one: Contender, hollow: bool) -> dict[str, Any]:
+    return {
         "fmt": "s" if one.peer else "o",
         "mfc": "white" if hollow else one.colour,
         "ms": 4 if hollow else 5 + 2 * (one.name == DEFAULT),
         "lw": 1.1,
         "capsize": 2,
     }
-    pictures.points(axes, [line + 0.25 * hollow], [number], one.colour, look)

@@ -11,30 +11,28 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from optuna.samplers import RandomSampler
 from optuna.trial import BaseTrial, FixedTrial
 
+from stoic.data import Array
 from stoic.experiments.contest import comparison
 from stoic.experiments.contest.contenders import DEFAULT, SHARED
-from stoic.experiments.contest.scenes import ORDINARY, SCENES, Draws, ordinary
-from stoic.refusal import RefusalError
+from stoic.experiments.contest.libraries import load
+from stoic.experiments.contest.scenes import ORDINARY, SCENES, Draws, Ground, Params, ordinary
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+@dataclass(frozen=True, eq=False)
+class Problem(Ground):
     """Objective that suggests its own parameters, to minimise; the score is its value.
 
     Attributes
     ----------
-    name:
-        As in tables.
-    space:
-        The parameters that all trials have.
+    name, space:
+        As in tables; and the parameters that all trials have.
     objective:
         From a trial to its noiseless value; the least one is ``least``.
     span:
@@ -46,9 +44,7 @@ class Problem:
     objective: Callable[[BaseTrial], float]
     span: float
     least: float = 0.0
-    # ``elsewhere`` needs no point of a cube: it has a sampler, with a seed of the trial
-    dim: ClassVar[int] = 1
-    sign: ClassVar[float] = -1.0
+    dim, sign = 1, -1.0
 
     @property
     def best(self) -> float:
@@ -57,18 +53,17 @@ class Problem:
     def suggest(self, trial: BaseTrial) -> None:
         self.objective(trial)
 
-    def truth(self, params: Mapping[str, Any]) -> float:
+    def truth(self, params: Params) -> float:
         return -self.objective(FixedTrial(dict(params)))
 
-    def run(self, params: Mapping[str, Any], t: int, draws: Draws) -> float:
-        return self.truth(params)
+    def at(self, u: Array) -> Params:
+        # A sampler, with a seed of the trial, as each branch has parameters of its own
+        trial = optuna.create_study(sampler=RandomSampler(int(u[0] * 2**31))).ask()
+        self.objective(trial)
+        return trial.params
 
     def elsewhere(self, t: int, draws: Draws) -> float:
-        sampler = RandomSampler(int(draws.size[t] * 2**31))
-        return -self.objective(optuna.create_study(sampler=sampler).ask())
-
-    def score(self, params: Mapping[str, Any]) -> float:
-        return -self.truth(params) - self.least
+        return self.truth(self.at(draws.size[[t]]))
 
 
 _METHOD = CategoricalDistribution(["a", "b", "c"])
@@ -127,19 +122,13 @@ def _regressors(trial: BaseTrial) -> float:
 @cache
 def _error(model: str, **parameters: Any) -> float:
     """Mean squared error of three-fold cross-validation on scikit-learn's diabetes data."""
-    try:
-        selection = import_module("sklearn.model_selection")
-        x, y = import_module("sklearn.datasets").load_diabetes(return_X_y=True)
-        module, name = model.split(".")
-        built = getattr(import_module(f"sklearn.{module}"), name)(**parameters)
-    except ImportError as error:
-        raise RefusalError(
-            "The error of a regressor needs scikit-learn, which is not installed: "
-            "pip install 'stoic[contest]'."
-        ) from error
+    module, name = model.split(".")
+    modules = ("sklearn.model_selection", "sklearn.datasets", f"sklearn.{module}")
+    selection, datasets, models = load("The error of a regressor", "scikit-learn", *modules)
+    x, y = datasets.load_diabetes(return_X_y=True)
     x, y = ((values - values.mean(axis=0)) / values.std(axis=0) for values in (x, y))
     folds = selection.KFold(3, shuffle=True, random_state=0)
-    predicted = selection.cross_val_predict(built, x, y, cv=folds)
+    predicted = selection.cross_val_predict(getattr(models, name)(**parameters), x, y, cv=folds)
     return float(((predicted - y) ** 2).mean())
 
 

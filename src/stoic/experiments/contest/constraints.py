@@ -9,8 +9,7 @@ the least violation; ``explain`` judges the same trials.
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,17 +20,17 @@ from optuna.trial import FrozenTrial
 
 from stoic.data import Array
 from stoic.experiments import pictures
-from stoic.experiments.contest import comparison, outputs, scores
+from stoic.experiments.contest import outputs, scores
 from stoic.experiments.contest.contenders import DEFAULT, EXPLAINED, contender, installed
 from stoic.experiments.contest.functions import FUNCTIONS
 from stoic.experiments.contest.scores import BETWEEN
-from stoic.experiments.contest.studies import quiet
+from stoic.experiments.contest.studies import quiet, value_of
 from stoic.experiments.figure import Cell, Claim, Figure, Table
-from stoic.experiments.statistics import share
+from stoic.experiments.statistics import Interval, share
+from stoic.experiments.trials import Trials
 from stoic.integrations.optuna import StoicSampler, explain
 from stoic.integrations.optuna.internals import store_constraints
 
-_NOISE = 0.05  # standard deviation, in units of each output
 _CONSTRAINTS = "c"  # user attribute of a trial: the observed values
 
 
@@ -133,16 +132,14 @@ class Settings:
 class Outcome(NamedTuple):
     """Outcome of one study and one recommendation: a row of the CSV file.
 
+    A peer has a second row, with "+ explain" in its name.
+
     Attributes
     ----------
-    panel, method, seed:
-        Key of the study; a peer has a second row, with "+ explain" in its name.
     score:
         True value of the recommended setting, 0 at the optimum; 1 if it is infeasible.
-    feasible:
-        True if it is feasible in truth.
-    stated:
-        Stated probability of that; None for a peer's own recommendation.
+    feasible, stated:
+        True if it is feasible in truth; and its stated probability, None for a peer's own.
     tried:
         Number of queries that are feasible in truth.
     """
@@ -163,22 +160,13 @@ def cells(settings: Settings) -> list[Cell]:
 
 def run(settings: Settings, cell: Cell) -> list[Outcome]:
     """Play one study; noise and outliers of a trial are the same for every contender."""
-    scene, name = cell.panel.split(BETWEEN)
-    problem = PROBLEMS[name]
-    # crc32, since hash() of a text differs between processes
-    rng = np.random.default_rng([zlib.crc32(cell.panel.encode()), cell.seed])
-    shape = settings.rounds, len(problem.units)
-    if scene == "noise":
-        added = _NOISE * problem.units * rng.standard_normal(shape)
-    else:
-        added = outputs.outliers(rng, shape, problem.units, scene == "outliers")
+    problem = PROBLEMS[cell.panel.split(BETWEEN)[1]]
+    observe = outputs.observing(problem, cell, settings.rounds)
     with quiet():
         study = optuna.create_study(sampler=_sampler(cell.method, cell.seed))
 
         def objective(trial: optuna.Trial) -> float:
-            names = [f"x{k}" for k in range(problem.dim)]
-            u = np.array([trial.suggest_float(each, 0.0, 1.0) for each in names])
-            value, *values = np.array(problem.formula(u)) + added[trial.number]
+            value, *values = observe(trial)
             trial.set_user_attr(_CONSTRAINTS, list(values))
             if cell.method == "random":  # which has no constraints_func
                 store_constraints(study, trial, {str(k): each for k, each in enumerate(values)})
@@ -187,131 +175,96 @@ def run(settings: Settings, cell: Cell) -> list[Outcome]:
         study.optimize(objective, n_trials=settings.rounds)
         known = explain(study)
     trials = study.get_trials(deepcopy=False)
-    chosen = known.recommended or known.observed_best or min(trials, key=_violation)
-    explained = _outcome(problem, cell, trials, chosen, known.feasible)
+    truths = outputs.truths(problem, trials)
+    tried = int((truths[:, 1:] <= 0.0).all(axis=1).sum())
+
+    def outcome(chosen: FrozenTrial, stated: float | None) -> Outcome:
+        value, *values = truths[chosen.number]
+        feasible = max(values) <= 0.0
+        score = (value - problem.best) / (problem.median - problem.best) if feasible else 1.0
+        return Outcome(*cell, float(min(score, 1.0)), feasible, stated, tried)
+
+    best = min(trials, key=_violation)
+    explained = outcome(known.recommended or known.observed_best or best, known.feasible)
     if not contender(cell.method).peer:
         return [explained]
-    own = _outcome(problem, cell, trials, min(trials, key=_violation), None)
-    return [own, explained._replace(method=cell.method + EXPLAINED)]
+    return [outcome(best, None), explained._replace(method=cell.method + EXPLAINED)]
 
 
 def _sampler(method: str, seed: int) -> BaseSampler:
     def constraints(trial: FrozenTrial) -> Sequence[float]:
         return list(trial.user_attrs[_CONSTRAINTS])
 
-    if method == DEFAULT:
-        return StoicSampler(seed=seed, constraints_func=constraints)
     if method == "random":
         return optuna.samplers.RandomSampler(seed=seed)
-    sampler = getattr(optuna.samplers, {"TPE": "TPESampler"}.get(method, method))
+    samplers: dict[str, Any] = {"TPE": optuna.samplers.TPESampler, DEFAULT: StoicSampler}
+    sampler = samplers.get(method) or getattr(optuna.samplers, method)
     found: BaseSampler = sampler(seed=seed, constraints_func=constraints)
     return found
 
 
 def _violation(trial: FrozenTrial) -> tuple[float, float]:
     """Order trials by their observed violation, and feasible ones by their value."""
-    assert trial.value is not None
     values = trial.user_attrs[_CONSTRAINTS]
-    return sum(max(value, 0.0) for value in values), trial.value
+    return sum(max(value, 0.0) for value in values), value_of(trial)
 
 
-def _outcome(
-    problem: Problem,
-    cell: Cell,
-    trials: Sequence[FrozenTrial],
-    chosen: FrozenTrial,
-    stated: float | None,
-) -> Outcome:
-    truths = np.array([problem.formula(np.array(list(t.params.values()))) for t in trials])
-    value, *values = truths[chosen.number]
-    feasible = max(values) <= 0.0
-    score = (value - problem.best) / (problem.median - problem.best) if feasible else 1.0
-    tried = int((truths[:, 1:] <= 0.0).all(axis=1).sum())
-    return Outcome(*cell, float(min(score, 1.0)), feasible, stated, tried)
+def _infeasible(studies: Trials[Outcome]) -> Interval:
+    return share([not feasible for feasible in studies.final("feasible")])
+
+
+def _expected(studies: Trials[Outcome]) -> str:
+    stated = studies.known("stated")
+    return f"{1.0 - np.mean(stated):.2f}" if stated else ""
 
 
 def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
     """Table with a line for each scene and contender."""
-    lines = []
-    for scene, method, here, values in outputs.by_scene(settings, SCENES, rows):
-        said = [row.stated for row in here if row.stated is not None]
-        lines.append(
-            (
-                SCENES[scene],
-                method,
-                str(values.size),
-                str(scores.geometric(values)),
-                *(f"{scores.geometric(one[None]).value:.2g}" for one in values),
-                str(share([not row.feasible for row in here])),
-                f"{1.0 - np.mean(said):.2f}" if said else "",
-                f"{np.mean([row.tried for row in here]):.1f}",
-            )
-        )
-    caption = (
+    return outputs.table(
+        settings,
+        SCENES,
+        scores.by_scene(rows),
         "True score of what is recommended, geometric mean with its 95 % interval, and for each "
         "problem; share of infeasible recommendations, and the share that explain expects; queries "
-        "that are feasible."
+        "that are feasible.",
+        (
+            ("infeasible", lambda studies: str(_infeasible(studies))),
+            ("expected", _expected),
+            ("tried", lambda studies: f"{studies.final('tried').mean():.1f}"),
+        ),
     )
-    headings = ("scene", "contender", "studies", "score", *settings.problems, "infeasible")
-    return Table(caption, (*headings, "expected", "tried"), tuple(lines))
 
 
 def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
     """Plot a column per scene: scores above, shares of infeasible recommendations below."""
-    picture = pictures.blank(3.0 * len(SCENES) + 1.0, 0.5 * len(settings.methods) + 2.0)
-    grid = picture.subplots(2, len(SCENES), sharex="row", sharey=True, squeeze=False)
-    for scene, method, here, values in outputs.by_scene(settings, SCENES, rows):
-        name, hollow = method.removesuffix(EXPLAINED), method.endswith(EXPLAINED)
-        line, one = settings.methods.index(name), contender(name)
-        column = grid[:, list(SCENES).index(scene)]
-        comparison.point(column[0], line, one, scores.geometric(values), hollow)
-        infeasible = share([not row.feasible for row in here])
-        comparison.point(column[1], line, one, infeasible, hollow)
-    for axes, title in zip(grid[0], SCENES.values(), strict=True):
-        axes.set_xscale("log")
-        axes.set_title(title, fontsize=9)
-        axes.set_xlabel("score of what is recommended (best: 0)", fontsize=8)
-    for axes in grid.flat:
-        pictures.lines(axes, settings.methods)
-    for axes in grid[1]:
-        axes.set_xlabel("share of infeasible recommendations", fontsize=8)
-    comparison.explain_marks(picture)
-    return picture
+    numbers: dict[str, Any] = {
+        "score of what is recommended (best: 0)": scores.score,
+        "share of infeasible recommendations": _infeasible,
+    }
+    size = (3.0 * len(SCENES) + 1.0, 0.5 * len(settings.methods) + 2.0)
+    return outputs.plot(settings, SCENES, scores.by_scene(rows), size, numbers)[0]
 
 
 def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
     """Our claims: scores against the best peer's, and infeasible recommendations."""
-    made = []
-    found = outputs.by_scene(settings, SCENES, rows)
-    for scene, title in SCENES.items():
-        claimed = outputs.against_the_best_peer(settings, scene, title, found)
-        if claimed is None:
-            continue
-        claim, peers = claimed
-        made.append(claim)
-        here = {method: of for place, method, of, _ in found if place == scene}
-        wrong = {name: share([not row.feasible for row in of]) for name, of in here.items()}
-        least = min(wrong[name].value for name in peers)
-        ours = wrong[DEFAULT]
-        shares: Mapping[str, float] = {name: each.value for name, each in wrong.items()}
-        made.append(
-            Claim(
-                f"{title}: the default recommends an infeasible setting no more often than any "
-                "peer (ours).",
-                ours.value <= least,
-                {**shares, "lower": ours.lower, "upper": ours.upper},
-            )
+    found = scores.by_scene(rows)
+
+    def seldom(scene: str, title: str) -> Claim:
+        wrong = {name: _infeasible(of) for (each, name), of in found.items() if each == scene}
+        ours, shares = wrong[DEFAULT], {name: each.value for name, each in wrong.items()}
+        peers = [share for name, share in shares.items() if name in settings.methods]
+        return Claim(
+            f"{title}: the default recommends an infeasible setting no more often than any peer "
+            "(ours).",
+            ours.value <= min(peers),
+            {**shares, "lower": ours.lower, "upper": ours.upper},
         )
-    return tuple(made)
+
+    return outputs.claims(SCENES, found, seldom)
 
 
-FIGURE: Figure[Any, Any] = Figure(
+FIGURE = Figure(
     "contest/constraints",
     "Constrained problems, with noise or outliers in each output",
-    Settings(),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-)
+    Settings(), cells, run, plot, table, claims,
+)  # fmt: skip

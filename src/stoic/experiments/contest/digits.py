@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 
-from stoic.experiments.contest.scenes import Draws, Ground, Scene
-from stoic.refusal import RefusalError
+from stoic.data import Array
+from stoic.experiments.contest.libraries import load
+from stoic.experiments.contest.scenes import Draws, Ground, Params, Scene
 
 IMAGES = 300  # of scikit-learn's 1797: a fit takes milliseconds, and 0.97 is hard to reach
 FOLDS = 3
@@ -41,19 +40,16 @@ SCENES: dict[str, Scene] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Digits:
+@dataclass(frozen=True, eq=False)
+class Digits(Ground):
     """Support vector machine on principal components of images, three parameters.
 
     A result is the accuracy on a third of the images, with a split of its own for each trial, so
     results are noisy. The truth is the accuracy of three-fold cross-validation on fixed folds.
     """
 
-    name: ClassVar[str] = "digits"
-    dim: ClassVar[int] = 3
-    sign: ClassVar[float] = 1.0
-    best: ClassVar[float] = 1.0  # of any classifier; none here has it
-    span: ClassVar[float] = 1.0
+    name, dim, span = "digits", 3, 1.0
+    best = 1.0  # of any classifier; none here has it
 
     @property
     def space(self) -> dict[str, BaseDistribution]:
@@ -63,25 +59,26 @@ class Digits:
             "components": IntDistribution(2, 64, log=True),
         }
 
-    def truth(self, params: Mapping[str, Any]) -> float:
+    def truth(self, params: Params) -> float:
         return _cross_validated(*self._of(params))
 
-    def run(self, params: Mapping[str, Any], t: int, draws: Draws) -> float:
+    def run(self, params: Params, t: int, draws: Draws) -> float:
         # The split is the trial's own: the same for every contender
         return _held_out(*self._of(params), int(draws.size[t] * 2**31))
 
-    def elsewhere(self, t: int, draws: Draws) -> float:
-        u, v, w = draws.point[t].tolist()
-        params = {"C": 10 ** (6 * u - 2), "gamma": 10 ** (5 * v - 4)}
-        return self.run(params | {"components": round(2 ** (1 + 5 * w))}, t, draws)
-
-    def score(self, params: Mapping[str, Any]) -> float:
-        """Return the true error: 0 is a classifier that is always right."""
-        return 1.0 - self.truth(params)
+    def at(self, u: Array) -> Params:
+        C, gamma, components = parameters(u)
+        return {"C": C, "gamma": gamma, "components": components}
 
     @staticmethod
-    def _of(params: Mapping[str, Any]) -> tuple[float, float, int]:
+    def _of(params: Params) -> tuple[float, float, int]:
         return float(params["C"]), float(params["gamma"]), int(params["components"])
+
+
+def parameters(u: Array) -> tuple[float, float, int]:
+    """C, gamma and the number of components at a point of the unit cube."""
+    a, b, c = u.tolist()
+    return 10 ** (6 * a - 2), 10 ** (5 * b - 4), round(2 ** (1 + 5 * c))
 
 
 @cache
@@ -89,13 +86,11 @@ def _cross_validated(C: float, gamma: float, components: int) -> float:
     """Accuracy on all images, each predicted by a model trained on the other folds."""
     order = np.random.default_rng(0).permutation(IMAGES)
     folds = np.array_split(order, FOLDS)
-    return (
-        math.fsum(
-            _accuracy(C, gamma, components, np.concatenate([*folds[:k], *folds[k + 1 :]]), folds[k])
-            for k in range(FOLDS)
-        )
-        / FOLDS
+    accuracies = (
+        _accuracy(C, gamma, components, np.concatenate([*folds[:k], *folds[k + 1 :]]), fold)
+        for k, fold in enumerate(folds)
     )
+    return math.fsum(accuracies) / FOLDS
 
 
 @cache
@@ -113,32 +108,26 @@ def error_and_size(C: float, gamma: float, components: int) -> tuple[float, floa
     These are the support vectors in their components, and the components in pixels, of a classifier
     that is trained on all images.
     """
-    parts, images, digits = _library()
+    reduce, classify, images, digits = _library()
     kept = min(components, len(images))
-    reduced = parts[0](kept, svd_solver="full").fit_transform(images)
-    vectors = len(parts[1](C=C, gamma=gamma).fit(reduced, digits).support_)
+    reduced = reduce(kept, svd_solver="full").fit_transform(images)
+    vectors = len(classify(C=C, gamma=gamma).fit(reduced, digits).support_)
     floats = kept * (vectors + images.shape[1])
     return 1.0 - _cross_validated(C, gamma, components), math.log2(floats)
 
 
 def _accuracy(C: float, gamma: float, components: int, train: Any, test: Any) -> float:
-    parts, images, digits = _library()
-    reduced = parts[0](min(components, len(train)), svd_solver="full").fit(images[train])
-    machine = parts[1](C=C, gamma=gamma).fit(reduced.transform(images[train]), digits[train])
+    reduce, classify, images, digits = _library()
+    reduced = reduce(min(components, len(train)), svd_solver="full").fit(images[train])
+    machine = classify(C=C, gamma=gamma).fit(reduced.transform(images[train]), digits[train])
     return float(machine.score(reduced.transform(images[test]), digits[test]))
 
 
 @cache
-def _library() -> tuple[tuple[Any, Any], Any, Any]:
+def _library() -> tuple[Any, Any, Any, Any]:
     """Load the transformation and the classifier, and the images in [0, 1] with their digits."""
-    try:
-        datasets = import_module("sklearn.datasets")
-        parts = (import_module("sklearn.decomposition").PCA, import_module("sklearn.svm").SVC)
-    except ImportError as error:
-        raise RefusalError(
-            "The accuracy of a classifier needs scikit-learn, which is not installed: "
-            "pip install 'stoic[contest]'."
-        ) from error
+    modules = ("sklearn.datasets", "sklearn.decomposition", "sklearn.svm")
+    datasets, decomposition, svm = load("The accuracy of a classifier", "scikit-learn", *modules)
     images, digits = datasets.load_digits(return_X_y=True)
     chosen = np.random.default_rng(0).permutation(len(images))[:IMAGES]
-    return parts, images[chosen] / 16.0, digits[chosen]
+    return decomposition.PCA, svm.SVC, images[chosen] / 16.0, digits[chosen]

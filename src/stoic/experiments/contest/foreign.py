@@ -17,15 +17,17 @@ from optuna.distributions import (
     FloatDistribution,
     IntDistribution,
 )
-from optuna.samplers import BaseSampler, RandomSampler
+from optuna.samplers import RandomSampler
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from stoic.data import Array
 from stoic.domains import Box
 from stoic.experiments.peers import RelevancePursuit
 from stoic.refusal import RefusalError
 
 _DESIGN = 10  # random points before the model is used, as in Optuna's and stoic's samplers
+Space = Mapping[str, BaseDistribution]
 
 
 class Optimizer(Protocol):
@@ -41,8 +43,10 @@ class Optimizer(Protocol):
         """Return its own recommendation, which need not be the best result."""
 
 
-class Adapter(BaseSampler):
+class Adapter(RandomSampler):
     """Optimizer that knows its search space beforehand, as an Optuna sampler for one worker.
+
+    Parameters outside of the space, of which the contest has none, are drawn at random.
 
     Parameters
     ----------
@@ -52,30 +56,18 @@ class Adapter(BaseSampler):
         Optimizer whose suggestions are run.
     """
 
-    def __init__(self, space: Mapping[str, BaseDistribution], optimizer: Optimizer) -> None:
+    def __init__(self, space: Space, optimizer: Optimizer) -> None:
+        super().__init__(seed=0)
         self.space = dict(space)
         self.optimizer = optimizer
-        # For parameters outside of the space, of which the contest has none
-        self._independent = RandomSampler(seed=0)
 
-    def infer_relative_search_space(
-        self, study: Study, trial: FrozenTrial
-    ) -> dict[str, BaseDistribution]:
+    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, Any]:
         return self.space
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         return self.optimizer.ask()
-
-    def sample_independent(
-        self,
-        study: Study,
-        trial: FrozenTrial,
-        param_name: str,
-        param_distribution: BaseDistribution,
-    ) -> Any:
-        return self._independent.sample_independent(study, trial, param_name, param_distribution)
 
     def after_trial(
         self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
@@ -84,13 +76,13 @@ class Adapter(BaseSampler):
         self.optimizer.tell(trial.params, sign * values[0] if values else math.nan)
 
 
-def relevance_pursuit(space: Mapping[str, BaseDistribution], seed: int, trials: int) -> BaseSampler:
+def relevance_pursuit(space: Space, seed: int, trials: int) -> Adapter:
     """:class:`~stoic.experiments.peers.RelevancePursuit` after a random design."""
     return Adapter(space, _Pursuit(space, seed))
 
 
 class _Pursuit:
-    def __init__(self, space: Mapping[str, BaseDistribution], seed: int) -> None:
+    def __init__(self, space: Space, seed: int) -> None:
         ends = [
             (d.low, d.high)
             for d in space.values()
@@ -106,37 +98,36 @@ class _Pursuit:
 
     def ask(self) -> dict[str, Any]:
         if self.results < _DESIGN:
-            x = self.player.domain.sample(1, self.rng)[0]
-        else:
-            x = self.player.ask_batch(1)[0].x
-        return dict(zip(self.names, x.tolist(), strict=True))
+            return self._named(self.player.domain.sample(1, self.rng)[0])
+        return self._named(self.player.ask_batch(1)[0].x)
 
     def recommend(self) -> dict[str, Any]:
-        return dict(zip(self.names, self.player.recommend().x.tolist(), strict=True))
+        return self._named(self.player.recommend().x)
 
     def tell(self, params: Mapping[str, Any], loss: float) -> None:
         self.results += 1
         self.player.tell(np.array([[params[name] for name in self.names]]), np.array([-loss]))
 
+    def _named(self, x: Array) -> dict[str, Any]:
+        return dict(zip(self.names, x.tolist(), strict=True))
 
-def smac(space: Mapping[str, BaseDistribution], seed: int, trials: int) -> BaseSampler:
+
+def smac(space: Space, seed: int, trials: int) -> Adapter:
     """SMAC's facade for hyperparameters, with its defaults; it may repeat a configuration."""
     return Adapter(space, _Smac(space, seed, trials))
 
 
 class _Smac:
-    def __init__(self, space: Mapping[str, BaseDistribution], seed: int, trials: int) -> None:
+    def __init__(self, space: Space, seed: int, trials: int) -> None:
         library, runhistory = import_module("smac"), import_module("smac.runhistory")
         configurations = import_module("ConfigSpace")
         self.value, self.status = runhistory.TrialValue, runhistory.StatusType
         directory = tempfile.mkdtemp()  # SMAC writes into it at every result
         weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
-        searched = configurations.ConfigurationSpace(
-            space={name: _plain(d) for name, d in space.items()}, seed=seed
-        )
+        plain = {name: _plain(d) for name, d in space.items()}
         facade = library.HyperparameterOptimizationFacade
         scenario = library.Scenario(
-            searched,
+            configurations.ConfigurationSpace(space=plain, seed=seed),
             n_trials=trials + 1,  # SMAC refuses to suggest the last one
             seed=seed,
             output_directory=directory,
@@ -152,15 +143,14 @@ class _Smac:
         return _values(self.info.config)
 
     def recommend(self) -> dict[str, Any]:
-        """Return the incumbent: the best mean over the runs of a configuration."""
+        # The incumbent: the best mean over the runs of a configuration
         incumbent = self.facade.intensifier.get_incumbent()
         return _values(self.info.config if incumbent is None else incumbent)
 
     def tell(self, params: Mapping[str, Any], loss: float) -> None:
         failed = math.isnan(loss)
         status = self.status.CRASHED if failed else self.status.SUCCESS
-        cost = math.inf if failed else loss
-        self.facade.tell(self.info, self.value(cost=cost, status=status))
+        self.facade.tell(self.info, self.value(cost=math.inf if failed else loss, status=status))
 
 
 def _never(config: Any, seed: int = 0) -> float:

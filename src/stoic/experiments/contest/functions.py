@@ -6,36 +6,33 @@ points (20,000 from 20 dimensions on), and normalise the scores.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 from optuna.distributions import BaseDistribution, FloatDistribution
 
 from stoic.data import Array
-from stoic.experiments.contest.scenes import Draws
+from stoic.experiments.contest.scenes import Draws, Ground, Params
 from stoic.problems import forrester_negative, hartmann3
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CubeFunction:
+@dataclass(frozen=True, eq=False)
+class CubeFunction(Ground):
     """Formula on [0, 1]^d as a ground truth of the contest.
 
     Attributes
     ----------
-    name:
-        As in tables; it also seeds the stream of random numbers.
-    dim:
-        d.
+    name, dim:
+        As in tables; it also seeds the stream of random numbers; and d.
     formula:
         f: (m, d) to (m,).
-    best:
-        Maximum of f.
-    median:
-        Median of f at uniform points.
+    best, median:
+        Maximum of f, and its median at uniform points.
     span:
         The maximum less the least value at uniform points: the range.
+    observe:
+        Function from a point to a result, if results are not f.
     """
 
     name: str
@@ -44,27 +41,26 @@ class CubeFunction:
     best: float
     median: float
     span: float
-    sign: ClassVar[float] = 1.0
+    observe: Callable[[Array], float] | None = None
 
     @property
     def space(self) -> dict[str, BaseDistribution]:
-        """Parameters ``x0``, ``x1``, ... from 0 to 1."""
         return {f"x{k}": FloatDistribution(0.0, 1.0) for k in range(self.dim)}
 
-    def truth(self, params: Mapping[str, Any]) -> float:
-        return self._value(np.array([params[f"x{k}"] for k in range(self.dim)]))
+    def truth(self, params: Params) -> float:
+        return float(self.formula(self._point(params)[None])[0])
 
-    def run(self, params: Mapping[str, Any], t: int, draws: Draws) -> float:
-        return self.truth(params)
+    def run(self, params: Params, t: int, draws: Draws) -> float:
+        return self.observe(self._point(params)) if self.observe else self.truth(params)
 
-    def elsewhere(self, t: int, draws: Draws) -> float:
-        return self._value(draws.point[t])
+    def at(self, u: Array) -> Params:
+        return dict(zip(self.space, u.tolist(), strict=True))
 
-    def score(self, params: Mapping[str, Any]) -> float:
+    def score(self, params: Params) -> float:
         return (self.best - self.truth(params)) / (self.best - self.median)
 
-    def _value(self, u: Array) -> float:
-        return float(self.formula(u[None])[0])
+    def _point(self, params: Params) -> Array:
+        return np.array([params[f"x{k}"] for k in range(self.dim)])
 
 
 def _branin(u: Array) -> Array:

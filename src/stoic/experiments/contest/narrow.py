@@ -14,28 +14,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stoic.data import Array
 from stoic.experiments import pictures
-from stoic.experiments.contest import comparison, scores
+from stoic.experiments.contest import comparison, contenders, scores
 from stoic.experiments.contest.cases import CASES
-from stoic.experiments.contest.comparison import HONEST
-from stoic.experiments.contest.contenders import (
-    DEFAULT,
-    EXPLAINED,
-    FAST,
-    SLOW,
-    contender,
-    installed,
-    report_skipped,
-)
-from stoic.experiments.contest.ordinary import Measure
+from stoic.experiments.contest.contenders import DEFAULT, EXPLAINED
 from stoic.experiments.contest.scenes import World
-from stoic.experiments.contest.scores import BETWEEN, select
+from stoic.experiments.contest.scores import BETWEEN, HONEST
 from stoic.experiments.contest.studies import Outcome, play
-from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
+from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed, tabulate
 from stoic.experiments.statistics import Interval, bootstrap, share
+from stoic.experiments.trials import Groups, Trials
 
 FOUND = 0.5  # score below which the needle is found: half of its height
+Measure = Callable[[Trials[Outcome]], Interval]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +35,29 @@ class Settings:
 
     Attributes
     ----------
-    trials:
-        Number of independent studies of each case, but for slow ones; seeds start at ``seed``.
-    rounds:
-        Largest number of results of a study; cases have from 40 to 120.
-    cases:
-        Names of the cases.
-    methods:
-        Contenders: peers, ``default``, and recipes by their texts.
+    trials, rounds:
+        Number of independent studies of each case, but for slow ones; and the largest number of
+        results of a study: cases have from 40 to 120.
+    cases, methods:
+        Names of the cases; and contenders: peers, ``default``, and recipes by their texts.
     """
 
     trials: int = 20
     rounds: int = 120
     seed: int = 0
     cases: tuple[str, ...] = tuple(CASES)
-    methods: tuple[str, ...] = (DEFAULT, "loo_gp_ucb", "gp_ucb", *installed(FAST))
+    methods: tuple[str, ...] = (
+        DEFAULT, "loo_gp_ucb", "gp_ucb", *contenders.installed(contenders.FAST),
+    )  # fmt: skip
+
+    def results(self, case: str) -> int:
+        """Return the number of results of a study."""
+        return min(CASES[case].trials, self.rounds)
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """Title of each case."""
+        return {name: f"{CASES[name].title}, {self.results(name)} trials" for name in self.cases}
 
 
 class Number(NamedTuple):
@@ -79,163 +78,120 @@ class Number(NamedTuple):
     log: bool = False
 
 
-def _array(rows: Sequence[Outcome], measure: Callable[[Outcome], float]) -> Array:
-    return np.array([[measure(row) for row in rows]], dtype=float)
+def _found(studies: Trials[Outcome]) -> Interval:
+    return share([score < FOUND for score in studies.final("score")])
 
 
-def _found(rows: Sequence[Outcome]) -> Interval:
-    return share([row.score < FOUND for row in rows])
+def _tried(studies: Trials[Outcome]) -> Interval:
+    return scores.score(studies, "tried")
 
 
-def _value(rows: Sequence[Outcome]) -> Interval:
-    return scores.geometric(_array(rows, scores.score))
+def _settings(studies: Trials[Outcome]) -> Interval:
+    return bootstrap(studies.by_panel("settings"), np.mean)
 
 
-def _tried(rows: Sequence[Outcome]) -> Interval:
-    return scores.geometric(_array(rows, scores.tried))
+def _failed(studies: Trials[Outcome]) -> Interval:
+    return bootstrap(studies.by_panel("failed"), np.mean)
 
 
-def _settings(rows: Sequence[Outcome]) -> Interval:
-    return bootstrap(_array(rows, lambda row: row.settings), np.mean)
+def _rejected(studies: Trials[Outcome]) -> Interval:
+    """Median; nan of a peer's own recommendations, which reject nothing."""
+    if not studies.known("rejected"):
+        return Interval(np.nan)
+    return bootstrap(studies.by_panel("rejected"), np.median)
 
 
-def _failed(rows: Sequence[Outcome]) -> Interval:
-    return bootstrap(_array(rows, lambda row: row.failed), np.mean)
-
-
-def _rejected(rows: Sequence[Outcome]) -> Interval:
-    return bootstrap(_array(rows, lambda row: row.rejected or 0), np.median)
-
-
+_TRIED = Number("best true score tried", _tried, log=True)
+_VALUE = Number("value recommended (best: 0)", scores.score, log=True)
+_CATEGORIES = Number("categories tried", _settings)
 NUMBERS: dict[str, Number] = {
     "needle": Number("share of studies that recommend it", _found),
-    "quadratic": Number("value recommended (best: 0)", _value, log=True),
-    "30": Number("categories tried", _settings),
-    "100": Number("categories tried", _settings),
+    "quadratic": _VALUE,
+    "30": _CATEGORIES,
+    "100": _CATEGORIES,
     "region": Number("runs that crashed", _failed),
-    "random": Number("value recommended (best: 0)", _value, log=True),
-    "levy20": Number("best true score tried", _tried, log=True),
-    "bowl40": Number("best true score tried", _tried, log=True),
-    "hart6in20": Number("best true score tried", _tried, log=True),
+    "random": _VALUE,
+    "levy20": _TRIED,
+    "bowl40": _TRIED,
+    "hart6in20": _TRIED,
 }
 
 
 def cells(settings: Settings) -> list[Cell]:
     """Every contender in every case."""
-    report_skipped((*settings.methods, *SLOW))
-    made: list[Cell] = []
-    for name in settings.cases:
-        trials = min(CASES[name].seeds or settings.trials, settings.trials)
-        panel = name + BETWEEN + name
-        made += crossed([panel], settings.methods, seed=settings.seed, trials=trials)
-    return made
+    contenders.report_skipped((*settings.methods, *contenders.SLOW))
+
+    def trials(panel: str, method: str) -> int:
+        most = CASES[panel.split(BETWEEN)[0]].seeds
+        return min(most or settings.trials, settings.trials)
+
+    panels = [name + BETWEEN + name for name in settings.cases]
+    return crossed(panels, settings.methods, settings.seed, trials)
 
 
 def run(settings: Settings, cell: Cell) -> list[Outcome]:
     """Play one contender in one case."""
     name = cell.panel.split(BETWEEN)[0]
-    case = CASES[name]
-    world = World.of(case.ground(cell.seed), case.scene, cell.seed)
-    return play(world, cell, _trials(settings, name))
+    world = World.of(CASES[name].ground(cell.seed), CASES[name].scene, cell.seed)
+    return play(world, cell, settings.results(name))
 
 
 def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
     """Table with a line for each case and contender."""
-    lines = []
-    for name in settings.cases:
-        for method in scores.order(settings.methods):
-            if here := select(rows, method, (name,)):
-                lines.append(
-                    (
-                        _title(settings, name),
-                        method,
-                        str(len(here)),
-                        NUMBERS[name].label,
-                        str(NUMBERS[name].of(here)),
-                        str(_value(here)),
-                        str(_rejected(here)) if here[0].rejected is not None else "",
-                    )
-                )
-    caption = (
+
+    def number(studies: Trials[Outcome]) -> Number:
+        return NUMBERS[studies.ends[0].panel.split(BETWEEN)[0]]
+
+    return tabulate(
         "The number that a case is judged by; the score of what is recommended, geometric mean; "
-        "and honest results that are not trusted, median. All with 95 % intervals."
+        "and honest results that are not trusted, median. All with 95 % intervals.",
+        ("case", "contender"),
+        (
+            ("studies", lambda studies: str(len(studies))),
+            ("number", lambda studies: number(studies).label),
+            ("", lambda studies: str(number(studies).of(studies))),
+            ("score", lambda studies: str(scores.score(studies))),
+            ("rejected", lambda studies: str(_rejected(studies))),
+        ),
+        scores.lines(scores.by_scene(rows), settings.titles, settings.methods),
     )
-    headings = ("case", "contender", "studies", "number", "", "score", "rejected")
-    return Table(caption, headings, tuple(lines))
 
 
 def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
     """Plot a panel per case, a line per contender: its own answer filled, ``explain``'s hollow."""
-    down = -(-len(settings.cases) // 3)
+    found, down = scores.by_scene(rows), -(-len(settings.cases) // 3)
     picture = pictures.blank(10.0, 2.3 * down + 0.3)
     grid = picture.subplots(down, 3, sharey=True, squeeze=False)
     for axes in grid.flat[len(settings.cases) :]:
         axes.set_axis_off()
     for name, axes in zip(settings.cases, grid.flat, strict=False):
         number = NUMBERS[name]
-        for line, method in enumerate(settings.methods):
-            one = contender(method)
-            for key, hollow in ((method, False), (method + EXPLAINED, True)):
-                here = select(rows, key, (name,))
-                # ``explain`` changes neither the queried settings nor the crashes.
-                if not here or (hollow and number.of in (_settings, _failed, _tried)):
-                    continue
-                comparison.point(axes, line, one, number.of(here), hollow)
-        if number.log:
-            axes.set_xscale("log")
-            lower, upper = axes.get_xlim()
-            if upper < 100.0 * lower:
-                pictures.plain_numbers(axes)
-        axes.set_title(_title(settings, name), fontsize=9)
+        # ``explain`` changes neither the queried settings nor the crashes.
+        own = number.of in (_settings, _failed, _tried)
+        shown = {
+            method: number.of(studies)
+            for (case, method), studies in found.items()
+            if case == name and not (own and method.endswith(EXPLAINED))
+        }
+        comparison.panel(axes, shown, settings.methods, settings.titles[name], number.log)
+        lower, upper = axes.get_xlim()
+        if number.log and upper < 100.0 * lower:
+            pictures.plain_numbers(axes)
         axes.set_xlabel(number.label, fontsize=8)
-        pictures.lines(axes, settings.methods)
     return picture
 
 
-def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
-    """Our claims: one or two for each case."""
-    made = []
-    for name, sentence, holds, number in JUDGED:
-        if here := select(rows, DEFAULT, (name,)):
-            sentence = f"{_title(settings, name)}: {sentence} (ours)."
-            made.append(Claim(sentence, holds(here), _measured(settings, rows, name, number)))
-    for name, measure in AGAINST_PEERS:
-        collected = scores.collect(rows, measure)
-        best = scores.best_peer(collected, name)
-        if best is None or (name, DEFAULT) not in collected:
-            continue
-        against = scores.ratio(collected[name, DEFAULT], collected[name, best])
-        sentence = f"the default's number is at most {HONEST:g} of the best peer's, {best}"
-        measured = _measured(settings, rows, name, NUMBERS[name].of)
-        measured |= zip(("ratio", "lower", "upper"), against, strict=True)
-        sentence = f"{_title(settings, name)}: {sentence} (ours)."
-        made.append(Claim(sentence, against.value <= HONEST, measured))
-    return tuple(made)
+def _every(holds: Callable[[Outcome], bool]) -> Callable[[Trials[Outcome]], bool]:
+    return lambda studies: all(map(holds, studies.ends))
 
 
-def _measured(
-    settings: Settings, rows: Sequence[Outcome], name: str, number: Measure
-) -> dict[str, float]:
-    """Collect the number of each contender, and the interval of the default's."""
-    of_default = number(select(rows, DEFAULT, (name,)))
-    measured = {"lower": of_default.lower, "upper": of_default.upper}
-    for method in settings.methods:
-        here = select(rows, method, (name,))
-        if here and (number is not _rejected or here[0].rejected is not None):
-            measured[method] = number(here).value
-    return measured
+def _mostly_found(studies: Trials[Outcome]) -> bool:
+    # 19 of 20, and all of fewer
+    return bool((studies.final("score") < FOUND).sum() >= 0.95 * len(studies))
 
 
-def _every(holds: Callable[[Outcome], bool]) -> Callable[[Sequence[Outcome]], bool]:
-    return lambda rows: all(map(holds, rows))
-
-
-def _mostly_found(rows: Sequence[Outcome]) -> bool:
-    return sum(row.score < FOUND for row in rows) >= 0.95 * len(rows)  # 19 of 20, and all of fewer
-
-
-def _few_rejected(rows: Sequence[Outcome]) -> bool:
-    return _rejected(rows).value <= 2
+def _few_rejected(studies: Trials[Outcome]) -> bool:
+    return _rejected(studies).value <= 2
 
 
 _ALL = "every study tries all of them"
@@ -243,28 +199,40 @@ _CHEAP = "every study recommends a value below 0.01"
 _SAFE = "no study loses more than 5 trials"
 _REJECTS = "in the median at most two honest results are rejected"
 # A case, the claim about the default's studies, its predicate, and the number behind it.
-JUDGED: tuple[tuple[str, str, Callable[[Sequence[Outcome]], bool], Measure], ...] = (
+JUDGED: tuple[tuple[str, str, Callable[[Trials[Outcome]], bool], Measure], ...] = (
     ("needle", "the default finds it in at least 19 of 20 studies", _mostly_found, _found),
     ("needle", _REJECTS, _few_rejected, _rejected),
-    ("quadratic", _CHEAP, _every(lambda row: row.score < 0.01), _value),
+    ("quadratic", _CHEAP, _every(lambda row: row.score < 0.01), scores.score),
     ("30", _ALL, _every(lambda row: row.settings == 30), _settings),
     ("100", _ALL, _every(lambda row: row.settings == 100), _settings),
     ("region", _SAFE, _every(lambda row: row.failed <= 5), _failed),
 )
-AGAINST_PEERS = (
-    ("random", scores.score),
-    ("levy20", scores.tried),
-    ("bowl40", scores.tried),
-    ("hart6in20", scores.tried),
-)
+AGAINST_PEERS = {"random": "score", "levy20": "tried", "bowl40": "tried", "hart6in20": "tried"}
 
 
-def _title(settings: Settings, name: str) -> str:
-    return f"{CASES[name].title}, {_trials(settings, name)} trials"
+def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
+    """Our claims: one or two for each case."""
+    found, made = scores.by_scene(rows), []
+    for name, said, holds, number in JUDGED:
+        if (name, DEFAULT) in found:
+            sentence = f"{settings.titles[name]}: {said} (ours)."
+            verdict = holds(found[name, DEFAULT])
+            made.append(Claim(sentence, verdict, _measured(settings, found, name, number)))
+    for name, column in AGAINST_PEERS.items():
+        if (name, DEFAULT) in found:
+            numbers = _measured(settings, found, name, NUMBERS[name].of)
+            judged = HONEST, numbers, column, "number"
+            made += scores.near_the_best_peer(found, name, settings.titles[name], *judged)
+    return tuple(made)
 
 
-def _trials(settings: Settings, name: str) -> int:
-    return min(CASES[name].trials, settings.rounds)
+def _measured(
+    settings: Settings, found: Groups[Outcome], name: str, number: Measure
+) -> dict[str, float]:
+    """Collect the number of each contender, and the interval of the default's."""
+    of = {m: number(found[name, m]) for m in settings.methods if (name, m) in found}
+    known = {m: each.value for m, each in of.items() if not np.isnan(each.value)}
+    return {"lower": of[DEFAULT].lower, "upper": of[DEFAULT].upper, **known}
 
 
 FIGURE = Figure(

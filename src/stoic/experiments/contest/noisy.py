@@ -6,20 +6,19 @@ it does not depend on the queries.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution, FloatDistribution
 
 from stoic.data import Array
-from stoic.experiments.contest.functions import FUNCTIONS, CubeFunction
-from stoic.experiments.contest.scenes import LENGTH, Draws, Ground
-from stoic.refusal import RefusalError
+from stoic.experiments.contest.functions import FUNCTIONS
+from stoic.experiments.contest.libraries import load
+from stoic.experiments.contest.scenes import LENGTH, Draws, Ground, Params
 
 # Noise-free twins in `bbob` of the noisy functions; 116 to 118 and 125 to 127 have none.
 TWINS: dict[int, int] = {
@@ -43,20 +42,20 @@ def functions(kind: str) -> tuple[int, ...]:
     return tuple(sorted(f for f in TWINS if (f - KINDS[kind]) % 3 == 0))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BbobNoisy:
+@dataclass(frozen=True, eq=False)
+class BbobNoisy(Ground):
     """Noisy function with its noise-free twin. Observing advances the noise.
 
     Attributes
     ----------
-    name:
-        Name such as ``f101 d2``.
-    dim:
-        d.
+    name, dim:
+        Name such as ``f101 d2``; and d.
     noisy, clean:
         COCO's problems, minimised.
     best, median:
         Maximum of the negated twin, and its median at uniform points.
+    suite:
+        Kept alive: COCO frees the noisy problem otherwise.
     """
 
     name: str
@@ -65,7 +64,8 @@ class BbobNoisy:
     clean: Any
     best: float
     median: float
-    sign: ClassVar[float] = -1.0
+    suite: Any
+    sign = -1.0
 
     @property
     def space(self) -> dict[str, BaseDistribution]:
@@ -75,19 +75,19 @@ class BbobNoisy:
     def span(self) -> float:
         return self.best - self.median
 
-    def truth(self, params: Mapping[str, Any]) -> float:
+    def truth(self, params: Params) -> float:
         return -float(self.clean(self._point(params)))
 
-    def run(self, params: Mapping[str, Any], t: int, draws: Draws) -> float:
+    def run(self, params: Params, t: int, draws: Draws) -> float:
         return -float(self.noisy(self._point(params)))
 
-    def elsewhere(self, t: int, draws: Draws) -> float:
-        return -float(self.noisy(10.0 * draws.point[t] - 5.0))
+    def at(self, u: Array) -> Params:
+        return dict(zip(self.space, (10.0 * u - 5.0).tolist(), strict=True))
 
-    def score(self, params: Mapping[str, Any]) -> float:
+    def score(self, params: Params) -> float:
         return (self.best - self.truth(params)) / self.span
 
-    def _point(self, params: Mapping[str, Any]) -> Array:
+    def _point(self, params: Params) -> Array:
         return np.array([params[f"x{k}"] for k in range(self.dim)])
 
 
@@ -107,21 +107,10 @@ def bbob_noisy(function: int, dim: int, seed: int) -> Ground:
     # The suite numbers its functions from 1.
     chosen = f"function_indices:{function - 100} dimensions:{dim} instance_indices:{instance}"
     suite = _coco().Suite("bbob-noisy", "", chosen)
-    noisy = _Problem(suite, suite[0])
+    noisy = suite[0]
     for _ in range(_APART * seed + _SHIFT * (function - 100)):
         noisy(np.zeros(dim))
-    return BbobNoisy(f"f{function} d{dim}", dim, noisy, clean, best, median)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Problem:
-    """Problem that keeps its suite alive: COCO frees it otherwise."""
-
-    suite: Any
-    problem: Any
-
-    def __call__(self, x: Array) -> float:
-        return float(self.problem(x))
+    return BbobNoisy(f"f{function} d{dim}", dim, noisy, clean, best, median, suite)
 
 
 @cache
@@ -134,79 +123,33 @@ def _twin(function: int, dim: int, instance: int) -> tuple[Any, float, float]:
 
 
 def _coco() -> Any:
-    try:
-        return import_module("cocoex")
-    except ImportError as error:
-        raise RefusalError(
-            "bbob-noisy needs coco-experiment, which is not installed: pip install "
-            "'stoic[contest]'."
-        ) from error
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Corrupted:
-    """Hartmann 6 by BoTorch's ``CorruptedTestProblem`` [Ament2024]_: one result in ten corrupted.
-
-    Attributes
-    ----------
-    name:
-        As in tables.
-    problem:
-        BoTorch's, with a seed for each result.
-    """
-
-    name: str
-    problem: Any
-    function: ClassVar[CubeFunction] = FUNCTIONS["hart6"]
-    dim: ClassVar[int] = 6
-    sign: ClassVar[float] = 1.0
-    best: ClassVar[float] = FUNCTIONS["hart6"].best
-    span: ClassVar[float] = FUNCTIONS["hart6"].span
-
-    @property
-    def space(self) -> dict[str, BaseDistribution]:
-        return self.function.space
-
-    def truth(self, params: Mapping[str, Any]) -> float:
-        return self.function.truth(params)
-
-    def run(self, params: Mapping[str, Any], t: int, draws: Draws) -> float:
-        torch = import_module("torch")
-        x = torch.tensor([[params[f"x{k}"] for k in range(self.dim)]], dtype=torch.double)
-        with torch.random.fork_rng():  # it seeds the generator that all of torch shares
-            return float(self.problem(x))
-
-    def elsewhere(self, t: int, draws: Draws) -> float:
-        return self.function.elsewhere(t, draws)
-
-    def score(self, params: Mapping[str, Any]) -> float:
-        return self.function.score(params)
+    return load("A function of bbob-noisy", "coco-experiment", "cocoex")[0]
 
 
 def corrupted_hartmann6(kind: str, seed: int) -> Ground:
-    """Hartmann 6 with outliers of 100 (``"constant"``) or of random points (``"elsewhere"``).
+    """Hartmann 6 by BoTorch's ``CorruptedTestProblem`` [Ament2024]_: one result in ten corrupted.
+
+    Outliers are 100 (``"constant"``) or values of random points (``"elsewhere"``).
 
     Raises
     ------
     RefusalError
         If BoTorch is missing.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what BoTorch's libraries deprecate
-            base = import_module("botorch.test_functions.base")
-            synthetic = import_module("botorch.test_functions.synthetic")
-    except ImportError as error:
-        raise RefusalError(
-            "The corrupted Hartmann function needs BoTorch, which is not installed: "
-            "pip install 'stoic[botorch]'."
-        ) from error
+    modules = ("botorch.test_functions.base", "botorch.test_functions.synthetic", "torch")
+    needing = "The corrupted Hartmann function"
+    base, synthetic, torch = load(needing, "BoTorch", *modules, extra="botorch")
     hartmann = synthetic.Hartmann(dim=6, negate=True)
     outlier = {"constant": _hundred, "elsewhere": _random_value}[kind]
     # LENGTH seed + t for result t: no two studies share one
     seeds: Iterator[int] = iter(range(LENGTH * seed, LENGTH * (seed + 1)))
     problem = base.CorruptedTestProblem(hartmann, outlier, outlier_fraction=0.1, seeds=seeds)
-    return Corrupted("hart6", problem)
+
+    def observe(x: Array) -> float:
+        with torch.random.fork_rng():  # it seeds the generator that all of torch shares
+            return float(problem(torch.tensor(x[None])))
+
+    return replace(FUNCTIONS["hart6"], observe=observe)
 
 
 def _hundred(problem: Any, X: Any, bounds: Any) -> Any:

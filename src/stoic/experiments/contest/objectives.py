@@ -8,24 +8,24 @@ front that is recommended: the share that is missing of the largest one known. A
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import optuna
+from optuna.distributions import FloatDistribution
 from optuna.trial import FrozenTrial
 
 from stoic.data import SDS_95, Array
 from stoic.experiments import pictures
-from stoic.experiments.contest import comparison, outputs, scores
+from stoic.experiments.contest import digits, outputs, scores
 from stoic.experiments.contest.contenders import DEFAULT, EXPLAINED, contender, installed
-from stoic.experiments.contest.digits import error_and_size
 from stoic.experiments.contest.scores import BETWEEN
 from stoic.experiments.contest.studies import quiet
 from stoic.experiments.figure import Cell, Claim, Figure, Table
+from stoic.experiments.trials import Trials
 from stoic.integrations.optuna import explain
 from stoic.integrations.optuna.explanation import FrontPoint
 from stoic.pareto import hypervolume
@@ -90,9 +90,7 @@ def _truss(u: Array) -> Sequence[float]:
 
 def _digits(u: Array) -> Sequence[float]:
     """Error and size of a support vector machine with three parameters."""
-    return error_and_size(
-        float(10 ** (6 * u[0] - 2)), float(10 ** (5 * u[1] - 4)), round(2 ** (1 + 5 * u[2]))
-    )
+    return digits.error_and_size(*digits.parameters(u))
 
 
 PROBLEMS: dict[str, Problem] = {
@@ -124,14 +122,13 @@ class Settings:
 class Outcome(NamedTuple):
     """Outcome of one study and one recommended front: a row of the CSV file.
 
+    A peer has a second row, with "+ explain" in its name.
+
     Attributes
     ----------
-    panel, method, seed:
-        Key of the study; a peer has a second row, with "+ explain" in its name.
-    score:
-        Share of the largest hypervolume that the recommended front lacks in truth.
-    tried:
-        The same of all queried settings.
+    score, tried:
+        Share of the largest hypervolume that the recommended front lacks in truth, and the same of
+        all queried settings.
     points:
         Number of settings on the recommended front.
     covered:
@@ -154,44 +151,29 @@ def cells(settings: Settings) -> list[Cell]:
 
 def run(settings: Settings, cell: Cell) -> list[Outcome]:
     """Play one study; outliers of a trial are the same for every contender."""
-    scene, name = cell.panel.split(BETWEEN)
-    problem = PROBLEMS[name]
-    # crc32, since hash() of a text differs between processes
-    rng = np.random.default_rng([zlib.crc32(cell.panel.encode()), cell.seed])
-    shape = settings.rounds, len(problem.units)
-    added = outputs.outliers(rng, shape, problem.units, scene == "outliers")
-    names = [f"x{k}" for k in range(problem.dim)]
-    space = {each: optuna.distributions.FloatDistribution(0.0, 1.0) for each in names}
-
-    def objective(trial: optuna.Trial) -> tuple[float, ...]:
-        u = np.array([trial.suggest_float(each, 0.0, 1.0) for each in names])
-        return tuple(np.array(problem.formula(u)) + added[trial.number])
-
+    problem = PROBLEMS[cell.panel.split(BETWEEN)[1]]
+    observe = outputs.observing(problem, cell, settings.rounds)
+    space = {f"x{k}": FloatDistribution(0.0, 1.0) for k in range(problem.dim)}
     with quiet():
         one = contender(cell.method)
         sampler = one.sampler(space, cell.seed, settings.rounds)
-        study = optuna.create_study(directions=["minimize"] * shape[1], sampler=sampler)
-        study.optimize(objective, n_trials=settings.rounds)
+        study = optuna.create_study(directions=["minimize"] * len(problem.units), sampler=sampler)
+        study.optimize(lambda trial: tuple(observe(trial)), n_trials=settings.rounds)
         known = explain(study)
-    trials = study.get_trials(deepcopy=False)
-    truths = np.array([problem.formula(np.array(list(t.params.values()))) for t in trials])
+    truths = outputs.truths(problem, study.get_trials(deepcopy=False))
     tried = problem.missing(truths)
+
+    def outcome(front: Sequence[FrozenTrial], covered: float | None) -> Outcome:
+        score = problem.missing(truths[[trial.number for trial in front]])
+        return Outcome(*cell, score, tried, len(front), covered)
+
     inside = [_inside(point, truths) for point in known.front]
-    explained = Outcome(
-        *cell,
-        _score(problem, truths, [point.trial for point in known.front]),
-        tried,
-        len(known.front),
-        float(np.mean(inside)) if inside else None,
-    )
+    covered = float(np.mean(inside)) if inside else None
+    explained = outcome([point.trial for point in known.front], covered)
     if not one.peer:
         return [explained]
-    own = study.best_trials
-    score = _score(problem, truths, own)
-    return [
-        Outcome(*cell, score, tried, len(own), None),
-        explained._replace(method=cell.method + EXPLAINED),
-    ]
+    own = outcome(study.best_trials, None)
+    return [own, explained._replace(method=cell.method + EXPLAINED)]
 
 
 def _inside(point: FrontPoint, truths: Array) -> float:
@@ -200,84 +182,56 @@ def _inside(point: FrontPoint, truths: Array) -> float:
     return float((np.abs(truth - point.mean) <= SDS_95 * point.std).mean())
 
 
-def _score(problem: Problem, truths: Array, front: Sequence[FrozenTrial]) -> float:
-    return problem.missing(truths[[trial.number for trial in front]])
-
-
 def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
     """Table with a line for each scene and contender."""
-    lines = []
-    for scene, method, here, values in outputs.by_scene(settings, SCENES, rows):
-        tried = np.array([[row.tried for row in here]])
-        covered = [row.covered for row in here if row.covered is not None]
-        lines.append(
-            (
-                SCENES[scene],
-                method,
-                str(values.size),
-                str(scores.geometric(values)),
-                *(f"{scores.geometric(one[None]).value:.2g}" for one in values),
-                f"{scores.geometric(tried).value:.2g}",
-                f"{np.mean([row.points for row in here]):.1f}",
-                f"{np.mean(covered):.2f}" if covered else "",
-            )
-        )
-    caption = (
+
+    def tried(studies: Trials[Outcome]) -> str:
+        return f"{scores.geometric(studies.final('tried')[None]).value:.2g}"
+
+    def covered(studies: Trials[Outcome]) -> str:
+        known = studies.known("covered")
+        return f"{np.mean(known):.2f}" if known else ""
+
+    return outputs.table(
+        settings,
+        SCENES,
+        scores.by_scene(rows),
         "Share of the largest hypervolume that the recommended front lacks in truth, a geometric "
         "mean with its 95 % interval, and for each problem; the same of all settings tried; points "
-        "on the front; share of the stated 95 % intervals that hold the truth."
+        "on the front; share of the stated 95 % intervals that hold the truth.",
+        (
+            ("tried", tried),
+            ("points", lambda studies: f"{studies.final('points').mean():.1f}"),
+            ("covered", covered),
+        ),
     )
-    headings = ("scene", "contender", "studies", "score", *settings.problems, "tried", "points")
-    return Table(caption, (*headings, "covered"), tuple(lines))
 
 
 def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
     """Plot the scores, a column per scene."""
-    picture = pictures.blank(3.6 * len(SCENES) + 1.0, 0.35 * len(settings.methods) + 1.4)
-    grid = picture.subplots(1, len(SCENES), sharex=True, sharey=True, squeeze=False)[0]
-    for scene, method, _, values in outputs.by_scene(settings, SCENES, rows):
-        name, hollow = method.removesuffix(EXPLAINED), method.endswith(EXPLAINED)
-        line, axes = settings.methods.index(name), grid[list(SCENES).index(scene)]
-        comparison.point(axes, line, contender(name), scores.geometric(values), hollow)
-    for axes, title in zip(grid, SCENES.values(), strict=True):
-        axes.set_xscale("log")
-        axes.set_title(title, fontsize=9)
-        axes.set_xlabel("share of the hypervolume that is missing", fontsize=8)
-        pictures.lines(axes, settings.methods)
+    size = (3.6 * len(SCENES) + 1.0, 0.35 * len(settings.methods) + 1.4)
+    numbers = {"share of the hypervolume that is missing": scores.score}
+    picture, grid = outputs.plot(settings, SCENES, scores.by_scene(rows), size, numbers)
+    for axes in grid.flat:
         pictures.plain_numbers(axes)
-    comparison.explain_marks(picture)
     return picture
 
 
 def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
     """Our claims: scores against the best peer's, and the coverage of the stated intervals."""
-    made = []
-    found = outputs.by_scene(settings, SCENES, rows)
-    for scene, title in SCENES.items():
-        claimed = outputs.against_the_best_peer(settings, scene, title, found)
-        if claimed is None:
-            continue
-        made.append(claimed[0])
-        here = {method: of for place, method, of, _ in found if place == scene}
+    found = scores.by_scene(rows)
+
+    def covering(scene: str, title: str) -> Claim:
         # A study without a front covers nothing
-        mean = float(np.mean([row.covered or 0.0 for row in here[DEFAULT]]))
-        made.append(
-            Claim(
-                f"{title}: of the default's 95 % intervals on the front 0.9 hold the truth (ours).",
-                mean >= 0.9,
-                {"covered": mean},
-            )
-        )
-    return tuple(made)
+        mean = float(np.mean([row.covered or 0.0 for row in found[scene, DEFAULT].ends]))
+        sentence = "of the default's 95 % intervals on the front 0.9 hold the truth (ours)."
+        return Claim(f"{title}: {sentence}", mean >= 0.9, {"covered": mean})
+
+    return outputs.claims(SCENES, found, covering)
 
 
-FIGURE: Figure[Any, Any] = Figure(
+FIGURE = Figure(
     "contest/objectives",
     "Two and three objectives, clean and with outliers in each",
-    Settings(),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-)
+    Settings(), cells, run, plot, table, claims,
+)  # fmt: skip

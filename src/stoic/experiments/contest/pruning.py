@@ -13,25 +13,25 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
-from typing import Any, NamedTuple
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import optuna
 from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner, WilcoxonPruner
-from optuna.samplers import BaseSampler, TPESampler
+from optuna.samplers import TPESampler
 
 from stoic.data import Array
 from stoic.experiments import pictures
 from stoic.experiments.contender import BLUE, GREEN, VERMILION
+from stoic.experiments.contest.libraries import load
 from stoic.experiments.contest.studies import quiet
-from stoic.experiments.figure import Cell, Claim, Figure, Table, every
-from stoic.experiments.statistics import Interval, mean_ratio
+from stoic.experiments.figure import Cell, Claim, Figure, Table, every, tabulate
+from stoic.experiments.statistics import mean, mean_ratio
+from stoic.experiments.trials import Trials, grouped
 from stoic.integrations.optuna import StoicPruner, StoicSampler, explain
-from stoic.refusal import RefusalError
 
 BETWEEN = ": "
-_RATE = 0.05
 _OURS, _TPE = "stoic", "TPE"
 _PRUNERS: Mapping[str, Callable[[], BasePruner]] = {
     "StoicPruner": StoicPruner,
@@ -83,20 +83,15 @@ def _crossing(x: float, y: float) -> Array:
 @cache
 def _digits(x: float, y: float) -> Array:
     """Error of a network on 500 images after each of 15 passes over 300 others."""
-    try:
-        network = import_module("sklearn.neural_network").MLPClassifier
-        images, digits = import_module("sklearn.datasets").load_digits(return_X_y=True)
-    except ImportError as error:
-        raise RefusalError(
-            "The error of a network needs scikit-learn, which is not installed: "
-            "pip install 'stoic[contest]'."
-        ) from error
+    modules = ("sklearn.neural_network", "sklearn.datasets")
+    networks, datasets = load("The error of a network", "scikit-learn", *modules)
+    images, digits = datasets.load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(images))
     train, rest, scaled = order[:300], order[300:800], images / 16.0
     # 1e-4 to 1, and 4 to 64
     rate, width = 10.0 ** (4.0 * x - 4.0), round(4.0 * 16.0**y)
-    model = network((width,), learning_rate_init=rate, batch_size=50, random_state=0)
-    errors = []
+    known = {"learning_rate_init": rate, "batch_size": 50, "random_state": 0}
+    model, errors = networks.MLPClassifier((width,), **known), []
     for _ in range(15):
         model.partial_fit(scaled[train], digits[train], classes=np.arange(10))
         errors.append(1.0 - float(model.score(scaled[rest], digits[rest])))
@@ -108,7 +103,7 @@ PROBLEMS = {
     "crossing": Problem(27, _crossing, 0.005, 0.0236),  # on a grid of 400
     "digits": Problem(15, _digits, 0.01),  # of which the error itself is the loss
 }
-SCENES = {"honest": 0.0, "lies": _RATE}
+SCENES = {"honest": 0.0, "lies": 0.05}  # rates of wrong values
 
 
 class Outcome(NamedTuple):
@@ -116,8 +111,6 @@ class Outcome(NamedTuple):
 
     Attributes
     ----------
-    panel, method, seed:
-        Key of the study.
     loss:
         Of the recommended setting at the end of its curve, over the least.
     trials, complete, epochs:
@@ -139,16 +132,10 @@ class Settings:
 
     Attributes
     ----------
-    trials:
-        Studies of each method in each panel.
     rounds:
         Full trials whose epochs a study may spend.
-    seed:
-        First seed.
-    methods:
-        A sampler and a pruner each, ours first.
-    problems:
-        Names of problems.
+    methods, problems:
+        A sampler and a pruner each, ours first; and names of problems.
     """
 
     trials: int = 10
@@ -184,123 +171,85 @@ def run(settings: Settings, cell: Cell) -> list[Outcome]:
                 raise optuna.TrialPruned
         return float(values[-1])
 
+    ours = sampler == _OURS
     with quiet():
-        study = optuna.create_study(sampler=_sampler(sampler, cell.seed), pruner=_PRUNERS[pruner]())
+        made = StoicSampler(seed=cell.seed) if ours else TPESampler(seed=cell.seed)
+        study = optuna.create_study(sampler=made, pruner=_PRUNERS[pruner]())
         # The last trial may go beyond the budget
         while spent < budget:
             study.optimize(objective, n_trials=1)
-        chosen = _recommended(study, sampler)
+        chosen = explain(study).recommended if ours else study.best_trial
+    assert chosen is not None
     trials = study.get_trials(deepcopy=False)
     complete = sum(trial.state == optuna.trial.TrialState.COMPLETE for trial in trials)
-    loss = float(problem.curve(chosen["x"], chosen["y"])[-1]) - problem.least
+    loss = float(problem.curve(chosen.params["x"], chosen.params["y"])[-1]) - problem.least
     return [Outcome(*cell, loss, len(trials), complete, spent)]
 
 
-def _sampler(name: str, seed: int) -> BaseSampler:
-    return StoicSampler(seed=seed) if name == _OURS else TPESampler(seed=seed)
-
-
-def _recommended(study: optuna.Study, sampler: str) -> dict[str, Any]:
-    """Return the setting that a study ends with: recommended, or observed best."""
-    known = explain(study).recommended if sampler == _OURS else study.best_trial
-    assert known is not None
-    return dict(known.params)
-
-
-def _of(rows: Sequence[Outcome], method: str, scene: str) -> list[Outcome]:
-    return sorted(
-        row for row in rows if row.method == method and row.panel.startswith(scene + BETWEEN)
-    )
-
-
-def _ratio(rows: Sequence[Outcome], method: str, to: str, scene: str, problem: str) -> Interval:
-    """Ratio of the mean losses of two methods, of the same seeds."""
-    panel = scene + BETWEEN + problem
-    ours, theirs = (
-        [row.loss for row in _of(rows, name, scene) if row.panel == panel] for name in (method, to)
-    )
-    return mean_ratio(ours, theirs)
+def _mean(studies: Trials[Outcome], column: str) -> str:
+    return f"{studies.final(column).mean():.1f}"
 
 
 def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
     """Table with a line for each panel and method."""
-    lines = []
-    for panel in _panels(settings):
-        for method in settings.methods:
-            here = [row for row in rows if (row.panel, row.method) == (panel, method)]
-            if not here:
-                continue
-            loss = mean_ratio([row.loss for row in here], [1.0] * len(here))
-            lines.append(
-                (
-                    panel,
-                    method,
-                    str(len(here)),
-                    loss.text(".2g"),
-                    f"{np.median([row.loss for row in here]):.2g}",
-                    f"{np.mean([row.trials for row in here]):.1f}",
-                    f"{np.mean([row.complete for row in here]):.1f}",
-                )
-            )
-    caption = (
+    found = grouped(rows)
+    keys = product(_panels(settings), settings.methods)
+    return tabulate(
         f"Studies that spend the epochs of {settings.rounds} full trials: mean loss of the "
-        "recommended setting with 95 % intervals, its median, trials begun and finished."
+        "recommended setting with 95 % intervals, its median, trials begun and finished.",
+        ("panel", "contender"),
+        (
+            ("studies", lambda studies: str(len(studies))),
+            ("loss", lambda studies: mean(studies.final("loss")).text(".2g")),
+            ("median", lambda studies: f"{np.median(studies.final('loss')):.2g}"),
+            ("begun", lambda studies: _mean(studies, "trials")),
+            ("finished", lambda studies: _mean(studies, "complete")),
+        ),
+        {key: found[key] for key in keys if key in found},
     )
-    headings = ("panel", "contender", "studies", "loss", "median", "begun", "finished")
-    return Table(caption, headings, tuple(lines))
 
 
 def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
     """Our claims: no loss by pruning, more trials for the same epochs, and lies change little."""
-    first, made = settings.methods[0], []
+    (first, *others), made, found = settings.methods, [], grouped(sorted(rows))
     for scene in SCENES:
-        for other in settings.methods[1:]:
-            ratios = [_ratio(rows, first, other, scene, name) for name in settings.problems]
-            values = [ratio.value for ratio in ratios]
+        panels = {name: scene + BETWEEN + name for name in settings.problems}
+        for other in others:
+            losses = (
+                [found[panel, one].final("loss") for one in (first, other)]
+                for panel in panels.values()
+            )
+            ratios = [mean_ratio(*pair) for pair in losses]
             # A ratio of 0 has no logarithm
-            mean = math.exp(float(np.mean(np.log(np.maximum(values, 1e-12)))))
-            measured = {"geometric mean": mean}
-            for name, ratio in zip(settings.problems, ratios, strict=True):
+            logs = np.log(np.maximum([ratio.value for ratio in ratios], 1e-12))
+            measured = {"geometric mean": math.exp(float(np.mean(logs)))}
+            for name, ratio in zip(panels, ratios, strict=True):
                 measured |= ratio.named(name)
-            made.append(
-                Claim(
-                    f"{scene}: the mean loss of {first!r} is at most {_NO_MORE:g} of that of "
-                    f"{other!r} after as many epochs, by the geometric mean of problems (ours).",
-                    mean <= _NO_MORE,
-                    measured,
-                )
-            )
-        begun = [
-            float(np.mean([row.trials for row in _of(rows, first, scene)])),
-            float(settings.rounds),
-        ]
-        made.append(
-            Claim(
-                f"{scene}: {first!r} begins at least 1.3 times as many trials as there would be "
-                "without pruning (ours).",
-                begun[0] >= 1.3 * begun[1],
-                {"begun": begun[0], "without pruning": begun[1]},
-            )
-        )
+            sentence = f"{scene}: the mean loss of {first!r} is at most {_NO_MORE:g} of that of "
+            sentence += f"{other!r} after as many epochs, by the geometric mean of problems (ours)."
+            made.append(Claim(sentence, measured["geometric mean"] <= _NO_MORE, measured))
+        trials = [row.trials for panel in panels.values() for row in found[panel, first].ends]
+        begun, full = float(np.mean(trials)), float(settings.rounds)
+        sentence = f"{scene}: {first!r} begins at least 1.3 times as many trials as there would be "
+        numbers = {"begun": begun, "without pruning": full}
+        made.append(Claim(f"{sentence}without pruning (ours).", begun >= 1.3 * full, numbers))
     return tuple(made)
 
 
 def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
     """Plot a panel per problem and scene, a line per contender."""
-    panels = _panels(settings)
+    panels, found, methods = _panels(settings), grouped(rows), settings.methods
     picture = pictures.blank(3.0 * len(panels) / len(SCENES) + 1.6, 5.2)
     grid = picture.subplots(len(SCENES), len(settings.problems), sharey=True, squeeze=False)
-    for k, panel in enumerate(panels):
-        axes = grid[k % len(SCENES), k // len(SCENES)]
-        for line, method in enumerate(settings.methods):
-            losses = [row.loss for row in rows if (row.panel, row.method) == (panel, method)]
-            if losses:
+    for panel, axes in zip(panels, grid.T.flat, strict=True):
+        for line, method in enumerate(methods):
+            if (panel, method) in found:
                 colour = VERMILION if not line else BLUE if method.startswith(_OURS) else GREEN
-                number = mean_ratio(losses, [1.0] * len(losses))
+                number = mean(found[panel, method].final("loss"))
                 pictures.points(axes, [line], [number], colour, {"fmt": "o", "ms": 5, "capsize": 2})
         axes.set_xscale("log")
         axes.set_title(panel, fontsize=9)
-        pictures.lines(axes, settings.methods)
+        pictures.lines(axes, methods)
         pictures.plain_numbers(axes)
     picture.supxlabel("mean loss of the recommended setting", fontsize=9)
     return picture

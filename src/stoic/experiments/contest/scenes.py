@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from optuna.distributions import BaseDistribution
@@ -21,6 +22,8 @@ from stoic.refusal import RefusalError
 
 LENGTH = 2000  # results for which random numbers are drawn
 ORDINARY = (0.5, 3.0)  # ranges by which an ordinary outlier is too good
+RATE = 0.1  # of outliers in the development scenes
+Params = Mapping[str, Any]
 
 
 class Draws(NamedTuple):
@@ -59,57 +62,57 @@ class Draws(NamedTuple):
         )
 
 
-class Ground(Protocol):
+class Ground(ABC):
     """Ground truth: an objective whose noiseless values are known. Inside, higher is better.
 
     Attributes
     ----------
-    name:
-        As in tables.
-    space:
-        Search space.
+    name, space:
+        As in tables, and the search space.
     dim:
         Number of uniform numbers that make a random configuration.
     sign:
         1.0 if the user maximises, -1.0 if the user minimises.
-    best:
-        Largest noiseless value.
-    span:
-        Unit of noise and of outliers.
+    best, span:
+        Largest noiseless value, and the unit of noise and of outliers.
     """
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def space(self) -> Mapping[str, BaseDistribution]: ...
-    @property
-    def dim(self) -> int: ...
-    @property
-    def sign(self) -> float: ...
-    @property
-    def best(self) -> float: ...
-    @property
-    def span(self) -> float: ...
+    sign: float = 1.0
+    if TYPE_CHECKING:  # at run time these are fields of some, and properties of others
 
-    def truth(self, params: Mapping[str, Any]) -> float:
+        @property
+        def name(self) -> str: ...
+        @property
+        def space(self) -> Mapping[str, BaseDistribution]: ...
+        @property
+        def dim(self) -> int: ...
+        @property
+        def best(self) -> float: ...
+        @property
+        def span(self) -> float: ...
+
+    @abstractmethod
+    def truth(self, params: Params) -> float:
         """Return the noiseless value."""
 
-    def run(self, params: Mapping[str, Any], t: int, draws: Draws) -> float:
+    @abstractmethod
+    def at(self, u: Array) -> Params:
+        """Return the configuration at a uniform point (d,)."""
+
+    def run(self, params: Params, t: int, draws: Draws) -> float:
         """Evaluate result number t without outliers or scene noise; nan for a failed run."""
+        return self.truth(params)
 
     def elsewhere(self, t: int, draws: Draws) -> float:
         """Evaluate another, random configuration, without outliers."""
+        return self.run(self.at(draws.point[t]), t, draws)
 
-    def score(self, params: Mapping[str, Any]) -> float:
+    def score(self, params: Params) -> float:
         """Score the true worth of a configuration: 0 is the optimum."""
+        return self.best - self.truth(params)
 
-
-@runtime_checkable
-class Conditional(Protocol):
-    """Ground truth with parameters that only some settings have, besides those of its space."""
-
-    def suggest(self, trial: BaseTrial) -> None:
-        """Suggest all parameters of a trial."""
+    def suggest(self, trial: BaseTrial) -> None:  # noqa: B027
+        """Suggest what only some configurations have, besides the parameters of its space."""
 
 
 Outlier = Callable[[Ground, float, int, Draws], float]
@@ -127,10 +130,8 @@ class Scene:
         As in tables and pictures.
     honest:
         True if there are no outliers: results are noisy or missing, not wrong.
-    noise:
-        Standard deviation of Gaussian noise, in ranges.
-    tails:
-        Scale of Cauchy noise, in ranges.
+    noise, tails:
+        Standard deviation of Gaussian, and scale of Cauchy noise, in ranges.
     outliers:
         Pairs of a rate and a function that replaces the result.
     marked:
@@ -165,7 +166,7 @@ class World:
         """Build the world with draws paired by problem, scene and seed."""
         return cls(ground, scene, Draws.of(f"{ground.name}/{scene.key}", seed, ground.dim))
 
-    def observe(self, params: Mapping[str, Any], t: int) -> float:
+    def observe(self, params: Params, t: int) -> float:
         """Observe result number t, from 0, in the user's direction; nan for a failed run."""
         if t >= LENGTH:
             raise RefusalError(
@@ -175,9 +176,7 @@ class World:
         y = ground.run(params, t, draws)
         y += ground.span * (scene.noise * draws.gauss[t] + scene.tails * draws.cauchy[t])
         outlier = self._outlier(t)
-        if outlier is not None:
-            y = outlier(ground, y, t, draws)
-        return float(ground.sign * y)
+        return float(ground.sign * (outlier(ground, y, t, draws) if outlier else y))
 
     def is_outlier(self, t: int) -> bool:
         """Return True if result number t is not f plus noise."""
@@ -199,11 +198,8 @@ def shifted(amount: float) -> Outlier:
 
 def shifted_by_ranges(least: float, most: float) -> Outlier:
     """Shift the result by a uniform number of ranges."""
-
-    def outlier(ground: Ground, y: float, t: int, draws: Draws) -> float:
-        return y + (least + (most - least) * float(draws.size[t])) * ground.span
-
-    return outlier
+    width = most - least
+    return lambda ground, y, t, draws: y + (least + width * float(draws.size[t])) * ground.span
 
 
 def another(ground: Ground, y: float, t: int, draws: Draws) -> float:
@@ -221,22 +217,15 @@ def missing(ground: Ground, y: float, t: int, draws: Draws) -> float:
     return math.nan
 
 
-RATE = 0.1  # of outliers in the development scenes
-
-
-def _hit(key: str, title: str, outlier: Outlier) -> Scene:
-    return Scene(key, title, outliers=((RATE, outlier),))
-
-
 SCENES: dict[str, Scene] = {
     scene.key: scene
     for scene in (
         Scene("clean", "clean", honest=True),
         Scene("noise", "noise, 5 % of the range", honest=True, noise=0.05),
-        _hit("good", "1e6 too good", shifted(1e6)),
-        _hit("bad", "1e6 too bad", shifted(-1e6)),
-        _hit("other", "another point's value", another),
-        _hit("const", "a constant above the optimum", slightly_better),
+        Scene("good", "1e6 too good", outliers=((RATE, shifted(1e6)),)),
+        Scene("bad", "1e6 too bad", outliers=((RATE, shifted(-1e6)),)),
+        Scene("other", "another point's value", outliers=((RATE, another),)),
+        Scene("const", "a constant above the optimum", outliers=((RATE, slightly_better),)),
         Scene("cauchy", "Cauchy noise", tails=0.02, marked=False),
         Scene("nan", "nan", honest=True, outliers=((RATE, missing),)),
     )

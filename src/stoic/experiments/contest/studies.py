@@ -9,13 +9,12 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import optuna
-from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import DISTRUSTED, SDS_95
 from stoic.experiments.contest.contenders import EXPLAINED, contender
 from stoic.experiments.contest.foreign import Adapter
-from stoic.experiments.contest.scenes import Conditional, World
+from stoic.experiments.contest.scenes import World
 from stoic.experiments.figure import Cell
 from stoic.integrations.optuna import Explanation, explain
 
@@ -23,16 +22,15 @@ from stoic.integrations.optuna import Explanation, explain
 class Outcome(NamedTuple):
     """Outcome of one study and one recommendation: a row of the CSV file.
 
+    A peer has two rows: one for its own recommendation, ``study.best_trial`` or its library's, and
+    one, with "+ explain" in its name, for that of ``explain`` on the same trials.
+
     Attributes
     ----------
-    panel, method, seed:
-        Key of the study. A peer has two rows: one for its own recommendation, ``study.best_trial``
-        or its library's, and one, with "+ explain" in its name, for that of ``explain`` on the same
-        trials.
     score:
         Score of the recommended setting, as the ground truth defines it: 0 is the optimum.
-    tried:
-        Best score of all queried settings.
+    tried, settings:
+        Best score of all queried settings, and the number of different ones.
     truth:
         Noiseless value of the recommended setting, in the user's units.
     mean, lower, upper:
@@ -48,8 +46,6 @@ class Outcome(NamedTuple):
     caught, rejected:
         Numbers of rejected outliers and of other rejected results; None for a peer's own
         recommendation.
-    settings:
-        Number of different settings queried.
     """
 
     panel: str
@@ -71,20 +67,12 @@ class Outcome(NamedTuple):
     settings: int
 
 
-# Of a recommendation that nothing is stated about.
-_UNKNOWN: dict[str, Any] = {
-    **dict.fromkeys(("mean", "lower", "upper"), math.nan),
-    **dict.fromkeys(("covered", "undecided", "caught", "rejected")),
-}
-
-
 def play(world: World, cell: Cell, trials: int) -> list[Outcome]:
     """Play one study; return a row for each of its recommendations.
 
     A result that is no number is a failed trial, as in Optuna's own loop.
     """
-    method = contender(cell.method)
-    ground = world.ground
+    method, ground = contender(cell.method), world.ground
     space = dict(ground.space)
     with quiet():
         sampler = method.sampler(space, cell.seed, trials)
@@ -93,46 +81,41 @@ def play(world: World, cell: Cell, trials: int) -> list[Outcome]:
         )
         for t in range(trials):
             trial = study.ask(space)
-            if isinstance(ground, Conditional):
-                ground.suggest(trial)
+            ground.suggest(trial)
             value = world.observe(trial.params, t)
             if math.isnan(value):
                 study.tell(trial, state=TrialState.FAIL)
             else:
                 study.tell(trial, value)
         played = study.get_trials(deepcopy=False)
-        explained = _explained(world, cell, study, played)
+        explained = _explained(world, cell, explain(study), played)
         if not method.peer:
             return [explained]
-        params = (
-            sampler.optimizer.recommend()
-            if isinstance(sampler, Adapter)
-            else _best(played, ground.sign).params
-        )
+        if isinstance(sampler, Adapter):
+            params: Mapping[str, Any] = sampler.optimizer.recommend()
+        else:
+            complete = [trial for trial in played if trial.value is not None]
+            # ``study.best_trial``, or the first trial if all failed
+            best = max(complete, key=lambda t: ground.sign * value_of(t), default=played[0])
+            params = best.params
     own = _outcome(world, cell, played, params)
     return [own, explained._replace(method=cell.method + EXPLAINED)]
 
 
-def _best(trials: Sequence[FrozenTrial], sign: float) -> FrozenTrial:
-    """Return ``study.best_trial``, or the first trial if all failed."""
-    complete = [trial for trial in trials if trial.value is not None]
-    return max(complete, key=lambda trial: sign * value_of(trial), default=trials[0])
-
-
-def _explained(world: World, cell: Cell, study: Study, trials: Sequence[FrozenTrial]) -> Outcome:
+def _explained(
+    world: World, cell: Cell, known: Explanation, trials: Sequence[FrozenTrial]
+) -> Outcome:
     """Outcome of the recommendation of ``explain``, or of the first trial if there is none."""
-    explanation = explain(study)
-    chosen = explanation.recommended or trials[0]
-    rejected = {row.number for row in explanation.rows if row.trust < DISTRUSTED}
+    rejected = {row.number for row in known.rows if row.trust < DISTRUSTED}
     caught = sum(world.is_outlier(number) for number in rejected)
-    mean, lower, upper = interval(explanation)
-    outcome = _outcome(world, cell, trials, chosen.params)
+    mean, lower, upper = interval(known)
+    outcome = _outcome(world, cell, trials, (known.recommended or trials[0]).params)
     return outcome._replace(
         mean=mean,
         lower=lower,
         upper=upper,
         covered=lower <= outcome.truth <= upper,
-        undecided=explanation.undecided is not None,
+        undecided=known.undecided is not None,
         caught=caught,
         rejected=len(rejected) - caught,
     )
@@ -147,6 +130,7 @@ def interval(explanation: Explanation) -> tuple[float, float, float]:
 def _outcome(
     world: World, cell: Cell, trials: Sequence[FrozenTrial], params: Mapping[str, Any]
 ) -> Outcome:
+    """Outcome of a recommendation that nothing is stated about."""
     ground = world.ground
     tried = {tuple(sorted(trial.params.items())) for trial in trials}
     here = [trial.number for trial in trials if trial.params == params]
@@ -156,11 +140,17 @@ def _outcome(
         score=ground.score(params),
         tried=min(ground.score(dict(setting)) for setting in tried),
         truth=ground.sign * ground.truth(params),
+        mean=math.nan,
+        lower=math.nan,
+        upper=math.nan,
+        covered=None,
         outlier=outlier if world.scene.marked else None,
+        undecided=None,
         outliers=sum(world.is_outlier(trial.number) for trial in trials),
         failed=sum(trial.value is None for trial in trials),
+        caught=None,
+        rejected=None,
         settings=len(tried),
-        **_UNKNOWN,
     )
 
 

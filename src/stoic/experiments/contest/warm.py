@@ -13,7 +13,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import optuna
@@ -32,8 +33,9 @@ from stoic.experiments.contest.ranking import RankingEnsemble
 from stoic.experiments.contest.scenes import ORDINARY, SCENES, World, ordinary
 from stoic.experiments.contest.scores import BETWEEN
 from stoic.experiments.contest.studies import quiet
-from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
+from stoic.experiments.figure import Cell, Claim, Figure, Table, every, tabulate
 from stoic.experiments.statistics import Interval, mean_ratio
+from stoic.experiments.trials import Groups, Trials, grouped
 from stoic.integrations.optuna import StoicSampler, explain
 
 COLD, WARM, ENSEMBLE, QUEUE = "cold", "warm", "ranking ensemble", "queue"
@@ -70,8 +72,6 @@ class Outcome(NamedTuple):
 
     Attributes
     ----------
-    panel, method, seed:
-        Key of the study.
     reached:
         Number of the trial, from 1, that first had the target; one more than there are if none had.
     tried, score:
@@ -141,10 +141,8 @@ def ground(family: str, kind: str, seed: int) -> CubeFunction:
     # No formula has the maximum: ascents from the best 8 of 4096 Sobol points
     starts, sides = points[np.argsort(-values)[:8]], [(0.0, 1.0)] * dim
     best = max(-float(optimize.minimize(loss, start, bounds=sides).fun) for start in starts)
-    name = f"{family}, {kind}"
-    return CubeFunction(
-        name, dim, formula, best, float(np.median(values)), best - float(values.min())
-    )
+    span = best - float(values.min())
+    return CubeFunction(f"{family}, {kind}", dim, formula, best, float(np.median(values)), span)
 
 
 @cache
@@ -206,114 +204,89 @@ def _sampler(method: str, source: Study, seed: int) -> BaseSampler:
     return StoicSampler(seed=seed)
 
 
-def cells(settings: Settings) -> list[Cell]:
-    """Every method in every scene, with every kind of source, on every family."""
-    panels = [
-        BETWEEN.join((scene, kind, family))
-        for scene in settings.scenes
-        for kind in settings.kinds
-        for family in settings.families
-    ]
-    return crossed(panels, settings.methods, seed=settings.seed, trials=settings.trials)
+def _panels(settings: Settings) -> list[str]:
+    parts = settings.scenes, settings.kinds, settings.families
+    return [BETWEEN.join(panel) for panel in product(*parts)]
 
 
-def _of(rows: Sequence[Outcome], method: str, scene: str, kind: str, family: str = "") -> Any:
-    """Select the rows of a method, in the order of panels and seeds."""
-    return sorted(
-        (
-            row
-            for row in rows
-            if row.method == method and row.panel.startswith(BETWEEN.join((scene, kind, family)))
-        ),
-        key=lambda row: (row.panel, row.seed),
-    )
-
-
-def _trials_by_cold(
-    rows: Sequence[Outcome], method: str, scene: str, kind: str, family: str = ""
-) -> Interval:
+def _by_cold(found: Groups[Outcome], part: str, method: str) -> Interval:
     """Ratio of the mean number of trials to that of the cold start, over paired studies."""
-    ours, theirs = (_of(rows, name, scene, kind, family) for name in (method, COLD))
-    if not ours or len(ours) != len(theirs):
-        return Interval(math.nan, math.nan, math.nan)
-    return mean_ratio([row.reached for row in ours], [row.reached for row in theirs])
+    pair = [found[part, name].final("reached") for name in (method, COLD) if (part, name) in found]
+    paired = len(pair) == 2 and len(pair[0]) == len(pair[1])
+    return mean_ratio(*pair) if paired else Interval(math.nan)
+
+
+def _by_kind(rows: Sequence[Outcome]) -> Groups[Outcome]:
+    """Studies of all families, by scene and kind of the earlier study, and by method."""
+    return grouped(rows, lambda panel: panel.rpartition(BETWEEN)[0])
 
 
 def table(settings: Settings, rows: Sequence[Outcome]) -> Table:
     """Table with a line for each scene, kind of source, family and method."""
-    lines = []
-    for scene in settings.scenes:
-        for kind in settings.kinds:
-            for family in settings.families:
-                for method in settings.methods:
-                    here = _of(rows, method, scene, kind, family)
-                    if not here:
-                        continue
-                    trusts = [row.trust for row in here if row.trust is not None]
-                    values = np.array([[row.score for row in here]])
-                    ratio = _trials_by_cold(rows, method, scene, kind, family)
-                    lines.append(
-                        (
-                            _SCENES[scene].title, _TITLES[kind], family, method, str(len(here)),
-                            f"{np.mean([row.reached for row in here]):.1f}", str(ratio),
-                            str(scores.geometric(values)),
-                            f"{np.median(trusts):.2f}" if trusts else "",
-                        )
-                    )  # fmt: skip
-    caption = (
-        "Mean number of trials until one has the target's score "
-        f"({', '.join(f'{name} {score:g}' for name, score in _TARGETS.items())}); its ratio to the "
+    found = grouped(rows)
+
+    def words(panel: str, method: str) -> tuple[str, ...]:
+        scene, kind, family = panel.split(BETWEEN)
+        return (_SCENES[scene].title, _TITLES[kind], family, method)
+
+    def trust(studies: Trials[Outcome]) -> str:
+        known = studies.known("trust")
+        return f"{np.median(known):.2f}" if known else ""
+
+    targets = ", ".join(f"{name} {score:g}" for name, score in _TARGETS.items())
+    keys = [key for key in product(_panels(settings), settings.methods) if key in found]
+    return tabulate(
+        f"Mean number of trials until one has the target's score ({targets}); its ratio to the "
         "cold start's, with its 95 % interval over paired studies; geometric mean of the score of "
-        "what is recommended at the end; and the median trust in the earlier study."
+        "what is recommended at the end; and the median trust in the earlier study.",
+        ("scene", "earlier study", "family", "method"),
+        (
+            ("studies", lambda studies: str(len(studies))),
+            ("trials", lambda studies: f"{studies.final('reached').mean():.1f}"),
+            ("of cold", lambda studies: str(_by_cold(found, *studies.ends[0][:2]))),
+            ("score", lambda studies: str(scores.score(studies))),
+            ("trust", trust),
+        ),
+        [(words(*key), found[key]) for key in keys],
     )
-    headings = ("scene", "earlier study", "family", "method", "studies", "trials", "of cold",
-                "score", "trust")  # fmt: skip
-    return Table(caption, headings, tuple(lines))
 
 
 def plot(settings: Settings, rows: Sequence[Outcome]) -> pictures.Picture:
     """Plot the ratio of trials to the cold start's, a panel per scene and kind."""
-    down, across = len(settings.scenes), len(settings.kinds)
+    down, across, found = len(settings.scenes), len(settings.kinds), _by_kind(rows)
     picture = pictures.blank(2.6 * across + 1.4, (0.24 * len(settings.methods) + 0.9) * down + 0.4)
     grid = picture.subplots(down, across, sharex=True, sharey=True, squeeze=False)
-    for scene, line in zip(settings.scenes, grid, strict=True):
-        for kind, axes in zip(settings.kinds, line, strict=True):
-            for k, method in enumerate(settings.methods):
-                ratio = _trials_by_cold(rows, method, scene, kind)
-                pictures.points(axes, [k], [ratio], _COLOURS[method], {"fmt": "o", "capsize": 2})
-            axes.set_title(f"{scene}: {_TITLES[kind]}", fontsize=8)
-            axes.axvline(1.0, color=BLACK, lw=0.5)
-            pictures.lines(axes, settings.methods)
+    for (scene, kind), axes in zip(
+        product(settings.scenes, settings.kinds), grid.flat, strict=True
+    ):
+        for k, method in enumerate(settings.methods):
+            ratio = _by_cold(found, scene + BETWEEN + kind, method)
+            pictures.points(axes, [k], [ratio], _COLOURS[method], {"fmt": "o", "capsize": 2})
+        axes.set_title(f"{scene}: {_TITLES[kind]}", fontsize=8)
+        axes.axvline(1.0, color=BLACK, lw=0.5)
+        pictures.lines(axes, settings.methods)
     picture.supxlabel("trials until the target, of those of the cold start", fontsize=9)
     return picture
 
 
 def claims(settings: Settings, rows: Sequence[Outcome]) -> tuple[Claim, ...]:
     """Our claims: trials saved by a related source, and lost by another one."""
-    made = []
-    for scene in settings.scenes:
-        for kind in settings.kinds:
-            ratio = _trials_by_cold(rows, WARM, scene, kind)
-            measured = ratio.named("ratio")
-            for method in settings.methods:
-                measured[method] = _trials_by_cold(rows, method, scene, kind).value
-            if kind == "related":
-                sentence = f"a related study saves trials: at least {SAVED:g} times fewer"
-                holds = ratio.value <= 1.0 / SAVED
-            else:
-                sentence = f"{_TITLES[kind]} costs at most {LOST - 1.0:.0%} more trials"
-                holds = ratio.value <= LOST
-            made.append(Claim(f"{_SCENES[scene].title}: {sentence} (ours).", holds, measured))
+    made, found = [], _by_kind(rows)
+    for scene, kind in product(settings.scenes, settings.kinds):
+        ratios = {one: _by_cold(found, scene + BETWEEN + kind, one) for one in settings.methods}
+        ours = ratios[WARM]
+        measured = {**ours.named("ratio"), **{one: each.value for one, each in ratios.items()}}
+        sentence = f"a related study saves trials: at least {SAVED:g} times fewer"
+        most = 1.0 / SAVED
+        if kind != "related":
+            sentence, most = f"{_TITLES[kind]} costs at most {LOST - 1.0:.0%} more trials", LOST
+        sentence = f"{_SCENES[scene].title}: {sentence} (ours)."
+        made.append(Claim(sentence, ours.value <= most, measured))
     return tuple(made)
 
 
-FIGURE: Figure[Any, Any] = Figure(
+FIGURE = Figure(
     "contest/warm-start",
     "Warm starts from earlier studies: related, upside down, senseless",
-    Settings(),
-    cells,
-    run,
-    plot,
-    table,
-    claims,
-)
+    Settings(), every(_panels), run, plot, table, claims,
+)  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from stoic.data import Choice
@@ -9,6 +10,7 @@ from stoic.experiments.contender import BLACK, BLUE, VERMILION, Contender
 from stoic.experiments.corruption.worlds import World
 from stoic.learner import Learner
 from stoic.problems import Tabulated
+from stoic.recipes import Parts, Recipe
 from stoic.recipes.corruption import rgp_pe, rgp_ucb
 from stoic.simulate import Player
 
@@ -34,11 +36,6 @@ class Algorithm(Contender[[World, Tabulated, float], Learner]):
 class Watched:
     """Player whose epoch is recorded at each query.
 
-    Parameters
-    ----------
-    player:
-        The wrapped player.
-
     Attributes
     ----------
     epochs:
@@ -59,26 +56,30 @@ class Watched:
         return choices
 
 
-def _rgp_ucb(world: World, problem: Tabulated, budget: float) -> Learner:
-    recipe = rgp_ucb(prior=world.prior, budget=budget, confidence=world.round_width)
-    return Learner(problem.domain, recipe)
+def _algorithm(
+    name: str, write: Callable[[World, float], Recipe[Parts]], colour: str, batch: int = 1
+) -> Algorithm:
+    def build(world: World, problem: Tabulated, budget: float) -> Learner:
+        return Learner(problem.domain, write(world, budget))
 
-
-def _gp_ucb(world: World, problem: Tabulated, budget: float) -> Learner:
-    # RGP-UCB with C = 0: the enlargement is the only difference (section 4)
-    return Learner(problem.domain, rgp_ucb(prior=world.prior, confidence=world.round_width))
-
-
-def _rgp_pe(world: World, problem: Tabulated, budget: float) -> Learner:
-    recipe = rgp_pe(prior=world.prior, budget=budget, confidence=world.epoch_width)
-    return Learner(problem.domain, recipe)
+    return Algorithm(name, build, colour, batch=batch)
 
 
 _LATER = ", attacked later"
-GP_UCB = Algorithm("GP-UCB", _gp_ucb, BLACK)
-RGP_UCB = Algorithm("RGP-UCB", _rgp_ucb, BLUE)
+# RGP-UCB with C = 0: the enlargement is the only difference (section 4)
+GP_UCB = _algorithm(
+    "GP-UCB", lambda of, C: rgp_ucb(prior=of.prior, confidence=of.round_width), BLACK
+)
+RGP_UCB = _algorithm(
+    "RGP-UCB", lambda of, C: rgp_ucb(prior=of.prior, budget=C, confidence=of.round_width), BLUE
+)
 # An epoch is planned before its first result, so a batch changes nothing
-RGP_PE = Algorithm("RGP-PE", _rgp_pe, VERMILION, batch=256)
+RGP_PE = _algorithm(
+    "RGP-PE",
+    lambda of, C: rgp_pe(prior=of.prior, budget=C, confidence=of.epoch_width),
+    VERMILION,
+    batch=256,
+)
 RGP_UCB_LATER = replace(RGP_UCB, name=RGP_UCB.name + _LATER, line="--", later=True)
 RGP_PE_LATER = replace(RGP_PE, name=RGP_PE.name + _LATER, line="--", later=True)
 

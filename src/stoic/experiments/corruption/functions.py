@@ -10,20 +10,12 @@ import numpy as np
 
 from stoic.experiments import pictures
 from stoic.experiments.corruption.worlds import F1, draw
-from stoic.experiments.figure import OURS, Cell, Claim, Figure, Table
+from stoic.experiments.figure import OURS, Cell, Claim, Figure, Table, tabulate
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Numbers of the draws.
-
-    Attributes
-    ----------
-    trials:
-        Number of draws.
-    seed:
-        Number of the first trial, as in the other figures.
-    """
+    """Number of the draws, and that of the first trial, as in the other figures."""
 
     trials: int = 10
     seed: int = 0
@@ -59,37 +51,51 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
     """Evaluate all points of one draw."""
     # The k-th draw that is accepted, as in the figures with a draw for each trial
     seed, problem = draw(F1.name, cell.seed)
-    points = problem.domain.points.tolist()
-    region = F1.region(problem).tolist()
-    return [
-        Row(cell.seed, seed, x1, x2, value, inside)
-        for (x1, x2), value, inside in zip(points, problem.values.tolist(), region, strict=True)
-    ]
+    columns = *problem.domain.points.T, problem.values, F1.region(problem)
+    points = zip(*(column.tolist() for column in columns), strict=True)
+    return [Row(cell.seed, seed, *point) for point in points]
+
+
+class Draw(NamedTuple):
+    """Points of one draw."""
+
+    points: tuple[Row, ...]
+
+    @property
+    def best(self) -> Row:
+        """Maximum of f."""
+        return max(self.points, key=lambda p: p.value)
+
+    @property
+    def inside(self) -> Row:
+        """Maximum in the target region."""
+        return max((p for p in self.points if p.inside), key=lambda p: p.value)
+
+
+def by_trial(rows: Sequence[Row]) -> list[Draw]:
+    """Draws in the order of the rows."""
+    seeds = dict.fromkeys(row.seed for row in rows)
+    return [Draw(tuple(row for row in rows if row.seed == seed)) for seed in seeds]
 
 
 def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot a map of each draw, with its maximum and the points of the target region."""
-    draws = _by_trial(rows)
+    draws = by_trial(rows)
     columns = min(5, len(draws))
     lines = -(-len(draws) // columns)
     picture = pictures.blank(2.1 * columns + 1.2, 2.3 * lines + 0.8)
     panels = picture.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
     reach = max(abs(row.value) for row in rows)
-    for axes, points in zip(panels.flat, draws, strict=False):
-        x1, x2 = sorted({p.x1 for p in points}), sorted({p.x2 for p in points})
+    for axes, one in zip(panels.flat, draws, strict=False):
+        x1, x2 = sorted({p.x1 for p in one.points}), sorted({p.x2 for p in one.points})
         grid = np.empty((len(x2), len(x1)))
-        for p in points:
+        for p in one.points:
             grid[x2.index(p.x2), x1.index(p.x1)] = p.value
         image = axes.pcolormesh(x1, x2, grid, cmap="PuOr", vmin=-reach, vmax=reach)
-        axes.plot(
-            *zip(*((p.x1, p.x2) for p in points if p.inside), strict=True),
-            "k.",
-            ms=2.5,
-            label="target region of the attacks",
-        )
-        best = max(points, key=lambda p: p.value)
-        axes.plot(best.x1, best.x2, "k*", mfc="white", ms=11, label="maximum of f")
-        axes.set_title(f"seed {points[0].draw}", fontsize=9)
+        region = zip(*((p.x1, p.x2) for p in one.points if p.inside), strict=True)
+        axes.plot(*region, "k.", ms=2.5, label="target region of the attacks")
+        axes.plot(one.best.x1, one.best.x2, "k*", mfc="white", ms=11, label="maximum of f")
+        axes.set_title(f"seed {one.best.draw}", fontsize=9)
         axes.set_aspect("equal")
     for axes in list(panels.flat)[len(draws) :]:
         axes.set_visible(False)
@@ -104,48 +110,37 @@ def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
 
 def table(settings: Settings, rows: Sequence[Row]) -> Table:
     """Table of the maxima of each draw."""
-    lines = []
-    for points in _by_trial(rows):
-        best = max(points, key=lambda p: p.value)
-        inside = max(p.value for p in points if p.inside)
-        at = f"{best.value:.3f} at ({best.x1:.2f}, {best.x2:.2f})"
-        lines.append((str(best.seed), str(best.draw), at, f"{inside:.3f}"))
-    headings = ("trial", "seed of the draw", "maximum of f", "maximum in the target region")
-    return Table("The functions of ten draws, in units of f.", headings, tuple(lines))
+    return tabulate(
+        "The functions of ten draws, in units of f.",
+        ("trial", "seed of the draw"),
+        (
+            (
+                "maximum of f",
+                lambda of: f"{of.best.value:.3f} at ({of.best.x1:.2f}, {of.best.x2:.2f})",
+            ),
+            ("maximum in the target region", lambda of: f"{of.inside.value:.3f}"),
+        ),
+        [((str(of.best.seed), str(of.best.draw)), of) for of in by_trial(rows)],
+    )
 
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     """Claims that every draw meets the assumptions of the attacks on f, by which it was chosen."""
-    draws = _by_trial(rows)
-    gaps = np.array([max(p.value for p in d) - max(p.value for p in d if p.inside) for d in draws])
+    draws = by_trial(rows)
+    gaps = [one.best.value - one.inside.value for one in draws]
     numbers = {
         "draws": float(len(draws)),
-        "smallest_gap": float(gaps.min()),
-        "largest_gap": float(gaps.max()),
+        "smallest_gap": min(gaps),
+        "largest_gap": max(gaps),
         # Draws before the last one that ``can_be_misled`` refused
-        "seeds_passed_over": float(draws[-1][0].draw + 1 - (settings.seed + len(draws))),
+        "seeds_passed_over": float(draws[-1].best.draw + 1 - (settings.seed + len(draws))),
     }
+    misled = "In every draw the target region does not contain x*."
+    deep = f"In every draw h_max = {F1.depth:g} exceeds f(x*) less the maximum of the region."
     return (
-        Claim(
-            "In every draw the target region does not contain x*.",
-            bool(gaps.min() > 0),
-            numbers,
-            OURS,
-        ),
-        Claim(
-            f"In every draw h_max = {F1.depth:g} exceeds f(x*) less the maximum of the region.",
-            bool(gaps.max() < F1.depth),
-            numbers,
-            OURS,
-        ),
+        Claim(misled, min(gaps) > 0.0, numbers, OURS),
+        Claim(deep, max(gaps) < F1.depth, numbers, OURS),
     )
-
-
-def _by_trial(rows: Sequence[Row]) -> list[list[Row]]:
-    draws: dict[int, list[Row]] = {}
-    for row in rows:
-        draws.setdefault(row.seed, []).append(row)
-    return list(draws.values())
 
 
 FIGURE = Figure(

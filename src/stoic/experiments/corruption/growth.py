@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
 
 from stoic.data import Array, Booleans
-from stoic.experiments.claims import FLAT, LINEAR, share
+from stoic.experiments.claims import FLAT, LINEAR, late, share
 from stoic.experiments.corruption.algorithms import RGP_PE
 from stoic.experiments.corruption.trials import Row, Settings, after, cells, run
 from stoic.experiments.corruption.worlds import NO_ATTACK, WORLDS, draw
 from stoic.experiments.statistics import Estimate, compared, deviation
 from stoic.experiments.trials import Trials, grouped
-
-
-def of_mean(trials: Trials[Row], among: Booleans | None = None) -> float:
-    """Share of the mean curve over the trials, or over some of them; nan over none."""
-    curves = trials.curves() if among is None else trials.curves()[among]
-    return float(share(curves.mean(axis=0), trials.rounds)) if len(curves) else math.nan
 
 
 def flat(trials: Trials[Row]) -> Booleans:
@@ -35,7 +28,7 @@ def linear(trials: Trials[Row]) -> Booleans:
 def last_slopes(trials: Trials[Row]) -> Array:
     """Regret a round between the last two rounds that were kept, shape (trials,)."""
     # (trials, 1 + n): a single kept round starts from 0
-    cumulative = np.hstack([np.zeros((len(trials.runs), 1)), trials.curves()])
+    cumulative = np.hstack([np.zeros((len(trials), 1)), trials.curves()])
     rounds = [0, *trials.rounds.tolist()]
     return np.asarray((cumulative[:, -1] - cumulative[:, -2]) / (rounds[-1] - rounds[-2]))
 
@@ -65,13 +58,11 @@ def settled_unattacked(settings: Settings) -> bool:
         return False
     alone = replace(settings, attacks=(NO_ATTACK,))
     for method in sorted({cell.method for cell in cells(alone)}):
-        rows = [
-            row for cell in cells(replace(alone, methods=(method,))) for row in run(alone, cell)
-        ]
-        [trials] = grouped(rows).values()
+        played = cells(replace(alone, methods=(method,)))
+        [trials] = grouped(row for cell in played for row in run(alone, cell)).values()
         left = max(row.active for row in after(trials))
         # By the mean curve, as the claims are; nan, no regret at all, is flat
-        if of_mean(trials) > FLAT or (method == RGP_PE.name and left > 1):
+        if late(trials) > FLAT or (method == RGP_PE.name and left > 1):
             return False
     return True
 
@@ -80,13 +71,13 @@ def measured(trials: Trials[Row]) -> dict[str, float]:
     """Compute the numbers behind a claim: of the mean curve first, then of single trials."""
     final = Estimate.of(trials.final())
     return {
-        "share_in_second_half": of_mean(trials),
+        "share_in_second_half": late(trials),
         "mean": final.mean,
         "standard_deviation": deviation(trials.final()),
         "standard_error": final.error,
         "regret_per_round_at_the_end": float(last_slopes(trials).mean()),
         "median_plays_of_the_best_arm": float(np.median(trials.final("best_plays"))),
-        "trials": float(len(trials.runs)),
+        "trials": float(len(trials)),
         "flat_trials": float(flat(trials).sum()),
         "linear_trials": float(linear(trials).sum()),
     }

@@ -11,7 +11,7 @@ from stoic.adversaries import Adversary, Gaussian, Later, Magnitude
 from stoic.environment import Environment
 from stoic.experiments.corruption.algorithms import ALGORITHMS, Watched
 from stoic.experiments.corruption.worlds import ATTACKS, NO_ATTACK, WORLDS, draw
-from stoic.experiments.figure import Cell
+from stoic.experiments.figure import Cell, crossed
 from stoic.experiments.trials import Trials, marks
 from stoic.refusal import RefusalError
 from stoic.simulate import run as simulate
@@ -48,10 +48,8 @@ class Settings:
         say which one was used.
     noise_sd:
         sigma, in units of f.
-    attacks:
-        A panel each.
-    methods:
-        Names of learners, with the start of the attack.
+    attacks, methods:
+        A panel each; and names of learners, with the start of the attack.
     """
 
     world: str = "f1"
@@ -71,8 +69,6 @@ class Row(NamedTuple):
 
     Attributes
     ----------
-    panel, method, seed:
-        Key of the run: the attack, the learner with the start of the attack, and the trial.
     draw, best:
         The seed of the function, and its maximum f(x*).
     round:
@@ -119,13 +115,11 @@ def cells(settings: Settings) -> list[Cell]:
         draw(settings.world, settings.seed, settings.draw)
     except ImportError as missing:
         raise RefusalError(str(missing)) from missing
-    return [
-        Cell(attack, name, settings.seed + trial)
-        for attack in settings.attacks
-        for name in settings.methods
-        if not (attack == NO_ATTACK and ALGORITHMS[name].later)
-        for trial in range(settings.trials)
-    ]
+
+    def trials(attack: str, name: str) -> int:
+        return 0 if attack == NO_ATTACK and ALGORITHMS[name].later else settings.trials
+
+    return crossed(settings.attacks, settings.methods, settings.seed, trials)
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:

@@ -34,10 +34,8 @@ class World:
         Function from a seed to a problem on 100 points.
     kernel:
         Kernel of the prior of all methods.
-    round_width:
-        beta_t of GP-UCB and RGP-UCB.
-    epoch_width:
-        beta_h of RGP-PE.
+    round_width, epoch_width:
+        beta_t of GP-UCB and RGP-UCB, and beta_h of RGP-PE.
     inside:
         True if a point is in the target region, which two of the attacks favour.
     depth:
@@ -121,7 +119,7 @@ def _right(x: Array) -> bool:
 
 
 # Section 4: the lengthscale 0.5, beta_t = sqrt(ln t) / 2, beta_h = 4, h_max = 1. The last
-# number is the draw; how its rule came about stands in ``comparison``.
+# number is the draw; how its rule came about stands in the notes on figure 2.
 _FOUR = ("Clipping", "AggSub", "Top-3", "Top-5")
 F1 = World("f1", f1, RBF(0.5), square_root_of_log(0.5), Fixed(4.0), _upper_left, 1.0, _FOUR, 42)
 # Section 4: the lengthscale 2, of maximum likelihood, beta_t = 2 sqrt(ln t), beta_h = 6, h_max = 3;

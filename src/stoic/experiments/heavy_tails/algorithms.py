@@ -11,34 +11,47 @@ features or with the theory's dictionary, are beside them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from stoic.confidence import Confidence, GrowingTruncation, Schedule, Theory
 from stoic.experiments.contender import BLACK, BLUE, GREEN, GREY, PURPLE, VERMILION, Contender
-from stoic.experiments.heavy_tails.settings import Settings
 from stoic.experiments.heavy_tails.worlds import Arms, Instance
 from stoic.learner import Learner
 from stoic.posteriors.features import Features, Fourier, Nystroem
 from stoic.posteriors.prior import Prior
-from stoic.recipes import ata_gp_ucb, gp_ucb, mom_gp_ucb, tgp_ucb
+from stoic.recipes import Parts, Recipe, ata_gp_ucb, gp_ucb, mom_gp_ucb, tgp_ucb
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Situation:
-    """Inputs of a learner's construction: the settings, an instance and the learner's seed."""
+    """Inputs of a learner's construction.
 
-    settings: Settings
+    Attributes
+    ----------
+    settings, instance:
+        Those of the figure, and the world of the trial.
+    seed:
+        Seed of the learner.
+    """
+
+    settings: Any
     instance: Instance
     seed: int
 
-    def prior(self, arms: Arms) -> Prior:
-        """Prior with the kernel of the arms, and lambda as its noise variance."""
-        return Prior(arms.kernel, noise=self.settings.regulariser)
+    def write(self, recipe: Callable[..., Recipe[Parts]], arms: Arms, **known: Any) -> Learner:
+        """Learner with the kernel of the arms, and lambda as its noise variance."""
+        prior = Prior(arms.kernel, noise=self.settings.regulariser)
+        return Learner(arms.problem.domain, recipe(prior=prior, **known))
 
     @property
-    def width(self) -> Confidence:
-        """Width of TGP-UCB, as the authors ran it, with B = 1."""
-        return GrowingTruncation(1.0, self.instance.moment, self.instance.alpha)
+    def tails(self) -> dict[str, Any]:
+        """Assumed moment and its order."""
+        return {"moment": self.instance.moment, "alpha": self.instance.alpha}
+
+
+Build = Callable[[Situation, Arms], Learner]
 
 
 @dataclass(frozen=True)
@@ -61,93 +74,64 @@ class Algorithm(Contender[[Situation, Arms], Learner]):
         return instance.by_formula
 
 
-def _gp(width: Callable[[Situation], Confidence]) -> Callable[[Situation, Arms], Learner]:
+def _gp(at: Situation, arms: Arms) -> Learner:
+    return at.write(gp_ucb, arms, confidence=Schedule())
+
+
+def _gp_wide(at: Situation, arms: Arms) -> Learner:
+    # TGP-UCB's, as the authors ran it, with B = 1
+    return at.write(gp_ucb, arms, confidence=GrowingTruncation(1.0, **at.tails))
+
+
+def _tgp(width: Confidence | None = None) -> Build:
+    return lambda at, arms: at.write(tgp_ucb, arms, confidence=width, **at.tails)
+
+
+def _ata(features: Callable[[Situation], Features], width: Confidence | None = None) -> Build:
     def build(at: Situation, arms: Arms) -> Learner:
-        return Learner(arms.problem.domain, gp_ucb(prior=at.prior(arms), confidence=width(at)))
-
-    return build
-
-
-def _tgp(width: Confidence | None) -> Callable[[Situation, Arms], Learner]:
-    def build(at: Situation, arms: Arms) -> Learner:
-        return Learner(
-            arms.problem.domain,
-            tgp_ucb(
-                prior=at.prior(arms),
-                moment=at.instance.moment,
-                alpha=at.instance.alpha,
-                confidence=width,
-            ),
-        )
-
-    return build
-
-
-def _ata(
-    features: Callable[[Situation], Features], width: Confidence | None
-) -> Callable[[Situation, Arms], Learner]:
-    def build(at: Situation, arms: Arms) -> Learner:
-        return Learner(
-            arms.problem.domain,
-            ata_gp_ucb(
-                prior=at.prior(arms),
-                features=features(at),
-                moment=at.instance.moment,
-                alpha=at.instance.alpha,
-                confidence=width,
-                # "Set order-wise similar to" the theorems (section 6); they know T
-                theory=Theory("practice", horizon=at.settings.rounds),
-            ),
-        )
+        # "Set order-wise similar to" the theorems (section 6); they know T
+        theory = Theory("practice", horizon=at.settings.rounds)
+        known = {"features": features(at), "theory": theory, **at.tails}
+        return at.write(ata_gp_ucb, arms, confidence=width, **known)
 
     return build
 
 
 def _mom(at: Situation, arms: Arms) -> Learner:
     # The conclusion proposes median of means, without a width for it
-    return Learner(arms.problem.domain, mom_gp_ucb(prior=at.prior(arms), confidence=Schedule()))
+    return at.write(mom_gp_ucb, arms, confidence=Schedule())
 
 
-def _quadrature(at: Situation) -> Features:
-    return Fourier(at.settings.nodes, pairs=True)
+def _quadrature(at: Situation, pairs: bool = True) -> Features:
+    return Fourier(at.settings.nodes, pairs=pairs)
 
 
-def _halved(at: Situation) -> Features:
-    return Fourier(at.settings.nodes)
+def _dictionary(at: Situation, **kind: Any) -> Features:
+    return Nystroem(at.settings.distortion, at.settings.rounds, seed=at.seed, **kind)
 
 
-def _dictionary(at: Situation) -> Nystroem:
-    return Nystroem(at.settings.distortion, at.settings.rounds, seed=at.seed)
-
-
-def _once(at: Situation) -> Features:
-    return replace(_dictionary(at), once=True)
-
-
-def _principal(at: Situation) -> Features:
-    return replace(_dictionary(at), principal=True)
-
-
+_halved, _once = partial(_quadrature, pairs=False), partial(_dictionary, once=True)
+_principal = partial(_dictionary, principal=True)
 _NARROW = ", GP-UCB's width"
 
-GP = Algorithm("GP-UCB", _gp(lambda at: Schedule()), BLACK)
-GP_WIDE = Algorithm("GP-UCB, TGP-UCB's width", _gp(lambda at: at.width), GREY, "--")
-TGP = Algorithm("TGP-UCB", _tgp(None), BLUE)
-QFF = Algorithm("ATA-GP-UCB, QFF", _ata(_quadrature, None), VERMILION, formula=True)
-NYSTROEM = Algorithm("ATA-GP-UCB, Nystroem", _ata(_once, None), GREEN)
+GP = Algorithm("GP-UCB", _gp, BLACK)
+GP_WIDE = Algorithm("GP-UCB, TGP-UCB's width", _gp_wide, GREY, "--")
+TGP = Algorithm("TGP-UCB", _tgp(), BLUE)
+QFF = Algorithm("ATA-GP-UCB, QFF", _ata(_quadrature), VERMILION, formula=True)
+NYSTROEM = Algorithm("ATA-GP-UCB, Nystroem", _ata(_once), GREEN)
 # Ours: one node of each pair; a draw for each play, as the theory has it; and the features of this
 # turned to the axes of the dictionary's eigenvectors.
-QFF_HALVED = Algorithm("ATA-GP-UCB, QFF halved", _ata(_halved, None), VERMILION, "--", formula=True)
-NYSTROEM_PLAYS = Algorithm("ATA-GP-UCB, Nystroem per play", _ata(_dictionary, None), GREEN, ":")
-PRINCIPAL = Algorithm("ATA-GP-UCB, Nystroem principal", _ata(_principal, None), GREEN, "--")
+QFF_HALVED = Algorithm("ATA-GP-UCB, QFF halved", _ata(_halved), VERMILION, "--", formula=True)
+NYSTROEM_PLAYS = Algorithm("ATA-GP-UCB, Nystroem per play", _ata(_dictionary), GREEN, ":")
+PRINCIPAL = Algorithm("ATA-GP-UCB, Nystroem principal", _ata(_principal), GREEN, "--")
 MOM = Algorithm("median of means", _mom, PURPLE)
 
-TGP_NARROW = Algorithm(TGP.name + _NARROW, _tgp(Schedule()), BLUE, ":")
-QFF_NARROW = Algorithm(
-    QFF.name + _NARROW, _ata(_quadrature, Schedule()), VERMILION, ":", formula=True
-)
-NYSTROEM_NARROW = Algorithm(NYSTROEM.name + _NARROW, _ata(_once, Schedule()), GREEN, ":")
-PRINCIPAL_NARROW = Algorithm(PRINCIPAL.name + _NARROW, _ata(_principal, Schedule()), GREEN, "-.")
+_SCHEDULE = Schedule()
+TGP_NARROW = Algorithm(TGP.name + _NARROW, _tgp(_SCHEDULE), BLUE, ":")
+_ours = _ata(_quadrature, _SCHEDULE)
+QFF_NARROW = Algorithm(QFF.name + _NARROW, _ours, VERMILION, ":", formula=True)
+NYSTROEM_NARROW = Algorithm(NYSTROEM.name + _NARROW, _ata(_once, _SCHEDULE), GREEN, ":")
+PRINCIPAL_NARROW = Algorithm(PRINCIPAL.name + _NARROW, _ata(_principal, _SCHEDULE), GREEN, "-.")
 
 METHODS = (GP, GP_WIDE, TGP, QFF, NYSTROEM, QFF_HALVED, NYSTROEM_PLAYS, PRINCIPAL, MOM)
 SAME_WIDTH = (TGP_NARROW, QFF_NARROW, NYSTROEM_NARROW, PRINCIPAL_NARROW)

@@ -15,34 +15,18 @@ authors ran: 2 M^d of the quadrature, eq. (1), and a dictionary that draws once 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from stoic.experiments import claims as vocabulary
 from stoic.experiments import pictures
-from stoic.experiments.figure import OURS, Claim, Figure, Table
-from stoic.experiments.heavy_tails.algorithms import (
-    ALGORITHMS,
-    GP,
-    GP_WIDE,
-    METHODS,
-    MOM,
-    NYSTROEM,
-    NYSTROEM_NARROW,
-    NYSTROEM_PLAYS,
-    PRINCIPAL,
-    PRINCIPAL_NARROW,
-    QFF,
-    QFF_HALVED,
-    QFF_NARROW,
-    SAME_WIDTH,
-    TGP,
-    TGP_NARROW,
-    Algorithm,
-)
-from stoic.experiments.heavy_tails.settings import Settings
-from stoic.experiments.heavy_tails.trials import Row, average, cells, paired, run
+from stoic.experiments.claims import Beside, judge, not_above
+from stoic.experiments.figure import OURS, Claim, Figure, Table, tabulate
+from stoic.experiments.heavy_tails import algorithms
+from stoic.experiments.heavy_tails.algorithms import ALGORITHMS, GP, NYSTROEM, PRINCIPAL, QFF, TGP
+from stoic.experiments.heavy_tails.trials import Row, Settings, average, cells, paired, run
 from stoic.experiments.heavy_tails.worlds import MATERN, PARETO, SENSORS, STOCKS, STUDENT, WORLDS
 from stoic.experiments.statistics import Estimate, deviation
 from stoic.experiments.trials import Trials, grouped, names
@@ -55,15 +39,13 @@ def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
         (ALGORITHMS[name], groups[name].rounds, average(groups[name])) for name in settings.methods
     ]
     title = f"{settings.world}: mean of {settings.trials} trials, band: one standard deviation"
-    label = "time-average regret $R_t / t$\n(units of max |f|)"
     return pictures.trajectories(
-        [pictures.Panel(title, curves)],
-        settings.rounds,
-        [label],
+        [pictures.Panel(title, curves, (0, settings.rounds))],
+        ["time-average regret $R_t / t$\n(units of max |f|)"],
         (8.6, 4.2),
         1,
         "deviation",
-        "outside right upper",
+        place="outside right upper",
         fontsize=8,
     )
 
@@ -75,37 +57,73 @@ def by_method(rows: Sequence[Row]) -> dict[str, Trials[Row]]:
 
 def table(settings: Settings, rows: Sequence[Row]) -> Table:
     """R_T / T of each method, and the paired difference to TGP-UCB."""
-    groups, lines = by_method(rows), []
-    for name, trials in groups.items():
-        numbers, final = paired(trials, groups[TGP.name]), average(trials)[:, -1]
-        error, spread = numbers["paired_standard_error"], deviation(final)
-        less = (
-            str(Estimate(numbers["paired_difference"], error)),
-            f"{numbers['trials_with_less_regret']:.0f}",
-        )
-        share = np.mean(trials.final("distrusted") / trials.rounds[-1])
-        lines.append(
-            (
-                name,
-                str(len(final)),
-                f"{final.mean():.4f}" + ("" if np.isnan(spread) else f" ± {spread:.3f}"),
-                *(("", "") if name == TGP.name else less),
-                f"{100.0 * share:.2g} %",
-            )
-        )
-    caption = (
+    groups = by_method(rows)
+
+    def final(trials: Trials[Row]) -> str:
+        ends = average(trials)[:, -1]
+        spread = deviation(ends)
+        return f"{ends.mean():.4f}" + ("" if np.isnan(spread) else f" ± {spread:.3f}")
+
+    def less(trials: Trials[Row]) -> tuple[str, str]:
+        if trials is groups[TGP.name]:
+            return "", ""
+        numbers = paired(trials, groups[TGP.name])
+        difference = Estimate(numbers["paired_difference"], numbers["paired_standard_error"])
+        return str(difference), f"{numbers['trials_with_less_regret']:.0f}"
+
+    def truncated(trials: Trials[Row]) -> str:
+        return f"{100.0 * np.mean(trials.final('distrusted') / trials.rounds[-1]):.2g} %"
+
+    return tabulate(
         f"R_T / T at T = {settings.rounds}, in units of max |f|: mean ± standard deviation. "
-        f"Paired difference ± standard error. GP-UCB's width: 1.7 sqrt(2 ln(t + 2)), which the "
-        "median of means has, too."
+        "Paired difference ± standard error. GP-UCB's width: 1.7 sqrt(2 ln(t + 2)), which the "
+        "median of means has, too.",
+        ("method",),
+        (
+            ("trials", lambda trials: str(len(trials))),
+            ("R_T / T", final),
+            (f"less {TGP.name}", lambda trials: less(trials)[0]),
+            ("trials below it", lambda trials: less(trials)[1]),
+            ("truncated", truncated),
+        ),
+        {(method,): trials for method, trials in groups.items()},
     )
-    headings = ("method", "trials", "R_T / T", f"less {TGP.name}", "trials below it", "truncated")
-    return Table(caption, headings, tuple(lines))
+
+
+_LESS = "{0.name} ends with less time-average regret than {1.name}."
+_KINDS = ((NYSTROEM, QFF, ""), (algorithms.NYSTROEM_PLAYS, algorithms.QFF_HALVED, OURS),
+          (PRINCIPAL, algorithms.QFF_HALVED, OURS))  # fmt: skip
+OF_THE_PAPER = (
+    Beside((QFF, NYSTROEM), (TGP,), "", _LESS),
+    Beside((algorithms.QFF_HALVED, algorithms.NYSTROEM_PLAYS, PRINCIPAL), (TGP,), OURS, _LESS),
+    # Features of one kind each: the authors', then ours
+    *(
+        Beside((ours,), (theirs,), source, f"{{0.name}} ends {where} {{1.name}}.", holds)
+        for ours, theirs, said in _KINDS
+        for where, holds, source in (
+            ("no worse than", not_above, said),
+            ("at most one standard error above", partial(not_above, errors=1.0), OURS),
+        )
+    ),
+)
+LEFT_OUT = (
+    # Each with its own width
+    Beside((TGP, QFF, NYSTROEM, PRINCIPAL), (GP,), OURS, _LESS),
+    # Truncation alone: both have TGP-UCB's width
+    Beside((TGP,), (algorithms.GP_WIDE,), OURS, _LESS),
+    # The defences alone: all have GP-UCB's width
+    Beside((*algorithms.SAME_WIDTH, algorithms.MOM), (GP,), OURS, _LESS),
+)
 
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     """Claims of the paper, then comparisons that it leaves out."""
-    groups = by_method(rows)
-    return (*of_the_paper(groups), *not_gaussian(settings), *left_out(groups))
+    groups, world = grouped(rows), settings.world
+    return (
+        *judge(groups, world, OF_THE_PAPER, "", paired),
+        *not_gaussian(settings),
+        *judge(groups, world, LEFT_OUT, "Not in the paper: ", paired),
+    )
 
 
 def not_gaussian(settings: Settings) -> list[Claim]:
@@ -127,60 +145,6 @@ def not_gaussian(settings: Settings) -> list[Claim]:
     ]
 
 
-def of_the_paper(groups: dict[str, Trials[Row]]) -> list[Claim]:
-    """Claim ATA-GP-UCB below TGP-UCB, and Nystroem features no worse than quadrature."""
-    found = [
-        less(groups, ours, TGP, "" if ours in (QFF, NYSTROEM) else OURS)
-        for ours in (QFF, NYSTROEM, QFF_HALVED, NYSTROEM_PLAYS, PRINCIPAL)
-        if ours.name in groups
-    ]
-    if QFF.name in groups:
-        # Features of one kind each: the authors', then ours
-        for ours, theirs in (
-            (NYSTROEM, QFF),
-            (NYSTROEM_PLAYS, QFF_HALVED),
-            (PRINCIPAL, QFF_HALVED),
-        ):
-            numbers = paired(groups[ours.name], groups[theirs.name])
-            gap, error = numbers["paired_difference"], numbers["paired_standard_error"]
-            for holds, where, source in (
-                (gap <= 0.0, "no worse than", "" if ours is NYSTROEM else OURS),
-                (gap <= error, "at most one standard error above", OURS),
-            ):
-                sentence = f"{ours.name} ends {where} {theirs.name}."
-                found.append(Claim(sentence, holds, numbers, source))
-    return found
-
-
-def left_out(groups: dict[str, Trials[Row]]) -> list[Claim]:
-    """Claims about GP-UCB, and about defences with one width."""
-    pairs = (
-        # Each with its own width
-        *((ours, GP) for ours in (TGP, QFF, NYSTROEM, PRINCIPAL)),
-        # Truncation alone: both have TGP-UCB's width
-        (TGP, GP_WIDE),
-        # The defences alone: all have GP-UCB's width
-        *((ours, GP) for ours in (TGP_NARROW, QFF_NARROW, NYSTROEM_NARROW, PRINCIPAL_NARROW, MOM)),
-    )
-    return [
-        less(groups, ours, theirs, OURS, "Not in the paper: ")
-        for ours, theirs in pairs
-        if ours.name in groups and theirs.name in groups
-    ]
-
-
-def less(
-    groups: dict[str, Trials[Row]],
-    ours: Algorithm,
-    theirs: Algorithm,
-    source: str,
-    start: str = "",
-) -> Claim:
-    """Claim that one final mean is below another."""
-    sentence = f"{start}{ours.name} ends with less time-average regret than {theirs.name}."
-    return vocabulary.less(sentence, paired(groups[ours.name], groups[theirs.name]), source)
-
-
 def figure(letter: str, title: str, settings: Settings) -> Figure[Settings, Row]:
     """Figure 1 of this letter."""
     name, source = f"heavy-tails/figure-1{letter}", f"Chowdhury2019, Fig. 1 ({letter})"
@@ -188,28 +152,25 @@ def figure(letter: str, title: str, settings: Settings) -> Figure[Settings, Row]
     return Figure(name, title, settings, cells, run, plot, table, claims, source)
 
 
-_ALL = names(*METHODS), names(*SAME_WIDTH)
-# QFF has no theory for Matern (c), and no formula where the kernel is a table (d): section 6.
-_NO_FORMULA = (
-    names(*(a for a in METHODS if not a.formula)),
-    names(*(a for a in SAME_WIDTH if not a.formula)),
-)
+def _known(world: str, formula: bool, **others: Any) -> Settings:
+    """Leave out the methods that need a formula if there is none."""
+    groups = algorithms.METHODS, algorithms.SAME_WIDTH
+    first, second = ([one for one in group if formula or not one.formula] for group in groups)
+    return Settings(world, names(*first), names(*second), **others)
+
 
 FIGURES = (
-    figure("a", "under Student's t noise, squared exponential kernel", Settings(STUDENT, *_ALL)),
-    figure("b", "of Pareto rewards, squared exponential kernel", Settings(PARETO, *_ALL)),
+    figure("a", "under Student's t noise, squared exponential kernel", _known(STUDENT, True)),
+    figure("b", "of Pareto rewards, squared exponential kernel", _known(PARETO, True)),
+    # QFF has no theory for Matern (c), and no formula where the kernel is a table (d): section 6.
     figure(
-        "c",
-        "under Student's t noise, Matern kernel",
-        Settings(MATERN, *_NO_FORMULA, same_width_trials=5),
+        "c", "under Student's t noise, Matern kernel", _known(MATERN, False, same_width_trials=5)
     ),
-    # Section 6 has 10 trials of the stocks, and no T for records
-    figure(
-        "d", "on the prices of stocks", Settings(STOCKS, *_NO_FORMULA, trials=10, rounds=10_000)
-    ),
+    # Section 6 has 10 trials of the stocks, and no T for records; m = 16^2 of the sensors
+    figure("d", "on the prices of stocks", _known(STOCKS, False, trials=10, rounds=10_000)),
     figure(
         "e",
         "on the readings of light sensors",
-        Settings(SENSORS, *_ALL, trials=10, rounds=10_000, nodes=16),  # m = 16^2 (section 6)
+        _known(SENSORS, True, trials=10, rounds=10_000, nodes=16),
     ),
 )

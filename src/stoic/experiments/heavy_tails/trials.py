@@ -2,19 +2,67 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from stoic.data import Array
 from stoic.environment import Environment
-from stoic.experiments.figure import Cell
+from stoic.experiments.figure import Cell, crossed
 from stoic.experiments.heavy_tails.algorithms import ALGORITHMS, Situation
-from stoic.experiments.heavy_tails.settings import Settings
-from stoic.experiments.heavy_tails.worlds import WORLDS
+from stoic.experiments.heavy_tails.worlds import FILES, WORLDS
 from stoic.experiments.statistics import compared
 from stoic.experiments.trials import Trials, marks
 from stoic.simulate import run as simulate
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Experiments of section 6. Trial k has draw k and noise seed k, the same for all methods.
+
+    Alpha and v belong to a world, levels and widths to the recipes with ``constants="practice"``,
+    which are the ones that the authors ran.
+
+    Attributes
+    ----------
+    world:
+        Name of the world.
+    methods, same_width:
+        Names: drawn and in the table; and, in the table alone, those whose width is GP-UCB's.
+    data:
+        Path of the table of a real world; a directory stands for the file in it that has the
+        paper's name. None for the tables that come with other packages, and in other worlds.
+    trials, same_width_trials:
+        Independent runs of ``methods``, and of ``same_width``, at most ``trials``.
+    rounds:
+        T, which the methods know.
+    regulariser:
+        lambda, the noise variance of the prior.
+    nodes, distortion:
+        Number of quadrature features per coordinate, and eps of Nystroem features.
+    """
+
+    world: str
+    methods: tuple[str, ...]
+    same_width: tuple[str, ...]
+    data: Path | None = None
+    # 20 trials of 2 x 10^4 rounds, lambda = 1, m = 32 and eps = 0.1: section 6
+    trials: int = 20
+    same_width_trials: int = 10
+    rounds: int = 20_000
+    seed: int = 0
+    regulariser: float = 1.0
+    nodes: int = 32
+    distortion: float = 0.1
+
+    def __post_init__(self) -> None:
+        # --data is for all figures of a command: where there is no table, it is no setting
+        if self.world not in FILES:
+            object.__setattr__(self, "data", None)
+        elif self.data is not None and self.data.is_dir():
+            object.__setattr__(self, "data", self.data / FILES[self.world])
 
 
 class Row(NamedTuple):
@@ -22,8 +70,6 @@ class Row(NamedTuple):
 
     Attributes
     ----------
-    panel, method, seed:
-        Key of the run: the world, the method and the trial.
     round:
         Round number, from 1.
     cumulative_regret:
@@ -50,10 +96,10 @@ def cells(settings: Settings) -> list[Cell]:
     """
     # Not used: it fails where there is no table
     WORLDS[settings.world](settings.seed, settings.data)
+    few = min(settings.same_width_trials, settings.trials)
     return [
-        Cell(settings.world, name, seed)
-        for name in (*settings.methods, *settings.same_width)
-        for seed in settings.seeds_of(name)
+        *crossed([settings.world], settings.methods, settings.seed, settings.trials),
+        *crossed([settings.world], settings.same_width, settings.seed, few),
     ]
 
 

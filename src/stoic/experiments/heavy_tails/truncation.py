@@ -33,7 +33,7 @@ from stoic.domains import Finite
 from stoic.environment import Environment
 from stoic.experiments import pictures
 from stoic.experiments.contender import BLACK, BLUE, VERMILION
-from stoic.experiments.figure import OURS, Cell, Claim, Figure, Table, every
+from stoic.experiments.figure import OURS, Cell, Claim, Figure, Table, every, tabulate
 from stoic.experiments.statistics import Estimate
 from stoic.experiments.trials import Trials, grouped
 from stoic.kernels import RBF
@@ -58,20 +58,14 @@ class Settings:
     ----------
     trials:
         Randomisations: which point returns f +- size, and which of the two.
-    seed:
-        The first of their seeds.
     draw:
         The seed of f, the same in all of them.
     size:
         Size of the noise at the one point, in units of the range of f.
-    lengthscale:
-        Lengthscale of the squared exponential kernel, which the paper does not state here.
-    regulariser:
-        lambda.
-    readings:
-        Readings of the position of the noise; a panel each.
-    methods:
-        Names of both methods.
+    lengthscale, regulariser:
+        That of the squared exponential kernel, which the paper does not state here; and lambda.
+    readings, methods:
+        Readings of the position of the noise, a panel each; and names of both methods.
     """
 
     trials: int = 50
@@ -90,16 +84,12 @@ class Row(NamedTuple):
 
     Attributes
     ----------
-    panel, method, seed:
-        Key of the run: the reading, the method and the randomisation.
     x, value:
         The point, and f there.
     mean, std:
         Moments of the posterior.
-    plays:
-        Number of plays of the point.
-    huge:
-        Number of results f +- size there.
+    plays, huge:
+        Number of plays of the point, and of results f +- size there.
     """
 
     panel: str
@@ -113,12 +103,9 @@ class Row(NamedTuple):
     huge: int
 
 
-@dataclass(frozen=True, slots=True)
-class Logarithmic:
+def logarithmic(posterior: Posterior, t: int) -> float:
     """ln t, the width of this experiment."""
-
-    def __call__(self, posterior: Posterior, t: int) -> float:
-        return math.log(t)
+    return math.log(t)
 
 
 def function(settings: Settings) -> Tabulated:
@@ -126,9 +113,6 @@ def function(settings: Settings) -> Tabulated:
     grid = Finite(np.linspace(0.0, 1.0, 100))
     values = kernel_sum(grid, RBF(settings.lengthscale), settings.draw).value(grid.points)
     return Tabulated("kernel-sum", grid, (values - values.min()) / np.ptp(values))
-
-
-cells = every(lambda settings: settings.readings)
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
@@ -142,7 +126,12 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
     either = rng.choice((-1.0, 1.0)) * huge if cell.panel == ONE_SIGN else np.r_[huge, -huge]
     # Rewards (rows, N): a round reads one random row
     noise = Empirical(f.values + either)
-    learner = _learner(settings, cell.method, domain)
+    prior = Prior(RBF(settings.lengthscale), noise=settings.regulariser)
+    if cell.method == PLAIN:
+        recipe = gp_ucb(prior=prior, confidence=logarithmic)
+    else:  # with v = 1 and alpha = 1 the level is t^(1/4), as in section 6
+        recipe = tgp_ucb(prior=prior, moment=1.0, alpha=1.0, confidence=logarithmic)
+    learner = Learner(domain, recipe)
     trace = simulate(learner, Environment(f, noise, seed=cell.seed), settings.rounds)
     # Noise is 0 but for huge results, so any difference is one
     arms, is_huge = domain.locate(trace.executed), trace.observed != trace.value
@@ -156,14 +145,6 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
     return [Row(*cell, *row) for row in zip(*(c.tolist() for c in columns), strict=True)]
 
 
-def _learner(settings: Settings, method: str, domain: Finite) -> Learner:
-    prior = Prior(RBF(settings.lengthscale), noise=settings.regulariser)
-    if method == PLAIN:
-        return Learner(domain, gp_ucb(prior=prior, confidence=Logarithmic()))
-    # With v = 1 and alpha = 1 the level is t^(1/4), as in section 6
-    return Learner(domain, tgp_ucb(prior=prior, moment=1.0, alpha=1.0, confidence=Logarithmic()))
-
-
 class Posteriors:
     """All randomisations of one method, on N points.
 
@@ -173,10 +154,8 @@ class Posteriors:
         The points and f there, both (N,).
     mean, std:
         Averages of the moments, both (N,).
-    means:
-        Mean of each trial, shape (trials, N).
-    errors:
-        max |mean - f| of each trial, shape (trials,).
+    means, errors:
+        Mean of each trial, (trials, N), and its max |mean - f|, (trials,).
     error_of_average:
         max |average mean - f|.
     excess:
@@ -200,19 +179,16 @@ def posteriors(rows: Sequence[Row]) -> dict[tuple[str, str], Posteriors]:
 
 def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot f, the posterior mean of each run, and their average with the average deviation."""
-    by_run = posteriors(rows)
     looks = {PLAIN: (VERMILION, "-."), TRUNCATED: (BLUE, "--")}
     lines, columns = len(settings.readings), len(settings.methods)
     picture = pictures.blank(4.6 * columns, 3.0 * lines + 1.0)
     panels = picture.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
-    for (reading, method), axes in zip(
-        ((r, m) for r in settings.readings for m in settings.methods), panels.flat, strict=True
-    ):
-        one, (colour, line) = by_run[reading, method], looks[method]
-        mean, std = one.mean, one.std
+    for ((reading, method), one), axes in zip(posteriors(rows).items(), panels.flat, strict=True):
+        colour, line = looks[method]
         axes.plot(one.x, one.means.T, color=colour, lw=0.5, alpha=0.35)
-        axes.fill_between(one.x, mean - std, mean + std, color=colour, alpha=0.2, lw=0)
-        axes.plot(one.x, mean, line, color=colour, lw=1.8, label=f"average, {method}")
+        low, high = one.mean - one.std, one.mean + one.std
+        axes.fill_between(one.x, low, high, color=colour, alpha=0.2, lw=0)
+        axes.plot(one.x, one.mean, line, color=colour, lw=1.8, label=f"average, {method}")
         axes.plot(one.x, one.value, color=BLACK, lw=1.4, label="f", zorder=1.9)
         axes.set_title(f"{method}: f ± {settings.size:g} at {reading}", fontsize=9)
         axes.set_xlim(0.0, 1.0)
@@ -233,34 +209,26 @@ def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
 
 def table(settings: Settings, rows: Sequence[Row]) -> Table:
     """Table of the errors of both methods."""
-    lines = [
+    return tabulate(
+        "Error: largest |mean - f|, in units of the range of f; of a run: mean ± standard error.",
+        ("where", "method"),
         (
-            reading,
-            method,
-            f"{one.error_of_average:.3f}",
-            str(Estimate.of(one.errors)),
-            f"{np.median(one.errors):.3f}",
-            f"{one.errors.max():.3g}",
-            f"{one.trials.curves('huge').sum(axis=1).mean():.4g}",
-        )
-        for (reading, method), one in posteriors(rows).items()
-    ]
-    headings = (
-        "where", "method", "error of the average", "error of a run", "median", "maximum",
-        "huge results",
-    )  # fmt: skip
-    caption = (
-        "Error: largest |mean - f|, in units of the range of f; of a run: mean ± standard error."
+            ("error of the average", lambda of: f"{of.error_of_average:.3f}"),
+            ("error of a run", lambda of: str(Estimate.of(of.errors))),
+            ("median", lambda of: f"{np.median(of.errors):.3f}"),
+            ("maximum", lambda of: f"{of.errors.max():.3g}"),
+            ("huge results", lambda of: f"{of.trials.curves('huge').sum(axis=1).mean():.4g}"),
+        ),
+        posteriors(rows),
     )
-    return Table(caption, headings, tuple(lines))
 
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     """Claims that truncation recovers f, and GP-UCB without it does not."""
     by_run = posteriors(rows)
     found: list[Claim] = []
-    for reading in settings.readings:
-        found += about(reading, by_run[reading, PLAIN], by_run[reading, TRUNCATED])
+    for each in settings.readings:
+        found += about(each, by_run[each, PLAIN], by_run[each, TRUNCATED])
     return tuple(found)
 
 
@@ -270,37 +238,25 @@ def about(reading: str, plain: Posteriors, truncated: Posteriors) -> tuple[Claim
     source = "" if reading == ONE_SIGN else OURS
     start = f"{reading[0].upper()}{reading[1:]}: "
     judged = (
-        (
-            plain,
-            plain.error_of_average > RECOVERED,
-            "without truncation the average posterior mean is no good estimate of f, off by more "
-            f"than {RECOVERED:g} somewhere.",
-        ),
-        (
-            truncated,
-            truncated.error_of_average <= RECOVERED,
-            f"with truncation it recovers f, nowhere off by more than {RECOVERED:g}.",
-        ),
+        (plain, plain.error_of_average > RECOVERED,
+         "without truncation the average posterior mean is no good estimate of f, off by more than "
+         f"{RECOVERED:g} somewhere."),
+        (truncated, truncated.error_of_average <= RECOVERED,
+         f"with truncation it recovers f, nowhere off by more than {RECOVERED:g}."),
         # Section 6: the interval contains f at every point; figure 1 (f) draws mu +- sigma
-        (
-            truncated,
-            truncated.excess <= 0.0,
-            "with truncation f lies within one average standard deviation everywhere.",
-        ),
-    )
+        (truncated, truncated.excess <= 0.0,
+         "with truncation f lies within one average standard deviation everywhere."),
+    )  # fmt: skip
+    run_by_run = {
+        "paired_difference": paired.mean,
+        "paired_standard_error": paired.error,
+        "trials_with_smaller_error": float((truncated.errors < plain.errors).sum()),
+        "trials": float(len(plain.errors)),
+    }
+    smaller = f"{start}run by run, the largest error is smaller with truncation, in the mean."
     return (
         *(Claim(start + said, holds, measured(one), source) for one, holds, said in judged),
-        Claim(
-            f"{start}run by run, the largest error is smaller with truncation, in the mean.",
-            paired.mean < 0.0,
-            {
-                "paired_difference": paired.mean,
-                "paired_standard_error": paired.error,
-                "trials_with_smaller_error": float((truncated.errors < plain.errors).sum()),
-                "trials": float(len(plain.errors)),
-            },
-            OURS,
-        ),
+        Claim(smaller, paired.mean < 0.0, run_by_run, OURS),
     )
 
 
@@ -322,5 +278,6 @@ def measured(one: Posteriors) -> dict[str, float]:
 FIGURE = Figure(
     "heavy-tails/figure-1f",
     "Posterior of GP-UCB with and without truncation where one point returns huge results",
-    Settings(), cells, run, plot, table, claims, "Chowdhury2019, Fig. 1 (f)",
+    Settings(), every(lambda settings: settings.readings), run, plot, table, claims,
+    "Chowdhury2019, Fig. 1 (f)",
 )  # fmt: skip

@@ -26,15 +26,7 @@ from stoic.refusal import RefusalError
 
 
 class Arms(NamedTuple):
-    """Points to choose from, f on them, and the assumed kernel.
-
-    Attributes
-    ----------
-    problem:
-        f and its domain.
-    kernel:
-        k.
-    """
+    """Points to choose from with f on them, and the assumed kernel k."""
 
     problem: KernelSum | Tabulated
     kernel: Kernel
@@ -46,10 +38,9 @@ class Instance:
 
     Attributes
     ----------
-    arms:
-        Arms for all methods but those that need a formula.
-    by_formula:
-        The same arms with a squared exponential kernel; None where there is none.
+    arms, by_formula:
+        Arms for all methods but those that need a formula; and the same arms with a squared
+        exponential kernel, None where there is none.
     noise:
         Distribution of the rewards.
     alpha, moment:
@@ -70,26 +61,17 @@ class Instance:
 World = Callable[[int, Path | None], Instance]
 
 
-def _synthetic(kernel: Kernel, seed: int, lowest: float) -> Arms:
-    grid = Finite(np.linspace(0.0, 1.0, 100))
-    # A sum of p = 100 kernels (section 6), the default; B is max |f|, so it is 1 here
-    f = kernel_sum(grid, kernel, seed, coefficients=(lowest, 1.0), normalise=True)
-    return Arms(f, kernel)
+def _synthetic(
+    kernel: Kernel, lowest: float, noise: StudentT | Pareto, alpha: float, formula: bool = True
+) -> World:
+    def world(seed: int, data: Path | None) -> Instance:
+        grid = Finite(np.linspace(0.0, 1.0, 100))
+        # A sum of p = 100 kernels (section 6), the default; B is max |f|, so it is 1 here
+        f = kernel_sum(grid, kernel, seed, coefficients=(lowest, 1.0), normalise=True)
+        arms = Arms(f, kernel)
+        return Instance(arms, arms if formula else None, noise, alpha, noise.moment(alpha, 1.0))
 
-
-def _student(seed: int, data: Path | None) -> Instance:
-    arms, noise = _synthetic(RBF(0.2), seed, -1.0), StudentT(3.0)
-    return Instance(arms, arms, noise, 1.0, noise.moment(1.0, 1.0))  # v = B^2 + 3
-
-
-def _pareto(seed: int, data: Path | None) -> Instance:
-    arms, noise = _synthetic(RBF(0.2), seed, 0.0), Pareto(2.0)
-    return Instance(arms, arms, noise, 0.9, noise.moment(0.9, 1.0))  # v = B^1.9 / (2^0.9 0.1)
-
-
-def _matern(seed: int, data: Path | None) -> Instance:
-    noise = StudentT(3.0)
-    return Instance(_synthetic(Matern52(0.2), seed, -1.0), None, noise, 1.0, noise.moment(1.0, 1.0))
+    return world
 
 
 def _stocks(seed: int, data: Path | None) -> Instance:
@@ -130,9 +112,9 @@ def _load(load: Callable[[Path | None], Records], data: Path | None) -> Records:
 STUDENT, PARETO, MATERN = "SE, Student's t", "SE, Pareto", "Matern, Student's t"
 STOCKS, SENSORS = "stocks", "light sensors"
 WORLDS: dict[str, World] = {
-    STUDENT: _student,
-    PARETO: _pareto,
-    MATERN: _matern,
+    STUDENT: _synthetic(RBF(0.2), -1.0, StudentT(3.0), 1.0),  # v = B^2 + 3
+    PARETO: _synthetic(RBF(0.2), 0.0, Pareto(2.0), 0.9),  # v = B^1.9 / (2^0.9 0.1)
+    MATERN: _synthetic(Matern52(0.2), -1.0, StudentT(3.0), 1.0, formula=False),
     STOCKS: _stocks,
     SENSORS: _sensors,
 }

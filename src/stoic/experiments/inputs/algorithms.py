@@ -55,10 +55,6 @@ STABLE_HALF = _stable("eps / 2", 0.5, ORANGE, "--")  # figures 3, 7, 9 and 10
 STABLE_THIRD = _stable("eps / 3", 1.0 / 3.0, ORANGE, "--")  # figures 4 and 8
 STABLE_03 = _stable("0.3 eps", 0.3, ORANGE, "--")  # figure 6
 
-ALGORITHMS = {
-    algorithm.name: algorithm
-    for algorithm in (
-        ADVERS_1, ADVERS_2, ADVERS_G, STABLE, STABLE_4, STABLE_3, STABLE_HALF, STABLE_THIRD,
-        STABLE_03,
-    )
-}  # fmt: skip
+_ADVERS = ADVERS_1, ADVERS_2, ADVERS_G
+_STABLE = STABLE, STABLE_4, STABLE_3, STABLE_HALF, STABLE_THIRD, STABLE_03
+ALGORITHMS = {algorithm.name: algorithm for algorithm in (*_ADVERS, *_STABLE)}

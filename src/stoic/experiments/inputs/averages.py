@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from stoic.data import Array
 from stoic.domains import Box
 from stoic.environment import Environment
 from stoic.experiments import pictures
-from stoic.experiments.figure import OURS, Cell, Claim, Figure, Table, crossed
+from stoic.experiments.figure import OURS, Cell, Claim, Figure, Table, crossed, tabulate
 from stoic.experiments.inputs.solutions import RS_1, RS_2, looks, radius_of, robust, solution
 from stoic.experiments.inputs.worlds import GAUSSIAN, POLYNOMIAL, perturbation, polynomial_on, world
 from stoic.experiments.statistics import Estimate
@@ -56,14 +56,10 @@ class Settings:
     ----------
     sd:
         Standard deviation of a move, in each coordinate.
-    moves:
-        Number of moves of a run with known f.
-    rounds:
-        T with learned f.
-    side:
-        Points of the grid in each coordinate, with known f.
-    coarse_side:
-        The same with learned f.
+    moves, rounds:
+        Number of moves of a run with known f, and T with learned f.
+    side, coarse_side:
+        Points of the grid in each coordinate, with known f and with learned f.
     readings:
         Readings of the table.
     """
@@ -80,9 +76,7 @@ class Settings:
     @property
     def panels(self) -> dict[str, tuple[str, float]]:
         """Reading and threshold, by the name of the panel."""
-        return {
-            panel(reading, tau): (reading, tau) for reading in self.readings for tau in THRESHOLDS
-        }
+        return {panel(each, tau): (each, tau) for each in self.readings for tau in THRESHOLDS}
 
 
 def panel(reading: str, threshold: float) -> str:
@@ -95,14 +89,10 @@ class Row(NamedTuple):
 
     Attributes
     ----------
-    panel, method, seed:
-        Key of the run: the reading with tau, the objective and the trial.
     threshold:
         tau.
-    lenient_regret:
-        Mean of (tau - f)^+ over the moves, or over the rounds.
-    printed:
-        The paper's number.
+    lenient_regret, printed:
+        Mean of (tau - f)^+ over the moves, or over the rounds; and the paper's number.
     """
 
     panel: str
@@ -115,7 +105,7 @@ class Row(NamedTuple):
 
 def cells(settings: Settings) -> list[Cell]:
     """Every objective with every threshold on every trial, in both readings."""
-    return crossed(settings.panels, PRINTED, seed=settings.seed, trials=settings.trials)
+    return crossed(settings.panels, PRINTED, settings.seed, settings.trials)
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
@@ -151,13 +141,12 @@ def learned_values(
     here = world(POLYNOMIAL, side)
     move = perturbation(GAUSSIAN, sd, here.distance)
     environment = Environment(here.problem, Gaussian(here.noise_sd), seed=seed, perturbation=move)
-    domain, prior = here.problem.domain, here.prior
     if threshold is None:
-        learner = Learner(domain, stable_opt(prior=prior, radius=radius_of(name)), seed=seed)
+        recipe = stable_opt(prior=here.prior, radius=radius_of(name))
     else:
-        recipe = advers_1 if name == RS_1 else advers_2
-        learner = Learner(domain, recipe(prior=prior, threshold=threshold), seed=seed)
-    return simulate(learner, environment, rounds).value
+        write = advers_1 if name == RS_1 else advers_2
+        recipe = write(prior=here.prior, threshold=threshold)
+    return simulate(Learner(here.problem.domain, recipe, seed=seed), environment, rounds).value
 
 
 def means(rows: Sequence[Row]) -> dict[tuple[str, str], Estimate]:
@@ -167,19 +156,20 @@ def means(rows: Sequence[Row]) -> dict[tuple[str, str], Estimate]:
 
 def table(settings: Settings, rows: Sequence[Row]) -> Table:
     """Table of our numbers in each reading, and the paper's."""
-    found, lines = means(rows), []
-    for name, theirs in PRINTED.items():
-        entries = []
-        for tau, printed in zip(THRESHOLDS, theirs, strict=True):
-            ours = [found[panel(reading, tau), name].mean for reading in settings.readings]
-            entries.append(" | ".join(f"{value:.2f}" for value in (*ours, printed)))
-        lines.append((name, *entries))
-    caption = (
+    found = means(rows)
+
+    def entry(name: str, k: int) -> str:
+        panels = (panel(reading, THRESHOLDS[k]) for reading in settings.readings)
+        numbers = (*(found[each, name].mean for each in panels), PRINTED[name][k])
+        return " | ".join(f"{value:.2f}" for value in numbers)
+
+    return tabulate(
         f"Average lenient regret: {' | '.join((*settings.readings, 'as printed'))}, the latter of "
-        f"another f. Mean of {settings.trials} runs."
+        f"another f. Mean of {settings.trials} runs.",
+        ("objective",),
+        [(f"tau = {tau:g}", partial(entry, k=k)) for k, tau in enumerate(THRESHOLDS)],
+        [((name,), name) for name in PRINTED],
     )
-    headings = ("objective", *(f"tau = {tau:g}" for tau in THRESHOLDS))
-    return Table(caption, headings, tuple(lines))
 
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
@@ -203,16 +193,12 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     return tuple(every)
 
 
-def _least(of: dict[str, float]) -> bool:
-    return all(of[RS_2] <= value for value in of.values())
-
-
 def _least_but_for_one(of: dict[str, float]) -> bool:
     return of[RS_2] <= of[RS_1] and sum(value < of[RS_2] for value in of.values()) <= 1
 
 
 ORDERS: tuple[tuple[str, Callable[[dict[str, float]], bool], str], ...] = (
-    ("RS-2 has the least lenient regret of all", _least, ""),
+    ("RS-2 has the least lenient regret of all", lambda of: of[RS_2] <= min(of.values()), ""),
     (
         "RS-2 has the least lenient regret, RO with the right one of five radii left aside",
         _least_but_for_one,
@@ -230,10 +216,12 @@ def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     panels = picture.subplots(1, columns, sharex=True, sharey=True)
     for name, theirs in PRINTED.items():
         colour, line, marker = styles[name]
-        for axes, reading in zip(panels, settings.readings, strict=False):
-            ours = [found[panel(reading, tau), name].mean for tau in THRESHOLDS]
-            axes.plot(THRESHOLDS, ours, line, marker=marker, ms=4, color=colour, label=name)
-        panels[-1].plot(THRESHOLDS, theirs, line, marker=marker, ms=4, color=colour)
+        curves = [
+            [found[panel(reading, tau), name].mean for tau in THRESHOLDS]
+            for reading in settings.readings
+        ]
+        for axes, values in zip(panels, (*curves, theirs), strict=True):
+            axes.plot(THRESHOLDS, values, line, marker=marker, ms=4, color=colour, label=name)
     for axes, title in zip(panels, (*settings.readings, "as printed, of another f"), strict=True):
         axes.set_title(title, fontsize=10)
         axes.set_xlabel("tau")

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -22,13 +23,14 @@ from stoic.adversaries import Adversary, Always, Frequency, Gaussian, WorstCase,
 from stoic.adversaries.budgets import cubic_releases
 from stoic.environment import Environment
 from stoic.experiments import pictures
+from stoic.experiments.claims import Beside, judge, not_above
 from stoic.experiments.contender import BLACK, VERMILION
 from stoic.experiments.figure import Cell, Claim, Figure, every
 from stoic.experiments.inputs.algorithms import Algorithm, Build
 from stoic.experiments.inputs.comparison import (
+    COLUMNS,
     LENIENT,
-    final,
-    grows,
+    flat,
     less,
     panel_of,
     start,
@@ -36,8 +38,7 @@ from stoic.experiments.inputs.comparison import (
 )
 from stoic.experiments.inputs.trials import Curves, Row, kept
 from stoic.experiments.inputs.worlds import MISSPECIFIED, World, world
-from stoic.experiments.statistics import compared
-from stoic.experiments.trials import Groups, grouped
+from stoic.experiments.trials import comparison, grouped
 from stoic.learner import Learner
 from stoic.recipes import Parts, Recipe, a2_rcgp_ucb, advers_2, stable_opt
 from stoic.satisficing import lenient_regret, satisficing_regret
@@ -74,16 +75,12 @@ class Settings:
 
     Attributes
     ----------
-    threshold:
-        tau.
-    radius:
-        eps, which StableOpt knows.
+    threshold, radius:
+        tau; and eps, which StableOpt knows.
     initial:
         Clean results at random points before the first round, the same for all methods.
-    side:
-        Points of the grid in each coordinate.
-    panels:
-        Kinds of outliers.
+    side, panels:
+        Points of the grid in each coordinate; and kinds of outliers.
     """
 
     threshold: float = -10.0
@@ -97,9 +94,6 @@ class Settings:
     methods: tuple[str, ...] = tuple(ALGORITHMS)
 
 
-cells = every(lambda settings: settings.panels)
-
-
 def run(settings: Settings, cell: Cell) -> list[Row]:
     """Play one method on one trial."""
     here = world(MISSPECIFIED, settings.side)  # its prior is not used
@@ -108,10 +102,8 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
     if cell.panel in REPORTED:
         count = cube_root(settings.rounds)
         adversary = Adversary(Always(REPORTED[cell.panel]), Frequency(count, cubic_releases(count)))
-    moved = WorstCase(eps, here.distance)
-    environment = Environment(
-        here.problem, Gaussian(here.noise_sd), adversary, cell.seed, perturbation=moved
-    )
+    noise, moved = Gaussian(here.noise_sd), WorstCase(eps, here.distance)
+    environment = Environment(here.problem, noise, adversary, cell.seed, perturbation=moved)
     learner = ALGORITHMS[cell.method].build(here, tau, eps, cell.seed)
     trace = simulate(learner, environment, settings.rounds, initial=settings.initial)
     value = trace.value[trace.initial :]  # (T,): initial results are no rounds
@@ -123,45 +115,45 @@ def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot mean lenient regret with half a standard deviation, a panel per kind of outlier."""
     groups, columns = grouped(rows), len(settings.panels)
     return pictures.trajectories(
-        [panel_of(groups, panel, settings.methods, ALGORITHMS) for panel in settings.panels],
-        settings.rounds,
+        [panel_of(groups, panel, settings, ALGORITHMS, LENIENT) for panel in settings.panels],
         ["lenient regret\n(units of f)"],
         (3.3 * columns + 0.6, 3.8),
         columns,
         "half",
-        title=f"Polynomial, tau = {settings.threshold:g}, moved to the worst place within "
+        f"Polynomial, tau = {settings.threshold:g}, moved to the worst place within "
         f"{settings.radius:g}: mean of {settings.trials} runs, band: sd / 2",
         ncols=2,
         fontsize=8,
     )
 
 
+_NO_DEARER = Beside(
+    (),
+    (),
+    "",
+    "{0.name} ends at most two standard errors of the paired difference above {1.name} in lenient "
+    "regret.",
+    partial(not_above, errors=2.0),
+)
+
+
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     """Claims that the defence pays with outliers, and costs little without them."""
     groups, found = grouped(rows), []
+    compare = partial(comparison, column=COLUMNS[LENIENT])
     for panel in settings.panels:
         for defended, plain in PAIRS:
             if panel == CLEAN:
-                found.append(no_dearer(groups, panel, defended, plain))
+                pair = _NO_DEARER._replace(ours=(defended,), theirs=(plain,))
+                found += judge(groups, panel, [pair], f"{start(panel)}: ", compare)
             else:
-                found.append(less(groups, panel, defended, plain, LENIENT))
-            found.append(grows(groups, panel, defended, LENIENT, linear=False))
+                found += less(defended, plain)(groups, panel)
+            found += flat(defended)(groups, panel)
     return tuple(found)
-
-
-def no_dearer(groups: Groups[Row], panel: str, defended: Algorithm, plain: Algorithm) -> Claim:
-    """Claim a mean at most two standard errors of the paired difference above another."""
-    numbers = compared(*(final(groups, panel, a.name, LENIENT) for a in (defended, plain)))
-    return Claim(
-        f"{start(panel)}: {defended.name} ends at most two standard errors of the paired "
-        f"difference above {plain.name} in lenient regret.",
-        numbers["paired_difference"] <= 2.0 * numbers["paired_standard_error"],
-        numbers,
-    )
 
 
 FIGURE = Figure(
     "inputs/with-outliers",
     "AdveRS-2 and StableOpt while inputs are moved and some results are outliers",
-    Settings(), cells, run, plot, table, claims,
+    Settings(), every(lambda settings: settings.panels), run, plot, table, claims,
 )  # fmt: skip

@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stoic.experiments import pictures
-from stoic.experiments.contender import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
-from stoic.experiments.figure import OURS, Cell, Claim, Figure, Table
+from stoic.experiments import contender, pictures
+from stoic.experiments.figure import OURS, Cell, Claim, Figure, Table, tabulate
 from stoic.experiments.inputs.worlds import polynomial_on
 from stoic.experiments.trials import grouped
 from stoic.satisficing import (
@@ -55,15 +54,21 @@ def solution(name: str, threshold: float, side: int) -> int:
     return highest_worst(f, radius_of(name), points).row
 
 
-LOOKS = {RS_1: (BLUE, "-", "o"), RS_2: (VERMILION, "-", "D"), RS_G: (PURPLE, "-", "s")}
-ROBUST_LOOKS = ((ORANGE, "--", "v"), (BLACK, "-", "^"), (GREY, "--", "<"), (GREEN, "-.", ">"),
-                (SKY, ":", "P"))  # fmt: skip
+_LOOKS = {
+    RS_1: (contender.BLUE, "-", "o"),
+    RS_2: (contender.VERMILION, "-", "D"),
+    RS_G: (contender.PURPLE, "-", "s"),
+}
+_ROBUST = (
+    (contender.ORANGE, "--", "v"), (contender.BLACK, "-", "^"), (contender.GREY, "--", "<"),
+    (contender.GREEN, "-.", ">"), (contender.SKY, ":", "P"),
+)  # fmt: skip
 
 
 def looks(names: Sequence[str]) -> dict[str, tuple[str, str, str]]:
     """Colour, line and marker of each objective."""
-    others = (name for name in names if name not in LOOKS)
-    return {**LOOKS, **dict(zip(others, ROBUST_LOOKS, strict=False))}
+    others = (name for name in names if name not in _LOOKS)
+    return {**_LOOKS, **dict(zip(others, _ROBUST, strict=False))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +77,12 @@ class Settings:
 
     Attributes
     ----------
-    threshold:
-        tau, in units of f.
-    radius:
-        eps, the true radius.
+    threshold, radius:
+        tau, in units of f; and eps, the true radius.
     radii:
         Radii of RO: less, the same, and more.
-    side:
-        Points of the grid in each coordinate.
-    largest:
-        Largest move considered.
+    side, largest:
+        Points of the grid in each coordinate; and the largest move considered.
     """
 
     threshold: float = -10.0
@@ -130,35 +131,29 @@ def run(settings: Settings, cell: Cell) -> list[Solution]:
     problem = polynomial_on(settings.side)
     f, points, tau = problem.values, problem.domain.points, settings.threshold
     row = np.array([solution(cell.method, tau, settings.side)])
-    x1, x2 = points[row[0]].tolist()
-    return [
-        Solution(
-            *cell,
-            x1=x1,
-            x2=x2,
-            value=float(f[row[0]]),
-            worst=float(worst_value(f, settings.radius, points, rows=row)[0]),
-            fragility=float(fragility(f, tau, points, rows=row)[0]),
-            critical_radius=float(critical_radius(f, tau, points, rows=row)[0]),
-        )
-    ]
+    found = (
+        *points[row].T,
+        f[row],
+        worst_value(f, settings.radius, points, rows=row),
+        fragility(f, tau, points, rows=row),
+        critical_radius(f, tau, points, rows=row),
+    )
+    return [Solution(*cell, *(float(each[0]) for each in found))]
 
 
 def plot(settings: Settings, rows: Sequence[Solution]) -> pictures.Picture:
     """Plot a map of f, the threshold as a line, and the solutions with their radii."""
     from matplotlib.patches import Circle
 
-    problem = polynomial_on(settings.side)
+    problem, tau = polynomial_on(settings.side), settings.threshold
     # f is (x1, x2); contours have rows of x2, hence f.T below
     points, f = problem.domain.points, problem.values.reshape(settings.side, settings.side)
     x1, x2 = np.unique(points[:, 0]), np.unique(points[:, 1])
     picture = pictures.blank(7.4, 5.6)
     axes = picture.add_subplot()
     colours = axes.contourf(x1, x2, f.T, levels=30, cmap="cividis")
-    line = axes.contour(
-        x1, x2, f.T, [settings.threshold], colors="white", linewidths=1.8, linestyles="solid"
-    )
-    axes.clabel(line, fmt=f"tau = {settings.threshold:g}", fontsize=8)
+    line = axes.contour(x1, x2, f.T, [tau], colors="white", linewidths=1.8, linestyles="solid")
+    axes.clabel(line, fmt=f"tau = {tau:g}", fontsize=8)
     styles = looks(settings.names)
     for row in rows:
         colour, style, marker = styles[row.method]
@@ -178,20 +173,18 @@ def plot(settings: Settings, rows: Sequence[Solution]) -> pictures.Picture:
 
 def table(settings: Settings, rows: Sequence[Solution]) -> Table:
     """Table of the solutions."""
-    lines = tuple(
+    return tabulate(
+        f"tau = {settings.threshold:g}.",
+        ("objective",),
         (
-            row.method,
-            f"({row.x1:.3f}, {row.x2:.3f})",
-            f"{row.value:.2f}",
-            f"{row.worst:.2f}",
-            f"{row.fragility:.2f}",
-            f"{row.critical_radius:.3f}",
-        )
-        for row in rows
+            ("point", lambda row: f"({row.x1:.3f}, {row.x2:.3f})"),
+            ("f", lambda row: f"{row.value:.2f}"),
+            (f"worst f within {settings.radius:g}", lambda row: f"{row.worst:.2f}"),
+            ("fragility", lambda row: f"{row.fragility:.2f}"),
+            ("critical radius", lambda row: f"{row.critical_radius:.3f}"),
+        ),
+        [((row.method,), row) for row in rows],
     )
-    worst = f"worst f within {settings.radius:g}"
-    headings = ("objective", "point", "f", worst, "fragility", "critical radius")
-    return Table(f"tau = {settings.threshold:g}.", headings, lines)
 
 
 def claims(settings: Settings, rows: Sequence[Solution]) -> tuple[Claim, ...]:
@@ -200,6 +193,8 @@ def claims(settings: Settings, rows: Sequence[Solution]) -> tuple[Claim, ...]:
     tau, eps = settings.threshold, settings.radius
     small, right, large = (by_name[robust(radius)] for radius in settings.radii)
     most = by_name[RS_2].critical_radius
+    reach = f"Moves of {eps:g} are less than the largest critical radius, moves of {3 * eps:g} are "
+    reach += "not: tau is in reach of the first and out of reach of the second."
     judged = (
         # Section 2.1: the radius decides, too large or too small
         (small, small.worst < tau, f"risks too much: f falls below tau within {eps:g}.", ""),
@@ -209,21 +204,15 @@ def claims(settings: Settings, rows: Sequence[Solution]) -> tuple[Claim, ...]:
           for row in (right, by_name[RS_2])),
     )  # fmt: skip
     return (
-        Claim(
-            f"Moves of {eps:g} are less than the largest critical radius, moves of {3 * eps:g} are "
-            "not: tau is in reach of the first and out of reach of the second.",
-            eps < most < 3.0 * eps,
-            {"largest_critical_radius": most},
-        ),
+        Claim(reach, eps < most < 3.0 * eps, {"largest_critical_radius": most}),
         *(
-            Claim(f"{row.method} {said}", holds, numbers(row), source)
-            for row, holds, said, source in judged
+            Claim(f"{row.method} {said}", holds, _numbers(row), by)
+            for row, holds, said, by in judged
         ),
     )
 
 
-def numbers(row: Solution) -> dict[str, float]:
-    """Numbers of one solution."""
+def _numbers(row: Solution) -> dict[str, float]:
     return {
         "value": row.value,
         "worst_within_eps": row.worst,
@@ -237,10 +226,8 @@ class Guaranteed(NamedTuple):
 
     Attributes
     ----------
-    size:
-        eps.
-    worst:
-        The least f within eps of the solution.
+    size, worst:
+        eps, and the least f within eps of the solution.
     area:
         The integral of (tau - worst)^+ from 0 to eps.
     """
@@ -264,26 +251,22 @@ def run_sizes(settings: Settings, cell: Cell) -> list[Guaranteed]:
     short = np.maximum(settings.threshold - worst, 0.0)
     # A staircase, of which the step to the left of each size counts.
     area = np.r_[0.0, np.cumsum(short[1:] * np.diff(sizes))]
-    return [
-        Guaranteed(*cell, size, value, lost)
-        for size, value, lost in zip(sizes.tolist(), worst.tolist(), area.tolist(), strict=True)
-    ]
+    columns = (column.tolist() for column in (sizes, worst, area))
+    return [Guaranteed(*cell, *values) for values in zip(*columns, strict=True)]
 
 
 def plot_sizes(settings: Settings, rows: Sequence[Guaranteed]) -> pictures.Picture:
     """Plot worst values, and the areas below tau."""
     picture = pictures.blank(8.6, 3.9)
     left, right = picture.subplots(1, 2, sharex=True)
-    styles = looks(settings.names)
+    styles, tau = looks(settings.names), settings.threshold
     for name, own in _by_method(rows).items():
         colour, line, _ = styles[name]
         sizes = [row.size for row in own]
         for axes, values in ((left, [r.worst for r in own]), (right, [r.area for r in own])):
             axes.plot(sizes, values, line, color=colour, lw=1.6, label=name)
-    left.axhline(settings.threshold, color="0.5", lw=0.8, ls=":")
-    left.annotate(
-        "tau", (settings.largest, settings.threshold), fontsize=8, va="bottom", ha="right"
-    )
+    left.axhline(tau, color="0.5", lw=0.8, ls=":")
+    left.annotate("tau", (settings.largest, tau), fontsize=8, va="bottom", ha="right")
     left.set_ylabel("worst f within eps")
     right.set_ylabel("area below tau up to eps")
     right.set_ylim(bottom=0.0)
@@ -308,16 +291,24 @@ def kept(settings: Settings, own: Sequence[Guaranteed]) -> float:
 def table_sizes(settings: Settings, rows: Sequence[Guaranteed]) -> Table:
     """Table of sizes and areas."""
     half = settings.largest / 2.0
-    lines = []
-    for name, own in _by_method(rows).items():
-        middle = min(own, key=lambda row: abs(row.size - half))
+
+    def reach(own: Sequence[Guaranteed]) -> str:
         size = kept(settings, own)
-        reach = "never" if math.isnan(size) else f"{size:.2f}"
-        lines.append((name, reach, f"{middle.area:.2f}", f"{own[-1].area:.2f}"))
-    headings = (
-        "objective", "f >= tau up to", f"area up to {half:g}", f"area up to {settings.largest:g}",
-    )  # fmt: skip
-    return Table(f"tau = {settings.threshold:g}.", headings, tuple(lines))
+        return "never" if math.isnan(size) else f"{size:.2f}"
+
+    def middle(own: Sequence[Guaranteed]) -> str:
+        return f"{min(own, key=lambda row: abs(row.size - half)).area:.2f}"
+
+    return tabulate(
+        f"tau = {settings.threshold:g}.",
+        ("objective",),
+        (
+            ("f >= tau up to", reach),
+            (f"area up to {half:g}", middle),
+            (f"area up to {settings.largest:g}", lambda own: f"{own[-1].area:.2f}"),
+        ),
+        {(name,): own for name, own in _by_method(rows).items()},
+    )
 
 
 def claims_sizes(settings: Settings, rows: Sequence[Guaranteed]) -> tuple[Claim, ...]:
@@ -325,29 +316,22 @@ def claims_sizes(settings: Settings, rows: Sequence[Guaranteed]) -> tuple[Claim,
     by_name = _by_method(rows)
     area = {name: own[-1].area for name, own in by_name.items()}
     size = {name: kept(settings, own) for name, own in by_name.items()}
-    others = [robust(radius) for radius in settings.radii]
     farther = [value for name, value in size.items() if name != RS_2 and not math.isnan(value)]
+
+    def less(ours: str, theirs: str, end: str) -> Claim:
+        sentence = f"The area of {ours} up to {settings.largest:g} is less than that of {theirs}"
+        numbers = {"area": area[ours], "reference_area": area[theirs]}
+        return Claim(sentence + end, area[ours] < area[theirs], numbers)
+
+    others = [robust(radius) for radius in settings.radii]
     return (
-        *(
-            Claim(
-                f"The area of {ours} up to {settings.largest:g} is less than that of {theirs}.",
-                area[ours] < area[theirs],
-                {"area": area[ours], "reference_area": area[theirs]},
-            )
-            for ours in (RS_1, RS_2)
-            for theirs in others
-        ),
+        *(less(ours, theirs, ".") for ours in (RS_1, RS_2) for theirs in others),
         Claim(
             "RS-2 reaches tau under larger moves than any other.",
             size[RS_2] > max(farther),
             {f"largest_move_of_{name}": value for name, value in size.items()},
         ),
-        Claim(
-            f"The area of RS-1 up to {settings.largest:g} is less than that of RS-2: it loses less "
-            "where tau cannot be reached.",
-            area[RS_1] < area[RS_2],
-            {"area": area[RS_1], "reference_area": area[RS_2]},
-        ),
+        less(RS_1, RS_2, ": it loses less where tau cannot be reached."),
     )
 
 

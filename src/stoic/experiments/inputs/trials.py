@@ -13,19 +13,9 @@ from stoic.adversaries import Gaussian
 from stoic.data import Array, Integers
 from stoic.environment import Environment
 from stoic.experiments.figure import Cell, crossed
+from stoic.experiments.inputs import worlds
 from stoic.experiments.inputs.algorithms import ADVERS_1, ADVERS_2, ALGORITHMS
-from stoic.experiments.inputs.worlds import (
-    GAUSSIAN,
-    INSULIN,
-    LCB,
-    MEAL,
-    POLYNOMIAL,
-    RANDOM,
-    TABLE,
-    WORST,
-    perturbation,
-    world,
-)
+from stoic.experiments.inputs.worlds import perturbation, world
 from stoic.experiments.trials import Trials, marks
 from stoic.learner import Learner
 from stoic.satisficing import lenient_regret, satisficing_regret
@@ -41,10 +31,8 @@ class Settings:
 
     Attributes
     ----------
-    world:
-        Name of the world.
-    threshold:
-        tau, in units of f.
+    world, threshold:
+        Name of the world; and tau, in units of f.
     radii:
         eps, the true radius, known to StableOpt alone; of Gaussian moves the standard deviation.
     attacks:
@@ -56,10 +44,10 @@ class Settings:
         None for the simulator.
     """
 
-    world: str = POLYNOMIAL
+    world: str = worlds.POLYNOMIAL
     threshold: float = -10.0
     radii: tuple[float, ...] = (0.5,)
-    attacks: tuple[str, ...] = (RANDOM, LCB, WORST)
+    attacks: tuple[str, ...] = (worlds.RANDOM, worlds.LCB, worlds.WORST)
     methods: tuple[str, ...] = (ADVERS_1.name, ADVERS_2.name)
     trials: int = 100
     rounds: int = 100
@@ -69,8 +57,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         # --data is for all figures of a command: in other worlds it is no setting
-        if self.data is not None and (self.world != INSULIN or self.data.is_dir()):
-            path = self.data / TABLE if self.world == INSULIN else None
+        if self.data is not None and (self.world != worlds.INSULIN or self.data.is_dir()):
+            path = self.data / worlds.TABLE if self.world == worlds.INSULIN else None
             object.__setattr__(self, "data", path)
 
     @property
@@ -88,8 +76,6 @@ class Row(NamedTuple):
 
     Attributes
     ----------
-    panel, method, seed:
-        Key of the run: the perturbation with its radius, the method and the trial.
     round:
         Round number, from 1.
     lenient_regret:
@@ -119,7 +105,7 @@ def cells(settings: Settings) -> list[Cell]:
     """
     # Not used: it fails where there is no table
     world(settings.world, settings.side, settings.data)
-    return crossed(settings.panels, settings.methods, seed=settings.seed, trials=settings.trials)
+    return crossed(settings.panels, settings.methods, settings.seed, settings.trials)
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
@@ -171,7 +157,7 @@ def played(
         kappa = np.full(rounds, kappa_of(where, threshold))
     value = here.problem.value(executed)
     moved = np.full(rounds, radius)
-    if attack == GAUSSIAN:  # no ball: what it was moved by
+    if attack == worlds.GAUSSIAN:  # no ball: what it was moved by
         pairs = zip(chosen, executed, strict=True)
         moved = np.array([here.distance(x[None], z[None])[0, 0] for x, z in pairs])
     return Curves(
@@ -195,7 +181,7 @@ def with_contexts(
     """Play a round for each announced context: chosen and executed points, both (T, d)."""
     chosen, executed = np.empty((2, len(announced), environment.problem.domain.dim))
     for t, context in enumerate(announced.tolist()):
-        choice = learner.ask(context={MEAL: context})
+        choice = learner.ask(context={worlds.MEAL: context})
         outcome = environment.step(choice.x, learner.active, learner.band)
         learner.tell(outcome.x, outcome.observed, choice=choice)
         chosen[t], executed[t] = choice.x, outcome.x

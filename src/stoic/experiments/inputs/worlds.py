@@ -23,14 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
-from stoic.adversaries import (
-    Gaussian,
-    GaussianMove,
-    LowestBound,
-    Perturbation,
-    RandomMove,
-    WorstCase,
-)
+from stoic import adversaries
+from stoic.adversaries import Gaussian, GaussianMove, Perturbation
 from stoic.data import Array, Observations
 from stoic.distances import Distance
 from stoic.domains import Finite
@@ -54,10 +48,8 @@ class World:
 
     Attributes
     ----------
-    problem:
-        f and its domain.
-    prior:
-        Prior of all methods.
+    problem, prior:
+        f and its domain, and the prior of all methods.
     noise_sd:
         sigma, in units of f.
     distance:
@@ -168,10 +160,8 @@ def world(name: str, side: int, data: Path | None = None) -> World:
 
     Parameters
     ----------
-    name:
-        One of ``WORLDS``.
-    side:
-        Points of a grid in each coordinate; insulin has those of its table.
+    name, side:
+        One of ``WORLDS``; and points of a grid in each coordinate, where insulin has its table's.
     data:
         Path of the table of insulin.
 
@@ -185,9 +175,9 @@ def world(name: str, side: int, data: Path | None = None) -> World:
 
 RANDOM, LCB, WORST, GAUSSIAN = "random", "LCB", "worst case", "Gaussian"
 BALLS: dict[str, Callable[[float, Distance], Perturbation]] = {
-    RANDOM: RandomMove,
-    LCB: LowestBound,
-    WORST: WorstCase,
+    RANDOM: adversaries.RandomMove,
+    LCB: adversaries.LowestBound,
+    WORST: adversaries.WorstCase,
 }
 
 
@@ -196,10 +186,9 @@ def perturbation(name: str, radius: float, distance: Distance) -> Perturbation:
 
     Parameters
     ----------
-    name:
-        ``"random"``, ``"LCB"`` or ``"worst case"``, in the ball of this radius, or ``"Gaussian"``.
-    radius:
-        eps; of ``"Gaussian"`` the standard deviation.
+    name, radius:
+        ``"random"``, ``"LCB"`` or ``"worst case"``, in the ball of this radius; or ``"Gaussian"``
+        with this standard deviation.
     distance:
         Distance that defines the ball, and which coordinates move.
     """

@@ -30,14 +30,9 @@ ALL = (*CLEAN, *CORRUPTION, *OUTLIERS, *TAILS, *WRONG)  # but for moves
 
 WIDTH = Fixed(2.0)
 _WITH_HORIZON = (
-    "fc_rcgp_ucb",
-    "a2_rcgp_ucb",
-    "ata_gp_ucb",
-    "rgp_pe",
-    "linear_reduction",
-    "contextual_ec_gp_ucb",
-    "any_threat",
-)
+    "fc_rcgp_ucb", "a2_rcgp_ucb", "ata_gp_ucb", "rgp_pe", "linear_reduction",
+    "contextual_ec_gp_ucb", "any_threat",
+)  # fmt: skip
 Build = Callable[[Game, int, int], Player]
 
 
@@ -47,12 +42,10 @@ class Column:
 
     Attributes
     ----------
-    name:
-        Name of the recipe, as in tables.
+    name, made_for:
+        Name of the recipe, as in tables; and rows that it is made for.
     build:
         Function from a game, the number of rounds and a seed to a learner.
-    made_for:
-        Rows that it is made for.
     batch:
         Number of rounds queried at once.
     slow:
@@ -70,7 +63,7 @@ class Column:
 def _column(
     name: str,
     made_for: tuple[str, ...],
-    settings: Callable[[Game], Mapping[str, object]],
+    settings: Callable[[Game], Mapping[str, object]] = lambda game: {},
     batch: int = 1,
     slow: bool = False,
 ) -> Column:
@@ -120,14 +113,10 @@ def _random(game: Game, rounds: int, seed: int) -> Player:
     return RandomSearch(game.problem.domain, seed)
 
 
-def _nothing(game: Game) -> Mapping[str, object]:
-    return {}
-
-
 COLUMNS = {
     column.name: column
     for column in (
-        _column("robust", OUTLIERS, _nothing, slow=True),
+        _column("robust", OUTLIERS, slow=True),
         _sequential("gp_ucb", CLEAN),
         _sequential("tp_ucb", ()),
         _sequential("fc_rcgp_ucb", OUTLIERS),

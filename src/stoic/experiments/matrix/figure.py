@@ -15,13 +15,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from stoic.experiments import pictures
 from stoic.experiments.contender import BLUE
-from stoic.experiments.figure import Cell, Claim, Figure, Table, every
+from stoic.experiments.figure import Cell, Claim, Figure, Table, every, tabulate
 from stoic.experiments.matrix.columns import COLUMNS
 from stoic.experiments.matrix.worlds import GAMES, THREATS
 from stoic.experiments.statistics import Interval, bootstrap
@@ -36,10 +37,8 @@ class Settings:
 
     Attributes
     ----------
-    rounds:
-        T, which also decides the number of outliers.
-    short:
-        Rounds of the slow methods.
+    rounds, short:
+        T, which also decides the number of outliers; and rounds of the slow methods.
     games, threats, methods:
         Functions, rows and columns, by name.
     """
@@ -58,10 +57,8 @@ class Row(NamedTuple):
 
     Attributes
     ----------
-    panel, method, seed:
-        Key of the run; the panel is the threat and the function.
-    round:
-        Round number, from 1.
+    panel, round:
+        The threat and the function; and the round number, from 1.
     cumulative_regret:
         Regret in units of the deviation of f, as the row of the matrix defines it.
     """
@@ -75,9 +72,6 @@ class Row(NamedTuple):
 
 def _panels(threats: Iterable[str], games: Sequence[str]) -> list[str]:
     return [threat + _BETWEEN + game for threat in threats for game in games]
-
-
-cells = every(lambda settings: _panels(settings.threats, settings.games))
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
@@ -132,14 +126,13 @@ def matrix(settings: Settings, rows: Sequence[Row], until: int | None = None) ->
         median = float(np.median(values))
         best[panel, mark] = min(best.get((panel, mark), math.inf), median)
     entries = {}
-    for threat in settings.threats:
-        for method in settings.methods:
-            mark = until or _marks(settings, method)[-1]
-            panels = _panels([threat], settings.games)
-            ratios = [np.array(regret[panel, method, mark]) / best[panel, mark] for panel in panels]
-            # One trial has an interval without length, where nan would be printed
-            number = bootstrap(np.array(ratios), np.median, fewest=1)
-            entries[threat, method] = Entry(number, mark)
+    for threat, method in product(settings.threats, settings.methods):
+        mark = until or _marks(settings, method)[-1]
+        panels = _panels([threat], settings.games)
+        ratios = [np.array(regret[panel, method, mark]) / best[panel, mark] for panel in panels]
+        # One trial has an interval without length, where nan would be printed
+        number = bootstrap(np.array(ratios), np.median, fewest=1)
+        entries[threat, method] = Entry(number, mark)
     return entries
 
 
@@ -148,25 +141,21 @@ def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     from matplotlib.colors import LogNorm
     from matplotlib.patches import Rectangle
 
-    entries = matrix(settings, rows)
-    values = np.array(
-        [[entries[threat, m].median for m in settings.methods] for threat in settings.threats]
-    )
-    picture = pictures.blank(0.58 * len(settings.methods) + 2.6, 0.46 * len(settings.threats) + 2.8)
+    entries, threats, methods = matrix(settings, rows), settings.threats, settings.methods
+    values = np.array([[entries[threat, m].median for m in methods] for threat in threats])
+    picture = pictures.blank(0.58 * len(methods) + 2.6, 0.46 * len(threats) + 2.8)
     axes = picture.subplots()
     image = axes.imshow(values, norm=LogNorm(1.0, 100.0), cmap="YlOrRd", aspect="auto")
-    for i, threat in enumerate(settings.threats):
-        for j, method in enumerate(settings.methods):
-            dark = values[i, j] > 20.0
-            style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8}
-            shade = "white" if dark else "black"
-            axes.text(j, i, _short(float(values[i, j])), color=shade, **style)
-            if threat in COLUMNS[method].made_for:
-                corner = (j - 0.46, i - 0.44)
-                axes.add_patch(Rectangle(corner, 0.92, 0.88, fill=False, lw=1.4, ec=BLUE))
-    names = [name + (" *" if COLUMNS[name].slow else "") for name in settings.methods]
+    for (i, threat), (j, method) in product(enumerate(threats), enumerate(methods)):
+        shade = "white" if values[i, j] > 20.0 else "black"  # on a dark place
+        text = axes.text(j, i, _short(float(values[i, j])), color=shade, fontsize=8)
+        text.set(ha="center", va="center")
+        if threat in COLUMNS[method].made_for:
+            corner = (j - 0.46, i - 0.44)
+            axes.add_patch(Rectangle(corner, 0.92, 0.88, fill=False, lw=1.4, ec=BLUE))
+    names = [name + (" *" if COLUMNS[name].slow else "") for name in methods]
     axes.set_xticks(range(len(names)), names, rotation=50, ha="right", fontsize=8)
-    axes.set_yticks(range(len(settings.threats)), settings.threats, fontsize=9)
+    axes.set_yticks(range(len(threats)), threats, fontsize=9)
     axes.tick_params(length=0)
     for side in axes.spines.values():
         side.set_visible(False)
@@ -181,21 +170,20 @@ def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
 
 def table(settings: Settings, rows: Sequence[Row]) -> Table:
     """Table of the same numbers, a line for each method."""
-    entries = matrix(settings, rows)
-    lines = tuple(
-        (
-            method,
-            str(entries[settings.threats[0], method].rounds),
-            *(str(entries[threat, method]) for threat in settings.threats),
-        )
-        for method in settings.methods
-    )
-    headings = ("method", "rounds", *(THREATS[threat].short for threat in settings.threats))
-    caption = (
+    entries, first = matrix(settings, rows), settings.threats[0]
+    return tabulate(
         "Regret relative to the row's best: median over all trials and functions, with a 95 % "
-        "interval."
+        "interval.",
+        ("method",),
+        (
+            ("rounds", lambda method: str(entries[first, method].rounds)),
+            *(
+                (THREATS[threat].short, lambda method, row=threat: str(entries[row, method]))
+                for threat in settings.threats
+            ),
+        ),
+        [((method,), method) for method in settings.methods],
     )
-    return Table(caption, headings, lines)
 
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
@@ -214,28 +202,23 @@ def _column(settings: Settings, entries: Matrix, others: Matrix, method: str) ->
 
     ``others`` are the entries after as many rounds.
     """
+    clean = settings.threats[0]
     measured: dict[str, float] = {}
     for threat in settings.threats:
         measured |= entries[threat, method].number.named(threat)
-    measured["rounds"] = float(entries[settings.threats[0], method].rounds)
+    measured["rounds"] = float(entries[clean, method].rounds)
     made_for = [threat for threat in COLUMNS[method].made_for if threat in settings.threats]
-    if "gp_ucb" in settings.methods:
-        for threat in made_for:
-            measured[f"gp_ucb, {threat}"] = others[threat, "gp_ucb"].median
+    there = "gp_ucb" in settings.methods
+    reference = {threat: others[threat, "gp_ucb"].median for threat in made_for if there}
+    measured |= {f"gp_ucb, {threat}": median for threat, median in reference.items()}
     # The reference, and methods that are made for no row
-    if method == "gp_ucb" or not made_for or "gp_ucb" not in settings.methods:
-        clean = settings.threats[0]
-        return Claim(
-            f"{method}: less than twice the regret of the best, {clean}.",
-            entries[clean, method].median < 2.0,
-            measured,
-        )
+    if method == "gp_ucb" or not reference:
+        sentence = f"{method}: less than twice the regret of the best, {clean}."
+        return Claim(sentence, entries[clean, method].median < 2.0, measured)
     return Claim(
         f"{method}: in every row that it is made for ({'; '.join(made_for)}) no more regret, "
         "relative to the row's best, than gp_ucb after as many rounds.",
-        all(
-            entries[threat, method].median <= others[threat, "gp_ucb"].median for threat in made_for
-        ),
+        all(entries[threat, method].median <= median for threat, median in reference.items()),
         measured,
     )
 
@@ -247,39 +230,24 @@ def _balanced(settings: Settings, entries: Matrix) -> list[Claim]:
     """Claims that balancing is worth its cost."""
     if not {*_BASES, "any_threat"} <= set(settings.methods):
         return []
-
-    def worst(method: str) -> float:
-        return max(entries[threat, method].median for threat in settings.threats)
-
-    def over_bases(threat: str) -> float:
-        least = min(entries[threat, base].median for base in _BASES)
-        return entries[threat, "any_threat"].median / least
-
-    worsts = {method: worst(method) for method in settings.methods}
-    ratios = {threat: over_bases(threat) for threat in settings.threats}
+    threats = settings.threats
+    worsts = {m: max(entries[threat, m].median for threat in threats) for m in settings.methods}
+    ratios = {
+        threat: entries[threat, "any_threat"].median
+        / min(entries[threat, base].median for base in _BASES)
+        for threat in threats
+    }
+    better = "any_threat: its worst row is better than the worst row of each of its five learners."
+    near = "any_threat: in every row at most five times the regret of the best of its five "
+    near += "learners, which is not known in advance."
     return [
-        Claim(
-            "any_threat: its worst row is better than the worst row of each of its five learners.",
-            all(worsts["any_threat"] < worsts[base] for base in _BASES),
-            worsts,
-        ),
-        Claim(
-            "any_threat: in every row at most five times the regret of the best of its five "
-            "learners, which is not known in advance.",
-            max(ratios.values()) <= float(len(_BASES)),
-            ratios,
-        ),
+        Claim(better, worsts["any_threat"] < min(worsts[base] for base in _BASES), worsts),
+        Claim(near, max(ratios.values()) <= float(len(_BASES)), ratios),
     ]
 
 
 def markdown(summary: Mapping[str, Any]) -> str:
-    """Format the table for a page from the JSON file: medians, a line for each method.
-
-    Parameters
-    ----------
-    summary:
-        Content of the JSON file of the figure.
-    """
+    """Format the table for a page from the content of the JSON file: medians, a line a method."""
     settings = summary["settings"]
     columns: dict[str, Mapping[str, float]] = {}
     for claim in summary["claims"]:
@@ -308,5 +276,6 @@ def markdown(summary: Mapping[str, Any]) -> str:
 FIGURE = Figure(
     "matrix",
     "What each recipe pays for every lie, and where there is none",
-    Settings(), cells, run, plot, table, claims,
+    Settings(), every(lambda settings: _panels(settings.threats, settings.games)), run, plot,
+    table, claims,
 )  # fmt: skip

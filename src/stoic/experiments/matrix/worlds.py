@@ -17,22 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stoic.adversaries import (
-    Adversary,
-    Clairvoyant,
-    Clipping,
-    Frequency,
-    Gaussian,
-    Magnitude,
-    Noise,
-    Pareto,
-    Perturbation,
-    Stay,
-    StudentT,
-    TopK,
-    WorstCase,
-    cube_root,
-)
+from stoic import adversaries
+from stoic.adversaries import Adversary, Frequency, Magnitude, Noise, Perturbation
 from stoic.data import Array
 from stoic.distances import Distance
 from stoic.domains import Box, Finite
@@ -53,10 +39,9 @@ class Game(NamedTuple):
 
     Attributes
     ----------
-    problem:
-        f on its points.
-    prior:
-        Prior of all methods; its noise variance is that of the noise without corruption.
+    problem, prior:
+        f on its points, and the prior of all methods; its noise variance is that of the noise
+        without corruption.
     radius:
         Radius of moves: reaches the points next to a point.
     """
@@ -70,24 +55,18 @@ def _game(problem: Tabulated, kernel: Kernel, radius: float) -> Game:
     return Game(problem, Prior(kernel, NOISE_SD**2), radius)
 
 
-def _standardised(problem: Synthetic) -> Tabulated:
+def _formula(problem: Synthetic, lengthscale: float, radius: float) -> Game:
+    """Standardise a formula on a grid; hyperparameters are nearly the likeliest, given f."""
     assert isinstance(problem.domain, Finite)
     values = problem.value(problem.domain.points)
-    return Tabulated(problem.name, problem.domain, (values - values.mean()) / values.std())
+    f = Tabulated(problem.name, problem.domain, (values - values.mean()) / values.std())
+    return _game(f, Scaled(Matern52(lengthscale), 4.0), radius)
 
 
 @cache
 def game(name: str, seed: int) -> Game:
     """Return the function of this name; a random one is drawn with ``seed``."""
     return GAMES[name](seed)
-
-
-def _f1(seed: int) -> Game:
-    return _game(f1(seed), RBF(0.5), 1.2)  # points are 1.11 apart
-
-
-def _forrester(seed: int) -> Game:
-    return _game(_standardised(forrester().on_grid(60)), Scaled(Matern52(0.27), 4.0), 0.05)
 
 
 def _rkhs(seed: int) -> Game:
@@ -97,20 +76,15 @@ def _rkhs(seed: int) -> Game:
     return _game(Tabulated("RKHS draw", grid, values / values.std()), RBF(0.2), 0.12)  # 1 / 9 apart
 
 
-def _polynomial(seed: int) -> Game:
-    return _game(_standardised(polynomial().on_grid(10)), Scaled(Matern52(1.1), 4.0), 0.6)
-
-
-# The hyperparameters of the two formulas are nearly the likeliest, given f on all points.
 GAMES: dict[str, Callable[[int], Game]] = {
-    "f1": _f1,
-    "Forrester": _forrester,
+    "f1": lambda seed: _game(f1(seed), RBF(0.5), 1.2),  # points are 1.11 apart
+    "Forrester": lambda seed: _formula(forrester().on_grid(60), 0.27, 0.05),
     "RKHS draw": _rkhs,
-    "polynomial": _polynomial,
+    "polynomial": lambda seed: _formula(polynomial().on_grid(10), 1.1, 0.6),
 }
 
 
-_GAUSSIAN = Gaussian(NOISE_SD)
+_GAUSSIAN = adversaries.Gaussian(NOISE_SD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +93,10 @@ class Threat:
 
     Attributes
     ----------
-    name:
-        As in tables.
-    short:
-        As on the axis of the picture.
-    noise:
-        Noise of the results.
-    adversary:
-        Function from a game and the number of rounds to the adversary.
+    name, short:
+        As in tables, and as on the axis of the picture.
+    noise, adversary:
+        Noise of the results; and function from a game and the number of rounds to the adversary.
     error:
         eps: f has random signs times this on top of it, which the prior knows nothing of.
     moved:
@@ -150,7 +120,9 @@ class Threat:
             values = problem.values + self.error * signs
             problem = Tabulated(problem.name, problem.domain, values)
             game_ = game_._replace(problem=problem)
-        moves: Perturbation = WorstCase(game_.radius) if self.moved else Stay()
+        moves: Perturbation = (
+            adversaries.WorstCase(game_.radius) if self.moved else adversaries.Stay()
+        )
         best = float(worst_within(game_).max()) if self.moved else problem.optimum.value
         adversary = self.adversary(game_, rounds)
         environment = Environment(problem, self.noise, adversary, seed, perturbation=moves)
@@ -162,10 +134,8 @@ class World(NamedTuple):
 
     Attributes
     ----------
-    game:
-        The function with its prior.
-    environment:
-        It, with its noise and its adversary.
+    game, environment:
+        The function with its prior; and with its noise and its adversary.
     best:
         Value that regret is measured from.
     """
@@ -197,11 +167,11 @@ def _clipping(game_: Game, rounds: int) -> Adversary:
     def far(point: Array) -> bool:
         return bool(np.linalg.norm(point - x) > 0.5 * largest)
 
-    return Adversary(Clipping(far, best), Magnitude(BUDGET))
+    return Adversary(adversaries.Clipping(far, best), Magnitude(BUDGET))
 
 
 def _top(game_: Game, rounds: int) -> Adversary:
-    return Adversary(TopK(game_.problem.values, 3), Magnitude(BUDGET))
+    return Adversary(adversaries.TopK(game_.problem.values, 3), Magnitude(BUDGET))
 
 
 def _outliers(size: float) -> Callable[[Game, int], Adversary]:
@@ -210,8 +180,10 @@ def _outliers(size: float) -> Callable[[Game, int], Adversary]:
     def adversary(game_: Game, rounds: int) -> Adversary:
         _, largest = _distances(game_)
         near, far = (0.15, np.inf) if size < 0.0 else (0.0, 0.5)  # shares of the largest distance
-        attack = Clairvoyant(game_.problem.optimum.x, near * largest, far * largest, size, size)
-        return Adversary(attack, Frequency(cube_root(rounds)))
+        attack = adversaries.Clairvoyant(
+            game_.problem.optimum.x, near * largest, far * largest, size, size
+        )
+        return Adversary(attack, Frequency(adversaries.cube_root(rounds)))
 
     return adversary
 
@@ -227,8 +199,8 @@ THREATS = {
         Threat("outliers +1e6", "+1e6", adversary=_outliers(1e6)),
         Threat("outliers -1e6", "-1e6", adversary=_outliers(-1e6)),
         # Neither has a variance
-        Threat("Student-t(2)", "t(2)", noise=StudentT(2.0, TAILS)),
-        Threat("Pareto(2)", "Pareto", noise=Pareto(2.0)),
+        Threat("Student-t(2)", "t(2)", noise=adversaries.StudentT(2.0, TAILS)),
+        Threat("Pareto(2)", "Pareto", noise=adversaries.Pareto(2.0)),
         Threat("misspecified", "wrong model", error=ERROR),
         Threat("moved inputs", "moved", moved=True),
     )

@@ -19,8 +19,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import cycle
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,20 +33,10 @@ from stoic.confidence import SelfNormalised, Theory
 from stoic.data import Array, Integers
 from stoic.domains import Box, Finite
 from stoic.environment import Environment
-from stoic.experiments import pictures
-from stoic.experiments.contender import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILION,
-)
-from stoic.experiments.figure import Cell, Claim, Figure, Table, every
+from stoic.experiments import contender, pictures
+from stoic.experiments.figure import Cell, Claim, Figure, Table, every, tabulate
 from stoic.experiments.statistics import Estimate
-from stoic.experiments.trials import grouped
+from stoic.experiments.trials import Trials, grouped
 from stoic.kernels import RBF, Kernel
 from stoic.learner import Learner
 from stoic.posteriors import information_bounds
@@ -56,6 +48,8 @@ from stoic.promises import Promise
 from stoic.recipes import contextual_ec_gp_ucb
 from stoic.recipes.base import Balancing
 
+_COLOURS = (contender.VERMILION, contender.ORANGE, contender.PURPLE, contender.BLUE, contender.SKY,
+            contender.GREEN, contender.BLACK, contender.GREY)  # fmt: skip
 OWN, ALL, TURNS = "balanced", "balanced, told everything", "taking turns"
 
 
@@ -68,8 +62,8 @@ class World(ABC):
     errors:
         eps, in units of the range of f.
     trials:
-        Independent runs for each eps; seeds start at ``seed``, and a trial has the same g, signs,
-        actions and noise for all eps and methods.
+        Independent runs for each eps; a trial has the same g, signs, actions and noise for all eps
+        and methods.
     noise_sd, regulariser:
         R; and lambda.
     learners:
@@ -150,14 +144,14 @@ class World(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Settings(World):
-    """Settings of the runs, see :class:`World`.
+    """Random actions on a grid, see :class:`World`.
 
     Attributes
     ----------
     actions, side:
         Number of points available in a round, and of points on a side of the grid.
     lengthscale:
-        Lengthscale of the kernel.
+        Of the squared exponential kernel.
     """
 
     errors: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2, 0.4)
@@ -167,23 +161,19 @@ class Settings(World):
 
     @property
     def domain(self) -> Finite:
-        """All points of the grid."""
         return Box(np.zeros(2), np.ones(2)).grid(self.side)
 
     @property
     def kernel(self) -> Kernel:
-        """Squared exponential."""
         return RBF(self.lengthscale)
 
     @property
     def offer(self) -> str:
-        """Random actions."""
         return f"{self.actions} random actions a round"
 
     def problem(self, error: float, seed: int) -> Approximated:
-        """Clip g plus eps times random signs."""
         grid = self.domain
-        h = kernel_sum(grid, RBF(self.lengthscale), seed, terms=30, normalise=True)
+        h = kernel_sum(grid, self.kernel, seed, terms=30, normalise=True)
         g = Tabulated("g", grid, 0.5 + 0.4 * h.value(grid.points))
         # g is in [0.1, 0.9], so clipping never moves f away from it
         f = np.clip(g.values + error * Signs(seed)(g), 0.0, 1.0)
@@ -191,16 +181,14 @@ class Settings(World):
         return Approximated(Tabulated(f"eps = {error:g}", grid, f), g.values, 0.4 * h.norm)
 
     def offered(self, rng: np.random.Generator) -> Integers:
-        """Draw the actions of a round."""
         return rng.choice(len(self.domain), self.actions, replace=False)
 
     def balancing(self, norm: float, everything: bool) -> Balancing:
-        """In practice: a tenth of the enlargement, and of the bounds."""
+        # In practice: a tenth of the enlargement, and of the bounds
         # delta / (2 M) of delta = 0.1, as the recipe shares it out with a theory
-        width = SelfNormalised(norm, self.noise_sd, 0.1 / (2.0 * self.learners))
         return contextual_ec_gp_ucb(
             prior=self.prior,
-            confidence=width,
+            confidence=SelfNormalised(norm, self.noise_sd, 0.1 / (2.0 * self.learners)),
             learners=self.learners,
             everything=everything,
             theory=Theory("practice", horizon=self.rounds),
@@ -212,8 +200,6 @@ class Row(NamedTuple):
 
     Attributes
     ----------
-    panel, method, seed:
-        Key of the run; the panel is eps.
     error, norm:
         max |f - g|, and B, the norm of g.
     gain:
@@ -244,9 +230,6 @@ def taking_turns(master: Balanced) -> Balanced:
     """Play the same learners in turn: trivial regret bounds, so that none can be dropped."""
     nothing = [Promise(0.0, rate=1.0)] * len(master.learners)
     return Balanced(master.learners, nothing, delta=master.delta)
-
-
-cells = every(lambda settings: settings.panels)
 
 
 def run(settings: World, cell: Cell) -> list[Row]:
@@ -297,31 +280,28 @@ def by_mean(settings: World, found: Regrets, panel: str) -> list[str]:
     return sorted(settings.alone, key=lambda name: float(found[panel, name].mean()))
 
 
-def relative(settings: World, found: Regrets, panel: str, method: str) -> Array:
+def relative(settings: World, found: Regrets, key: tuple[str, str]) -> Array:
     """Regret over the mean regret of the best learner alone, of all trials; nan if that is 0."""
-    least = float(found[panel, by_mean(settings, found, panel)[0]].mean())
-    return found[panel, method] / (least or math.nan)
+    best = by_mean(settings, found, key[0])[0]
+    return found[key] / (float(found[key[0], best].mean()) or math.nan)
 
 
 def plot(settings: World, rows: Sequence[Row]) -> pictures.Picture:
     """Plot mean regret and its ratio to the best learner alone over eps, with standard errors."""
     picture = pictures.blank(10.5, 3.6)
     left, right = picture.subplots(1, 2)
-    colours = (VERMILION, ORANGE, PURPLE, BLUE, SKY, GREEN, BLACK, GREY)
     found, eps = regrets(rows), np.array(settings.errors)
     # eps_i = 2^(1-i) / sqrt(gamma_T) (section 4); the span of rewards is 1
     width = 2.0 / math.sqrt(settings.gain)
-    for k, method in enumerate(settings.methods):
-        absolute = [found[panel, method] for panel in settings.panels]
-        ratios = [relative(settings, found, panel, method) for panel in settings.panels]
+    for k, (method, colour) in enumerate(zip(settings.methods, cycle(_COLOURS), strict=False)):
         own = f"$\\epsilon_{k - 2}$ = {width * 0.5 ** (k - 2):.2g} alone"
-        look: dict[str, Any] = {"color": colours[k % len(colours)], "marker": "o", "ms": 3}
+        look: dict[str, Any] = {"color": colour, "marker": "o", "ms": 3, "lw": 1.5}
         look["fmt"] = "-" if k < 2 else ":" if method == TURNS else "--"
-        for axes, values in ((left, absolute), (right, ratios)):
-            points = [Estimate.of(each) for each in values]
+        for axes, of in ((left, found.__getitem__), (right, partial(relative, settings, found))):
+            points = [Estimate.of(of((panel, method))) for panel in settings.panels]
             means, errors = [point.mean for point in points], [point.error for point in points]
             label = own if k > 2 else method
-            axes.errorbar(eps + 0.002 * (k - 2.5), means, errors, lw=1.5, label=label, **look)
+            axes.errorbar(eps + 0.002 * (k - 2.5), means, errors, label=label, **look)
     right.axhline(1.0, color="0.5", lw=0.8, ls=":")
     right.set_yscale("log")
     right.yaxis.set_major_formatter("{x:g}")
@@ -333,27 +313,41 @@ def plot(settings: World, rows: Sequence[Row]) -> pictures.Picture:
         axes.set_xlabel("eps, the error of the model")
         axes.grid(alpha=0.3, lw=0.5)
     pictures.legend(picture, [left], fontsize=8)
-    picture.suptitle(
-        f"{settings.offer}; mean of {settings.trials} trials and its standard error",
-        fontsize=9,
-    )
+    said = f"{settings.offer}; mean of {settings.trials} trials and its standard error"
+    picture.suptitle(said, fontsize=9)
     return picture
 
 
 def table(settings: World, rows: Sequence[Row]) -> Table:
     """Regret of every method for every eps, and the plays of each learner."""
-    found, lines = regrets(rows), []
-    for (panel, method), trials in grouped(rows).items():
-        plays = np.mean([[int(n) for n in row.plays.split()] for row in trials.ends], axis=0)
-        dropped = sum(settings.learners - len(row.kept.split()) for row in trials.ends)
-        shared = " ".join(f"{n:.0f}" for n in plays), str(dropped)
-        ratio = f"{relative(settings, found, panel, method).mean():.2f}"
-        mean = str(Estimate.of(found[panel, method]))
-        own = shared if method in (OWN, ALL, TURNS) else ("", "")
-        lines.append((panel, method, mean, ratio, *own))
-    headings = ("eps", "method", "regret", "over best alone", "plays", "dropped")
-    caption = "Mean over the trials ± one standard error; plays of the learners, and drops in all."
-    return Table(caption, headings, tuple(lines))
+    found = regrets(rows)
+
+    def plays(trials: Trials[Row]) -> str:
+        mean = np.mean([[int(n) for n in row.plays.split()] for row in trials.ends], axis=0)
+        return " ".join(f"{n:.0f}" for n in mean)
+
+    def shared(entry: Callable[[Trials[Row]], str]) -> Callable[[Trials[Row]], str]:
+        return lambda trials: entry(trials) if trials.ends[0].method in (OWN, ALL, TURNS) else ""
+
+    def ratio(trials: Trials[Row]) -> str:
+        return f"{relative(settings, found, trials.ends[0][:2]).mean():.2f}"
+
+    return tabulate(
+        "Mean over the trials ± one standard error; plays of the learners, and drops in all.",
+        ("eps", "method"),
+        (
+            ("regret", lambda trials: str(Estimate.of(trials.final("regret")))),
+            ("over best alone", ratio),
+            ("plays", shared(plays)),
+            ("dropped", shared(lambda trials: str(dropped(settings, trials.ends)))),
+        ),
+        grouped(rows),
+    )
+
+
+def dropped(settings: World, rows: Sequence[Row]) -> int:
+    """Count the learners that were dropped."""
+    return sum(settings.learners - len(row.kept.split()) for row in rows)
 
 
 def claims(settings: World, rows: Sequence[Row]) -> tuple[Claim, ...]:
@@ -394,15 +388,13 @@ def _better(settings: World, found: Regrets, panel: str, method: str, worst: int
 def _no_false_drop(settings: World, rows: Sequence[Row]) -> Claim:
     # Given everything, a bound may fail without the learner being at fault: see ``Balanced``
     own = [row for row in rows if row.method == OWN]
-    return Claim(
-        "No learner is dropped that had kept its promise, in any run.",
-        all(row.wronged == 0 for row in own),
-        {
-            "runs": float(len(own)),
-            "wronged": float(sum(row.wronged for row in own)),
-            "dropped": float(sum(settings.learners - len(row.kept.split()) for row in own)),
-        },
-    )
+    numbers = {
+        "runs": float(len(own)),
+        "wronged": float(sum(row.wronged for row in own)),
+        "dropped": float(dropped(settings, own)),
+    }
+    sentence = "No learner is dropped that had kept its promise, in any run."
+    return Claim(sentence, numbers["wronged"] == 0.0, numbers)
 
 
 def _linear(settings: World, found: Regrets, gain: float, method: str) -> Claim:
@@ -435,8 +427,9 @@ def _robust_wins(settings: World, found: Regrets) -> Claim:
     )
 
 
+CELLS = every(lambda settings: settings.panels)
 FIGURE = Figure(
     "misspecification/contextual",
     "Balancing over errors of the model that nobody is told, against each learner alone",
-    Settings(), cells, run, plot, table, claims,
+    Settings(), CELLS, run, plot, table, claims,
 )  # fmt: skip

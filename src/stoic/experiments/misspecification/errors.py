@@ -14,14 +14,15 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 
 import numpy as np
 
 from stoic.data import Array
 from stoic.domains import Finite
 from stoic.experiments import pictures
-from stoic.experiments.claims import LINEAR, less
-from stoic.experiments.figure import OURS, Cell, Claim, Figure, Table, every
+from stoic.experiments.claims import LINEAR, Beside, judge
+from stoic.experiments.figure import OURS, Cell, Claim, Figure, Table, every, tabulate
 from stoic.experiments.misspecification.algorithms import (
     ALGORITHMS,
     EC,
@@ -62,18 +63,14 @@ class Settings:
 
     Attributes
     ----------
-    errors:
-        eps, in units of max |g|; the first is 0.
-    perturbations:
-        Kinds of m, a panel each.
+    errors, perturbations:
+        eps, in units of max |g|, the first 0; and kinds of m, a panel each.
     points:
         N, evenly spaced on [0, 1].
     lengthscale:
         Lengthscale of the kernel; half of it and all of it are the reach of the perturbations.
-    terms:
-        Number of kernels that g is a sum of, divided by max |g|.
-    noise_sd:
-        sigma; lambda = sigma^2.
+    terms, noise_sd:
+        Number of kernels that g is a sum of, divided by max |g|; and sigma; lambda = sigma^2.
     """
 
     trials: int = 20
@@ -98,29 +95,22 @@ class Settings:
         return Finite(np.linspace(0.0, 1.0, self.points))
 
 
-def perturbation(settings: Settings, name: str, seed: int) -> Perturbation:
-    """Perturbation of this name."""
-    makers: dict[str, Callable[[], Perturbation]] = {
-        BUMP: lambda: Bump(settings.lengthscale),
-        NEEDLE: lambda: Needle(settings.lengthscale),
-        SIGNS: lambda: Signs(seed),
-    }
-    return makers[name]()
-
-
-cells = every(lambda settings: settings.perturbations)
+PERTURBATIONS: dict[str, Callable[[Settings, int], Perturbation]] = {
+    BUMP: lambda settings, seed: Bump(settings.lengthscale),
+    NEEDLE: lambda settings, seed: Needle(settings.lengthscale),
+    SIGNS: lambda settings, seed: Signs(seed),
+}
 
 
 def run(settings: Settings, cell: Cell) -> list[Row]:
     """Play one method on one draw with one perturbation, a row for each eps."""
     prior, domain = settings.prior, settings.domain
     near = kernel_sum(domain, prior.kernel, cell.seed, terms=settings.terms, normalise=True)
-    m = perturbation(settings, cell.panel, cell.seed)
-    rows = []
+    m = PERTURBATIONS[cell.panel](settings, cell.seed)
+    rows, algorithm = [], ALGORITHMS[cell.method]
     for error in settings.errors:
         problem = perturbed(near, error, m)
         assumed = Assumed(prior, near.norm, problem.error, settings.rounds)
-        algorithm = ALGORITHMS[cell.method]
         # The requested eps, not the computed one: 0.05 again, and not 0.05 but for rounding.
         row = play(cell, problem, algorithm, assumed, settings.noise_sd)
         rows.append(row._replace(error=error))
@@ -155,7 +145,7 @@ def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
         axes = picture.add_subplot(1, len(panels), k + 1)
         for method in settings.methods:
             values = averages(groups, panel, method)
-            pictures.curve(axes, errors, values, ALGORITHMS[method])
+            pictures.curve(axes, ALGORITHMS[method], errors, values)
         # f(x*) - f(x) <= 2 eps at the maximiser x of g
         axes.plot(errors, 2.0 * errors, color="0.6", lw=0.8, ls="-.", label="2 eps")
         # The limits of the curves: sqrt(gamma_T) is near 7, and its line would flatten them
@@ -176,20 +166,22 @@ def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
 def table(settings: Settings, rows: Sequence[Row]) -> Table:
     """R_T / T for each eps, and its growth in eps."""
     groups, errors = by_error(settings, rows), np.array(settings.errors)
-    lines = []
-    for panel in settings.perturbations:
-        for method in settings.methods:
-            values = averages(groups, panel, method)
-            means = [str(Estimate.of(column)) for column in values.T]
-            growth = (text(slope(errors, values)), text(exponent(errors, values)))
-            lines.append((panel, method, *means, *growth))
-    caption = (
+    of_errors = [
+        (f"eps = {error:g}", lambda values, k=k: str(Estimate.of(values[:, k])))
+        for k, error in enumerate(settings.errors)
+    ]
+    return tabulate(
         f"R_T / T at T = {settings.rounds}, in units of max |g|, mean ± one standard error; slope "
         "in eps, and the exponent p of R_T(eps) - R_T(0) ~ eps^p, with 95 % bootstrap intervals. "
-        f"gamma_T <= {gain(settings):.3g}."
+        f"gamma_T <= {gain(settings):.3g}.",
+        ("perturbation", "method"),
+        (
+            *of_errors,
+            ("slope", lambda values: text(slope(errors, values))),
+            ("exponent", lambda values: text(exponent(errors, values))),
+        ),
+        {key: averages(groups, *key) for key in product(settings.perturbations, settings.methods)},
     )
-    headings = ("perturbation", "method", *(f"eps = {e:g}" for e in errors), "slope", "exponent")
-    return Table(caption, headings, tuple(lines))
 
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
@@ -224,93 +216,69 @@ def growth(settings: Settings, groups: ByError, panel: str, method: Algorithm) -
 
     The paper proves a multiple of the latter for EC-GP-UCB, given eps, and for Phased GP-US.
     """
-    errors = np.array(settings.errors)
-    values = averages(groups, panel, method.name)
+    values, errors = averages(groups, panel, method.name), np.array(settings.errors)
     p, rise = exponent(errors, values), slope(errors, values)
-    # (number of eps - 1,): the cost of a round, in units of eps
-    excess = (values - values[:, :1]).mean(axis=0)[1:] / errors[1:]
     root = math.sqrt(gain(settings))
-    source = THEOREMS.get(method.name, "")
     numbers = {
         f"{name}{end}": value
         for name, interval in (("exponent", p), ("slope", rise))
         for end, value in zip(("", "_low", "_high"), interval, strict=True)
     }
+    slow = f"{panel}: what eps costs {method.name} grows no faster than linearly in eps: the "
+    slow += "exponent is not above 1 by more than its interval."
+    cheap = f"{panel}: eps costs {method.name} no more than eps T sqrt(gamma_T), for every eps."
+    most = {**_cost(settings, values), "root_of_gamma": root}
+    holds = most["largest_cost_over_eps_T"] <= root
     return [
-        Claim(
-            f"{panel}: what eps costs {method.name} grows no faster than linearly in eps: the "
-            "exponent is not above 1 by more than its interval.",
-            p.value <= 1.0 or p.lower <= 1.0,
-            numbers,
-            OURS,
-        ),
-        Claim(
-            f"{panel}: eps costs {method.name} no more than eps T sqrt(gamma_T), for every eps.",
-            bool((excess <= root).all()),
-            {"largest_cost_over_eps_T": float(excess.max()), "root_of_gamma": root},
-            source,
-        ),
+        Claim(slow, p.value <= 1.0 or p.lower <= 1.0, numbers, OURS),
+        Claim(cheap, holds, most, THEOREMS.get(method.name, "")),
     ]
+
+
+def _cost(settings: Settings, values: Array) -> dict[str, float]:
+    """Largest mean cost of a round, in units of eps, of averages (trials, number of eps)."""
+    excess = (values - values[:, :1]).mean(axis=0)[1:] / np.array(settings.errors[1:])
+    return {"largest_cost_over_eps_T": float(excess.max())}
 
 
 def failure(settings: Settings, groups: ByError, panel: str) -> list[Claim]:
     """Failure of GP-UCB with the width of its theorem."""
     last = settings.errors[-1]
-    plain, enlarged = (groups[last][panel, method.name] for method in (GP, EC))
+    plain, start = groups[last][panel, GP.name], f"{panel}, eps = {last:g}: "
+    linear = f"{start}the regret of GP-UCB is linear, at least {LINEAR:g} of it in the second half."
+    twice = f"Not in the paper: {panel}: GP-UCB loses at most 2 eps a round more than with eps = 0,"
+    values = averages(groups, panel, GP.name)
+    in_trials = (values[:, 1:] - values[:, :1]) / np.array(settings.errors[1:])
+    most = {**_cost(settings, values), "largest_in_a_trial": float(in_trials.max())}
     return [
-        Claim(
-            f"{panel}, eps = {last:g}: the regret of GP-UCB is linear, at least {LINEAR:g} of it "
-            "in the second half.",
-            late(plain) >= LINEAR,
-            measured(plain),
-        ),
-        Claim(
-            f"{panel}, eps = {last:g}: EC-GP-UCB has less regret than GP-UCB.",
-            float((average(enlarged) - average(plain)).mean()) < 0.0,
-            paired(enlarged, plain),
-        ),
-        Claim(
-            f"Not in the paper: {panel}: GP-UCB loses at most 2 eps a round more than with eps = 0,"
-            " for every eps.",
-            *_at_most(settings, groups, panel, GP, 2.0),
-        ),
+        Claim(linear, late(plain) >= LINEAR, measured(plain)),
+        *judge(groups[last], panel, [Beside((EC,), (GP,), "", _LESS)], start, paired),
+        Claim(f"{twice} for every eps.", most["largest_cost_over_eps_T"] <= 2.0, most),
     ]
 
 
-def _at_most(
-    settings: Settings, groups: ByError, panel: str, method: Algorithm, factor: float
-) -> tuple[bool, dict[str, float]]:
-    values = averages(groups, panel, method.name)
-    excess = (values - values[:, :1]).mean(axis=0)[1:] / np.array(settings.errors[1:])
-    in_trials = (values[:, 1:] - values[:, :1]) / np.array(settings.errors[1:])
-    return bool((excess <= factor).all()), {
-        "largest_cost_over_eps_T": float(excess.max()),
-        "largest_in_a_trial": float(in_trials.max()),
-    }
+_LESS = "{0.name} has less regret than {1.name}."
+# RGP-UCB enlarges by eps T / sqrt(noise) from the start, EC-GP-UCB by eps sqrt(t / noise)
+_KNOWN = Beside((EC,), (RGP,), "", _LESS)
+_OURS = (
+    Beside((EC,), (EC_LITTLE, EC_MUCH), "", _LESS),
+    Beside((PHASED,), (EC, GP), "", _LESS),
+)
 
 
 def known_errors(settings: Settings, groups: ByError, panel: str) -> list[Claim]:
     """Cost of a wrong eps, of none, and of a budget instead of it."""
     last = settings.errors[-1]
-
-    def below(ours: Algorithm, theirs: Algorithm, start: str) -> Claim:
-        numbers = paired(*(groups[last][panel, one.name] for one in (ours, theirs)))
-        sentence = f"{start}{panel}, eps = {last:g}: {ours.name} has less regret than "
-        return less(f"{sentence}{theirs.name}.", numbers)
-
-    own = "Not in the paper: "
+    start = f"{panel}, eps = {last:g}: "
     return [
-        # RGP-UCB enlarges by eps T / sqrt(noise) from the start, EC-GP-UCB by eps sqrt(t / noise)
-        below(EC, RGP, ""),
-        below(EC, EC_LITTLE, own),
-        below(EC, EC_MUCH, own),
-        below(PHASED, EC, own),
-        below(PHASED, GP, own),
+        *judge(groups[last], panel, [_KNOWN], start, paired),
+        *judge(groups[last], panel, _OURS, f"Not in the paper: {start}", paired),
     ]
 
 
 FIGURE = Figure(
     "misspecification/regret-vs-eps",
     "Regret against the error of the model",
-    Settings(), cells, run, plot, table, claims,
+    Settings(), every(lambda settings: settings.perturbations), run,
+    plot, table, claims,
 )  # fmt: skip

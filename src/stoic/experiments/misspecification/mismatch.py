@@ -8,16 +8,17 @@ assumptions are therefore true, for any trade of norm against error.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 
+from stoic.data import Array
 from stoic.domains import Finite
 from stoic.experiments import pictures
 from stoic.experiments.claims import LINEAR
-from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed
+from stoic.experiments.figure import Cell, Claim, Figure, Table, crossed, tabulate
 from stoic.experiments.misspecification.algorithms import (
     ALGORITHMS,
     EC,
@@ -25,7 +26,6 @@ from stoic.experiments.misspecification.algorithms import (
     PHASED,
     RIGHT,
     THEOREMS,
-    Algorithm,
     Assumed,
 )
 from stoic.experiments.misspecification.trials import Row, average, late, measured, paired, play
@@ -51,10 +51,9 @@ class Settings:
         Names of those with the smooth kernel; GP-UCB with the right one is the reference.
     points:
         N, evenly spaced on [0, 1].
-    lengthscale:
-        Lengthscale of the squared exponential kernel.
-    true_lengthscale:
-        Lengthscale of the Matern 1/2 process. Draws are divided by max |f|.
+    lengthscale, true_lengthscale:
+        Those of the squared exponential kernel, and of the Matern 1/2 process. Draws are divided by
+        max |f|.
     noise_sd:
         sigma; lambda = sigma^2.
     """
@@ -80,10 +79,10 @@ REFERENCE = "right kernel"
 
 def cells(settings: Settings) -> list[Cell]:
     """Every method on every draw, assuming every norm; and the reference."""
-    seed, trials = settings.seed, settings.trials
+    seeds = settings.seed, settings.trials
     return [
-        *crossed(map(panel, settings.norms), settings.methods, seed=seed, trials=trials),
-        *crossed([REFERENCE], [RIGHT.name], seed=seed, trials=trials),
+        *crossed(map(panel, settings.norms), settings.methods, *seeds),
+        *crossed([REFERENCE], [RIGHT.name], *seeds),
     ]
 
 
@@ -113,20 +112,20 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
 
 def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
     """Plot eps and mean R_T / T by B, with bands of one standard error."""
-    picture = pictures.blank(9.2, 3.6)
     groups, norms = grouped(rows), np.array(settings.norms)
-    left, right = picture.add_subplot(1, 2, 1), picture.add_subplot(1, 2, 2)
-    first = settings.methods[0]
-    errors = np.stack(
-        [groups[panel(norm), first].final("error") for norm in norms.tolist()], axis=1
-    )
-    pictures.curve(left, norms, errors, replace(GP, name="eps"))
-    left.set_ylabel("least eps (units of max |f|)")
+    picture = pictures.blank(9.2, 3.6)
+    left, right = picture.subplots(1, 2)
+
+    def over_norms(method: str, of: Callable[[Trials[Row]], Array]) -> Array:
+        return np.stack([of(groups[panel(norm), method]) for norm in settings.norms], axis=1)
+
+    errors = over_norms(settings.methods[0], lambda trials: trials.final("error"))
+    pictures.curve(left, replace(GP, name="eps"), norms, errors)
     for method in settings.methods:
-        of_method = [average(groups[panel(norm), method]) for norm in norms.tolist()]
-        pictures.curve(right, norms, np.stack(of_method, axis=1), ALGORITHMS[method])
+        pictures.curve(right, ALGORITHMS[method], norms, over_norms(method, average))
     flat = np.repeat(average(groups[REFERENCE, RIGHT.name])[:, None], len(norms), axis=1)
-    pictures.curve(right, norms, flat, RIGHT)
+    pictures.curve(right, RIGHT, norms, flat)
+    left.set_ylabel("least eps (units of max |f|)")
     right.set_ylabel(f"$R_T / T$ at T = {settings.rounds:,}")
     for axes in (left, right):
         axes.set_xscale("log", base=2)
@@ -140,28 +139,26 @@ def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
 
 def table(settings: Settings, rows: Sequence[Row]) -> Table:
     """R_T / T, also in units of eps, and whether the best point was lost."""
-    lines = []
-    for (name, method), trials in grouped(rows).items():
-        mismatched = name != REFERENCE
-        in_errors = str(Estimate.of(average(trials) / trials.final("error"))) if mismatched else ""
-        lines.append(
-            (
-                name,
-                method,
-                str(Estimate.of(trials.final("error"))),
-                str(Estimate.of(average(trials))),
-                in_errors,
-                f"{late(trials):.2f}",
-                str(sum(not row.best_left for row in trials.ends)),
-            )
-        )
-    caption = (
+
+    def in_errors(trials: Trials[Row]) -> str:
+        if trials.ends[0].panel == REFERENCE:
+            return ""
+        return str(Estimate.of(average(trials) / trials.final("error")))
+
+    return tabulate(
         f"T = {settings.rounds}, {settings.trials} draws, units of max |f|: mean ± one standard "
         "error. Late: the share of the regret that fell in the second half; 0.5 is linear. Lost: "
-        "trials in which the best point was ruled out."
+        "trials in which the best point was ruled out.",
+        ("assumed", "method"),
+        (
+            ("eps", lambda trials: str(Estimate.of(trials.final("error")))),
+            ("R_T / T", lambda trials: str(Estimate.of(average(trials)))),
+            ("R_T / (eps T)", in_errors),
+            ("late", lambda trials: f"{late(trials):.2f}"),
+            ("lost", lambda trials: str(sum(not row.best_left for row in trials.ends))),
+        ),
+        grouped(rows),
     )
-    headings = ("assumed", "method", "eps", "R_T / T", "R_T / (eps T)", "late", "lost")
-    return Table(caption, headings, tuple(lines))
 
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
@@ -172,31 +169,34 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
         method: [groups[panel(norm), method] for norm in settings.norms]
         for method in settings.methods
     }
-    right = [paired(reference, t)["paired_difference"] for t in by_method[GP.name]]
+    lates = [late(trials) for trials in by_method[GP.name]]
+    not_linear = f"With the right kernel the regret of GP-UCB is not linear: less than {LINEAR:g} "
+    linear = "With the smooth kernel the regret of GP-UCB is linear, for every norm."
+    right = "GP-UCB with the right kernel has less regret than with the smooth one"
     return (
         certified(rows),
         Claim(
-            f"With the right kernel the regret of GP-UCB is not linear: less than {LINEAR:g} of it "
-            "falls in the second half.",
+            f"{not_linear}of it falls in the second half.",
             late(reference) < LINEAR,
             measured(reference),
         ),
         Claim(
-            "With the smooth kernel the regret of GP-UCB is linear, for every norm.",
-            all(late(trials) >= LINEAR for trials in by_method[GP.name]),
-            by_norm(settings, "share_in_second_half", [late(t) for t in by_method[GP.name]]),
+            linear,
+            all(each >= LINEAR for each in lates),
+            by_norm(settings, "share_in_second_half", lates),
         ),
         *(at_most(settings, method, trials) for method, trials in by_method.items()),
-        less(settings, by_method, EC, GP),
-        less(settings, by_method, PHASED, EC, "Not in the paper: "),
-        more_norm(settings, by_method[EC.name]),
-        Claim(
-            "GP-UCB with the right kernel has less regret than with the smooth one, for every "
-            "norm.",
-            all(difference < 0.0 for difference in right),
-            by_norm(settings, "paired_difference", right),
+        less(
+            settings, f"{EC.name} has less regret than {GP.name}",
+            by_method[EC.name], by_method[GP.name],
         ),
-    )
+        less(
+            settings, f"Not in the paper: {PHASED.name} has less regret than {EC.name}",
+            by_method[PHASED.name], by_method[EC.name],
+        ),
+        more_norm(settings, by_method[EC.name]),
+        less(settings, right, [reference] * len(settings.norms), by_method[GP.name]),
+    )  # fmt: skip
 
 
 def certified(rows: Sequence[Row]) -> Claim:
@@ -235,22 +235,13 @@ def gain(settings: Settings) -> float:
 
 
 def less(
-    settings: Settings,
-    by_method: dict[str, list[Trials[Row]]],
-    ours: Algorithm,
-    theirs: Algorithm,
-    start: str = "",
+    settings: Settings, said: str, ours: Sequence[Trials[Row]], theirs: Sequence[Trials[Row]]
 ) -> Claim:
     """Claim that one method is below another, for every norm."""
-    differences = [
-        paired(a, b)["paired_difference"]
-        for a, b in zip(by_method[ours.name], by_method[theirs.name], strict=True)
-    ]
-    return Claim(
-        f"{start}{ours.name} has less regret than {theirs.name}, for every norm.",
-        all(difference < 0.0 for difference in differences),
-        by_norm(settings, "paired_difference", differences),
-    )
+    pairs = zip(ours, theirs, strict=True)
+    differences = [paired(*pair)["paired_difference"] for pair in pairs]
+    numbers = by_norm(settings, "paired_difference", differences)
+    return Claim(f"{said}, for every norm.", all(each < 0.0 for each in differences), numbers)
 
 
 def more_norm(settings: Settings, trials: list[Trials[Row]]) -> Claim:

@@ -25,18 +25,15 @@ class Row(NamedTuple):
 
     Attributes
     ----------
-    norm:
-        B, the norm that every method assumes.
-    error:
-        eps: some known function of norm at most B is nowhere farther from f.
+    norm, error:
+        B, the norm that every method assumes, and eps: some known function of norm at most B is
+        nowhere farther from f.
     error_at_least:
         No function of norm at most B is nearer; 0 where that was not computed.
     regret, half:
         Sums of f(x*) - f(x) over all rounds, and over the first half of them.
-    best_plays:
-        Number of plays of x*.
-    best_left:
-        True if the method has not ruled out x*.
+    best_plays, best_left:
+        Number of plays of x*; and True if the method has not ruled it out.
     stretch:
         ||a||_1 at the end, where the posterior mean at x* is a'y; nan for a method in episodes.
     """
@@ -108,7 +105,7 @@ def measured(trials: Trials[Row]) -> dict[str, float]:
         "regret_per_round": mean.mean,
         "standard_error": mean.error,
         "share_in_second_half": late(trials),
-        "trials": float(len(trials.runs)),
+        "trials": float(len(trials)),
         "trials_that_hold_the_best_possible": float(trials.final("best_left").sum()),
         "trials_that_played_the_best": float((trials.final("best_plays") > 0).sum()),
         "median_stretch": float(np.median(trials.final("stretch"))),
@@ -133,15 +130,7 @@ def text(number: Interval) -> str:
 
 
 def slope(errors: Array, averages: Array) -> Interval:
-    """d(R_T / T) / d eps by least squares.
-
-    Parameters
-    ----------
-    errors:
-        Shape (m,).
-    averages:
-        R_T / T, shape (trials, m).
-    """
+    """d(R_T / T) / d eps by least squares; eps (m,) and R_T / T (trials, m)."""
     return _resampled(averages, lambda means: _line(errors, means))
 
 
@@ -171,10 +160,10 @@ def _resampled(averages: Array, fit: Callable[[Array], Array]) -> Interval:
     """Bootstrap interval of a function of the mean over trials; whole trials are resampled."""
     value = float(fit(averages.mean(axis=0)))
     if len(averages) < 2:
-        return Interval(value, math.nan, math.nan)
+        return Interval(value)
     # Means (RESAMPLES, m), slopes (RESAMPLES,)
     resampled = fit(averages[draws(len(averages))].mean(axis=1))
     if np.isnan(resampled).mean() > 0.05:
-        return Interval(value, math.nan, math.nan)
+        return Interval(value)
     low, high = np.nanquantile(resampled, [0.025, 0.975])
     return Interval(value, float(low), float(high))

@@ -23,7 +23,7 @@ from stoic.confidence import Theory
 from stoic.data import Array, Integers
 from stoic.domains import Finite
 from stoic.experiments.figure import Figure
-from stoic.experiments.misspecification.contextual import World, cells, claims, plot, run, table
+from stoic.experiments.misspecification.contextual import CELLS, World, claims, plot, run, table
 from stoic.kernels import Kernel, Linear
 from stoic.problems.misspecified import Approximated
 from stoic.problems.tabulated import Tabulated
@@ -53,23 +53,18 @@ class Settings(World):
 
     @property
     def domain(self) -> Finite:
-        """Features: an intercept and either treatment."""
-        return Finite(
-            np.array([[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [1.0, 1.0, 1.0]])
-        )
+        # Features: an intercept and either treatment
+        return Finite(np.array([[1.0, i, j] for j in (0.0, 1.0) for i in (0.0, 1.0)]))
 
     @property
     def kernel(self) -> Kernel:
-        """Additive effects."""
-        return Linear()
+        return Linear()  # additive effects
 
     @property
     def offer(self) -> str:
-        """Neither or both."""
         return f"neither or both, {self.known} results of each alone"
 
     def problem(self, error: float, seed: int) -> Approximated:
-        """Additive effects, and what both have beyond them."""
         f = np.array([0.5, 0.4, 0.4, 0.3 + 4.0 * error])
         # The nearest additive function: off by eps everywhere, with alternating signs
         g = f - error * np.array([1.0, -1.0, -1.0, 1.0])
@@ -78,16 +73,14 @@ class Settings(World):
         return Approximated(Tabulated(f"eps = {error:g}", self.domain, f), g, norm)
 
     def offered(self, rng: np.random.Generator) -> Integers:
-        """Offer the same in every round."""
         return np.array([NEITHER, BOTH])
 
     @property
     def before(self) -> Array:
-        """Each treatment alone."""
         return self.domain.points[[FIRST, SECOND]].repeat(self.known, axis=0)
 
     def balancing(self, norm: float, everything: bool) -> Balancing:
-        """Widths of the theorem; bounds and comparisons as in practice."""
+        # Widths of the theorem; bounds and comparisons as in practice
         theory = Theory("theory", norm=norm, noise_sd=self.noise_sd, horizon=self.rounds)
         made = contextual_ec_gp_ucb(
             prior=self.prior,
@@ -103,5 +96,5 @@ class Settings(World):
 FIGURE = Figure(
     "misspecification/untested",
     "Balancing over errors of an additive model, where two treatments were never given together",
-    Settings(), cells, run, plot, table, claims,
+    Settings(), CELLS, run, plot, table, claims,
 )  # fmt: skip

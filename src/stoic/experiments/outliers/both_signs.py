@@ -10,47 +10,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
 
 from stoic.adversaries import ClairvoyantSetting, cube_root
 from stoic.adversaries.frequency import AT_ONCE
 from stoic.experiments import pictures, regret
+from stoic.experiments.claims import Beside, judge, not_above
 from stoic.experiments.figure import Cell, Claim, Figure, crossed
 from stoic.experiments.methods import A2, GP, LOO, RELEVANCE, installed, method
 from stoic.experiments.outliers import functions
-from stoic.experiments.regret import Step
+from stoic.experiments.outliers.functions import Game, playing
+from stoic.experiments.regret import INFERENCE, Step
 from stoic.experiments.trials import REGRET, comparison, grouped, names
 from stoic.problems import forrester, forrester_negative
-from stoic.problems.synthetic import Synthetic
 
 CLOSE = 0.05  # leave-one-out's allowed cost without corruption, as a share of GP-UCB's regret
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(functions.Settings):
     """Two signs, two horizons, with corruption and without.
 
     Attributes
     ----------
     rounds, short:
-        T of the long and of the short runs; floor(T^(1/3)) results are replaced.
+        T of the long and of the short runs.
     adversary:
         It replaces results of f and of -f by the same values.
-    peers:
-        Names of slow methods, run only with corruption; none if their library is not installed.
-    peer_trials:
-        Their runs, the first of the ``trials``.
-    peer_rounds:
-        The largest T they are run for.
+    peers, peer_trials, peer_rounds:
+        Names of slow methods, run only with corruption, none if their library is not installed;
+        their runs, the first of the ``trials``; and the largest T they are run for.
     """
 
     trials: int = 20
     # Section 5.3 has 100 rounds with corruption and 30 without; here both have both
-    rounds: int = 100
     short: int = 30
-    seed: int = 0
-    initial: int = 5
-    noise_sd: float = 1.0
     adversary: ClairvoyantSetting = AT_ONCE
     methods: tuple[str, ...] = names(GP, A2, LOO)
     peers: tuple[str, ...] = installed(RELEVANCE)
@@ -58,27 +52,11 @@ class Settings:
     peer_rounds: int = 100
 
 
-class Game(NamedTuple):
-    """Problem, horizon and number of corruptions of one panel.
-
-    Attributes
-    ----------
-    problem:
-        The maximised function.
-    lies:
-        Number of replaced results.
-    """
-
-    problem: Synthetic
-    rounds: int
-    lies: int
-
-
 def games(settings: Settings) -> dict[str, Game]:
     """Panels by name: those with corruption first."""
     return {
         f"{sign}, T = {rounds}, {f'{count} lies' if count else 'no lies'}": Game(
-            problem, rounds, count
+            problem, rounds, settings.adversary.against(problem.optimum, rounds, count)
         )
         for corrupted in (True, False)
         for sign, problem in (("max f", forrester()), ("max -f", forrester_negative()))
@@ -90,20 +68,15 @@ def games(settings: Settings) -> dict[str, Game]:
 
 def cells(settings: Settings) -> list[Cell]:
     """Every method on every seed, and the peers on some seeds with corruption."""
-    few = min(settings.peer_trials, settings.trials)
-    found: list[Cell] = []
-    for panel, game in games(settings).items():
-        peers = settings.peers if game.lies and game.rounds <= settings.peer_rounds else ()
-        found += crossed([panel], settings.methods, seed=settings.seed, trials=settings.trials)
-        found += crossed([panel], peers, seed=settings.seed, trials=few)
-    return found
+    found = games(settings)
 
+    def seeds(panel: str, name: str) -> int:
+        if name in settings.methods:
+            return settings.trials
+        met = found[panel].lies and found[panel].rounds <= settings.peer_rounds
+        return min(settings.peer_trials, settings.trials) if met else 0
 
-def run(settings: Settings, cell: Cell) -> list[Step]:
-    """Play one method with one seed."""
-    game = games(settings)[cell.panel]
-    adversary = settings.adversary.against(game.problem.optimum, game.rounds, game.lies)
-    return functions.play(settings, cell, game.problem, adversary, game.rounds)
+    return crossed(found, (*settings.methods, *settings.peers), settings.seed, seeds)
 
 
 def plot(settings: Settings, rows: Sequence[Step]) -> pictures.Picture:
@@ -129,9 +102,8 @@ def claims(settings: Settings, rows: Sequence[Step]) -> tuple[Claim, ...]:
     groups = grouped(rows)
     found: list[Claim] = []
     for panel, game in games(settings).items():
-        ours = groups[panel, LOO.name]
         if not game.lies:
-            measured = comparison(ours, groups[panel, GP.name])
+            measured = comparison(groups[panel, LOO.name], groups[panel, GP.name])
             ratio = measured["mean"] / measured["reference_mean"]
             sentence = f"at most {1.0 + CLOSE:g} times the mean cumulative regret of {GP.name}"
             numbers = {"ratio": ratio, **measured}
@@ -139,18 +111,16 @@ def claims(settings: Settings, rows: Sequence[Step]) -> tuple[Claim, ...]:
                 Claim(f"{panel}: {LOO.name} has {sentence}.", ratio <= 1.0 + CLOSE, numbers)
             )
             continue
-        if (panel, RELEVANCE.name) in groups:
-            for kind, column in (("cumulative", REGRET), ("inference", regret.INFERENCE)):
-                measured = comparison(ours, groups[panel, RELEVANCE.name], column)
-                sentence = f"{LOO.name} has at most the mean {kind} regret of {RELEVANCE.name}"
-                holds = measured["paired_difference"] <= 0.0
-                found.append(Claim(f"{panel}: {sentence}.", holds, measured))
-        found += functions.less(groups, panel, (LOO, A2), (GP,), panel)
+        for kind, column in (("cumulative", REGRET), ("inference", INFERENCE)):
+            sentence = f"{{0.name}} has at most the mean {kind} regret of {{1.name}}."
+            pairs = [Beside((LOO,), (RELEVANCE,), "", sentence, not_above)]
+            found += judge(groups, panel, pairs, f"{panel}: ", partial(comparison, column=column))
+        found += judge(groups, panel, [Beside((LOO, A2), (GP,))], f"{panel}: ")
     return tuple(found)
 
 
 FIGURE = Figure(
     "outliers/both-signs",
     "Cumulative regret on the Forrester function in both signs, beside relevance pursuit",
-    Settings(), cells, run, plot, regret.against(GP.name), claims,
+    Settings(), cells, playing(games), plot, regret.against(GP.name), claims,
 )  # fmt: skip

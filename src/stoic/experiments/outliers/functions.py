@@ -2,71 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from stoic.adversaries import Adversary, Frequency, Gaussian
 from stoic.environment import Environment
-from stoic.experiments import claims
-from stoic.experiments.figure import Cell, Claim
-from stoic.experiments.methods import Method, Threat, method
+from stoic.experiments.figure import Cell
+from stoic.experiments.methods import Threat, method
 from stoic.experiments.regret import Step, steps
-from stoic.experiments.trials import Groups, comparison
-from stoic.problems import Problem
+from stoic.problems.synthetic import Synthetic
 from stoic.simulate import run as simulate
 
 
-def play(
-    settings: Any, cell: Cell, problem: Problem, adversary: Adversary | None, rounds: int
-) -> list[Step]:
-    """Play one method with one seed.
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of section 5.3 of [Ezzerg2026]_; of T rounds floor(T^(1/3)) may be corrupted."""
 
-    Parameters
-    ----------
-    settings:
-        Have ``initial``, the number of clean scrambled Sobol points that come first, and
-        ``noise_sd``.
-    cell:
-        Panel, method and seed.
-    problem:
-        f.
-    adversary:
-        Replaces results, if given; the method knows how many.
-    rounds:
-        T.
-    """
-    environment = Environment(problem, Gaussian(settings.noise_sd), adversary, cell.seed)
-    budget = environment.adversary.budget
-    corruptions = budget.count if isinstance(budget, Frequency) else 0  # no adversary, no T_c
-    learner = method(cell.method).build(problem.domain, Threat(corruptions, rounds), cell.seed)
-    trace = simulate(learner, environment, rounds, initial=settings.initial, recommend=True)
-    return steps(cell, trace)
+    trials: int = 20
+    rounds: int = 100
+    seed: int = 0
+    initial: int = 5
+    noise_sd: float = 1.0
 
 
-def less(
-    groups: Groups[Step],
-    panel: str,
-    ours: Sequence[Method],
-    references: Sequence[Method],
-    said: str,
-    source: str = "",
-) -> Iterator[Claim]:
-    """Claims that each has less mean cumulative regret than each reference, if both were run.
+class Game(NamedTuple):
+    """Problem of a panel, T, and the adversary, if there is one."""
 
-    Parameters
-    ----------
-    groups:
-        The trials.
-    panel, said:
-        Name of the panel, and its name in the claim.
-    ours, references:
-        The compared methods.
-    source:
-        Source of the claims.
-    """
-    for one in ours:
-        for other in references:
-            if (panel, one.name) in groups and (panel, other.name) in groups:
-                numbers = comparison(groups[panel, one.name], groups[panel, other.name])
-                sentence = f"{one.name} has less mean cumulative regret than {other.name}"
-                yield claims.less(f"{said}: {sentence}.", numbers, source)
+    problem: Synthetic
+    rounds: int
+    adversary: Adversary | None = None
+
+    @property
+    def lies(self) -> int:
+        """Number of results that may be replaced."""
+        budget = self.adversary.budget if self.adversary else None
+        return budget.count if isinstance(budget, Frequency) else 0
+
+
+def playing(games: Callable[[Any], Mapping[str, Game]]) -> Callable[[Any, Cell], list[Step]]:
+    """Run of a figure: play one method, which knows how many results may be replaced."""
+
+    def run(settings: Any, cell: Cell) -> list[Step]:
+        game = games(settings)[cell.panel]
+        noise, threat = Gaussian(settings.noise_sd), Threat(game.lies, game.rounds)
+        environment = Environment(game.problem, noise, game.adversary, cell.seed)
+        learner = method(cell.method).build(game.problem.domain, threat, cell.seed)
+        initial = settings.initial
+        trace = simulate(learner, environment, game.rounds, initial=initial, recommend=True)
+        return steps(cell, trace)
+
+    return run

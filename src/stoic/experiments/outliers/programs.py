@@ -16,26 +16,10 @@ import numpy as np
 from stoic.adversaries import Adversary, Always, Frequency, cube_root
 from stoic.adversaries.budgets import cubic_releases
 from stoic.environment import Environment
-from stoic.experiments import pictures, regret
-from stoic.experiments.figure import Cell, Claim, Table
-from stoic.experiments.methods import (
-    A2,
-    DIAGNOSTICS,
-    DIAGNOSTICS_LOO,
-    FC,
-    GP,
-    GP_LOO,
-    LOO,
-    RANDOM,
-    ROBUST,
-    STUDENT,
-    STUDENT_LOO,
-    Method,
-    Threat,
-    method,
-)
+from stoic.experiments import methods, pictures, regret
+from stoic.experiments.figure import Cell, Table
 from stoic.experiments.regret import Step
-from stoic.experiments.trials import Groups, comparison, grouped, names
+from stoic.experiments.trials import grouped, names
 from stoic.problems import Problem
 from stoic.problems.programs import Program, Runs, mean_of_runs
 from stoic.simulate import run as simulate
@@ -46,24 +30,20 @@ RELEASED = "released at rounds 1, 8, 27, ..."
 NEVER = "never"
 PANELS = (SWIFT, RELEASED, NEVER)
 METHODS = names(
-    GP, GP_LOO, FC, A2, LOO, ROBUST, STUDENT, STUDENT_LOO, DIAGNOSTICS, DIAGNOSTICS_LOO, RANDOM
-)
+    methods.GP, methods.GP_LOO, methods.FC, methods.A2, methods.LOO, methods.ROBUST,
+    methods.STUDENT, methods.STUDENT_LOO, methods.DIAGNOSTICS, methods.DIAGNOSTICS_LOO,
+    methods.RANDOM,
+)  # fmt: skip
 
 
 class Play(NamedTuple):
-    """One observation of one run: a row of the CSV file.
+    """One observation of one run: a row of the CSV file, as :class:`~.regret.Step`, but for these.
 
     Attributes
     ----------
-    round:
-        Round number, from 1; 0 for the clean initial points.
-    x:
-        The executed point, coordinates separated by spaces.
     value:
         f(x) where it is known; otherwise the result before the adversary changed it, whose mean is
         f(x).
-    observed, corrupted:
-        The observation, and whether an adversary changed it.
     best:
         f(x*); nan where it is not known.
     recommended:
@@ -104,10 +84,8 @@ def play(
 
     Parameters
     ----------
-    cell:
-        Panel, method and seed.
-    program:
-        The program to run.
+    cell, program:
+        Panel, method and seed; and the program to run.
     truth:
         f, if it is known.
     settings:
@@ -117,14 +95,11 @@ def play(
     checks:
         Number of fresh runs that judge the recommended point if f is not known.
     """
-    rounds = settings.rounds
-    environment = Environment(
-        Runs(program, cell.seed), adversary=adversary(cell.panel, rounds, reported), seed=cell.seed
-    )
-    corruptions = environment.adversary.budget
-    assert isinstance(corruptions, Frequency)
-    threat = Threat(corruptions.count, horizon=rounds)
-    learner = method(cell.method).build(program.domain, threat, cell.seed)
+    rounds, against = settings.rounds, adversary(cell.panel, settings.rounds, reported)
+    environment = Environment(Runs(program, cell.seed), adversary=against, seed=cell.seed)
+    assert isinstance(against.budget, Frequency)
+    threat = methods.Threat(against.budget.count, horizon=rounds)
+    learner = methods.method(cell.method).build(program.domain, threat, cell.seed)
     # Without ``recommend``, which would take a single run for f
     trace = simulate(learner, environment, rounds, initial=settings.initial)
     x = learner.recommend().x
@@ -146,42 +121,23 @@ def steps(rows: Sequence[Play]) -> list[Step]:
     [Ezzerg2026]_. It is the same number for every method, and too high by the luck of one result.
     """
     best = max(row.value for row in rows)
-    found, cumulative = [], 0.0
-    before: Play | None = None
+    found, cumulative, before = [], 0.0, None
     for row in rows:
-        if before is None or row[:3] != before[:3]:  # the next run begins
-            cumulative = 0.0
+        if row[:3] != before:  # the next run begins
+            cumulative, before = 0.0, row[:3]
         top = best if math.isnan(row.best) else row.best
         cumulative += top - row.value
-        inference = top - row.recommended
-        found.append(Step(*row[:8], top - row.value, cumulative, inference))
-        before = row
-    return found
-
-
-def significantly_more(
-    groups: Groups[Step], panel: str, ours: Sequence[Method], reference: Method, source: str = ""
-) -> list[Claim]:
-    """Claims that each has more, by over two standard errors of the paired difference."""
-    found = []
-    for one in ours:
-        if (panel, one.name) in groups and (panel, reference.name) in groups:
-            measured = comparison(groups[panel, one.name], groups[panel, reference.name])
-            sentence = f"has significantly more mean cumulative regret than {reference.name}"
-            holds = measured["paired_difference"] > 2.0 * measured["paired_standard_error"]
-            found.append(
-                Claim(f"Corruptions {panel}: {one.name} {sentence}.", holds, measured, source)
-            )
+        found.append(Step(*row[:8], top - row.value, cumulative, top - row.recommended))
     return found
 
 
 def plot(settings: Any, rows: Sequence[Play], unit: str) -> pictures.Picture:
     """Plot mean cumulative regret with one standard error, and the corrupted rounds, by panel."""
     initial, rounds = settings.initial, settings.rounds
-    methods = [method(name) for name in settings.methods]
+    shown = [methods.method(name) for name in settings.methods]
     whole, (grid,) = regret.picture(
         grouped(steps(rows)),
-        [[regret.Panel(k, f"corruptions (|) {k}", rounds, methods) for k in settings.panels]],
+        [[regret.Panel(k, f"corruptions (|) {k}", rounds, shown) for k in settings.panels]],
         (4.2 * len(settings.panels) + 3.0, 4.4),
         [f"cumulative regret ({unit})"],
         initial,
@@ -195,4 +151,4 @@ def plot(settings: Any, rows: Sequence[Play], unit: str) -> pictures.Picture:
 
 def table(settings: Any, rows: Sequence[Play]) -> Table:
     """Regrets at the end."""
-    return regret.against(GP.name)(settings, steps(rows))
+    return regret.against(methods.GP.name)(settings, steps(rows))

@@ -6,21 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stoic.experiments import pictures
+from stoic.experiments import methods, pictures
+from stoic.experiments.claims import Beside, judge
 from stoic.experiments.figure import OURS, Cell, Claim, Figure, crossed
-from stoic.experiments.methods import (
-    A2,
-    DIAGNOSTICS,
-    DIAGNOSTICS_LOO,
-    FC,
-    GP,
-    GP_LOO,
-    LOO,
-    RANDOM,
-    ROBUST,
-)
+from stoic.experiments.methods import A2, FC, GP, GP_LOO, LOO, RANDOM, ROBUST
 from stoic.experiments.outliers import programs
-from stoic.experiments.outliers.functions import less
 from stoic.experiments.outliers.programs import SWIFT, Play
 from stoic.experiments.trials import grouped
 from stoic.problems.residual import files
@@ -65,7 +55,7 @@ def cells(settings: Settings) -> list[Cell]:
     """Every method on every seed; missing data are refused before any run."""
     if settings.data is not None:
         files(settings.data)
-    return crossed(settings.panels, settings.methods, seed=settings.seed, trials=settings.trials)
+    return crossed(settings.panels, settings.methods, settings.seed, settings.trials)
 
 
 def run(settings: Settings, cell: Cell) -> list[Play]:
@@ -82,19 +72,21 @@ def plot(settings: Settings, rows: Sequence[Play]) -> pictures.Picture:
     return programs.plot(settings, rows, "accuracy")
 
 
+CLAIMS = (
+    # Section 5.4: RCGP and Diagnosis-GP "successfully navigate" the crashes, GP-UCB does not
+    Beside((A2, FC, methods.DIAGNOSTICS_LOO), (GP_LOO,)),
+    Beside((LOO, ROBUST), (GP,), OURS),
+    Beside((A2, FC), (GP,), OURS),
+    Beside((A2, FC), (RANDOM,), OURS),
+    Beside((A2, FC, LOO, ROBUST), (methods.DIAGNOSTICS,), OURS),
+)
+
+
 def claims(settings: Settings, rows: Sequence[Play]) -> tuple[Claim, ...]:
     """Robust methods against GP-UCB, as in the paper, and comparisons of ours."""
     groups = grouped(programs.steps(rows))
-    found: list[Claim] = []
-    for panel in settings.panels:
-        said = f"Corruptions {panel}"
-        # Section 5.4: RCGP and Diagnosis-GP "successfully navigate" the crashes, GP-UCB does not
-        found += less(groups, panel, (A2, FC, DIAGNOSTICS_LOO), (GP_LOO,), said)
-        found += less(groups, panel, (LOO, ROBUST), (GP,), said, OURS)
-        found += less(groups, panel, (A2, FC), (GP,), said, OURS)
-        found += less(groups, panel, (A2, FC), (RANDOM,), said, OURS)
-        found += less(groups, panel, (A2, FC, LOO, ROBUST), (DIAGNOSTICS,), said, OURS)
-    return tuple(found)
+    judged = (judge(groups, each, CLAIMS, f"Corruptions {each}: ") for each in settings.panels)
+    return tuple(claim for claims in judged for claim in claims)
 
 
 FIGURE = Figure(

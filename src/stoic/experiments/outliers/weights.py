@@ -99,79 +99,54 @@ def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
 def table(settings: Settings, rows: Sequence[Row]) -> Table:
     """Table of weights at a few residuals."""
     residuals = np.array([0.0, 1.0, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 1e3, 1e6])
-    y = settings.centre + residuals
-    imq, plateau = weights(settings, 0.0, y), weights(settings, settings.half_width, y)
-    lines = tuple(
-        (f"{r:g}", f"{a:.4g}", f"{b:.4g}") for r, a, b in zip(residuals, imq, plateau, strict=True)
+    columns = (
+        weights(settings, L, settings.centre + residuals) for L in (0.0, settings.half_width)
     )
-    return Table("Weight by residual.", ("residual", "IMQ", "plateau-IMQ"), lines)
+    lines = zip(residuals, *columns, strict=True)
+    rows_ = tuple((f"{r:g}", f"{imq:.4g}", f"{plateau:.4g}") for r, imq, plateau in lines)
+    return Table("Weight by residual.", ("residual", "IMQ", "plateau-IMQ"), rows_)
 
 
 def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     """Properties by definition of the weight, checked on the library's own numbers."""
     y, imq, plateau = np.array(rows).T
-    residual = np.abs(y - settings.centre)
-    inside = residual <= settings.half_width
-    loss_inside = float(np.abs(plateau[inside] - settings.weight).max())
-    largest_imq = float(imq[residual > 0].max())
-
-    beyond = settings.centre + residual[~inside] - settings.half_width
-    moved = float(np.abs(plateau[~inside] - weights(settings, 0.0, beyond)).max())
-
-    far = settings.centre + np.array([1e4, 1e8])
+    W, L, g = settings.weight, settings.half_width, settings.centre
+    residual = np.abs(y - g)
+    outside = residual > L
+    inside = float(np.abs(plateau[~outside] - W).max())
+    off_centre = float(imq[residual > 0].max())
+    shifted = weights(settings, 0.0, g + residual[outside] - L)
+    moved = float(np.abs(plateau[outside] - shifted).max())
+    far = g + np.array([1e4, 1e8])
     rates = {
-        name: float(np.diff(np.log(weights(settings, half_width, far)))[0] / math.log(1e4))
-        for name, half_width in (("imq", 0.0), ("plateau_imq", settings.half_width))
+        f"{name}_log_log_slope": float(np.diff(np.log(weights(settings, width, far)))[0])
+        / math.log(1e4)
+        for name, width in (("imq", 0.0), ("plateau_imq", L))
     }
+    away = L * np.linspace(0.0, 20.0, 2001)
+    right, left = (weights(settings, L, g + side * away) for side in (1.0, -1.0))
+    uneven, falls = float(np.abs(right - left).max()), np.diff(right[away > L]) < 0.0
     # sup |y| w^2 < infinity is the condition for bounded influence (section 2.3).
     sizes = np.logspace(-3, 12, 3001)
-    influence = sizes * weights(settings, settings.half_width, settings.centre + sizes) ** 2
-    peak = int(np.argmax(influence))
-    away = settings.half_width * np.linspace(0.0, 20.0, 2001)
-    right, left = (
-        weights(settings, settings.half_width, settings.centre + side * away)
-        for side in (1.0, -1.0)
-    )
-    uneven, outward = float(np.abs(right - left).max()), right[away > settings.half_width]
-    return (
-        Claim(
-            "Inside the plateau every weight is exactly W.",
-            loss_inside == 0.0,
-            {"largest_difference": loss_inside},
-        ),
-        Claim(
-            "The IMQ weight is below W everywhere but at the centre.",
-            largest_imq < settings.weight,
-            {"largest_weight_off_centre": largest_imq},
-            OURS,
-        ),
-        Claim(
-            "Beyond the plateau the weight is the IMQ weight of what exceeds it.",
-            moved <= 1e-12,
-            {"largest_difference": moved},
-        ),
-        Claim(
-            "Both weights fall off as 1/|y|.",
-            all(abs(rate + 1.0) < 1e-3 for rate in rates.values()),
-            {f"{name}_log_log_slope": rate for name, rate in rates.items()},
-            OURS,
-        ),
-        Claim(
-            "The plateau-IMQ weight is symmetric, and decreases beyond the plateau.",
-            bool(uneven <= 1e-12 and (np.diff(outward) < 0.0).all()),
-            {"largest_difference_of_the_sides": uneven},
-        ),
-        Claim(
-            "The influence |y| w^2 is bounded, and vanishes as |y| grows.",
-            bool(0 < peak < len(sizes) - 1 and influence[-1] < 1e-6 * influence[peak]),
-            {
-                "largest": float(influence[peak]),
-                "at": float(sizes[peak]),
-                "at_1e12": float(influence[-1]),
-            },
-            "Ezzerg2026, Sec. 2.3",
-        ),
-    )
+    influence = sizes * weights(settings, L, g + sizes) ** 2
+    peak, last = int(np.argmax(influence)), float(influence[-1])
+    largest = float(influence[peak])
+    judged = (
+        ("Inside the plateau every weight is exactly W.",
+         inside == 0.0, {"largest_difference": inside}),
+        ("The IMQ weight is below W everywhere but at the centre.",
+         off_centre < W, {"largest_weight_off_centre": off_centre}, OURS),
+        ("Beyond the plateau the weight is the IMQ weight of what exceeds it.",
+         moved <= 1e-12, {"largest_difference": moved}),
+        ("Both weights fall off as 1/|y|.",
+         all(abs(rate + 1.0) < 1e-3 for rate in rates.values()), rates, OURS),
+        ("The plateau-IMQ weight is symmetric, and decreases beyond the plateau.",
+         bool(uneven <= 1e-12 and falls.all()), {"largest_difference_of_the_sides": uneven}),
+        ("The influence |y| w^2 is bounded, and vanishes as |y| grows.",
+         0 < peak < len(sizes) - 1 and last < 1e-6 * largest,
+         {"largest": largest, "at": float(sizes[peak]), "at_1e12": last}, "Ezzerg2026, Sec. 2.3"),
+    )  # fmt: skip
+    return tuple(Claim(*each) for each in judged)
 
 
 FIGURE = Figure(
