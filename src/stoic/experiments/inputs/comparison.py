@@ -248,7 +248,7 @@ _PENDULUM = Settings(
 )
 # The caption says eps = 2.5, the text 2.
 _PENDULUM_TEXT = replace(_PENDULUM, radii=(2.0,))
-_MISSPECIFIED = replace(_SYNTHETIC, world=MISSPECIFIED, rounds=100)
+_MISSPECIFIED = replace(_SYNTHETIC, world=MISSPECIFIED)  # "the same parameters"
 
 _IN_REACH = (  # Assumption 3.8 holds: figure 3 (a)
     flat(ADVERS_2),
