@@ -111,6 +111,11 @@ def test_a_coordinate_that_may_not_move_does_not(perturbation):
     assert (moved[:, 1] != CENTRE[1]).any()
 
 
+def test_another_seed_moves_to_other_places():
+    one, other = (Environment(GRID, perturbation=RandomMove(1.0), seed=seed) for seed in (1, 2))
+    assert any((one.step(CENTRE).x != other.step(CENTRE).x).any() for _ in range(20))
+
+
 def test_a_ball_that_no_draw_hits_is_an_error():
     box = Box(np.zeros(40), np.ones(40))
 

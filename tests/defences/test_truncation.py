@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -39,6 +41,18 @@ def test_what_is_cut_counts_as_a_play_at_the_prior_mean():
     assert_array_equal(targets.values, [9.0, 7.0, 7.0, 7.0, 7.0, 10.1])
     assert_array_equal(targets.noise, [0.3, 0.3, np.inf, 0.3, np.inf, 0.3])
     assert_array_equal(targets.trust, [1.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+
+
+def test_the_number_of_a_result_decides_and_its_company_does_not():
+    y = 7.0 + 3.0 * np.random.default_rng(0).standard_t(3, 60)
+    y[[4, 9, 20]] = np.nan, np.inf, -1e300
+    together = Truncation(4.0, 0.7)(rows(y), PRIOR)
+    assert 5 < np.count_nonzero(together.trust == 0.0) < 55
+    cuts = [*range(31), 60]  # one by one, and then the rest
+    apart = [Truncation(4.0, 0.7)(rows(y[i:j], start=i), PRIOR) for i, j in pairwise(cuts)]
+    for part in ("values", "noise", "trust"):
+        found = np.concatenate([getattr(each, part) for each in apart])
+        assert_array_equal(found, getattr(together, part))
 
 
 def test_a_result_at_the_level_is_kept_and_one_beyond_it_is_not():

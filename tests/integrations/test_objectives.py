@@ -91,6 +91,7 @@ def test_names_of_the_objectives_are_those_of_the_study():
     study.set_metric_names(["cost", "gain"])
     known = explain(study)
     assert known.objectives == tuple(known.trust[3]) == ("cost", "gain")
+    assert f"observed front {len(known.observed_front)} trials: " in str(known)
     for point in known.front:
         low, high = point.interval.T
         assert ((low <= point.mean) & (point.mean <= high)).all()

@@ -63,7 +63,7 @@ def test_a_pruned_trial_counts_as_its_curve_predicts():
     (row,) = explain(study).partial
     assert (row.number, row.state, row.source) == (6, "pruned", "curve")
     assert row.value == pytest.approx(0.09 + 0.1)
-    assert "0.19" in row.sentence()
+    assert row.sentence() == "0.19 by its intermediate values"
     assert explain(study).unmodelled == ()
     without = explain(study_of(*COMPLETE)).predict({"x": 0.6})[1][0]
     assert explain(study).predict({"x": 0.6})[1][0] < without  # something was learned
@@ -128,7 +128,7 @@ def test_a_bound_far_from_what_the_others_say_is_distrusted():
     )
     (row,) = explain(study).partial
     assert row.trust < 0.5
-    assert "trial 14: 3 or worse" in str(explain(study))
+    assert "trial 14: 3 or worse, which others contradict" in str(explain(study))
 
 
 @pytest.mark.parametrize("nonsense", ["a", math.nan, math.inf, [1.0], {"v": 1}])

@@ -43,7 +43,7 @@ def test_they_are_no_observations_and_are_kept(study):
 
 def test_they_are_shown(study):
     summary = Summary.of(study)
-    assert "impossible     3 outside of 0 to 1" in summary.text()
+    assert "impossible     3 outside of 0 to 1\n  trial 4: observed 1.7\n" in summary.text()
     assert summary.record()["impossible"] == {"4": 1.7, "9": -2.0, "14": "inf"}
     assert dict.fromkeys(IMPOSSIBLE, "transient").items() <= Trust.of(study).failed.items()
 

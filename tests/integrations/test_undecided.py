@@ -128,6 +128,7 @@ def test_a_steep_slope_is_told_from_outliers():
     distrusted = [row.number for row in thoughts.rows if row.trust < 0.5]
     assert distrusted == [20, 21, 22, 23, 24]
     assert thoughts.steep == (20, 21, 22, 23)
+    assert "distrusted     1\n  trial 24: " in str(thoughts)
     assert "rather than outliers: trials 20, 21, 22, 23" in str(thoughts)
 
 

@@ -108,6 +108,7 @@ def test_where_nothing_is_modelled_nothing_is_judged_or_recommended(directions):
     assert known.recommended is None
     assert known.front == ()
     assert "no parameter is modelled" in str(known)
+    assert "distrusted     none" in str(known)
     assert {verdict(row) for row in known.rows} == {"not judged"}
 
 

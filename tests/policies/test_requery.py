@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from stoic import recipes
 from stoic.confidence import Fixed
 from stoic.defences import Plateau
 from stoic.domains import Box
@@ -66,10 +67,18 @@ def test_the_highest_is_first_and_one_in_a_neighbourhood_is_enough():
     agent.tell([0.1, 10.0], 7.0)
     agent.tell([1.9, 40.0], 12.0, noise=25.0)
     agent.tell([0.1, 40.0], 7.0, noise=25.0)  # not clearly above what is believed
+    agent.tell([1.0, 5.0], 1.5)
+    agent.tell([0.1, 25.0], 3.0, noise=1.0)  # nor above the best that is
     expected = [[1.9, 10.0], [1.9, 40.0], (TOP + 0.1 * LENGTHSCALES).tolist(), [0.1, 10.0]]
-    choices = agent.ask_batch(6)
+    choices = agent.ask_batch(2) + agent.ask_batch(4)
     assert [choice.x.tolist() for choice in choices[:4]] == expected
     assert [choice.notes for choice in choices] == [{"second look": True}] * 4 + [{}] * 2
+
+
+def test_what_is_contradicted_stands_for_no_other():
+    agent, side = learner(Requery(UCB(), 0.0)), 0.3 * LENGTHSCALES * [1.0, 0.0]
+    agent.tell(np.array([TOP - side, TOP, TOP + side]), [0.0, 11.0, 9.0])
+    assert asked_again(agent) == [(TOP + side).tolist()]
 
 
 @pytest.mark.parametrize(("rate", "most"), [(0.0, 0), (0.5, 1), (1.0, 3)])
@@ -142,11 +151,15 @@ def test_a_part_of_the_domain_and_rows_of_a_list():
     grid = BOX.grid(8)
     agent = learner(Requery(UCB()), grid)
     agent.tell(grid.points[[3, 20, 40]], [0.0, 9.0, 0.1])
-    assert agent.ask().arm == 20
     assert agent.ask(among=np.arange(10, 20)).arm in range(10, 20)
+    assert agent.ask().arm == 20
     assert learner(Requery(UCB()), grid).ask().arm is not None
 
 
 def test_a_rate_is_a_number():
     with pytest.raises(ValueError, match="rate of repeats"):
         Requery(UCB(), -1.0)
+
+
+def test_our_recipe_looks_again():
+    assert isinstance(Learner(BOX, recipes.loo_gp_ucb()).policy, Requery)
