@@ -161,7 +161,24 @@ def test_claims_of_tuning_are_read_literally():
             (FC, DIAGNOSTICS, True),
             (LOO, DIAGNOSTICS, True),
         )
-    }
+    } | {f"Corruptions {SWIFT}: {AVOIDS}": False}
+
+
+AVOIDS = f"{GP_LOO.name} tries the best tenth of all settings less than robust methods."
+
+
+@pytest.mark.parametrize(("one", "holds"), [(0.0, False), (4.0, True)])
+def test_who_avoids_the_best_settings(one, holds):
+    # A tenth of random search is at most 1.9 from the best, as are all rounds of robust methods
+    rows = [row(RANDOM.name, seed, -1.0 - seed, best=0.0) for seed in range(10)]
+    for method in (A2, FC, DIAGNOSTICS_LOO):
+        rows += [row(method.name, seed, -1.0, best=0.0) for seed in range(2)]
+    rows += [row(GP_LOO.name, seed, value, best=0.0) for seed, value in enumerate((-1.0, -one))]
+    found = {c.claim: c for c in tuning.claims(tuning.FIGURE.settings, rows)}
+    claim = found[f"Corruptions {SWIFT}: {AVOIDS}"]
+    assert claim.holds is holds
+    assert claim.measured[f"share_of_{GP_LOO.name}"] == (0.5 if holds else 1.0)
+    assert claim.measured[f"share_of_{A2.name}"] == 1.0
 
 
 def test_claims_of_the_lander_are_read_literally():
