@@ -266,14 +266,15 @@ class Learner(ShownInNotebooks, Optimizer):
             # A negative width: the lower bound
             tried = view.maximise(UpperConfidenceBound(Band(posterior, -band.width))).x[None]
         best, notes = self.policy.recommend(view._replace(reported=True), self._state, band, tried)
-        mean, _ = band.posterior.predict(tried)
-        lower, upper = band.bounds(tried)
+        here = tried[[best]]  # of thousands, each predicted by dozens of draws, one is needed
+        mean, _ = band.posterior.predict(here)
+        lower, upper = band.bounds(here)
         peak = view.maximise(UpperConfidenceBound(Band(posterior, 0.0)))  # the mean
         return Recommendation(
             tried[best].copy(),
-            float(mean[best]),
-            float(lower[best]),
-            float(upper[best]),
+            float(mean[0]),
+            float(lower[0]),
+            float(upper[0]),
             peak.x.copy(),
             # The height of the peak may be weighted by probabilities of a result
             float(posterior.predict(peak.x[None])[0][0]),

@@ -148,14 +148,15 @@ def explain(
     learner, number = synced.single, {n: i for i, n in enumerate(synced.observed)}
     # With an aim a setting is what was suggested: what happens when it is moved is judged
     place = synced.run if aim is None else synced.queried
-    at = [t for t in modelled if t.number in number and place(t) is not None]
+    places = {t.number: x for t in modelled if t.number in number if (x := place(t)) is not None}
+    at = [t for t in modelled if t.number in places]
     if not at:
         unlearned = _without_model(feasible, best)
         return replace(unlearned, left_out=synced.left_out, **aside)
     # posterior is at fitted hyperparameters, estimate may have them integrated out
     posterior, estimate, trust = learner.posterior, learner.estimate, learner.trust
     aside["sources"] = trust_in_sources(synced.sources, synced.encoding, posterior)
-    settings = np.array([place(t) for t in at])
+    settings = np.array([places[t.number] for t in at])
     # A setting that has no result but outliers is not recommended, whatever the mean is there:
     # where there is next to no noise, it follows even results of hardly any trust.
     trusted = np.array([trust[number[t.number]] for t in at])
