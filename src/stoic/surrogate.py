@@ -8,8 +8,10 @@ from stoic.confidence.base import Band, Confidence
 from stoic.data import Observations
 from stoic.history import History
 from stoic.models.censored import Sites, given_censored
+from stoic.models.checkpoint import Checkpoints, Resumable, resumed
 from stoic.models.constraints import ConstraintHistory, Constraints
 from stoic.models.feasibility import Feasibility
+from stoic.posteriors.absorbed import WindowPosterior
 from stoic.posteriors.base import Integrating, Model, Posterior, Windowed
 from stoic.posteriors.fitting import Fitting
 
@@ -91,6 +93,41 @@ class Surrogate:
         if self._integrated is None or self._integrated.n != len(history):
             self._integrated = self.model.integrated(history.domain, self.modelled(), posterior)
         return self._integrated
+
+    @property
+    def chosen_at(self) -> int:
+        """Number of observations when the window of the objective was chosen; 0 without one."""
+        window = self._posterior if isinstance(self._posterior, WindowPosterior) else None
+        return 0 if window is None else window.chosen_at
+
+    def checkpoints(self) -> Checkpoints | None:
+        """Return what the models have settled on lately; None if that cannot be stored."""
+        if self._posterior is None or not isinstance(self.model, Resumable):
+            return None
+        objective = self.model.checkpoint(self._posterior)
+        if objective is None:
+            return None
+        sites = {} if self._sites is None else self._sites.record()
+        return Checkpoints(objective, sites, self.outputs.checkpoints())
+
+    def resume(self, checkpoints: Checkpoints) -> None:
+        """Begin with what the models had settled on given the first rows of the history.
+
+        Where that cannot be, nothing changes: the next fit is one from a cold start.
+        """
+        self.outputs.resume(checkpoints.constraints)
+        observations, n = self.history.observations, checkpoints.objective.n
+        first, sites = observations.until(n), None
+        if not first.measured.all():
+            sites = Sites.known(first, checkpoints.sites)
+        given = None if sites is None else sites.observations
+        posterior = resumed(self.model, observations, checkpoints.objective, given)
+        if posterior is None:
+            return
+        self._sites, self._hint = sites, posterior if self._hinted else None
+        if n == len(self.history):
+            self._posterior, self._integrated = posterior, None
+            self._revisions = self.history.revisions
 
     def window(self) -> Observations:
         """Observations that choices are made by: all, or the window of a bounded model."""

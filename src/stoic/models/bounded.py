@@ -97,9 +97,9 @@ def given_any_number(
         found = model.follow(domain, observations.only(rows), earlier.explanations)
         # Explanations have the excesses of the window, `earlier` those of all: zeros are room
         excess = np.append(earlier.excess, np.zeros(n - previous.n))
-        return _assembled(
+        return assembled(
             observations, replace(earlier, excess=excess, explanations=tuple(found)), rows,
-            previous.inducing, previous.absorbed, previous.fitted_to,
+            previous.inducing, previous.absorbed, previous.fitted_to, previous.chosen_at,
         )  # fmt: skip
     if (
         isinstance(earlier, Hypothesis)
@@ -196,18 +196,19 @@ def _with_new_window(
     )
     # Explanations that were followed from one fit share its prior: absorb once for each
     priors = {id(each): each for each in (_under(explanation)[0] for explanation in found)}
-    return _assembled(
-        observations, whole, rows, inducing, tuple(map(absorbed, priors.values())), fitted_to
+    return assembled(
+        observations, whole, rows, inducing, tuple(map(absorbed, priors.values())), fitted_to, n
     )
 
 
-def _assembled(
+def assembled(
     observations: Observations,
     whole: Hypothesis,
     rows: Integers,
     inducing: Integers,
     absorbed: Sequence[Absorbed],
     fitted_to: int,
+    chosen_at: int,
 ) -> WindowPosterior:
     """Build the mixture of the explanations in ``whole``, and update the excesses of the window."""
     n, window = len(observations), observations.only(rows)
@@ -224,7 +225,7 @@ def _assembled(
     rejected = int(np.count_nonzero(whole(observations, parts[0].prior).trust < 1.0))
     return WindowPosterior(
         parts, weights / weights.sum(), whole, rows, inducing,
-        those, rejected, fitted_to, observations,
+        those, rejected, fitted_to, chosen_at, observations,
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ weak bound says next to nothing, and one far below what the others say is an obs
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -81,6 +82,21 @@ class Sites:
     observations: Observations
     bounds: Array
     noise: Array
+
+    @classmethod
+    def known(cls, observations: Observations, sites: Mapping[int, tuple[float, float]]) -> Sites:
+        """Sites of some rows, a value and a noise variance each; of others the bound itself."""
+        begun = cls(observations, observations.observed, observations.noise)
+        rows = np.flatnonzero(~observations.measured).tolist()
+        bounds = zip(observations.observed[rows], observations.noise[rows], strict=True)
+        of_rows = [sites.get(row, bound) for row, bound in zip(rows, bounds, strict=True)]
+        return begun._with(*np.array(of_rows).reshape(-1, 2).T)
+
+    def record(self) -> dict[int, tuple[float, float]]:
+        """Return the row of each site -> its value and noise variance."""
+        rows, given = np.flatnonzero(~self.observations.measured), self.observations
+        pairs = zip(given.observed[rows].tolist(), given.noise[rows].tolist(), strict=True)
+        return dict(zip(rows.tolist(), pairs, strict=True))
 
     def updated(self, posterior: Posterior, damping: float) -> Sites:
         """Update all sites by what the others say, under a posterior given these sites."""

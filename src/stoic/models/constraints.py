@@ -12,6 +12,7 @@ from scipy.special import log_ndtr, logsumexp
 from stoic.data import Array, Booleans, Observations, as_results
 from stoic.domains import Domain, Finite
 from stoic.models.censored import hazard
+from stoic.models.checkpoint import Checkpoint, Resumable, resumed
 from stoic.posteriors.base import Integrating, Model, Posterior
 from stoic.posteriors.mixture import Averaged, MixturePosterior
 
@@ -174,6 +175,22 @@ class ConstraintHistory:
             trust = self._posterior(name, observations).trust(observations)
             found[name] = np.where(np.isfinite(results), trust, np.nan)
         return found
+
+    def checkpoints(self) -> dict[str, Checkpoint]:
+        """Return what the models have settled on, by name, as far as it can be stored."""
+        found: dict[str, Checkpoint] = {}
+        for name, posterior in self._posteriors.items():
+            if isinstance(self.model, Resumable):
+                checkpoint = self.model.checkpoint(posterior)
+                found |= {} if checkpoint is None else {name: checkpoint}
+        return found
+
+    def resume(self, checkpoints: Mapping[str, Checkpoint]) -> None:
+        """Begin with what models had settled on given the first values of each constraint."""
+        for name in self._results.keys() & checkpoints.keys():
+            known = resumed(self.model, self._observations(name), checkpoints[name])
+            if known is not None:
+                self._posteriors[name] = known
 
     def _observations(self, name: str) -> Observations:
         points, results = self._results[name]

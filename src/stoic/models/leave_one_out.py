@@ -22,6 +22,7 @@ from stoic.data import DISTRUSTED, Integers, Observations
 from stoic.defences.plateau import NEGLIGIBLE
 from stoic.domains import Domain
 from stoic.models.bounded import Bounds, given_any_number, likely, under_prior
+from stoic.models.checkpoint import Checkpoint
 from stoic.models.fixed_points import Search, Weighted
 from stoic.models.hypotheses import Hypothesis
 from stoic.posteriors.absorbed import WindowPosterior
@@ -205,6 +206,14 @@ class LeaveOneOutGP:
         prior = explanation.posterior.prior if explanation.posterior else self.prior
         trust = explanation(observations, prior).trust[np.isfinite(observations.observed)]
         return float(np.mean(trust < DISTRUSTED)) if len(trust) else 0.0
+
+    def checkpoint(self, posterior: Posterior) -> Checkpoint | None:
+        """Return what a posterior of this model has settled on; None if that has no numbers."""
+        return Checkpoint.of(posterior) if self.fitting.refits else None
+
+    def resumed(self, observations: Observations, checkpoint: Checkpoint) -> Posterior | None:
+        """Return the posterior of a checkpoint; None if it is of another model."""
+        return checkpoint.posterior(self, observations) if self.fitting.refits else None
 
     def integrated(
         self, domain: Domain, observations: Observations, posterior: Posterior

@@ -158,8 +158,8 @@ class WindowPosterior(MixturePosterior):
         All other rows, under the prior of each part.
     rejected:
         Number of all rows with a trust below 1.
-    fitted_to:
-        Number of all rows when the hyperparameters were fitted.
+    fitted_to, chosen_at:
+        Number of all rows when the hyperparameters were fitted, and when the window was chosen.
     observations:
         All rows, as they were absorbed.
     """
@@ -169,6 +169,7 @@ class WindowPosterior(MixturePosterior):
     absorbed: tuple[Absorbed, ...]
     rejected: int
     fitted_to: int
+    chosen_at: int
     observations: Observations
 
     @property

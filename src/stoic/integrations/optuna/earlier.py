@@ -6,7 +6,6 @@ a resumed study, use the same ones, even if the earlier study goes on or is dele
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +25,8 @@ from optuna.study import Study
 from stoic import linalg
 from stoic.data import DISTRUSTED, Array
 from stoic.integrations.optuna.encoding import Category, Coordinate, Encoding
-from stoic.integrations.optuna.internals import possible, storage_of, study_id
+from stoic.integrations.optuna.internals import possible
+from stoic.integrations.optuna.pieces import read_text, study_attributes, write_text
 from stoic.kernels import Matern52, Scaled
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.exact import Exact
@@ -39,8 +39,6 @@ ABSENT: Any = object()  # in the place of a value of a parameter that a setting 
 _KNOTS = 33  # of the map from a new range to a source's
 _FARTHEST = 3.0  # widths outside of a source's range, where its model knows nothing any more
 _DESIGN = 512  # points over which a source is standardised
-_PIECE = 30_000  # letters of an attribute: a text in MySQL has at most 65,535 bytes
-_PIECES = 1_000
 _NUMERIC = FloatDistribution | IntDistribution
 
 
@@ -272,25 +270,14 @@ def trust_in_sources(
 
 
 def record_sources(study: Study, sources: Sequence[EarlierStudy]) -> None:
-    """Record the sources of a study, in the place of earlier ones; the head last of all."""
-    storage, key = storage_of(study), study_id(study)
+    """Record the sources of a study, in the place of earlier ones."""
     text = json.dumps([source.record() for source in sources])
-    # In the keys of the pieces, so that pieces of two writers never mix
-    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-    pieces = [text[i : i + _PIECE] for i in range(0, len(text), _PIECE)]
-    for k, piece in enumerate(pieces):
-        storage.set_study_system_attr(key, f"{WARM_START}:{digest}:{k}", piece)
-    head: dict[str, Any] = {
-        "names": [source.name for source in sources],
-        "of": digest,
-        "pieces": len(pieces),
-    }
-    storage.set_study_system_attr(key, WARM_START, head)
+    write_text(study, WARM_START, text, {"names": [source.name for source in sources]})
 
 
 def stored_names(study: Study) -> list[str]:
     """Return the names of the sources that are recorded with a study."""
-    head = storage_of(study).get_study_system_attrs(study_id(study)).get(WARM_START)
+    head = study_attributes(study).get(WARM_START)
     names = head.get("names") if isinstance(head, dict) else None
     return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
@@ -300,14 +287,9 @@ def stored_sources(study: Study) -> tuple[EarlierStudy, ...]:
 
     What a storage contains is data: text that is no source is left out.
     """
-    attributes = storage_of(study).get_study_system_attrs(study_id(study))
-    head = attributes.get(WARM_START)
-    if not isinstance(head, dict) or not isinstance(head.get("pieces"), int):
-        return ()
-    # At most _PIECES of them, whatever number the storage says
-    keys = [f"{WARM_START}:{head.get('of')}:{k}" for k in range(min(head["pieces"], _PIECES))]
+    text = read_text(study_attributes(study), WARM_START)
     try:
-        texts = json.loads("".join(str(attributes.get(key, "")) for key in keys))
+        texts = json.loads(text)
         return tuple(map(EarlierStudy.read, texts if isinstance(texts, list) else []))
     except (ValueError, TypeError, RecursionError):  # the last: nested too deep
         return ()

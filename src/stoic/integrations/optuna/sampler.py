@@ -116,7 +116,8 @@ class StoicSampler(BaseSampler):
     ----------
     seed:
         Seed. In one process with one worker, the same seed and the same results give the same
-        trials. A study that is resumed elsewhere fits its hyperparameters from a cold start.
+        trials. A study that is resumed elsewhere fits its hyperparameters from a cold start up to
+        256 results, and begins with the model that is stored with it beyond.
     n_startup_trials:
         Number of trials, failed ones included, from a scrambled Sobol sequence before the model
         decides. Workers that share the seed share the sequence. A point is left out where the
@@ -257,6 +258,7 @@ class StoicSampler(BaseSampler):
                 self._log_out_of_reach(synced, choice)
                 params = synced.encoding.decode(choice.x) | fixed  # not all are on a grid
             announce(study, trial, params, space)
+            synced.keeper.record(study)
             # Optuna raises for a parameter outside of the space it gave: outer samplers fix those
             return {name: params[name] for name in search_space if name in params}
 

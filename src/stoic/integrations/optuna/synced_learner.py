@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -25,6 +25,7 @@ from stoic.integrations.optuna.earlier import EarlierStudy, stored_sources
 from stoic.integrations.optuna.encoding import Encoding, met
 from stoic.integrations.optuna.executed import EXECUTED, executed
 from stoic.integrations.optuna.internals import constraints, storage_of, study_id
+from stoic.integrations.optuna.keeper import ModelKeeper
 from stoic.integrations.optuna.objective import RobustObjective
 from stoic.integrations.optuna.objectives import (
     needs_one,
@@ -39,6 +40,7 @@ from stoic.integrations.optuna.partial import (
 )
 from stoic.integrations.optuna.points import Points
 from stoic.integrations.optuna.possible import PossibleValues, stored_possible
+from stoic.integrations.optuna.stored_model import method_digest, stored_model
 from stoic.integrations.optuna.turns import announced
 from stoic.integrations.optuna.unmodelled import FAILED, violates, witnesses
 from stoic.integrations.recipe import (
@@ -144,6 +146,7 @@ class SyncedLearner:
             possible=self.possible,
             warm_start=self.sources,
         )
+        self._stored = stored_model(study)
         self._begin()
 
     def _begin(self) -> None:
@@ -165,6 +168,12 @@ class SyncedLearner:
         self._limited: dict[str, list[int]] = {}  # and behind each value of a constraint
         self.left_out: dict[int, str] = {}  # number of a trial at no point -> where it was run
         self._seen: set[int] = set()  # numbers of all trials that were processed
+        method = None  # where inputs move the model is not stored
+        if self.aim is None:
+            method = method_digest(
+                self.recipe, self.encoding, self.possible, self.sources, self.signs.tolist()
+            )
+        self.keeper = ModelKeeper(self.learner, method, self._stored)
         self._latest = _ended(None)
 
     def _met(
@@ -257,7 +266,22 @@ class SyncedLearner:
         # What a pruned trial says depends on all that have finished, later ones included
         if new and self.unfinished is not None:
             self.unfinished.compare_with(finished)
-        for trial in new:
+        first, rest = self.keeper.split(new)
+        self._observe(first)
+        known = self.keeper.knows() if first else False
+        self._observe(rest)
+        if self.unfinished is not None and any(t.state == TrialState.COMPLETE for t in new):
+            assert isinstance(self.learner, Learner)
+            for trial in self.unfinished.take_waiting():
+                if (x := self.run(trial)) is not None:
+                    self._tell(trial, x)
+            self.unfinished.revise(self.learner)
+        if known:
+            self.keeper.resume()
+
+    def _observe(self, trials: Iterable[FrozenTrial]) -> None:
+        """Report finished trials to the learner."""
+        for trial in trials:
             self._seen.add(trial.number)
             self._latest = max(self._latest, _ended(trial))
             if (params := self._run(trial)) is None:
@@ -268,12 +292,6 @@ class SyncedLearner:
                 self.left_out[trial.number] = ", ".join(
                     f"{name}={params[name]}" for name in self.encoding.space if name in params
                 )
-        if self.unfinished is not None and any(t.state == TrialState.COMPLETE for t in new):
-            assert isinstance(self.learner, Learner)
-            for trial in self.unfinished.take_waiting():
-                if (x := self.run(trial)) is not None:
-                    self._tell(trial, x)
-            self.unfinished.revise(self.learner)
 
     def _tell(self, trial: FrozenTrial, x: Array) -> None:
         kind, choice = failure_kind(trial), self.asking.pop(trial.number, None)
@@ -293,6 +311,7 @@ class SyncedLearner:
             partial = self.unfinished.begin(trial, len(self.observed))
             if partial is None and trial.state == TrialState.PRUNED:
                 return  # there is nothing to compare it with, so far
+        self.keeper.add(trial)
         tell: Callable[..., None] = self.learner.tell
         if isinstance(self.learner, Learner | MultiLearner) and outputs:
             tell = functools.partial(self.learner.tell, constraints=outputs)
