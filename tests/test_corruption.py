@@ -177,7 +177,7 @@ def test_a_recommendation_with_the_methods_own_width_is_that_of_its_last_epoch(r
         if t == 0:
             y[0] -= 20.0
         learner.tell(np.array([c.x for c in plan]), y)
-        lower, upper = learner.band().on(LINE)
+        lower, upper = learner.band().bounds(LINE.points)
         assert np.all((lower <= values) & (values <= upper))
     said = learner.recommend(width=None)
     truth = float(problem.value(said.x[None])[0])

@@ -169,7 +169,9 @@ def test_every_defence_estimates_better_than_none():
         for name, make in makers.items():
             learner = make()
             learner.tell(GRID.points[arms], y)
-            errors[name].append(np.sqrt(np.mean((learner.posterior.on(GRID)[0] - f) ** 2)))
+            errors[name].append(
+                np.sqrt(np.mean((learner.posterior.predict(GRID.points)[0] - f) ** 2))
+            )
     for name in ("tgp", "qff", "nystroem", "mom"):
         assert np.mean(errors[name]) < 0.5 * np.mean(errors["none"]), name
 

@@ -99,7 +99,7 @@ def means_and_width(case, domain, kernel, errors_of=None):
     near, true = given_results(results), given_results(results + m)
     enlargement = Misspecified(Fixed(0.0), eps)(true, n + 1)
     assert enlargement == pytest.approx(eps * math.sqrt(n) / math.sqrt(noise))
-    return near.on(domain)[0].copy(), *(part.copy() for part in true.on(domain)), enlargement
+    return near.predict(domain.points)[0], *true.predict(domain.points), enlargement
 
 
 @given(cases)
@@ -127,7 +127,7 @@ def test_the_band_holds_for_the_function_nearby_and_the_plain_one_does_not():
         for k, error in enumerate((problem.error, 0.0)):
             learner = ec(LINE, error, theory=Theory(norm=near.norm, noise_sd=0.05))
             run(learner, Environment(problem, Gaussian(0.05), seed=seed), 200)
-            lower, upper = learner.band().on(LINE)
+            lower, upper = learner.band().bounds(LINE.points)
             missed[k] += bool(((problem.near < lower) | (problem.near > upper)).any())
     assert missed[0] <= 12
     assert missed[1] >= 25
@@ -201,7 +201,7 @@ def test_whole_campaigns_are_those_of_algorithm_2(kernel, batch):
         np.testing.assert_array_equal(learner.active(), active)
         # What is believed after the episode, and only on its results.
         band = learner.band()
-        np.testing.assert_allclose(band.posterior.on(LINE)[0], mean, atol=1e-7)
+        np.testing.assert_allclose(band.posterior.predict(LINE.points)[0], mean, atol=1e-7)
         assert band.width == pytest.approx(beta, rel=1e-7)
         dropped += int((~active).sum())
     assert dropped > 10

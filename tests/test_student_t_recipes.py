@@ -45,7 +45,7 @@ def test_with_a_given_prior_the_process_differs_from_gp_ucb_by_one_factor():
         x = GRID.points[rng.integers(36)]
         for agent in agents:
             agent.tell(x, y)
-    (mean, std), (same, wider) = (agent.posterior.on(GRID) for agent in agents)
+    (mean, std), (same, wider) = (agent.posterior.predict(GRID.points) for agent in agents)
     assert_allclose(mean, same)
     assert np.ptp(wider / std) < 1e-9
 

@@ -71,7 +71,7 @@ def test_the_lowest_bound_is_that_of_the_learner_as_it_learns():
     rng = np.random.default_rng(0)
     places = set()
     for _ in range(15):
-        mean, std = learner.posterior.on(GRID.domain)
+        mean, std = learner.posterior.predict(GRID.domain.points)
         rows = ball(CENTRE, 1.0)
         lowest = POINTS[rows[np.argmin((mean - 2.0 * std)[rows])]]
         outcome = world.step(CENTRE, band=learner.band)

@@ -36,7 +36,7 @@ def failures(draw, width, defence=None, lie=None):
         outside = False
         for t in range(1, ROUNDS + 1):
             posterior = learner.posterior
-            mean, std = posterior.on(GRID)
+            mean, std = posterior.predict(GRID.points)
             outside |= bool((np.abs(f - mean) > width(posterior, t) * std + 1e-9).any())
             choice = learner.ask()
             y = f[choice.arm] + np.sqrt(PRIOR.noise) * rng.standard_normal()

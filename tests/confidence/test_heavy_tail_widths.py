@@ -122,7 +122,7 @@ def test_the_theory_of_tgp_covers_f():
         outside = False
         for t in range(1, 61):
             belief = model(grid, told.until(t), belief)
-            mean, std = belief.on(grid)
+            mean, std = belief.predict(grid.points)
             outside |= bool(np.any(np.abs(f - mean) > width(belief, t + 1) * std))
         left += outside
     assert left <= 8

@@ -195,7 +195,7 @@ def test_many_results_at_few_inputs():
     known = told(SMALL, domain.points[rows], y, prior=None, domain=domain)
     assert (known.trust[::10] < 0.5).all()
     assert np.mean(known.trust < 0.5) < 0.15
-    mean, std = known.estimate.on(domain)
+    mean, std = known.estimate.predict(domain.points)
     assert np.abs(mean - domain.points[:, 0]).max() < 0.1
     assert std.max() < 0.1
     assert known.ask().arm is not None

@@ -46,7 +46,7 @@ def model(features, moment=4.0, alpha=1.0, noise=0.7, mean=0.0, horizon=50):
 
 
 def phi_of(posterior, x):
-    return posterior.embedding.coordinates(x) @ posterior.embedding.basis.T
+    return posterior.embedding.coordinates(x.copy()) @ posterior.embedding.basis.T
 
 
 def twin(posterior, observations, level, moment, alpha):
@@ -112,7 +112,7 @@ def test_a_literal_history_of_500_rounds_one_by_one():
                 head = observations.until(n)
                 theta, *_ = twin(posterior, head, ata.level, 3.0, 0.8)
                 phi = phi_of(posterior, GRID.points)
-                assert_allclose(posterior.on(GRID)[0], phi @ theta, atol=1e-9)
+                assert_allclose(posterior.predict(GRID.points)[0], phi @ theta, atol=1e-9)
         assert 2 < posterior.distrusted < 250
 
 
@@ -127,7 +127,7 @@ def test_without_truncation_it_is_the_gaussian_process():
     expected = K @ np.linalg.solve(A, y)
     variance = 1.0 - np.sum(K * np.linalg.solve(A, K.T).T, axis=1)
     for features in (Fourier(24), Nystroem()):
-        mean, std = model(features, moment=1e12)(GRID, observations).on(GRID)
+        mean, std = model(features, moment=1e12)(GRID, observations).predict(GRID.points)
         assert_allclose(mean, expected, atol=1e-7)
         assert_allclose(std**2, variance, atol=1e-7)
 
@@ -137,7 +137,7 @@ def test_an_untold_region_is_uncertain_under_nystroem():
     observations = told([0, 0, 1], [1.0, 1.0, 1.0])
     level, prior = FeatureLevel(50, drawn=True), Prior(RBF(0.05), 0.01)
     posterior = TruncatedFeatures(prior, Nystroem(), level, Truncation(4.0))(GRID, observations)
-    assert posterior.on(GRID)[1][-1] == pytest.approx(1.0, rel=1e-9)
+    assert posterior.predict(GRID.points)[1][-1] == pytest.approx(1.0, rel=1e-9)
     assert np.linalg.norm(phi_of(posterior, GRID.points[-1:])) < 1e-6
 
 
@@ -146,7 +146,7 @@ def test_results_count_from_the_prior_mean():
     arms, y = rng.integers(12, size=40), rng.standard_t(2, 40)
     a = model(Fourier(6))(GRID, told(arms, y))
     b = model(Fourier(6), mean=100.0)(GRID, told(arms, y + 100.0))
-    assert_allclose(b.on(GRID)[0] - 100.0, a.on(GRID)[0], atol=1e-9)
+    assert_allclose(b.predict(GRID.points)[0] - 100.0, a.predict(GRID.points)[0], atol=1e-9)
     assert_allclose(a.trust(told(arms, y)), b.trust(told(arms, y + 100.0)), atol=1e-9)
 
 
@@ -157,7 +157,7 @@ def test_rescaling_everything_changes_nothing():
     prior, cut = Prior(Scaled(RBF(0.4), 1e6), 0.7e6), Truncation(4.0, 1.0, 1e3)
     ata = TruncatedFeatures(prior, Fourier(6), FeatureLevel(50), cut)
     other = ata(GRID, told(arms, 1e3 * y))
-    for a, b in zip(one.on(GRID), other.on(GRID), strict=True):
+    for a, b in zip(one.predict(GRID.points), other.predict(GRID.points), strict=True):
         assert_allclose(1e3 * a, b, rtol=1e-9)
     assert one.information == pytest.approx(other.information, rel=1e-9)
 
@@ -166,7 +166,7 @@ def test_k_results_are_one_with_a_kth_of_the_noise_where_nothing_is_cut():
     a = model(Fourier(6), moment=1e9)(GRID, told([3] * 5 + [8], [1.0, 2.0, 3.0, 4.0, 5.0, 0.5]))
     own = np.array([0.7 / 5.0, np.nan])
     b = model(Fourier(6), moment=1e9)(GRID, told([3, 8], [3.0, 0.5], noise=own))
-    assert_allclose(a.on(GRID), b.on(GRID), atol=1e-12)
+    assert_allclose(a.predict(GRID.points), b.predict(GRID.points), atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", FEATURES)
@@ -177,7 +177,7 @@ def test_one_result_of_any_size_moves_the_mean_by_a_bounded_amount(kind):
     for last in (0.0, 1e3, 1e9, 1e300, math.inf, -math.inf, math.nan):
         y[-1] = last
         posterior = model(FEATURES[kind])(GRID, told(arms, y))
-        mean, std = posterior.on(GRID)
+        mean, std = posterior.predict(GRID.points)
         assert np.isfinite(mean).all()
         assert np.isfinite(std).all()
         means.append(mean)
@@ -187,7 +187,7 @@ def test_one_result_of_any_size_moves_the_mean_by_a_bounded_amount(kind):
 def test_nothing_but_nonsense():
     for features in FEATURES.values():
         posterior = model(features)(GRID, told([1, 1, 5], [math.inf, math.nan, -math.inf]))
-        mean, std = posterior.on(GRID)
+        mean, std = posterior.predict(GRID.points)
         assert_array_equal(mean, 0.0)
         assert std[1] < std[11]  # they were plays
         assert posterior.distrusted == 3
@@ -219,10 +219,10 @@ def test_a_posterior_does_not_change_when_its_successor_is_made():
     arms, y = rng.integers(12, size=30), rng.standard_t(2, 30)
     observations, ata = told(arms, y), model(Nystroem())
     first = ata(GRID, observations.until(20))
-    before = [a.copy() for a in (*first.on(GRID), first.trust(observations.until(20)))]
+    before = [a.copy() for a in (*first.predict(GRID.points), first.trust(observations.until(20)))]
     distrusted = first.distrusted
     ata(GRID, observations, first)
-    after = (*first.on(GRID), first.trust(observations.until(20)))
+    after = (*first.predict(GRID.points), first.trust(observations.until(20)))
     for a, b in zip(before, after, strict=True):
         assert_array_equal(a, b)
     assert first.distrusted == distrusted
@@ -231,10 +231,12 @@ def test_a_posterior_does_not_change_when_its_successor_is_made():
 def test_a_fantasy_may_lower_the_mean_and_never_raises_it():
     rng = np.random.default_rng(7)
     posterior = model(Fourier(6))(GRID, told(rng.integers(12, size=30), 1.0 + rng.normal(size=30)))
-    mean = posterior.on(GRID)[0]
-    lowered = posterior.fantasise(GRID.points[[6, 6, 6]], at_most=-1.0).on(GRID)[0]
+    mean = posterior.predict(GRID.points)[0]
+    lowered = posterior.fantasise(GRID.points[[6, 6, 6]], at_most=-1.0).predict(GRID.points)[0]
     assert lowered[6] < mean[6] - 0.3
-    assert_allclose(posterior.fantasise(GRID.points[[6]], at_most=1e6).on(GRID)[0], mean)
+    assert_allclose(
+        posterior.fantasise(GRID.points[[6]], at_most=1e6).predict(GRID.points)[0], mean
+    )
     # As if one had been told: V grows by phi phi', and theta is ridge regression's.
     phi = phi_of(posterior, GRID.points)
     V = posterior.embedding.basis @ posterior.A @ posterior.embedding.basis.T

@@ -335,7 +335,7 @@ def test_the_best_lower_bound_is_that_of_an_active_arm():
     for choice in learner.ask_batch(10**6):  # whose results praise what is near a dropped arm
         near = np.linalg.norm(choice.x - GRID.points[dropped])
         learner.tell(choice.x, 50.0 * np.exp(-near))
-    lower, upper = learner.band().on(GRID)
+    lower, upper = learner.band().bounds(GRID.points)
     after = learner.active()
     np.testing.assert_array_equal(after, before & (upper >= lower[before].max()))
     assert after.any()

@@ -51,7 +51,7 @@ def learner(policy, domain=GRID, told=12, seed=0, width=2.0, prior=PRIOR):
 
 
 def bounds(agent):
-    mean, std = agent.posterior.on(agent.domain)
+    mean, std = agent.posterior.predict(agent.domain.points)
     return mean - 2.0 * std, mean + 2.0 * std
 
 
@@ -72,7 +72,7 @@ class Known:
     def __call__(self, domain, observations, previous=None):
         return self
 
-    def on(self, points):
+    def predict(self, x):
         return self.f, np.zeros(len(self.f))
 
 

@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import literal
 from stoic.confidence import Fixed
 from stoic.defences import Plateau, Trust
-from stoic.domains import Box, Finite
+from stoic.domains import Box
 from stoic.kernels import Matern32, Matern52, Scaled
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
@@ -95,14 +95,12 @@ def test_the_bound_is_mean_plus_width_deviations_with_its_gradient():
     surface = UpperConfidenceBound(Band(posterior, 1.7))
     mean, std = posterior.predict(x)
     assert_allclose(surface(x), mean + 1.7 * std, rtol=1e-12)
-    assert_allclose(surface.on(Finite(x)), mean + 1.7 * std, rtol=1e-12)
     heights, slopes = surface.with_gradient(x)
     assert_allclose(heights, mean + 1.7 * std, rtol=1e-9)
     numeric = (surface(x + 1e-6) - surface(x - 1e-6)) / 2e-6
     assert_allclose(slopes[:, 0], numeric, atol=1e-5)
     lower, upper = Band(posterior, 1.7).bounds(x)
     assert_allclose(upper - lower, 3.4 * std, rtol=1e-10)
-    assert_allclose(Band(posterior, 1.7).on(Finite(x))[1], upper, rtol=1e-12)
 
 
 def test_a_place_that_is_never_believed_is_given_up_after_its_retries():

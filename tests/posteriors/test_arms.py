@@ -51,7 +51,7 @@ def campaign(prior, domain, rounds, how, seed=0):
     arms, observed = np.empty(rounds, dtype=np.intp), np.empty(rounds)
     for t in range(rounds):
         if how == "greedy":
-            mean, std = posterior.on(domain)
+            mean, std = posterior.predict(domain.points)
             arms[t] = np.argmax(mean + 2.5 * std)
         else:
             crowded = how == "crowded" and t < rounds // 2
@@ -103,8 +103,9 @@ def test_the_whole_is_the_exact_posterior():
     prior = Prior(Scaled(Matern32(2.0), 4.0), 0.3, -1.0)
     posterior, observations = campaign(prior, GRID, 1000, "random")
     exact = Exact.condition(prior, as_observed, observations, as_observed(observations, prior))
-    for mean, std in (posterior.on(GRID), conditioned(prior, GRID, observations).on(GRID)):
-        exact_mean, exact_std = exact.on(GRID)
+    for each in (posterior, conditioned(prior, GRID, observations)):
+        mean, std = each.predict(GRID.points)
+        exact_mean, exact_std = exact.predict(GRID.points)
         assert_allclose(mean, exact_mean, rtol=0, atol=1e-9)
         assert_allclose(std, exact_std, rtol=0, atol=1e-9)
     assert_allclose(posterior.information, exact.information, rtol=1e-9)
@@ -177,8 +178,8 @@ def test_more_arms_than_a_block_and_more_plays_than_the_first_room():
         conditioned(prior, domain, observations),
         observed_one_by_one(prior, domain, observations),
     ):
-        assert_allclose(posterior.mean, exact.on(domain)[0], atol=1e-9)
-        assert_allclose(posterior.std, exact.on(domain)[1], atol=1e-9)
+        assert_allclose(posterior.mean, exact.predict(domain.points)[0], atol=1e-9)
+        assert_allclose(posterior.std, exact.predict(domain.points)[1], atol=1e-9)
 
 
 def test_rows_with_infinite_noise_are_counted_and_not_used():

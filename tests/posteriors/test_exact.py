@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import literal
 from stoic.data import Observations, Targets
-from stoic.domains import Box, Finite
+from stoic.domains import Box
 from stoic.kernels import RBF, Linear, Matern32, Matern52, Polynomial, Product, Scaled, Sum
 from stoic.posteriors import Exact, Prior, as_observed
 from stoic.posteriors.exact import Covariances
@@ -51,9 +51,6 @@ def test_mean_and_deviation_are_the_textbook_formulas(kernel, told):
     assert_allclose(
         posterior.information, literal.information(kernel, observations.x, noise), rtol=1e-9
     )
-    on_mean, on_std = posterior.on(Finite(z))
-    assert_array_equal(on_mean, fast_mean)
-    assert_array_equal(on_std, fast_std)
 
 
 def test_without_data_it_is_the_prior():

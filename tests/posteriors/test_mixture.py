@@ -74,7 +74,9 @@ def test_parts_that_agree_dispute_nothing():
     observations = testing.example_observations(domain, 12)
     alone = GaussianProcess(SHORT)(domain, observations)
     posterior = MixturePosterior((alone, alone), WEIGHTS, Trust())
-    for ours, its in zip(posterior.on(domain), alone.on(domain), strict=True):
+    for ours, its in zip(
+        posterior.predict(domain.points), alone.predict(domain.points), strict=True
+    ):
         assert_allclose(ours, its, rtol=1e-12)
 
 

@@ -79,7 +79,7 @@ def test_the_factor_is_the_closed_form_on_rows_and_on_arms():
                 mean, std = posterior.predict(GRID.points)
                 assert_allclose(mean, plain[0], atol=1e-9)
                 assert_allclose(std, factor * plain[1], rtol=1e-8)
-                assert_allclose(posterior.on(GRID)[1], std, rtol=1e-8)
+                assert_allclose(posterior.predict(GRID.points)[1], std, rtol=1e-8)
 
 
 def named(part):

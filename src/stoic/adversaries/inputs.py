@@ -140,7 +140,7 @@ class LowestBound(_InBall):
 
     def move(self, seen: Move) -> Array:
         domain, ball = self.rows(seen)
-        lower, _ = seen.band().on(domain)
+        lower, _ = seen.band().bounds(domain.points)
         return np.asarray(domain.points[ball[np.argmin(lower[ball])]])
 
 

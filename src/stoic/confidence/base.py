@@ -6,7 +6,6 @@ import math
 from typing import NamedTuple, Protocol
 
 from stoic.data import Array, Integers
-from stoic.domains import Finite
 from stoic.posteriors.base import Posterior
 
 
@@ -26,11 +25,6 @@ class Band(NamedTuple):
     def bounds(self, x: Array) -> tuple[Array, Array]:
         """Lower and upper bounds of f at ``x`` (m, d), both (m,)."""
         mean, std = self.posterior.predict(x)
-        return mean - self.width * std, mean + self.width * std
-
-    def on(self, points: Finite) -> tuple[Array, Array]:
-        """Lower and upper bounds on all rows of a finite domain, both (N,)."""
-        mean, std = self.posterior.on(points)
         reach = self.width * std
         return mean - reach, mean + reach
 

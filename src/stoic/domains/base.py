@@ -11,7 +11,7 @@ from stoic.data import Array, Booleans, Integers
 
 if TYPE_CHECKING:
     from stoic.domains.box import Box
-    from stoic.domains.finite import Among, Finite
+    from stoic.domains.finite import Among
 
 Random = np.random.Generator
 
@@ -22,9 +22,6 @@ _WIDTHS = 1e-100, 1e100  # of a coordinate
 
 class Acquisition(Protocol):
     """Acquisition function: a function to maximise over a domain."""
-
-    def on(self, points: Finite) -> Array:
-        """Values on all rows of a finite domain, shape (N,)."""
 
     def __call__(self, x: Array) -> Array:
         """Values at ``x`` (m, d), shape (m,)."""

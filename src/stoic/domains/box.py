@@ -83,9 +83,6 @@ class InUnits(NamedTuple):
     surface: Acquisition
     unit: float
 
-    def on(self, points: Finite) -> Array:
-        return self.surface.on(points) / self.unit
-
     def __call__(self, x: Array) -> Array:
         return self.surface(x) / self.unit
 

@@ -121,7 +121,7 @@ class Finite:
     def maximise(
         self, surface: Acquisition, rng: Random, near: Array, tolerance: float = TOLERANCE
     ) -> Peak:
-        heights = surface.on(self)
+        heights = surface(self.points)
         arm = int(heights.argmax())
         return Peak(self.points[arm], arm, float(heights[arm]))
 
@@ -195,7 +195,7 @@ class Among:
     def maximise(
         self, surface: Acquisition, rng: Random, near: Array, tolerance: float = TOLERANCE
     ) -> Peak:
-        heights = surface.on(self.whole)[self.arms]
+        heights = surface(self.whole.points)[self.arms]
         best = int(heights.argmax())
         arm = int(self.arms[best])
         return Peak(self.whole.points[arm], arm, float(heights[best]))

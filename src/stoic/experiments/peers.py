@@ -28,9 +28,6 @@ class _Bound(NamedTuple):
         std = posterior.variance.clamp_min(0.0).sqrt()  # rounding may leave less than 0
         return (posterior.mean + self.width * std).squeeze(-1)
 
-    def on(self, points: Finite) -> Array:
-        return self(points.points)
-
     def __call__(self, x: Array) -> Array:
         torch = _botorch().torch
         with torch.no_grad():

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
 from stoic.data import Array, Booleans, Observations, as_results
-from stoic.domains import Domain, Finite
+from stoic.domains import Domain
 from stoic.models.censored import hazard
 from stoic.models.checkpoint import Checkpoint, Resumable, resumed
 from stoic.posteriors.base import Integrating, Model, Posterior
@@ -93,10 +93,6 @@ class Constraints:
     def __call__(self, x: Array) -> Array:
         """Probability at ``x`` (m, d), shape (m,)."""
         return np.asarray(np.exp(self.log(x)))
-
-    def on(self, points: Finite) -> Array:
-        """Probability on all rows of a finite domain, shape (N,)."""
-        return self(points.points)
 
     def with_gradient(self, x: Array) -> tuple[Array, Array]:
         """Probability at ``x`` (m, d), shape (m,), and its gradients, shape (m, d)."""

@@ -17,7 +17,7 @@ from scipy.special import logsumexp, ndtr, ndtri
 
 from stoic import linalg
 from stoic.data import Array
-from stoic.domains import Domain, Finite
+from stoic.domains import Domain
 from stoic.kernels import Kernel, Matern12
 
 _LENGTHSCALES = (0.05, 0.1, 0.2, 0.4, 0.8)  # of the domain's widths, times sqrt(d)
@@ -125,10 +125,6 @@ class Feasibility:
         variance = self.kernel.diagonal(x) - np.einsum("ij,ij->j", V, V)
         p: Array = ndtr((self.mean + K @ self.weights) / self._spread(variance))
         return _ANYWAY * self.share + (1.0 - _ANYWAY) * p
-
-    def on(self, points: Finite) -> Array:
-        """P(feasible) on all rows of a finite domain, shape (N,)."""
-        return self(points.points)
 
     def with_gradient(self, x: Array) -> tuple[Array, Array]:
         """P(feasible) at ``x`` (m, d), shape (m,), and its gradients, shape (m, d)."""

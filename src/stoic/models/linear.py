@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stoic.data import Array, Integers, Observations
-from stoic.domains import Domain, Finite
+from stoic.domains import Domain
 from stoic.posteriors.base import FittedDefence, Posterior, as_observed
 from stoic.posteriors.newton import NewtonBasis
 from stoic.posteriors.prior import Prior
@@ -127,14 +127,11 @@ class Fit:
     def trust(self, observations: Observations) -> Array:
         return np.isfinite(observations.observed).astype(float)
 
-    def on(self, points: Finite) -> tuple[Array, Array]:
-        if points is not self.basis.domain:
-            return self.predict(points.points)
-        return self.mean, np.ones(len(self.mean))
-
     def predict(self, x: Array) -> tuple[Array, Array]:
         """Return the estimate at rows of the domain, given as points (m, d), and ones."""
-        return self.mean[self.basis.domain.locate(x)], np.ones(len(x))
+        domain = self.basis.domain
+        mean = self.mean.copy() if x is domain.points else self.mean[domain.locate(x)]
+        return mean, np.ones(len(x))
 
     def predict_with_gradient(self, x: Array) -> tuple[Array, Array, Array, Array]:
         raise ValueError("Least squares on a finite domain has no gradient in x: use a Box.")

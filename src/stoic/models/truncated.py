@@ -119,8 +119,10 @@ class Truncated:
         """Condition on all observations in ``places``."""
         noise, n, m = prior.noise, places.n, embedding.features
         b = fitted_defence.scale * level(n, max(m, 1), fitted_defence.moment, fitted_defence.alpha)
-        arms = embedding.of(domain)
-        C = embedding.coordinates(places.points) if arms is None else arms[places.arms]  # (U, r)
+        if isinstance(domain, Finite):
+            C = embedding.coordinates(domain.points)[places.arms]  # (U, r)
+        else:
+            C = embedding.coordinates(places.points)
         A = (C.T * places.weights) @ C
         A.flat[:: len(A) + 1] += noise
         eigenvalues, Q = np.linalg.eigh(A)
@@ -172,12 +174,6 @@ class Truncated:
         # Left out of a feature with next to no share, a row still has a trust below 1.
         below = np.minimum(1.0 - lost, 1.0 - 2.0**-53)
         return np.where(out.any(axis=1), np.maximum(below, 0.0), 1.0)
-
-    def on(self, points: Finite) -> tuple[Array, Array]:
-        C = self.embedding.of(points)
-        if C is None:
-            return self.predict(points.points)
-        return self._mean_and_std(points.points, C)
 
     def predict(self, x: Array) -> tuple[Array, Array]:
         return self._mean_and_std(x, self.embedding.coordinates(x))

@@ -38,9 +38,6 @@ class Feasible(NamedTuple):
     feasibility: Feasibility | Constraints
     floor: float | None
 
-    def on(self, points: Finite) -> Array:
-        return self._combined(self.surface.on(points), self.chance(self.feasibility.on(points)))
-
     def __call__(self, x: Array) -> Array:
         return self._combined(self.surface(x), self.chance(self.feasibility(x)))
 
@@ -220,7 +217,7 @@ class Policy(ABC):
         By default the rows whose upper bound reaches the best lower bound.
         """
         assert isinstance(view.domain, Finite)
-        lower, upper = view.band().on(view.domain)
+        lower, upper = view.band().bounds(view.domain.points)
         reaches: Booleans = upper >= lower.max()
         return reaches
 

@@ -184,7 +184,7 @@ class Elimination(Policy):
         if number:
             rows = _counted(view, epoch)
             band = view.given(view.observations.only(rows), number)  # line 14; number = h + 1
-            lower, upper = band.on(domain)
+            lower, upper = band.bounds(domain.points)
             active = active & ~_hopeless(view, epoch)
             # Line 15, with the best lower bound of the active arms alone.
             # A comparison with a bound that is nan is false: in this form it drops nothing.

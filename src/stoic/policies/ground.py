@@ -56,17 +56,15 @@ class Ground:
 
     def bounds(self, band: Band) -> tuple[Array, Array]:
         """Lower and upper bounds of f on all points, both (N,)."""
-        return band.on(self.domain) if isinstance(self.domain, Finite) else band.bounds(self.points)
+        return band.bounds(self.points)
 
     def usable(self, upper: Array, view: View) -> Array:
         """Upper bound (N,) weighted by the probability of feasibility, down to the floor."""
         feasibility = view.feasibility()
         if feasibility is None:
             return upper
-        domain = self.domain
-        p = feasibility.on(domain) if isinstance(domain, Finite) else feasibility(self.points)
         floor = view.floor()
-        return np.asarray(floor + Feasible.chance(p) * (upper - floor))
+        return np.asarray(floor + Feasible.chance(feasibility(self.points)) * (upper - floor))
 
     def place(self, row: int, points: Array) -> int:
         """Position of this row among ``points`` (k, d)."""

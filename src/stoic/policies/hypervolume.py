@@ -12,7 +12,7 @@ from scipy.special import expit, logsumexp
 
 from stoic.data import DISTRUSTED, Array, Booleans, Choice, Integers, Observations
 from stoic.defences.replicates import agreement
-from stoic.domains import Finite, Peak
+from stoic.domains import Peak
 from stoic.pareto import boxes_beyond, hypervolume, non_dominated
 from stoic.policies.base import View, choice_of, choices_at
 from stoic.policies.improvement import LogExpectedImprovement
@@ -66,9 +66,6 @@ class LogHypervolumeImprovement(NamedTuple):
             return np.stack(found, axis=1)
 
         return cls(outputs, rows(lower), rows(upper), float(np.log(_scales(posteriors)).sum()))
-
-    def on(self, points: Finite) -> Array:
-        return self(points.points)
 
     def __call__(self, x: Array) -> Array:
         predicted = [output.posterior.predict(x) for output in self.outputs]

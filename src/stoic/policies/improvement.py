@@ -120,9 +120,6 @@ class LogExpectedImprovement:
         """Floor of the posterior standard deviation."""
         return max(_LEAST * float(self.posterior.max_variance**0.5), _TINY)
 
-    def on(self, points: Finite) -> Array:
-        return self.height(*self.posterior.on(points))[0]
-
     def __call__(self, x: Array) -> Array:
         return self.height(*self.posterior.predict(x))[0]
 
@@ -231,7 +228,7 @@ class _Tried:
     def best_mean(self, posterior: Posterior) -> float:
         """Return the largest posterior mean at the candidates."""
         if isinstance(self.domain, Finite):
-            means = posterior.on(self.domain)[0][self.arms]
+            means = posterior.predict(self.domain.points)[0][self.arms]
         else:
             means = posterior.predict(self.x)[0] if len(self.x) else np.empty(0)
         return float(means.max()) if len(means) else self.otherwise

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import expit
 
 from stoic.data import Array
-from stoic.domains import Acquisition, Finite, Peak
+from stoic.domains import Acquisition, Peak
 from stoic.models.constraints import Constraints
 from stoic.models.feasibility import Feasibility
 from stoic.policies.base import LOG_TOLERANCE, View
@@ -77,9 +77,6 @@ class Chance(NamedTuple):
         most = float(chance(observations.x[finite]).max(initial=_LEAST))  # relative to 1 as yet
         return chance._replace(most=most)
 
-    def on(self, points: Finite) -> Array:
-        return self(points.points)
-
     def __call__(self, x: Array) -> Array:
         other = self.otherwise(x) if isinstance(self.otherwise, Feasibility) else self.otherwise
         p: Array = (self.weight * self.region(x) + (1.0 - self.weight) * other) / self.most
@@ -122,9 +119,6 @@ class Risky(NamedTuple):
     cost: float
     least: float
 
-    def on(self, points: Finite) -> Array:
-        return self._scaled(self.surface.on(points), self.chance.on(points))[0]
-
     def __call__(self, x: Array) -> Array:
         return self._scaled(self.surface(x), self.chance(x))[0]
 
@@ -162,10 +156,6 @@ class Constrained(NamedTuple):
     surface: Acquisition | None
     constraints: Constraints
     unit: float = 1.0
-
-    def on(self, points: Finite) -> Array:
-        log = self.constraints.log(points.points)
-        return log + (math.log(self.unit) if self.surface is None else self.surface.on(points))
 
     def __call__(self, x: Array) -> Array:
         log = self.constraints.log(x)

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from stoic.confidence.base import Band
 from stoic.data import DISTRUSTED, Array, Choice
-from stoic.domains import Domain, Finite
+from stoic.domains import Domain
 from stoic.policies.base import Policy, View, choice_of
 
 
@@ -18,11 +18,6 @@ class UpperConfidenceBound(NamedTuple):
     """Upper confidence bound, mean + width * std."""
 
     band: Band
-
-    def on(self, points: Finite) -> Array:
-        band = self.band
-        mean, std = band.posterior.on(points)
-        return mean + band.width * std
 
     def __call__(self, x: Array) -> Array:
         mean, std = self.band.posterior.predict(x)

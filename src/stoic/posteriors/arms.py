@@ -60,8 +60,8 @@ class Arms:
         "_refresh",
         "_row",
         "_rows",
+        "_scratch",
         "_slot",
-        "_std",
         "_total",
         "_waiting",
         "distrusted",
@@ -91,8 +91,7 @@ class Arms:
         self._total: list[float] = []  # sum of (value - prior mean) / noise over the same
         self._refresh = _REFRESH
         self._slot: dict[int, int] = {}  # row of C of each played arm
-        self._row = np.empty(N)  # scratch of `observe`
-        self._std = np.empty(N)  # scratch of `observe`, and what `std` returns
+        self._row, self._scratch = np.empty(N), np.empty(N)  # of `observe`
         self._waiting = 0  # updates of C, C -= columns' rows, that wait
         self._columns = self._rows = np.empty((0, 0))
 
@@ -189,7 +188,7 @@ class Arms:
         slot = self._slot.get(arm)
         if slot is None:
             slot = self._admit(arm)
-        C, row, scratch = self._C[: len(self._played)], self._row, self._std
+        C, row, scratch = self._C[: len(self._played)], self._row, self._scratch
         # Copies, since the update changes C; less the updates that wait and are not in C yet
         row[:] = C[slot]
         column = C[:, arm].copy()
@@ -309,17 +308,13 @@ class Arms:
 
     @property
     def std(self) -> Array:
-        """Standard deviation of f on all arms, shape (N,); a view that the next call overwrites."""
-        np.maximum(self.variance, 0.0, out=self._std)
-        return np.sqrt(self._std, out=self._std)
-
-    def on(self, points: Finite) -> tuple[Array, Array]:
-        if points is not self.domain:
-            return self.predict(points.points)
-        return self.mean, self.std
+        """Standard deviation of f on all arms, shape (N,)."""
+        return np.sqrt(np.maximum(self.variance, 0.0))
 
     def predict(self, x: Array) -> tuple[Array, Array]:
         """Mean and standard deviation at rows of the domain, given as points (m, d)."""
+        if x is self.domain.points:
+            return self.mean.copy(), self.std
         arms = self.domain.locate(x)
         return self.mean[arms], np.sqrt(np.maximum(self.variance[arms], 0.0))
 

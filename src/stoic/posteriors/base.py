@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from stoic.data import Array, Integers, Observations, Targets
-from stoic.domains import Domain, Finite
+from stoic.domains import Domain
 from stoic.posteriors.prior import Prior
 
 
@@ -82,13 +82,14 @@ class Posterior(Protocol):
         """Weight of each of the observations it accounts for, shape (n,), in [0, 1]."""
 
     def predict(self, x: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation of f at ``x`` (m, d), both (m,)."""
+        """Mean and standard deviation of f at ``x`` (m, d), both (m,).
+
+        Where ``x`` is the array ``points`` of the finite domain that it was conditioned on, what is
+        known there already is not computed again.
+        """
 
     def predict_with_gradient(self, x: Array) -> tuple[Array, Array, Array, Array]:
         """Mean and standard deviation (m,), and their gradients in x (m, d)."""
-
-    def on(self, points: Finite) -> tuple[Array, Array]:
-        """Mean and standard deviation on all rows of a finite domain, both (N,)."""
 
     def fantasise(self, x: Array, arms: Integers | None, at_most: float = math.inf) -> Posterior:
         """Condition on fantasies at ``x`` (k, d): observations that equal the mean.

@@ -9,7 +9,6 @@ import numpy as np
 
 from stoic import linalg
 from stoic.data import Array, Booleans, Integers, Observations, Targets
-from stoic.domains import Finite
 from stoic.posteriors.base import FittedDefence
 from stoic.posteriors.prior import Prior
 
@@ -180,9 +179,6 @@ class Exact:
         uncertain = std[:, None] > 0.0
         std_slope = np.divide(0.5 * slope, std[:, None], out=np.zeros(x.shape), where=uncertain)
         return mean, std, mean_slope, std_slope
-
-    def on(self, points: Finite) -> tuple[Array, Array]:
-        return self.predict(points.points)
 
     def fantasise(self, x: Array, arms: Integers | None = None, at_most: float = math.inf) -> Exact:
         mean, k = np.minimum(self.predict(x)[0], at_most), len(x)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stoic.data import Array, Integers, Observations
-from stoic.domains import Finite
 from stoic.posteriors.base import FittedDefence, Posterior
 from stoic.posteriors.prior import Prior
 
@@ -74,9 +73,6 @@ class MixturePosterior:
 
     def predict(self, x: Array) -> tuple[Array, Array]:
         return self.together([part.predict(x) for part in self.parts])
-
-    def on(self, points: Finite) -> tuple[Array, Array]:
-        return self.together([part.on(points) for part in self.parts])
 
     def together(self, predicted: list[tuple[Array, Array]]) -> tuple[Array, Array]:
         """Mean and standard deviation of the mixture, from those of each part, all (m,)."""

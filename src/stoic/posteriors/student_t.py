@@ -21,7 +21,6 @@ from scipy.linalg import blas
 
 from stoic import linalg
 from stoic.data import Array, Integers, Observations
-from stoic.domains import Finite
 from stoic.posteriors.arms import Arms
 from stoic.posteriors.base import FittedDefence
 from stoic.posteriors.exact import Exact
@@ -122,10 +121,6 @@ class StudentT:
 
     def trust(self, observations: Observations) -> Array:
         return self.gaussian.trust(observations)
-
-    def on(self, points: Finite) -> tuple[Array, Array]:
-        mean, std = self.gaussian.on(points)
-        return mean, self.factor * std
 
     def predict(self, x: Array) -> tuple[Array, Array]:
         mean, std = self.gaussian.predict(x)

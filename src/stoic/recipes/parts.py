@@ -71,7 +71,7 @@ def variance_and_noise(domain: Domain, prior: Prior | None) -> tuple[float, floa
         return 1.0, math.exp(-4.0)
     variance = _Variance(prior.kernel)
     if isinstance(domain, Finite):
-        return float(variance.on(domain).max()), prior.noise
+        return float(variance(domain.points).max()), prior.noise
     # Where the dot products are largest; a stationary kernel has the same variance everywhere.
     assert isinstance(domain, Box)
     corner = np.where(np.abs(domain.upper) > np.abs(domain.lower), domain.upper, domain.lower)
@@ -83,9 +83,6 @@ class _Variance(NamedTuple):
     """Prior variance k(x, x) as a surface to maximise."""
 
     kernel: Kernel
-
-    def on(self, points: Finite) -> Array:
-        return self.kernel.diagonal(points.points)
 
     def __call__(self, x: Array) -> Array:
         return self.kernel.diagonal(x)

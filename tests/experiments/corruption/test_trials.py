@@ -112,7 +112,7 @@ def test_why_rgp_ucb_is_stuck_under_top_3():
     assert plays.sum() < 10
     assert lies < -50.0 / 4.0
     assert np.flatnonzero(plays).max() < 5000
-    mean, std = learner.posterior.on(problem.domain)
+    mean, std = learner.posterior.predict(problem.domain.points)
     width = math.sqrt(math.log(50_000)) / 2.0 + 0.1 * 50.0  # as wide as it ever gets
     assert mean[best] + width * std[best] < second
     assert mean[best] + 50.0 * std[best] > problem.optimum.value  # as wide as the theory's

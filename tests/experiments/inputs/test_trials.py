@@ -63,7 +63,7 @@ def test_the_polynomial_and_its_two_priors():
     # coefficients and some more.
     learner = ADVERS_2.build(right, -10.0, 0.5, 0)
     learner.tell(right.points, right.problem.values)
-    mean, _ = learner.posterior.on(right.problem.domain)
+    mean, _ = learner.posterior.predict(right.problem.domain.points)
     assert np.abs(mean - right.problem.values).max() < 1.5
 
 

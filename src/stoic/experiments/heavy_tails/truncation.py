@@ -138,7 +138,7 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
     columns = (
         domain.points[:, 0],
         f.values,
-        *learner.posterior.on(domain),
+        *learner.posterior.predict(domain.points),
         np.bincount(arms, minlength=N),
         np.bincount(arms[is_huge], minlength=N),
     )

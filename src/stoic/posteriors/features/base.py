@@ -40,13 +40,10 @@ class Embedding(Protocol):
     def complete(self) -> bool: ...
 
     def coordinates(self, x: Array) -> Array:
-        """c(x), shape (n, r)."""
+        """c(x), shape (n, r); known already for the ``points`` of the finite domain it is for."""
 
     def coordinates_wrt_x(self, x: Array) -> tuple[Array, Pull]:
         """c(x), and the map from weights (n, r) to the gradient in the rows of x (n, d)."""
-
-    def of(self, domain: Domain) -> Array | None:
-        """c of all rows of the finite domain it was made for, (N, r); None for any other."""
 
 
 class Features(Protocol):

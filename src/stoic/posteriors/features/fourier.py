@@ -224,12 +224,12 @@ class FourierEmbedding:
         K = len(self.amplitudes)
         return both if self.features == 2 * K else np.delete(both, K, axis=1)
 
-    def of(self, domain: Domain) -> Array | None:
-        return self._arms if domain is self.domain else None
-
     def coordinates(self, x: Array) -> Array:
-        phi = self.phi(x)
-        return phi if self.domain is None else phi @ self.basis
+        if self.domain is None:
+            return self.phi(x)
+        if self._arms is not None and x is self.domain.points:
+            return self._arms
+        return self.phi(x) @ self.basis
 
     def coordinates_wrt_x(self, x: Array) -> tuple[Array, Pull]:
         angles = (x - self.lower) @ self.frequencies.T

@@ -257,10 +257,9 @@ class NystroemEmbedding:
     def features(self) -> int:
         return len(self.basis)
 
-    def of(self, domain: Domain) -> Array | None:
-        return self.arms if domain is self.domain else None
-
     def coordinates(self, x: Array) -> Array:
+        if self.domain is not None and self.arms is not None and x is self.domain.points:
+            return self.arms
         if not len(self.points):
             return np.empty((len(x), 0))
         return np.asarray(self.kernel(x, self.points) @ self.root)
