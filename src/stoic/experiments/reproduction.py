@@ -197,6 +197,8 @@ def repeat(
     print(f"{figure.name}: {len(chosen) - len(different)} of {len(chosen)} runs are the same.")
     for cell in different:
         print(f"  another result: {', '.join(map(str, cell))}")
+    if different:
+        print("Other processors, and other versions of NumPy and SciPy, round in other ways.")
     return different
 
 
