@@ -149,8 +149,8 @@ def test_a_perturbation_sees_the_band_of_the_learner():
         def band(self):
             return Band(self, 1.0)
 
-        def on(self, points):
-            return -1.0 * (np.arange(len(points)) == 7), np.zeros(len(points))
+        def predict(self, x):
+            return -1.0 * (np.arange(len(x)) == 7), np.zeros(len(x))
 
     problem = hosaki().on_grid(5)
     world = Environment(problem, perturbation=LowestBound(100.0))

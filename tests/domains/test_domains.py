@@ -20,9 +20,6 @@ class Height:
     def __init__(self, function, gradient=None):
         self.function, self.gradient = function, gradient
 
-    def on(self, points):
-        return self.function(points.points)
-
     def __call__(self, x):
         return self.function(x)
 
