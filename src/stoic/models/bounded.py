@@ -97,7 +97,7 @@ def given_any_number(
         found = model.follow(domain, observations.only(rows), earlier.explanations)
         # Explanations have the excesses of the window, `earlier` those of all: zeros are room
         excess = np.append(earlier.excess, np.zeros(n - previous.n))
-        return assembled(
+        return _assembled(
             observations, replace(earlier, excess=excess, explanations=tuple(found)), rows,
             previous.inducing, previous.absorbed, previous.fitted_to, previous.chosen_at,
         )  # fmt: skip
@@ -172,13 +172,8 @@ def _with_new_window(
     outside = np.delete(np.arange(n), rows)
     others = observations.only(outside)
 
-    def absorbed(prior: Prior) -> Absorbed:
-        noise = Hypothesis(excess[outside], model.negligible)(others, prior).noise
-        empty = Absorbed.at(prior, window.x[inducing], window.own_noise(prior.noise)[inducing])
-        return empty.absorb(others, noise)
-
     for _ in range(_FIRST if np.count_nonzero(unknown) > bounds.full else 1):
-        those = absorbed(prior)
+        those = _absorbed(observations, Hypothesis(excess, model.negligible), rows, inducing, prior)
         posterior = those.condition(_bare(found[0]), n, window, inducing)
         noise = Hypothesis(excess[outside], model.negligible)(others, prior).noise
         mean, std = those.given_the_others(posterior, others, noise)
@@ -194,14 +189,39 @@ def _with_new_window(
     whole = Hypothesis(
         excess, model.negligible, all_trusted=earlier.all_trusted, explanations=tuple(found)
     )
-    # Explanations that were followed from one fit share its prior: absorb once for each
-    priors = {id(each): each for each in (_under(explanation)[0] for explanation in found)}
-    return assembled(
-        observations, whole, rows, inducing, tuple(map(absorbed, priors.values())), fitted_to, n
-    )
+    return assembled(observations, whole, rows, inducing, fitted_to, n)
 
 
 def assembled(
+    observations: Observations,
+    whole: Hypothesis,
+    rows: Integers,
+    inducing: Integers,
+    fitted_to: int,
+    chosen_at: int,
+) -> WindowPosterior:
+    """Absorb the rows outside of the window ``rows``, and build the mixture of explanations.
+
+    ``whole`` has the excess of each row, and the explanations of the window.
+    """
+    # Explanations that were followed from one fit share its prior: absorb once for each
+    priors = {id(each): each for each in (_under(known)[0] for known in whole.explanations)}
+    absorbed = [_absorbed(observations, whole, rows, inducing, prior) for prior in priors.values()]
+    return _assembled(observations, whole, rows, inducing, absorbed, fitted_to, chosen_at)
+
+
+def _absorbed(
+    observations: Observations, whole: Hypothesis, rows: Integers, inducing: Integers, prior: Prior
+) -> Absorbed:
+    window = observations.only(rows)
+    outside = np.delete(np.arange(len(observations)), rows)
+    others = observations.only(outside)
+    noise = Hypothesis(whole.excess[outside], whole.negligible)(others, prior).noise
+    empty = Absorbed.at(prior, window.x[inducing], window.own_noise(prior.noise)[inducing])
+    return empty.absorb(others, noise)
+
+
+def _assembled(
     observations: Observations,
     whole: Hypothesis,
     rows: Integers,

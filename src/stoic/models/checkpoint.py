@@ -17,12 +17,11 @@ from stoic import linalg
 from stoic.data import Array, Integers, Observations
 from stoic.models.bounded import assembled
 from stoic.models.hypotheses import Hypothesis
-from stoic.posteriors.absorbed import Absorbed, WindowPosterior
+from stoic.posteriors.absorbed import WindowPosterior
 from stoic.posteriors.base import Model, Posterior, Windowed
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.hyperparameters import Hyperparameters
 from stoic.posteriors.mixture import MixturePosterior
-from stoic.posteriors.prior import Prior
 
 if TYPE_CHECKING:
     from stoic.models.leave_one_out import LeaveOneOutGP
@@ -129,8 +128,8 @@ class Checkpoint:
         return model.bounded(observations) and len(self.window.rows) <= 2 * model.bounds.full
 
     def _posterior(self, model: LeaveOneOutGP, observations: Observations) -> Posterior:
-        numbers = {each.hyperparameters: each for each in self.hypotheses}
         # Explanations of one fit share its prior, so that rows are absorbed once for each
+        numbers = {each.hyperparameters for each in self.hypotheses}
         priors = {those: those.prior(model.prior) for those in numbers}
         window = observations if self.window is None else observations.only(self.window.rows)
         found = [
@@ -151,18 +150,9 @@ class Checkpoint:
         whole = Hypothesis(
             known.excess, model.negligible, all_trusted=trusting, explanations=tuple(found)
         )
-        outside = np.delete(np.arange(self.n), known.rows)
-        others, excess = observations.only(outside), known.excess[outside]
-
-        def absorbed(prior: Prior) -> Absorbed:
-            noise = Hypothesis(excess, model.negligible)(others, prior).noise
-            own = window.own_noise(prior.noise)[known.inducing]
-            return Absorbed.at(prior, window.x[known.inducing], own).absorb(others, noise)
-
         return assembled(
-            observations, whole, known.rows, known.inducing,
-            tuple(map(absorbed, priors.values())), known.fitted_to, known.chosen_at,
-        )  # fmt: skip
+            observations, whole, known.rows, known.inducing, known.fitted_to, known.chosen_at
+        )
 
     def _all_trusted(self, model: LeaveOneOutGP, window: Observations) -> Exact | None:
         """Return the fit that trusts all rows, of which the next one needs its prior alone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from optuna.distributions import CategoricalDistribution
@@ -38,7 +39,7 @@ class ChoiceNumbers:
             return int(self.distribution.to_internal_repr(value))
 
     def __contains__(self, value: object) -> bool:
-        try:
-            return value in self._numbers or possible(self.distribution, value)
-        except TypeError:
-            return possible(self.distribution, value)
+        with suppress(TypeError):  # it has no hash
+            if value in self._numbers:
+                return True
+        return possible(self.distribution, value)

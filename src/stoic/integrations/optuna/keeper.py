@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from stoic.integrations.optuna.stored_model import (
     StoredModel,
-    TrialsDigest,
     store_model,
     stored_trials,
+    trials_digest,
 )
 from stoic.learner import Learner
 from stoic.objectives import MultiLearner
@@ -38,12 +38,18 @@ class ModelKeeper:
     learner:
         Without observations so far.
     method:
-        Digest of all that its models depend on beside the trials; None if that is not known.
+        Returns a digest of all that its models depend on beside the trials; None if that is not
+        known. Called when there is something to compare with, or to store.
     stored:
         What is stored with the study; None if there is nothing.
     """
 
-    def __init__(self, learner: Optimizer, method: str | None, stored: StoredModel | None) -> None:
+    def __init__(
+        self,
+        learner: Optimizer,
+        method: Callable[[], str | None],
+        stored: StoredModel | None,
+    ) -> None:
         self.learner = learner
         self.method = method
         self.surrogates: list[Surrogate] = []  # of each objective
@@ -51,31 +57,29 @@ class ModelKeeper:
             self.surrogates = [output.surrogate for output in learner.outputs]
         elif isinstance(learner, Learner) and not learner.plans:
             self.surrogates = [learner.surrogate]
-        self._stored = stored
-        if stored is None or stored.method != method or len(stored.outputs) != len(self.surrogates):
-            self._stored = None  # of another method
-        self._order: list[int] = []  # numbers of the trials that were observed
-        self._digest = TrialsDigest()
+        self._stored = None
+        if stored is not None and len(stored.outputs) == len(self.surrogates):
+            self._stored = stored if stored.method == method() else None
+        self._observed: list[FrozenTrial] = []  # in their order
         self._windows = () if self._stored is None else self._stored.windows
         self._warned = False
 
     def add(self, trial: FrozenTrial) -> None:
         """Note a trial that the learner observes."""
-        self._order.append(trial.number)
-        self._digest.add(trial)
+        self._observed.append(trial)
 
     def split(
         self, trials: Sequence[FrozenTrial]
     ) -> tuple[Sequence[FrozenTrial], Sequence[FrozenTrial]]:
         """Split trials in those that the stored model had observed, in that order, and others."""
-        if self._stored is None or self._order:
+        if self._stored is None or self._observed:
             return (), trials
         return self._stored.split(trials) or ((), trials)
 
     def knows(self) -> bool:
         """Return True if what the learner has observed is what the stored model had observed."""
         stored, n = self._stored, len(self.learner)
-        if stored is None or not n or str(self._digest) != stored.digest:
+        if stored is None or not n or trials_digest(self._observed) != stored.digest:
             return False
         return all(each.objective.n == n for each in stored.outputs)
 
@@ -92,7 +96,7 @@ class ModelKeeper:
             return
         self._windows = windows
         try:
-            apart = abs(stored_trials(study) - len(self._order))
+            apart = abs(stored_trials(study) - len(self._observed))
             if apart >= _RECENT and (model := self._model()) is not None:
                 store_model(study, model)
         except Exception as error:  # any error: it must not end a search
@@ -106,10 +110,11 @@ class ModelKeeper:
 
     def _model(self) -> StoredModel | None:
         """Return what the model has settled on; None if not of all trials, or not in numbers."""
-        found = [surrogate.checkpoints() for surrogate in self.surrogates]
+        method, found = self.method(), [surrogate.checkpoints() for surrogate in self.surrogates]
         outputs = tuple(each for each in found if each is not None)
-        if self.method is None or len(outputs) < len(found):
+        if method is None or len(outputs) < len(found):
             return None
         if any(output.objective.n < len(self.learner) for output in outputs):
             return None
-        return StoredModel(self.method, tuple(self._order), str(self._digest), outputs)
+        order = tuple(trial.number for trial in self._observed)
+        return StoredModel(method, order, trials_digest(self._observed), outputs)

@@ -43,7 +43,7 @@ class StoredModel:
     order:
         Numbers of the trials that it had observed, in their order.
     digest:
-        Of these trials, see :class:`TrialsDigest`.
+        Of these trials, see :func:`trials_digest`.
     outputs:
         Checkpoints of the models of each objective.
     """
@@ -96,27 +96,21 @@ class StoredModel:
             return None
 
 
-class TrialsDigest:
-    """Digest of trials in the order in which they are added: of all that a model observes of them.
+def trials_digest(trials: Iterable[FrozenTrial]) -> str:
+    """Digest of all that a model observes of finished trials, in this order.
 
-    Finished trials do not change, but another study may have the same numbers.
+    These do not change, but another study may have the same numbers.
     """
-
-    def __init__(self) -> None:
-        self._hash = hashlib.sha256()
-
-    def add(self, trial: FrozenTrial) -> None:
-        """Add a finished trial."""
+    found = hashlib.sha256()
+    for trial in trials:
         said = {k: v for k, v in trial.user_attrs.items() if k.startswith("stoic:")}
         parts = (
             trial.number, trial.state.name, trial.values, sorted(trial.params.items()),
             sorted(said.items()), sorted(constraints(trial).items()),
             sorted(trial.intermediate_values.items()),
         )  # fmt: skip
-        self._hash.update(repr(parts).encode(errors="replace"))
-
-    def __str__(self) -> str:
-        return self._hash.hexdigest()
+        found.update(repr(parts).encode(errors="replace"))
+    return found.hexdigest()
 
 
 def method_digest(

@@ -168,13 +168,15 @@ class SyncedLearner:
         self._limited: dict[str, list[int]] = {}  # and behind each value of a constraint
         self.left_out: dict[int, str] = {}  # number of a trial at no point -> where it was run
         self._seen: set[int] = set()  # numbers of all trials that were processed
-        method = None  # where inputs move the model is not stored
-        if self.aim is None:
-            method = method_digest(
-                self.recipe, self.encoding, self.possible, self.sources, self.signs.tolist()
-            )
-        self.keeper = ModelKeeper(self.learner, method, self._stored)
+        self.keeper = ModelKeeper(self.learner, self._method, self._stored)
         self._latest = _ended(None)
+
+    def _method(self) -> str | None:
+        if self.aim is not None:
+            return None  # where inputs move the model is not stored
+        return method_digest(
+            self.recipe, self.encoding, self.possible, self.sources, self.signs.tolist()
+        )
 
     def _met(
         self, space: Mapping[str, BaseDistribution], trials: Sequence[FrozenTrial]
