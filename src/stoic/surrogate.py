@@ -129,10 +129,17 @@ class Surrogate:
             self._posterior, self._integrated = posterior, None
             self._revisions = self.history.revisions
 
+    @property
+    def exact(self) -> int | None:
+        """Number of first rows that no window was needed for; None as long as there is none."""
+        if self._windowed is None or len(self.history) <= self._windowed.exact:
+            return None
+        return int(self._windowed.exact)
+
     def window(self) -> Observations:
         """Observations that choices are made by: all, or the window of a bounded model."""
         observations = self.modelled()
-        if self._windowed is None or not self._windowed.bounded(observations):
+        if self._windowed is None or len(observations) <= self._windowed.exact:
             return observations
         return self._windowed.window(observations, self.posterior())[0]
 
@@ -143,7 +150,7 @@ class Surrogate:
         """
         if observations is None:
             posterior, observations = self.posterior(), self.modelled()
-            if self._windowed is not None and self._windowed.bounded(observations):
+            if self._windowed is not None and len(observations) > self._windowed.exact:
                 _, posterior = self._windowed.window(observations, posterior)
         else:
             # A previous posterior would have to be of the first of these, and would be consumed

@@ -123,9 +123,10 @@ class Checkpoint:
 
     def _fits(self, model: LeaveOneOutGP, observations: Observations) -> bool:
         """Return True if the model has a window where this has one, and about as large a one."""
+        bounded = len(observations) > model.exact
         if self.window is None or model.bounds is None:
-            return self.window is None and not model.bounded(observations)
-        return model.bounded(observations) and len(self.window.rows) <= 2 * model.bounds.full
+            return self.window is None and not bounded
+        return bounded and len(self.window.rows) <= 2 * model.bounds.full
 
     def _posterior(self, model: LeaveOneOutGP, observations: Observations) -> Posterior:
         # Explanations of one fit share its prior, so that rows are absorbed once for each
@@ -208,7 +209,7 @@ def resumed(
     censored.
     """
     n = len(observations)
-    bounded = isinstance(model, Windowed) and model.bounded(observations)
+    bounded = isinstance(model, Windowed) and n > model.exact
     if not isinstance(model, Resumable) or checkpoint.n > n:
         return None
     if checkpoint.n < n and not bounded:

@@ -168,9 +168,10 @@ class LeaveOneOutGP:
                 f"iterations={self.iterations!r} and rounds={self.rounds!r}."
             )
 
-    def bounded(self, observations: Observations) -> bool:
-        """Return True if these are more rows than the exact model takes."""
-        return self.bounds is not None and len(observations) > self.bounds.exact
+    @property
+    def exact(self) -> float:
+        """Number of rows up to which the model is exact."""
+        return math.inf if self.bounds is None else self.bounds.exact
 
     def window(
         self, observations: Observations, posterior: Posterior
@@ -182,7 +183,7 @@ class LeaveOneOutGP:
     def __call__(
         self, domain: Domain, observations: Observations, previous: Posterior | None = None
     ) -> Posterior:
-        if self.bounds is not None and self.bounded(observations):
+        if self.bounds is not None and len(observations) > self.exact:
             return given_any_number(self, domain, observations, previous, self.bounds)
         earlier = None if previous is None else previous.fitted_defence
         judged = self.fit(domain, observations, earlier)

@@ -14,11 +14,11 @@ from stoic.data import DISTRUSTED, Array, Booleans, Choice, Integers, Observatio
 from stoic.defences.replicates import agreement
 from stoic.domains import Peak
 from stoic.pareto import boxes_beyond, hypervolume, non_dominated
-from stoic.policies.base import View, choice_of, choices_at
+from stoic.policies.base import SAME, View, apart, choice_of, choices_at
 from stoic.policies.improvement import LogExpectedImprovement
 from stoic.policies.risk import Chance, Risk, peak_at
 from stoic.policies.ucb import PLACE, given_up
-from stoic.policies.verified import AGREE, CLEARLY, FARTHEST, KNOWN, SAME, apart, farthest
+from stoic.policies.verified import AGREE, CLEARLY, FARTHEST, KNOWN, farthest
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.outlier import OutlierOdds
 

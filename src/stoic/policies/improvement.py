@@ -129,6 +129,15 @@ class LogExpectedImprovement:
         return height, by_mean[:, None] * mean_slope + by_std[:, None] * std_slope
 
 
+def over_the_best(posterior: Posterior, known: Array) -> LogExpectedImprovement:
+    """Log expected improvement over the best posterior mean of ``known`` (k, d), with noise.
+
+    Over the prior mean if there are no such points.
+    """
+    incumbent = float(posterior.predict(known)[0].max()) if len(known) else posterior.prior.mean
+    return LogExpectedImprovement(posterior, incumbent, noise=posterior.prior.noise)
+
+
 @dataclass(frozen=True, slots=True)
 class ExpectedImprovement(Policy):
     """Maximise the expected improvement E max(f - incumbent, 0), computed as its logarithm.

@@ -14,9 +14,10 @@ from stoic.data import DISTRUSTED, Array, Choice, Integers, Observations
 from stoic.defences.replicates import agreement
 from stoic.domains import Domain, Peak
 from stoic.kernels import Matern52
-from stoic.policies.base import Notes, Policy, View, choice_of, choices_at
-from stoic.policies.improvement import LogExpectedImprovement
+from stoic.policies.base import SAME, Notes, Policy, View, apart, choice_of, choices_at
+from stoic.policies.improvement import LogExpectedImprovement, over_the_best
 from stoic.policies.risk import Chance, Risk, peak_at
+from stoic.policies.trust_region import LocalSearch
 from stoic.policies.ucb import PLACE, check_retries, given_up
 from stoic.posteriors.base import Posterior, as_observed
 from stoic.posteriors.exact import Exact
@@ -32,7 +33,6 @@ CLEARLY = 2.0
 AGREE = 2.5  # standard deviations of a difference of two observations: one pair in 80 differs more
 FARTHEST = 3.0  # prior standard deviations, cap on the gain over the incumbent: f has one in 740
 KNOWN = 0.01  # prior standard deviations: f is known where its posterior std is smaller
-SAME = 1e-6  # of the domain's widths: one input, up to rounding
 _NEAR_ZERO = 1e-6  # noise variance of a unit prior that only measures distance
 
 
@@ -60,6 +60,11 @@ class VerifiedImprovement(Policy):
     under such lengthscales. Every choice explores where f is known already from an observation at
     that very input, and where all results are equal. So the policy searches a flat start, leaves a
     point where it converged wrongly, and tries all choices of a category.
+
+    Where the model has a window, because there are many observations, and all of a box may be
+    chosen, every other choice is the maximum of the expected improvement in a trust region, by the
+    same model fitted to the observations near to that region alone [Eriksson2019]_
+    (:class:`~stoic.policies.trust_region.LocalSearch`).
 
     Where results are nan without a reason, a classifier learns the region in which that happens,
     with the odds that there is one and not failure at a constant rate
@@ -124,17 +129,28 @@ class VerifiedImprovement(Policy):
             known = known[constraints.hold(known)]
             constraints = constraints.fantasise(pending)
 
+        number = len(view.surrogate.history) + len(pending)
+        local = LocalSearch.of(view, constraints) if n > 1 or number % 2 else None
+
         def pick(band: Band) -> Choice:
-            nonlocal verified, queried, known, constraints
+            nonlocal verified, queried, known, constraints, number, local
             posterior = band.posterior
             risk = Risk(chance, constraints)
-            surface = _improvement(posterior, known) if constraints is None or len(known) else None
-            peak = peak_at(view, surface, risk, posterior.max_variance**0.5)
+            near = local.peak(view, risk) if local is not None and number % 2 else None
+            if (peak := near) is None:
+                some = constraints is None or len(known)
+                surface = over_the_best(posterior, known) if some else None
+                peak = peak_at(view, surface, risk, posterior.max_variance**0.5)
             if verified is not None and math.log(worth) > peak.height:
                 choice = choices_at(view.domain, verified[None], {"verified": True})[0]
                 verified = None
-            else:
+            elif near is None:
                 choice = choice_of(_or_farthest(view, posterior, peak, queried, known, risk))
+            else:
+                choice = choice_of(near)
+            number += 1
+            if n > 1 and local is not None:
+                local = local.given(choice.x[None])
             queried = np.concatenate([queried, choice.x[None]])
             if constraints is None or constraints.hold(choice.x[None])[0]:
                 known = np.concatenate([known, choice.x[None]])
@@ -226,21 +242,6 @@ class VerifiedImprovement(Policy):
         return None, 0.0
 
 
-def apart(points: Array, x: Array, widths: Array) -> Array:
-    """Chebyshev distances of points (k, d) from ``x`` (d,), in widths, shape (k,)."""
-    distances: Array = (np.abs(points - x) / widths).max(axis=1, initial=0.0)
-    return distances
-
-
-def _improvement(posterior: Posterior, known: Array) -> LogExpectedImprovement:
-    """Log expected improvement over the best posterior mean of ``known`` (k, d), with noise.
-
-    Over the prior mean if there are no such points.
-    """
-    incumbent = float(posterior.predict(known)[0].max()) if len(known) else posterior.prior.mean
-    return LogExpectedImprovement(posterior, incumbent, noise=posterior.prior.noise)
-
-
 def _wary(view: View, posterior: Posterior) -> Posterior:
     """Recompute the posterior with lengthscales capped at a typical one.
 
@@ -290,7 +291,7 @@ def _or_farthest(
             return peak  # the last query explored: alternate
     if not flat and 0.0 < unit < math.inf:
         wary = _wary(view, posterior)
-        promising = peak_at(view, _improvement(wary, known), risk, unit)
+        promising = peak_at(view, over_the_best(wary, known), risk, unit)
         new = (apart(queried, promising.x, widths) > SAME).all()
         if new and promising.height > math.log(_NEGLIGIBLE * unit):
             return promising

@@ -124,10 +124,16 @@ class Integrating(Protocol):
 
 @runtime_checkable
 class Windowed(Protocol):
-    """Model that conditions on a window of rows where there are many."""
+    """Model that conditions on a window of rows where there are many.
 
-    def bounded(self, observations: Observations) -> bool:
-        """Return True if these are more rows than the exact model takes."""
+    Attributes
+    ----------
+    exact:
+        Number of rows up to which it conditions on all.
+    """
+
+    @property
+    def exact(self) -> float: ...
 
     def window(
         self, observations: Observations, posterior: Posterior

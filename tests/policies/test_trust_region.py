@@ -1,0 +1,210 @@
+"""Local searches in trust regions, where a model has a window."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from stoic import Box, Learner
+from stoic.domains import Lattice
+from stoic.models.bounded import Bounds
+from stoic.policies.trust_region import Region
+from stoic.recipes import robust
+
+PLANE = Box([-1.0, 2.0], [3.0, 4.0])
+SMALL = Bounds(exact=20, chosen=24, full=32, recent=6, local=6, sample=4)
+
+
+def replayed(domain, x, values, exact):
+    """Follow the rule row by row, in the domain's own units."""
+    best = max((i for i in range(exact) if np.isfinite(values[i])), key=lambda i: values[i])
+    state = {"row": best, "best": values[best], "centre": x[best], "side": 0.8}
+    good = bad = searches = start = 0
+    patience = min(max(4, domain.dim), 10)
+
+    def near(i, side):
+        return all(abs(x[i] - state["centre"]) <= side * domain.widths)
+
+    def enough(rows):
+        known = [values[j] for j in rows if np.isfinite(values[j]) and near(j, state["side"])]
+        return max(1e-3 * (state["best"] - np.median(known)) if known else 0.0, negligible)
+
+    first = [values[i] for i in range(exact) if np.isfinite(values[i])]
+    negligible = 1e-6 * (max(first) - np.median(first))
+    needed = enough(range(exact))
+    for i in range(exact, len(x)):
+        if i % 2 == 0 or np.isnan(values[i]) or not near(i, state["side"]):
+            continue
+        if values[i] > state["best"] + needed:
+            good, bad = good + 1, 0
+        else:
+            good, bad = 0, bad + 1
+        if values[i] > state["best"]:
+            state |= {"best": values[i], "centre": x[i]}
+        if good < 3 and bad < patience:
+            continue
+        state["side"] = min(2.0 * state["side"], 1.6) if good == 3 else state["side"] / 2.0
+        good = bad = 0
+        if state["side"] < 2.0**-7:
+            searches += 1
+            if searches % 2:
+                start = i + 1
+                corner = domain.spread(searches // 2 + 1, np.random.default_rng(0))[-1]
+                state |= {"best": -np.inf, "centre": corner, "side": 0.4}
+            else:
+                start = 0
+                top = max(
+                    (j for j in range(i + 1) if np.isfinite(values[j])), key=lambda j: values[j]
+                )
+                state |= {"best": values[top], "centre": x[top], "side": 0.8}
+        own = range(start, i + 1)
+        needed = enough([j for j in own if searches % 2 == 0 or j % 2])
+    own = [j for j in range(start, len(x)) if searches % 2 == 0 or j % 2]
+    rows = [j for j in own if near(j, state["side"])]
+    distance = [sum(((x[j] - state["centre"]) / domain.widths) ** 2) for j in rows]
+    rows = sorted(np.array(rows, dtype=int)[np.argsort(distance, kind="stable")[:128]])
+    return state["centre"], state["side"], rows, searches
+
+
+@pytest.mark.parametrize(("seed", "dim"), [(0, 1), (1, 2), (2, 12)])
+def test_a_region_is_that_of_a_replay_row_by_row(seed, dim):
+    rng = np.random.default_rng(seed)
+    domain = Box(-np.ones(dim), np.linspace(1.0, 3.0, dim))
+    x, values = domain.sample(21, rng), rng.standard_normal(21)
+    values[rng.random(21) < 0.2] = -np.inf
+    seen = set()
+    while len(x) < 500:
+        region = Region.after(domain, x, values, 21)
+        centre, side, rows, searches = replayed(domain, x, values, 21)
+        np.testing.assert_allclose(domain.lower + domain.widths * region.centre, centre)
+        assert region.side == side
+        assert region.searches == searches
+        np.testing.assert_array_equal(region.rows, rows)
+        seen.add(searches)
+        # A few at a time, in the region, and with luck that comes and goes
+        more = region.box(domain).sample(7, rng)
+        luck = values[np.isfinite(values)].max() * rng.choice([-1.0, 1.0], p=[0.9, 0.1])
+        new = luck + rng.standard_normal(7) * rng.choice([0.01, 1.0])
+        new[rng.random(7) < 0.1], new[rng.random(7) < 0.1] = np.nan, -np.inf
+        x, values = np.concatenate([x, more]), np.append(values, new)
+    assert len(seen) > 2
+
+
+def test_a_region_keeps_lattices_and_stays_in_the_domain():
+    shades = Lattice(np.array([0, 1, 2]), np.eye(3))
+    steps = Lattice(np.array([3]), np.arange(0.0, 6.0)[:, None])
+    domain = Box([0.0, 0.0, 0.0, 0.0, -1.0], [1.0, 1.0, 1.0, 5.0, 1.0], (shades, steps))
+    for row in domain.sample(50, np.random.default_rng(0)):
+        for side in (1.6, 0.8, 0.01):
+            centre = (row - domain.lower) / domain.widths
+            part = Region(centre, side, np.arange(3), 0).box(domain)
+            points = part.sample(20, np.random.default_rng(1))
+            assert domain.contains(points).all()
+            assert part.contains(row[None]).all()
+            assert (np.abs(points - row) <= 0.5 * side * domain.widths + 1e-12).all()
+
+
+def ripples(x):
+    """One hill with ripples too narrow for 20 points of the plane."""
+    u = (x - PLANE.lower) / PLANE.widths - [0.37, 0.61]
+    return -4.0 * (u**2).sum(axis=-1) - 0.1 * (1.0 - np.cos(40.0 * u)).sum(axis=-1)
+
+
+def learner(seed=0, bounds=SMALL, domain=PLANE):
+    parts = robust()(domain)
+    return Learner(domain, replace(parts, model=replace(parts.model, bounds=bounds)), seed=seed)
+
+
+def begun(known, n=SMALL.exact + 1, seed=1):
+    x = known.domain.sample(n, np.random.default_rng(seed))
+    known.tell(x, ripples(x[:, :2]))
+    return known
+
+
+def region_of(known):
+    values = np.where(known.trust < 0.5, np.nan, known.observations.observed)
+    region = Region.after(known.domain, known.observations.x, values, SMALL.exact)
+    return region.box(known.domain)
+
+
+def test_every_other_choice_is_local():
+    known, local = begun(learner()), []
+    for _ in range(16):
+        part = region_of(known)
+        choice = known.ask()
+        if len(known) % 2:
+            assert part.contains(choice.x[None]).all()
+        local.append(part.contains(choice.x[None])[0])
+        known.tell(choice.x, ripples(choice.x))
+    assert not all(local)
+
+
+def test_categories_integers_and_failed_runs_among_many_results():
+    shades = Lattice(np.array([0, 1, 2]), np.eye(3))
+    steps = Lattice(np.array([3]), np.arange(0.0, 6.0)[:, None])
+    domain = Box([0.0, 0.0, 0.0, 0.0, -1.0], [1.0, 1.0, 1.0, 5.0, 1.0], (shades, steps))
+
+    def objective(x):
+        return x[:, 1] - 0.1 * np.abs(x[:, 3] - 4.0) - np.abs(x[:, 4] - 0.3)
+
+    known = learner(domain=domain)
+    x = domain.sample(SMALL.exact + 1, np.random.default_rng(1))
+    known.tell(x, objective(x))
+    for _ in range(40):
+        choice = known.ask()
+        assert domain.contains(choice.x[None]).all()
+        if choice.x[3] == 5.0:
+            known.tell(choice.x, failed="infeasible")
+        else:
+            known.tell(choice.x, objective(choice.x[None])[0])
+    np.testing.assert_allclose(known.recommend().x, [0.0, 1.0, 0.0, 4.0, 0.3], atol=0.02)
+
+
+def test_there_is_no_local_search_without_a_window():
+    one, other = begun(learner(bounds=Bounds())), begun(learner(bounds=None))
+    for _ in range(3):
+        choice = one.ask()
+        np.testing.assert_array_equal(choice.x, other.ask().x)
+        for known in (one, other):
+            known.tell(choice.x, ripples(choice.x))
+
+
+def test_local_search_finds_a_summit_among_ripples():
+    reached = []
+    for seed in range(5):
+        known = begun(learner(seed), 31, seed)
+        for _ in range(60):
+            choice = known.ask()
+            known.tell(choice.x, ripples(choice.x))
+        reached.append(-known.observations.observed.max())
+    assert np.median(reached) < 1e-3
+
+
+def test_a_batch_has_local_and_other_choices_without_repeats():
+    known = begun(learner())
+    part, batch = region_of(known), known.ask_batch(6)
+    assert all(part.contains(choice.x[None])[0] for choice in batch[::2])
+    distances = np.abs(batch[0].x - np.array([choice.x for choice in batch[1:]]))
+    assert len(np.unique([choice.x for choice in batch], axis=0)) == 6
+    assert (distances.max(axis=1) > 1e-3).all()
+
+
+def test_a_part_of_the_domain_is_searched_as_a_whole():
+    known = begun(learner())
+    assert len(known) % 2
+    corner = Box([2.5, 3.8], [3.0, 4.0])
+    assert corner.contains(known.ask(among=corner).x[None]).all()
+
+
+def test_outliers_failures_and_constraints_in_a_region():
+    rng = np.random.default_rng(5)
+    known = begun(learner())
+    for turn in range(50):
+        choice = known.ask()
+        assert known.domain.contains(choice.x[None]).all()
+        y = ripples(choice.x) + (2.0 if rng.random() < 0.1 else 0.0)
+        y = np.nan if turn % 7 == 0 else y
+        known.tell(choice.x, y, constraints={"c": choice.x[0] - 0.6})  # the best has 0.48
+    best = known.recommend().x
+    assert best[0] <= 0.6
+    assert ripples(best) > -0.3
