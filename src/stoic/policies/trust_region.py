@@ -28,7 +28,10 @@ _FAILURES = 4, 10
 # first results. With the latter alone, 1e-3, the search of Levy's function in 20 dimensions ends at
 # twice the loss.
 _IMPROVED, _AT_LEAST = 1e-3, 1e-6
-_ROWS = 128  # of the local model
+_ROWS = 128  # of the local model, at most
+# For each parameter, of the nearest results if fewer are in twice the region. On a rover in 60
+# dimensions the loss after 550 results is 0.07, 0.16 without them, and 0.11 with 128 everywhere.
+_FEW = 2
 _FEWEST = 2  # results, before which a search samples its region
 
 
@@ -115,9 +118,10 @@ class Region(NamedTuple):
             least_gain = enough(rows_of(searches, start, i + 1))
         rows = rows_of(searches, start, len(x))
         away = np.abs(u[rows] - centre)
-        near = np.flatnonzero(away.max(axis=1, initial=0.0) <= side)
-        nearest = near[np.argsort((away[near] ** 2).sum(axis=1), kind="stable")[:_ROWS]]
-        return cls(centre, side, np.sort(rows[nearest]), searches)
+        near = int(np.count_nonzero(away.max(axis=1, initial=0.0) <= side))
+        nearest = np.argsort((away**2).sum(axis=1), kind="stable")
+        used = min(max(near, _FEW * domain.dim), _ROWS)
+        return cls(centre, side, np.sort(rows[nearest[:used]]), searches)
 
     def box(self, domain: Box) -> Box:
         """Return the part of a domain that it is."""
