@@ -11,7 +11,7 @@ from stoic.problems.lunar_lander import ACTIONS, DIM, STATES, LunarLander, landi
 @pytest.fixture(scope="module")
 def simulator():
     try:
-        return lunar_lander._simulator()
+        return lunar_lander.simulator()
     except ImportError as error:
         pytest.skip(str(error))
 
@@ -117,8 +117,8 @@ def test_nothing_to_run_is_refused(bad):
 
 
 def test_what_is_missing_is_named(monkeypatch):
-    lunar_lander._simulator.cache_clear()
+    lunar_lander.simulator.cache_clear()
     monkeypatch.setitem(sys.modules, "gymnasium.envs.box2d.lunar_lander", None)
     with pytest.raises(ImportError, match=r"pip install 'stoic\[problems\]'"):
         landing(np.zeros(DIM), 0)
-    lunar_lander._simulator.cache_clear()
+    lunar_lander.simulator.cache_clear()

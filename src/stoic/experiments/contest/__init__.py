@@ -7,6 +7,7 @@ from stoic.experiments.contest import (
     constraints,
     development,
     final,
+    long,
     narrow,
     objectives,
     ordinary,
@@ -28,5 +29,6 @@ FIGURES = (
     pruning.FIGURE,
     warm.FIGURE,
     tables.FIGURE,
+    long.FIGURE,
     final.FIGURE,
 )

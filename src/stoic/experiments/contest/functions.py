@@ -110,6 +110,12 @@ _CENTRE = np.array([0.3, 0.62, 0.45, 0.81, 0.2])
 _WEIGHT = np.array([1.0, 4.0, 0.5, 2.0, 1.0])
 
 
+def _ackley(u: Array) -> Array:
+    x = 15 * u - 5  # [-5, 10]^d
+    distance, waves = np.sqrt((x**2).mean(axis=1)), np.cos(2 * np.pi * x).mean(axis=1)
+    return np.asarray(20 * np.exp(-0.2 * distance) + np.exp(waves) - 20 - np.e)
+
+
 def _bowl(u: Array) -> Array:
     d = u.shape[1]
     return np.asarray(-(_WEIGHT[:d] * (u - _CENTRE[:d]) ** 2).sum(axis=1))
@@ -140,6 +146,7 @@ FUNCTIONS: dict[str, CubeFunction] = {
         CubeFunction("hart6", 6, _hartmann6, _HARTMANN6, 0.1027877134, 3.32236746),
         CubeFunction("bowl3", 3, _bowl, 0.0, -0.4467839067, 2.132375812),
         CubeFunction("forrester", 1, forrester_negative().formula, *_FORRESTER),
+        CubeFunction("ackley10", 10, _ackley, 0.0, -14.24596806, 18.07583605),
         CubeFunction("levy20", 20, _levy, 0.0, -244.9839233, 605.9703875),
         CubeFunction("bowl40", 40, _bowl40, 0.0, -4.479043764, 7.918281294),
         CubeFunction("hart6in20", 20, _hartmann6, _HARTMANN6, 0.1018664680, 3.322365667),
@@ -154,6 +161,7 @@ MAXIMISERS: dict[str, tuple[float, ...]] = {
     "hart6": _HARTMANN6_AT,
     "bowl3": tuple(_CENTRE[:3]),
     "forrester": (0.75724876,),
+    "ackley10": (1 / 3,) * 10,
     "levy20": (0.55,) * 20,
     "bowl40": tuple(_CENTRE_40),
     "hart6in20": (*_HARTMANN6_AT, *(0.5,) * 14),  # any values: these do not matter

@@ -20,14 +20,14 @@ from optuna.trial import BaseTrial
 from stoic.data import Array
 from stoic.refusal import RefusalError
 
-LENGTH = 2000  # results for which random numbers are drawn
+LENGTH = 2000  # results for which random numbers are drawn, if nothing else is said
 ORDINARY = (0.5, 3.0)  # ranges by which an ordinary outlier is too good
 RATE = 0.1  # of outliers in the development scenes
 Params = Mapping[str, Any]
 
 
 class Draws(NamedTuple):
-    """Random numbers for each result of one study, each of shape (LENGTH,).
+    """Random numbers for each result of one study, each of shape (length,).
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Draws(NamedTuple):
     size:
         Uniform; the size of an outlier, or which of several recorded runs a result is.
     point:
-        Uniform points of the unit cube, (LENGTH, d).
+        Uniform points of the unit cube, (length, d).
     """
 
     gauss: Array
@@ -49,16 +49,16 @@ class Draws(NamedTuple):
     point: Array
 
     @classmethod
-    def of(cls, key: str, seed: int, dim: int) -> Draws:
+    def of(cls, key: str, seed: int, dim: int, length: int = LENGTH) -> Draws:
         """Draw the numbers that belong to a key and a seed."""
         # crc32, since hash() of a text differs between processes
         rng = np.random.default_rng([zlib.crc32(key.encode()), seed])
         return cls(
-            rng.standard_normal(LENGTH),
-            rng.random(LENGTH),
-            rng.random(LENGTH),
-            rng.standard_cauchy(LENGTH),
-            rng.random((LENGTH, dim)),
+            rng.standard_normal(length),
+            rng.random(length),
+            rng.random(length),
+            rng.standard_cauchy(length),
+            rng.random((length, dim)),
         )
 
 
@@ -162,15 +162,15 @@ class World:
     draws: Draws
 
     @classmethod
-    def of(cls, ground: Ground, scene: Scene, seed: int) -> World:
-        """Build the world with draws paired by problem, scene and seed."""
-        return cls(ground, scene, Draws.of(f"{ground.name}/{scene.key}", seed, ground.dim))
+    def of(cls, ground: Ground, scene: Scene, seed: int, length: int = LENGTH) -> World:
+        """Build the world with draws paired by problem, scene, seed and length."""
+        return cls(ground, scene, Draws.of(f"{ground.name}/{scene.key}", seed, ground.dim, length))
 
     def observe(self, params: Params, t: int) -> float:
         """Observe result number t, from 0, in the user's direction; nan for a failed run."""
-        if t >= LENGTH:
+        if t >= (length := len(self.draws.gauss)):
             raise RefusalError(
-                f"A study of the contest has at most {LENGTH} results: ask for fewer."
+                f"A study of the contest has at most {length} results: ask for fewer."
             )
         ground, scene, draws = self.ground, self.scene, self.draws
         y = ground.run(params, t, draws)
