@@ -28,7 +28,8 @@ def test_a_way_costs_its_length_its_obstacles_and_its_ends():
     assert 0.2 < moved < 1.2
     outside = np.stack([straight, np.full(30, 1.1)], axis=1)
     ends = 10.0 * (1.05 + 0.15)
-    assert value(outside) == pytest.approx(5.0 - 0.9 * 20.05 - ends, abs=1e-6)
+    assert value(outside) == pytest.approx(5.0 - 0.9 * 20.05 - ends, abs=0.02)
+    assert np.isfinite(way(np.ones(60)))  # all points are one
 
 
 def test_gymnasiums_own_controller_lands():

@@ -37,9 +37,10 @@ def way(u: Array) -> float:
 
     Thirty points of [-0.1, 1.1]^2 are smoothed by a cubic spline, as SciPy does by default: that is
     what their code does. A unit of length costs 0.05, in an obstacle or outside of the unit square
-    20 more; a start or an end elsewhere costs ten times the distance, a sum over coordinates.
+    20 more; a start or an end elsewhere costs ten times the distance, a sum over coordinates. The
+    points have a jitter of 1e-4, without which no two may be the same; here it is fixed.
     """
-    points = (1.2 * u - 0.1).reshape(30, 2)
+    points = (1.2 * u - 0.1).reshape(30, 2) + _jitter()
     spline: Any = splprep(points.T, k=3)[0]
     path: Array = np.stack(splev(np.linspace(0.0, 1.0, 1000), spline), axis=1)
     # (1000, obstacles)
@@ -49,6 +50,11 @@ def way(u: Array) -> float:
     lengths: Array = np.hypot(*np.diff(path, axis=0).T)
     missed = np.abs(path[0] - _START).sum() + np.abs(path[-1] - _GOAL).sum()
     return float(5.0 - 0.5 * (cost[1:] + cost[:-1]) @ lengths - 10.0 * missed)
+
+
+@cache
+def _jitter() -> Array:
+    return 1e-4 * np.random.default_rng(0).standard_normal((30, 2))
 
 
 @cache
