@@ -7,6 +7,7 @@ import pytest
 
 from stoic import Box, Learner
 from stoic.domains import Lattice
+from stoic.domains.tree import Node, Tree
 from stoic.models.bounded import Bounds
 from stoic.policies.trust_region import Region
 from stoic.recipes import robust
@@ -102,6 +103,23 @@ def test_a_region_keeps_lattices_and_stays_in_the_domain():
             assert domain.contains(points).all()
             assert part.contains(row[None]).all()
             assert (np.abs(points - row) <= 0.5 * side * domain.widths + 1e-12).all()
+
+
+def test_a_region_about_a_point_without_some_coordinates():
+    branches = Lattice(np.array([0]), np.array([[0.0], [1.0]]))
+    colours = Lattice(np.array([1, 2]), np.eye(2))
+    # The second branch alone has a colour and the last coordinate
+    rule = Node(True, 0, 0.5, Node(False), Node(True))
+    rules = (np.array([1, 2]), rule), (np.array([3]), rule)
+    tree = Tree(rules, np.array([0.0, 0.0, 0.0, 0.5]), np.zeros(4, dtype=bool))
+    domain = Box(np.zeros(4), np.ones(4), (branches, colours), tree=tree)
+    for row in domain.sample(20, np.random.default_rng(0)):
+        for side in (1.6, 0.4, 0.01):
+            part = Region(row, side, np.arange(3), 0).box(domain)
+            points = part.sample(20, np.random.default_rng(1))
+            assert domain.contains(points).all()
+            assert part.contains(row[None]).all()
+            assert side > 1.0 or (points[:, 0] == row[0]).all()
 
 
 def ripples(x):

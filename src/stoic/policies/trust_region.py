@@ -125,15 +125,17 @@ class Region(NamedTuple):
 
     def box(self, domain: Box) -> Box:
         """Return the part of a domain that it is."""
-        lower = np.maximum(self.centre - 0.5 * self.side, 0.0)
-        upper = np.minimum(self.centre + 0.5 * self.side, 1.0)
-        part = replace(
-            domain,
-            lower=domain.lower + domain.widths * lower,
-            upper=np.minimum(domain.lower + domain.widths * upper, domain.upper),
-            lattices=(),
-            tree=None,
-        )
+        half = 0.5 * self.side * domain.widths
+        centre = domain.lower + domain.widths * self.centre
+        lower = np.maximum(centre - half, domain.lower)
+        upper = np.minimum(centre + half, domain.upper)
+        for lattice in domain.lattices:
+            columns = lattice.columns
+            # What the centre lacks has no value there: all may be taken
+            near = np.abs(lattice.values - centre[columns]) <= half[columns]
+            if not near.all(axis=1).any():
+                lower[columns], upper[columns] = domain.lower[columns], domain.upper[columns]
+        part = replace(domain, lower=lower, upper=upper, lattices=(), tree=None)
         return part.on_lattices_of(domain)
 
 
