@@ -35,6 +35,81 @@ _FEW = 2
 _FEWEST = 2  # results, before which a search samples its region
 
 
+class _Searches:
+    """Local searches of a history, to which the results of odd numbers are added one by one.
+
+    Attributes
+    ----------
+    centre, side:
+        Of the region.
+    best:
+        The best result of the search.
+    ended:
+        Number of searches that have ended; one of an even number knows all results.
+    start:
+        First result of a search that knows its own alone.
+    """
+
+    def __init__(self, domain: Box, x: Array, values: Array, exact: int) -> None:
+        self.domain, self.values = domain, values
+        self.u = (x - domain.lower) / domain.widths
+        self.patience = min(max(_FAILURES[0], domain.dim), _FAILURES[1])
+        self.ended, self.start, self.side = 0, 1, _FIRST
+        self.successes = self.failures = 0
+        self.enough = 0.0
+        self.best, self.centre = self._best_of(exact)
+        self.negligible = _AT_LEAST * self._above_median(values[:exact])
+        self._watch(exact)
+
+    def rows(self, n: int) -> Integers:
+        """Return those of the first ``n`` results that the search knows."""
+        return np.arange(self.start, n, 2) if self.ended % 2 else np.arange(n)
+
+    def add(self, i: int) -> None:
+        """Count result number i, if it is near to the region, and change that by it."""
+        value = self.values[i]
+        if np.isnan(value) or np.abs(self.u[i] - self.centre).max() > self.side:
+            return
+        if value > self.best + self.enough:
+            self.successes, self.failures = self.successes + 1, 0
+        else:
+            self.successes, self.failures = 0, self.failures + 1
+        if value > self.best:
+            self.best, self.centre = float(value), self.u[i]
+        if self.successes < _SUCCESSES and self.failures < self.patience:
+            return
+        self.side = min(2.0 * self.side, _MOST) if self.successes else 0.5 * self.side
+        if self.side < _LEAST:
+            self._begin(i + 1)
+        self._watch(i + 1)
+
+    def _begin(self, n: int) -> None:
+        """Begin another search after ``n`` results."""
+        self.ended += 1
+        if self.ended % 2:
+            self.start, self.best, self.side = n + 1, -np.inf, _ELSEWHERE
+            point = self.domain.spread(self.ended // 2 + 1, np.random.default_rng(0))[-1]
+            self.centre = (point - self.domain.lower) / self.domain.widths
+        else:
+            (self.best, self.centre), self.side = self._best_of(n), _FIRST
+
+    def _watch(self, n: int) -> None:
+        """Count from here, and say how much an improvement is."""
+        self.successes = self.failures = 0
+        rows = self.rows(n)
+        near = np.abs(self.u[rows] - self.centre).max(axis=1, initial=0.0) <= self.side
+        self.enough = max(_IMPROVED * self._above_median(self.values[rows[near]]), self.negligible)
+
+    def _best_of(self, n: int) -> tuple[float, Array]:
+        row = int(np.argmax(np.where(np.isnan(self.values[:n]), -np.inf, self.values[:n])))
+        return float(self.values[row]), self.u[row]
+
+    def _above_median(self, values: Array) -> float:
+        """Distance of the best result from the median of others."""
+        known = values[np.isfinite(values)]
+        return self.best - float(np.median(known)) if len(known) else 0.0
+
+
 class Region(NamedTuple):
     """Trust region: a box about the best result of a local search.
 
@@ -72,56 +147,15 @@ class Region(NamedTuple):
             Inputs (n, d) and results (n,): -inf of those that cannot be the best, nan of those of
             which nothing is known. One of the first ``exact`` is finite.
         """
-        u = (x - domain.lower) / domain.widths
-        least, most = _FAILURES
-        patience = min(max(least, domain.dim), most)
-
-        def rows_of(searches: int, start: int, n: int) -> Integers:
-            return np.arange(start, n, 2) if searches % 2 else np.arange(n)
-
-        def best_of(n: int) -> tuple[float, Array]:
-            row = int(np.argmax(np.where(np.isnan(values[:n]), -np.inf, values[:n])))
-            return float(values[row]), u[row]
-
-        def enough(rows: Integers) -> float:
-            """Return the least improvement."""
-            near = np.abs(u[rows] - centre).max(axis=1, initial=0.0) <= side
-            known = values[rows[near]]
-            known = known[np.isfinite(known)]
-            spread = best - float(np.median(known)) if len(known) else 0.0
-            return max(_IMPROVED * spread, negligible)
-
-        start, searches, side = 1, 0, _FIRST
-        best, centre = best_of(exact)
-        first = values[:exact]
-        negligible = _AT_LEAST * (best - float(np.median(first[np.isfinite(first)])))
-        successes, failures, least_gain = 0, 0, enough(np.arange(exact))
-        for i in range(exact + (exact + 1) % 2, len(x), 2):
-            if np.isnan(values[i]) or np.abs(u[i] - centre).max() > side:
-                continue
-            improved = values[i] > best + least_gain
-            successes, failures = (successes + 1, 0) if improved else (0, failures + 1)
-            if values[i] > best:
-                best, centre = float(values[i]), u[i]
-            if successes < _SUCCESSES and failures < patience:
-                continue
-            side = min(2.0 * side, _MOST) if successes else 0.5 * side
-            successes = failures = 0
-            if side < _LEAST:
-                searches += 1
-                if searches % 2:
-                    start, best, side = i + 2, -np.inf, _ELSEWHERE
-                    point = domain.spread(searches // 2 + 1, np.random.default_rng(0))[-1]
-                    centre = (point - domain.lower) / domain.widths
-                else:
-                    (best, centre), side = best_of(i + 1), _FIRST
-            least_gain = enough(rows_of(searches, start, i + 1))
-        rows = rows_of(searches, start, len(x))
-        away = np.abs(u[rows] - centre)
-        near = int(np.count_nonzero(away.max(axis=1, initial=0.0) <= side))
+        n, searches = len(x), _Searches(domain, x, values, exact)
+        for i in range(exact + (exact + 1) % 2, n, 2):
+            searches.add(i)
+        rows, centre = searches.rows(n), searches.centre
+        away = np.abs(searches.u[rows] - centre)
+        near = int(np.count_nonzero(away.max(axis=1, initial=0.0) <= searches.side))
         nearest = np.argsort((away**2).sum(axis=1), kind="stable")
         used = min(max(near, _FEW * domain.dim), _ROWS)
-        return cls(centre, side, np.sort(rows[nearest[:used]]), searches)
+        return cls(centre, searches.side, np.sort(rows[nearest[:used]]), searches.ended)
 
     def box(self, domain: Box) -> Box:
         """Return the part of a domain that it is."""

@@ -57,8 +57,10 @@ def robust(
     No theorem about the regret. For the model that of :class:`~stoic.models.LeaveOneOutGP` for a
     fixed point: an outlier of any size moves the mean of a hypothesis that may reject it by a
     bounded number of standard deviations. All else is measured: the documentation's contest.
-    Beyond 256 observations the posterior is an approximation, at a bounded cost a choice; what is
-    exact then is in :class:`~stoic.models.LeaveOneOutGP`.
+    Beyond 256 observations every other choice is one in a trust region
+    (:class:`~stoic.policies.trust_region.LocalSearch`), and the posterior of all observations is an
+    approximation, at a bounded cost a choice; what is exact then is in
+    :class:`~stoic.models.LeaveOneOutGP`.
     """
     check_prior(domain, prior)
     if prior and sources:
