@@ -191,13 +191,14 @@ def lines(axes: Axes, names: Sequence[str], size: float = 8) -> None:
     axes.grid(alpha=0.3, lw=0.5, axis="x")
 
 
-def plain_numbers(axes: Axes) -> None:
+def plain_numbers(axes: Axes, vertical: bool = False) -> None:
     """Put plain numbers on a short logarithmic axis, where powers of ten would be one or two."""
     from matplotlib import ticker
 
-    lower, upper = axes.get_xlim()
+    axis = axes.yaxis if vertical else axes.xaxis
+    lower, upper = axis.get_view_interval()
     few = upper < 4.0 * lower  # of 1, 2, 5, 10, ... it has two at most
     steps = ticker.MaxNLocator(4) if few else ticker.LogLocator(subs=(1.0, 2.0, 5.0))
-    axes.xaxis.set_major_locator(steps)
-    axes.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
-    axes.xaxis.set_minor_formatter(ticker.NullFormatter())
+    axis.set_major_locator(steps)
+    axis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
+    axis.set_minor_formatter(ticker.NullFormatter())

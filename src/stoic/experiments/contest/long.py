@@ -150,21 +150,26 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
 
 
 def plot(settings: Settings, rows: Sequence[Row]) -> pictures.Picture:
-    """Plot a panel per problem and scene, a line per contender: the loss of the best tried."""
-    found = grouped(rows)
-    picture = pictures.blank(2.5 * len(settings.problems) + 0.6, 5.4)
-    grid = picture.subplots(2, len(settings.problems), sharex=True, squeeze=False)
-    for panel, axes in zip(_panels(settings), grid.flat, strict=True):
-        scene, name = panel.split(BETWEEN)
+    """Plot a line of panels per problem, a curve per contender: the loss of the best tried."""
+    found, problems = grouped(rows), settings.problems
+    picture = pictures.blank(6.4, 2.1 * len(problems) + 0.7)
+    grid = picture.subplots(len(problems), 2, sharex=True, sharey="row", squeeze=False)
+    for panel, axes in zip(_panels(settings), grid.T.flat, strict=True):
         for method in settings.methods:
             if (panel, method) in found:
                 _curve(axes, found[panel, method], method)
-        axes.set(xscale="log", yscale="log", title=_NAMES[name])
-        axes.title.set_fontsize(10)
+        scene, name = panel.split(BETWEEN)
+        axes.set(xscale="log", yscale="log")
+        axes.set_title(f"{_NAMES[name]}: {_TITLES[scene]}", fontsize=10)
         axes.grid(alpha=0.3, lw=0.5)
-    for axes, scene in zip(grid[:, 0], _SCENES, strict=True):
-        axes.set_ylabel(f"{_TITLES[scene]}\nloss of the best setting tried")
+    for axes in grid[:, 0]:
+        lower, upper = axes.get_ylim()
+        if upper < 100.0 * lower:
+            pictures.plain_numbers(axes, vertical=True)
+    for axes in grid[-1]:
+        pictures.plain_numbers(axes)
     picture.supxlabel("trials", fontsize=10)
+    picture.supylabel("loss of the best setting tried", fontsize=10)
     pictures.legend(picture, grid.flat, "outside upper center", ncols=len(settings.methods))
     return picture
 
