@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from stoic.data import Observations
 from stoic.domains import Among, Box, Finite, Lattice
+from stoic.domains.tree import Node, Tree
 from stoic.kernels import Matern52, Scaled
 from stoic.policies import Band, UpperConfidenceBound
 from stoic.posteriors import Exact, Prior, as_observed
@@ -438,3 +439,24 @@ def test_a_mask_is_of_all_points():
 def test_a_grid_needs_a_number_for_each_coordinate():
     with pytest.raises(ValueError, match="each of the 2 coordinates, got 1"):
         Box([0.0, 0.0], [1.0, 1.0]).grid([5])
+
+
+def test_a_part_may_hold_points_without_a_coordinate_whose_place_is_outside():
+    layers = Lattice(np.array([0]), np.arange(1.0, 6.0)[:, None])
+    tree = Tree(
+        ((np.array([1]), Node(True, 0, 1.5, Node(False), Node(True))),),
+        np.array([0.0, 0.5]),
+        np.zeros(2, dtype=bool),
+    )
+    part = Box([1.0, 0.8], [5.0, 1.0], (layers,), tree=tree)
+
+    class Hill:
+        def __call__(self, x):
+            return -((x[:, 0] - 1.0) ** 2) - (x[:, 1] - 0.5) ** 2
+
+        def with_gradient(self, x):
+            return self(x), -2.0 * (x - [1.0, 0.5])
+
+    peak = part.maximise(Hill(), np.random.default_rng(0), np.empty((0, 2)))
+    np.testing.assert_array_equal(peak.x, [1.0, 0.5])
+    assert peak.height == 0.0

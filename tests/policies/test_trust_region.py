@@ -9,7 +9,7 @@ from stoic import Box, Learner
 from stoic.domains import Lattice
 from stoic.domains.tree import Node, Tree
 from stoic.models.bounded import Bounds
-from stoic.policies.trust_region import Region
+from stoic.policies.trust_region import LocalSearch, Region
 from stoic.recipes import robust
 
 PLANE = Box([-1.0, 2.0], [3.0, 4.0])
@@ -176,6 +176,87 @@ def test_categories_integers_and_failed_runs_among_many_results():
         else:
             known.tell(choice.x, objective(choice.x[None])[0])
     np.testing.assert_allclose(known.recommend().x, [0.0, 1.0, 0.0, 4.0, 0.3], atol=0.02)
+
+
+@pytest.mark.parametrize("kind", ["bad", "infeasible", "transient"])
+def test_an_input_that_failed_in_a_region_is_left(kind):
+    known, failed = begun(learner()), []
+    while len(failed) < 5:
+        choice = known.ask()
+        if choice.notes:  # a repeat, after which it is the other turn
+            for _ in range(2):
+                known.tell(choice.x, ripples(choice.x))
+            continue
+        away = np.abs(choice.x - np.reshape(failed, (-1, 2))) / PLANE.widths
+        assert (away.max(axis=1) > 1e-3).all()
+        known.tell(choice.x, failed=kind)
+        failed.append(choice.x)
+
+
+def test_a_search_begins_when_something_is_feasible():
+    known = learner()
+    x = PLANE.sample(SMALL.exact + 1, np.random.default_rng(1))
+    known.tell(x, ripples(x), constraints={"c": x[:, 1] - 1.0})  # violated by all
+    x = PLANE.sample(10, np.random.default_rng(2))
+    known.tell(x, ripples(x), constraints={"c": x[:, 1] - 5.0})
+    assert LocalSearch.of(known.view(), known.constraints()) is not None
+
+
+def test_a_search_in_a_place_that_gives_no_results_ends():
+    x = np.tile([[0.0, 3.0]], (400, 1))
+    values = np.append(np.linspace(0.0, 1.0, 21), np.full(379, 0.5))
+    seen = []
+    for n in range(22, 400, 2):
+        region = Region.after(PLANE, x[:n], values[:n], 21)
+        seen.append(region.searches)
+        if region.searches % 2:  # all further results are somewhere else
+            x[n:] = PLANE.lower + PLANE.widths * ((region.centre + 0.5) % 1.0)
+    assert seen[-1] == 2
+
+
+def test_a_region_of_one_choice_is_none():
+    shades = Lattice(np.arange(4), np.eye(4))
+    domain = Box(np.zeros(4), np.ones(4), (shades,))
+    known = learner(domain=domain)
+    x = domain.sample(SMALL.exact + 1, np.random.default_rng(0))
+    known.tell(x, x[:, 0])
+    assert LocalSearch.of(known.view(), None) is None
+
+
+def test_a_batch_on_integers_has_no_repeats():
+    steps = (
+        Lattice(np.array([0]), np.arange(31.0)[:, None]),
+        Lattice(np.array([1]), np.arange(4.0)[:, None]),
+    )
+    domain = Box(np.zeros(2), np.array([30.0, 3.0]), steps)
+    known = learner(domain=domain)
+    x = domain.sample(SMALL.exact + 2, np.random.default_rng(0))
+    known.tell(x, -((x[:, 0] - 11.0) ** 2) - x[:, 1])
+    batch = np.array([choice.x for choice in known.ask_batch(10)])
+    assert len(np.unique(batch, axis=0)) == 10
+
+
+def test_choices_of_conditional_spaces_are_points_of_the_space():
+    # A number of layers, and a width of each from the second on
+    layers = Lattice(np.array([0]), np.arange(1.0, 6.0)[:, None])
+    rules = tuple(
+        (np.array([k]), Node(True, 0, k + 0.5, Node(False), Node(True))) for k in (1, 2, 3)
+    )
+    tree = Tree(rules, np.array([0.0, 0.5, 0.5, 0.5]), np.zeros(4, dtype=bool))
+    domain = Box(
+        np.array([1.0, 0.0, 0.0, 0.0]), np.array([5.0, 1.0, 1.0, 1.0]), (layers,), tree=tree
+    )
+
+    def objective(x):
+        return -np.abs(x[:, 0] - 3.0) - ((x[:, 1:] - 0.97) ** 2).sum(axis=1)
+
+    known = learner(domain=domain)
+    x = domain.sample(SMALL.exact + 1, np.random.default_rng(3))
+    known.tell(x, objective(x))
+    for _ in range(30):
+        choice = known.ask()
+        assert domain.contains(choice.x[None]).all()
+        known.tell(choice.x, objective(choice.x[None])[0])
 
 
 def test_there_is_no_local_search_without_a_window():

@@ -344,7 +344,8 @@ class Box:
             # In units of the box, so that the optimiser sees comparable coordinates.
             def at(u: Array) -> Array:
                 x = points.copy()
-                x[:, columns] = lower + widths * u.reshape(len(points), -1)
+                moved = lower + widths * u.reshape(len(points), -1)
+                x[:, columns] = moved if moving is None else np.where(moving, moved, x[:, columns])
                 return x
 
             def descent(u: Array) -> tuple[float, Array]:
@@ -357,7 +358,9 @@ class Box:
             u = ((points - self.lower) / self.widths)[:, columns].ravel()
             zero = np.zeros(len(u))
             u, _ = descend(descent, u, zero, zero + 1.0, iterations, tolerance, 1e-7)
-            return np.clip(at(u), self.lower, self.upper)  # u = 1 may round to beyond the corner
+            found = at(u)
+            inside = np.clip(found, self.lower, self.upper)  # u = 1 may round to beyond the corner
+            return inside if self.tree is None else np.where(self.tree.has(found), inside, found)
 
         peaks = ascend(starts, 20)  # enough to rank the local maxima
         heights = surface(peaks)

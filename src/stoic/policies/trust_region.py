@@ -33,6 +33,7 @@ _ROWS = 128  # of the local model, at most
 # dimensions the loss after 550 results is 0.07, 0.16 without them, and 0.11 with 128 everywhere.
 _FEW = 2
 _FEWEST = 2  # results, before which a search samples its region
+_LIKELY = 0.5  # probability of a result where it does
 
 
 class _Searches:
@@ -66,10 +67,14 @@ class _Searches:
         return np.arange(self.start, n, 2) if self.ended % 2 else np.arange(n)
 
     def add(self, i: int) -> None:
-        """Count result number i, if it is near to the region, and change that by it."""
+        """Count result number i, and change the region by it."""
         value = self.values[i]
-        if np.isnan(value) or np.abs(self.u[i] - self.centre).max() > self.side:
+        if np.isnan(value):
             return
+        if np.abs(self.u[i] - self.centre).max() > self.side:
+            if np.isfinite(self.best):
+                return
+            value = -np.inf  # a search that has no result yet: its region cannot be sampled
         if value > self.best + self.enough:
             self.successes, self.failures = self.successes + 1, 0
         else:
@@ -111,7 +116,7 @@ class _Searches:
 
 
 class Region(NamedTuple):
-    """Trust region: a box about the best result of a local search.
+    """Trust region: a box about the best result of a local search, or where that begins.
 
     Attributes
     ----------
@@ -132,7 +137,10 @@ class Region(NamedTuple):
 
     @classmethod
     def after(cls, domain: Box, x: Array, values: Array, exact: int) -> Self:
-        """Replay the local searches of a history, so that a region depends on that alone.
+        """Replay the local searches of a history, so that a region depends on its arguments alone.
+
+        A search counts the results of odd numbers that are in twice its region: choices by turns
+        are local, and these their results as long as results come one by one, in their order.
 
         The first search begins at the best of the first ``exact`` results, and knows all results.
         Where the sides have become too short the next one begins, by turns at the next point of a
@@ -145,7 +153,9 @@ class Region(NamedTuple):
             The domain.
         x, values:
             Inputs (n, d) and results (n,): -inf of those that cannot be the best, nan of those of
-            which nothing is known. One of the first ``exact`` is finite.
+            which nothing is known.
+        exact:
+            Number of results before the first search; one of them is finite.
         """
         n, searches = len(x), _Searches(domain, x, values, exact)
         for i in range(exact + (exact + 1) % 2, n, 2):
@@ -163,12 +173,9 @@ class Region(NamedTuple):
         centre = domain.lower + domain.widths * self.centre
         lower = np.maximum(centre - half, domain.lower)
         upper = np.minimum(centre + half, domain.upper)
-        for lattice in domain.lattices:
-            columns = lattice.columns
-            # What the centre lacks has no value there: all may be taken
-            near = np.abs(lattice.values - centre[columns]) <= half[columns]
-            if not near.all(axis=1).any():
-                lower[columns], upper[columns] = domain.lower[columns], domain.upper[columns]
+        if domain.tree is not None:  # what the centre lacks may be anything
+            lacking = ~domain.tree.has(centre[None])[0]
+            lower[lacking], upper[lacking] = domain.lower[lacking], domain.upper[lacking]
         part = replace(domain, lower=lower, upper=upper, lattices=(), tree=None)
         return part.on_lattices_of(domain)
 
@@ -183,16 +190,19 @@ class LocalSearch(NamedTuple):
     ----------
     part:
         The region.
-    observations:
-        The results near to it.
+    taken:
+        Inputs that are not to be chosen again: those of results and failures, and pending ones.
+    near:
+        Inputs of the results of the model, shape (n, d).
     posterior:
-        Posterior given these alone, and pending points; None before there are a few.
+        Posterior given these alone, failures and pending points; None before there are a few.
     known:
-        Their trusted inputs, and pending points, shape (k, d).
+        Their trusted inputs, and pending points, where all constraints hold, shape (k, d).
     """
 
     part: Box
-    observations: Observations
+    taken: Array
+    near: Array
     posterior: Posterior | None
     known: Array
 
@@ -209,38 +219,64 @@ class LocalSearch(NamedTuple):
             values[~constraints.hold(observations.x)] = -np.inf
         trust = surrogate.posterior().trust(observations)
         values[finite & (trust < DISTRUSTED)] = np.nan
-        if not np.isfinite(values[:exact]).any():
+        if not np.isfinite(values).any():
             return None
-        region = Region.after(domain, observations.x, values, exact)
+        first = int(np.argmax(np.isfinite(values)))
+        region = Region.after(domain, observations.x, values, max(exact, first + 1))
         part, near = region.box(domain), observations.only(region.rows)
+        if _single(part):
+            return None
+        taken = np.concatenate([observations.x, view.pending, view.failures.x])
         if np.count_nonzero(np.isfinite(near.observed)) < _FEWEST:
-            return cls(part, near, None, near.x[:0])
+            return cls(part, taken, near.x, None, near.x[:0])
         posterior = surrogate.model(part, near, None)
-        good = (posterior.trust(near) >= DISTRUSTED) & near.measured
-        known = near.x[good]
+        known = near.x[(posterior.trust(near) >= DISTRUSTED) & near.measured]
         if constraints is not None:
             known = known[constraints.hold(known)]
-        failed = near.x[~np.isfinite(near.observed)]
-        if len(failed):
-            posterior = posterior.fantasise(failed, None)
-        return cls(part, near, posterior, known).given(view.pending)
+        if len(bad := view.failures.of("bad")):
+            posterior = posterior.fantasise(bad, None, view.floor())
+        # What failed is not expected to improve, either
+        failed = np.concatenate([near.x[~np.isfinite(near.observed)], view.failures.x])
+        off = np.concatenate([failed[part.contains(failed)], view.pending])
+        return cls(part, taken, near.x, posterior, known).with_pending(off, constraints)
 
-    def given(self, pending: Array) -> Self:
-        """Count pending points (k, d) as observed at their posterior mean."""
-        if self.posterior is None or not len(pending):
+    def with_pending(self, pending: Array, constraints: Constraints | None) -> Self:
+        """Count points (k, d) without a result as observed at their posterior mean."""
+        if not len(pending):
             return self
-        known = np.concatenate([self.known, pending[self.part.contains(pending)]])
-        return self._replace(posterior=self.posterior.fantasise(pending, None), known=known)
+        search = self._replace(taken=np.concatenate([self.taken, pending]))
+        if self.posterior is None:
+            return search
+        inside = pending[self.part.contains(pending)]
+        if constraints is not None:
+            inside = inside[constraints.hold(inside)]
+        known = np.concatenate([self.known, inside])
+        return search._replace(known=known, posterior=self.posterior.fantasise(pending, None))
 
     def peak(self, view: View, risk: Risk) -> Peak | None:
-        """Choose a point of the region; None if it would be one that is known."""
+        """Choose a point of the region; None if it was chosen before, or is likely to fail."""
         if self.posterior is None:
-            return Peak(self.part.sample(1, view.rng)[0], None, -np.inf)
-        inside = np.flatnonzero(self.part.contains(self.observations.x))
-        view = view._replace(among=self.part, observations=self.observations.only(inside))
-        surface = None
-        if risk.constraints is None or len(self.known):
-            surface = over_the_best(self.posterior, self.known)
-        peak = peak_at(view, surface, risk, self.posterior.max_variance**0.5)
-        again = (apart(self.observations.x, peak.x, view.domain.widths) <= SAME).any()
+            peak = Peak(self.part.sample(1, view.rng)[0], None, -np.inf)
+            if risk.chance is not None and risk.chance(peak.x[None])[0] < _LIKELY:
+                return None
+            if risk.constraints is not None and not risk.constraints.hold(peak.x[None])[0]:
+                return None
+        else:
+            inside = self.near[self.part.contains(self.near)]
+            nothing = np.full(len(inside), np.nan)
+            around = Observations(inside, nothing, nothing)
+            surface = None
+            if risk.constraints is None or len(self.known):
+                surface = over_the_best(self.posterior, self.known)
+            view = view._replace(among=self.part, observations=around)
+            peak = peak_at(view, surface, risk, self.posterior.max_variance**0.5)
+        again = (apart(self.taken, peak.x, view.domain.widths) <= SAME).any()
         return None if again else peak
+
+
+def _single(part: Box) -> bool:
+    """Return True if a part has one point only, all of it on lattices."""
+    fixed = np.zeros(part.dim, dtype=bool)
+    for lattice in part.lattices:
+        fixed[lattice.columns] = len(lattice.values) == 1
+    return bool(fixed.all())

@@ -150,7 +150,7 @@ class VerifiedImprovement(Policy):
                 choice = choice_of(near)
             number += 1
             if n > 1 and local is not None:
-                local = local.given(choice.x[None])
+                local = local.with_pending(choice.x[None], constraints)
             queried = np.concatenate([queried, choice.x[None]])
             if constraints is None or constraints.hold(choice.x[None])[0]:
                 known = np.concatenate([known, choice.x[None]])
