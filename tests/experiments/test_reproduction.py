@@ -57,6 +57,7 @@ LARGE = [
         "pruning",
         "warm-start",
         "tables",
+        "long",
         "final",
     )
 ]

@@ -14,6 +14,7 @@ from stoic.experiments.contest import (
     constraints,
     development,
     final,
+    long,
     narrow,
     objectives,
     ordinary,
@@ -226,7 +227,14 @@ def test_claims_about_the_accuracy_can_fail(wrong, right, holds):
         f
         for f in FIGURES
         if f
-        not in (confirm.FIGURE, constraints.FIGURE, objectives.FIGURE, pruning.FIGURE, warm.FIGURE)
+        not in (
+            confirm.FIGURE,
+            constraints.FIGURE,
+            long.FIGURE,
+            objectives.FIGURE,
+            pruning.FIGURE,
+            warm.FIGURE,
+        )
     ],  # with rows of their own
     ids=lambda figure: figure.name,
 )
