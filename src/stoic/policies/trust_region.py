@@ -191,7 +191,7 @@ class LocalSearch(NamedTuple):
     part:
         The region.
     taken:
-        Inputs that are not to be chosen again: those of results and failures, and pending ones.
+        Inputs that are not to be chosen again: of these results, pending ones, and failures.
     near:
         Inputs of the results of the model, shape (n, d).
     posterior:
@@ -226,7 +226,7 @@ class LocalSearch(NamedTuple):
         part, near = region.box(domain), observations.only(region.rows)
         if _single(part):
             return None
-        taken = np.concatenate([observations.x, view.pending, view.failures.x])
+        taken = np.concatenate([near.x, view.pending, view.failures.x])
         if np.count_nonzero(np.isfinite(near.observed)) < _FEWEST:
             return cls(part, taken, near.x, None, near.x[:0])
         posterior = surrogate.model(part, near, None)
