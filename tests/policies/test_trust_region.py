@@ -13,6 +13,9 @@ from stoic.policies.trust_region import LocalSearch, Region
 from stoic.recipes import robust
 
 PLANE = Box([-1.0, 2.0], [3.0, 4.0])
+SHADES = Lattice(np.array([0, 1, 2]), np.eye(3))
+STEPS = Lattice(np.array([3]), np.arange(0.0, 6.0)[:, None])
+MIXED = Box([0.0, 0.0, 0.0, 0.0, -1.0], [1.0, 1.0, 1.0, 5.0, 1.0], (SHADES, STEPS))
 SMALL = Bounds(exact=20, chosen=24, full=32, recent=6, local=6, sample=4)
 
 
@@ -92,9 +95,7 @@ def test_a_region_is_that_of_a_replay_row_by_row(seed, dim):
 
 
 def test_a_region_keeps_lattices_and_stays_in_the_domain():
-    shades = Lattice(np.array([0, 1, 2]), np.eye(3))
-    steps = Lattice(np.array([3]), np.arange(0.0, 6.0)[:, None])
-    domain = Box([0.0, 0.0, 0.0, 0.0, -1.0], [1.0, 1.0, 1.0, 5.0, 1.0], (shades, steps))
+    domain = MIXED
     for row in domain.sample(50, np.random.default_rng(0)):
         for side in (1.6, 0.8, 0.01):
             centre = (row - domain.lower) / domain.widths
@@ -158,9 +159,7 @@ def test_every_other_choice_is_local():
 
 
 def test_categories_integers_and_failed_runs_among_many_results():
-    shades = Lattice(np.array([0, 1, 2]), np.eye(3))
-    steps = Lattice(np.array([3]), np.arange(0.0, 6.0)[:, None])
-    domain = Box([0.0, 0.0, 0.0, 0.0, -1.0], [1.0, 1.0, 1.0, 5.0, 1.0], (shades, steps))
+    domain = MIXED
 
     def objective(x):
         return x[:, 1] - 0.1 * np.abs(x[:, 3] - 4.0) - np.abs(x[:, 4] - 0.3)

@@ -226,9 +226,9 @@ class LocalSearch(NamedTuple):
         part, near = region.box(domain), observations.only(region.rows)
         if _single(part):
             return None
-        taken = np.concatenate([near.x, view.pending, view.failures.x])
+        search = cls(part, np.concatenate([near.x, view.failures.x]), near.x, None, near.x[:0])
         if np.count_nonzero(np.isfinite(near.observed)) < _FEWEST:
-            return cls(part, taken, near.x, None, near.x[:0])
+            return search.with_pending(view.pending, constraints)
         posterior = surrogate.model(part, near, None)
         known = near.x[(posterior.trust(near) >= DISTRUSTED) & near.measured]
         if constraints is not None:
@@ -238,7 +238,7 @@ class LocalSearch(NamedTuple):
         # What failed is not expected to improve, either
         failed = np.concatenate([near.x[~np.isfinite(near.observed)], view.failures.x])
         off = np.concatenate([failed[part.contains(failed)], view.pending])
-        return cls(part, taken, near.x, posterior, known).with_pending(off, constraints)
+        return search._replace(posterior=posterior, known=known).with_pending(off, constraints)
 
     def with_pending(self, pending: Array, constraints: Constraints | None) -> Self:
         """Count points (k, d) without a result as observed at their posterior mean."""

@@ -6,6 +6,7 @@ numbers are observed, four engines may be fired (none, left, main, right).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -46,12 +47,16 @@ def landing(x: Array, seed: int, steps: int = 1000) -> float:
     table = parameters.reshape(ACTIONS, STATES + 1)
     # (4, 8) and (4,), contiguous for a product at every step
     weights, offsets = np.ascontiguousarray(table[:, :STATES]), table[:, STATES].copy()
+    return episode(lambda state: int((weights @ state + offsets).argmax()), seed, steps)
+
+
+def episode(engine: Callable[[Array], int], seed: int, steps: int = 1000) -> float:
+    """Sum the rewards of one episode, in which ``engine`` says which one to fire in a state."""
     lander = simulator()
     state, _ = lander.reset(seed=seed)
     total = 0.0
     for _ in range(steps):
-        action = int((weights @ state + offsets).argmax())
-        state, reward, ended, _, _ = lander.step(action)
+        state, reward, ended, _, _ = lander.step(engine(state))
         total += float(reward)
         if ended:
             break

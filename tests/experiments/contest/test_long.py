@@ -1,12 +1,15 @@
 """The problems of the figure of thousands of trials, and what it says of studies."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from stoic.experiments.contest.control import CONTROL, landing, way
+from stoic.experiments.contest.control import CONTROL, _engine, landing, way
 from stoic.experiments.contest.long import FIGURE, Row, Settings, claims, table
 from stoic.experiments.figure import Cell
 from stoic.experiments.trials import marks
+from stoic.problems.lunar_lander import episode, simulator
 
 HEURISTIC = np.array([0.5, 1.0, 0.4, 0.55, 0.5, 1.0, 0.5, 0.5, 0.0, 0.5, 0.05, 0.05])
 SMALL = Settings(trials=2, rounds=30, problems=("hart6", "rover60"))
@@ -34,8 +37,6 @@ def test_a_way_costs_its_length_its_obstacles_and_its_ends():
 
 def test_gymnasiums_own_controller_lands():
     gymnasium = pytest.importorskip("gymnasium.envs.box2d.lunar_lander")
-    from stoic.problems.lunar_lander import simulator
-
     assert landing(HEURISTIC / 2.0) > 200.0
     # Its first episode is that of the library's function, action by action
     lander, total = simulator(), 0.0
@@ -46,9 +47,7 @@ def test_gymnasiums_own_controller_lands():
         total += float(reward)
         if ended:
             break
-    from stoic.experiments.contest.control import _episode
-
-    assert _episode(HEURISTIC, 0) == pytest.approx(total)
+    assert episode(partial(_engine, HEURISTIC), 0) == pytest.approx(total)
 
 
 def test_a_study_has_rows_for_each_mark_and_a_recommendation_at_the_end():

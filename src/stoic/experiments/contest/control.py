@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy.interpolate import splev, splprep
 
 from stoic.data import Array, Booleans
 from stoic.experiments.contest.functions import CubeFunction
-from stoic.problems.lunar_lander import simulator
+from stoic.problems.lunar_lander import episode
 
 # Centres of the obstacles, in thousandths: those of the code of [Wang2018]_, three digits of each
 # coordinate.
@@ -29,7 +29,6 @@ _OBSTACLES = """
 _HALF_WIDTH = 0.025
 _START, _GOAL = np.array([0.05, 0.05]), np.array([0.95, 0.95])
 _EPISODES = 10
-_STEPS = 1000
 
 
 def way(u: Array) -> float:
@@ -69,30 +68,21 @@ def landing(u: Array) -> float:
     Its twelve constants are parameters from 0 to 2, as in [Eriksson2019]_, where it is fifty
     landings. The episodes have the seeds 0 to 9: f has no noise.
     """
-    return float(np.mean([_episode(2.0 * u, seed) for seed in range(_EPISODES)]))
+    engine = partial(_engine, 2.0 * u)
+    return float(np.mean([episode(engine, seed) for seed in range(_EPISODES)]))
 
 
-def _episode(w: Array, seed: int) -> float:
-    lander: Any = simulator()
-    (x, y, across, up, angle, turning, left, right), _ = lander.reset(seed=seed)
-    total = 0.0
-    for _ in range(_STEPS):
-        if left or right:  # a leg has contact
-            turn, rise = w[8], -w[9] * up
-        else:
-            target = min(max(w[0] * x + w[1] * across, -w[2]), w[2])
-            turn = w[4] * (target - angle) - w[5] * turning
-            rise = w[6] * (w[3] * abs(x) - y) - w[7] * up
-        if rise > abs(turn) and rise > w[10]:
-            action = 2
-        else:
-            action = 3 if turn < -w[11] else 1 if turn > w[11] else 0
-        state, reward, ended, _, _ = lander.step(action)
-        x, y, across, up, angle, turning, left, right = state
-        total += float(reward)
-        if ended:
-            break
-    return total
+def _engine(w: Array, state: Array) -> int:
+    x, y, across, up, angle, turning, left, right = state
+    if left or right:  # a leg has contact
+        turn, rise = w[8], -w[9] * up
+    else:
+        target = min(max(w[0] * x + w[1] * across, -w[2]), w[2])
+        turn = w[4] * (target - angle) - w[5] * turning
+        rise = w[6] * (w[3] * abs(x) - y) - w[7] * up
+    if rise > abs(turn) and rise > w[10]:
+        return 2
+    return 3 if turn < -w[11] else 1 if turn > w[11] else 0
 
 
 def _in_rows(value: Callable[[Array], float]) -> Callable[[Array], Array]:
