@@ -22,12 +22,22 @@ SMALL = Bounds(exact=20, chosen=24, full=32, recent=6, local=6, sample=4)
 def replayed(domain, x, values, exact):
     """Follow the rule row by row, in the domain's own units."""
     best = max((i for i in range(exact) if np.isfinite(values[i])), key=lambda i: values[i])
-    state = {"row": best, "best": values[best], "centre": x[best], "side": 0.8}
-    good = bad = searches = start = 0
-    patience = min(max(4, domain.dim), 10)
+    state = {"row": best, "best": values[best], "centre": x[best], "side": 0.4}
+    good = bad = searches = places = start = 0
+    rival, since = None, exact
 
     def near(i, side):
         return all(abs(x[i] - state["centre"]) <= side * domain.widths)
+
+    def own(n):
+        if rival is None:
+            return list(range(n))
+        return [
+            j
+            for j in range(start, n)
+            if np.linalg.norm((x[j] - state["centre"]) / domain.widths)
+            < np.linalg.norm((x[j] - rival) / domain.widths)
+        ]
 
     def enough(rows):
         known = [values[j] for j in rows if np.isfinite(values[j]) and near(j, state["side"])]
@@ -37,37 +47,43 @@ def replayed(domain, x, values, exact):
     negligible = 1e-6 * (max(first) - np.median(first))
     needed = enough(range(exact))
     for i in range(exact, len(x)):
-        if i % 2 == 0 or np.isnan(values[i]) or not near(i, state["side"]):
+        if np.isnan(values[i]):
             continue
-        if values[i] > state["best"] + needed:
+        value = values[i]
+        if not near(i, state["side"]):
+            if np.isfinite(state["best"]):
+                continue
+            value = -np.inf
+        if value > state["best"] + needed:
             good, bad = good + 1, 0
         else:
             good, bad = 0, bad + 1
-        if values[i] > state["best"]:
-            state |= {"best": values[i], "centre": x[i]}
-        if good < 3 and bad < patience:
+        if value > state["best"]:
+            state |= {"best": value, "centre": x[i]}
+        back = rival is not None and all(
+            abs(state["centre"] - rival) <= state["side"] / 2 * domain.widths
+        )
+        if good < 3 and bad < 10 and not back:
             continue
-        state["side"] = min(2.0 * state["side"], 1.6) if good == 3 else state["side"] / 2.0
+        most = 1.6 if rival is None else 0.4
+        state["side"] = min(2.0 * state["side"], most) if good == 3 else state["side"] / 2.0
         good = bad = 0
-        if state["side"] < 2.0**-7:
+        if state["side"] < 2.0**-7 or back:
             searches += 1
-            if searches % 2:
-                start = i + 1
-                corner = domain.spread(searches // 2 + 1, np.random.default_rng(0))[-1]
+            top = max((j for j in range(i + 1) if np.isfinite(values[j])), key=lambda j: values[j])
+            if back or rival is None:
+                start, rival, places = i + 1, x[top], places + 1
+                corner = domain.spread(places, np.random.default_rng(0))[-1]
                 state |= {"best": -np.inf, "centre": corner, "side": 0.4}
             else:
-                start = 0
-                top = max(
-                    (j for j in range(i + 1) if np.isfinite(values[j])), key=lambda j: values[j]
-                )
-                state |= {"best": values[top], "centre": x[top], "side": 0.8}
-        own = range(start, i + 1)
-        needed = enough([j for j in own if searches % 2 == 0 or j % 2])
-    own = [j for j in range(start, len(x)) if searches % 2 == 0 or j % 2]
-    distance = [sum(((x[j] - state["centre"]) / domain.widths) ** 2) for j in own]
-    most = min(max(sum(near(j, state["side"]) for j in own), 2 * domain.dim), 128)
-    rows = sorted(np.array(own, dtype=int)[np.argsort(distance, kind="stable")[:most]])
-    return state["centre"], state["side"], rows, searches
+                start, rival = 0, None
+                state |= {"best": values[top], "centre": x[top], "side": 0.4}
+        needed, since = enough(own(i + 1)), i + 1
+    rows = own(len(x))
+    most = min(max(sum(near(j, state["side"]) for j in rows), 2 * domain.dim), 128)
+    away = {j: max(abs(x[j] - state["centre"]) / domain.widths) for j in rows}
+    rows = sorted(rows, key=lambda j: (j < since or not near(j, state["side"]), away[j]))
+    return state["centre"], state["side"], sorted(rows[:most]), searches
 
 
 @pytest.mark.parametrize(("seed", "dim"), [(0, 1), (1, 2), (2, 12)])
@@ -146,16 +162,34 @@ def region_of(known):
     return region.box(known.domain)
 
 
-def test_every_other_choice_is_local():
+@pytest.mark.parametrize("results", [1, 2])
+def test_every_other_choice_is_local(results):
     known, local = begun(learner()), []
-    for _ in range(16):
+    for turn in range(16):
         part = region_of(known)
         choice = known.ask()
-        if len(known) % 2:
+        if turn % 2 == 0:
             assert part.contains(choice.x[None]).all()
         local.append(part.contains(choice.x[None])[0])
-        known.tell(choice.x, ripples(choice.x))
+        for _ in range(results):
+            known.tell(choice.x, ripples(choice.x))
     assert not all(local)
+
+
+def test_where_no_improvement_is_expected_every_other_choice_of_the_model_of_all_explores():
+    def bowl(x):
+        return -((x - [1.0, 3.0]) ** 2).sum(axis=-1)
+
+    known, distances = learner(), []
+    x = PLANE.sample(SMALL.exact + 1, np.random.default_rng(1))
+    known.tell(x, bowl(x))
+    for _ in range(24):
+        choice = known.ask()
+        away = np.abs(known.observations.x - choice.x) / PLANE.widths
+        distances.append(away.max(axis=1).min())
+        known.tell(choice.x, bowl(choice.x))
+    own = distances[1::2]
+    assert min(own[1::2]) > max(own[2::2])
 
 
 def test_categories_integers_and_failed_runs_among_many_results():
@@ -180,16 +214,16 @@ def test_categories_integers_and_failed_runs_among_many_results():
 @pytest.mark.parametrize("kind", ["bad", "infeasible", "transient"])
 def test_an_input_that_failed_in_a_region_is_left(kind):
     known, failed = begun(learner()), []
-    while len(failed) < 5:
+    for turn in range(14):
         choice = known.ask()
-        if choice.notes:  # a repeat, after which it is the other turn
-            for _ in range(2):
-                known.tell(choice.x, ripples(choice.x))
+        if turn % 2 or choice.notes:  # the other turn, or a repeat
+            known.tell(choice.x, ripples(choice.x))
             continue
         away = np.abs(choice.x - np.reshape(failed, (-1, 2))) / PLANE.widths
         assert (away.max(axis=1) > 1e-3).all()
         known.tell(choice.x, failed=kind)
         failed.append(choice.x)
+    assert len(failed) > 4
 
 
 def test_a_search_begins_when_something_is_feasible():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -34,6 +35,21 @@ AGREE = 2.5  # standard deviations of a difference of two observations: one pair
 FARTHEST = 3.0  # prior standard deviations, cap on the gain over the incumbent: f has one in 740
 KNOWN = 0.01  # prior standard deviations: f is known where its posterior std is smaller
 _NEAR_ZERO = 1e-6  # noise variance of a unit prior that only measures distance
+
+
+class Turn(NamedTuple):
+    """What the next choice is where choices alternate.
+
+    Attributes
+    ----------
+    local:
+        True if it is that of a local search.
+    explored:
+        True if the last one that was not explored; None if that is not known.
+    """
+
+    local: bool
+    explored: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +121,7 @@ class VerifiedImprovement(Policy):
     def start(self, domain: Domain) -> None:
         return None
 
-    def choose(self, view: View, state: None, n: int) -> tuple[list[Choice], None]:
+    def choose(self, view: View, state: Turn | None, n: int) -> tuple[list[Choice], Turn | None]:
         chance = Chance.of(view)
         observations, pending = view.observations, view.pending
         trust = view.band().posterior.trust(observations)
@@ -129,14 +145,15 @@ class VerifiedImprovement(Policy):
             known = known[constraints.hold(known)]
             constraints = constraints.fantasise(pending)
 
-        number = len(view.surrogate.history) + len(pending)
-        local = LocalSearch.of(view, constraints) if n > 1 or number % 2 else None
+        alternates = view.surrogate.exact is not None
+        turn = state or Turn((len(view.surrogate.history) + len(pending)) % 2 == 1, None)
+        local = LocalSearch.of(view, constraints) if n > 1 or turn.local else None
 
         def pick(band: Band) -> Choice:
-            nonlocal verified, queried, known, constraints, number, local
+            nonlocal verified, queried, known, constraints, turn, local
             posterior = band.posterior
             risk = Risk(chance, constraints)
-            near = local.peak(view, risk) if local is not None and number % 2 else None
+            near = local.peak(view, risk) if local is not None and turn.local else None
             if (peak := near) is None:
                 some = constraints is None or len(known)
                 surface = over_the_best(posterior, known) if some else None
@@ -144,11 +161,13 @@ class VerifiedImprovement(Policy):
             if verified is not None and math.log(worth) > peak.height:
                 choice = choices_at(view.domain, verified[None], {"verified": True})[0]
                 verified = None
-            elif near is None:
-                choice = choice_of(_or_farthest(view, posterior, peak, queried, known, risk))
             else:
-                choice = choice_of(near)
-            number += 1
+                if near is None:
+                    expected, before = peak, turn.explored
+                    peak = _or_farthest(view, posterior, peak, queried, known, risk, before)
+                    turn = turn._replace(explored=peak is not expected if alternates else None)
+                choice = choice_of(peak)
+            turn = turn._replace(local=not turn.local)
             if n > 1 and local is not None:
                 local = local.with_pending(choice.x[None], constraints)
             queried = np.concatenate([queried, choice.x[None]])
@@ -158,9 +177,11 @@ class VerifiedImprovement(Policy):
                 constraints = constraints.fantasise(choice.x[None])
             return choice
 
-        return view.one_by_one(band, n, pick), None
+        return view.one_by_one(band, n, pick), turn if alternates else None
 
-    def recommend(self, view: View, state: None, band: Band, tried: Array) -> tuple[int, Notes]:
+    def recommend(
+        self, view: View, state: Turn | None, band: Band, tried: Array
+    ) -> tuple[int, Notes]:
         """Recommend the point of the best lower bound whose P(outlier) is below 1/2.
 
         Where that is so at less than half of the points it does not count: of three or four
@@ -270,11 +291,13 @@ def _or_farthest(
     queried: Array,
     known: Array,
     risk: Risk,
+    explored: bool | None,
 ) -> Peak:
     """Return the peak, or a point to explore if the expected improvement there is negligible.
 
     That is the peak under capped lengthscales, or where its improvement is negligible, too, the
-    point that is farthest from all others.
+    point that is farthest from all others. If the choice before ``explored``, it is the turn of the
+    peak; None: the last query did if it is apart from all others.
     """
     if not len(queried) or view.among is not view.domain:
         return peak
@@ -287,8 +310,10 @@ def _or_farthest(
     if not flat and not (again and posterior.predict(peak.x[None])[1][0] <= KNOWN * unit):
         if not 0.0 < unit < math.inf or peak.height > math.log(_NEGLIGIBLE * unit):
             return peak
-        if (apart(queried[:-1], queried[-1], widths) > PLACE).all():
-            return peak  # the last query explored: alternate
+        if explored is None:
+            explored = bool((apart(queried[:-1], queried[-1], widths) > PLACE).all())
+        if explored:
+            return peak
     if not flat and 0.0 < unit < math.inf:
         wary = _wary(view, posterior)
         promising = peak_at(view, over_the_best(wary, known), risk, unit)
