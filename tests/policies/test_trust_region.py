@@ -192,6 +192,21 @@ def test_where_no_improvement_is_expected_every_other_choice_of_the_model_of_all
     assert min(own[1::2]) > max(own[2::2])
 
 
+def test_a_repeat_that_gives_no_result_is_given_up():
+    known = begun(learner())
+    x = np.array([1.0, 2.5])
+    known.tell(x, 5.0)  # rejected, and worth a repeat
+    asked = 0
+    for _ in range(12):
+        choice = known.ask()
+        if choice.notes:
+            asked += 1
+            known.tell(choice.x, failed="transient")
+        else:
+            known.tell(choice.x, ripples(choice.x))
+    assert asked == 2
+
+
 def test_categories_integers_and_failed_runs_among_many_results():
     domain = MIXED
 

@@ -254,10 +254,14 @@ class VerifiedImprovement(Policy):
                 p = p * constraints(observations.x)
             worth += (p * np.minimum(gain, most))[rejected].tolist()
         inside = view.among.contains(observations.x[rows])
+        lost = observations.x[~np.isfinite(observations.observed)]
+        lost = np.concatenate([lost, view.failures.x])
         order = sorted(range(len(rows)), key=lambda i: -worth[i])
         for i in order:
             here = observations.x[rows[i]]
             waits = (apart(view.pending, here, widths) <= PLACE).any()
+            # An input that gives no results is not repeated for ever
+            waits |= np.count_nonzero(apart(lost, here, widths) <= PLACE) > self.retries
             if inside[i] and not waits and 0.0 < worth[i] < math.inf:
                 return here, worth[i]
         return None, 0.0
