@@ -23,11 +23,15 @@ def replayed(domain, x, values, exact):
     """Follow the rule row by row, in the domain's own units."""
     best = max((i for i in range(exact) if np.isfinite(values[i])), key=lambda i: values[i])
     state = {"row": best, "best": values[best], "centre": x[best], "side": 0.4}
-    good = bad = searches = places = start = 0
+    good = bad = idle = searches = places = start = 0
     rival, since = None, exact
 
     def near(i, side):
         return all(abs(x[i] - state["centre"]) <= side * domain.widths)
+
+    def returned():
+        half = state["side"] / 2 * domain.widths
+        return rival is not None and all(abs(state["centre"] - rival) <= half)
 
     def own(n):
         if rival is None:
@@ -47,38 +51,37 @@ def replayed(domain, x, values, exact):
     negligible = 1e-6 * (max(first) - np.median(first))
     needed = enough(range(exact))
     for i in range(exact, len(x)):
-        if np.isnan(values[i]):
-            continue
         value = values[i]
-        if not near(i, state["side"]):
-            if np.isfinite(state["best"]):
-                continue
-            value = -np.inf
+        idle = idle + 1 if np.isnan(value) or not near(i, state["side"]) else 0
+        if 0 < idle < 100:
+            continue
+        if idle == 100:
+            value, bad = -np.inf, 99
         if value > state["best"] + needed:
             good, bad = good + 1, 0
         else:
             good, bad = 0, bad + 1
         if value > state["best"]:
             state |= {"best": value, "centre": x[i]}
-        back = rival is not None and all(
-            abs(state["centre"] - rival) <= state["side"] / 2 * domain.widths
-        )
+        back = returned()
         if good < 3 and bad < 10 and not back:
             continue
         most = 1.6 if rival is None else 0.4
         state["side"] = min(2.0 * state["side"], most) if good == 3 else state["side"] / 2.0
         good = bad = 0
-        if state["side"] < 2.0**-7 or back:
-            searches += 1
+        if state["side"] < 2.0**-7 or back or idle:
+            searches, idle = searches + 1, 0
             top = max((j for j in range(i + 1) if np.isfinite(values[j])), key=lambda j: values[j])
-            if back or rival is None:
-                start, rival, places = i + 1, x[top], places + 1
-                corner = domain.spread(places, np.random.default_rng(0))[-1]
-                state |= {"best": -np.inf, "centre": corner, "side": 0.4}
+            if rival is None:
+                start, rival = i + 1, x[top]
+                state |= {"best": -np.inf, "centre": rival, "side": 0.4}
+                while returned():
+                    places += 1
+                    state["centre"] = domain.spread(places, np.random.default_rng(0))[-1]
             else:
                 start, rival = 0, None
                 state |= {"best": values[top], "centre": x[top], "side": 0.4}
-        needed, since = enough(own(i + 1)), i + 1
+        needed, since = enough([j for j in own(i + 1) if j > i - 512]), i + 1
     rows = own(len(x))
     most = min(max(sum(near(j, state["side"]) for j in rows), 2 * domain.dim), 128)
     away = {j: max(abs(x[j] - state["centre"]) / domain.widths) for j in rows}
@@ -119,7 +122,9 @@ def test_a_region_keeps_lattices_and_stays_in_the_domain():
             points = part.sample(20, np.random.default_rng(1))
             assert domain.contains(points).all()
             assert part.contains(row[None]).all()
-            assert (np.abs(points - row) <= 0.5 * side * domain.widths + 1e-12).all()
+            half = np.maximum(0.5 * side * domain.widths, [0.0, 0.0, 0.0, 1.0, 0.0])  # one step
+            assert (np.abs(points - row) <= half + 1e-12).all()
+            assert len(np.unique(points[:, 3])) > 1
 
 
 def test_a_region_about_a_point_without_some_coordinates():
@@ -189,7 +194,7 @@ def test_where_no_improvement_is_expected_every_other_choice_of_the_model_of_all
         distances.append(away.max(axis=1).min())
         known.tell(choice.x, bowl(choice.x))
     own = distances[1::2]
-    assert min(own[1::2]) > max(own[2::2])
+    assert min(own[2::2]) > max(own[1::2])
 
 
 def test_a_repeat_that_gives_no_result_is_given_up():
@@ -204,7 +209,16 @@ def test_a_repeat_that_gives_no_result_is_given_up():
             known.tell(choice.x, failed="transient")
         else:
             known.tell(choice.x, ripples(choice.x))
-    assert asked == 2
+    assert asked == 3  # as one that was never seen, and once more for its result
+
+
+def test_failures_nearby_or_before_do_not_end_repeats():
+    known = begun(learner())
+    x = np.array([1.0, 2.5])
+    for away in (0.0, 0.0, 1e-3, 2e-3):
+        known.tell(x + away, failed="transient")
+    known.tell(x, 5.0)
+    assert any(known.ask().notes for _ in range(2))
 
 
 def test_categories_integers_and_failed_runs_among_many_results():
@@ -257,9 +271,27 @@ def test_a_search_in_a_place_that_gives_no_results_ends():
     for n in range(22, 400, 2):
         region = Region.after(PLANE, x[:n], values[:n], 21)
         seen.append(region.searches)
-        if region.searches % 2:  # all further results are somewhere else
-            x[n:] = PLANE.lower + PLANE.widths * ((region.centre + 0.5) % 1.0)
-    assert seen[-1] == 2
+        # All further results are somewhere else
+        x[n:] = PLANE.lower + PLANE.widths * ((region.centre + 0.5) % 1.0)
+    assert np.flatnonzero(np.diff(seen)).size == 3  # a hundred results each
+    assert seen[-1] == 3
+
+
+def test_a_search_goes_on_where_its_best_choice_was_seen():
+    known, summit = learner(), []
+
+    def slope(x):  # to a corner, where all choices end
+        return (x - [-1.0, 2.0]).sum(axis=-1)
+
+    x = PLANE.sample(SMALL.exact + 1, np.random.default_rng(1))
+    known.tell(x, slope(x))
+    for _ in range(80):
+        choice = known.ask()
+        summit.append((choice.x == PLANE.upper).all())
+        known.tell(choice.x, slope(choice.x))
+    values = known.observations.observed
+    assert any(summit)
+    assert Region.after(PLANE, known.observations.x, values, SMALL.exact).side < 0.1
 
 
 def test_a_region_of_one_choice_is_none():
@@ -337,10 +369,25 @@ def test_a_batch_has_local_and_other_choices_without_repeats():
 
 
 def test_a_part_of_the_domain_is_searched_as_a_whole():
-    known = begun(learner())
+    known, other = begun(learner()), begun(learner())
     assert len(known) % 2
     corner = Box([2.5, 3.8], [3.0, 4.0])
     assert corner.contains(known.ask(among=corner).x[None]).all()
+    known.tell(other.ask().x, 0.0)  # and whose turn it is stays
+    assert region_of(known).contains(known.ask().x[None]).all()
+
+
+def test_whose_turn_it_is_in_a_process_for_each_trial():
+    known, turns = begun(learner()), []
+    for turn in range(10):
+        known._state = known.policy.start(PLANE)
+        choice = known.ask()
+        turns.append(known._state)  # of the next choice
+        if turn % 3:
+            known.tell(choice.x, ripples(choice.x))
+        else:
+            known.tell(choice.x, failed="transient")
+    assert turns == [False, True] * 5
 
 
 def test_outliers_failures_and_constraints_in_a_region():

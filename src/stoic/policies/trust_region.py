@@ -28,12 +28,18 @@ _FAILURES = 10
 # first results. With the latter alone, 1e-3, the search of Levy's function in 20 dimensions ends at
 # twice the loss.
 _IMPROVED, _AT_LEAST = 1e-3, 1e-6
+_LATEST = 512  # results among which those of a region are looked for, for their median
+# Results in a row that are not near, after which a search ends: more than workers may have begun
+# before it. Nothing of a region may be left to choose, or all there fails.
+_IDLE = 100
+_POINTS = 16  # of the sequence, of which one is apart from the best; without one it is the last
 _ROWS = 128  # of the local model, at most
 # For each parameter, of the nearest results if fewer are in twice the region. On a rover in 60
 # dimensions the loss after 550 results is 0.07, 0.16 without them, and 0.11 with 128 everywhere.
 _FEW = 2
 _FEWEST = 2  # results, before which a search samples its region
 _LIKELY = 0.5  # probability of a result where it does
+_SAMPLE = 8  # points of a sample
 
 
 class _Searches:
@@ -46,7 +52,7 @@ class _Searches:
     best:
         The best result of the search.
     ended, places:
-        Numbers of searches that have ended, and that began elsewhere.
+        Numbers of searches that have ended, and of points of the sequence where one was to begin.
     rival:
         The best input before a search elsewhere, which knows later results that are nearer to its
         centre alone; None if the search is about the best of all.
@@ -54,6 +60,8 @@ class _Searches:
         First result that a search elsewhere may know.
     since:
         First result after the last change of the region.
+    idle:
+        Number of the latest results that are not near.
     """
 
     def __init__(self, domain: Box, x: Array, values: Array, exact: int) -> None:
@@ -61,15 +69,15 @@ class _Searches:
         self.u = (x - domain.lower) / domain.widths
         self.ended, self.places, self.start, self.side = 0, 0, 0, _FIRST
         self.rival: Array | None = None
-        self.successes = self.failures = self.since = 0
+        self.successes = self.failures = self.since = self.idle = 0
         self.enough = 0.0
         self.best, self.centre = self._best_of(exact)
         self.negligible = _AT_LEAST * self._above_median(values[:exact])
         self._watch(exact)
 
-    def rows(self, n: int) -> Integers:
-        """Return those of the first ``n`` results that the search knows."""
-        rows = np.arange(self.start, n)
+    def rows(self, n: int, first: int = 0) -> Integers:
+        """Return those of the results from ``first`` to ``n`` that the search knows."""
+        rows = np.arange(max(self.start, first), n)
         if self.rival is None:
             return rows
         here, there = (
@@ -81,46 +89,56 @@ class _Searches:
     def add(self, i: int) -> None:
         """Count result number i, and change the region by it."""
         value = self.values[i]
-        if np.isnan(value):
+        if np.isnan(value) or np.abs(self.u[i] - self.centre).max() > self.side:
+            self.idle += 1
+            if self.idle == _IDLE:
+                self._begin(i + 1)
             return
-        if np.abs(self.u[i] - self.centre).max() > self.side:
-            if np.isfinite(self.best):
-                return
-            value = -np.inf  # a search that has no result yet: its region cannot be sampled
+        self.idle = 0
         if value > self.best + self.enough:
             self.successes, self.failures = self.successes + 1, 0
         else:
             self.successes, self.failures = 0, self.failures + 1
         if value > self.best:
             self.best, self.centre = float(value), self.u[i]
-        if self.rival is not None and np.abs(self.centre - self.rival).max() <= 0.5 * self.side:
-            self._begin(i + 1, elsewhere=True)  # it has come back
+        if self._back():
+            self._begin(i + 1)
             return
         if self.successes < _SUCCESSES and self.failures < _FAILURES:
             return
         most = _MOST if self.rival is None else _FIRST
         self.side = min(2.0 * self.side, most) if self.successes else 0.5 * self.side
         if self.side < _LEAST:
-            self._begin(i + 1, elsewhere=self.rival is None)
+            self._begin(i + 1)
         else:
             self._watch(i + 1)
 
-    def _begin(self, n: int, elsewhere: bool) -> None:
-        """Begin another search after ``n`` results, elsewhere or at the best of them."""
-        self.ended, self.side = self.ended + 1, _FIRST
+    def _back(self) -> bool:
+        """Return True if a search elsewhere has the best before it in its region."""
+        if self.rival is None:
+            return False
+        return bool(np.abs(self.centre - self.rival).max() <= 0.5 * self.side)
+
+    def _begin(self, n: int) -> None:
+        """Begin another search after ``n`` results: elsewhere, or at the best of them."""
+        elsewhere = self.rival is None
+        self.ended, self.side, self.idle = self.ended + 1, _FIRST, 0
         self.best, self.centre = self._best_of(n)
         self.rival, self.start = None, 0
         if elsewhere:
             self.rival, self.start, self.best = self.centre, n, -np.inf
-            self.places += 1
-            point = self.domain.spread(self.places, np.random.default_rng(0))[-1]
-            self.centre = (point - self.domain.lower) / self.domain.widths
+            for _ in range(_POINTS):
+                self.places += 1
+                point = self.domain.spread(self.places, np.random.default_rng(0))[-1]
+                self.centre = (point - self.domain.lower) / self.domain.widths
+                if not self._back():
+                    break
         self._watch(n)
 
     def _watch(self, n: int) -> None:
         """Count from here, and say how much an improvement is."""
         self.successes, self.failures, self.since = 0, 0, n
-        rows = self.rows(n)
+        rows = self.rows(n, n - _LATEST)
         near = np.abs(self.u[rows] - self.centre).max(axis=1, initial=0.0) <= self.side
         self.enough = max(_IMPROVED * self._above_median(self.values[rows[near]]), self.negligible)
 
@@ -161,9 +179,13 @@ class Region(NamedTuple):
         A search counts the results in twice its region, whatever chose them. The first one begins
         at the best of the first ``exact`` results, and knows all results. Where the sides have
         become too short the next one begins, by turns at the next point of a Sobol sequence, and at
-        the best of all results. The former knows later results alone, and of these those that are
-        nearer to its centre than to the best before it; its sides do not grow, and it ends where
-        that best is in its region.
+        the best of all results; so it does where a hundred results in a row were not near. The
+        former knows later results alone, and of these those that are nearer to its centre than to
+        the best before it; its sides do not become longer than at first, and it ends where that
+        best is in its region.
+
+        Values of early results that change, because they are not trusted any more or a constraint
+        is known better, may change all searches since.
 
         Parameters
         ----------
@@ -192,6 +214,13 @@ class Region(NamedTuple):
         centre = domain.lower + domain.widths * self.centre
         lower = np.maximum(centre - half, domain.lower)
         upper = np.minimum(centre + half, domain.upper)
+        for lattice in domain.lattices:  # the next values of an integer are near at any side
+            if len(lattice.columns) == 1 and len(lattice.values) > 2:
+                k, values = lattice.columns[0], lattice.values[:, 0]
+                same = SAME * domain.widths[k]
+                below, above = values[values < centre[k] - same], values[values > centre[k] + same]
+                lower[k] = min(lower[k], below.max(initial=domain.lower[k]))
+                upper[k] = max(upper[k], above.min(initial=domain.upper[k]))
         if domain.tree is not None:  # what the centre lacks may be anything
             lacking = ~domain.tree.has(centre[None])[0]
             lower[lacking], upper[lacking] = domain.lower[lacking], domain.upper[lacking]
@@ -234,8 +263,8 @@ class LocalSearch(NamedTuple):
         observations = surrogate.modelled()
         finite = np.isfinite(observations.observed)
         values = np.where(finite & observations.measured, observations.observed, -np.inf)
-        if constraints is not None:
-            values[~constraints.hold(observations.x)] = -np.inf
+        if (alone := view.constraints()) is not None:  # whatever is pending
+            values[~alone.hold(observations.x)] = -np.inf
         trust = surrogate.posterior().trust(observations)
         values[finite & (trust < DISTRUSTED)] = np.nan
         if not np.isfinite(values).any():
@@ -257,8 +286,10 @@ class LocalSearch(NamedTuple):
             posterior = posterior.fantasise(bad, None, view.floor())
         # What failed is not expected to improve, either
         failed = np.concatenate([near.x[~np.isfinite(near.observed)], view.failures.x])
-        off = np.concatenate([failed[part.contains(failed)], view.pending])
-        return search._replace(posterior=posterior, known=known).with_pending(off, constraints)
+        if len(failed := failed[part.contains(failed)]):
+            posterior = posterior.fantasise(failed, None)
+        search = search._replace(posterior=posterior, known=known)
+        return search.with_pending(view.pending, constraints)
 
     def with_pending(self, pending: Array, constraints: Constraints | None) -> Self:
         """Count points (k, d) without a result as observed at their posterior mean."""
@@ -274,14 +305,11 @@ class LocalSearch(NamedTuple):
         return search._replace(known=known, posterior=self.posterior.fantasise(pending, None))
 
     def peak(self, view: View, risk: Risk) -> Peak | None:
-        """Choose a point of the region; None if it was chosen before, or is likely to fail."""
-        if self.posterior is None:
-            peak = Peak(self.part.sample(1, view.rng)[0], None, -np.inf)
-            if risk.chance is not None and risk.chance(peak.x[None])[0] < _LIKELY:
-                return None
-            if risk.constraints is not None and not risk.constraints.hold(peak.x[None])[0]:
-                return None
-        else:
+        """Choose a point of the region; None if all that are found were chosen, or may fail.
+
+        If the best one was chosen before, it is any other one, so that the search goes on.
+        """
+        if self.posterior is not None:
             inside = self.near[self.part.contains(self.near)]
             nothing = np.full(len(inside), np.nan)
             around = Observations(inside, nothing, nothing)
@@ -290,8 +318,21 @@ class LocalSearch(NamedTuple):
                 surface = over_the_best(self.posterior, self.known)
             view = view._replace(among=self.part, observations=around)
             peak = peak_at(view, surface, risk, self.posterior.max_variance**0.5)
-        again = (apart(self.taken, peak.x, view.domain.widths) <= SAME).any()
-        return None if again else peak
+            if self._new(peak.x, view):
+                return peak
+        points = self.part.sample(_SAMPLE, view.rng)
+        likely = np.ones(len(points), dtype=bool)
+        if risk.chance is not None:
+            likely &= risk.chance(points) >= _LIKELY
+        if risk.constraints is not None:
+            likely &= risk.constraints.hold(points)
+        for x in points[likely]:
+            if self._new(x, view):
+                return Peak(x, None, -np.inf)
+        return None
+
+    def _new(self, x: Array, view: View) -> bool:
+        return bool((apart(self.taken, x, view.domain.widths) > SAME).all())
 
 
 def _single(part: Box) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -35,21 +34,6 @@ AGREE = 2.5  # standard deviations of a difference of two observations: one pair
 FARTHEST = 3.0  # prior standard deviations, cap on the gain over the incumbent: f has one in 740
 KNOWN = 0.01  # prior standard deviations: f is known where its posterior std is smaller
 _NEAR_ZERO = 1e-6  # noise variance of a unit prior that only measures distance
-
-
-class Turn(NamedTuple):
-    """What the next choice is where choices alternate.
-
-    Attributes
-    ----------
-    local:
-        True if it is that of a local search.
-    explored:
-        True if the last one that was not explored; None if that is not known.
-    """
-
-    local: bool
-    explored: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +105,7 @@ class VerifiedImprovement(Policy):
     def start(self, domain: Domain) -> None:
         return None
 
-    def choose(self, view: View, state: Turn | None, n: int) -> tuple[list[Choice], Turn | None]:
+    def choose(self, view: View, state: bool | None, n: int) -> tuple[list[Choice], bool | None]:
         chance = Chance.of(view)
         observations, pending = view.observations, view.pending
         trust = view.band().posterior.trust(observations)
@@ -145,15 +129,18 @@ class VerifiedImprovement(Policy):
             known = known[constraints.hold(known)]
             constraints = constraints.fantasise(pending)
 
-        alternates = view.surrogate.exact is not None
-        turn = state or Turn((len(view.surrogate.history) + len(pending)) % 2 == 1, None)
-        local = LocalSearch.of(view, constraints) if n > 1 or turn.local else None
+        # Choices are local by turns. The state is whose turn it is; without one, as in a process
+        # for each trial, the number of choices so far
+        alternates = view.surrogate.exact is not None and view.among is view.domain
+        begun = len(view.surrogate.history) + len(view.failures.x) + len(pending)
+        turn = begun % 2 == 1 if state is None else state
+        local = LocalSearch.of(view, constraints) if alternates and (n > 1 or turn) else None
 
         def pick(band: Band) -> Choice:
             nonlocal verified, queried, known, constraints, turn, local
             posterior = band.posterior
             risk = Risk(chance, constraints)
-            near = local.peak(view, risk) if local is not None and turn.local else None
+            near = local.peak(view, risk) if local is not None and turn else None
             if (peak := near) is None:
                 some = constraints is None or len(known)
                 surface = over_the_best(posterior, known) if some else None
@@ -163,11 +150,11 @@ class VerifiedImprovement(Policy):
                 verified = None
             else:
                 if near is None:
-                    expected, before = peak, turn.explored
-                    peak = _or_farthest(view, posterior, peak, queried, known, risk, before)
-                    turn = turn._replace(explored=peak is not expected if alternates else None)
+                    # By turns the last query was local, and the one before it not
+                    own = queried[:-1] if alternates else queried
+                    peak = _or_farthest(view, posterior, peak, queried, own, known, risk)
                 choice = choice_of(peak)
-            turn = turn._replace(local=not turn.local)
+            turn = not turn
             if n > 1 and local is not None:
                 local = local.with_pending(choice.x[None], constraints)
             queried = np.concatenate([queried, choice.x[None]])
@@ -177,10 +164,10 @@ class VerifiedImprovement(Policy):
                 constraints = constraints.fantasise(choice.x[None])
             return choice
 
-        return view.one_by_one(band, n, pick), turn if alternates else None
+        return view.one_by_one(band, n, pick), turn if alternates else state
 
     def recommend(
-        self, view: View, state: Turn | None, band: Band, tried: Array
+        self, view: View, state: bool | None, band: Band, tried: Array
     ) -> tuple[int, Notes]:
         """Recommend the point of the best lower bound whose P(outlier) is below 1/2.
 
@@ -254,15 +241,17 @@ class VerifiedImprovement(Policy):
                 p = p * constraints(observations.x)
             worth += (p * np.minimum(gain, most))[rejected].tolist()
         inside = view.among.contains(observations.x[rows])
-        lost = observations.x[~np.isfinite(observations.observed)]
-        lost = np.concatenate([lost, view.failures.x])
+        finite = np.isfinite(observations.observed)
+        lost = np.concatenate([observations.x[~finite], view.failures.x])
         order = sorted(range(len(rows)), key=lambda i: -worth[i])
         for i in order:
             here = observations.x[rows[i]]
             waits = (apart(view.pending, here, widths) <= PLACE).any()
+            if not inside[i] or waits or not 0.0 < worth[i] < math.inf:
+                continue
             # An input that gives no results is not repeated for ever
-            waits |= np.count_nonzero(apart(lost, here, widths) <= PLACE) > self.retries
-            if inside[i] and not waits and 0.0 < worth[i] < math.inf:
+            results = np.count_nonzero(apart(observations.x[finite], here, widths) <= SAME)
+            if np.count_nonzero(apart(lost, here, widths) <= SAME) <= self.retries + results:
                 return here, worth[i]
         return None, 0.0
 
@@ -293,15 +282,15 @@ def _or_farthest(
     posterior: Posterior,
     peak: Peak,
     queried: Array,
+    own: Array,
     known: Array,
     risk: Risk,
-    explored: bool | None,
 ) -> Peak:
     """Return the peak, or a point to explore if the expected improvement there is negligible.
 
     That is the peak under capped lengthscales, or where its improvement is negligible, too, the
-    point that is farthest from all others. If the choice before ``explored``, it is the turn of the
-    peak; None: the last query did if it is apart from all others.
+    point that is farthest from all others. If the last query of its ``own`` explored, which is then
+    apart from those before it, it is the turn of the peak.
     """
     if not len(queried) or view.among is not view.domain:
         return peak
@@ -314,9 +303,7 @@ def _or_farthest(
     if not flat and not (again and posterior.predict(peak.x[None])[1][0] <= KNOWN * unit):
         if not 0.0 < unit < math.inf or peak.height > math.log(_NEGLIGIBLE * unit):
             return peak
-        if explored is None:
-            explored = bool((apart(queried[:-1], queried[-1], widths) > PLACE).all())
-        if explored:
+        if len(own) and (apart(own[:-1], own[-1], widths) > PLACE).all():
             return peak
     if not flat and 0.0 < unit < math.inf:
         wary = _wary(view, posterior)
