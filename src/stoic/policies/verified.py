@@ -85,7 +85,8 @@ class VerifiedImprovement(Policy):
         Share of inliers that a smooth model rejects: 1 % over six functions without noise.
     retries:
         Number of times that a place without a trusted result is queried again, see
-        :class:`~stoic.policies.ucb.UCB`.
+        :class:`~stoic.policies.ucb.UCB`. A repeat that has no result is asked for as often, and
+        once more for each result at its input.
 
     Guarantee
     ---------
