@@ -359,6 +359,25 @@ def test_local_search_finds_a_summit_among_ripples():
     assert np.median(reached) < 1e-3
 
 
+def test_a_result_counts_if_the_model_of_its_region_trusts_it(monkeypatch):
+    unknown, of = [], Region.after.__func__
+
+    def after(cls, domain, x, values, exact):
+        unknown.append(int(np.isnan(values).sum()))
+        return of(cls, domain, x, values, exact)
+
+    monkeypatch.setattr(Region, "after", classmethod(after))
+    regained, known = 0, begun(learner(), 31)
+    for _ in range(30):
+        unknown.clear()
+        choice = known.ask()
+        if len(unknown) == 2:
+            regained += unknown[0] - unknown[1]
+            assert unknown[1] < unknown[0]
+        known.tell(choice.x, ripples(choice.x))
+    assert regained > 0
+
+
 def test_a_batch_has_local_and_other_choices_without_repeats():
     known = begun(learner())
     part, batch = region_of(known), known.ask_batch(6)

@@ -266,19 +266,29 @@ class LocalSearch(NamedTuple):
         if (alone := view.constraints()) is not None:  # whatever is pending
             values[~alone.hold(observations.x)] = -np.inf
         trust = surrogate.posterior().trust(observations)
-        values[finite & (trust < DISTRUSTED)] = np.nan
+        values, all_values = np.where(finite & (trust < DISTRUSTED), np.nan, values), values
         if not np.isfinite(values).any():
             return None
         first = int(np.argmax(np.isfinite(values)))
-        region = Region.after(domain, observations.x, values, max(exact, first + 1))
-        part, near = region.box(domain), observations.only(region.rows)
-        if _single(part):
+        exact = max(exact, first + 1)
+        region = Region.after(domain, observations.x, values, exact)
+        if _single(region.box(domain)):
             return None
+        posterior = _fitted(view, region)
+        if posterior is not None:
+            # What varies faster than the model of all results can follow is an outlier to it
+            trusted = posterior.trust(observations.only(region.rows)) >= DISTRUSTED
+            regained = region.rows[trusted & np.isnan(values[region.rows])]
+            if len(regained):
+                values[regained] = all_values[regained]
+                before, region = region, Region.after(domain, observations.x, values, exact)
+                if not np.array_equal(before.rows, region.rows) or before.side != region.side:
+                    posterior = _fitted(view, region)
+        part, near = region.box(domain), observations.only(region.rows)
         taken = np.concatenate([observations.x, view.failures.x])
         search = cls(part, taken, near.x, None, near.x[:0])
-        if np.count_nonzero(np.isfinite(near.observed)) < _FEWEST:
+        if posterior is None:
             return search.with_pending(view.pending, constraints)
-        posterior = surrogate.model(part, near, None)
         known = near.x[(posterior.trust(near) >= DISTRUSTED) & near.measured]
         if constraints is not None:
             known = known[constraints.hold(known)]
@@ -333,6 +343,15 @@ class LocalSearch(NamedTuple):
 
     def _new(self, x: Array, view: View) -> bool:
         return bool((apart(self.taken, x, view.domain.widths) > SAME).all())
+
+
+def _fitted(view: View, region: Region) -> Posterior | None:
+    """Fit the model to the results near a region; None if they are too few."""
+    near = view.surrogate.modelled().only(region.rows)
+    if np.count_nonzero(np.isfinite(near.observed)) < _FEWEST:
+        return None
+    assert isinstance(view.domain, Box)
+    return view.surrogate.model(region.box(view.domain), near, None)
 
 
 def _single(part: Box) -> bool:
