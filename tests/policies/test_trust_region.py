@@ -409,6 +409,16 @@ def test_whose_turn_it_is_in_a_process_for_each_trial():
     assert turns == [False, True] * 5
 
 
+def test_no_turns_are_taken_on_a_finite_domain():
+    grid = PLANE.grid(12)
+    known = learner(domain=grid)
+    x = grid.points[:: len(grid.points) // SMALL.exact - 1]
+    known.tell(x, ripples(x))
+    assert known.surrogate.exact == SMALL.exact
+    known.ask()
+    assert known._state is None
+
+
 def test_outliers_failures_and_constraints_in_a_region():
     rng = np.random.default_rng(5)
     known = begun(learner())

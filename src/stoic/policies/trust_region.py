@@ -254,37 +254,22 @@ class LocalSearch(NamedTuple):
     posterior: Posterior | None
     known: Array
 
+    @staticmethod
+    def serves(view: View) -> bool:
+        """Return True if there is a window, and all of a box may be chosen."""
+        domain = view.domain
+        windowed = view.surrogate.exact is not None
+        return windowed and isinstance(domain, Box) and view.among is domain
+
     @classmethod
     def of(cls, view: View, constraints: Constraints | None) -> Self | None:
-        """Fit the model to the region of a view; None if choices are not to be local."""
-        domain, surrogate, exact = view.domain, view.surrogate, view.surrogate.exact
-        if exact is None or not isinstance(domain, Box) or view.among is not domain:
+        """Fit the model to the region of a view that it serves; None if nothing is to be chosen."""
+        if (found := _settled(view)) is None:
             return None
-        observations = surrogate.modelled()
-        finite = np.isfinite(observations.observed)
-        values = np.where(finite & observations.measured, observations.observed, -np.inf)
-        if (alone := view.constraints()) is not None:  # whatever is pending
-            values[~alone.hold(observations.x)] = -np.inf
-        trust = surrogate.posterior().trust(observations)
-        values, all_values = np.where(finite & (trust < DISTRUSTED), np.nan, values), values
-        if not np.isfinite(values).any():
-            return None
-        first = int(np.argmax(np.isfinite(values)))
-        exact = max(exact, first + 1)
-        region = Region.after(domain, observations.x, values, exact)
-        if _single(region.box(domain)):
-            return None
-        posterior = _fitted(view, region)
-        if posterior is not None:
-            # What varies faster than the model of all results can follow is an outlier to it
-            trusted = posterior.trust(observations.only(region.rows)) >= DISTRUSTED
-            regained = region.rows[trusted & np.isnan(values[region.rows])]
-            if len(regained):
-                values[regained] = all_values[regained]
-                before, region = region, Region.after(domain, observations.x, values, exact)
-                if not np.array_equal(before.rows, region.rows) or before.side != region.side:
-                    posterior = _fitted(view, region)
-        part, near = region.box(domain), observations.only(region.rows)
+        region, posterior = found
+        assert isinstance(view.domain, Box)
+        observations = view.surrogate.modelled()
+        part, near = region.box(view.domain), observations.only(region.rows)
         taken = np.concatenate([observations.x, view.failures.x])
         search = cls(part, taken, near.x, None, near.x[:0])
         if posterior is None:
@@ -343,6 +328,41 @@ class LocalSearch(NamedTuple):
 
     def _new(self, x: Array, view: View) -> bool:
         return bool((apart(self.taken, x, view.domain.widths) > SAME).all())
+
+
+def _settled(view: View) -> tuple[Region, Posterior | None] | None:
+    """Return the region of a view, by what its own model trusts, and that model.
+
+    None if nothing is to be chosen; without a posterior there are too few results near it.
+    """
+    domain, exact = view.domain, view.surrogate.exact
+    assert isinstance(domain, Box)
+    assert exact is not None
+    observations = view.surrogate.modelled()
+    finite = np.isfinite(observations.observed)
+    values = np.where(finite & observations.measured, observations.observed, -np.inf)
+    if (alone := view.constraints()) is not None:  # whatever is pending
+        values[~alone.hold(observations.x)] = -np.inf
+    trust = view.surrogate.posterior().trust(observations)
+    known = np.where(finite & (trust < DISTRUSTED), np.nan, values)
+    if not np.isfinite(known).any():
+        return None
+    exact = max(exact, int(np.argmax(np.isfinite(known))) + 1)
+    region = Region.after(domain, observations.x, known, exact)
+    if _single(region.box(domain)):
+        return None
+    posterior = _fitted(view, region)
+    if posterior is None:
+        return region, None
+    # What varies faster than the model of all results can follow is an outlier to it
+    rows = region.rows
+    regained = (posterior.trust(observations.only(rows)) >= DISTRUSTED) & np.isnan(known[rows])
+    if regained.any():
+        known[rows[regained]] = values[rows[regained]]
+        before, region = region, Region.after(domain, observations.x, known, exact)
+        if not np.array_equal(before.rows, region.rows) or before.side != region.side:
+            posterior = _fitted(view, region)
+    return region, posterior
 
 
 def _fitted(view: View, region: Region) -> Posterior | None:

@@ -132,7 +132,7 @@ class VerifiedImprovement(Policy):
 
         # Choices are local by turns. The state is whose turn it is; without one, as in a process
         # for each trial, the number of choices so far
-        alternates = view.surrogate.exact is not None and view.among is view.domain
+        alternates = LocalSearch.serves(view)
         begun = len(view.surrogate.history) + len(view.failures.x) + len(pending)
         turn = begun % 2 == 1 if state is None else state
         local = LocalSearch.of(view, constraints) if alternates and (n > 1 or turn) else None
