@@ -19,26 +19,34 @@ def rows(n, seed):
     return Observations(rng.random((n, 2)), 1.0 + rng.standard_normal(n), noise)
 
 
-def literally(window, inducing, others, noise, at=AT):
-    """Mean and standard deviation at ``at`` of one Gaussian, given what FITC supposes."""
+def joint(window, inducing, others, noise, at=AT):
+    """Covariance of u, the other rows of the window, absorbed rows and ``at``, as FITC supposes.
+
+    Also what the noise of each row, and the slack of u, add to it, and the results.
+    """
     k, u = PRIOR.kernel, window.x[inducing]
     own = window.own_noise(PRIOR.noise)
-    inverse = np.linalg.inv(k(u, u) + _SLACK * own[inducing].min() * np.eye(len(u)))
+    slack = _SLACK * own[inducing].min()
+    inverse = np.linalg.inv(k(u, u) + slack * np.eye(len(u)))
     rest = np.delete(np.arange(len(window)), inducing)
-    late = window.x[rest]
-    # covariances of u with slack, of the other rows of the window, of absorbed rows, and at x
-    x = np.concatenate([u, late, others.x, at])
+    x = np.concatenate([u, window.x[rest], others.x, at])
     K, Q = k(x, x), k(x, u) @ inverse @ k(u, x)
-    a, b = len(u) + len(late), len(u) + len(late) + len(others)
+    a, b = len(window), len(window) + len(others)
     C = K.copy()
     C[a:b] = Q[a:b]  # absorbed rows know of all others only through u
     C[:, a:b] = Q[:, a:b]
     C[np.arange(a, b), np.arange(a, b)] = np.diagonal(K)[a:b]
     C[: len(u), a:b], C[a:b, : len(u)] = K[: len(u), a:b], K[a:b, : len(u)]
-    added = np.concatenate([own[inducing] + _SLACK * own[inducing].min(), own[rest], noise])
+    added = np.concatenate([own[inducing] + slack, own[rest], noise])
     y = np.concatenate([window.observed[inducing], window.observed[rest], others.observed])
-    A = C[:b, :b] + np.diag(added)
-    cross = C[b:, :b]
+    return C, added, y
+
+
+def literally(window, inducing, others, noise, at=AT):
+    """Mean and standard deviation at ``at`` of one Gaussian, given what FITC supposes."""
+    C, added, y = joint(window, inducing, others, noise, at)
+    b = len(y)
+    A, cross = C[:b, :b] + np.diag(added), C[b:, :b]
     mean = PRIOR.mean + cross @ np.linalg.solve(A, y - PRIOR.mean)
     covariance = C[b:, b:] - cross @ np.linalg.solve(A, cross.T)
     return mean, np.sqrt(np.diagonal(covariance))
@@ -99,6 +107,31 @@ def test_leave_one_out_is_absorbing_all_but_one():
         expected, deviation = posterior.predict(case.others.x[[i]])
         np.testing.assert_allclose([mean[i]], expected, rtol=1e-7)
         np.testing.assert_allclose([std[i]], deviation, rtol=1e-7)
+
+
+def test_rows_of_a_window_are_left_out_one_by_one():
+    case = absorbing()  # the last three of nine are not inducing
+    targets = as_observed(case.window, PRIOR)
+    targets.noise[[2, 7]] = np.inf  # these say nothing
+    mean, std = case.absorbed.without_each(case.window, targets, case.inducing)
+    C, added, y = joint(case.window, case.inducing, case.others, case.noise)
+    A = C[: len(y), : len(y)] + np.diag(added)
+    own = case.window.own_noise(PRIOR.noise)
+    for i in range(9):
+        others = np.setdiff1d(np.arange(len(y)), [i, 2, 7])
+        pull = np.linalg.solve(A[np.ix_(others, others)], A[others, i])
+        np.testing.assert_allclose(mean[i], PRIOR.mean + pull @ (y[others] - PRIOR.mean), rtol=1e-9)
+        np.testing.assert_allclose(std[i] ** 2, A[i, i] - own[i] - pull @ A[others, i], rtol=1e-9)
+
+
+def test_a_row_far_from_all_others_is_expected_at_the_prior_mean():
+    # The slack of u is a hundred times what the others know of this row
+    prior = Prior(Scaled(Matern52(np.array([0.05, 0.05])), 1e6), 1e-3, 1.0)
+    window = rows(8, 4)
+    window.x[0], window.observed[0], window.noise[:] = 50.0, 1e3, np.nan
+    absorbed = Absorbed.at(prior, window.x, window.own_noise(prior.noise))
+    mean, std = absorbed.without_each(window, as_observed(window, prior), np.arange(8))
+    np.testing.assert_allclose([mean[0], std[0]], [1.0, 1e3], rtol=1e-6)
 
 
 def test_blocks_of_rows_add_up(monkeypatch):

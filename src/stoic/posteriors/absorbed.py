@@ -17,7 +17,7 @@ import numpy as np
 
 from stoic import linalg
 from stoic.data import Array, Integers, Observations, Targets
-from stoic.posteriors.base import FittedDefence, Posterior
+from stoic.posteriors.base import FittedDefence
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.mixture import MixturePosterior
 from stoic.posteriors.prior import Prior
@@ -44,6 +44,8 @@ class Absorbed:
         Inducing inputs, shape (m, d).
     L:
         Lower Cholesky factor of the covariance of u, shape (m, m).
+    slack:
+        Variance of u beside f.
     G, g:
         Precision (m, m) and pull (m,) of the rows, in coordinates w.
     """
@@ -51,6 +53,7 @@ class Absorbed:
     prior: Prior
     x: Array
     L: Array
+    slack: float
     G: Array
     g: Array
 
@@ -58,9 +61,10 @@ class Absorbed:
     def at(prior: Prior, x: Array, noise: Array) -> Absorbed:
         """Nothing absorbed yet, at inputs (m, d) of rows with such noise variances (m,)."""
         K = prior.kernel(x, x)
-        K.flat[:: len(x) + 1] += _SLACK * noise.min(initial=prior.noise)
+        slack = _SLACK * float(noise.min(initial=prior.noise))
+        K.flat[:: len(x) + 1] += slack
         L = linalg.cholesky(K) if len(x) else K
-        return Absorbed(prior, x, L, np.zeros_like(K), np.zeros(len(x)))
+        return Absorbed(prior, x, L, slack, np.zeros_like(K), np.zeros(len(x)))
 
     def _blocks(self, x: Array) -> Iterator[tuple[slice, Array, Array]]:
         """Rows of ``x`` in blocks, with v (m, b) and c (b,) of each."""
@@ -81,7 +85,7 @@ class Absorbed:
             weighted = v / (noise[kept[rows]] + c)
             G += weighted @ v.T
             g += weighted @ centred[rows]
-        return Absorbed(self.prior, self.x, self.L, G, g)
+        return replace(self, G=G, g=g)
 
     def given_the_others(
         self, posterior: Exact, observations: Observations, noise: Array
@@ -101,6 +105,40 @@ class Absorbed:
         apart = np.where(finite, mean - observations.observed, 0.0)
         # The cavity of v'w, and the rest of f again
         return mean + pull * apart, np.sqrt(variance / share + c)
+
+    def without_each(
+        self, window: Observations, targets: Targets, inducing: Integers
+    ) -> tuple[Array, Array]:
+        """Leave-one-out mean and standard deviation of what rows of a window observe, both (k,).
+
+        That is u at ``inducing`` ones, and f at the others. Given what is absorbed these are a
+        Gaussian with observations, so that eqs. (5.12) of [Rasmussen2006]_ hold, without rounding
+        where a row is far from all others. Those that say nothing are predicted.
+        """
+        x, kernel = window.x, self.prior.kernel
+        late = np.delete(np.arange(len(x)), inducing)
+        V = np.empty((len(self.x), len(x)))
+        V[:, inducing] = self.L.T
+        V[:, late] = linalg.solve_lower(self.L, kernel(self.x, x[late]))
+        G = self.G.copy()
+        G.flat[:: len(G) + 1] += 1.0
+        root = linalg.cholesky(G)  # of the precision of w
+        W = linalg.solve_lower(root, V)
+        covariance = W.T @ W
+        covariance[np.ix_(late, late)] += kernel(x[late], x[late]) - V[:, late].T @ V[:, late]
+        mean = self.prior.mean + W.T @ linalg.solve_lower(root, self.g)
+        # B = (covariance + noise)^-1 of those that say something, a = B (y - mean)
+        says = np.flatnonzero(targets.noise < _DISTRUSTED * self.prior.noise)
+        noise, to = targets.noise[says], covariance[:, says]
+        A = to[says]
+        A.flat[:: len(A) + 1] += noise
+        B = linalg.cholesky_inverse(linalg.cholesky(A))
+        a, spread = B @ (targets.values[says] - mean[says]), 1.0 / np.diagonal(B)
+        mean = mean + to @ a
+        variance = np.diagonal(covariance) - np.einsum("ij,ij->i", to @ B, to)
+        mean[says] = targets.values[says] - a * spread
+        variance[says] = spread - noise
+        return mean, np.sqrt(np.maximum(variance, np.finfo(float).tiny))
 
     def condition(
         self, fitted: FittedDefence, n: int, observations: Observations, inducing: Integers
@@ -145,6 +183,23 @@ class Absorbed:
 
 
 @dataclass(frozen=True, eq=False)
+class InWindow(MixturePosterior):
+    """Window posterior as one of the rows of the window alone; attributes as there."""
+
+    inducing: Integers
+    absorbed: tuple[Absorbed, ...]
+
+    def given_the_others(self, window: Observations) -> tuple[Array, Array]:
+        """Leave-one-out mean and standard deviation at each row of the window, both (n,)."""
+        return self.together(
+            [
+                of.without_each(window, part.fitted_defence(window, part.prior), self.inducing)
+                for of, part in zip(self.absorbed, self.parts, strict=True)
+            ]
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class WindowPosterior(MixturePosterior):
     """Mixture that is conditioned on a window of rows, and has absorbed all others.
 
@@ -173,11 +228,10 @@ class WindowPosterior(MixturePosterior):
     observations: Observations
 
     @property
-    def near(self) -> Posterior:
+    def near(self) -> InWindow:
         """The same posterior, with the trust of the rows of the window alone."""
-        if len(self.parts) == 1:
-            return self.parts[0]
-        return MixturePosterior(self.parts, self.weights, self.parts[0].fitted_defence)
+        fitted = self.parts[0].fitted_defence
+        return InWindow(self.parts, self.weights, fitted, self.inducing, self.absorbed)
 
     @property
     def distrusted(self) -> int:

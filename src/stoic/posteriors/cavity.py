@@ -6,7 +6,7 @@ import numpy as np
 
 from stoic import linalg
 from stoic.data import Array, Observations, Targets
-from stoic.posteriors.absorbed import Sparse, WindowPosterior
+from stoic.posteriors.absorbed import InWindow, Sparse, WindowPosterior
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.mixture import MixturePosterior
@@ -33,10 +33,11 @@ def given_the_others(posterior: Posterior, observations: Observations) -> tuple[
             if isinstance(part, Exact)
         ]
         mean, std = posterior.together(judged)
-        window = posterior.rows
-        # These are in the parts as they are, not absorbed
-        mean[window], std[window] = given_the_others(posterior.near, observations.only(window))
+        window, near = posterior.rows, posterior.near  # these are not absorbed
+        mean[window], std[window] = near.given_the_others(observations.only(window))
         return mean, std
+    if isinstance(posterior, InWindow):
+        return posterior.given_the_others(observations)
     if isinstance(posterior, MixturePosterior):
         return posterior.together(
             [given_the_others(part, observations) for part in posterior.parts]
