@@ -29,6 +29,7 @@ from stoic.linalg import squared_distances
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+_SAME = 1e-9  # widths, by which values of a lattice differ by rounding alone
 _LOW = 1e-5  # range of heights, below which the slopes are as small as the tolerance of an ascent
 
 
@@ -219,7 +220,7 @@ class Box:
             if mine & set(lattice.columns.tolist()):
                 continue
             low, high = self.lower[lattice.columns], self.upper[lattice.columns]
-            slack = 1e-9 * whole.widths[lattice.columns]  # a step's multiple is rounded
+            slack = _SAME * whole.widths[lattice.columns]  # a step's multiple is rounded
             inside = np.all(
                 (lattice.values >= low - slack) & (lattice.values <= high + slack), axis=1
             )
@@ -233,6 +234,26 @@ class Box:
         if not kept and tree is self.tree:
             return self
         return replace(self, lattices=(*self.lattices, *kept), tree=tree)
+
+    def around(self, x: Array, half: Array) -> Box:
+        """Return the part within ``half`` (d,) of a point (d,) in each coordinate.
+
+        The next values of an integer of more than two are in it at any distance, and so is all of a
+        coordinate that the point lacks.
+        """
+        lower, upper = np.maximum(x - half, self.lower), np.minimum(x + half, self.upper)
+        for lattice in self.lattices:
+            if len(lattice.columns) == 1 and len(lattice.values) > 2:
+                k, values = lattice.columns[0], lattice.values[:, 0]
+                same = _SAME * self.widths[k]
+                below, above = values[values < x[k] - same], values[values > x[k] + same]
+                lower[k] = min(lower[k], below.max(initial=self.lower[k]))
+                upper[k] = max(upper[k], above.min(initial=self.upper[k]))
+        if self.tree is not None:
+            lacking = ~self.tree.has(x[None])[0]
+            lower[lacking], upper[lacking] = self.lower[lacking], self.upper[lacking]
+        part = replace(self, lower=lower, upper=upper, lattices=(), tree=None)
+        return part.on_lattices_of(self)
 
     def having(self, values: Mapping[int, float]) -> Box:
         """Fix coordinates at these values, which a lattice must contain, up to rounding."""
