@@ -91,7 +91,11 @@ class Surrogate:
         if not isinstance(self.model, Integrating):
             return posterior
         if self._integrated is None or self._integrated.n != len(history):
-            self._integrated = self.model.integrated(history.domain, self.modelled(), posterior)
+            observations = self.modelled()
+            found = self.model.integrated(history.domain, observations, posterior)
+            if self._windowed is not None and len(observations) > self._windowed.exact:
+                found = self._windowed.refined(history.domain, observations, posterior, found)
+            self._integrated = found
         return self._integrated
 
     @property

@@ -25,6 +25,7 @@ from stoic.models.bounded import Bounds, given_any_number, likely, under_prior
 from stoic.models.checkpoint import Checkpoint
 from stoic.models.fixed_points import Search, Weighted
 from stoic.models.hypotheses import Hypothesis
+from stoic.models.near_best import refined
 from stoic.posteriors.absorbed import WindowPosterior
 from stoic.posteriors.base import FittedDefence, Posterior
 from stoic.posteriors.exact import Exact
@@ -250,6 +251,16 @@ class LeaveOneOutGP:
                     parts.append(fitted.condition(prior, observations))
             weights += [weight / len(priors)] * len(priors)
         return Averaged(tuple(parts), np.array(weights), posterior.fitted_defence, _WIDENING)
+
+    def refined(
+        self,
+        domain: Domain,
+        observations: Observations,
+        posterior: Posterior,
+        integrated: Posterior,
+    ) -> Posterior:
+        """Refine what is reported about the best row, see :mod:`stoic.models.near_best`."""
+        return refined(self, domain, observations, posterior, integrated)
 
     def fit(
         self, domain: Domain, observations: Observations, previous: FittedDefence | None = None

@@ -142,3 +142,15 @@ class Windowed(Protocol):
 
         Choices are made by them. ``posterior`` is the model's, given all ``observations``.
         """
+
+    def refined(
+        self,
+        domain: Domain,
+        observations: Observations,
+        posterior: Posterior,
+        integrated: Posterior,
+    ) -> Posterior:
+        """Refine what is reported about the best row, where there is a window.
+
+        ``integrated`` is the ``posterior`` without its hyperparameters, if the model does that.
+        """

@@ -1,0 +1,56 @@
+"""Posterior that is another one's in a box."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from stoic.data import Array, Booleans, Integers
+from stoic.posteriors.base import Posterior
+from stoic.posteriors.mixture import Averaged
+
+
+@dataclass(frozen=True, eq=False)
+class Refined(Averaged):
+    """Averaged posterior whose mean and deviation in a box are those of a local posterior.
+
+    Attributes
+    ----------
+    near:
+        The posterior in the box.
+    lower, upper:
+        Corners of the box, shape (d,).
+    """
+
+    near: Posterior = field(kw_only=True)
+    lower: Array = field(kw_only=True)
+    upper: Array = field(kw_only=True)
+
+    def copy(self) -> Refined:
+        parts = tuple(part.copy() for part in self.parts)
+        return replace(self, parts=parts, near=self.near.copy())
+
+    def predict(self, x: Array) -> tuple[Array, Array]:
+        mean, std = super().predict(x)
+        if (inside := self._inside(x)).any():
+            mean[inside], std[inside] = self.near.predict(x[inside])
+        return mean, std
+
+    def predict_with_gradient(self, x: Array) -> tuple[Array, Array, Array, Array]:
+        predicted = super().predict_with_gradient(x)
+        if (inside := self._inside(x)).any():
+            near = self.near.predict_with_gradient(x[inside])
+            for of, its in zip(predicted, near, strict=True):
+                of[inside] = its
+        return predicted
+
+    def fantasise(
+        self, x: Array, arms: Integers | None = None, at_most: float = math.inf
+    ) -> Refined:
+        parts = tuple(part.fantasise(x, arms, at_most) for part in self.parts)
+        return replace(self, parts=parts, near=self.near.fantasise(x, arms, at_most))
+
+    def _inside(self, x: Array) -> Booleans:
+        return np.asarray(((x >= self.lower) & (x <= self.upper)).all(axis=1))
