@@ -60,7 +60,7 @@ class _Near(NamedTuple):
         for _ in range(_PASSES):
             x = observations.x[best]
             away = np.abs((observations.x - x) / domain.widths).max(axis=1)
-            rows = np.sort(np.argsort(away, kind="stable")[:_ROWS])
+            rows = np.sort(np.argsort(away, kind="stable")[: int(min(_ROWS, model.exact))])
             half = away[rows].max() * domain.widths
             if not half.any():
                 return found
