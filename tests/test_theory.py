@@ -258,10 +258,7 @@ def test_a_plan_follows_from_the_information():
     assert known.gamma.upper == gamma
     assert_allclose(known.psi, 1.0 / (2.0 * gamma))
     assert_allclose(known.unknown_budget, math.sqrt(5000) / gamma)
-    orders = known.orders(known.unknown_budget)
-    assert_allclose(orders["RGP-PE"], 2.0 * math.sqrt(5000 * gamma))
-    orders = known.orders(known.tight_unknown_budget)
-    assert_allclose(orders["RGP-PE, tight"], 2.0 * math.sqrt(5000 * gamma))
+    assert_allclose(known.tight_unknown_budget, math.sqrt(5000 / gamma))
     assert known.kappa == 4.0
 
 

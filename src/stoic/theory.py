@@ -365,15 +365,6 @@ class Plan:
         switches = math.floor(2.0 * self.gamma.upper / math.log(self.eta))  # (85)
         return min(1 + switches, self.arms)
 
-    def orders(self, budget: float) -> dict[str, float]:
-        """Bounds of `table` with this gamma_T instead of its order; constants left out."""
-        gamma, rounds = self.gamma.upper, self.rounds
-        return {
-            "RGP-UCB": math.sqrt(rounds) * gamma + budget * math.sqrt(rounds * gamma),
-            "RGP-PE": math.sqrt(rounds * gamma) + budget * gamma**1.5,
-            "RGP-PE, tight": math.sqrt(rounds * gamma) + budget * gamma,
-        }
-
     def regret(
         self,
         budget: float,

@@ -71,7 +71,7 @@ def test_the_basis_must_be_of_the_domain():
 def epoch(active, h, share):
     """Plays of each arm in epoch h, as in Algorithm 3."""
     shares = np.zeros(36)
-    shares[active] = near_optimal_design(BASIS.features[active]).shares
+    shares[active] = near_optimal_design(BASIS.features[active])
     m = support_bound(BASIS.features.shape[1]) * 2**h
     return np.where(shares > 0.0, np.ceil(m * np.maximum(shares, share)), 0).astype(int)
 

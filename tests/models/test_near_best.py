@@ -77,7 +77,7 @@ def test_beyond_the_cube_it_is_the_posterior_of_all(found):
 
 def test_slopes_are_those_of_the_prediction(found):
     estimate, step = found[0].estimate, 1e-6
-    at = np.array([SUMMIT + [0.01, -0.03], [-0.7, 9.0]])
+    at = np.array([SUMMIT + np.array([0.01, -0.03]), [-0.7, 9.0]])
     mean, std, mean_slope, std_slope = estimate.predict_with_gradient(at)
     np.testing.assert_allclose(np.array([mean, std]), estimate.predict(at), rtol=1e-9)
     for k, side in enumerate(np.eye(2) * step):

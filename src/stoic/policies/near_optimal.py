@@ -15,25 +15,6 @@ from stoic.posteriors.newton import NewtonBasis
 from stoic.posteriors.prior import Prior
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Weighting:
-    """Shares of the plays for the rows of a matrix of features.
-
-    Attributes
-    ----------
-    shares:
-        zeta(x), shape (n,): not negative, of sum 1.
-    rank:
-        Dimension of the span of the rows.
-    leverage:
-        ||x||^2 in the pseudo-inverse of Gamma(zeta) = sum_x zeta(x) x x', shape (n,).
-    """
-
-    shares: Array
-    rank: int
-    leverage: Array
-
-
 def support_bound(dim: int) -> int:
     """m_0 = 4 D (ln ln D + 18) of [Bogunovic2022]_, rounded up, with ln ln D = 0 up to D = 2.
 
@@ -47,8 +28,11 @@ def support_bound(dim: int) -> int:
     return math.ceil(4.0 * dim * (math.log(math.log(max(dim, math.e))) + 18.0))
 
 
-def near_optimal_design(features: Array, factor: float = 2.0) -> Weighting:
+def near_optimal_design(features: Array, factor: float = 2.0) -> Array:
     """Compute a design with max ||x||^2_{Gamma^-1} <= factor * rank, on few rows: eq. (107).
+
+    Returns the share of the plays of each row, shape (n,): not negative, of sum 1. The norm is that
+    of the pseudo-inverse of Gamma = sum of share x x', and the rank that of ``features``.
 
     Starts from equal shares of ``rank`` rows, each the farthest from the span of those before it,
     and moves weight to the row with the largest leverage until none is above factor * rank
@@ -105,8 +89,7 @@ def near_optimal_design(features: Array, factor: float = 2.0) -> Weighting:
         weight = step / (1.0 - step + step * peak)
         leverage = (leverage - weight * (X @ v) ** 2) / (1.0 - step)
         inverse = (inverse - weight * np.outer(v, v)) / (1.0 - step)
-    shares /= shares.sum()  # rounding of many steps
-    return Weighting(shares, rank, leverage)
+    return np.asarray(shares / shares.sum())  # rounding of many steps
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -158,7 +141,7 @@ class NearOptimal:
         features = self.basis.features[arms]
         if not features.any():  # f is known there, but something must be played
             return Plan(arms[:1], np.array([m], dtype=np.intp))
-        shares = near_optimal_design(features).shares
+        shares = near_optimal_design(features)
         chosen = shares > 0.0
         plays = np.ceil(m * np.maximum(shares[chosen], self.least))  # line 3
         return Plan(arms[chosen], plays.astype(np.intp))

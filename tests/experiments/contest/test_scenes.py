@@ -10,7 +10,7 @@ from scipy import optimize
 
 from stoic.experiments.contest import final, libraries, networks, noisy
 from stoic.experiments.contest.cases import CASES, Quadratic, needle
-from stoic.experiments.contest.functions import FUNCTIONS, MAXIMISERS
+from stoic.experiments.contest.functions import _CENTRE, _CENTRE_40, FUNCTIONS
 from stoic.experiments.contest.scenes import (
     LENGTH,
     SCENES,
@@ -21,6 +21,22 @@ from stoic.experiments.contest.scenes import (
     shifted,
 )
 from stoic.refusal import RefusalError
+
+HARTMANN6_AT = (0.20168951, 0.15001069, 0.47687397, 0.27533243, 0.31165161, 0.65730053)
+MAXIMISERS = {
+    "branin": ((np.pi + 5) / 15, 2.275 / 15),
+    "camel": (0.5224605, 0.14367179),
+    "hart3": (0.11458887, 0.55564888, 0.85254698),
+    "levy4": (0.55,) * 4,
+    "bowl5": _CENTRE,
+    "hart6": HARTMANN6_AT,
+    "bowl3": _CENTRE[:3],
+    "forrester": (0.75724876,),
+    "ackley10": (1 / 3,) * 10,
+    "levy20": (0.55,) * 20,
+    "bowl40": _CENTRE_40,
+    "hart6in20": (*HARTMANN6_AT, *(0.5,) * 14),  # any values: these do not matter
+}
 
 
 def named(u):

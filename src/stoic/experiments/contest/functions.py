@@ -131,7 +131,6 @@ def _bowl40(u: Array) -> Array:
 
 _BRANIN = -0.39788735772973816  # at (pi, 2.275) and two more points
 _HARTMANN6 = 3.322368011415512
-_HARTMANN6_AT = (0.20168951, 0.15001069, 0.47687397, 0.27533243, 0.31165161, 0.65730053)
 
 _FORRESTER = 6.020740055767083, 0.004987726674, 21.85040877  # maximum, median and range of -f
 
@@ -151,18 +150,4 @@ FUNCTIONS: dict[str, CubeFunction] = {
         CubeFunction("bowl40", 40, _bowl40, 0.0, -4.479043764, 7.918281294),
         CubeFunction("hart6in20", 20, _hartmann6, _HARTMANN6, 0.1018664680, 3.322365667),
     )
-}
-MAXIMISERS: dict[str, tuple[float, ...]] = {
-    "branin": ((np.pi + 5) / 15, 2.275 / 15),
-    "camel": (0.5224605, 0.14367179),
-    "hart3": (0.11458887, 0.55564888, 0.85254698),
-    "levy4": (0.55,) * 4,
-    "bowl5": tuple(_CENTRE),
-    "hart6": _HARTMANN6_AT,
-    "bowl3": tuple(_CENTRE[:3]),
-    "forrester": (0.75724876,),
-    "ackley10": (1 / 3,) * 10,
-    "levy20": (0.55,) * 20,
-    "bowl40": tuple(_CENTRE_40),
-    "hart6in20": (*_HARTMANN6_AT, *(0.5,) * 14),  # any values: these do not matter
 }
