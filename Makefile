@@ -37,7 +37,7 @@ numerical:       ## the part of the tests that depends on rounding; MORE=further
 	$(THREADS) $(PYTHON) -m pytest -n auto -m "not slow and not long" $(NUMERICAL) $(MORE)
 
 figures:         ## regenerate the pictures of the docs; DATA=directory of the real tables
-	$(THREADS) $(PYTHON) -m stoic.experiments --all --out docs/figures $(if $(DATA),--data $(DATA))
+	$(THREADS) $(PYTHON) -m stoic reproduce --all --out docs/figures $(if $(DATA),--data $(DATA))
 
 pictures:        ## run the studies of the tutorial and of the page on the default, and draw them
 	$(THREADS) $(PYTHON) docs/machinery/pictures.py

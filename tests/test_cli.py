@@ -670,6 +670,26 @@ def test_a_figure_is_reproduced(stoic):
     assert {path.suffix for path in Path("here").iterdir()} == {".png", ".csv", ".json"}
 
 
+def test_figures_are_reproduced_one_after_another(stoic):
+    refused = stoic("reproduce", "outliers/weights", "outliers/none")  # before the first one
+    assert (refused.code, list(Path().iterdir())) == (2, [])
+    assert refused.err.startswith("stoic: There is no figure 'outliers/none'")
+    made = stoic("reproduce", "heavy-tails/figure-1e", "outliers/weights", "--out", ".")
+    assert made.code == 2  # what one lacks does not stop the others
+    assert "heavy-tails/figure-1e: The light sensors need their table" in made.err
+    assert len(list(Path().glob("outliers-weights.*"))) == 3
+    refused = stoic("reproduce")
+    assert (refused.code, "say --all" in refused.err) == (2, True)
+
+
+def test_all_figures_are_every_one_but_the_last_contest(stoic, monkeypatch):
+    made = []
+    monkeypatch.setattr("stoic.experiments.reproduce", lambda name, **_: made.append(name))
+    assert stoic("reproduce", "--all").code == 0
+    assert "outliers/weights" in made
+    assert "contest/final" not in made
+
+
 def test_a_figure_of_real_data_says_what_it_lacks(stoic):
     for data in ([], ["--data", "nothing.mat"]):
         refused = stoic("reproduce", "heavy-tails/figure-1e", *data)

@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 from stoic.cli import app
 from stoic.experiments import reproduction
-from stoic.experiments.__main__ import main
 from stoic.experiments.figure import Cell, Claim, Figure, Table
 from stoic.experiments.partial import Partial
 from stoic.experiments.reproduction import reproduce
@@ -135,23 +134,14 @@ def test_runs_of_other_settings_or_code_are_set_aside(play, tmp_path, capsys):
     assert "runs of other code: not used" in capsys.readouterr().err
 
 
-def test_ctrl_c_says_what_is_kept(play, tmp_path, capsys, monkeypatch):
+def test_ctrl_c_says_what_is_kept(play, tmp_path):
     runs = Runs(until=2, error=KeyboardInterrupt)
     with pytest.raises(KeyboardInterrupt, match=r"^Interrupted; 2 of 6 runs .* goes on from them"):
         play(runs)
-    for program in (
-        lambda: main(["test/partial", "--jobs", "1", "--out", str(tmp_path / "out")]),
-        lambda: (
-            CliRunner()
-            .invoke(
-                app, ["reproduce", "test/partial", "--jobs", "1", "--out", str(tmp_path / "out")]
-            )
-            .exit_code
-        ),
-    ):
-        monkeypatch.setattr("stoic.experiments.__main__.find", lambda name: None)
-        assert program() == 130
-    assert "Interrupted; 2 of 6 runs of test/partial are kept in" in capsys.readouterr().err
+    command = ["reproduce", "test/partial", "--jobs", "1", "--out", str(tmp_path / "out")]
+    ended = CliRunner().invoke(app, command)
+    assert ended.exit_code == 130
+    assert "Interrupted; 2 of 6 runs of test/partial are kept in" in ended.stderr
     with pytest.raises(KeyboardInterrupt, match="no run of test/partial was kept"):
         play(Runs(until=0, error=KeyboardInterrupt), "nothing")
     assert not (tmp_path / "nothing").exists()

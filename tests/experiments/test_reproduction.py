@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 
 import pages
 from stoic.experiments import catalogue, find, repeat, reproduce
-from stoic.experiments.__main__ import main
 from stoic.experiments.outliers import tuning
 from stoic.experiments.reproduction import with_options
 from stoic.problems.tuning import digits_mean
@@ -304,33 +303,14 @@ def test_options_that_a_figure_does_not_have_change_nothing():
     assert with_options(settings, trials=3, rounds=None, seed=1) == settings
 
 
-def test_module_command(tmp_path, capsys):
-    assert main(["outliers/weights", "--out", str(tmp_path)]) == 0
-    assert (tmp_path / "outliers-weights.png").exists()
-    assert main(["outliers/weights", "outliers/none", "--out", str(tmp_path)]) == 2
-    assert main([]) == 2
-    errors = capsys.readouterr().err.splitlines()[-2:]
-    assert errors[0].startswith("There is no figure 'outliers/none'")
-    assert errors[1] == "Name a figure, or say --all."
-
-
-def test_data_are_said_by_path_and_recorded_by_name(tables, tmp_path, capsys):
-    name, tiny = "heavy-tails/figure-1e", ["--trials", "1", "--rounds", "1", "--jobs", "1"]
-    table = tables / "light_sensors_2005.mat"
-    assert main([name, *tiny, "--data", str(table), "--out", str(tmp_path)]) == 0
+def test_data_are_said_by_path_and_recorded_by_name(tables, tmp_path):
+    name, tiny = "heavy-tails/figure-1e", {"trials": 1, "rounds": 1, "jobs": 1, "out": tmp_path}
+    reproduce(name, **tiny, data=tables / "light_sensors_2005.mat")
     text = (tmp_path / "heavy-tails-figure-1e.json").read_text()
     assert json.loads(text)["settings"]["data"] == "light_sensors_2005.mat"
     assert str(tables) not in text
     # Of a directory the same file is meant: the same settings.
-    assert main([name, *tiny, "--data", str(tables), "--out", str(tmp_path)]) == 0
-
-
-def test_what_one_figure_lacks_does_not_stop_the_others(tmp_path, capsys):
-    lacking = ["heavy-tails/figure-1e", "outliers/weights"]
-    assert main([*lacking, "--out", str(tmp_path)]) == 2
-    assert "heavy-tails/figure-1e: The light sensors need their table" in capsys.readouterr().err
-    assert (tmp_path / "outliers-weights.png").exists()
-    assert len(list(tmp_path.iterdir())) == 3
+    reproduce(name, **tiny, data=tables)
 
 
 def test_a_single_trial_has_no_standard_error(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -11,6 +12,8 @@ from stoic.cli.options import command, option
 from stoic.cli.printing import print_table
 from stoic.printable import to_json
 from stoic.refusal import RefusalError
+
+_ONCE = "contest/final"  # else it would choose a method
 
 
 @command("list")
@@ -25,7 +28,11 @@ def list_figures() -> None:
 
 
 @command(
-    name=typer.Argument(help="Name of a figure, see stoic list; or FILE.py:FIGURE."),
+    names=typer.Argument(
+        help="Figures, see stoic list; or FILE.py:FIGURE. They run one after another.",
+        metavar="NAME",
+    ),
+    every=option("Every figure but contest/final, which runs once a method is frozen.", "--all"),
     trials=option("Independent runs for each method."),
     rounds=option("Rounds of each run."),
     jobs=option("Processes; one per processor if not said."),
@@ -38,7 +45,8 @@ def list_figures() -> None:
 )
 def reproduce(
     *,
-    name: str,
+    names: list[str] | None,
+    every: bool,
     trials: int | None,
     rounds: int | None,
     jobs: int | None,
@@ -50,29 +58,46 @@ def reproduce(
     check: int | None,
     json: bool,
 ) -> None:
-    """Run a figure of a paper: picture, numbers, and whether the paper's claims hold."""
-    from stoic.experiments import repeat, reproduce
+    """Run figures of the papers: picture, numbers, and whether the papers' claims hold."""
+    from stoic.experiments import catalogue, find, repeat, reproduce
     from stoic.experiments.sweep import check_backend
 
+    if every:
+        names = [figure.name for figure in catalogue() if figure.name != _ONCE]
+    if not names:
+        raise RefusalError("Name a figure, as stoic list does, or say --all.")
+    # Before the first figure, which may take hours
+    for name in names if len(names) > 1 else ():
+        find(name)
+    place = check_backend(backend)
+    if check is not None:
+        elsewhere = backend != "local" or address is not None
+        for option, is_given in (("--json", json), ("--backend or --address", elsewhere)):
+            if is_given:
+                raise RefusalError(
+                    f"--check repeats runs here and prints lines: leave out {option}."
+                )
+    options: dict[str, Any] = {
+        "trials": trials, "rounds": rounds, "jobs": jobs, "seed": seed, "data": data, "out": out,
+    }  # fmt: skip
+    different, refused = False, None
     try:
-        if check is not None:
-            elsewhere = backend != "local" or address is not None
-            for option, is_given in (("--json", json), ("--backend or --address", elsewhere)):
-                if is_given:
-                    raise RefusalError(
-                        f"--check repeats runs here and prints lines: leave out {option}."
-                    )
-            drawn = {"trials": trials, "rounds": rounds, "seed": seed}
-            if repeat(name, check, **drawn, jobs=jobs, data=data, out=out):
-                raise typer.Exit(1)
-            return
-        reproduce(
-            name, trials=trials, rounds=rounds, jobs=jobs, seed=seed, data=data, out=out,
-            json=json, backend=check_backend(backend), address=address,
-        )  # fmt: skip
+        for name in names:
+            try:
+                if check is not None:
+                    different |= bool(repeat(name, check, **options))
+                else:
+                    reproduce(name, **options, json=json, backend=place, address=address)
+            except RefusalError as refusal:  # one figure may lack data that the others do without
+                if len(names) == 1:
+                    raise
+                refused = refusal
+                print(f"{name}: {refusal}", file=sys.stderr)
     except KeyboardInterrupt as interrupt:
         print(interrupt, file=sys.stderr)
         raise typer.Exit(130) from None
+    if refused or different:
+        raise typer.Exit(2 if refused else 1)
 
 
 @command(
