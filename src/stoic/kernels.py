@@ -103,8 +103,8 @@ def _collected(scale: Array, per_coordinate: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Stationary(ABC):
-    """Stationary kernel: a function of r^2 = sum_k (x_k - z_k)^2 / l_k^2, with k(x, x) = 1.
+class WithLengthscale:
+    """Kernel whose hyperparameters are lengthscales.
 
     Parameters
     ----------
@@ -117,10 +117,6 @@ class Stationary(ABC):
     def __init__(self, lengthscale: float | Array = 1.0) -> None:
         object.__setattr__(self, "lengthscale", _lengthscale(lengthscale))
 
-    @abstractmethod
-    def profile(self, squares: Array) -> tuple[Array, Array]:
-        """k and dk/d(r^2) at r^2 = ``squares``, elementwise."""
-
     @property
     def theta(self) -> Array:
         return np.log(np.atleast_1d(self.lengthscale))
@@ -132,6 +128,21 @@ class Stationary(ABC):
     def with_theta(self, theta: Array) -> Self:
         # theta is (1,) for a single lengthscale, which has the shape ()
         return replace(self, lengthscale=np.exp(theta).reshape(self.lengthscale.shape))
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Stationary(WithLengthscale, ABC):
+    """Stationary kernel: a function of r^2 = sum_k (x_k - z_k)^2 / l_k^2, with k(x, x) = 1.
+
+    Parameters
+    ----------
+    lengthscale:
+        As of :class:`WithLengthscale`.
+    """
+
+    @abstractmethod
+    def profile(self, squares: Array) -> tuple[Array, Array]:
+        """k and dk/d(r^2) at r^2 = ``squares``, elementwise."""
 
     def __call__(self, x: Array, z: Array) -> Array:
         return self.profile(squared_distances(x / self.lengthscale, z / self.lengthscale))[0]
@@ -220,8 +231,8 @@ class Matern52(Stationary):
         return K, r
 
 
-@dataclass(frozen=True, eq=False)
-class Linear:
+@dataclass(frozen=True, eq=False, init=False)
+class Linear(WithLengthscale):
     """Linear kernel sum_k x_k z_k / l_k^2.
 
     Parameters
@@ -229,22 +240,6 @@ class Linear:
     lengthscale:
         One number, or one per coordinate (shape (d,)), in the units of the inputs.
     """
-
-    lengthscale: Array
-
-    def __init__(self, lengthscale: float | Array = 1.0) -> None:
-        object.__setattr__(self, "lengthscale", _lengthscale(lengthscale))
-
-    @property
-    def theta(self) -> Array:
-        return np.log(np.atleast_1d(self.lengthscale))
-
-    @property
-    def labels(self) -> tuple[Label, ...]:
-        return _lengthscale_labels(self.lengthscale)
-
-    def with_theta(self, theta: Array) -> Linear:
-        return Linear(np.exp(theta).reshape(self.lengthscale.shape))
 
     def __call__(self, x: Array, z: Array) -> Array:
         return np.asarray((x / self.lengthscale**2) @ z.T)

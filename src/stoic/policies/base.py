@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -183,11 +184,6 @@ class Policy(ABC):
     plans: bool = False
     constrained: bool = False
 
-    def be_like(self, then: Policy) -> None:
-        """Take over the attributes of the policy within, once, when made around it."""
-        for name in ("needs_finite", "plans", "constrained"):
-            object.__setattr__(self, name, getattr(then, name))
-
     @abstractmethod
     def start(self, domain: Domain) -> Any:
         """Return the state before the first query."""
@@ -221,6 +217,39 @@ class Policy(ABC):
         lower, upper = view.band().bounds(view.domain.points)
         reaches: Booleans = upper >= lower.max()
         return reaches
+
+
+@dataclass(frozen=True, eq=False)
+class Wrapper(Policy):
+    """Policy that makes some choices itself and leaves the others, and all else, to another.
+
+    Parameters
+    ----------
+    then:
+        The policy that follows.
+    """
+
+    then: Policy
+
+    def __post_init__(self) -> None:
+        for name in ("needs_finite", "plans", "constrained"):
+            object.__setattr__(self, name, getattr(self.then, name))
+
+    def theirs(self, state: Any) -> Any:
+        """Return the state of ``then``, which by default is all that there is."""
+        return state
+
+    def start(self, domain: Domain) -> Any:
+        return self.then.start(domain)
+
+    def recommend(self, view: View, state: Any, band: Band, tried: Array) -> tuple[int, Notes]:
+        return self.then.recommend(view, self.theirs(state), band, tried)
+
+    def band(self, view: View, state: Any) -> Band:
+        return self.then.band(view, self.theirs(state))
+
+    def active(self, view: View, state: Any) -> Booleans:
+        return self.then.active(view, self.theirs(state))
 
 
 def apart(points: Array, x: Array, widths: Array) -> Array:

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from stoic.confidence.base import Band
-from stoic.data import Array, Booleans, Choice
+from stoic.data import Array, Choice
 from stoic.domains import Domain
-from stoic.policies.base import Notes, Policy, View, choices_at
+from stoic.policies.base import View, Wrapper, choices_at
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -22,7 +21,7 @@ class Design:
 
 
 @dataclass(frozen=True)
-class Initial(Policy):
+class Initial(Wrapper):
     """``n`` points that cover the domain (scrambled Sobol on a box), then another policy.
 
     Observations from elsewhere count: the design ends once ``n`` are observed or pending. A query
@@ -33,13 +32,15 @@ class Initial(Policy):
     That of ``then``, from round n + 1 on.
     """
 
-    then: Policy
     n: int
 
     def __post_init__(self) -> None:
         if self.n < 0:
             raise ValueError(f"A design has a size >= 0, got {self.n}.")
-        self.be_like(self.then)
+        super().__post_init__()
+
+    def theirs(self, state: Design) -> Any:
+        return state.then
 
     def start(self, domain: Domain) -> Design:
         return Design(np.empty((0, domain.dim)), self.then.start(domain))
@@ -55,12 +56,3 @@ class Initial(Policy):
             left = view.domain.spread(self.n, view.rng)[-missing:]
         handed, left = left[: min(n, missing)], left[min(n, missing) :]
         return choices_at(view.domain, handed), Design(left, state.then)
-
-    def recommend(self, view: View, state: Design, band: Band, tried: Array) -> tuple[int, Notes]:
-        return self.then.recommend(view, state.then, band, tried)
-
-    def band(self, view: View, state: Design) -> Band:
-        return self.then.band(view, state.then)
-
-    def active(self, view: View, state: Design) -> Booleans:
-        return self.then.active(view, state.then)

@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from stoic.confidence.base import Band
-from stoic.data import Array, Booleans, Choice
-from stoic.domains import Domain
-from stoic.policies.base import Notes, Policy, View, choices_at
+from stoic.data import Array, Choice
+from stoic.policies.base import View, Wrapper, choices_at
 from stoic.policies.ucb import PLACE
 
 
 @dataclass(frozen=True, eq=False)
-class Recommended(Policy):
+class Recommended(Wrapper):
     """Query some inputs first, each once, then follow another policy.
 
     Inputs that were queried already, failed there or are pending are left out, and so are those
@@ -33,14 +31,7 @@ class Recommended(Policy):
     That of ``then``, from round k + 1 on, for k inputs.
     """
 
-    then: Policy
     places: tuple[Array, ...]
-
-    def __post_init__(self) -> None:
-        self.be_like(self.then)
-
-    def start(self, domain: Domain) -> Any:
-        return self.then.start(domain)
 
     def choose(self, view: View, state: Any, n: int) -> tuple[list[Choice], Any]:
         queried = view.surrogate.history.observations.x  # those of a view may be a window
@@ -60,12 +51,3 @@ class Recommended(Policy):
             view = view._replace(pending=pending)
         others, state = self.then.choose(view, state, n - len(choices))
         return [*choices, *others], state
-
-    def recommend(self, view: View, state: Any, band: Band, tried: Array) -> tuple[int, Notes]:
-        return self.then.recommend(view, state, band, tried)
-
-    def band(self, view: View, state: Any) -> Band:
-        return self.then.band(view, state)
-
-    def active(self, view: View, state: Any) -> Booleans:
-        return self.then.active(view, state)

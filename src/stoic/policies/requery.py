@@ -8,17 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from stoic.confidence.base import Band
 from stoic.data import DISTRUSTED, Array, Booleans, Choice
-from stoic.domains import Domain
 from stoic.kernels import at_one_place
-from stoic.policies.base import Notes, Policy, View, choices_at
+from stoic.policies.base import View, Wrapper, choices_at
 
 _CLEARLY = 2.0  # standard deviations of the noise
 
 
 @dataclass(frozen=True)
-class Requery(Policy):
+class Requery(Wrapper):
     """Re-query a rejected observation while few trusted ones near it contradict it.
 
     A defence takes the likeliest explanation, and a few corruptions that agree are likelier than
@@ -50,16 +48,12 @@ class Requery(Policy):
     all is trusted. A corruption that is too low and trusted is not covered: it is not re-queried.
     """
 
-    then: Policy
     rate: float = 1.0
 
     def __post_init__(self) -> None:
         if not (self.rate >= 0.0 and math.isfinite(self.rate)):
             raise ValueError(f"The rate of repeats is a number >= 0, got {self.rate!r}.")
-        self.be_like(self.then)
-
-    def start(self, domain: Domain) -> Any:
-        return self.then.start(domain)
+        super().__post_init__()
 
     def choose(self, view: View, state: Any, n: int) -> tuple[list[Choice], Any]:
         again = in_doubt(view, self.rate)[:n]
@@ -71,15 +65,6 @@ class Requery(Policy):
         theirs = np.concatenate([view.pending, again])
         others, state = self.then.choose(view._replace(pending=theirs), state, n - len(choices))
         return choices + others, state
-
-    def recommend(self, view: View, state: Any, band: Band, tried: Array) -> tuple[int, Notes]:
-        return self.then.recommend(view, state, band, tried)
-
-    def band(self, view: View, state: Any) -> Band:
-        return self.then.band(view, state)
-
-    def active(self, view: View, state: Any) -> Booleans:
-        return self.then.active(view, state)
 
 
 def in_doubt(view: View, rate: float) -> Array:
