@@ -254,7 +254,10 @@ class Learner(ShownInNotebooks, Optimizer):
         posterior = self.surrogate.posterior()
         # A point whose observations are all rejected, or censored, is not recommended.
         if settings is None:
-            trusted = (self.trust > 0.0) & self.observations.measured
+            # Beyond a window the bound is another model's, which may trust it
+            least = 0.0 if self.surrogate.exact is None else DISTRUSTED
+            trust = self.trust
+            trusted = (trust >= least) & (trust > 0.0) & self.observations.measured
             x = self.observations.x[trusted if trusted.any() else slice(None)]
         else:
             x = self._points(settings)
@@ -305,8 +308,11 @@ class Learner(ShownInNotebooks, Optimizer):
 
     @property
     def trust(self) -> Array:
-        """Trust weight of each observation, shape (n,), from 0 (rejected) to 1 (inlier)."""
-        return self.surrogate.posterior().trust(self.modelled)
+        """Trust weight of each observation, shape (n,), from 0 (rejected) to 1 (inlier).
+
+        Beyond a window that of :attr:`estimate`, which is slower than ``posterior.trust``.
+        """
+        return self.surrogate.trust()
 
     @property
     def modelled(self) -> Observations:

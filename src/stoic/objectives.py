@@ -123,7 +123,8 @@ class MultiLearner(Optimizer):
         ]
         seen, finite = self.observations, np.isfinite(self.results).all(axis=1)
         complete = Observations(seen.x, np.where(finite, 0.0, np.nan), seen.noise, seen.arms)
-        choices = self.policy.choose(views, complete, self.trust, n)
+        trust = [each.surrogate.posterior().trust(each.modelled) for each in self.outputs]
+        choices = self.policy.choose(views, complete, np.stack(trust, axis=1), n)
         for output in self.outputs:
             output.surrogate.chosen()
         if pending is None:

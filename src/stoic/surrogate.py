@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stoic.confidence.base import Band, Confidence
-from stoic.data import Observations
+from stoic.data import Array, Observations
 from stoic.history import History
 from stoic.models.censored import Sites, given_censored
 from stoic.models.checkpoint import Checkpoints, Resumable, resumed
@@ -14,6 +14,7 @@ from stoic.models.feasibility import Feasibility
 from stoic.posteriors.absorbed import WindowPosterior
 from stoic.posteriors.base import Integrating, Model, Posterior, Windowed
 from stoic.posteriors.fitting import Fitting
+from stoic.posteriors.refined import Refined
 
 
 class Surrogate:
@@ -97,6 +98,13 @@ class Surrogate:
                 found = self._windowed.refined(history.domain, observations, posterior, found)
             self._integrated = found
         return self._integrated
+
+    def trust(self) -> Array:
+        """Trust of each observation, (n,), for reports: beyond a window refined near the best."""
+        found = None if self.exact is None else self.integrated()
+        if isinstance(found, Refined):
+            return found.trusted.copy()
+        return self.posterior().trust(self.modelled())
 
     @property
     def chosen_at(self) -> int:

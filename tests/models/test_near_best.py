@@ -8,6 +8,7 @@ import pytest
 from stoic import Box, Learner
 from stoic.domains import Lattice
 from stoic.models.bounded import Bounds
+from stoic.models.near_best import _Near
 from stoic.posteriors.mixture import Averaged
 from stoic.posteriors.refined import Refined
 from stoic.recipes import robust
@@ -15,6 +16,7 @@ from stoic.recipes import robust
 SMALL = Bounds(exact=130, chosen=140, full=160, recent=16, local=48, sample=32)
 PLANE = Box([-1.0, 0.0], [1.0, 10.0])
 SUMMIT = np.array([0.3, 4.0])
+GRID = np.arange(0.0, 10.0)[:, None]
 
 
 def spire(x):
@@ -52,10 +54,11 @@ def test_f_is_known_at_the_summit_to_the_distances_there(found):
     estimate = known.estimate
     assert isinstance(estimate, Refined)
     at = SUMMIT + 0.01 * np.random.default_rng(1).standard_normal((40, 2)) * PLANE.widths
+    at = at[((at >= estimate.lower) & (at <= estimate.upper)).all(axis=1)]
     mean, std = estimate.predict(at)
     _, by_all = super(Refined, estimate).predict(at)
-    z = (spire(at) - mean) / std
-    assert np.abs(z).max() < 4.0
+    assert len(at) > 30
+    assert np.abs((spire(at) - mean) / std).max() < 3.0
     assert np.median(std) < 0.5 * np.median(by_all)
     # Outliers beside the summit are none of its results
     best = known.recommend()
@@ -119,6 +122,58 @@ def test_results_at_one_input_have_no_cube():
     assert type(known.estimate) is Averaged
 
 
+def test_no_row_in_the_cube_is_left_out_where_many_are_at_one_distance():
+    domain = Box(np.zeros(3), np.full(3, 9.0), [Lattice(np.array([k]), GRID) for k in range(3)])
+    x = domain.sample(300, np.random.default_rng(0))
+    known = learner(domain)
+    known.tell(x, -((x - 4.0) ** 2).sum(axis=1) - np.abs(x - 5.0).sum(axis=1))
+    posterior = known.posterior
+    trusted = posterior.trust(known.observations) >= 0.5
+    found = _Near.about(known.surrogate.model, domain, known.observations, trusted, 7)
+    in_cube = ((x >= found.lower) & (x <= found.upper)).all(axis=1)
+    np.testing.assert_array_equal(np.flatnonzero(in_cube), found.rows)
+    assert len(found.rows) <= 128
+
+
+def test_inputs_that_differ_by_rounding_have_no_cube():
+    known = learner(Box([0.0, 0.0], [1.0, 1.0]))
+    x = np.random.default_rng(0).random((100, 2))
+    x = np.concatenate([x, np.column_stack([np.full(200, 0.7), 1e-19 * np.arange(200.0)])])
+    known.tell(x, x[:, 0])
+    assert np.isfinite(known.recommend().mean)
+
+
+def test_a_wrong_result_that_only_a_local_model_would_trust_is_not_recommended():
+    # Found among random ones: the model of all gives it a trust of .01
+    rng, dim = np.random.default_rng(498245), 4
+    centre = 0.3 + 0.4 * rng.random(dim)
+    x = rng.random((300, dim))
+    away = 10.0 ** (-2.5 * rng.random((150, 1))) * rng.standard_normal((150, dim))
+    x[150:] = np.clip(centre + 0.3 * away, 0.0, 1.0)
+    x[150:] = x[150 + np.argsort(-np.abs(x[150:] - centre).max(axis=1))]
+    z = 20.0 * (x - centre)
+    f = 4.0 * np.exp(-0.2 * np.sqrt((z**2).mean(axis=1)))
+    f += 0.2 * np.exp(np.cos(2.0 * np.pi * z).mean(axis=1))
+    y, wrong = f + 0.0 * rng.standard_normal(300), rng.random(300) < 0.1
+    size = rng.choice([-2.0, 2.0], wrong.sum()) * rng.random(wrong.sum())
+    y[wrong] += 2.0 * f.std() * size
+    known = learner(Box(np.zeros(dim), np.ones(dim)))
+    known.tell(x, y)
+    assert isinstance(known.estimate, Refined)
+    best = np.flatnonzero((x == known.recommend().x).all(axis=1))
+    assert not wrong[best].any()
+    assert f[best].max() > f.max() - 0.02 * f.std()
+
+
+@pytest.mark.filterwarnings("error")
+def test_infinite_results_are_no_warning():
+    _, x, y = converged(far=60, n=140)
+    y[::9] = -np.inf
+    again = learner(PLANE)
+    again.tell(x, y)
+    assert np.isfinite(again.recommend().mean)
+
+
 def test_integers_and_categories_are_kept():
     steps, shades = Lattice(np.array([2]), np.arange(0.0, 6.0)[:, None]), np.array([3, 4, 5])
     domain = Box(
@@ -131,7 +186,7 @@ def test_integers_and_categories_are_kept():
     estimate = known.estimate
     assert isinstance(estimate, Refined)
     near = ((x >= estimate.lower) & (x <= estimate.upper)).all(axis=1)
-    assert near.sum() >= 128
+    np.testing.assert_array_equal(np.flatnonzero(near), estimate.rows)
     best = known.recommend().x
     assert best[:2] == pytest.approx(SUMMIT, abs=0.2)
     np.testing.assert_array_equal(best[2:], rest)

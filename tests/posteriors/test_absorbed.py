@@ -8,6 +8,7 @@ from stoic.data import Observations
 from stoic.kernels import Matern52, Scaled
 from stoic.posteriors import Exact, Prior, as_observed
 from stoic.posteriors.absorbed import _SLACK, Absorbed
+from stoic.posteriors.cavity import given_the_others
 
 PRIOR = Prior(Scaled(Matern52(np.array([0.5, 0.8])), 2.0), 0.1, 1.0)
 AT = np.random.default_rng(1).random((7, 2))
@@ -122,6 +123,20 @@ def test_rows_of_a_window_are_left_out_one_by_one():
         pull = np.linalg.solve(A[np.ix_(others, others)], A[others, i])
         np.testing.assert_allclose(mean[i], PRIOR.mean + pull @ (y[others] - PRIOR.mean), rtol=1e-9)
         np.testing.assert_allclose(std[i] ** 2, A[i, i] - own[i] - pull @ A[others, i], rtol=1e-9)
+
+
+def test_rows_of_a_window_without_an_inducing_one_or_a_result():
+    case = absorbing()
+    targets = as_observed(case.window, PRIOR)
+    exact = Exact.condition(PRIOR, as_observed, case.window, targets)
+    empty = Absorbed.at(PRIOR, case.window.x[:0], case.own[:0])
+    mean, std = empty.without_each(case.window, targets, np.arange(0))
+    for mine, its in zip((mean, std), given_the_others(exact, case.window), strict=True):
+        np.testing.assert_allclose(mine, its, rtol=1e-9)
+    targets.noise[:] = np.inf
+    mean, std = empty.without_each(case.window, targets, np.arange(0))
+    np.testing.assert_array_equal(mean, 1.0)
+    np.testing.assert_allclose(std, np.sqrt(2.0))
 
 
 def test_a_row_far_from_all_others_is_expected_at_the_prior_mean():

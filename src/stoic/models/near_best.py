@@ -20,9 +20,11 @@ from stoic.posteriors.refined import Refined
 if TYPE_CHECKING:
     from stoic.models.leave_one_out import LeaveOneOutGP
 
-_ROWS = 128  # as many as a local search has
+_ROWS = 128  # at most, as many as a local search has
+_FEWEST = 32  # rows; fewer where many are at the same distance, as categories are
 _PASSES = 4  # of the rows to the best of them
 _WIDTH = 2.0  # of the lower bound by which rows are compared, as in a recommendation
+_HALF = 0.5  # of a doubt that others near have to allay
 _GAIN = 0.1  # nats a row, by which a local model has to predict better
 
 
@@ -36,11 +38,14 @@ class _Near(NamedTuple):
     part:
         The part of the domain in it.
     rows:
-        The rows, increasing.
+        The rows in it, increasing.
     posterior:
         That given these alone.
+    expected:
+        Mean and deviation of f at each of them given the others, both (m,).
     best, bound:
-        The row with the best lower bound, and the bound.
+        The row whose lower bound by all others is best, and the bound: a wrong result that is
+        alone has a low one, whatever it is.
     """
 
     lower: Array
@@ -48,31 +53,44 @@ class _Near(NamedTuple):
     part: Domain
     rows: Integers
     posterior: Posterior
+    expected: tuple[Array, Array]
     best: int
     bound: float
 
     @classmethod
     def about(
-        cls, model: LeaveOneOutGP, domain: Domain, observations: Observations, best: int
+        cls,
+        model: LeaveOneOutGP,
+        domain: Domain,
+        observations: Observations,
+        trusted: Booleans,
+        best: int,
     ) -> Self | None:
-        """Fit the model about a row, then about the best row by that, and so on."""
-        found = None
+        """Fit the model about a row, then about the best row by that, and so on.
+
+        A row is the best only if it is ``trusted`` (n,) by the model of all, too.
+        """
+        found, most = None, int(min(_ROWS, model.exact, len(observations) - 1))
         for _ in range(_PASSES):
             x = observations.x[best]
             away = np.abs((observations.x - x) / domain.widths).max(axis=1)
-            rows = np.sort(np.argsort(away, kind="stable")[: int(min(_ROWS, model.exact))])
-            half = away[rows].max() * domain.widths
-            if not half.any():
+            rows = np.flatnonzero(
+                away < np.partition(away, most)[most]
+            )  # all at a distance, or none
+            half = away[rows].max(initial=0.0) * domain.widths
+            lower, upper = x - half, x + half
+            if len(rows) < _FEWEST or not (lower < upper).all():
                 return found
             part = domain.around(x, half) if isinstance(domain, Box) else domain
             near = observations.only(rows)
             posterior = model(part, near, None)
-            if not (trusted := _trusted(posterior, near)).any():
+            good = trusted[rows] & _trusted(posterior, near)
+            if not good.any():
                 return found
-            mean, std = posterior.predict(near.x)
-            bounds = np.where(trusted, mean - _WIDTH * std, -np.inf)
+            mean, std = expected = given_the_others(posterior, near)
+            bounds = np.where(good, mean - _WIDTH * std, -np.inf)
             before, best = best, int(rows[np.argmax(bounds)])
-            found = cls(x - half, x + half, part, rows, posterior, best, float(bounds.max()))
+            found = cls(lower, upper, part, rows, posterior, expected, best, float(bounds.max()))
             if best == before:
                 break
         return found
@@ -87,37 +105,44 @@ def refined(
 ) -> Posterior:
     """Refine a reported posterior about the best row, if the model of the nearest predicts better.
 
-    That is, if the leave-one-out density of these rows is larger. The best row is looked for from
-    two: that of the best mean, and the best result. ``averaged`` is the ``posterior`` with its
-    hyperparameters integrated out.
+    That is, if the leave-one-out density of those of these rows that the model of all trusts is
+    larger; one that the local model rejects costs what it does in the evidence. The best row is
+    looked for from two: that of the best mean, and the best result. ``averaged`` is the
+    ``posterior`` with its hyperparameters integrated out.
+
+    A row that the local model alone trusts is trusted if the other ones near it expect, with 95 %,
+    more than half of what the model of all finds wrong with it.
     """
-    trusted = np.flatnonzero(_trusted(posterior, observations))
-    if not isinstance(averaged, Averaged) or not len(trusted):
+    trusted = _trusted(posterior, observations)
+    if not isinstance(averaged, Averaged) or not trusted.any():
         return averaged
-    means = posterior.predict(observations.x[trusted])[0]
-    starts = trusted[np.argmax(means)], trusted[np.argmax(observations.observed[trusted])]
+    good = np.flatnonzero(trusted)
+    means = posterior.predict(observations.x[good])[0]
+    starts = good[np.argmax(means)], good[np.argmax(observations.observed[good])]
     chosen: _Near | None = None
     for start in starts:
         if chosen is None or start not in chosen.rows:
-            found = _Near.about(model, domain, observations, int(start))
+            found = _Near.about(model, domain, observations, trusted, int(start))
             if chosen is None or (found is not None and found.bound > chosen.bound):
                 chosen = found
     if chosen is None:
         return averaged
-    near = observations.only(chosen.rows)
-    mean, std = given_the_others(posterior, observations)
-    known = _trusted(chosen.posterior, near)
-    known[~np.isin(chosen.rows, trusted)] = False
-    if not known.any():
+    judged, near = trusted[chosen.rows], observations.only(chosen.rows)
+    by_all = given_the_others(posterior, observations)
+    by_all = by_all[0][chosen.rows], by_all[1][chosen.rows]
+    gain = _density(model, chosen.posterior, near, *chosen.expected)[judged]
+    gain -= _density(model, posterior, near, *by_all)[judged]
+    if not gain.mean() > _GAIN:
         return averaged
-    by_all = _density(posterior, near, mean[chosen.rows], std[chosen.rows])
-    by_near = _density(chosen.posterior, near, *given_the_others(chosen.posterior, near))
-    if not np.mean((by_near - by_all)[known]) > _GAIN:
-        return averaged
-    local = model.integrated(chosen.part, near, chosen.posterior)
+    mean, std = chosen.expected
+    off, doubt = np.abs(near.observed - mean) + _WIDTH * std, np.abs(near.observed - by_all[0])
+    trust, local = posterior.trust(observations), chosen.posterior.trust(near)
+    allayed = (off <= _HALF * doubt) & (local > trust[chosen.rows])
+    trust[chosen.rows[allayed]] = local[allayed]
     return Refined(
         averaged.parts, averaged.weights, averaged.fitted_defence, averaged.widening,
-        near=local, lower=chosen.lower, upper=chosen.upper,
+        near=model.integrated(chosen.part, near, chosen.posterior), rows=chosen.rows, trusted=trust,
+        lower=chosen.lower, upper=chosen.upper,
     )  # fmt: skip
 
 
@@ -126,9 +151,16 @@ def _trusted(posterior: Posterior, observations: Observations) -> Booleans:
     return np.asarray(finite & (posterior.trust(observations) >= DISTRUSTED))
 
 
-def _density(posterior: Posterior, observations: Observations, mean: Array, std: Array) -> Array:
-    """Logarithm of the density of each result, given mean and deviation of f, up to a constant."""
-    variance = std**2 + observations.own_noise(posterior.prior.noise)
+def _density(
+    model: LeaveOneOutGP, posterior: Posterior, observations: Observations, mean: Array, std: Array
+) -> Array:
+    """Logarithm of the density of each result, given mean and deviation of f, up to a constant.
+
+    That of an outlier has the deviation that is likeliest, and costs the model's penalty.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
-        density = -0.5 * (np.log(variance) + (observations.observed - mean) ** 2 / variance)
-    return np.asarray(density)
+        squares = (observations.observed - mean) ** 2
+        variance = std**2 + observations.own_noise(posterior.prior.noise)
+        inlier = -0.5 * (np.log(variance) + squares / variance)
+        outlier = -0.5 * (np.log(np.maximum(variance, squares)) + 1.0) - model.outlier_penalty
+    return np.maximum(inlier, outlier)

@@ -23,6 +23,7 @@ from stoic.posteriors.base import Posterior, as_observed
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.outlier import OutlierOdds
 from stoic.posteriors.prior import Prior
+from stoic.posteriors.refined import Refined
 
 # Expected improvements, in prior standard deviations, that are negligible: with 1e-3 instead of 0,
 # 18 of 20 searches of a quadratic whose coordinates differ 36-fold in weight got within 0.01, and
@@ -186,6 +187,14 @@ class VerifiedImprovement(Policy):
         doubt = np.where(here, p, np.inf)  # of several observations the least P(outlier) counts
         row, seen = doubt.argmin(axis=1), here.any(axis=1)
         p, otherwise = np.where(seen, p[row], 0.0), otherwise[row]
+        if isinstance(
+            band.posterior, Refined
+        ):  # whose model of the rows near the best has to agree
+            near = view.surrogate.modelled().only(band.posterior.rows)
+            by_near, _ = self.odds.given_the_others(view.domain, near, band.posterior.near)
+            at = cdist(tried, near.x) == 0.0
+            least = np.where(at, by_near, np.inf).min(axis=1)
+            p = np.where(at.any(axis=1), np.maximum(p, least), p)
         lower, _ = band.bounds(tried)
         constraints = view.constraints()
         notes: dict[str, float] = {}

@@ -113,31 +113,36 @@ class Absorbed:
 
         That is u at ``inducing`` ones, and f at the others. Given what is absorbed these are a
         Gaussian with observations, so that eqs. (5.12) of [Rasmussen2006]_ hold, without rounding
-        where a row is far from all others. Those that say nothing are predicted.
+        where a row is far from all others. A row that says next to nothing is predicted.
         """
         x, kernel = window.x, self.prior.kernel
         late = np.delete(np.arange(len(x)), inducing)
-        V = np.empty((len(self.x), len(x)))
-        V[:, inducing] = self.L.T
-        V[:, late] = linalg.solve_lower(self.L, kernel(self.x, x[late]))
-        G = self.G.copy()
-        G.flat[:: len(G) + 1] += 1.0
-        root = linalg.cholesky(G)  # of the precision of w
-        W = linalg.solve_lower(root, V)
-        covariance = W.T @ W
-        covariance[np.ix_(late, late)] += kernel(x[late], x[late]) - V[:, late].T @ V[:, late]
-        mean = self.prior.mean + W.T @ linalg.solve_lower(root, self.g)
+        mean, covariance = np.full(len(x), self.prior.mean), np.zeros((len(x), len(x)))
+        covariance[np.ix_(late, late)] = kernel(x[late], x[late])
+        if len(inducing):
+            V = np.empty((len(inducing), len(x)))
+            V[:, inducing] = self.L.T
+            V[:, late] = linalg.solve_lower(self.L, kernel(self.x, x[late]))
+            G = self.G.copy()
+            G.flat[:: len(G) + 1] += 1.0
+            root = linalg.cholesky(G)  # of the precision of w
+            W = linalg.solve_lower(root, V)
+            mean += W.T @ linalg.solve_lower(root, self.g)
+            covariance[np.ix_(late, late)] -= V[:, late].T @ V[:, late]
+            covariance += W.T @ W
+        variance = np.diagonal(covariance).copy()
         # B = (covariance + noise)^-1 of those that say something, a = B (y - mean)
-        says = np.flatnonzero(targets.noise < _DISTRUSTED * self.prior.noise)
-        noise, to = targets.noise[says], covariance[:, says]
-        A = to[says]
-        A.flat[:: len(A) + 1] += noise
-        B = linalg.cholesky_inverse(linalg.cholesky(A))
-        a, spread = B @ (targets.values[says] - mean[says]), 1.0 / np.diagonal(B)
-        mean = mean + to @ a
-        variance = np.diagonal(covariance) - np.einsum("ij,ij->i", to @ B, to)
-        mean[says] = targets.values[says] - a * spread
-        variance[says] = spread - noise
+        says = np.flatnonzero(targets.noise < _DISTRUSTED * np.maximum(variance, self.prior.noise))
+        if len(says):
+            noise, to = targets.noise[says], covariance[:, says]
+            A = to[says]
+            A.flat[:: len(A) + 1] += noise
+            B = linalg.cholesky_inverse(linalg.cholesky(A))
+            a, spread = B @ (targets.values[says] - mean[says]), 1.0 / np.diagonal(B)
+            mean += to @ a
+            variance -= np.einsum("ij,ij->i", to @ B, to)
+            mean[says] = targets.values[says] - a * spread
+            variance[says] = spread - noise
         return mean, np.sqrt(np.maximum(variance, np.finfo(float).tiny))
 
     def condition(

@@ -16,15 +16,23 @@ from stoic.posteriors.mixture import Averaged
 class Refined(Averaged):
     """Averaged posterior whose mean and deviation in a box are those of a local posterior.
 
+    Both jump at its faces. All else is that of the averaged one.
+
     Attributes
     ----------
     near:
         The posterior in the box.
+    rows:
+        The rows in the box, shape (m,), which it is given.
+    trusted:
+        Trust of all rows, shape (n,), by both.
     lower, upper:
         Corners of the box, shape (d,).
     """
 
     near: Posterior = field(kw_only=True)
+    rows: Integers = field(kw_only=True)
+    trusted: Array = field(kw_only=True)
     lower: Array = field(kw_only=True)
     upper: Array = field(kw_only=True)
 

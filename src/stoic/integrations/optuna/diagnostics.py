@@ -17,6 +17,7 @@ from stoic.learner import Learner
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.cavity import given_the_others
 from stoic.posteriors.fitting import Fitting
+from stoic.posteriors.refined import Refined
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,9 @@ def judged(
     itself, so that equal rows compare equal.
     """
     expected, sd = given_the_others(posterior, observations)
+    if isinstance(estimate := learner.estimate, Refined):
+        near = estimate.rows
+        expected[near], sd[near] = given_the_others(estimate.near, observations.only(near))
     trust: list[float] = learner.trust.tolist()
     if scaled(learner):
         return expected, sd, trust
