@@ -294,7 +294,8 @@ class Learner(ShownInNotebooks, Optimizer):
         """Posterior for reports: hyperparameters integrated out, if the model does that.
 
         Choices are made by :attr:`posterior`, which is quicker; recommendations and their bounds
-        come from here.
+        come from here. Beyond a window, in a cube about the best it may be that of the nearest
+        observations alone, and jump at the faces (:mod:`stoic.models.near_best`).
         """
         return self.surrogate.integrated().copy()
 

@@ -87,7 +87,7 @@ class Surrogate:
         return self._sites.observations
 
     def integrated(self) -> Posterior:
-        """Posterior with hyperparameters integrated out, if the model does that."""
+        """Posterior for reports: hyperparameters integrated out, and refined beyond a window."""
         posterior, history = self.posterior(), self.history
         if not isinstance(self.model, Integrating):
             return posterior
@@ -95,7 +95,11 @@ class Surrogate:
             observations = self.modelled()
             found = self.model.integrated(history.domain, observations, posterior)
             if self._windowed is not None and len(observations) > self._windowed.exact:
-                found = self._windowed.refined(history.domain, observations, posterior, found)
+                constraints = self.constraints()
+                permitted = None if constraints is None else constraints.hold(observations.x)
+                found = self._windowed.refined(
+                    history.domain, observations, posterior, found, permitted
+                )
             self._integrated = found
         return self._integrated
 

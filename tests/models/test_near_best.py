@@ -190,3 +190,19 @@ def test_integers_and_categories_are_kept():
     best = known.recommend().x
     assert best[:2] == pytest.approx(SUMMIT, abs=0.2)
     np.testing.assert_array_equal(best[2:], rest)
+
+
+def test_the_best_is_one_where_constraints_hold():
+    rng = np.random.default_rng(0)
+    known = learner(PLANE)
+    x = PLANE.sample(300, rng)
+    x[100:200] = SUMMIT + 0.02 * rng.standard_normal((100, 2)) * PLANE.widths
+    beside = SUMMIT - [0.3, 0.0]
+    x[200:] = beside + 0.02 * rng.standard_normal((100, 2)) * PLANE.widths
+    u = (x - beside) / PLANE.widths
+    y = spire(x) + 0.3 * np.exp(-0.5 * (u**2).sum(axis=1) / 0.01**2)
+    known.tell(x, y, constraints={"left": x[:, 0] - 0.15})
+    estimate = known.estimate
+    assert isinstance(estimate, Refined)
+    assert ((beside >= estimate.lower) & (beside <= estimate.upper)).all()
+    assert known.recommend().x[0] < 0.15

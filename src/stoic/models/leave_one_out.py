@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from stoic.data import DISTRUSTED, Integers, Observations
+from stoic.data import DISTRUSTED, Booleans, Integers, Observations
 from stoic.defences.plateau import NEGLIGIBLE
 from stoic.domains import Domain
 from stoic.models.bounded import Bounds, given_any_number, likely, under_prior
@@ -138,7 +138,10 @@ class LeaveOneOutGP:
     outside of it, each with the trust that its leave-one-out residual gives it, enter the posterior
     as if the parts of f that the window does not determine were independent of each other: the
     mean and the deviation are approximations, and where the window is sparse the deviation may be
-    too large, or with many rows in one such place too small.
+    too large, or with many rows in one such place too small. What is reported about the best is
+    that of a model of the nearest rows, where it predicts them better
+    (:mod:`stoic.models.near_best`): not proved is that a wrong result which these bear out, as of
+    several that agree, is rejected.
     """
 
     prior: Prior
@@ -258,9 +261,10 @@ class LeaveOneOutGP:
         observations: Observations,
         posterior: Posterior,
         integrated: Posterior,
+        permitted: Booleans | None = None,
     ) -> Posterior:
         """Refine what is reported about the best row, see :mod:`stoic.models.near_best`."""
-        return refined(self, domain, observations, posterior, integrated)
+        return refined(self, domain, observations, posterior, integrated, permitted)
 
     def fit(
         self, domain: Domain, observations: Observations, previous: FittedDefence | None = None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stoic.models.leave_one_out import LeaveOneOutGP
 
 _ROWS = 128  # at most, as many as a local search has
-_FEWEST = 32  # rows; fewer where many are at the same distance, as categories are
+_FEWEST = 32  # a local model has at least so many; fewer are left where many have one distance
 _PASSES = 4  # of the rows to the best of them
 _WIDTH = 2.0  # of the lower bound by which rows are compared, as in a recommendation
 _HALF = 0.5  # of a doubt that others near have to allay
@@ -63,12 +63,12 @@ class _Near(NamedTuple):
         model: LeaveOneOutGP,
         domain: Domain,
         observations: Observations,
-        trusted: Booleans,
+        able: Booleans,
         best: int,
     ) -> Self | None:
         """Fit the model about a row, then about the best row by that, and so on.
 
-        A row is the best only if it is ``trusted`` (n,) by the model of all, too.
+        Only a row that is ``able`` to be, (n,), is the best.
         """
         found, most = None, int(min(_ROWS, model.exact, len(observations) - 1))
         for _ in range(_PASSES):
@@ -84,7 +84,7 @@ class _Near(NamedTuple):
             part = domain.around(x, half) if isinstance(domain, Box) else domain
             near = observations.only(rows)
             posterior = model(part, near, None)
-            good = trusted[rows] & _trusted(posterior, near)
+            good = able[rows] & _trusted(posterior, near)
             if not good.any():
                 return found
             mean, std = expected = given_the_others(posterior, near)
@@ -102,27 +102,29 @@ def refined(
     observations: Observations,
     posterior: Posterior,
     averaged: Posterior,
+    permitted: Booleans | None = None,
 ) -> Posterior:
     """Refine a reported posterior about the best row, if the model of the nearest predicts better.
 
     That is, if the leave-one-out density of those of these rows that the model of all trusts is
     larger; one that the local model rejects costs what it does in the evidence. The best row is
     looked for from two: that of the best mean, and the best result. ``averaged`` is the
-    ``posterior`` with its hyperparameters integrated out.
+    ``posterior`` with its hyperparameters integrated out; only ``permitted`` rows, (n,), are best.
 
     A row that the local model alone trusts is trusted if the other ones near it expect, with 95 %,
     more than half of what the model of all finds wrong with it.
     """
     trusted = _trusted(posterior, observations)
-    if not isinstance(averaged, Averaged) or not trusted.any():
+    able = trusted if permitted is None else trusted & permitted
+    if not isinstance(averaged, Averaged) or not able.any():
         return averaged
-    good = np.flatnonzero(trusted)
+    good = np.flatnonzero(able)
     means = posterior.predict(observations.x[good])[0]
     starts = good[np.argmax(means)], good[np.argmax(observations.observed[good])]
     chosen: _Near | None = None
     for start in starts:
         if chosen is None or start not in chosen.rows:
-            found = _Near.about(model, domain, observations, trusted, int(start))
+            found = _Near.about(model, domain, observations, able, int(start))
             if chosen is None or (found is not None and found.bound > chosen.bound):
                 chosen = found
     if chosen is None:

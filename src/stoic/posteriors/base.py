@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from stoic.data import Array, Integers, Observations, Targets
+from stoic.data import Array, Booleans, Integers, Observations, Targets
 from stoic.domains import Domain
 from stoic.posteriors.prior import Prior
 
@@ -149,8 +149,9 @@ class Windowed(Protocol):
         observations: Observations,
         posterior: Posterior,
         integrated: Posterior,
+        permitted: Booleans | None = None,
     ) -> Posterior:
-        """Refine what is reported about the best row, where there is a window.
+        """Refine what is reported about the best ``permitted`` row, where there is a window.
 
         ``integrated`` is the ``posterior`` without its hyperparameters, if the model does that.
         """

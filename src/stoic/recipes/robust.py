@@ -59,8 +59,8 @@ def robust(
     bounded number of standard deviations. All else is measured: the documentation's contest.
     Beyond 256 observations every other choice is one in a trust region
     (:class:`~stoic.policies.trust_region.LocalSearch`), and the posterior of all observations is an
-    approximation, at a bounded cost a choice; what is exact then is in
-    :class:`~stoic.models.LeaveOneOutGP`.
+    approximation, at a bounded cost a choice; what is exact then, and what is reported about the
+    best, is in :class:`~stoic.models.LeaveOneOutGP`.
     """
     check_prior(domain, prior)
     if prior and sources:
