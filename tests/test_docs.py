@@ -92,8 +92,9 @@ def test_the_commands_of_a_page_exist(page):
     known = typer.main.get_command(app)
     for name, *words in commands(page):
         parsed = known.commands[name].make_context(name, words).params
-        if name == "reproduce" and ".py:" not in parsed["name"]:  # which test_extending runs
-            find(parsed["name"])
+        for figure in parsed["names"] or () if name == "reproduce" else ():
+            if ".py:" not in figure:  # which test_extending runs
+                find(figure)
 
 
 def test_commands_are_found_in_the_pages():
