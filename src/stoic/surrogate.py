@@ -94,7 +94,7 @@ class Surrogate:
         if self._integrated is None or self._integrated.n != len(history):
             observations = self.modelled()
             found = self.model.integrated(history.domain, observations, posterior)
-            if self._windowed is not None and len(observations) > self._windowed.exact:
+            if self._windowed is not None and self.exact is not None:
                 constraints = self.constraints()
                 permitted = None if constraints is None else constraints.hold(observations.x)
                 found = self._windowed.refined(

@@ -154,7 +154,8 @@ def test_a_wrong_result_that_only_a_local_model_would_trust_is_not_recommended()
     z = 20.0 * (x - centre)
     f = 4.0 * np.exp(-0.2 * np.sqrt((z**2).mean(axis=1)))
     f += 0.2 * np.exp(np.cos(2.0 * np.pi * z).mean(axis=1))
-    y, wrong = f + 0.0 * rng.standard_normal(300), rng.random(300) < 0.1
+    rng.standard_normal(300)  # the noise there, of which this one has none
+    y, wrong = f.copy(), rng.random(300) < 0.1
     size = rng.choice([-2.0, 2.0], wrong.sum()) * rng.random(wrong.sum())
     y[wrong] += 2.0 * f.std() * size
     known = learner(Box(np.zeros(dim), np.ones(dim)))

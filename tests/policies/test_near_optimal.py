@@ -48,6 +48,7 @@ def leverage(X, shares):
 def test_both_inequalities_of_107(kind, n, D, seed):
     X = rows(kind, n, D, seed)
     shares, r = near_optimal_design(X), np.linalg.matrix_rank(X)
+    assert np.linalg.matrix_rank(X[shares > 0.0]) == r
     assert np.all(shares >= 0.0)
     assert_allclose(shares.sum(), 1.0)
     assert leverage(X, shares).max() <= 2.0 * r * (1.0 + 1e-9)
@@ -87,7 +88,7 @@ def test_the_design_does_not_depend_on_the_units_of_the_features():
     X = rows("normal", 50, 4, 0)
     mixed = X @ np.random.default_rng(1).normal(size=(4, 4))
     for other in (1e150 * X, 1e-150 * X, mixed):
-        assert leverage(other, near_optimal_design(other)).max() <= 8.0 * (1.0 + 1e-6)
+        assert leverage(other, near_optimal_design(other)).max() <= 8.0
     assert_allclose(near_optimal_design(1e150 * X), near_optimal_design(X))
 
 
@@ -99,7 +100,7 @@ def test_parts_of_a_newton_basis(kernel, error):
     for kept in (slice(None), slice(40, 60), slice(7, 8)):
         rank = np.linalg.matrix_rank(X[kept])
         most = leverage(X[kept], near_optimal_design(X[kept])).max()
-        assert most <= 2.0 * rank * (1.0 + 1e-6)
+        assert most <= 2.0 * rank
 
 
 def test_the_bound_on_the_support():

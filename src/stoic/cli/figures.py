@@ -80,7 +80,7 @@ def reproduce(
     options: dict[str, Any] = {
         "trials": trials, "rounds": rounds, "jobs": jobs, "seed": seed, "data": data, "out": out,
     }  # fmt: skip
-    different, refused = False, None
+    different = refused = False
     try:
         for name in names:
             try:
@@ -91,7 +91,7 @@ def reproduce(
             except RefusalError as refusal:  # one figure may lack data that the others do without
                 if len(names) == 1:
                     raise
-                refused = refusal
+                refused = True
                 print(f"{name}: {refusal}", file=sys.stderr)
     except KeyboardInterrupt as interrupt:
         print(interrupt, file=sys.stderr)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -65,7 +66,7 @@ class MixturePosterior:
         """Of the likeliest."""
         return self.parts[0].max_variance
 
-    def copy(self) -> MixturePosterior:
+    def copy(self) -> Self:
         return replace(self, parts=tuple(part.copy() for part in self.parts))
 
     def trust(self, observations: Observations) -> Array:
@@ -101,9 +102,7 @@ class MixturePosterior:
         std_slope = np.divide(half, std[:, None], out=np.zeros_like(half), where=uncertain)
         return mean, unit * std, slope, std_slope
 
-    def fantasise(
-        self, x: Array, arms: Integers | None = None, at_most: float = math.inf
-    ) -> MixturePosterior:
+    def fantasise(self, x: Array, arms: Integers | None = None, at_most: float = math.inf) -> Self:
         return replace(self, parts=tuple(part.fantasise(x, arms, at_most) for part in self.parts))
 
 

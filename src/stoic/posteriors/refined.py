@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 
@@ -36,9 +37,8 @@ class Refined(Averaged):
     lower: Array = field(kw_only=True)
     upper: Array = field(kw_only=True)
 
-    def copy(self) -> Refined:
-        parts = tuple(part.copy() for part in self.parts)
-        return replace(self, parts=parts, near=self.near.copy())
+    def copy(self) -> Self:
+        return replace(super().copy(), near=self.near.copy())
 
     def predict(self, x: Array) -> tuple[Array, Array]:
         mean, std = super().predict(x)
@@ -54,11 +54,9 @@ class Refined(Averaged):
                 of[inside] = its
         return predicted
 
-    def fantasise(
-        self, x: Array, arms: Integers | None = None, at_most: float = math.inf
-    ) -> Refined:
-        parts = tuple(part.fantasise(x, arms, at_most) for part in self.parts)
-        return replace(self, parts=parts, near=self.near.fantasise(x, arms, at_most))
+    def fantasise(self, x: Array, arms: Integers | None = None, at_most: float = math.inf) -> Self:
+        near = self.near.fantasise(x, arms, at_most)
+        return replace(super().fantasise(x, arms, at_most), near=near)
 
     def _inside(self, x: Array) -> Booleans:
         return np.asarray(((x >= self.lower) & (x <= self.upper)).all(axis=1))
