@@ -237,6 +237,39 @@ def test_replicates_that_agree_are_believed_wherever_they_are(step, value):
     assert told(SMALL, x[single], y[single]).trust[3] < 0.5  # one alone is an outlier
 
 
+def test_few_replicates_enter_a_window_together_or_not_at_all():
+    x, y, _ = results(200, share=0.0)
+    later = np.arange(80, 200)
+    x[later] = x[later % 40]  # four results at each of 40 inputs
+    bounds, choices = Bounds(exact=60, chosen=80, full=100, recent=16, local=24, sample=16), 0
+    known = learner(bounds)
+    for k in range(0, 200, 2):
+        known.tell(x[k : k + 2], y[k : k + 2])
+        posterior = known.posterior
+        if isinstance(posterior, WindowPosterior) and posterior.chosen_at == k + 2 > bounds.chosen:
+            choices += 1
+            inputs, of = np.unique(x[: k + 2], axis=0, return_inverse=True)
+            within = np.bincount(of[posterior.rows], minlength=len(inputs))
+            in_part = np.flatnonzero((within > 0) & (within < np.bincount(of)))
+            assert np.isin(in_part, of[k + 2 - bounds.recent : k + 2]).all()  # for want of room
+            assert bounds.exact < len(posterior.rows) <= bounds.chosen
+    assert choices > 2
+
+
+@pytest.mark.parametrize("seed", [1, 5, 6, 8])
+def test_of_four_results_at_one_input_those_that_agree_are_believed(seed):
+    x = np.random.default_rng(seed).random((180, 2))
+    rows = np.array([70, 100, 110, 165])
+    x[rows] = x[70]
+    y = np.cos(25.0 * x).sum(axis=1) - 4.0 * ((x - 0.5) ** 2).sum(axis=1)
+    y[rows] += [3.0, 2.0, 0.0, 0.0]
+    known = learner(Bounds(exact=60, chosen=80, full=100, recent=16, local=24, sample=16), None)
+    for k in range(0, 180, 20):
+        known.tell(x[k : k + 20], y[k : k + 20])
+        known.surrogate.posterior()
+    np.testing.assert_array_equal(known.trust[rows] < 0.5, [True, True, False, False])
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(("name", "best"), [("branin", (0.5428, 0.1517)), ("hart3", None)])
 def test_the_posterior_stays_as_good_where_results_crowd(name, best):

@@ -18,7 +18,7 @@ import numpy as np
 
 from stoic import linalg
 from stoic.data import DISTRUSTED, Array, Booleans, Integers, Observations
-from stoic.defences.replicates import confirmed
+from stoic.defences.replicates import confirmed, pairs_at_one_input
 from stoic.domains import Domain
 from stoic.models.fixed_points import Judgement
 from stoic.models.hypotheses import Hypothesis
@@ -110,7 +110,8 @@ def given_any_number(
         settled, rows = earlier, np.arange(len(earlier.excess))
     else:  # a resumed study: first a window that is spread out under the typical prior
         prior = model.typical(domain, observations)
-        rows = _chosen(prior, observations, np.isfinite(observations.observed), None, bounds)
+        finite = np.isfinite(observations.observed)
+        rows = _chosen(prior, domain, observations, finite, None, bounds)
         settled = model.fit(domain, observations.only(rows))
     excess = np.full(n, np.nan)
     excess[rows] = settled.excess
@@ -152,7 +153,7 @@ def _with_new_window(
     repeated = _last(repeated, bounds.local)
     trusted[repeated], excess[repeated] = True, 0.0
     mean[repeated] = observations.observed[repeated]
-    rows = _chosen(prior, observations, trusted, mean, bounds, repeated)
+    rows = _chosen(prior, domain, observations, trusted, mean, bounds, repeated)
     window = observations.only(rows)
     moved = []
     for each in earlier.explanations:
@@ -161,11 +162,9 @@ def _with_new_window(
         moved.append(replace(each, excess=of_all[rows]).under(_under(each)[0], window))
     if _outgrown(model, n, fitted_to):
         settled = model.fit(domain, window, replace(moved[0], all_trusted=earlier.all_trusted))
-        found, fitted_to = _explanations(model, window, settled), n
+        moved, fitted_to = _explanations(model, window, settled), n
         earlier = replace(earlier, all_trusted=settled.all_trusted)
-    else:
-        found = likely(model.follow(domain, window, moved), model.negligible)[0]
-
+    found = likely(model.follow(domain, window, moved), model.negligible)[0]
     prior, _ = _under(found[0])
     targets = found[0](window, prior)
     inducing = np.flatnonzero(targets.trust >= DISTRUSTED)
@@ -309,6 +308,7 @@ def _excess(
 
 def _chosen(
     prior: Prior,
+    domain: Domain,
     observations: Observations,
     trusted: Booleans,
     mean: Array | None,
@@ -320,16 +320,32 @@ def _chosen(
     They are those that are ``required``; the latest, results or not; the latest without a result,
     and those at the very input of the best mean; and trusted rows about that, and then of all, that
     reduce the variance of f most, weighted by the mean. Without means, all rows weigh the same.
+
+    Few replicates come together or not at all, trusted or not: those outside are judged by those
+    inside, which may be the outliers.
     """
     n, x = len(observations), observations.x
     if n <= bounds.chosen:
         return np.arange(n)
-    chosen = np.zeros(n, dtype=bool)
+    chosen, few = np.zeros(n, dtype=bool), bounds.recent // 4
+
+    def choose(rows: Integers) -> int:
+        """Choose those that there is room for with their replicates; return the room left."""
+        first, second = pairs_at_one_input(domain, observations, rows)
+        for k, row in enumerate(rows):
+            those = np.append(row, second[first == k])
+            if len(those) > few:
+                those = those[:1]
+            if np.count_nonzero(chosen) + np.count_nonzero(~chosen[those]) <= bounds.chosen:
+                chosen[those] = True
+        return bounds.chosen - int(np.count_nonzero(chosen))
+
     chosen[n - bounds.recent :] = True
-    if required is not None:
-        chosen[required] = True
     lost = np.flatnonzero(~np.isfinite(observations.observed))
     chosen[_last(lost, bounds.recent)] = True
+    if required is not None:
+        chosen[required] = True
+    choose(np.flatnonzero(chosen))
     candidates = np.flatnonzero(trusted)
     if not len(candidates):
         chosen[-bounds.chosen :] = True
@@ -341,17 +357,15 @@ def _chosen(
         # From _POOR to 1, by the distance below the best mean in deviations of the means
         weights = np.maximum(np.exp(np.minimum((mean - mean[best]) / spread, 0.0)), _POOR)
         same = (x[candidates] == x[best]).all(axis=1)
-        chosen[_last(candidates[same], bounds.recent // 4)] = True
+        chosen[_last(candidates[same], few)] = True
         near = np.argsort(-prior.kernel(x[best : best + 1], x[candidates])[0], kind="stable")
-        chosen[candidates[near[: bounds.local]]] = True
-    chosen[_thinned(candidates, bounds.sample)] = True
-    pool = _thinned(candidates, bounds.pool)
-    left = bounds.chosen - int(np.count_nonzero(chosen))
+        choose(candidates[near[: bounds.local]])
+    left = choose(_thinned(candidates, bounds.sample))
     # Rows that are chosen but not trusted do not determine f
-    chosen[_pivots(prior, observations, chosen & trusted, pool, left, weights)] = True
+    pool = _thinned(candidates, bounds.pool)
+    left = choose(_pivots(prior, observations, chosen & trusted, pool, left, weights))
     # Where few rows determine f, further ones still tell the noise.
-    left = bounds.chosen - int(np.count_nonzero(chosen))
-    chosen[_thinned(candidates[~chosen[candidates]], left)] = True
+    choose(_thinned(candidates[~chosen[candidates]], left))
     return np.flatnonzero(chosen)
 
 

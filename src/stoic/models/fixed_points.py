@@ -11,7 +11,7 @@ import numpy as np
 from stoic import linalg
 from stoic.data import DISTRUSTED, Array, Observations
 from stoic.defences.plateau import NEGLIGIBLE, small_sample_factor
-from stoic.defences.replicates import Pairs, confirmed, pairs_at_one_input
+from stoic.defences.replicates import Pairs, agreement, confirmed, pairs_at_one_input
 from stoic.domains import Domain
 from stoic.kernels import at_one_place
 from stoic.models.hypotheses import Hypothesis
@@ -158,6 +158,34 @@ class Search:
         excess = np.where(majority, 0.0, settled.excess)
         excess[trusted & together[:, majority].any(axis=1)] = np.inf
         return self.fit(replace(settled, excess=excess), None, settled.posterior)
+
+    def outvoting(self, settled: Hypothesis) -> Hypothesis | None:
+        """Swap trust where others at an input agree more than a trusted one; ``None`` if nowhere.
+
+        The hyperparameters stay. One of two that contradict each other has no more than the other.
+        """
+        first, second = self._replicates
+        if settled.posterior is None or not len(first):
+            return None
+        prior = settled.posterior.prior
+        noise = self.observations.own_noise(prior.noise)
+        votes = agreement(
+            self.domain, self.observations, noise, self.rules.half_width, pairs=self._replicates
+        )
+        most = votes.copy()
+        np.maximum.at(most, first, votes[second])
+        trusted = settled(self.observations, prior).trust >= DISTRUSTED
+        outvoted = trusted & (votes < most)
+        if not outvoted.any():
+            return None
+        instead = np.zeros(len(votes), dtype=bool)
+        instead[second[outvoted[first]]] = True
+        instead &= votes == most
+        excess = np.where(outvoted, np.inf, np.where(instead, 0.0, settled.excess))
+        start = self.under(replace(settled, excess=excess), prior)
+        # Of infinite excess they would have no evidence
+        excess = np.where(outvoted, self._excess(self.judge(start), prior), excess)
+        return self.under(replace(start, excess=excess), prior)
 
     @staticmethod
     def likeliest(found: list[Hypothesis], otherwise: Hypothesis) -> Hypothesis:

@@ -299,7 +299,8 @@ class LeaveOneOutGP:
     ) -> list[Hypothesis]:
         """Continue fixed points of fewer rows, under the hyperparameters in force.
 
-        New rows are judged by the old ones, and trusted in a second start if one is rejected.
+        New rows are judged by the old ones, and trusted in a second start if one is rejected. So
+        are, in a last one, those that agree most at one input.
         """
         search = Search(replace(self, fitting=FixedHyperparameters()), domain, observations)
         found: list[Hypothesis] = []
@@ -314,7 +315,8 @@ class LeaveOneOutGP:
                 trusting[~np.isfinite(observations.observed)] = np.inf
                 start = replace(start, excess=trusting)
                 found = search.with_climbed(search.under(start, prior), found)
-        return found or list(earlier)
+        best = search.likeliest(found, earlier[0])
+        return search.with_climbed(search.outvoting(best), found) or list(earlier)
 
     def typical(self, domain: Domain, observations: Observations) -> Prior:
         """Prior without a fit, in units of the observations' median and its deviation."""
