@@ -19,6 +19,7 @@ from stoic.recipes import robust
 PLANE = Box([0.0, 0.0], [1.0, 1.0])
 GIVEN = Prior(Scaled(Matern52(np.array([0.4, 0.4])), 1.0), 0.01**2)
 SMALL = Bounds(exact=20, chosen=24, full=32, recent=6, local=6, sample=4)
+MEDIUM = Bounds(exact=60, chosen=80, full=100, recent=16, local=24, sample=16)
 ALL = None  # no bounds
 
 
@@ -241,7 +242,7 @@ def test_few_replicates_enter_a_window_together_or_not_at_all():
     x, y, _ = results(200, share=0.0)
     later = np.arange(80, 200)
     x[later] = x[later % 40]  # four results at each of 40 inputs
-    bounds, choices = Bounds(exact=60, chosen=80, full=100, recent=16, local=24, sample=16), 0
+    bounds, choices = MEDIUM, 0
     known = learner(bounds)
     for k in range(0, 200, 2):
         known.tell(x[k : k + 2], y[k : k + 2])
@@ -263,11 +264,39 @@ def test_of_four_results_at_one_input_those_that_agree_are_believed(seed):
     x[rows] = x[70]
     y = np.cos(25.0 * x).sum(axis=1) - 4.0 * ((x - 0.5) ** 2).sum(axis=1)
     y[rows] += [3.0, 2.0, 0.0, 0.0]
-    known = learner(Bounds(exact=60, chosen=80, full=100, recent=16, local=24, sample=16), None)
+    known = learner(MEDIUM, None)
     for k in range(0, 180, 20):
         known.tell(x[k : k + 20], y[k : k + 20])
         known.surrogate.posterior()
     np.testing.assert_array_equal(known.trust[rows] < 0.5, [True, True, False, False])
+
+
+@pytest.mark.parametrize("seed", [2, 4, 6])
+def test_rows_outside_of_a_new_window_are_trusted_by_the_posterior_that_has_them(seed):
+    rng, choices = np.random.default_rng(seed), 0
+    x = rng.random((240, 5))
+    scales = 0.3 * 10.0 ** -np.linspace(0.0, 2.0, 160)  # as a search converges
+    x[80:] = np.clip(0.5 + scales[:, None] * rng.standard_normal((160, 5)), 0.0, 1.0)
+    u = 20.0 * (x - 0.5)
+    y = 20.0 * np.exp(-0.2 * np.sqrt((u**2).mean(axis=1))) + np.exp(
+        np.cos(2.0 * np.pi * u).mean(axis=1)
+    )
+    outliers = rng.random(240) < 0.1
+    y[outliers] += rng.uniform(-10.0, 20.0, outliers.sum())
+    known = learner(MEDIUM, None, Box(np.zeros(5), np.ones(5)))
+    for k in range(0, 240, 10):
+        known.tell(x[k : k + 10], y[k : k + 10])
+        posterior = known.posterior
+        if isinstance(posterior, WindowPosterior) and posterior.chosen_at == k + 10:
+            choices += 1
+            mean, std = given_the_others(posterior, known.observations)
+            beyond = np.abs(known.observations.observed - mean)
+            beyond /= np.hypot(std, np.sqrt(posterior.prior.noise))
+            trusted = posterior.trust(known.observations) >= 0.5
+            outside = np.delete(np.arange(k + 10), posterior.rows)
+            assert (beyond[outside][trusted[outside]] < 3.5).all()
+            assert (beyond[outside][~trusted[outside]] > 2.0).all()
+    assert choices > 5
 
 
 @pytest.mark.long

@@ -212,6 +212,21 @@ def test_a_repeat_that_gives_no_result_is_given_up():
     assert asked == 3  # as one that was never seen, and once more for its result
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_a_rejected_result_is_repeated_until_a_trusted_one_contradicts_it(again):
+    known = begun(learner())
+    x = np.array([1.0, 2.5])
+    known.tell(x, 5.0)
+    values = [2.5, ripples(x), ripples(x)] if again else [ripples(x)]  # wrong once more, or at once
+    asked = 0
+    for _ in range(30):
+        choice = known.ask()
+        asked += bool(choice.notes)
+        value = values.pop(0) if choice.notes and values else ripples(choice.x)
+        known.tell(choice.x, value)
+    assert asked == 1 + again
+
+
 def test_failures_nearby_or_before_do_not_end_repeats():
     known = begun(learner())
     x = np.array([1.0, 2.5])

@@ -59,7 +59,7 @@ class Bounds:
 
 
 _GROWTH = 1.1  # of all rows, between two fits of the hyperparameters
-_FIRST = 3  # passes over the rows outside of a first window, to absorb and judge them; then one
+_PASSES = 5  # at most, over the rows outside of a new window, to absorb and judge them
 _POOR = 0.05  # weight of the poorest rows in the choice of a window, where the best have 1
 _AT_ONCE = 256  # rows that are compared with all others, for replicates
 _DETERMINED = 0.01  # noise variances: f is determined where the window leaves less
@@ -171,12 +171,16 @@ def _with_new_window(
     outside = np.delete(np.arange(n), rows)
     others = observations.only(outside)
 
-    for _ in range(_FIRST if np.count_nonzero(unknown) > bounds.full else 1):
+    for _ in range(_PASSES):
+        before = excess[outside]
         those = _absorbed(observations, Hypothesis(excess, model.negligible), rows, inducing, prior)
         posterior = those.condition(_bare(found[0]), n, window, inducing)
         noise = Hypothesis(excess[outside], model.negligible)(others, prior).noise
         mean, std = those.given_the_others(posterior, others, noise)
         excess[outside] = _excess(model, others, prior, mean, std)
+        own = others.own_noise(prior.noise)
+        if not ((excess[outside] ** 2 <= own) ^ (before**2 <= own)).any():
+            break  # none is trusted that was not
     doubted = excess**2 > observations.own_noise(prior.noise)
     doubted[rows] = False
     left = _confirmed(model, domain, observations, prior, doubted)
