@@ -238,23 +238,27 @@ def test_replicates_that_agree_are_believed_wherever_they_are(step, value):
     assert told(SMALL, x[single], y[single]).trust[3] < 0.5  # one alone is an outlier
 
 
-def test_few_replicates_enter_a_window_together_or_not_at_all():
-    x, y, _ = results(200, share=0.0)
-    later = np.arange(80, 200)
-    x[later] = x[later % 40]  # four results at each of 40 inputs
-    bounds, choices = MEDIUM, 0
-    known = learner(bounds)
-    for k in range(0, 200, 2):
-        known.tell(x[k : k + 2], y[k : k + 2])
+def test_an_outlier_is_not_alone_at_its_input_in_a_window():
+    rng = np.random.default_rng(0)
+    x = rng.random((60, 2))[rng.permutation(np.repeat(np.arange(60), 4))]  # four at each of 60
+    y = objective(x) + 0.001 * rng.standard_normal(240)
+    outliers = rng.random(240) < 0.2
+    y[outliers] += rng.uniform(0.5, 3.0, outliers.sum())
+    known, alone, choices = learner(MEDIUM), 0, 0
+    for k in range(0, 240, 4):
+        known.tell(x[k : k + 4], y[k : k + 4])
         posterior = known.posterior
-        if isinstance(posterior, WindowPosterior) and posterior.chosen_at == k + 2 > bounds.chosen:
+        if isinstance(posterior, WindowPosterior) and posterior.chosen_at == k + 4 > MEDIUM.chosen:
             choices += 1
-            inputs, of = np.unique(x[: k + 2], axis=0, return_inverse=True)
-            within = np.bincount(of[posterior.rows], minlength=len(inputs))
-            in_part = np.flatnonzero((within > 0) & (within < np.bincount(of)))
-            assert np.isin(in_part, of[k + 2 - bounds.recent : k + 2]).all()  # for want of room
-            assert bounds.exact < len(posterior.rows) <= bounds.chosen
-    assert choices > 2
+            rows = posterior.rows
+            for row in rows[outliers[rows]]:
+                others = np.flatnonzero((x[: k + 4] == x[row]).all(axis=1) & ~outliers[: k + 4])
+                alone += len(others) > 0 and not np.isin(others, rows).any()
+            # Those that agree are not all in it
+            assert len(np.unique(x[rows], axis=0)) >= 45
+            assert len(rows) <= MEDIUM.chosen
+    assert choices > 5
+    assert alone == 0
 
 
 @pytest.mark.parametrize("seed", [1, 5, 6, 8])

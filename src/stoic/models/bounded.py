@@ -10,7 +10,7 @@ are fitted on it once there are a tenth more rows than at the last fit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from stoic import linalg
 from stoic.data import DISTRUSTED, Array, Booleans, Integers, Observations
-from stoic.defences.replicates import confirmed, pairs_at_one_input
+from stoic.defences.replicates import agreement, confirmed, pairs_at_one_input
 from stoic.domains import Domain
 from stoic.models.fixed_points import Judgement
 from stoic.models.hypotheses import Hypothesis
@@ -111,7 +111,7 @@ def given_any_number(
     else:  # a resumed study: first a window that is spread out under the typical prior
         prior = model.typical(domain, observations)
         finite = np.isfinite(observations.observed)
-        rows = _chosen(prior, domain, observations, finite, None, bounds)
+        rows = _chosen(prior, domain, observations, finite, None, bounds, model.half_width)
         settled = model.fit(domain, observations.only(rows))
     excess = np.full(n, np.nan)
     excess[rows] = settled.excess
@@ -153,7 +153,7 @@ def _with_new_window(
     repeated = _last(repeated, bounds.local)
     trusted[repeated], excess[repeated] = True, 0.0
     mean[repeated] = observations.observed[repeated]
-    rows = _chosen(prior, domain, observations, trusted, mean, bounds, repeated)
+    rows = _chosen(prior, domain, observations, trusted, mean, bounds, model.half_width, repeated)
     window = observations.only(rows)
     moved = []
     for each in earlier.explanations:
@@ -162,9 +162,12 @@ def _with_new_window(
         moved.append(replace(each, excess=of_all[rows]).under(_under(each)[0], window))
     if _outgrown(model, n, fitted_to):
         settled = model.fit(domain, window, replace(moved[0], all_trusted=earlier.all_trusted))
-        moved, fitted_to = _explanations(model, window, settled), n
+        found, fitted_to = _explanations(model, window, settled), n
         earlier = replace(earlier, all_trusted=settled.all_trusted)
-    found = likely(model.follow(domain, window, moved), model.negligible)[0]
+        found = model.outvoted(domain, window, found)
+    else:
+        found = model.follow(domain, window, moved)
+    found = likely(found, model.negligible)[0]
     prior, _ = _under(found[0])
     targets = found[0](window, prior)
     inducing = np.flatnonzero(targets.trust >= DISTRUSTED)
@@ -180,7 +183,7 @@ def _with_new_window(
         excess[outside] = _excess(model, others, prior, mean, std)
         own = others.own_noise(prior.noise)
         if not ((excess[outside] ** 2 <= own) ^ (before**2 <= own)).any():
-            break  # none is trusted that was not
+            break  # all are trusted that were, and no others
     doubted = excess**2 > observations.own_noise(prior.noise)
     doubted[rows] = False
     left = _confirmed(model, domain, observations, prior, doubted)
@@ -317,6 +320,7 @@ def _chosen(
     trusted: Booleans,
     mean: Array | None,
     bounds: Bounds,
+    half_width: float,
     required: Integers | None = None,
 ) -> Integers:
     """Choose the rows of a window, increasing.
@@ -325,8 +329,8 @@ def _chosen(
     and those at the very input of the best mean; and trusted rows about that, and then of all, that
     reduce the variance of f most, weighted by the mean. Without means, all rows weigh the same.
 
-    Few replicates come together or not at all, trusted or not: those outside are judged by those
-    inside, which may be the outliers.
+    An outlier must not be alone there at its input: others outside would be judged by it. Rows that
+    agree say as much outside.
     """
     n, x = len(observations), observations.x
     if n <= bounds.chosen:
@@ -334,12 +338,10 @@ def _chosen(
     chosen, few = np.zeros(n, dtype=bool), bounds.recent // 4
 
     def choose(rows: Integers) -> int:
-        """Choose those that there is room for with their replicates; return the room left."""
-        first, second = pairs_at_one_input(domain, observations, rows)
-        for k, row in enumerate(rows):
-            those = np.append(row, second[first == k])
-            if len(those) > few:
-                those = those[:1]
+        """Choose those that there is room for, not without rivals; return the room left."""
+        for those in _with_rivals(
+            domain, observations, prior, half_width, few, rows, chosen.copy()
+        ):
             if np.count_nonzero(chosen) + np.count_nonzero(~chosen[those]) <= bounds.chosen:
                 chosen[those] = True
         return bounds.chosen - int(np.count_nonzero(chosen))
@@ -349,7 +351,6 @@ def _chosen(
     chosen[_last(lost, bounds.recent)] = True
     if required is not None:
         chosen[required] = True
-    choose(np.flatnonzero(chosen))
     candidates = np.flatnonzero(trusted)
     if not len(candidates):
         chosen[-bounds.chosen :] = True
@@ -361,9 +362,10 @@ def _chosen(
         # From _POOR to 1, by the distance below the best mean in deviations of the means
         weights = np.maximum(np.exp(np.minimum((mean - mean[best]) / spread, 0.0)), _POOR)
         same = (x[candidates] == x[best]).all(axis=1)
-        chosen[_last(candidates[same], few)] = True
+        choose(_last(candidates[same], few))
         near = np.argsort(-prior.kernel(x[best : best + 1], x[candidates])[0], kind="stable")
         choose(candidates[near[: bounds.local]])
+    choose(np.flatnonzero(chosen & np.isfinite(observations.observed)))
     left = choose(_thinned(candidates, bounds.sample))
     # Rows that are chosen but not trusted do not determine f
     pool = _thinned(candidates, bounds.pool)
@@ -371,6 +373,40 @@ def _chosen(
     # Where few rows determine f, further ones still tell the noise.
     choose(_thinned(candidates[~chosen[candidates]], left))
     return np.flatnonzero(chosen)
+
+
+def _with_rivals(
+    domain: Domain,
+    observations: Observations,
+    prior: Prior,
+    half_width: float,
+    few: int,
+    rows: Integers,
+    given: Booleans,
+) -> Iterator[Integers]:
+    """Yield what enters a window for each row: itself, unless others at its input contradict it.
+
+    Instead of one that is outvoted, the one that most there agree with; where it is ``given``,
+    (n,), all of them. Those with equal votes come together. At an input with more than ``few`` rows
+    each is alone.
+    """
+    first, second = pairs_at_one_input(domain, observations, rows)
+    for k, row in enumerate(rows):
+        here = np.append(row, second[first == k])
+        rival = None
+        if 1 < len(here) <= few:
+            group = observations.only(here)
+            y, noise = group.observed, group.own_noise(prior.noise)
+            votes = agreement(domain, group, noise, half_width)
+            with np.errstate(over="ignore", invalid="ignore"):
+                against = np.abs(y - y[0]) > half_width * np.sqrt(noise + noise[0])
+            rival = int(np.argmax(np.where(against, votes, -np.inf)))
+        if rival is None or not against[rival] or votes[rival] < votes[0]:
+            yield here[:1]
+        elif votes[rival] == votes[0]:
+            yield here[votes == votes[0]]
+        else:
+            yield here if given[row] else here[[rival]]
 
 
 def _confirmed(

@@ -159,12 +159,14 @@ class Search:
         excess[trusted & together[:, majority].any(axis=1)] = np.inf
         return self.fit(replace(settled, excess=excess), None, settled.posterior)
 
-    def outvoting(self, settled: Hypothesis) -> Hypothesis | None:
+    def outvoting(self, found: list[Hypothesis]) -> Hypothesis | None:
         """Swap trust where others at an input agree more than a trusted one; ``None`` if nowhere.
 
-        The hyperparameters stay. One of two that contradict each other has no more than the other.
+        In the likeliest of those ``found``, under its hyperparameters. Of two results that
+        contradict each other neither has more that agree.
         """
         first, second = self._replicates
+        settled = max(found, key=lambda each: each.evidence)
         if settled.posterior is None or not len(first):
             return None
         prior = settled.posterior.prior
@@ -175,7 +177,7 @@ class Search:
         most = votes.copy()
         np.maximum.at(most, first, votes[second])
         trusted = settled(self.observations, prior).trust >= DISTRUSTED
-        outvoted = trusted & (votes < most)
+        outvoted = trusted & (votes < np.minimum(most, 0.0))
         if not outvoted.any():
             return None
         instead = np.zeros(len(votes), dtype=bool)

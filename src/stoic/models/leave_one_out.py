@@ -299,10 +299,9 @@ class LeaveOneOutGP:
     ) -> list[Hypothesis]:
         """Continue fixed points of fewer rows, under the hyperparameters in force.
 
-        New rows are judged by the old ones, and trusted in a second start if one is rejected. So
-        are, in a last one, those that agree most at one input.
+        New rows are judged by the old ones, and trusted in a second start if one is rejected.
         """
-        search = Search(replace(self, fitting=FixedHyperparameters()), domain, observations)
+        search = self._fixed(domain, observations)
         found: list[Hypothesis] = []
         for each in earlier:
             assert each.posterior is not None
@@ -315,8 +314,18 @@ class LeaveOneOutGP:
                 trusting[~np.isfinite(observations.observed)] = np.inf
                 start = replace(start, excess=trusting)
                 found = search.with_climbed(search.under(start, prior), found)
-        best = search.likeliest(found, earlier[0])
-        return search.with_climbed(search.outvoting(best), found) or list(earlier)
+        return search.with_climbed(search.outvoting(found), found)
+
+    def outvoted(
+        self, domain: Domain, observations: Observations, found: list[Hypothesis]
+    ) -> list[Hypothesis]:
+        """Add the fixed point that trusts what agrees most at one input, as :meth:`follow` does."""
+        search = self._fixed(domain, observations)
+        return search.with_climbed(search.outvoting(found), found)
+
+    def _fixed(self, domain: Domain, observations: Observations) -> Search:
+        """Return a search that leaves hyperparameters as they are."""
+        return Search(replace(self, fitting=FixedHyperparameters()), domain, observations)
 
     def typical(self, domain: Domain, observations: Observations) -> Prior:
         """Prior without a fit, in units of the observations' median and its deviation."""

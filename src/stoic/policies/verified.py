@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from stoic.confidence.base import Band
 from stoic.data import DISTRUSTED, Array, Booleans, Choice, Integers, Observations
-from stoic.defences.replicates import agreement, pairs_at_one_input
+from stoic.defences.replicates import Pairs, agreement, pairs_at_one_input
 from stoic.domains import Domain, Peak
 from stoic.kernels import Matern52
 from stoic.policies.base import SAME, Notes, Policy, View, apart, choice_of, choices_at
@@ -52,8 +52,8 @@ class VerifiedImprovement(Policy):
     is that of outliers and v the number of observations at that input that agree with it, itself
     among them, less those that do not; the gain counts up to 3 prior standard deviations. So it is
     queried once early, and given up after a few contradictions. Where the model has a window, which
-    is late, when any other improvement is small, one trusted contradiction that others agree with
-    as much is enough.
+    is late, when any other improvement is small, one trusted observation there that as many agree
+    with ends it.
 
     Where the expected improvement is negligible and all of the domain may be chosen, every other
     choice explores. It maximises the expected improvement with no lengthscale longer than half
@@ -244,9 +244,10 @@ class VerifiedImprovement(Policy):
         rejected &= trust < DISTRUSTED
         if rejected.any():
             share = self.odds.share(observations, posterior)
-            votes = agreement(view.domain, observations, noise, AGREE)
+            pairs = pairs_at_one_input(view.domain, observations)
+            votes = agreement(view.domain, observations, noise, AGREE, pairs=pairs)
             if view.surrogate.exact is not None:
-                rejected &= ~_settled(view.domain, observations, votes, trust)
+                rejected &= ~_settled(pairs, votes, trust)
             # Odds surprise / share^v, v = votes + 1: the result itself is one of them
             p = expit(math.log(self.surprise) - (votes + 1.0) * math.log(share))
             most = FARTHEST * posterior.max_variance**0.5
@@ -270,12 +271,12 @@ class VerifiedImprovement(Policy):
         return None, 0.0
 
 
-def _settled(domain: Domain, observations: Observations, votes: Array, trust: Array) -> Booleans:
-    """Mask of the rows whose input has a trusted one that as many others there agree with.
+def _settled(pairs: Pairs, votes: Array, trust: Array) -> Booleans:
+    """Mask of the rows whose input has a trusted one with as many votes.
 
     That an outlier equals what a wrong model expects has odds of the noise to the size of outliers.
     """
-    first, second = pairs_at_one_input(domain, observations)
+    first, second = pairs
     most = np.full(len(votes), -np.inf)
     np.maximum.at(most, first, np.where(trust[second] >= DISTRUSTED, votes[second], -np.inf))
     return np.asarray(most >= votes)
