@@ -329,8 +329,8 @@ def _chosen(
     and those at the very input of the best mean; and trusted rows about that, and then of all, that
     reduce the variance of f most, weighted by the mean. Without means, all rows weigh the same.
 
-    An outlier must not be alone there at its input: others outside would be judged by it. Rows that
-    agree say as much outside.
+    In a window an outlier must not be alone at its input, since others outside are judged by it.
+    Rows that agree say as much outside, where they are absorbed without a loss.
     """
     n, x = len(observations), observations.x
     if n <= bounds.chosen:
@@ -339,9 +339,8 @@ def _chosen(
 
     def choose(rows: Integers) -> int:
         """Choose those that there is room for, not without rivals; return the room left."""
-        for those in _with_rivals(
-            domain, observations, prior, half_width, few, rows, chosen.copy()
-        ):
+        given = chosen.copy()
+        for those in _with_rivals(domain, observations, prior, half_width, few, rows, given):
             if np.count_nonzero(chosen) + np.count_nonzero(~chosen[those]) <= bounds.chosen:
                 chosen[those] = True
         return bounds.chosen - int(np.count_nonzero(chosen))
@@ -391,8 +390,9 @@ def _with_rivals(
     each is alone.
     """
     first, second = pairs_at_one_input(domain, observations, rows)
+    ends = np.searchsorted(first, np.arange(len(rows) + 1))
     for k, row in enumerate(rows):
-        here = np.append(row, second[first == k])
+        here = np.append(row, second[ends[k] : ends[k + 1]])
         rival = None
         if 1 < len(here) <= few:
             group = observations.only(here)
