@@ -47,14 +47,34 @@ def agreement(
     them, if they are known.
     """
     first, second = pairs_at_one_input(domain, observations, rows) if pairs is None else pairs
-    y = observations.observed
-    rows = np.arange(len(y)) if rows is None else rows
-    one = rows[first]
-    with np.errstate(over="ignore", invalid="ignore"):
-        apart = np.abs(y[one] - y[second]) / np.sqrt(noise[one] + noise[second])
-    against = np.where(np.isfinite(y[second]), -1.0, 0.0)  # a nan or infinity contradicts none
-    votes = np.where(apart <= half_width, 1.0, against)
+    rows = np.arange(len(observations)) if rows is None else rows
+    votes = compared(observations, noise, half_width, rows[first], second)
     return np.asarray(np.bincount(first, votes, minlength=len(rows)), dtype=float)
+
+
+def compared(
+    observations: Observations,
+    noise: Array,
+    half_width: float,
+    one: int | Integers,
+    other: Integers,
+) -> Array:
+    """Return 1 where rows ``other`` (k,) agree with ``one``, -1 where they contradict it, (k,).
+
+    As in :func:`agreement`; a nan or infinity contradicts none, which is 0.
+    """
+    y = observations.observed
+    with np.errstate(over="ignore", invalid="ignore"):
+        apart = np.abs(y[one] - y[other]) / np.sqrt(noise[one] + noise[other])
+    return np.where(apart <= half_width, 1.0, np.where(np.isfinite(y[other]), -1.0, 0.0))
+
+
+def most_of_others(votes: Array, pairs: Pairs) -> Array:
+    """Return the most votes of another row at the input of each, -inf where there is none, (n,)."""
+    first, second = pairs
+    most = np.full(len(votes), -np.inf)
+    np.maximum.at(most, first, votes[second])
+    return most
 
 
 def confirmed(

@@ -18,7 +18,7 @@ import numpy as np
 
 from stoic import linalg
 from stoic.data import DISTRUSTED, Array, Booleans, Integers, Observations
-from stoic.defences.replicates import agreement, confirmed, pairs_at_one_input
+from stoic.defences.replicates import agreement, compared, confirmed, pairs_at_one_input
 from stoic.domains import Domain
 from stoic.models.fixed_points import Judgement
 from stoic.models.hypotheses import Hypothesis
@@ -111,7 +111,7 @@ def given_any_number(
     else:  # a resumed study: first a window that is spread out under the typical prior
         prior = model.typical(domain, observations)
         finite = np.isfinite(observations.observed)
-        rows = _chosen(prior, domain, observations, finite, None, bounds, model.half_width)
+        rows = _chosen(model, domain, observations, prior, finite, None, bounds)
         settled = model.fit(domain, observations.only(rows))
     excess = np.full(n, np.nan)
     excess[rows] = settled.excess
@@ -153,7 +153,7 @@ def _with_new_window(
     repeated = _last(repeated, bounds.local)
     trusted[repeated], excess[repeated] = True, 0.0
     mean[repeated] = observations.observed[repeated]
-    rows = _chosen(prior, domain, observations, trusted, mean, bounds, model.half_width, repeated)
+    rows = _chosen(model, domain, observations, prior, trusted, mean, bounds, repeated)
     window = observations.only(rows)
     moved = []
     for each in earlier.explanations:
@@ -168,21 +168,21 @@ def _with_new_window(
     else:
         found = model.follow(domain, window, moved)
     found = likely(found, model.negligible)[0]
+
     prior, _ = _under(found[0])
     targets = found[0](window, prior)
     inducing = np.flatnonzero(targets.trust >= DISTRUSTED)
     outside = np.delete(np.arange(n), rows)
     others = observations.only(outside)
-
+    own = others.own_noise(prior.noise)
     for _ in range(_PASSES):
-        before = excess[outside]
+        before = excess[outside] ** 2 <= own
         those = _absorbed(observations, Hypothesis(excess, model.negligible), rows, inducing, prior)
         posterior = those.condition(_bare(found[0]), n, window, inducing)
         noise = Hypothesis(excess[outside], model.negligible)(others, prior).noise
         mean, std = those.given_the_others(posterior, others, noise)
         excess[outside] = _excess(model, others, prior, mean, std)
-        own = others.own_noise(prior.noise)
-        if not ((excess[outside] ** 2 <= own) ^ (before**2 <= own)).any():
+        if np.array_equal(excess[outside] ** 2 <= own, before):
             break  # all are trusted that were, and no others
     doubted = excess**2 > observations.own_noise(prior.noise)
     doubted[rows] = False
@@ -314,13 +314,13 @@ def _excess(
 
 
 def _chosen(
-    prior: Prior,
+    model: LeaveOneOutGP,
     domain: Domain,
     observations: Observations,
+    prior: Prior,
     trusted: Booleans,
     mean: Array | None,
     bounds: Bounds,
-    half_width: float,
     required: Integers | None = None,
 ) -> Integers:
     """Choose the rows of a window, increasing.
@@ -340,16 +340,16 @@ def _chosen(
     def choose(rows: Integers) -> int:
         """Choose those that there is room for, not without rivals; return the room left."""
         given = chosen.copy()
-        for those in _with_rivals(domain, observations, prior, half_width, few, rows, given):
+        for those in _with_rivals(model, domain, observations, prior, few, rows, given):
             if np.count_nonzero(chosen) + np.count_nonzero(~chosen[those]) <= bounds.chosen:
                 chosen[those] = True
         return bounds.chosen - int(np.count_nonzero(chosen))
 
     chosen[n - bounds.recent :] = True
-    lost = np.flatnonzero(~np.isfinite(observations.observed))
-    chosen[_last(lost, bounds.recent)] = True
     if required is not None:
         chosen[required] = True
+    lost = np.flatnonzero(~np.isfinite(observations.observed))
+    chosen[_last(lost, bounds.recent)] = True
     candidates = np.flatnonzero(trusted)
     if not len(candidates):
         chosen[-bounds.chosen :] = True
@@ -375,10 +375,10 @@ def _chosen(
 
 
 def _with_rivals(
+    model: LeaveOneOutGP,
     domain: Domain,
     observations: Observations,
     prior: Prior,
-    half_width: float,
     few: int,
     rows: Integers,
     given: Booleans,
@@ -393,15 +393,15 @@ def _with_rivals(
     ends = np.searchsorted(first, np.arange(len(rows) + 1))
     for k, row in enumerate(rows):
         here = np.append(row, second[ends[k] : ends[k + 1]])
-        rival = None
-        if 1 < len(here) <= few:
-            group = observations.only(here)
-            y, noise = group.observed, group.own_noise(prior.noise)
-            votes = agreement(domain, group, noise, half_width)
-            with np.errstate(over="ignore", invalid="ignore"):
-                against = np.abs(y - y[0]) > half_width * np.sqrt(noise + noise[0])
-            rival = int(np.argmax(np.where(against, votes, -np.inf)))
-        if rival is None or not against[rival] or votes[rival] < votes[0]:
+        if not 1 < len(here) <= few:
+            yield here[:1]
+            continue
+        group = observations.only(here)
+        noise = group.own_noise(prior.noise)
+        votes = agreement(domain, group, noise, model.half_width)
+        against = compared(group, noise, model.half_width, 0, np.arange(len(here))) < 0.0
+        rival = int(np.argmax(np.where(against, votes, -np.inf)))
+        if not against[rival] or votes[rival] < votes[0]:
             yield here[:1]
         elif votes[rival] == votes[0]:
             yield here[votes == votes[0]]

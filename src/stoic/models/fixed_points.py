@@ -11,7 +11,13 @@ import numpy as np
 from stoic import linalg
 from stoic.data import DISTRUSTED, Array, Observations
 from stoic.defences.plateau import NEGLIGIBLE, small_sample_factor
-from stoic.defences.replicates import Pairs, agreement, confirmed, pairs_at_one_input
+from stoic.defences.replicates import (
+    Pairs,
+    agreement,
+    confirmed,
+    most_of_others,
+    pairs_at_one_input,
+)
 from stoic.domains import Domain
 from stoic.kernels import at_one_place
 from stoic.models.hypotheses import Hypothesis
@@ -166,7 +172,7 @@ class Search:
         contradict each other neither has more that agree.
         """
         first, second = self._replicates
-        settled = max(found, key=lambda each: each.evidence)
+        settled = self.likeliest(found, found[0])
         if settled.posterior is None or not len(first):
             return None
         prior = settled.posterior.prior
@@ -174,8 +180,7 @@ class Search:
         votes = agreement(
             self.domain, self.observations, noise, self.rules.half_width, pairs=self._replicates
         )
-        most = votes.copy()
-        np.maximum.at(most, first, votes[second])
+        most = np.maximum(votes, most_of_others(votes, self._replicates))
         trusted = settled(self.observations, prior).trust >= DISTRUSTED
         outvoted = trusted & (votes < np.minimum(most, 0.0))
         if not outvoted.any():

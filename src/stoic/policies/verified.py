@@ -10,8 +10,8 @@ from scipy.spatial.distance import cdist
 from scipy.special import expit
 
 from stoic.confidence.base import Band
-from stoic.data import DISTRUSTED, Array, Booleans, Choice, Integers, Observations
-from stoic.defences.replicates import Pairs, agreement, pairs_at_one_input
+from stoic.data import DISTRUSTED, Array, Choice, Integers, Observations
+from stoic.defences.replicates import agreement, most_of_others, pairs_at_one_input
 from stoic.domains import Domain, Peak
 from stoic.kernels import Matern52
 from stoic.policies.base import SAME, Notes, Policy, View, apart, choice_of, choices_at
@@ -247,7 +247,9 @@ class VerifiedImprovement(Policy):
             pairs = pairs_at_one_input(view.domain, observations)
             votes = agreement(view.domain, observations, noise, AGREE, pairs=pairs)
             if view.surrogate.exact is not None:
-                rejected &= ~_settled(pairs, votes, trust)
+                # An outlier hardly ever equals what a wrong model expects
+                of_trusted = np.where(trust >= DISTRUSTED, votes, -np.inf)
+                rejected &= most_of_others(of_trusted, pairs) < votes
             # Odds surprise / share^v, v = votes + 1: the result itself is one of them
             p = expit(math.log(self.surprise) - (votes + 1.0) * math.log(share))
             most = FARTHEST * posterior.max_variance**0.5
@@ -269,17 +271,6 @@ class VerifiedImprovement(Policy):
             if np.count_nonzero(apart(lost, here, widths) <= SAME) <= self.retries + results:
                 return here, worth[i]
         return None, 0.0
-
-
-def _settled(pairs: Pairs, votes: Array, trust: Array) -> Booleans:
-    """Mask of the rows whose input has a trusted one with as many votes.
-
-    That an outlier equals what a wrong model expects has odds of the noise to the size of outliers.
-    """
-    first, second = pairs
-    most = np.full(len(votes), -np.inf)
-    np.maximum.at(most, first, np.where(trust[second] >= DISTRUSTED, votes[second], -np.inf))
-    return np.asarray(most >= votes)
 
 
 def _wary(view: View, posterior: Posterior) -> Posterior:
