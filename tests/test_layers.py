@@ -16,6 +16,7 @@ LAYERS = (
     "printable",  # texts of others, as they may be shown; knows nothing
     "data",
     "linalg",
+    "threads",  # of the linear algebra
     "descent",
     "pareto",
     "kernels",
@@ -143,9 +144,9 @@ def test_importing_stoic_imports_nothing_heavy():
     assert subprocess.check_output(command, text=True).split() == []
 
 
-def test_the_core_needs_no_outside_library_but_numpy_and_scipy():
+def test_the_core_needs_no_outside_library_but_numpy_scipy_and_what_limits_their_threads():
     core = LAYERS[: LAYERS.index("problems")]
-    allowed = set(sys.stdlib_module_names) | {"numpy", "scipy", "stoic"}
+    allowed = set(sys.stdlib_module_names) | {"numpy", "scipy", "threadpoolctl", "stoic"}
     for name, path in MODULES.items():
         if name.partition(".")[0] not in core or not name:
             continue

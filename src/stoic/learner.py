@@ -101,8 +101,9 @@ class Learner(ShownInNotebooks, Optimizer):
     ) -> list[Choice]:
         """Suggest ``n`` points to evaluate in parallel, see :meth:`Optimizer.ask_batch`."""
         check_count(n)
-        view = self.view(among, context, pending)
-        choices, self._state = self.policy.choose(view, self._state, n)
+        with self.surrogate.threads():
+            view = self.view(among, context, pending)
+            choices, self._state = self.policy.choose(view, self._state, n)
         self.surrogate.chosen()
         if pending is None:
             self.history.pending.add(choices)
@@ -247,42 +248,45 @@ class Learner(ShownInNotebooks, Optimizer):
             If there are no observations yet, or as :meth:`ask` does.
         """
         self._check_recommendable()
-        band = self.band() if width is None else Band(self.surrogate.integrated(), width)
-        part = self._part(among, context)
-        # A stream of its own: a recommendation must not change the next suggestion.
-        view = self._view(part)._replace(rng=np.random.default_rng(0))
-        posterior = self.surrogate.posterior()
-        # A point whose observations are all rejected, or censored, is not recommended.
-        if settings is None:
-            # Beyond a window the bound is another model's, which may trust it
-            least = 0.0 if self.surrogate.exact is None else DISTRUSTED
-            trust = self.trust
-            trusted = (trust >= least) & (trust > 0.0) & self.observations.measured
-            x = self.observations.x[trusted if trusted.any() else slice(None)]
-        else:
-            x = self._points(settings)
-            self.domain.locate(x)
-        tried = np.unique(x, axis=0)
-        if part is not self.domain:
-            tried = tried[part.contains(tried)]
-        if not len(tried):
-            # A negative width: the lower bound
-            tried = view.maximise(UpperConfidenceBound(Band(posterior, -band.width))).x[None]
-        best, notes = self.policy.recommend(view._replace(reported=True), self._state, band, tried)
-        here = tried[[best]]  # of thousands, each predicted by dozens of draws, one is needed
-        mean, _ = band.posterior.predict(here)
-        lower, upper = band.bounds(here)
-        peak = view.maximise(UpperConfidenceBound(Band(posterior, 0.0)))  # the mean
-        return Recommendation(
-            tried[best].copy(),
-            float(mean[0]),
-            float(lower[0]),
-            float(upper[0]),
-            peak.x.copy(),
-            # The height of the peak may be weighted by probabilities of a result
-            float(posterior.predict(peak.x[None])[0][0]),
-            notes,
-        )
+        with self.surrogate.threads():
+            band = self.band() if width is None else Band(self.surrogate.integrated(), width)
+            part = self._part(among, context)
+            # A stream of its own: a recommendation must not change the next suggestion.
+            view = self._view(part)._replace(rng=np.random.default_rng(0))
+            posterior = self.surrogate.posterior()
+            # A point whose observations are all rejected, or censored, is not recommended.
+            if settings is None:
+                # Beyond a window the bound is another model's, which may trust it
+                least = 0.0 if self.surrogate.exact is None else DISTRUSTED
+                trust = self.trust
+                trusted = (trust >= least) & (trust > 0.0) & self.observations.measured
+                x = self.observations.x[trusted if trusted.any() else slice(None)]
+            else:
+                x = self._points(settings)
+                self.domain.locate(x)
+            tried = np.unique(x, axis=0)
+            if part is not self.domain:
+                tried = tried[part.contains(tried)]
+            if not len(tried):
+                # A negative width: the lower bound
+                tried = view.maximise(UpperConfidenceBound(Band(posterior, -band.width))).x[None]
+            best, notes = self.policy.recommend(
+                view._replace(reported=True), self._state, band, tried
+            )
+            here = tried[[best]]  # of thousands, each predicted by dozens of draws, one is needed
+            mean, _ = band.posterior.predict(here)
+            lower, upper = band.bounds(here)
+            peak = view.maximise(UpperConfidenceBound(Band(posterior, 0.0)))  # the mean
+            return Recommendation(
+                tried[best].copy(),
+                float(mean[0]),
+                float(lower[0]),
+                float(upper[0]),
+                peak.x.copy(),
+                # The height of the peak may be weighted by probabilities of a result
+                float(posterior.predict(peak.x[None])[0][0]),
+                notes,
+            )
 
     @property
     def posterior(self) -> Posterior:

@@ -118,15 +118,17 @@ class MultiLearner(Optimizer):
     ) -> list[Choice]:
         """Suggest ``n`` points to evaluate in parallel, all objectives at once."""
         check_count(n)
-        views = [
-            output.view(among, context, pending)._replace(rng=self.rng) for output in self.outputs
-        ]
-        seen, finite = self.observations, np.isfinite(self.results).all(axis=1)
-        complete = Observations(seen.x, np.where(finite, 0.0, np.nan), seen.noise, seen.arms)
-        trust = [each.surrogate.posterior().trust(each.modelled) for each in self.outputs]
-        choices = self.policy.choose(views, complete, np.stack(trust, axis=1), n)
-        for output in self.outputs:
-            output.surrogate.chosen()
+        with self.outputs[0].surrogate.threads():  # the others have as many results
+            views = [
+                output.view(among, context, pending)._replace(rng=self.rng)
+                for output in self.outputs
+            ]
+            seen, finite = self.observations, np.isfinite(self.results).all(axis=1)
+            complete = Observations(seen.x, np.where(finite, 0.0, np.nan), seen.noise, seen.arms)
+            trust = [each.surrogate.posterior().trust(each.modelled) for each in self.outputs]
+            choices = self.policy.choose(views, complete, np.stack(trust, axis=1), n)
+            for output in self.outputs:
+                output.surrogate.chosen()
         if pending is None:
             for output in self.outputs:
                 output.history.pending.add(choices)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 import numpy as np
 
 from stoic.confidence.base import Band, Confidence
@@ -15,6 +17,7 @@ from stoic.posteriors.absorbed import WindowPosterior
 from stoic.posteriors.base import Integrating, Model, Posterior, Windowed
 from stoic.posteriors.fitting import Fitting
 from stoic.posteriors.refined import Refined
+from stoic.threads import enough_threads
 
 
 class Surrogate:
@@ -57,21 +60,34 @@ class Surrogate:
         # A revised result replaces another: the number of rows does not tell
         revised = history.revisions != self._revisions
         if posterior is None or posterior.n != len(history) or revised:
-            observations = history.observations
-            posterior = self._hint or posterior
-            if self._sites is not None or revised or observations.censored is not None:
-                # Rows that came before have changed: only a model that revises can go on from here.
-                posterior = posterior if self._windowed is not None else None
-            if observations.censored is None:
-                posterior, self._sites = self.model(history.domain, observations, posterior), None
-            else:
-                posterior, self._sites = given_censored(
-                    self.model, history.domain, observations, posterior, self._sites
-                )
+            with self.threads():
+                posterior = self._conditioned(posterior, revised)
             # After a revision an integrated posterior would have the right number of rows, too
             self._posterior, self._integrated = posterior, None
             self._revisions = history.revisions
         return posterior
+
+    def _conditioned(self, posterior: Posterior | None, revised: bool) -> Posterior:
+        """Condition on all observations, going on from the posterior before if that can be."""
+        domain, observations = self.history.domain, self.history.observations
+        posterior = self._hint or posterior
+        if self._sites is not None or revised or observations.censored is not None:
+            # Rows that came before have changed: only a model that revises can go on from here.
+            posterior = posterior if self._windowed is not None else None
+        if observations.censored is None:
+            posterior, self._sites = self.model(domain, observations, posterior), None
+        else:
+            posterior, self._sites = given_censored(
+                self.model, domain, observations, posterior, self._sites
+            )
+        return posterior
+
+    def threads(self) -> AbstractContextManager[None]:
+        """Let the linear algebra have as many threads as the models are worth, for a block."""
+        if self.history.domain.finite and not self._hinted:
+            return nullcontext()  # a round takes less time than setting them
+        n = len(self.history)
+        return enough_threads(n if self._windowed is None else min(n, self._windowed.exact))
 
     def chosen(self) -> None:
         """Take note that a choice was made by this posterior: it is the hint for the next fit."""
@@ -92,14 +108,15 @@ class Surrogate:
         if not isinstance(self.model, Integrating):
             return posterior
         if self._integrated is None or self._integrated.n != len(history):
-            observations = self.modelled()
-            found = self.model.integrated(history.domain, observations, posterior)
-            if self._windowed is not None and self.exact is not None:
-                constraints = self.constraints()
-                permitted = None if constraints is None else constraints.hold(observations.x)
-                found = self._windowed.refined(
-                    history.domain, observations, posterior, found, permitted
-                )
+            with self.threads():
+                observations = self.modelled()
+                found = self.model.integrated(history.domain, observations, posterior)
+                if self._windowed is not None and self.exact is not None:
+                    constraints = self.constraints()
+                    permitted = None if constraints is None else constraints.hold(observations.x)
+                    found = self._windowed.refined(
+                        history.domain, observations, posterior, found, permitted
+                    )
             self._integrated = found
         return self._integrated
 
@@ -194,4 +211,5 @@ class Surrogate:
 
         ``integrated`` marginalises over hyperparameters, for reports.
         """
-        return self.outputs(integrated)
+        with self.threads():
+            return self.outputs(integrated)

@@ -14,8 +14,9 @@ from stoic.data import Array
 from stoic.integrations.tables import Recipe, box_around, model_of, observations_of
 from stoic.models.bounded import Bounds
 from stoic.posteriors import Exact, Model
-from stoic.posteriors.base import Posterior
+from stoic.posteriors.base import Posterior, Windowed
 from stoic.posteriors.mixture import MixturePosterior
+from stoic.threads import enough_threads
 
 try:
     from sklearn.base import BaseEstimator, RegressorMixin
@@ -110,7 +111,9 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
         rows = observations_of(x, y, None if noise is None else _noise(noise, len(y)))
         domain = box_around(x)
         model = model_of(self.recipe or recipes.loo_gp_ucb(), self.model, domain, _EVERYWHERE)
-        self.posterior_ = model(domain, rows)
+        most = model.exact if isinstance(model, Windowed) else len(rows)
+        with enough_threads(min(len(rows), most)):
+            self.posterior_ = model(domain, rows)
         self.weights_ = self.posterior_.trust(rows)
         prior = self.posterior_.prior
         self.kernel_, self.noise_, self.mean_ = prior.kernel, prior.noise, prior.mean

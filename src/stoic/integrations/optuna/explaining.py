@@ -44,10 +44,12 @@ from stoic.models.constraints import SURE
 from stoic.posteriors.base import FittedDefence
 from stoic.printable import printable
 from stoic.refusal import RefusalError
+from stoic.threads import one_thread
 
 log = logging.getLogger(__name__)
 
 
+@one_thread()
 def explain(
     study: Study,
     *,
