@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import optuna
 import pytest
 from optuna.distributions import FloatDistribution
-from optuna.trial import TrialState
+from optuna.search_space import intersection_search_space
+from optuna.trial import TrialState, create_trial
 
 from stoic.integrations.optuna import StoicSampler, explain
-from stoic.integrations.optuna.unmodelled import unmodelled
+from stoic.integrations.optuna.unmodelled import Parameters, unmodelled
 from stoic.tuning.views.trust import verdict
 from studies import add
 
@@ -123,3 +125,53 @@ def test_a_single_trial_is_modelled_and_not_judged(directions):
         assert known.judged
         assert ("recommended    none" in str(known)) == (limit > 0.0)
         assert "no parameter is modelled" not in str(known)
+
+
+def literal_space(trials):
+    """All at once: complete trials, and others after a parameter that no complete one has."""
+    complete = [t for t in trials if t.state == TrialState.COMPLETE and t.distributions]
+    names = {name for trial in complete for name in trial.distributions}
+    others = [
+        t
+        for t in trials
+        if t.state in (TrialState.FAIL, TrialState.PRUNED) and t.distributions.keys() - names
+    ]
+    shown = complete + others * bool(complete)
+    ranges = {}
+    for trial in shown:
+        for name, distribution in trial.distributions.items():
+            ranges.setdefault(name, []).append(distribution)
+    return shown, {n: of[0] for n, of in ranges.items() if all(one == of[0] for one in of)}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_parameters_of_a_study_that_grows_are_those_of_all_trials_at_once(seed):
+    rng = np.random.default_rng(seed)
+    states = [TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED]
+    odds = rng.dirichlet(np.ones(3))
+    trials = []
+    for number in range(rng.integers(1, 30)):
+        names = [name for name in "cabed" if rng.random() < (0.9 if name < "d" else 0.2)]
+        ranges = {n: FloatDistribution(0.0, 1.0 + (rng.random() < 0.03)) for n in names}
+        state = states[rng.choice(3, p=odds)]
+        value = 1.0 if state == TrialState.COMPLETE else None
+        trial = create_trial(
+            state=state, value=value, params=dict.fromkeys(names, 0.5), distributions=ranges
+        )
+        trial.number = number
+        trials.append(trial)
+    parameters, ended = Parameters(), list(rng.permutation(len(trials)))
+    while ended:  # not in the order of their numbers, some of them twice
+        ended, now = ended[3:], ended[:3]
+        parameters.follow([trials[i] for i in sorted([*now, now[0]])])
+        parameters.modelled()
+    shown, space = literal_space(trials)
+    assert list(parameters.modelled().items()) == list(space.items())
+    assert parameters.modelled(shared=True) == intersection_search_space(
+        [trial for trial in trials if trial.distributions]
+    )
+    complete = [t for t in shown if t.state == TrialState.COMPLETE]
+    assert parameters.conditional(space) == tuple(
+        name for name in space if any(name not in trial.params for trial in complete)
+    )
+    assert [t for t in trials if parameters.shown_by(t)] == sorted(shown, key=lambda t: t.number)

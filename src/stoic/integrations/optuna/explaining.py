@@ -32,8 +32,8 @@ from stoic.integrations.optuna.possible import PossibleValues, stored_possible
 from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.integrations.optuna.undecided import flat, steep, undecided
 from stoic.integrations.optuna.unmodelled import (
+    Parameters,
     all_unusable,
-    conditional,
     declared_constraints,
     modelled_space,
     unmodelled,
@@ -124,7 +124,7 @@ def explain(
     aside: dict[str, Any] = {
         "fixed": fixed,
         "infeasible": tuple(t.number for t in complete if violates(t)),
-        "conditional": conditional(complete, space),
+        "conditional": Parameters.of(complete).conditional(space),
         "unmodelled": unmodelled(trials, ranges, False, declared) + unused,
         "possible": values,
         "impossible": outside,

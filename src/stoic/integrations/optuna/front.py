@@ -26,8 +26,8 @@ from stoic.integrations.optuna.objectives import (
 )
 from stoic.integrations.optuna.synced_learner import SyncedLearner, failure_kind
 from stoic.integrations.optuna.unmodelled import (
+    Parameters,
     all_unusable,
-    conditional,
     declared_constraints,
     modelled_space,
     unmodelled,
@@ -71,7 +71,7 @@ def explain_front(
         None, None, math.nan, math.inf, {}, math.nan, (),
         fixed=dict(fixed),
         infeasible=tuple(t.number for t in complete if violates(t)),
-        conditional=conditional(complete, space),
+        conditional=Parameters.of(complete).conditional(space),
         unmodelled=unmodelled(trials, ranges, True, declared, partial=False)
         + all_unusable(trials, count),
         objectives=objective_names(study),

@@ -36,8 +36,7 @@ from stoic.integrations.optuna.synced_learner import (
 )
 from stoic.integrations.optuna.turns import Turns, announce
 from stoic.integrations.optuna.unmodelled import (
-    conditional,
-    modelled_space,
+    Parameters,
     unmodelled,
     unusable,
 )
@@ -49,6 +48,7 @@ from stoic.refusal import RefusalError
 log = logging.getLogger(__name__)
 
 _CHOOSING = threading.Lock()  # of this process; a lock in a sampler could not be pickled
+_READING = threading.Lock()
 
 _PATIENCE = 10  # trials in a row with a threshold out of reach before a warning
 
@@ -198,8 +198,7 @@ class StoicSampler(BaseSampler):
         self._recorded: set[Identity] = set()  # studies with the aim and the recipe recorded
         self._said: set[tuple[Identity, int | str]] = set()  # trials left out, sentences
         self._out_of_reach: dict[Identity, int] = {}  # study -> trials in a row
-        # The last modelled space, with the study and the number of finished trials it is of
-        self._modelled_by: tuple[tuple[Identity, int], dict[str, BaseDistribution]] | None = None
+        self._parameters: tuple[Identity, Parameters] | None = None  # of the last study
 
     def reseed_rng(self) -> None:
         self._seed = int(np.random.SeedSequence().generate_state(1)[0])
@@ -216,13 +215,16 @@ class StoicSampler(BaseSampler):
         if self._space:
             return self._space
         trials = study.get_trials(deepcopy=False)
-        # It depends on the trials that have finished, which do not change
-        state = identity(study, trials), sum(trial.state.is_finished() for trial in trials)
-        known = self._modelled_by
-        if known is None or known[0] != state:
-            known = state, modelled_space(trials, shared=self._aim is not None)
-            self._modelled_by = known
-        return known[1]
+        return self._parameters_of(study, trials).modelled(shared=self._aim is not None)
+
+    def _parameters_of(self, study: Study, trials: Sequence[FrozenTrial]) -> Parameters:
+        key = identity(study, trials)
+        with _READING:  # else two threads read one trial
+            if self._parameters is None or self._parameters[0] != key:
+                self._parameters = key, Parameters()
+            parameters = self._parameters[1]
+            parameters.follow(trials)
+        return parameters
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -334,6 +336,7 @@ class StoicSampler(BaseSampler):
             space,
             synced is None or synced.constrained,
             partial=synced is None or synced.takes_partial,
+            known=None if synced is None else synced.inside,
         )
         sentences = [(logging.WARNING, sentence) for sentence in left_out]
         sources = self._warm(study) if space else ()
@@ -342,8 +345,7 @@ class StoicSampler(BaseSampler):
             named = ", ".join(source.name for source in sources)
             unused = f"Only the default method uses earlier studies, so this one does not: {named}."
             sentences.append((logging.WARNING, unused))
-        complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
-        if names := conditional(complete, searched(space)):
+        if names := self._parameters_of(study, trials).conditional(searched(space)):
             sentences.append(
                 (logging.INFO, f"Modelled where a trial has them: {', '.join(names)}.")
             )

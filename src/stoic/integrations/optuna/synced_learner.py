@@ -42,7 +42,7 @@ from stoic.integrations.optuna.points import Points
 from stoic.integrations.optuna.possible import PossibleValues, stored_possible
 from stoic.integrations.optuna.stored_model import method_digest, stored_model
 from stoic.integrations.optuna.turns import announced
-from stoic.integrations.optuna.unmodelled import FAILED, violates, witnesses
+from stoic.integrations.optuna.unmodelled import FAILED, Parameters, violates
 from stoic.integrations.recipe import (
     DEFAULT,
     WHERE_INPUTS_MOVE,
@@ -147,6 +147,8 @@ class SyncedLearner:
             warm_start=self.sources,
         )
         self._stored = stored_model(study)
+        self._parameters = Parameters()
+        self.inside: dict[int, bool] = {}  # complete trial -> whether its values are in the space
         self._begin()
 
     def _begin(self) -> None:
@@ -260,9 +262,11 @@ class SyncedLearner:
         if new and self.learner.plans and _ended(new[0]) < self._latest:
             self._begin()
             new = finished
-        settings = {} if self.aim else {t.number: t.params for t in witnesses(trials)}
-        if not all(self.encoding.explains(settings.get(t.number, {})) for t in new):
-            self.encoding = self.encoding.learned(settings.values())
+        self._parameters.follow(finished)
+        shown = [] if self.aim else filter(self._parameters.shown_by, new)
+        if not all(self.encoding.explains(trial.params) for trial in shown):
+            shown = filter(self._parameters.shown_by, trials)
+            self.encoding = self.encoding.learned(trial.params for trial in shown)
             self._begin()
             new = finished
         # What a pruned trial says depends on all that have finished, later ones included

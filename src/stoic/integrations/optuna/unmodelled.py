@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution
-from optuna.search_space import intersection_search_space
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
@@ -24,41 +24,86 @@ FAILED = "stoic:failed"  # user attribute: why a trial has no value, one of stoi
 _LISTED = 3  # trials; a sentence that had all would be another one after each trial
 
 
-def witnesses(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
-    """Return the trials that show which parameters a setting has.
+class Parameters:
+    """Parameters of the trials of a study that grows; a trial is read once, when it has ended."""
 
-    The complete ones; and if there are any, those that ended otherwise after a parameter that no
-    complete one has, so that a branch where everything fails is modelled, too.
-    """
-    found = [t for t in trials if t.state == TrialState.COMPLETE and t.distributions]
-    names = {name for trial in found for name in trial.distributions}
-    others = (TrialState.FAIL, TrialState.PRUNED) if found else ()
-    return found + [t for t in trials if t.state in others and t.distributions.keys() - names]
+    def __init__(self) -> None:
+        self._seen: set[int] = set()  # numbers of trials
+        self._ranges: dict[str, BaseDistribution] = {}  # of complete trials, of each its first one
+        self._places: dict[str, tuple[int, int]] = {}  # where that is: trial, and place in it
+        self._changed: set[str] = set()  # names with several ranges
+        self._counts: Counter[str] = Counter()  # of complete trials that have a parameter
+        self._complete = 0  # of complete trials that have any
+        self._others: list[FrozenTrial] = []  # failed and pruned ones
+
+    @classmethod
+    def of(cls, trials: Iterable[FrozenTrial]) -> Self:
+        """Read these trials."""
+        parameters = cls()
+        parameters.follow(trials)
+        return parameters
+
+    def follow(self, trials: Iterable[FrozenTrial]) -> None:
+        """Read the trials that have ended since the last call, of all trials."""
+        for trial in trials:
+            if trial.number in self._seen or not trial.state.is_finished():
+                continue
+            self._seen.add(trial.number)
+            if trial.state == TrialState.COMPLETE:
+                self._add(trial)
+            elif trial.distributions:
+                self._others.append(trial)
+
+    def _add(self, trial: FrozenTrial) -> None:
+        self._complete += bool(trial.distributions)
+        for place, (name, distribution) in enumerate(trial.distributions.items()):
+            self._counts[name] += 1
+            if not same_range(self._ranges.setdefault(name, distribution), distribution):
+                self._changed.add(name)
+            at = (trial.number, place)
+            self._places[name] = min(self._places.get(name, at), at)
+
+    def shown_by(self, trial: FrozenTrial) -> bool:
+        """Return True if a trial shows which parameters a setting has.
+
+        A complete one does; and if there are any, one that failed or was pruned after a parameter
+        that no complete one has, so that a branch where everything fails is modelled, too.
+        """
+        if trial.state == TrialState.COMPLETE:
+            return bool(trial.distributions)
+        ended = trial.state in (TrialState.FAIL, TrialState.PRUNED)
+        return ended and self._complete > 0 and bool(trial.distributions.keys() - self._ranges)
+
+    def modelled(self, shared: bool = False) -> dict[str, BaseDistribution]:
+        """Return the parameters that some trial shows, and no other one in another range.
+
+        Only those that are ``shared`` by all complete trials, sorted, where inputs move: a
+        tolerance is one of every setting. A trial that ended before it had parameters says nothing
+        about which there are.
+        """
+        if shared:
+            names = sorted(self._ranges.keys() - self._changed)
+            return {n: self._ranges[n] for n in names if self._counts[n] == self._complete}
+        names = sorted(self._ranges, key=self._places.__getitem__)
+        space, changed = {name: self._ranges[name] for name in names}, set(self._changed)
+        if self._complete:  # names of complete ones only become more
+            self._others = list(filter(self.shown_by, self._others))
+            for trial in sorted(self._others, key=lambda trial: trial.number):
+                for name, distribution in trial.distributions.items():
+                    if not same_range(space.setdefault(name, distribution), distribution):
+                        changed.add(name)
+        return {name: d for name, d in space.items() if name not in changed}
+
+    def conditional(self, space: Iterable[str]) -> tuple[str, ...]:
+        """Return the names in ``space`` that not all complete trials with parameters have."""
+        return tuple(name for name in space if self._counts[name] < self._complete)
 
 
 def modelled_space(
-    trials: Sequence[FrozenTrial], shared: bool = False
+    trials: Iterable[FrozenTrial], shared: bool = False
 ) -> dict[str, BaseDistribution]:
-    """Return the parameters that some trial has, and no other one in another range.
-
-    Only those that are ``shared`` by all complete trials, where inputs move: a tolerance is one of
-    every setting. A trial that ended before it had parameters says nothing about which there are.
-    """
-    if shared:
-        return intersection_search_space([trial for trial in trials if trial.distributions])
-    space: dict[str, BaseDistribution] = {}
-    changed = set()
-    for trial in witnesses(trials):
-        for name, distribution in trial.distributions.items():
-            if not same_range(space.setdefault(name, distribution), distribution):
-                changed.add(name)
-    return {name: d for name, d in space.items() if name not in changed}
-
-
-def conditional(trials: Sequence[FrozenTrial], space: Iterable[str]) -> tuple[str, ...]:
-    """Return the names in ``space`` of the parameters that not all trials with any have."""
-    settings = [trial.params for trial in trials if trial.params]
-    return tuple(name for name in space if not all(name in params for params in settings))
+    """Return the parameters that are modelled, see :meth:`Parameters.modelled`."""
+    return Parameters.of(trials).modelled(shared)
 
 
 def declared_constraints(study: Study) -> dict[str, str]:
@@ -80,6 +125,7 @@ def unmodelled(
     constrained: bool = True,
     declared: Iterable[str] = (),
     partial: bool = True,
+    known: dict[int, bool] | None = None,
 ) -> tuple[str, ...]:
     """Describe what trials have and the model does not use, a sentence for each thing.
 
@@ -95,7 +141,11 @@ def unmodelled(
         Names of constraints that trials should have.
     partial:
         True if trials without a final value are modelled.
+    known:
+        Number of a complete trial -> whether its values are in the ``space``; what is not there is
+        looked up and added.
     """
+    known = {} if known is None else known
     complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
     sentences = _unknown_constraints(complete, declared)
     if not constrained and any(constraints(trial) for trial in trials):
@@ -116,17 +166,16 @@ def unmodelled(
     def inside(name: str, value: Any) -> bool:
         return value in choices[name] if name in choices else possible(space[name], value)
 
-    outside = [
-        trial.number
-        for trial in complete
-        if not all(inside(name, v) for name, v in trial.params.items() if name in space)
-    ]
-    if outside:
+    for trial in complete:
+        if trial.number not in known:
+            values = trial.params.items()
+            known[trial.number] = all(inside(name, v) for name, v in values if name in space)
+    if outside := [trial.number for trial in complete if not known[trial.number]]:
         sentences.append(
             "Trials with a value that is out of its parameter's range are not modelled: "
             f"{_listed(outside)}."
         )
-    if names := {name for trial in complete for name in trial.distributions} - space.keys():
+    if names := set[str]().union(*(trial.distributions for trial in complete)) - space.keys():
         sentences.append(
             f"Not all trials have {', '.join(sorted(names))} in the same range: what not all share "
             "is drawn at random, or by the independent sampler, and not modelled."
