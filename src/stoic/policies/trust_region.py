@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -32,6 +33,7 @@ _LATEST = 512  # results among which those of a region are looked for, for their
 # Results in a row that are not near, after which a search ends: more than workers may have begun
 # before it. Nothing of a region may be left to choose, or all there fails.
 _IDLE = 100
+_BLOCK = 64  # results whose distances from a centre are computed at once
 _POINTS = 16  # of the sequence, of which one is apart from the best; without one it is the last
 _ROWS = 128  # of the local model, at most
 # For each parameter, of the nearest results if fewer are in twice the region. On a rover in 60
@@ -66,12 +68,16 @@ class _Searches:
 
     def __init__(self, domain: Box, x: Array, values: Array, exact: int) -> None:
         self.domain, self.values = domain, values
+        self._values: list[float] = values.tolist()  # quicker, one by one
         self.u = (x - domain.lower) / domain.widths
         self.ended, self.places, self.start, self.side = 0, 0, 0, _FIRST
         self.rival: Array | None = None
+        self._first = 0
+        self._distances: list[float] = []  # from the centre, of the results from the first one on
         self.successes = self.failures = self.since = self.idle = 0
         self.enough = 0.0
-        self.best, self.centre = self._best_of(exact)
+        self.best, centre = self._best_of(exact)
+        self._move(centre)
         self.negligible = _AT_LEAST * self._above_median(values[:exact])
         self._watch(exact)
 
@@ -88,8 +94,8 @@ class _Searches:
 
     def add(self, i: int) -> None:
         """Count result number i, and change the region by it."""
-        value = self.values[i]
-        if np.isnan(value) or np.abs(self.u[i] - self.centre).max() > self.side:
+        value = self._values[i]
+        if math.isnan(value) or self._away(i) > self.side:
             self.idle += 1
             if self.idle == _IDLE:
                 self._begin(i + 1)
@@ -100,7 +106,8 @@ class _Searches:
         else:
             self.successes, self.failures = 0, self.failures + 1
         if value > self.best:
-            self.best, self.centre = float(value), self.u[i]
+            self.best = value
+            self._move(self.u[i])
         if self._back():
             self._begin(i + 1)
             return
@@ -113,6 +120,16 @@ class _Searches:
         else:
             self._watch(i + 1)
 
+    def _away(self, i: int) -> float:
+        """Return the largest distance of a coordinate of result i from the centre."""
+        if not 0 <= i - self._first < len(self._distances):
+            block = np.abs(self.u[i : i + _BLOCK] - self.centre).max(axis=1)
+            self._first, self._distances = i, block.tolist()
+        return self._distances[i - self._first]
+
+    def _move(self, centre: Array) -> None:
+        self.centre, self._first, self._distances = centre, 0, []
+
     def _back(self) -> bool:
         """Return True if a search elsewhere has the best before it in its region."""
         if self.rival is None:
@@ -123,14 +140,15 @@ class _Searches:
         """Begin another search after ``n`` results: elsewhere, or at the best of them."""
         elsewhere = self.rival is None
         self.ended, self.side, self.idle = self.ended + 1, _FIRST, 0
-        self.best, self.centre = self._best_of(n)
+        self.best, centre = self._best_of(n)
+        self._move(centre)
         self.rival, self.start = None, 0
         if elsewhere:
             self.rival, self.start, self.best = self.centre, n, -np.inf
             for _ in range(_POINTS):
                 self.places += 1
                 point = self.domain.spread(self.places, np.random.default_rng(0))[-1]
-                self.centre = (point - self.domain.lower) / self.domain.widths
+                self._move((point - self.domain.lower) / self.domain.widths)
                 if not self._back():
                     break
         self._watch(n)
