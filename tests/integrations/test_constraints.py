@@ -146,6 +146,46 @@ def test_a_constraint_that_is_a_flag_is_learned(satisfied):
     assert known.feasible > 0.5
 
 
+def disc(params):
+    """At most 0 in a disc whose nearest point to (0.2, 0.2) is the best one that is allowed."""
+    return (params["x"] - 0.7) ** 2 + (params["y"] - 0.7) ** 2 - 0.25**2
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("form", [lambda v: float(v > 0.0), lambda v: max(v, 0.0)])
+def test_constraints_that_say_no_more_of_what_satisfies_them(form, seed):
+    unit = {name: FloatDistribution(0.0, 1.0) for name in "xy"}
+
+    def far(trial):
+        return sum((trial.suggest_float(name, 0.0, 1.0) - 0.2) ** 2 for name in unit)
+
+    sampler = StoicSampler(seed=seed, constraints_func=lambda trial: [form(disc(trial.params))])
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(far, n_trials=30)
+    feasible = [trial for trial in study.trials if disc(trial.params) <= 0.0]
+    assert len(feasible) >= 3  # a fifth of the square
+    known = explain(study)
+    assert known.recommended in feasible
+    assert known.recommended.value < min(t.value for t in feasible) + 0.03
+    assert known.recommended.value < 0.25  # the best is 0.208, the median of the disc 0.5
+
+
+def test_a_violation_that_is_trusted_is_no_noise_where_none_can_be():
+    rng = np.random.default_rng(0)
+    study, unit = optuna.create_study(), {name: FloatDistribution(0.0, 1.0) for name in "xy"}
+    for number in range(40):
+        x, y = rng.random(2)
+        violation = [max(disc({"x": x, "y": y}), 0.0)]
+        if number in (5, 6):  # far inside, and told to violate by a lot
+            x, y, violation = 0.65 + 0.05 * (number - 5), 0.62, [40.0]
+        far = (x - 0.2) ** 2 + (y - 0.2) ** 2
+        add(study, {"x": x, "y": y}, unit, far, system={"constraints": violation})
+    known = explain(study)
+    assert disc(known.recommended.params) <= 0.0
+    assert {5, 6} <= set(known.distrusted_constraints["0"])
+    assert known.recommended.number in (5, 6) or not violates(known.recommended)
+
+
 def test_another_sampler_of_the_same_storage_goes_on_with_what_is_stored(tmp_path):
     """State is in the storage alone: a new process, or a worker, knows as much."""
     url = f"sqlite:///{tmp_path / 'x.db'}"

@@ -7,7 +7,8 @@ import pytest
 from scipy.stats import norm
 
 from stoic import Box, Learner, recipes
-from stoic.models.constraints import Constraints
+from stoic.models.constraints import ConstraintHistory, Constraints
+from stoic.models.feasibility import Feasibility
 from stoic.posteriors.mixture import MixturePosterior
 
 BOX = Box([0.0, -2.0], [1.0, 2.0])
@@ -130,3 +131,62 @@ def test_an_input_without_a_value_is_no_evidence():
     learner.tell([0.4, 0.4], failed="transient", constraints={"limit": -0.01})
     assert isinstance(learner.constraints(), Constraints)
     assert learner.constraints().posteriors[0].n == 15
+
+
+@pytest.mark.parametrize("satisfied", [0.0, -1.0, -np.inf])
+def test_a_constraint_of_two_values_is_classified(satisfied):
+    rng = np.random.default_rng(0)
+    history = ConstraintHistory(BOX, recipes.robust()(BOX).model)
+    x = BOX.sample(40, rng)
+    values = np.where(limit(x) > 0.0, 3.0, satisfied)
+    history.tell(x[:1], {"limit": values[:1]})
+    history.tell(x[1:], {"limit": values[1:]})
+    found, z = history(), BOX.sample(200, rng)
+    assert not found.posteriors
+    expected = Feasibility.learned(BOX, x[values <= 0.0], x[values > 0.0])
+    np.testing.assert_allclose(found(z), expected(z), rtol=1e-12)
+    right = found.hold(z) == (limit(z) <= 0.0)
+    assert right[np.abs(limit(z)) > 0.3].all()
+    assert (history.trust()["limit"][np.isfinite(values)] == 1.0).all()
+    slope, h = found.log_with_gradient(z)[1], 1e-6
+    for k in range(2):
+        step = h * np.eye(2)[k]
+        between = (found.log(z + step) - found.log(z - step)) / (2.0 * h)
+        np.testing.assert_allclose(slope[:, k], between, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(found.fantasise(z[:2])(z), found(z))
+
+
+def test_a_classified_constraint_is_weighed_beside_one_that_is_modelled():
+    learner, x = begun(30)
+    one = learner.constraints()
+    learner, x = begun(30)
+    learner = Learner(BOX, seed=0)
+    flag = np.where(x[:, 0] < 0.5, 0.0, 1.0)
+    learner.tell(x, x.sum(axis=1), constraints={"limit": limit(x), "flag": flag})
+    both, z = learner.constraints(), BOX.sample(100, np.random.default_rng(3))
+    (classifier,) = both.classifiers
+    np.testing.assert_allclose(both(z), one(z) * classifier(z), rtol=1e-10)
+    assert (both.hold(z) == (one.hold(z) & (classifier(z) >= 0.5))).all()
+    safe = both.safest(x)
+    assert safe.any()
+    assert (safe == ((one(x) >= 0.9) & (classifier(x) >= 0.5))).all()
+
+
+@pytest.mark.parametrize(
+    ("values", "classified"),
+    [
+        ([1.0, 1.0, 1.0], True),  # nothing satisfies it so far
+        ([0.0, 0.0, 0.0], False),  # of satisfied ones nothing is asked
+        ([0.3, -0.2], False),  # may have more digits than these
+        ([0.0, 1.0, np.nan, 1.0], True),
+        ([0.0, 1.0, 0.0, 2.0], False),
+        ([0.0, 0.0, 0.4, 0.3], False),
+    ],
+)
+def test_which_constraints_are_classified(values, classified):
+    history = ConstraintHistory(BOX, recipes.robust()(BOX).model)
+    x = BOX.sample(len(values), np.random.default_rng(1))
+    history.tell(x, {"c": np.array(values)})
+    assert len(history().classifiers) == classified
+    history.tell(x[:1] + 0.01, {"c": np.array([0.7])})
+    assert len(history().classifiers) == 0 or set(values) == {0.0}

@@ -13,6 +13,7 @@ from stoic.data import Array, Booleans, Observations, as_results
 from stoic.domains import Domain
 from stoic.models.censored import hazard
 from stoic.models.checkpoint import Checkpoint, Resumable, resumed
+from stoic.models.feasibility import Feasibility
 from stoic.posteriors.base import Integrating, Model, Posterior
 from stoic.posteriors.mixture import Averaged, MixturePosterior
 
@@ -35,10 +36,13 @@ class Constraints:
         Of each constraint function c_k, noiseless.
     unknown:
         Inputs where a constraint was not a number, shape (m, d).
+    classifiers:
+        Of each constraint that is only known to hold or not.
     """
 
     posteriors: tuple[Posterior, ...]
     unknown: Array
+    classifiers: tuple[Feasibility, ...] = ()
 
     def log(self, x: Array) -> Array:
         """Log probability at ``x`` (m, d), shape (m,)."""
@@ -49,24 +53,30 @@ class Constraints:
         return np.asarray((self._log_of_each(x) >= -math.log(2.0)).all(axis=0))
 
     def safest(self, x: Array) -> Booleans:
-        """Mask of points (m,) where all hold with a probability of 0.9, or with the largest."""
-        p = self(x)
-        return np.asarray(p >= min(SURE, p.max()))
+        """Mask of points (m,) where all hold with a probability of 0.9, or with the largest.
+
+        Of one that is classified 1/2 is enough: only far from any limit is it 0.9.
+        """
+        each = self._log_of_each(x)
+        k = len(self.posteriors)
+        sure = each[:k].sum(axis=0) >= math.log(SURE)
+        sure &= (each[k:] >= -math.log(2.0)).all(axis=0)
+        total = each.sum(axis=0)
+        return sure if sure.any() else np.asarray(total >= total.max())
 
     def _log_of_each(self, x: Array) -> Array:
         """Log probability of each constraint at ``x`` (m, d), shape (k, m)."""
-        return np.array(
-            [
-                logsumexp(
-                    [
-                        log_weight + log_ndtr(_z(posterior, *part.predict(x)))
-                        for log_weight, part in _parts(posterior)
-                    ],
-                    axis=0,
-                )
-                for posterior in self.posteriors
-            ]
-        )
+        modelled = [
+            logsumexp(
+                [
+                    log_weight + log_ndtr(_z(posterior, *part.predict(x)))
+                    for log_weight, part in _parts(posterior)
+                ],
+                axis=0,
+            )
+            for posterior in self.posteriors
+        ]
+        return np.array(modelled + [np.log(classifier(x)) for classifier in self.classifiers])
 
     def log_with_gradient(self, x: Array) -> tuple[Array, Array]:
         """Log probability at ``x`` (m, d), shape (m,), and its gradients, shape (m, d)."""
@@ -88,6 +98,10 @@ class Constraints:
             total += together
             for log, slope in zip(each, slopes, strict=True):
                 gradient += np.exp(log - together)[:, None] * slope  # each part's share of P
+        for classifier in self.classifiers:
+            p, p_slope = classifier.with_gradient(x)
+            total += np.log(p)
+            gradient += p_slope / p[:, None]
         return total, gradient
 
     def __call__(self, x: Array) -> Array:
@@ -108,6 +122,9 @@ class ConstraintHistory:
     """Observed values of each constraint, by name, and its model given these.
 
     A constraint has a history of its own: an input without a value of it is no evidence about it.
+    One that has had two values, one satisfied and one not, is classified, by
+    :class:`~stoic.models.feasibility.Feasibility`: a Gaussian process would take what is rare for
+    outliers of what is not.
 
     Parameters
     ----------
@@ -122,6 +139,7 @@ class ConstraintHistory:
         self._results: dict[str, tuple[list[Array], list[float]]] = {}
         self._posteriors: dict[str, Posterior] = {}  # caches
         self._reported: dict[str, Posterior] = {}
+        self._classifiers: dict[str, tuple[int, Feasibility]] = {}  # with the number of values
 
     @staticmethod
     def check(constraints: Mapping[str, object], count: int) -> dict[str, Array]:
@@ -149,10 +167,13 @@ class ConstraintHistory:
         """
         if not self._results:
             return None
-        posteriors, unknown = [], [np.empty((0, self.domain.dim))]
+        posteriors, classifiers, unknown = [], [], [np.empty((0, self.domain.dim))]
         for name in self._results:
             observations = self._observations(name)
             unknown.append(observations.x[np.isnan(observations.observed)])
+            if self._labelled(name):
+                classifiers.append(self._classifier(name))
+                continue
             posterior = self._posterior(name, observations)
             if integrated and isinstance(self.model, Integrating):
                 reported = self._reported.get(name)
@@ -161,14 +182,18 @@ class ConstraintHistory:
                     self._reported[name] = reported
                 posterior = reported
             posteriors.append(posterior)
-        return Constraints(tuple(posteriors), np.concatenate(unknown))
+        return Constraints(tuple(posteriors), np.concatenate(unknown), tuple(classifiers))
 
     def trust(self) -> dict[str, Array]:
-        """Trust of each value of each constraint, in the order of values; nan of no finite one."""
+        """Trust of each value of each constraint, in the order of values; nan of no finite one.
+
+        That of a value which only says whether a constraint holds is 1.
+        """
         found = {}
         for name, (_, results) in self._results.items():
-            observations = self._observations(name)
-            trust = self._posterior(name, observations).trust(observations)
+            observations, trust = self._observations(name), np.ones(len(results))
+            if not self._labelled(name):
+                trust = self._posterior(name, observations).trust(observations)
             found[name] = np.where(np.isfinite(results), trust, np.nan)
         return found
 
@@ -187,6 +212,29 @@ class ConstraintHistory:
             known = resumed(self.model, self._observations(name), checkpoints[name])
             if known is not None:
                 self._posteriors[name] = known
+
+    def _labelled(self, name: str) -> bool:
+        """Return True if the values of a constraint say no more than whether it holds.
+
+        Of numbers with digits no two would be equal.
+        """
+        values = np.array(self._results[name][1])
+        values = values[~np.isnan(values)]
+        different = np.unique(values)
+        violated = np.count_nonzero(different > 0.0)
+        return len(values) > len(different) and violated == 1 and len(different) <= 2
+
+    def _classifier(self, name: str) -> Feasibility:
+        points, results = self._results[name]
+        known = self._classifiers.get(name)
+        if known is None or known[0] != len(results):
+            x, values = np.array(points), np.array(results)
+            known = (
+                len(results),
+                Feasibility.learned(self.domain, x[values <= 0.0], x[values > 0.0]),
+            )
+            self._classifiers[name] = known
+        return known[1]
 
     def _observations(self, name: str) -> Observations:
         points, results = self._results[name]

@@ -24,7 +24,6 @@ from stoic.integrations.optuna.encoding import check_fixed, searched
 from stoic.integrations.optuna.executed import run_with
 from stoic.integrations.optuna.explanation import Explanation, Settings
 from stoic.integrations.optuna.front import explain_front
-from stoic.integrations.optuna.internals import constraints
 from stoic.integrations.optuna.objective import WIDTH, RobustObjective, stored_aim
 from stoic.integrations.optuna.objectives import needs_one
 from stoic.integrations.optuna.partial import has_value
@@ -40,7 +39,6 @@ from stoic.integrations.optuna.unmodelled import (
     violates,
 )
 from stoic.integrations.recipe import Recipe, load, recipe_to_look_with
-from stoic.models.constraints import SURE
 from stoic.posteriors.base import FittedDefence
 from stoic.printable import printable
 from stoic.refusal import RefusalError
@@ -163,10 +161,7 @@ def explain(
     # where there is next to no noise, it follows even results of hardly any trust.
     trusted = np.array([trust[number[t.number]] for t in at])
     inside = np.array([has_given(t) for t in at])
-    permitted = np.array([not violates(t) for t in at])
-    if (feasibility := synced.feasibility()) is not None:  # a violation may be an outlier
-        known = [not np.isnan(list(constraints(t).values())).any() for t in at]
-        permitted |= np.array(known) & (feasibility(settings) >= SURE)
+    permitted, feasibility = synced.permitted(at, settings), synced.feasibility()
     # Trusted ones, else those of some trust, else any. But where values are given, the model
     # answers instead of a setting without any trust.
     levels = [trusted >= DISTRUSTED, trusted > 0.0, trusted >= 0.0][: 2 if given else 3]

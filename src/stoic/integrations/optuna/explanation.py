@@ -369,7 +369,9 @@ def best_lines(known: Explanation) -> list[str]:
         if run is not None and run != known.recommended.params:
             lines.append(f"               was run as {setting(run)}")
     if known.feasible is not None:
-        lines.append(f"feasible       with probability {known.feasible:.2f}")
+        own = known.recommended is not None and known.recommended.number in known.infeasible
+        though = ", though its own values violate a constraint" * own
+        lines.append(f"feasible       with probability {known.feasible:.2f}{though}")
     if known.undecided is not None:
         lines.append(f"undecided      {known.undecided}")
     if known.certified is not None:

@@ -16,7 +16,6 @@ from stoic.integrations.optuna.diagnostics import Row, judged, run_of, scaled
 from stoic.integrations.optuna.encoding import Encoding, check_fixed, met, searched
 from stoic.integrations.optuna.executed import run_with
 from stoic.integrations.optuna.explanation import Explanation, FrontPoint, Settings
-from stoic.integrations.optuna.internals import constraints
 from stoic.integrations.optuna.objective import RobustObjective
 from stoic.integrations.optuna.objectives import (
     check_objectives,
@@ -34,7 +33,6 @@ from stoic.integrations.optuna.unmodelled import (
     violates,
 )
 from stoic.integrations.recipe import Recipe
-from stoic.models.constraints import SURE
 from stoic.objectives import MultiLearner
 from stoic.pareto import non_dominated
 from stoic.policies.hypervolume import best_trust
@@ -106,7 +104,7 @@ def explain_front(
     settings = np.array([synced.run(t) for t in at])
     rows_at = np.array([number[t.number] for t in at])
     recommended = _recommended(
-        learner, at, rows_at, settings, _permitted(synced, at) & _has(synced, at, given)
+        learner, at, rows_at, settings, synced.permitted(at, settings) & _has(synced, at, given)
     )
     return replace(
         known,
@@ -133,19 +131,6 @@ def _observed_front(
 
 def _has(synced: SyncedLearner, at: Sequence[FrozenTrial], given: Mapping[str, Any]) -> Booleans:
     return np.array([synced.encoding.agrees(run_with(t), given) for t in at], dtype=bool)
-
-
-def _permitted(synced: SyncedLearner, at: Sequence[FrozenTrial]) -> Booleans:
-    """Mask of the trials that satisfy their constraints, or whose violation is likely no real one.
-
-    As for one objective: a violation may be an outlier.
-    """
-    permitted = np.array([not violates(t) for t in at])
-    if (feasibility := synced.feasibility()) is not None:
-        known = np.array([not np.isnan(list(constraints(t).values())).any() for t in at])
-        settings = np.array([synced.run(t) for t in at])
-        permitted |= known & (feasibility(settings) >= SURE)
-    return permitted
 
 
 def _recommended(

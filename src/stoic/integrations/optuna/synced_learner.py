@@ -19,7 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic import recipes
 from stoic.balancing import Balanced
-from stoic.data import DISTRUSTED, FAILURES, Array, Choice, FailureKind, Observations
+from stoic.data import DISTRUSTED, FAILURES, Array, Booleans, Choice, FailureKind, Observations
 from stoic.domains import Finite
 from stoic.integrations.optuna.earlier import EarlierStudy, stored_sources
 from stoic.integrations.optuna.encoding import Encoding, met
@@ -50,7 +50,7 @@ from stoic.integrations.recipe import (
     build_learner,
 )
 from stoic.learner import Learner
-from stoic.models.constraints import Constraints
+from stoic.models.constraints import SURE, Constraints
 from stoic.models.feasibility import Feasibility
 from stoic.objectives import MultiLearner
 from stoic.pending import NothingLeftError, WaitingError
@@ -461,6 +461,35 @@ class SyncedLearner:
             if len(doubtful):
                 found[name] = tuple(self._limited[name][k] for k in doubtful)
         return found
+
+    def permitted(self, trials: Sequence[FrozenTrial], settings: Array) -> Booleans:
+        """Mask of trials, run at ``settings`` (n, d), that may be recommended by their constraints.
+
+        They satisfy them; or hold them likely all the same, where a violation may be noise or an
+        outlier. It is no noise where all satisfied values are one number, as of max(violation, 0).
+        """
+        values = [constraints(trial) for trial in trials]
+        satisfied = np.array([not violates(trial) for trial in trials], dtype=bool)
+        if (feasibility := self.feasibility()) is None:
+            return satisfied
+        distrusted = self.distrusted_constraints()
+        exact = set()
+        for name in {name for each in values for name in each}:
+            kept = [v for each in values if (v := each.get(name, math.nan)) <= 0.0]
+            if len(set(kept)) == 1 and (kept[0] == 0.0 or len(kept) > 1):
+                exact.add(name)
+
+        def excused(trial: FrozenTrial, name: str, value: float) -> bool:
+            if math.isnan(value):
+                return False
+            certain = value > 0.0 and name in exact
+            return not certain or trial.number in distrusted.get(name, ())
+
+        known = [
+            all(excused(trial, name, value) for name, value in each.items())
+            for trial, each in zip(trials, values, strict=True)
+        ]
+        return np.asarray(satisfied | (np.array(known) & (feasibility(settings) >= SURE)))
 
     @property
     def single(self) -> Learner | Balanced:
