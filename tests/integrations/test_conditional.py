@@ -19,6 +19,7 @@ from stoic import Learner, recipes
 from stoic.domains import Box, Lattice, Tree
 from stoic.integrations.optuna import StoicSampler, confirm, explain
 from stoic.integrations.optuna.encoding import Encoding
+from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.integrations.optuna.unmodelled import modelled_space
 from stoic.refusal import RefusalError
 from stoic.tuning.views.report import Report
@@ -389,3 +390,34 @@ def test_a_space_without_conditions_has_no_rule():
     study = searched_study(12, lambda t: t.suggest_float("x", 0, 1) + t.suggest_int("n", 1, 3))
     assert study.sampler._synced.encoding.tree is None
     assert explain(study).conditional == ()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_parameter_that_depends_on_a_float_does_not_hold_up_a_search(seed):
+    """A result without a chosen parameter answers that choice, which else would be repeated."""
+
+    def objective(trial):
+        x = trial.suggest_float("x", 0.0, 1.0)
+        y = trial.suggest_float("y" if x > 0.5 else "z", 0.0, 1.0)
+        return (x - 0.7) ** 2 + (y - 0.2) ** 2
+
+    study = optuna.create_study(sampler=StoicSampler(seed=seed))
+    study.optimize(objective, n_trials=60)
+    assert study.best_value < 1e-4  # 3e-4 to 1e-2 where choices are repeated
+
+
+@pytest.mark.parametrize("value", [0.3, 7.0, "z", None])
+def test_what_was_chosen_counts_where_it_can_be_read(value):
+    space = {name: FloatDistribution(0.0, 1.0) for name in "xyz"}
+    study = optuna.create_study()
+    for x in (0.1, 0.2, 0.6, 0.9):
+        params = {"x": x, ("y" if x > 0.5 else "z"): 0.5}
+        lacking = ({"y", "z"} - params.keys()).pop()
+        ranges = {name: space[name] for name in params}
+        add(study, params, ranges, x, system={"stoic:chosen": {**params, lacking: value}})
+    synced = SyncedLearner(study, space, recipes.robust())
+    synced.follow(study.trials)
+    expected = [value if value == 0.3 else 0.5] * 4
+    lacks = ["z" if trial.params["x"] > 0.5 else "y" for trial in study.trials]
+    runs = zip(study.trials, lacks, strict=True)
+    assert [synced.run(trial)["xyz".index(name)] for trial, name in runs] == expected

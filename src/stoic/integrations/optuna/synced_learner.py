@@ -225,11 +225,16 @@ class SyncedLearner:
 
     def _suggested(self, trial: FrozenTrial) -> Mapping[str, Any] | None:
         """Return a trial's setting; None if it lacks a parameter or one is out of its range."""
-        params = trial.params
+        params, whole = trial.params, trial.state == TrialState.COMPLETE
         if trial.state == TrialState.RUNNING:
             # Optuna stores its parameters one by one, after all of them have been announced
             params = announced(trial, self.encoding.space)
-        whole = trial.state == TrialState.COMPLETE  # others may have ended before the last one
+        elif whole and not self.encoding.space.keys() <= params.keys():
+            # A parameter that was chosen, and that the setting turned out not to have: where it is
+            # not known which do, the result answers the choice, or that would be made again
+            chosen = announced(trial, self.encoding.space)
+            params = chosen if self.encoding.contains(chosen, whole) else params
+        # Others than complete ones may have ended before the last parameter
         return params if self.encoding.contains(params, whole) else None
 
     def _run(self, trial: FrozenTrial) -> Mapping[str, Any] | None:
