@@ -152,3 +152,35 @@ def test_much_that_ended_since_is_no_longer_left_out():
     study.optimize(parabola, n_trials=20)
     synced.ask(study.trials, 25, {}, np.random.default_rng(0), prepared=True)
     assert len(synced.observed) == 25
+
+
+def test_trials_of_the_same_thread_are_not_waited_for(monkeypatch):
+    """It could not choose their parameters meanwhile, in whatever order they are asked for."""
+
+    def never(_):
+        raise AssertionError
+
+    study = optuna.create_study(sampler=StoicSampler(seed=0, n_startup_trials=4))
+    study.optimize(parabola, n_trials=4)
+    monkeypatch.setattr(turns.time, "sleep", never)
+    trials = [study.ask() for _ in range(5)]
+    study.optimize(parabola, n_trials=1)
+    for trial in reversed(trials):
+        study.tell(trial, parabola(trial))
+    assert len({trial.params["x"] for trial in study.trials}) == 10
+    assert not study.sampler._turns._begun
+
+
+def test_a_point_of_the_design_waits_for_nobody(monkeypatch):
+    study = optuna.create_study(sampler=StoicSampler(seed=0))
+    study.optimize(parabola, n_trials=2)
+    study._storage.create_new_trial(study._study_id)  # of a worker that is slow, or dead
+    monkeypatch.setattr(Turns, "wait", None)
+    study.optimize(parabola, n_trials=3)
+    assert len({trial.params.get("x") for trial in study.trials}) == 6
+
+
+def test_who_is_given_up_is_named(monkeypatch, caplog):
+    choose(monkeypatch, 3, dead=[1])
+    (record,) = caplog.records
+    assert "Trial 1 " in record.message

@@ -237,8 +237,10 @@ class StoicSampler(BaseSampler):
             announce(study, trial, {}, {})
             return {}
         space, given = self._with_given(study, trial, search_space)
-        # Outside of the lock: the trial that is waited for may be of another thread
-        prepared = self._turns.wait(study, trial, lambda: self._prepare(study, space, trial))
+        prepared = False
+        if not self._is_designed(study, space, trial):  # a point of the design needs no others
+            # Outside of the lock: the trial that is waited for may be of another thread
+            prepared = self._turns.wait(study, trial, lambda: self._prepare(study, space, trial))
         with _CHOOSING:  # else two threads report the same results to one learner
             # Read after the wait: by now the trials before have announced their parameters
             trials = study.get_trials(deepcopy=False)
@@ -274,10 +276,21 @@ class StoicSampler(BaseSampler):
             if not self._designs(synced, trials, trial.number):
                 synced.prepare(trials)
 
+    def _is_designed(
+        self, study: Study, space: dict[str, BaseDistribution], trial: FrozenTrial
+    ) -> bool:
+        trials = study.get_trials(deepcopy=False)
+        if self._begun(trials):
+            return False
+        with _CHOOSING:
+            return self._designs(self._synced_with(study, space, trials), trials, trial.number)
+
+    def _begun(self, trials: Sequence[FrozenTrial]) -> bool:
+        return sum(t.state.is_finished() for t in trials) >= self._n_startup_trials
+
     def _designs(self, synced: SyncedLearner, trials: Sequence[FrozenTrial], number: int) -> bool:
         """Return True if a trial is one of the initial design; with sources, every other one."""
-        finished = sum(t.state.is_finished() for t in trials)
-        if finished >= self._n_startup_trials or synced.learner.plans:
+        if self._begun(trials) or synced.learner.plans:
             return False
         return not synced.sources or number % 2 == 1
 
@@ -402,6 +415,7 @@ class StoicSampler(BaseSampler):
         return sampler.sample_independent(study, trial, param_name, param_distribution)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        self._turns.begin(study, trial)
         if self._confirm:
             make_confirming(whole_study(study), trial, self._confirm, self._n_startup_trials)
         if self._independent is not None:
@@ -414,6 +428,7 @@ class StoicSampler(BaseSampler):
         state: TrialState,
         values: Sequence[float] | None,
     ) -> None:
+        self._turns.end(study, trial)
         if self._independent is not None:
             self._independent.after_trial(study, trial, state, values)
         # Optuna calls this before it stores the state: a finished trial takes no attributes

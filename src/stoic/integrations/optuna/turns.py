@@ -4,13 +4,16 @@ A trial is running from the moment its number exists, and has parameters only wh
 chosen, which takes a fit of the model. Two workers that choose at the same time would not see each
 other, and find the same point. So the later number waits until the earlier ones have announced
 their parameters, in an attribute of their trial. Only what depends on them waits: who is not next
-fits its model meanwhile, and counts as pending what ended since.
+fits its model meanwhile, and counts as pending what ended since. A trial that was begun in the same
+thread cannot choose meanwhile, so that it is not waited for.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -21,6 +24,8 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.integrations.optuna.internals import storage_of, trial_id
+
+log = logging.getLogger(__name__)
 
 CHOSEN = "stoic:chosen"  # system attribute: parameter -> what Optuna stores for its value
 SILENT = "stoic:silent"  # system attribute: the trial's number, if nobody waits for it any more
@@ -36,6 +41,15 @@ class Turns:
 
     def __init__(self) -> None:
         self._silent: set[tuple[int, int]] = set()  # storage and trial
+        self._begun: dict[tuple[int, int], int] = {}  # and the thread that has begun it
+
+    def begin(self, study: Study, trial: FrozenTrial) -> None:
+        """Take note that this thread has begun a trial."""
+        self._begun[id(storage_of(study)), trial_id(trial)] = threading.get_ident()
+
+    def end(self, study: Study, trial: FrozenTrial) -> None:
+        """Forget a trial that ends."""
+        self._begun.pop((id(storage_of(study)), trial_id(trial)), None)
 
     def wait(self, study: Study, trial: FrozenTrial, prepare: Callable[[], None]) -> bool:
         """Wait until the trials with a lower number have chosen, or have taken too long.
@@ -62,7 +76,7 @@ class Turns:
         while True:
             trials = study.get_trials(deepcopy=False)
             choosing = [trial_id(t) for t in trials if t.number < trial.number and _chooses(t)]
-            left = [one for one in choosing if (id(storage), one) not in self._silent]
+            left = [one for one in choosing if not self._in_vain(storage, one)]
             if not left:
                 return prepared_for < math.inf
             if prepared_for == math.inf or len(left) <= _SOON < prepared_for:
@@ -85,6 +99,10 @@ class Turns:
             else:
                 _wait_for(storage, left[-1], _POLL * len(left), until)
 
+    def _in_vain(self, storage: BaseStorage, one: int) -> bool:
+        key = (id(storage), one)
+        return key in self._silent or self._begun.get(key) == threading.get_ident()
+
     def _is_silent(self, storage: BaseStorage, one: int) -> bool:
         if (id(storage), one) in self._silent:
             return True
@@ -97,7 +115,12 @@ class Turns:
         """Take a trial for dead, and tell the others."""
         self._silent.add((id(storage), one))
         with contextlib.suppress(KeyError, RuntimeError):  # it was deleted, or has finished
-            storage.set_trial_system_attr(one, SILENT, storage.get_trial(one).number)
+            number = storage.get_trial(one).number
+            storage.set_trial_system_attr(one, SILENT, number)
+            log.warning(
+                "Trial %d was begun and has chosen no parameters: it is not waited for any more.",
+                number,
+            )
 
 
 def _wait_for(storage: BaseStorage, one: int, interval: float, until: float) -> None:
