@@ -75,6 +75,23 @@ def test_no_interval_where_no_two_results_differ(values):
     assert explain(study, aim=aim).certified is None
 
 
+@pytest.mark.parametrize("values", [[math.inf], [math.inf, -math.inf] * 10])
+def test_nothing_is_recommended_where_no_result_is_finite(values):
+    known = explain(stored(values, np.linspace(0.1, 0.9, len(values))))
+    assert known.recommended is None
+    assert "recommended    none" in str(known)
+
+
+def test_one_setting_is_never_undecided():
+    study = stored(np.random.default_rng(0).standard_normal(40), np.full(40, 0.5))
+    assert explain(study).undecided is None
+
+
+def test_an_estimate_of_zero_has_no_sign():
+    known = explain(stored([0.0] * 5, np.linspace(0.1, 0.9, 5)))
+    assert "estimated 0 " in str(known)
+
+
 def test_a_standard_error_or_a_prior_or_a_second_result_gives_an_interval():
     told = optuna.create_study()
     add(told, {"x": 0.5}, X, 5.0, {NOISE: 0.04})

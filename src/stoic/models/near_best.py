@@ -141,10 +141,11 @@ def refined(
     trust, local = posterior.trust(observations), chosen.posterior.trust(near)
     allayed = (off <= _HALF * doubt) & (local > trust[chosen.rows])
     trust[chosen.rows[allayed]] = local[allayed]
+    misfit = max(posterior.prior.noise - chosen.posterior.prior.noise, 0.0)
     return Refined(
         averaged.parts, averaged.weights, averaged.fitted_defence, averaged.widening,
         near=model.integrated(chosen.part, near, chosen.posterior), rows=chosen.rows, trusted=trust,
-        lower=chosen.lower, upper=chosen.upper,
+        lower=chosen.lower, upper=chosen.upper, misfit=misfit,
     )  # fmt: skip
 
 

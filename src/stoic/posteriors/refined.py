@@ -17,7 +17,9 @@ from stoic.posteriors.mixture import Averaged
 class Refined(Averaged):
     """Averaged posterior whose mean and deviation in a box are those of a local posterior.
 
-    Both jump at its faces. All else is that of the averaged one.
+    Both jump at its faces. All else is that of the averaged one; but the deviation outside counts
+    what that one takes for noise and the local one does not, since it is no noise, and no number of
+    results nearby averages it away.
 
     Attributes
     ----------
@@ -29,6 +31,8 @@ class Refined(Averaged):
         Trust of all rows, shape (n,), by both.
     lower, upper:
         Corners of the box, shape (d,).
+    misfit:
+        Variance of the noise of the averaged one, less that of the local one.
     """
 
     near: Posterior = field(kw_only=True)
@@ -36,18 +40,23 @@ class Refined(Averaged):
     trusted: Array = field(kw_only=True)
     lower: Array = field(kw_only=True)
     upper: Array = field(kw_only=True)
+    misfit: float = field(kw_only=True)
 
     def copy(self) -> Self:
         return replace(super().copy(), near=self.near.copy())
 
     def predict(self, x: Array) -> tuple[Array, Array]:
         mean, std = super().predict(x)
+        std = np.hypot(std, math.sqrt(self.misfit))
         if (inside := self._inside(x)).any():
             mean[inside], std[inside] = self.near.predict(x[inside])
         return mean, std
 
     def predict_with_gradient(self, x: Array) -> tuple[Array, Array, Array, Array]:
-        predicted = super().predict_with_gradient(x)
+        mean, std, slope, std_slope = super().predict_with_gradient(x)
+        total = np.hypot(std, math.sqrt(self.misfit))
+        share = np.divide(std, total, out=np.zeros_like(std), where=total > 0.0)
+        predicted = mean, total, slope, share[:, None] * std_slope
         if (inside := self._inside(x)).any():
             near = self.near.predict_with_gradient(x[inside])
             for of, its in zip(predicted, near, strict=True):

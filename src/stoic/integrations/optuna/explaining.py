@@ -162,9 +162,10 @@ def explain(
     trusted = np.array([trust[number[t.number]] for t in at])
     inside = np.array([has_given(t) for t in at])
     permitted, feasibility = synced.permitted(at, settings), synced.feasibility()
-    # Trusted ones, else those of some trust, else any. But where values are given, the model
-    # answers instead of a setting without any trust.
-    levels = [trusted >= DISTRUSTED, trusted > 0.0, trusted >= 0.0][: 2 if given else 3]
+    # Trusted ones, else those of some trust, else any that has a result. But where values are
+    # given, the model answers instead of a setting without any trust.
+    result = np.isfinite([_value(t) for t in at])
+    levels = [trusted >= DISTRUSTED, trusted > 0.0, result][: 2 if given else 3]
     tried = np.empty((0, learner.domain.dim))
     for level in levels:
         if len(tried := np.unique(settings[level & inside & permitted], axis=0)):
@@ -231,7 +232,7 @@ def explain(
         return total_effects(synced.encoding, lambda x: estimate.predict(nearest(x))[0])
 
     aside["importances"] = importances
-    if not permitted.any():
+    if not permitted.any() or not (len(tried) or given):
         unlearned = replace(_without_model(feasible, best), rows=rows, predict=predict)
         return replace(unlearned, left_out=synced.left_out, **aside)
     chosen = None
@@ -249,10 +250,13 @@ def explain(
     optimum = synced.encoding.decode(recommendation.model_x) | given
     sure = np.isfinite(seen.observed) & (trust >= DISTRUSTED)
     few = flat(estimate.predict, seen.x[sure], seen.observed[sure]) if has_scale else None
+    doubts = undecided(rows, sign * float(mean[0]), sign) or few
+    if (settings == settings[0]).all():
+        doubts = None  # of one setting there is nothing to decide
     explanation = Explanation(
         best,
         chosen,
-        sign * float(mean[0]),
+        sign * float(mean[0]) + 0.0,  # no -0
         float(std[0]),
         optimum,
         float(predict(optimum)[0][0]),  # by the model of all other numbers here
@@ -260,7 +264,7 @@ def explain(
         predict,
         left_out=synced.left_out,
         untried=None if len(tried) else found | given,
-        undecided=undecided(rows, sign * float(mean[0]), sign) or few,
+        undecided=doubts,
         repeats=int((np.all(settings == x, axis=1) & (trusted >= DISTRUSTED)).sum())
         if len(tried)
         else 0,
