@@ -82,6 +82,15 @@ def test_nothing_is_recommended_where_no_result_is_finite(values):
     assert "recommended    none" in str(known)
 
 
+@pytest.mark.parametrize(
+    ("unit", "said"), [(1e-87, True), (1.0, False), (1e-60, False), (1e120, True)]
+)
+def test_values_that_the_model_cannot_square_are_named(unit, said):
+    x = np.linspace(0.1, 0.9, 12)
+    known = explain(stored((unit * (x - 0.3) ** 2).tolist(), x))
+    assert ("take the logarithm of the values" in str(known)) == said
+
+
 def test_one_setting_is_never_undecided():
     study = stored(np.random.default_rng(0).standard_normal(40), np.full(40, 0.5))
     assert explain(study).undecided is None

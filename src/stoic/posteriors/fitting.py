@@ -186,7 +186,7 @@ REST_PRIOR = LogNormal(0.0, 1.0, 1e-3, 1e3)
 
 _ALONE = 1e-3  # variance of a source's weight, where a fit without it begins
 
-_SCALES = (1e-70, 1e70)  # beyond, squares of variances would underflow or overflow
+SCALES = (1e-70, 1e70)  # of results: beyond, squares of variances would underflow or overflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,7 +317,7 @@ class Problem:
     ) -> Problem:
         """Set up the fit of a family of priors, in units of the observations' scale."""
         location, scale = fitting.scale(domain, observations)
-        scale = float(np.clip(scale, *_SCALES))
+        scale = float(np.clip(scale, *SCALES))
         kernel = family.kernel
         # A bare kernel has no variance to fit to the scale
         if not isinstance(kernel, Scaled | Informed):

@@ -34,6 +34,7 @@ from stoic.integrations.optuna.unmodelled import (
     Parameters,
     all_unusable,
     declared_constraints,
+    extreme,
     modelled_space,
     unmodelled,
     violates,
@@ -118,7 +119,9 @@ def explain(
         check_fixed(fixed, ranges, "complete trials have in the same range")
     given = {name: value for name, value in fixed.items() if name in space}
     declared = declared_constraints(study)
-    unused = all_unusable(trials)
+    feasible = [t for t in complete if not violates(t) and t.number not in outside]
+    finite = [t for t in feasible if np.isfinite(_value(t))]
+    unused = all_unusable(trials) + extreme([_value(t) for t in finite])
     aside: dict[str, Any] = {
         "fixed": fixed,
         "infeasible": tuple(t.number for t in complete if violates(t)),
@@ -127,8 +130,6 @@ def explain(
         "possible": values,
         "impossible": outside,
     }
-    feasible = [t for t in complete if not violates(t) and t.number not in outside]
-    finite = [t for t in feasible if np.isfinite(_value(t))]
     if not complete or not space:
         best = max(finite, key=lambda t: sign * _value(t), default=None)
         return replace(_without_model(feasible, best), **aside)
