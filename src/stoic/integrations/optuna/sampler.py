@@ -350,6 +350,7 @@ class StoicSampler(BaseSampler):
             synced is None or synced.constrained,
             partial=synced is None or synced.takes_partial,
             known=None if synced is None else synced.inside,
+            given=bool(self._space),
         )
         sentences = [(logging.WARNING, sentence) for sentence in left_out]
         sources = self._warm(study) if space else ()

@@ -129,6 +129,7 @@ def unmodelled(
     declared: Iterable[str] = (),
     partial: bool = True,
     known: dict[int, bool] | None = None,
+    given: bool = False,
 ) -> tuple[str, ...]:
     """Describe what trials have and the model does not use, a sentence for each thing.
 
@@ -147,6 +148,8 @@ def unmodelled(
     known:
         Number of a complete trial -> whether its values are in the ``space``; what is not there is
         looked up and added.
+    given:
+        True if the ``space`` was given, whatever trials have.
     """
     known = {} if known is None else known
     complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
@@ -179,9 +182,12 @@ def unmodelled(
             f"{_listed(outside)}."
         )
     if names := set[str]().union(*(trial.distributions for trial in complete)) - space.keys():
+        listed = ", ".join(sorted(names))
+        why = f"search_space does not have {listed}: what it lacks"
+        if not given:
+            why = f"Not all trials have {listed} in the same range: what not all share"
         sentences.append(
-            f"Not all trials have {', '.join(sorted(names))} in the same range: what not all share "
-            "is drawn at random, or by the independent sampler, and not modelled."
+            f"{why} is drawn at random, or by the independent sampler, and not modelled."
         )
     if not partial and any(trial.state == TrialState.PRUNED for trial in trials):
         sentences.append(
