@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from stoic import Box, Learner
+from stoic.data import Observations
 from stoic.domains import Lattice
 from stoic.models.bounded import Bounds
-from stoic.models.near_best import _Near
+from stoic.models.near_best import _chosen, _Near
 from stoic.posteriors.mixture import Averaged
 from stoic.posteriors.refined import Refined
 from stoic.recipes import robust
@@ -212,3 +213,22 @@ def test_the_best_is_one_where_constraints_hold():
     assert isinstance(estimate, Refined)
     assert ((beside >= estimate.lower) & (beside <= estimate.upper)).all()
     assert known.recommend().x[0] < 0.15
+
+
+def test_wrong_results_that_are_trusted_do_not_hide_the_highest_summit():
+    """The best mean, and the best two results, are wrong ones at a lower summit and beside it."""
+    rng = np.random.default_rng(0)
+    summits, heights = np.array([[-0.5, 2.0], [0.5, 8.0]]), np.array([0.2, 0.3])
+    x = np.concatenate([at + 0.02 * rng.standard_normal((140, 2)) * PLANE.widths for at in summits])
+    x[9] = [-0.95, 0.5]
+    squares = (((x[:, None] - summits) / PLANE.widths) ** 2).sum(axis=2)  # (n, 2)
+    y = (heights * np.exp(-0.5 * squares / 0.03**2)).sum(axis=1)
+    y[[7, 9]] += 2.0, 1.9
+    model, everything = robust()(PLANE).model, np.ones(len(x), dtype=bool)
+    unknown = np.full(len(x), np.nan)
+    found = _chosen(model, PLANE, Observations(x, y, unknown), everything, y)
+    assert found.best >= 140
+    assert found.bound == pytest.approx(0.3, abs=0.003)
+    y[[7, 9]] -= 2.0, 1.9
+    again = _chosen(model, PLANE, Observations(x, y, unknown), everything, y)
+    assert again.best == found.best
