@@ -251,9 +251,9 @@ def explain(
     optimum = synced.encoding.decode(recommendation.model_x) | given
     sure = np.isfinite(seen.observed) & (trust >= DISTRUSTED)
     few = flat(estimate.predict, seen.x[sure], seen.observed[sure]) if has_scale else None
-    doubts = undecided(rows, sign * float(mean[0]), sign) or few
-    if (settings == settings[0]).all():
-        doubts = None  # of one setting there is nothing to decide
+    doubts = None
+    if (settings != settings[0]).any():  # of one setting there is nothing to decide
+        doubts = undecided(rows, sign * float(mean[0]), sign) or few
     explanation = Explanation(
         best,
         chosen,

@@ -237,8 +237,8 @@ class StoicSampler(BaseSampler):
             announce(study, trial, {}, {})
             return {}
         space, given = self._with_given(study, trial, search_space)
-        prepared = False
-        if not self._is_designed(study, space, trial):  # a point of the design needs no others
+        designed, prepared = self._is_designed(study, space, trial), False
+        if not designed:  # a point of the design needs no others
             # Outside of the lock: the trial that is waited for may be of another thread
             prepared = self._turns.wait(study, trial, lambda: self._prepare(study, space, trial))
         with _CHOOSING:  # else two threads report the same results to one learner
@@ -246,7 +246,7 @@ class StoicSampler(BaseSampler):
             trials = study.get_trials(deepcopy=False)
             synced = self._synced_with(study, space, trials)
             self._log_unmodelled(study, trials, synced)
-            if self._designs(synced, trials, trial.number):
+            if designed:
                 params = synced.start(trials, trial.number, self._seed)
             else:
                 fixed = {
@@ -273,26 +273,21 @@ class StoicSampler(BaseSampler):
         with _CHOOSING:
             trials = study.get_trials(deepcopy=False)
             synced = self._synced_with(study, space, trials)
-            if not self._designs(synced, trials, trial.number):
-                synced.prepare(trials)
+            synced.prepare(trials)
 
     def _is_designed(
         self, study: Study, space: dict[str, BaseDistribution], trial: FrozenTrial
     ) -> bool:
+        """Return True if a trial is one of the initial design; with sources, every other one.
+
+        A trial that is not stays so: trials that have finished only become more.
+        """
         trials = study.get_trials(deepcopy=False)
-        if self._begun(trials):
+        if sum(t.state.is_finished() for t in trials) >= self._n_startup_trials:
             return False
         with _CHOOSING:
-            return self._designs(self._synced_with(study, space, trials), trials, trial.number)
-
-    def _begun(self, trials: Sequence[FrozenTrial]) -> bool:
-        return sum(t.state.is_finished() for t in trials) >= self._n_startup_trials
-
-    def _designs(self, synced: SyncedLearner, trials: Sequence[FrozenTrial], number: int) -> bool:
-        """Return True if a trial is one of the initial design; with sources, every other one."""
-        if self._begun(trials) or synced.learner.plans:
-            return False
-        return not synced.sources or number % 2 == 1
+            synced = self._synced_with(study, space, trials)
+        return not synced.learner.plans and (not synced.sources or trial.number % 2 == 1)
 
     def _with_given(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]

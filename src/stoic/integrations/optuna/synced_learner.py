@@ -267,7 +267,7 @@ class SyncedLearner:
         if new and self.learner.plans and _ended(new[0]) < self._latest:
             self._begin()
             new = finished
-        self._parameters.follow(finished)
+        self._parameters.follow(new)
         shown = [] if self.aim else filter(self._parameters.shown_by, new)
         if not all(self.encoding.explains(trial.params) for trial in shown):
             shown = filter(self._parameters.shown_by, trials)
