@@ -18,10 +18,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from stoic.data import DISTRUSTED, Booleans, Integers, Observations
+from stoic.data import DISTRUSTED, Array, Booleans, Integers, Observations
 from stoic.defences.plateau import NEGLIGIBLE
 from stoic.domains import Domain
-from stoic.models.bounded import Bounds, given_any_number, likely, under_prior
+from stoic.models.bounded import Bounds, borne_out, given_any_number, likely, under_prior
 from stoic.models.checkpoint import Checkpoint
 from stoic.models.fixed_points import Search, Weighted
 from stoic.models.hypotheses import Hypothesis
@@ -247,6 +247,8 @@ class LeaveOneOutGP:
                 return posterior
             fitted = explanation.fitted_defence
             assert isinstance(fitted, Hypothesis)
+            if isinstance(posterior, WindowPosterior) and self.bounds is not None:
+                priors = borne_out(self, priors, explanation, posterior, observations, self.bounds)
             for prior in priors:
                 if isinstance(posterior, WindowPosterior):
                     parts.append(under_prior(prior, k, posterior, observations))
@@ -265,6 +267,20 @@ class LeaveOneOutGP:
     ) -> Posterior:
         """Refine what is reported about the best row, see :mod:`stoic.models.near_best`."""
         return refined(self, domain, observations, posterior, integrated, permitted)
+
+    def log_density(
+        self, posterior: Posterior, observations: Observations, mean: Array, std: Array
+    ) -> Array:
+        """Return the log density of each result, given mean and deviation of f, up to a constant.
+
+        That of an outlier has the deviation that is likeliest, and costs ``outlier_penalty``.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = (observations.observed - mean) ** 2
+            variance = std**2 + observations.own_noise(posterior.prior.noise)
+            inlier = -0.5 * (np.log(variance) + squares / variance)
+            outlier = -0.5 * (np.log(np.maximum(variance, squares)) + 1.0) - self.outlier_penalty
+        return np.maximum(inlier, outlier)
 
     def fit(
         self, domain: Domain, observations: Observations, previous: FittedDefence | None = None

@@ -12,6 +12,7 @@ import numpy as np
 
 from stoic.data import DISTRUSTED, Array, Booleans, Integers, Observations
 from stoic.domains import Box, Domain
+from stoic.models.hypotheses import GAIN
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.cavity import given_the_others
 from stoic.posteriors.mixture import Averaged
@@ -26,7 +27,6 @@ _PASSES = 4  # of the rows to the best of them
 _STARTS = 6  # from results, at most: of 4,000 results, 400 of them wrong, four were trusted
 _WIDTH = 2.0  # of the lower bound by which rows are compared, as in a recommendation
 _HALF = 0.5  # of a doubt that others near have to allay
-_GAIN = 0.1  # nats a row, by which a local model has to predict better
 
 
 class _Near(NamedTuple):
@@ -156,9 +156,9 @@ def refined(
     judged, near = trusted[chosen.rows], observations.only(chosen.rows)
     by_all = given_the_others(posterior, observations)
     by_all = by_all[0][chosen.rows], by_all[1][chosen.rows]
-    gain = _density(model, chosen.posterior, near, *chosen.expected)[judged]
-    gain -= _density(model, posterior, near, *by_all)[judged]
-    if not gain.mean() > _GAIN:
+    gain = model.log_density(chosen.posterior, near, *chosen.expected)[judged]
+    gain -= model.log_density(posterior, near, *by_all)[judged]
+    if not gain.mean() > GAIN:
         return averaged
     mean, std = chosen.expected
     off, doubt = np.abs(near.observed - mean) + _WIDTH * std, np.abs(near.observed - by_all[0])
@@ -176,18 +176,3 @@ def refined(
 def _trusted(posterior: Posterior, observations: Observations) -> Booleans:
     finite = np.isfinite(observations.observed) & observations.measured
     return np.asarray(finite & (posterior.trust(observations) >= DISTRUSTED))
-
-
-def _density(
-    model: LeaveOneOutGP, posterior: Posterior, observations: Observations, mean: Array, std: Array
-) -> Array:
-    """Logarithm of the density of each result, given mean and deviation of f, up to a constant.
-
-    That of an outlier has the deviation that is likeliest, and costs the model's penalty.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        squares = (observations.observed - mean) ** 2
-        variance = std**2 + observations.own_noise(posterior.prior.noise)
-        inlier = -0.5 * (np.log(variance) + squares / variance)
-        outlier = -0.5 * (np.log(np.maximum(variance, squares)) + 1.0) - model.outlier_penalty
-    return np.maximum(inlier, outlier)
