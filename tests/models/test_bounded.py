@@ -10,9 +10,10 @@ from stoic.experiments.contest.functions import FUNCTIONS
 from stoic.integrations.tables import model_of
 from stoic.kernels import Matern52, Scaled
 from stoic.models import LeaveOneOutGP
-from stoic.models.bounded import Bounds
+from stoic.models.bounded import Bounds, borne_out
 from stoic.posteriors.absorbed import WindowPosterior
 from stoic.posteriors.cavity import given_the_others
+from stoic.posteriors.fitting import FixedHyperparameters
 from stoic.posteriors.prior import Prior
 from stoic.recipes import robust
 
@@ -301,6 +302,39 @@ def test_rows_outside_of_a_new_window_are_trusted_by_the_posterior_that_has_them
             assert (beyond[outside][trusted[outside]] < 3.5).all()
             assert (beyond[outside][~trusted[outside]] > 2.0).all()
     assert choices > 5
+
+
+def test_draws_that_many_rows_outside_of_the_window_contradict_are_left_out():
+    flat = Prior(Scaled(Matern52(np.array([100.0, 100.0])), 1.0), 0.01**2)
+    for n, kept, instead in ((90, [flat, GIVEN], [flat]), (200, [GIVEN], [GIVEN])):
+        x, y, _ = results(n)
+        known = told(SMALL, x, y)
+        explanation = known.posterior.fitted_defence.explanations[0].posterior
+        given = explanation, known.posterior, known.observations, SMALL
+        assert borne_out(known.surrogate.model, [flat, GIVEN], *given) == kept
+        assert borne_out(known.surrogate.model, [flat], *given) == instead
+
+
+def test_a_fit_from_scratch_replaces_one_that_the_rows_outside_contradict():
+    # After hyperparameters under which a fifth of the results are distrusted; 55 without that fit
+    f, rng = FUNCTIONS["hart6"], np.random.default_rng(2)
+    best = np.array([0.2017, 0.1500, 0.4769, 0.2753, 0.3117, 0.6573])
+    scales = 10.0 ** rng.uniform(-4.0, -0.5, (1200, 1))  # as a search converges
+    x = np.clip(best + scales * rng.standard_normal((1200, 6)), 0.0, 1.0)
+    x[::4] = rng.random((300, 6))
+    y = f.formula(x)
+    outliers = rng.random(1200) < 0.1
+    y[outliers] += rng.uniform(0.5, 3.0, outliers.sum()) * f.span
+    known = Learner(Box(np.zeros(6), np.ones(6)), seed=0)
+    known.tell(x, y)
+    model, domain, observations = known.surrogate.model, known.domain, known.observations
+    bad = Prior(Scaled(Matern52(np.array([0.46, 0.57, 8.4, 0.42, 5.0, 0.43])), 1.0), 1e-8, 0.3)
+    fixed = replace(model, prior=bad, fitting=FixedHyperparameters())
+    before = fixed(domain, observations.until(1000), None)
+    assert np.count_nonzero(before.trust(observations.until(1000)) < 0.5) > 250
+    trusted = model(domain, observations, replace(before, fitted_to=1000)).trust(observations) > 0.5
+    assert np.count_nonzero(~trusted[~outliers]) < 20
+    assert not trusted[outliers].any()
 
 
 @pytest.mark.long
