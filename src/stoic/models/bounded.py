@@ -6,6 +6,9 @@ together determine f elsewhere. What all other rows say about f is absorbed
 residual under that posterior. New rows join the window, under the hyperparameters in force, until
 it is full. Then another one is chosen, and all rows outside of it are judged anew; hyperparameters
 are fitted on it once there are a tenth more rows than at the last fit.
+
+A window and hyperparameters that are chosen under each other may both be bad. From three full
+windows on the rows outside, which neither is chosen by, judge each fit, and one from scratch.
 """
 
 from __future__ import annotations
@@ -98,7 +101,6 @@ def given_any_number(
             )
             if found.fitted_to < n or n < _JUDGED * bounds.full:
                 return found
-            # A window and the hyperparameters, each chosen under the other, may both be bad
             afresh = _afresh(model, domain, observations, bounds)
             return _better(model, observations, found, afresh, bounds)
         followed = model.follow(domain, observations.only(rows), earlier.explanations)
