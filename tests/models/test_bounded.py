@@ -180,12 +180,16 @@ def test_a_search_goes_on_beyond_the_exact_model():
     ],
     ids=["nan", "equal", "one", "huge"],
 )
-def test_results_that_nothing_is_learned_from(y):
-    x, _, _ = results(50)
-    known = told(SMALL, x, y, prior=None)
-    assert known.trust.shape == (50,)
+@pytest.mark.parametrize("n", [50, 150])
+def test_results_that_nothing_is_learned_from(y, n):
+    x, _, _ = results(n + 20)
+    known = told(SMALL, x[:n], np.resize(y, n), prior=None)
+    assert known.trust.shape == (n,)
     known.tell(known.ask().x, 1.0)
     assert PLANE.contains(known.ask().x[None]).all()
+    known.tell(x[n:], np.resize(y, 20))  # a tenth more: fitted again
+    assert PLANE.contains(known.ask().x[None]).all()
+    known.surrogate.integrated()
 
 
 def test_many_results_at_few_inputs():

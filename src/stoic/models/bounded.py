@@ -385,10 +385,10 @@ def _borne_out(
     before, may bear out bad ones: where a search has converged, of 2,250 other rows a quarter
     contradicted the likeliest of five, and one in fifty another. Few other rows bear out all.
     """
-    if len(observations) < _JUDGED * bounds.full:
-        return np.ones(len(posteriors), dtype=bool)
     known = np.isfinite(observations.observed) & observations.measured
     known[rows] = False
+    if len(observations) < _JUDGED * bounds.full or np.count_nonzero(known) < bounds.full:
+        return np.ones(len(posteriors), dtype=bool)
     outside = observations.only(_thinned(np.flatnonzero(known), _JUDGES))
     densities = np.array(
         [model.log_density(each, outside, *each.predict(outside.x)) for each in posteriors]

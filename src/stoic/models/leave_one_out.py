@@ -138,8 +138,8 @@ class LeaveOneOutGP:
     outside of it, each with the trust that its leave-one-out residual gives it, enter the posterior
     as if the parts of f that the window does not determine were independent of each other: the
     mean and the deviation are approximations, and where the window is sparse the deviation may be
-    too large, or with many rows in one such place too small. Many rows outside rule out explanations
-    and draws of hyperparameters that predict them worse than others. What is reported about the
+    too large, or with many rows in one such place too small. Many rows outside rule out what
+    predicts them worse, of explanations and of draws of hyperparameters. What is reported about the
     best is that of a model of the nearest rows, where it predicts them better
     (:mod:`stoic.models.near_best`): not proved is that a wrong result which these bear out, as of
     several that agree, is rejected.
