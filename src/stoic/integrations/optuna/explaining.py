@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial
 
 from stoic.confidence.base import Band
-from stoic.data import DISTRUSTED, Array
+from stoic.data import DISTRUSTED, Array, Booleans, Integers, Recommendation
 from stoic.defences.plateau import Plateau
+from stoic.domains import Box
 from stoic.integrations.optuna.certified import Certified, certified, sturdiest
 from stoic.integrations.optuna.confirming import Standing, confirms, reliable
 from stoic.integrations.optuna.diagnostics import PartialRow, Row, judged, run_of, scaled
@@ -40,7 +42,7 @@ from stoic.integrations.optuna.unmodelled import (
     violates,
 )
 from stoic.integrations.recipe import Recipe, load, recipe_to_look_with
-from stoic.posteriors.base import FittedDefence
+from stoic.posteriors.base import FittedDefence, Posterior
 from stoic.printable import printable
 from stoic.refusal import RefusalError
 from stoic.threads import one_thread
@@ -105,178 +107,305 @@ def explain(
     else:
         recipe = load(recipe)
     trials = study.get_trials(deepcopy=False) if trials is None else trials
+    fixed = dict(fixed or {})
     if len(study.directions) > 1:
         needs_one(study, possible=PossibleValues.of(possible))
-        return explain_front(study, recipe, aim, dict(fixed or {}), trials)
-    complete = [t for t in trials if has_value(t)]
-    sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
-    ranges = modelled_space(trials, shared=aim is not None)
-    space = searched(ranges)
-    fixed = dict(fixed or {})
+        return explain_front(study, recipe, aim, fixed, trials)
     values = PossibleValues.of(possible) or stored_possible(study)
-    outside = {t.number: _value(t) for t in complete if values and values.excludes(_value(t))}
-    if complete:
-        check_fixed(fixed, ranges, "complete trials have in the same range")
-    given = {name: value for name, value in fixed.items() if name in space}
-    declared = declared_constraints(study)
-    feasible = [t for t in complete if not violates(t) and t.number not in outside]
-    finite = [t for t in feasible if np.isfinite(_value(t))]
-    unused = all_unusable(trials) + extreme([_value(t) for t in finite])
-    aside: dict[str, Any] = {
-        "fixed": fixed,
-        "infeasible": tuple(t.number for t in complete if violates(t)),
-        "conditional": Parameters.of(complete).conditional(space),
-        "unmodelled": unmodelled(trials, ranges, False, declared) + unused,
-        "possible": values,
-        "impossible": outside,
-    }
-    if not complete or not space:
-        best = max(finite, key=lambda t: sign * _value(t), default=None)
-        return replace(_without_model(feasible, best), **aside)
+    reading = _Reading(study, trials, aim, fixed, values)
+    if not reading.complete or not reading.space:
+        return _without_model(reading, reading.best(reading.feasible), reading.aside())
+    return _with_model(_Compared(reading, recipe))
 
-    synced = SyncedLearner(study, space, recipe, aim, possible=values)
-    synced.follow(trials)
-    takes, partial = synced.constrained, synced.takes_partial
-    aside["unmodelled"] = unmodelled(trials, ranges, takes, declared, partial) + unused
-    # What violates a constraint is modelled, too, with a model of it.
-    modelled = [t for t in complete if t.number not in outside] if takes else feasible
 
-    def has_given(trial: FrozenTrial) -> bool:
-        params = run_with(trial) if aim is None else trial.params
-        return synced.encoding.agrees(params, given)
+class _Reading:
+    """What the trials of a study with one objective say without a model.
 
-    best = max(filter(has_given, finite), key=lambda t: sign * _value(t), default=None)
-    learner, number = synced.single, {n: i for i, n in enumerate(synced.observed)}
-    # With an aim a setting is what was suggested: what happens when it is moved is judged
-    place = synced.run if aim is None else synced.queried
-    places = {t.number: x for t in modelled if t.number in number if (x := place(t)) is not None}
-    at = [t for t in modelled if t.number in places]
-    if not at:
-        unlearned = _without_model(feasible, best)
-        return replace(unlearned, left_out=synced.left_out, **aside)
-    # posterior is at fitted hyperparameters, estimate may have them integrated out
-    posterior, estimate, trust = learner.posterior, learner.estimate, learner.trust
-    aside["sources"] = trust_in_sources(synced.sources, synced.encoding, posterior)
-    settings = np.array([places[t.number] for t in at])
-    # A setting that has no result but outliers is not recommended, whatever the mean is there:
-    # where there is next to no noise, it follows even results of hardly any trust.
-    trusted = np.array([trust[number[t.number]] for t in at])
-    inside = np.array([has_given(t) for t in at])
-    permitted, feasibility = synced.permitted(at, settings), synced.feasibility()
-    # Trusted ones, else those of some trust, else any that has a result. But where values are
-    # given, the model answers instead of a setting without any trust.
-    result = np.isfinite([_value(t) for t in at])
-    levels = [trusted >= DISTRUSTED, trusted > 0.0, result][: 2 if given else 3]
-    tried = np.empty((0, learner.domain.dim))
-    for level in levels:
-        if len(tried := np.unique(settings[level & inside & permitted], axis=0)):
-            break
-    tried = reliable(synced, trials, tried) if aim is None else tried
-    part = synced.points.having(given) if given else None
-    if aim is not None and len(tried):
-        # The setting with the best lower bound sets the threshold; certificates are compared below.
-        surest = int(np.argmax(Band(estimate, WIDTH).bounds(tried)[0]))
-        recommendation = learner.recommend(settings=tried[[surest]], among=part)
-    else:
-        recommendation = learner.recommend(settings=tried, among=part)
-    x, standing = recommendation.x, None
-    if aim is None and not fixed and any(confirms(t) and t.state.is_finished() for t in trials):
-        standing = Standing.of(study, synced, trials, tried, x)
-    found = synced.encoding.decode(x, given)
-    if lacking := given.keys() - found.keys():
-        raise RefusalError(
-            f"No such trial is trusted, and the best such setting has no {', '.join(lacking)}: "
-            "give values also of the parameters that decide whether it is there."
+    Attributes
+    ----------
+    ranges, space:
+        Ranges of the parameters that are modelled, and of those of them that are searched, by name.
+    complete, feasible:
+        Trials with a value, and those of them that are possible and violate nothing.
+    outside:
+        Number of a complete trial -> its value, which is not possible.
+    sign:
+        1 if more is better, else -1.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        trials: Sequence[FrozenTrial],
+        aim: RobustObjective | None,
+        fixed: dict[str, Any],
+        values: PossibleValues | None,
+    ) -> None:
+        self.study, self.trials = study, trials
+        self.aim, self.fixed, self.values = aim, fixed, values
+        self.complete = [t for t in trials if has_value(t)]
+        self.ranges = modelled_space(trials, shared=aim is not None)
+        if self.complete:
+            check_fixed(fixed, self.ranges, "complete trials have in the same range")
+        self.space = searched(self.ranges)
+        outside = (t for t in self.complete if values and values.excludes(_value(t)))
+        self.outside = {t.number: _value(t) for t in outside}
+        possible = (t for t in self.complete if t.number not in self.outside)
+        self.feasible = [t for t in possible if not violates(t)]
+        self.sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The fixed values of parameters that are searched."""
+        return {name: value for name, value in self.fixed.items() if name in self.space}
+
+    def best(self, trials: Iterable[FrozenTrial]) -> FrozenTrial | None:
+        """Return the trial with the best finite value."""
+        finite = (t for t in trials if np.isfinite(_value(t)))
+        return max(finite, key=lambda t: self.sign * _value(t), default=None)
+
+    def aside(self, constrained: bool = False, partial: bool = True) -> dict[str, Any]:
+        """Return what an explanation says of trials beside the model, if that takes these."""
+        finite = [value for t in self.feasible if np.isfinite(value := _value(t))]
+        declared = declared_constraints(self.study)
+        return {
+            "fixed": self.fixed,
+            "infeasible": tuple(t.number for t in self.complete if violates(t)),
+            "conditional": Parameters.of(self.complete).conditional(self.space),
+            "unmodelled": unmodelled(self.trials, self.ranges, constrained, declared, partial)
+            + all_unusable(self.trials)
+            + extreme(finite),
+            "possible": self.values,
+            "impossible": self.outside,
+        }
+
+
+class _Compared:
+    """Trials that a model compares, each at its setting.
+
+    Attributes
+    ----------
+    reading, synced, learner:
+        What the trials say, and the model of them.
+    modelled:
+        Trials that have a row of the explanation, if the model observed them.
+    number:
+        Number of a trial -> its row in the model.
+    at, settings:
+        Trials that are compared, and their settings, shape (n, d).
+    """
+
+    def __init__(self, reading: _Reading, recipe: Recipe) -> None:
+        self.reading = reading
+        self.synced = SyncedLearner(
+            reading.study, reading.space, recipe, reading.aim, possible=reading.values
         )
-    if not synced.encoding.agrees(found, given):
-        raise RefusalError(
-            f"No point of the recipe's grid has {_words(given)}: the nearest has "
-            f"{_words({name: found[name] for name in given})}."
-        )
-    seen = synced.modelled
-    expected, sd, judgement = judged(learner, posterior, seen)
-    falling = steep(seen.x / learner.domain.widths, seen.observed, expected, trust)
-    has_scale = scaled(learner)
-    noise_sd = np.sqrt(seen.own_noise(posterior.prior.noise))
-    plateau = _plateau(posterior.fitted_defence, len(learner))
-    aside["partial"] = _partial_rows(synced, trials, trust)
-    aside["distrusted_constraints"] = synced.distrusted_constraints()
-    rows = tuple(
-        Row(
-            t.number,
-            _value(t),
-            sign * float(expected[i]),
-            float(sd[i]),
-            judgement[i],
-            float(noise_sd[i]),
-            None if plateau is None else sign * float(plateau[0][i]),
-            None if plateau is None else float(plateau[1][i]),
-            params=t.params,
-            **run_of(t),
-        )
-        for t in modelled
-        if (i := number.get(t.number)) is not None
-    )
-    if aim is not None and len(tried):
-        threshold = recommendation.notes.get("threshold")
-        assert threshold is None or isinstance(threshold, float)
-        x = tried[sturdiest(learner, synced.encoding, aim, tried, threshold)]
+        self.synced.follow(reading.trials)
+        self.learner = self.synced.single
+        self.number = {n: i for i, n in enumerate(self.synced.observed)}
+        # What violates a constraint is modelled, too, with a model of it
+        self.modelled = reading.feasible
+        if self.synced.constrained:
+            self.modelled = [t for t in reading.complete if t.number not in reading.outside]
+        # With an aim a setting is what was suggested: what happens when it is moved is judged
+        place = self.synced.run if reading.aim is None else self.synced.queried
+        seen = (t for t in self.modelled if t.number in self.number)
+        places = [(t, x) for t in seen if (x := place(t)) is not None]
+        self.at, self.settings = [t for t, _ in places], np.array([x for _, x in places])
 
-    def predict(settings: Settings) -> tuple[Array, Array]:
+    @cached_property
+    def estimate(self) -> Posterior:
+        """Posterior for reports, which may have the hyperparameters integrated out."""
+        return self.learner.estimate
+
+    @cached_property
+    def part(self) -> Box | Integers | None:
+        """The part of the domain that has the values that are given; None is all of it."""
+        return self.synced.points.having(self.reading.given) if self.reading.given else None
+
+    @cached_property
+    def trusted(self) -> Array:
+        """Trust of each compared trial, (n,)."""
+        trust = self.learner.trust
+        return np.array([trust[self.number[t.number]] for t in self.at])
+
+    @cached_property
+    def permitted(self) -> Booleans:
+        """Mask of the compared trials that their constraints permit, (n,)."""
+        return self.synced.permitted(self.at, self.settings)
+
+    def has_given(self, trial: FrozenTrial) -> bool:
+        """Return True if a trial has the values that are given."""
+        params = run_with(trial) if self.reading.aim is None else trial.params
+        return self.synced.encoding.agrees(params, self.reading.given)
+
+    def tried(self) -> Array:
+        """Return the settings of which one may be recommended, (m, d).
+
+        One that has no result but outliers is not, whatever the mean is there: where there is next
+        to no noise, it follows even results of hardly any trust. So they are those of trusted
+        results, else of some trust, else any that has a result. But where values are given, the
+        model answers instead of a setting without any trust.
+        """
+        inside = np.array([self.has_given(t) for t in self.at])
+        result = np.isfinite([_value(t) for t in self.at])
+        levels = [self.trusted >= DISTRUSTED, self.trusted > 0.0, result]
+        for level in levels[: 2 if self.reading.given else 3]:
+            if len(tried := np.unique(self.settings[level & inside & self.permitted], axis=0)):
+                break
+        return tried if self.reading.aim else reliable(self.synced, self.reading.trials, tried)
+
+    def recommend(self, tried: Array) -> Recommendation:
+        """Recommend one of the settings ``tried``, or any in the part if there are none."""
+        if self.reading.aim is not None and len(tried):
+            # The best lower bound sets the threshold; certificates are compared later
+            tried = tried[[int(np.argmax(Band(self.estimate, WIDTH).bounds(tried)[0]))]]
+        return self.learner.recommend(settings=tried, among=self.part)
+
+    def decoded(self, x: Array) -> dict[str, Any]:
+        """Return the parameters at ``x``; refuse values that they cannot have together."""
+        given = self.reading.given
+        found = self.synced.encoding.decode(x, given)
+        if lacking := given.keys() - found.keys():
+            raise RefusalError(
+                "No such trial is trusted, and the best such setting has no "
+                f"{', '.join(lacking)}: give values also of the parameters that decide whether it "
+                "is there."
+            )
+        if not self.synced.encoding.agrees(found, given):
+            raise RefusalError(
+                f"No point of the recipe's grid has {_words(given)}: the nearest has "
+                f"{_words({name: found[name] for name in given})}."
+            )
+        return found | given
+
+    def representative(self, x: Array) -> FrozenTrial:
+        """Return the most trusted of the trials at a setting."""
+        same = np.flatnonzero(self.permitted & (self.settings == x).all(axis=1))
+        best = max(same, key=lambda i: (self.trusted[i], self.reading.sign * _value(self.at[i])))
+        return self.at[best]
+
+    def predict(self, settings: Settings) -> tuple[Array, Array]:
+        """Return mean and deviation of the objective at one setting or several, (k,)."""
         settings = [settings] if isinstance(settings, Mapping) else settings
-        x = np.array([synced.encoding.encode(s) for s in settings])
-        mean, std = estimate.predict(synced.points.nearest(x) if learner.domain.finite else x)
-        return sign * mean, std if has_scale else np.full_like(std, np.inf)
+        x = np.array([self.synced.encoding.encode(s) for s in settings])
+        mean, std = self.estimate.predict(self._nearest(x))
+        return self.reading.sign * mean, std if scaled(self.learner) else np.full_like(std, np.inf)
 
-    def importances() -> dict[str, float]:
-        nearest = synced.points.nearest if learner.domain.finite else np.asarray
-        return total_effects(synced.encoding, lambda x: estimate.predict(nearest(x))[0])
+    def importances(self) -> dict[str, float]:
+        """Total effect of each parameter, by name."""
+        return total_effects(
+            self.synced.encoding, lambda x: self.estimate.predict(self._nearest(x))[0]
+        )
 
-    aside["importances"] = importances
-    if not permitted.any() or not (len(tried) or given):
-        unlearned = replace(_without_model(feasible, best), rows=rows, predict=predict)
-        return replace(unlearned, left_out=synced.left_out, **aside)
-    chosen = None
+    def _nearest(self, x: Array) -> Array:
+        return self.synced.points.nearest(x) if self.learner.domain.finite else x
+
+    def at_best(self, x: Array) -> tuple[float, float]:
+        """Return mean and deviation at a setting, as :class:`Explanation` has them."""
+        mean, std = self.estimate.predict(x[None])
+        if not scaled(self.learner):
+            reported = self.learner.observations.noise[[self.number[t.number] for t in self.at]]
+            here = reported[np.all(self.settings == x, axis=1) & ~np.isnan(reported)]
+            std = np.array([math.sqrt(here.min(initial=np.inf))])
+        return self.reading.sign * float(mean[0]) + 0.0, float(std[0])  # no -0
+
+    def rows(self) -> tuple[tuple[Row, ...], tuple[int, ...]]:
+        """Return a row for each observed trial, and the numbers of the steep ones."""
+        seen, posterior, sign = self.synced.modelled, self.learner.posterior, self.reading.sign
+        expected, sd, judgement = judged(self.learner, posterior, seen)
+        widths = self.learner.domain.widths
+        falling = steep(seen.x / widths, seen.observed, expected, self.learner.trust)
+        noise_sd = np.sqrt(seen.own_noise(posterior.prior.noise))
+        plateau = _plateau(posterior.fitted_defence, len(self.learner))
+        found = tuple(
+            Row(
+                t.number,
+                _value(t),
+                sign * float(expected[i]),
+                float(sd[i]),
+                judgement[i],
+                float(noise_sd[i]),
+                None if plateau is None else sign * float(plateau[0][i]),
+                None if plateau is None else float(plateau[1][i]),
+                params=t.params,
+                **run_of(t),
+            )
+            for t in self.modelled
+            if (i := self.number.get(t.number)) is not None
+        )
+        return found, tuple(row.number for row in found if falling[self.number[row.number]])
+
+    def doubts(self, rows: Sequence[Row], recommended: float) -> str | None:
+        """Return why nothing can be recommended with confidence; None if it can."""
+        if not (self.settings != self.settings[0]).any():
+            return None  # of one setting there is nothing to decide
+        if found := undecided(rows, recommended, self.reading.sign):
+            return found
+        seen, trust = self.synced.modelled, self.learner.trust
+        sure = np.isfinite(seen.observed) & (trust >= DISTRUSTED)
+        if not scaled(self.learner):
+            return None
+        return flat(self.estimate.predict, seen.x[sure], seen.observed[sure])
+
+
+def _with_model(compared: _Compared) -> Explanation:
+    """Explain by a model of the trials."""
+    reading, synced, learner = compared.reading, compared.synced, compared.learner
+    aside = reading.aside(synced.constrained, synced.takes_partial) | {"left_out": synced.left_out}
+    best = reading.best(filter(compared.has_given, reading.feasible))
+    if not compared.at:
+        return _without_model(reading, best, aside)
+    tried = compared.tried()
+    recommendation = compared.recommend(tried)
+    x, standing = recommendation.x, None
+    confirmed = any(confirms(t) and t.state.is_finished() for t in reading.trials)
+    if confirmed and reading.aim is None and not reading.fixed:
+        standing = Standing.of(reading.study, synced, reading.trials, tried, x)
+    untried = compared.decoded(x)
+    rows, falling = compared.rows()
+    aside |= {
+        "rows": rows,
+        "predict": compared.predict,
+        "importances": compared.importances,
+        "partial": _partial_rows(synced, reading.trials, learner.trust),
+        "distrusted_constraints": synced.distrusted_constraints(),
+        "sources": trust_in_sources(synced.sources, synced.encoding, learner.posterior),
+    }
+    if not compared.permitted.any() or not (len(tried) or reading.given):
+        return _without_model(reading, best, aside)
+    chosen, repeats = None, 0
     if len(tried):
-        here = int(np.argmin(np.abs(settings - x).max(axis=1)))
-        x = settings[here]
-        # Of several trials at this very point, the most trusted feasible one represents it.
-        same = [at[i] for i in np.flatnonzero(permitted & (settings == x).all(axis=1))]
-        chosen = max(same, key=lambda t: (trust[number[t.number]], sign * _value(t)))
-    mean, std = estimate.predict(x[None])
-    if not has_scale:
-        reported = learner.observations.noise[[number[t.number] for t in at]]
-        here = reported[np.all(settings == x, axis=1) & ~np.isnan(reported)]
-        std = np.array([math.sqrt(here.min(initial=np.inf))])
-    optimum = synced.encoding.decode(recommendation.model_x) | given
-    sure = np.isfinite(seen.observed) & (trust >= DISTRUSTED)
-    few = flat(estimate.predict, seen.x[sure], seen.observed[sure]) if has_scale else None
-    doubts = None
-    if (settings != settings[0]).any():  # of one setting there is nothing to decide
-        doubts = undecided(rows, sign * float(mean[0]), sign) or few
+        if reading.aim is not None:
+            threshold = _threshold(recommendation)
+            x = tried[sturdiest(learner, synced.encoding, reading.aim, tried, threshold)]
+        x = compared.settings[int(np.argmin(np.abs(compared.settings - x).max(axis=1)))]
+        chosen = compared.representative(x)
+        here = (compared.settings == x).all(axis=1)
+        repeats = int((here & (compared.trusted >= DISTRUSTED)).sum())
+    mean, std = compared.at_best(x)
+    optimum = synced.encoding.decode(recommendation.model_x) | reading.given
+    feasibility = synced.feasibility()
     explanation = Explanation(
-        best,
-        chosen,
-        sign * float(mean[0]) + 0.0,  # no -0
-        float(std[0]),
-        optimum,
-        float(predict(optimum)[0][0]),  # by the model of all other numbers here
-        rows,
-        predict,
-        left_out=synced.left_out,
-        untried=None if len(tried) else found | given,
-        undecided=doubts,
-        repeats=int((np.all(settings == x, axis=1) & (trusted >= DISTRUSTED)).sum())
-        if len(tried)
-        else 0,
-        steep=tuple(row.number for row in rows if falling[number[row.number]]),
+        best, chosen, mean, std, optimum,
+        float(compared.predict(optimum)[0][0]),  # by the model of all other numbers here
+        untried=None if len(tried) else untried,
+        undecided=compared.doubts(rows, mean),
+        repeats=repeats,
+        steep=falling,
         confirmation=None if standing is None else standing.outcome(),
         feasible=None if feasibility is None else float(feasibility(x[None])[0]),
         **aside,
-    )
-    if aim is None or not has_scale:
+    )  # fmt: skip
+    if reading.aim is None or not scaled(learner):
         return explanation
-    return _with_certificates(explanation, synced, aim, recommendation.notes, part)
+    return _with_certificates(explanation, compared, reading.aim, recommendation)
+
+
+def _threshold(recommendation: Recommendation) -> float | None:
+    threshold = recommendation.notes.get("threshold")
+    assert threshold is None or isinstance(threshold, float)
+    return threshold
 
 
 def _partial_rows(
@@ -302,37 +431,38 @@ def _partial_rows(
     )
 
 
-def _without_model(complete: Sequence[FrozenTrial], best: FrozenTrial | None) -> Explanation:
+def _without_model(
+    reading: _Reading, best: FrozenTrial | None, aside: Mapping[str, Any]
+) -> Explanation:
     """Explain without a model: no value is judged, and the only setting, if any, recommended."""
     rows = tuple(
         Row(t.number, _value(t), _value(t), math.inf, math.nan, params=t.params, **run_of(t))
-        for t in complete
+        for t in reading.feasible
     )
-    if best is None or not best.params or any(t.params != best.params for t in complete):
-        return Explanation(best, None, math.nan, math.inf, {}, math.nan, rows)
+    aside = {"rows": rows} | dict(aside)
+    if best is None or not best.params or any(t.params != best.params for t in reading.feasible):
+        return Explanation(best, None, math.nan, math.inf, {}, math.nan, **aside)
     value = _value(best)
-    return Explanation(best, best, value, math.inf, dict(best.params), value, rows)
+    return Explanation(best, best, value, math.inf, dict(best.params), value, **aside)
 
 
 def _with_certificates(
     explanation: Explanation,
-    synced: SyncedLearner,
+    compared: _Compared,
     aim: RobustObjective,
-    notes: Mapping[str, object],
-    part: object,
+    recommendation: Recommendation,
 ) -> Explanation:
     """Add the certificates of the recommended setting and of the observed best.
 
-    A threshold is out of reach if it is in the ``part`` of the domain that is compared.
+    A threshold is out of reach if it is in the part of the domain that is compared.
     """
-    learner, encoding, sign = synced.single, synced.encoding, synced.sign
-    threshold, reached = notes.get("threshold"), None
-    assert threshold is None or isinstance(threshold, float)
+    learner, encoding, sign = compared.learner, compared.synced.encoding, compared.reading.sign
+    threshold, reached = _threshold(recommendation), None
     if threshold is not None:
         learner.rng = np.random.default_rng(0)  # fixed: the same trials give the same answer
-        choice = learner.ask(among=part, pending=())
+        choice = learner.ask(among=compared.part, pending=())
         if not choice.notes["reachable"]:
-            reached = synced.best_possible(choice.x)
+            reached = compared.synced.best_possible(choice.x)
 
     def of(trial: FrozenTrial | None, params: dict[str, Any] | None = None) -> Certified | None:
         params = params if trial is None else trial.params
