@@ -13,8 +13,6 @@ from stoic.defences.plateau import NEGLIGIBLE
 from stoic.posteriors.exact import Covariances, Exact
 from stoic.posteriors.prior import Prior
 
-GAIN = 0.1  # nats a row, by which one model has to predict better than another
-
 
 @dataclass(frozen=True, eq=False)
 class Hypothesis(Defence):

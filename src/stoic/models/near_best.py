@@ -12,7 +12,6 @@ import numpy as np
 
 from stoic.data import DISTRUSTED, Array, Booleans, Integers, Observations
 from stoic.domains import Box, Domain
-from stoic.models.hypotheses import GAIN
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.cavity import given_the_others
 from stoic.posteriors.mixture import Averaged
@@ -27,6 +26,7 @@ _PASSES = 4  # of the rows to the best of them
 _STARTS = 6  # from results, at most: of 4,000 results, 400 of them wrong, four were trusted
 _WIDTH = 2.0  # of the lower bound by which rows are compared, as in a recommendation
 _HALF = 0.5  # of a doubt that others near have to allay
+_GAIN = 0.1  # nats a row, by which a local model has to predict better
 
 
 class _Near(NamedTuple):
@@ -158,7 +158,7 @@ def refined(
     by_all = by_all[0][chosen.rows], by_all[1][chosen.rows]
     gain = model.log_density(chosen.posterior, near, *chosen.expected)[judged]
     gain -= model.log_density(posterior, near, *by_all)[judged]
-    if not gain.mean() > GAIN:
+    if not gain.mean() > _GAIN:
         return averaged
     mean, std = chosen.expected
     off, doubt = np.abs(near.observed - mean) + _WIDTH * std, np.abs(near.observed - by_all[0])
