@@ -9,7 +9,8 @@ from stoic import Box, Learner
 from stoic.data import Observations
 from stoic.domains import Lattice
 from stoic.models.bounded import Bounds
-from stoic.models.near_best import _chosen, _Near
+from stoic.models.near_best import _at_results, _chosen, _Near
+from stoic.posteriors.cavity import given_the_others
 from stoic.posteriors.mixture import Averaged
 from stoic.posteriors.refined import Refined
 from stoic.recipes import robust
@@ -232,3 +233,32 @@ def test_wrong_results_that_are_trusted_do_not_hide_the_highest_summit():
     y[[7, 9]] -= 2.0, 1.9
     again = _chosen(model, PLANE, Observations(x, y, unknown), everything, y)
     assert again.best == found.best
+
+
+def test_at_an_input_of_many_its_own_result_counts_in_full():
+    rng = np.random.default_rng(0)
+    x = rng.random((600, 4))
+    known = learner(Box(np.zeros(4), np.ones(4)))
+    f = np.sin(6.0 * x).sum(axis=1)
+    y = f + np.where(np.arange(600) % 10 == 0, 5.0, 0.0)
+    known.tell(x, y)
+    posterior, observations = known.posterior, known.observations
+    found = _at_results(posterior, observations, *given_the_others(posterior, observations))
+    assert set(found) == {bytes(row) for row in x[known.trust >= 0.5]}
+    rows = np.flatnonzero(known.trust >= 0.5)
+    mean, std = np.array([found[bytes(x[i])] for i in rows]).T
+    whole, _ = posterior.predict(x[rows])  # has absorbed most of them
+    error = np.abs(mean - f[rows])
+    assert error.mean() < 0.1 * np.abs(whole - f[rows]).mean()
+    assert np.mean(error <= 2.0 * std) > 0.95
+
+
+def test_what_is_known_at_inputs_of_results_is_reported(found):
+    known, x, _ = found
+    estimate = known.estimate
+    outside = x[((x < estimate.lower) | (x > estimate.upper)).any(axis=1)][:2]
+    reported = replace(estimate, misfit=0.0, at_results={bytes(outside[0]): (7.0, 0.5)})
+    mean, std = reported.predict(outside)
+    before = replace(estimate, misfit=0.0).predict(outside)
+    np.testing.assert_array_equal(mean, [7.0, before[0][1]])
+    np.testing.assert_array_equal(std, [0.5, before[1][1]])

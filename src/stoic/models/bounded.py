@@ -60,13 +60,17 @@ class Bounds:
     sample: int = 64
     pool: int = 2048
 
+    @property
+    def judged(self) -> int:
+        """Number of rows from which on those outside of a window judge what it says."""
+        return 3 * self.full
+
 
 _GROWTH = 1.1  # of all rows, between two fits of the hyperparameters
 _PASSES = 5  # at most, over the rows outside of a new window, to absorb and judge them
 _POOR = 0.05  # weight of the poorest rows in the choice of a window, where the best have 1
 _AT_ONCE = 256  # rows that are compared with all others, for replicates
-_JUDGED = 3  # full windows, from which on the rows outside of one judge what it says
-_JUDGES = 1024  # of these rows, at most
+_JUDGES = 1024  # rows outside of a window that judge it, at most
 # Nats a row, by which explanations, and draws of hyperparameters, may predict these worse
 _WORSE, _DRAWN_WORSE = 0.02, 0.1
 # Times as many rows are rejected in another window, and hyperparameters are fitted again: those of
@@ -104,7 +108,7 @@ def given_any_number(
             found = _with_new_window(
                 model, domain, observations, bounds, earlier, previous.rows, previous.fitted_to
             )
-            if n < _JUDGED * bounds.full:
+            if n < bounds.judged:
                 return found
             if found.fitted_to < n:
                 if found.rejected <= _MORE * previous.rejected:
@@ -399,7 +403,7 @@ def _borne_out(
     """
     known = np.isfinite(observations.observed) & observations.measured
     known[rows] = False
-    if len(observations) < _JUDGED * bounds.full or np.count_nonzero(known) < bounds.full:
+    if len(observations) < bounds.judged or np.count_nonzero(known) < bounds.full:
         return np.ones(len(posteriors), dtype=bool)
     outside = observations.only(_thinned(np.flatnonzero(known), _JUDGES))
     densities = np.array(

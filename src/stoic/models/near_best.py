@@ -154,8 +154,8 @@ def refined(
     if chosen is None:
         return averaged
     judged, near = trusted[chosen.rows], observations.only(chosen.rows)
-    by_all = given_the_others(posterior, observations)
-    by_all = by_all[0][chosen.rows], by_all[1][chosen.rows]
+    everywhere = given_the_others(posterior, observations)
+    by_all = everywhere[0][chosen.rows], everywhere[1][chosen.rows]
     gain = model.log_density(chosen.posterior, near, *chosen.expected)[judged]
     gain -= model.log_density(posterior, near, *by_all)[judged]
     if not gain.mean() > _GAIN:
@@ -166,11 +166,32 @@ def refined(
     allayed = (off <= _HALF * doubt) & (local > trust[chosen.rows])
     trust[chosen.rows[allayed]] = local[allayed]
     misfit = max(posterior.prior.noise - chosen.posterior.prior.noise, 0.0)
+    own: dict[bytes, tuple[float, float]] = {}
+    if model.bounds is not None and len(observations) >= model.bounds.judged:
+        own = _at_results(posterior, observations, *everywhere)
     return Refined(
         averaged.parts, averaged.weights, averaged.fitted_defence, averaged.widening,
         near=model.integrated(chosen.part, near, chosen.posterior), rows=chosen.rows, trusted=trust,
         lower=chosen.lower, upper=chosen.upper, misfit=misfit,
+        at_results=own,
     )  # fmt: skip
+
+
+def _at_results(
+    posterior: Posterior, observations: Observations, mean: Array, std: Array
+) -> dict[bytes, tuple[float, float]]:
+    """Combine what a trusted result says at its input with what all others do, (n,) each.
+
+    A posterior that has absorbed a row does not: what the window does not determine of f is, at
+    that very input, known from it.
+    """
+    noise = posterior.fitted_defence(observations, posterior.prior).noise
+    share = std**2 / (std**2 + noise)  # of the result
+    rows = np.flatnonzero(_trusted(posterior, observations))
+    means = mean[rows] + share[rows] * (observations.observed[rows] - mean[rows])
+    stds = np.sqrt(share[rows] * noise[rows])
+    inputs = map(bytes, observations.x[rows])
+    return dict(zip(inputs, zip(means.tolist(), stds.tolist(), strict=True), strict=True))
 
 
 def _trusted(posterior: Posterior, observations: Observations) -> Booleans:

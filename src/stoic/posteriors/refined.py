@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -17,9 +18,9 @@ from stoic.posteriors.mixture import Averaged
 class Refined(Averaged):
     """Averaged posterior whose mean and deviation in a box are those of a local posterior.
 
-    Both jump at its faces. All else is that of the averaged one; but the deviation outside counts
-    what that one takes for noise and the local one does not, since it is no noise, and no number of
-    results nearby averages it away.
+    Both jump at its faces, and at inputs outside whose own results are known. All else is that of
+    the averaged one; but the deviation outside counts what that one takes for noise and the local
+    one does not, since it is no noise, and no number of results nearby averages it away.
 
     Attributes
     ----------
@@ -33,6 +34,8 @@ class Refined(Averaged):
         Corners of the box, shape (d,).
     misfit:
         Variance of the noise of the averaged one, less that of the local one.
+    at_results:
+        Input, as bytes -> mean and deviation there, in which its own result counts in full.
     """
 
     near: Posterior = field(kw_only=True)
@@ -41,12 +44,17 @@ class Refined(Averaged):
     lower: Array = field(kw_only=True)
     upper: Array = field(kw_only=True)
     misfit: float = field(kw_only=True)
+    at_results: Mapping[bytes, tuple[float, float]] = field(kw_only=True)
 
     def copy(self) -> Self:
         return replace(super().copy(), near=self.near.copy())
 
     def predict(self, x: Array) -> tuple[Array, Array]:
         mean, std = super().predict(x)
+        if self.at_results:
+            for i, own in enumerate(map(self.at_results.get, map(bytes, x))):
+                if own is not None:
+                    mean[i], std[i] = own
         std = np.hypot(std, math.sqrt(self.misfit))
         if (inside := self._inside(x)).any():
             mean[inside], std[inside] = self.near.predict(x[inside])
