@@ -300,3 +300,30 @@ def test_a_result_prints_what_show_prints():
     assert str(result) == Summary.of(result.study).text()
     assert repr(result) == str(result)
     assert "recommended    trial" in result._repr_html_()
+
+
+def test_of_repeats_impossible_values_count_as_failed():
+    seen: list[float] = []
+
+    def value(params):
+        seen.append(params["x"])
+        trial = len(set(seen))
+        if trial in (2, 3) or seen.count(params["x"]) == 1:  # two whole trials, and each first run
+            return 1.7
+        return 0.5 - 0.1 * params["x"] ** 2
+
+    result = tune(
+        value, {"x": "float(-1, 1)"}, n_trials=8, seed=0, direction="maximize", repeats=8,
+        possible=(0.0, 1.0),
+    )  # fmt: skip
+    impossible = set(result.explanation.impossible)
+    assert impossible == {1, 2}
+    assert all(0.3 < row.value <= 0.5 for row in result.explanation.rows)
+    assert 8 in [seen.count(x) for x in set(seen)]  # none is worse than what is impossible
+
+
+def test_repeats_that_are_inf_and_minus_inf_fail_with_a_reason():
+    infinite = iter([math.inf, -math.inf, 0.5, 0.6, 0.5, 0.6])
+    result = tune(lambda params: next(infinite), SPACE, n_trials=3, seed=0, repeats=2)
+    assert [row.value for row in result.explanation.rows] == [0.55, 0.55]
+    assert "no median" in str(result)

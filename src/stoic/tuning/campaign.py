@@ -17,6 +17,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from stoic.integrations.optuna import Explanation
 from stoic.integrations.optuna.confirming import confirmations
 from stoic.integrations.optuna.internals import begin_trial, fixed_attrs
+from stoic.integrations.optuna.possible import stored_possible
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
 from stoic.refusal import RefusalError
@@ -127,7 +128,8 @@ def run(
         Without ``keep_going``, see :func:`check_start`.
     """
     worker, explainer = Worker.current(), Explainer(study, recipe)
-    surpassed = surpassed_in(study)
+    possible = stored_possible(study)
+    surpassed = surpassed_in(study, possible)
     first: list[Result] = []
     while not stop:
         numbers = patiently(
@@ -145,7 +147,7 @@ def run(
         else:
             observer.begun(trial)
             once = partial(measure, trial)
-            result = repeated(once, search.repeats, lambda: bool(stop), surpassed)
+            result = repeated(once, search.repeats, lambda: bool(stop), surpassed, possible)
         # Before the model is fitted and anything is printed: from here on a kill loses no result
         stored = finish(study, trial, result)
         observer.ended(stored, result, explainer)
@@ -166,16 +168,25 @@ def check_start(study: optuna.Study, first: Sequence[Result], confirming: bool) 
     if len(first) < _HOPELESS:
         return
     last = first[-1]
-    if all(result.value is None and not result.pruned for result in first):
+    possible = stored_possible(study)
+
+    def excluded(value: float | None) -> bool:
+        return possible is not None and value is not None and possible.excludes(value)
+
+    if all((r.value is None and not r.pruned) or excluded(r.value) for r in first):
+        reason = last.reason
+        if excluded(last.value):
+            reason = f"the value {last.value:g} is not possible, which is {possible}"
         if confirming:
             raise HopelessError(
-                f"The first {_HOPELESS} measurements failed, the last one so: {last.reason}. "
+                f"The first {_HOPELESS} measurements failed, the last one so: {reason}. "
                 "Change the command and run it again: these failures count against no setting."
             )
         trials = patiently(lambda: study.get_trials(deepcopy=False), "Could not read the study")
-        if not any(trial.state == TrialState.COMPLETE for trial in trials):
+        complete = (trial for trial in trials if trial.state == TrialState.COMPLETE)
+        if all(excluded(trial.values[0]) for trial in complete):
             raise HopelessError(
-                f"The first {_HOPELESS} trials failed, the last one so: {last.reason}. Change "
+                f"The first {_HOPELESS} trials failed, the last one so: {reason}. Change "
                 "the program and run the same command again, or say --keep-going."
             )
     for why in sorted(set(last.missing).intersection(*(result.missing for result in first))):

@@ -11,6 +11,7 @@ from optuna.study import Study, StudyDirection
 
 from stoic.data import Array
 from stoic.integrations.optuna.partial import has_value, noise_variance
+from stoic.integrations.optuna.possible import PossibleValues
 from stoic.integrations.optuna.unmodelled import violates
 from stoic.integrations.reported import noise_of
 from stoic.tuning.program import Result
@@ -29,34 +30,37 @@ def repeated(
     repeats: int,
     stopped: Callable[[], bool],
     surpassed: Callable[[Result], bool] = lambda result: False,
+    possible: PossibleValues | None = None,
 ) -> Result:
     """Measure a trial at most ``repeats`` times, with the numbers from 0; its value is the median.
 
     From four values on, it ends when what is known so far is ``surpassed``: more measurements are
     for settings that may be among the best.
 
-    A minority of outliers or failures does not change it much. If half or more failed, the trial
-    fails for the last reason. What was executed is that of the measurement nearest to the median.
+    A minority of outliers or failures does not change it much, nor one of values that are not
+    ``possible``. If half or more failed, the trial fails for the last reason. What was executed is
+    that of the measurement nearest to the median.
     From four values on their spread gives the noise of the median, unless it is reported; with
     fewer the model learns it from all trials, better than from these.
     """
     results = []
     for number in range(repeats):
         results.append(measure(number))
-        failed = [result for result in results if result.value is None]
+        failed = _failed(results, possible)
         # With so many failures it is one, whatever the others would be
         if stopped() or 2 * len(failed) >= repeats:
             break
-        if len(results) - len(failed) >= _FEWEST and surpassed(_aggregated(results)):
+        if len(results) - len(failed) >= _FEWEST and surpassed(_aggregated(results, possible)):
             break
-    return _aggregated(results)
+    return _aggregated(results, possible)
 
 
-def surpassed_in(study: Study) -> Callable[[Result], bool]:
+def surpassed_in(study: Study, possible: PossibleValues | None = None) -> Callable[[Result], bool]:
     """Return a test whether a result is clearly worse than the second best feasible value.
 
-    The best one alone may be an outlier. Clearly is by three standard deviations of their
-    difference; a value without a reported noise is taken to have that of the result.
+    One that is not ``possible`` does not count. The best one alone may be an outlier. Clearly is by
+    three standard deviations of their difference; a value without a reported noise is taken to have
+    that of the result.
     """
 
     def surpassed(result: Result) -> bool:
@@ -64,9 +68,13 @@ def surpassed_in(study: Study) -> Callable[[Result], bool]:
             return False
         sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
         trials = patiently(lambda: study.get_trials(deepcopy=False), "Could not read the study")
-        rivals = [t for t in trials if has_value(t) and not violates(t)]
+        rivals = [(t, t.value) for t in trials if has_value(t) and t.value is not None]
         values = sorted(
-            ((sign * t.value, noise_variance(t)) for t in rivals if t.value is not None),
+            (
+                (sign * value, noise_variance(t))
+                for t, value in rivals
+                if not violates(t) and not (possible and possible.excludes(value))
+            ),
             key=lambda pair: pair[0],
         )
         if len(values) < _RIVALS:
@@ -78,25 +86,31 @@ def surpassed_in(study: Study) -> Callable[[Result], bool]:
     return surpassed
 
 
-def _aggregated(results: Sequence[Result]) -> Result:
+def _failed(results: Sequence[Result], possible: PossibleValues | None) -> list[Result]:
+    """Return the results without a value, or with an impossible one."""
+    return [r for r in results if r.value is None or (possible and possible.excludes(r.value))]
+
+
+def _aggregated(results: Sequence[Result], possible: PossibleValues | None) -> Result:
     """Median of the results; the last failure if half or more failed."""
     if len(results) == 1:
         return results[0]
-    failed = [result for result in results if result.value is None]
+    failed = _failed(results, possible)
     if failed and 2 * len(failed) >= len(results):
         return failed[-1]
-    values = np.array([result.value for result in results if result.value is not None])
-    middle = float(np.median(values))
-    nearest = min(
-        (result for result in results if result.value is not None),
-        key=lambda result: abs((result.value or 0.0) - middle),
-    )
+    kept = [result for result in results if result not in failed]
+    values = np.array([result.value for result in kept], dtype=float)
+    with np.errstate(invalid="ignore"):
+        middle = float(np.median(values))
+    if math.isnan(middle):
+        return Result(failure="the results are inf and -inf, which have no median")
+    nearest = min(kept, key=lambda result: abs((result.value or 0.0) - middle))
     return replace(
         nearest,
         value=middle,
-        noise=_noise([r.noise for r in results if r.value is not None], values),
+        noise=_noise([result.noise for result in kept], values),
         seconds=sum(result.seconds for result in results),
-        constraints=_medians([r.constraints for r in results if r.value is not None]),
+        constraints=_medians([result.constraints for result in kept]),
     )
 
 
