@@ -859,3 +859,13 @@ def test_a_file_that_a_storage_names_is_not_run_by_looking(stoic):
     resumed = stoic("tune", *X, "--trials", "9", *SQUARE)
     assert resumed.code == 2
     assert "give --recipe methods.py:phased, or another one" in resumed.err
+
+
+def test_a_program_whose_values_are_all_impossible_is_stopped(stoic):
+    percent = [sys.executable, "-S", "-c", "import sys; print(90 + float(sys.argv[1]))", "{x}"]
+    stopped = stoic("tune", *X, "-n", "7", "--possible", "0", "1", "--", *percent)
+    assert stopped.code == 1
+    assert "The first 5 trials failed" in stopped.err
+    assert "not possible, which is 0 to 1" in stopped.err
+    fixed = stoic("tune", *X, "-n", "6", "--possible", "0", "100", "--", *percent)
+    assert "6 trials: 6 complete" in fixed.out

@@ -174,7 +174,10 @@ def run(settings: Settings, cell: Cell) -> list[Outcome]:
     ours = sampler == _OURS
     with quiet():
         made = StoicSampler(seed=cell.seed) if ours else TPESampler(seed=cell.seed)
-        study = optuna.create_study(sampler=made, pruner=_PRUNERS[pruner]())
+        # Hyperband draws by the name of the study, which would be a random one
+        study = optuna.create_study(
+            sampler=made, pruner=_PRUNERS[pruner](), study_name=f"{cell.seed}"
+        )
         # The last trial may go beyond the budget
         while spent < budget:
             study.optimize(objective, n_trials=1)
