@@ -182,3 +182,17 @@ def test_a_threshold_that_is_reached_stays_so_after_failures_elsewhere():
     choice = one.ask(pending=[])
     assert choice.notes["reachable"]
     assert choice.x == pytest.approx(x)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_bad_corner_is_not_asked_again_and_again(seed):
+    # Better and better towards an edge, beyond which everything is bad
+    learner, seen = Learner(Box([0.0, -3.0], [1.0, 3.0]), seed=seed), []
+    for _ in range(20):
+        x = learner.ask().x
+        seen.append(tuple(x))
+        if x[1] < -0.8:
+            learner.tell(x, failed="bad")
+        else:
+            learner.tell(x, -((x[0] - 0.3) ** 2) - (x[1] + 1.0) ** 2)
+    assert len(set(seen)) == 20

@@ -127,7 +127,8 @@ class VerifiedImprovement(Policy):
         if len(places):
             band = band.fantasise(places, None, band.posterior.prior.mean)
         finite = np.isfinite(observations.observed)
-        queried = np.concatenate([observations.x[finite], pending])
+        bad = view.failures.of("bad")
+        queried = np.concatenate([observations.x[finite], pending, bad])
         known = np.concatenate([observations.x[trusted], pending])
         if constraints is not None and len(pending):
             known = known[constraints.hold(known)]
