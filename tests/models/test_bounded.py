@@ -10,7 +10,7 @@ from stoic.experiments.contest.functions import FUNCTIONS
 from stoic.integrations.tables import model_of
 from stoic.kernels import Matern52, Scaled
 from stoic.models import LeaveOneOutGP
-from stoic.models.bounded import Bounds, borne_out
+from stoic.models.bounded import Bounds, likely_draws
 from stoic.posteriors.absorbed import WindowPosterior
 from stoic.posteriors.cavity import given_the_others
 from stoic.posteriors.fitting import FixedHyperparameters
@@ -315,8 +315,8 @@ def test_draws_that_many_rows_outside_of_the_window_contradict_are_left_out():
         known = told(SMALL, x, y)
         explanation = known.posterior.fitted_defence.explanations[0].posterior
         given = explanation, known.posterior, known.observations, SMALL
-        assert borne_out(known.surrogate.model, [flat, GIVEN], *given) == kept
-        assert borne_out(known.surrogate.model, [flat], *given) == instead
+        assert likely_draws(known.surrogate.model, [flat, GIVEN], *given) == kept
+        assert likely_draws(known.surrogate.model, [flat], *given) == instead
 
 
 def test_a_fit_from_scratch_replaces_one_that_the_rows_outside_contradict():

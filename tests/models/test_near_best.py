@@ -243,7 +243,8 @@ def test_at_an_input_of_many_its_own_result_counts_in_full():
     y = f + np.where(np.arange(600) % 10 == 0, 5.0, 0.0)
     known.tell(x, y)
     posterior, observations = known.posterior, known.observations
-    found = _at_results(posterior, observations, *given_the_others(posterior, observations))
+    by_others = given_the_others(posterior, observations)
+    found = _at_results(posterior, observations, known.trust >= 0.5, *by_others)
     assert set(found) == {bytes(row) for row in x[known.trust >= 0.5]}
     rows = np.flatnonzero(known.trust >= 0.5)
     mean, std = np.array([found[bytes(x[i])] for i in rows]).T

@@ -30,7 +30,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.tuning.campaign import Explain, Observer, Stop, run
 from stoic.tuning.program import Result
-from stoic.tuning.search import Search
+from stoic.tuning.search import Search, StudyMethod
 from stoic.tuning.study import open_study
 from stoic.tuning.worker import Worker
 
@@ -164,7 +164,7 @@ def test_a_value_is_stored_before_anything_is_said_about_it():
             return Result(None, "exit code 1", "", 0.0)
         return Result(float(trial.number), None, "", 0.0)
 
-    run(study, Search(space=space, trials=3), evaluate, Looking(), Stop())
+    run(study, Search(space=space, trials=3), evaluate, Looking(), Stop(), StudyMethod())
     assert said == [
         (0, "RUNNING", None),
         (0, "COMPLETE", [0.0]),

@@ -15,7 +15,7 @@ from stoic.integrations.optuna import Explanation, Row
 from stoic.tuning.campaign import Observer, Stop, run
 from stoic.tuning.explaining import TrustRecorder
 from stoic.tuning.program import Result
-from stoic.tuning.search import Search
+from stoic.tuning.search import Search, StudyMethod
 from stoic.tuning.space import parse_space
 from stoic.tuning.study import open_study
 
@@ -98,6 +98,7 @@ def test_a_record_that_cannot_be_written_ends_nothing(monkeypatch, caplog, error
             lambda trial, repeat: Result(trial.params["x"], None, "", 0.0),
             LeaveOneOutGP(),
             Stop(),
+            StudyMethod(),
         )
     assert [trial.value for trial in study.trials] == [t.params["x"] for t in study.trials]
     assert [len(each.rows) for each in known] == [1, 2, 3, 4, 5]

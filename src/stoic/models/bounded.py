@@ -105,24 +105,12 @@ def given_any_number(
         if changed.any():
             earlier = replace(earlier, excess=np.where(changed, np.nan, earlier.excess))
         if changed.any() or len(rows) > bounds.full or _outgrown(model, n, previous.fitted_to):
-            found = _with_new_window(
-                model, domain, observations, bounds, earlier, previous.rows, previous.fitted_to
-            )
-            if n < bounds.judged:
-                return found
-            if found.fitted_to < n:
-                if found.rejected <= _MORE * previous.rejected:
-                    return found
-                found = _with_new_window(
-                    model, domain, observations, bounds, earlier, previous.rows, 0
-                )
-            afresh = _afresh(model, domain, observations, bounds)
-            return _better(model, observations, found, afresh, bounds)
-        followed = model.follow(domain, observations.only(rows), earlier.explanations)
+            return _renewed(model, domain, observations, bounds, earlier, previous)
+        found = model.follow(domain, observations.only(rows), earlier.explanations)
         # Explanations have the excesses of the window, `earlier` those of all: zeros are room
         excess = np.append(earlier.excess, np.zeros(n - previous.n))
         return _assembled(
-            observations, replace(earlier, excess=excess, explanations=tuple(followed)), rows,
+            observations, replace(earlier, excess=excess, explanations=tuple(found)), rows,
             previous.inducing, previous.absorbed, previous.fitted_to, previous.chosen_at,
         )  # fmt: skip
     if (
@@ -133,6 +121,27 @@ def given_any_number(
         # The first call beyond the exact model, whose rows are the window so far
         return _begun(model, domain, observations, bounds, earlier, np.arange(len(earlier.excess)))
     return _afresh(model, domain, observations, bounds)
+
+
+def _renewed(
+    model: LeaveOneOutGP,
+    domain: Domain,
+    observations: Observations,
+    bounds: Bounds,
+    earlier: Hypothesis,
+    previous: WindowPosterior,
+) -> WindowPosterior:
+    """Choose another window; where it is fitted, and judged, also from scratch."""
+    n, old = len(observations), previous.rows
+    given = model, domain, observations, bounds
+    found = _with_new_window(*given, earlier, old, previous.fitted_to)
+    if n < bounds.judged:
+        return found
+    if found.fitted_to < n:
+        if found.rejected <= _MORE * previous.rejected:
+            return found
+        found = _with_new_window(*given, earlier, old, 0)
+    return _better(model, observations, found, _afresh(*given), bounds)
 
 
 def _afresh(
@@ -311,7 +320,7 @@ def _assembled(
     )  # fmt: skip
 
 
-def borne_out(
+def likely_draws(
     model: LeaveOneOutGP,
     priors: list[Prior],
     explanation: Exact,

@@ -21,7 +21,7 @@ import numpy as np
 from stoic.data import DISTRUSTED, Array, Booleans, Integers, Observations
 from stoic.defences.plateau import NEGLIGIBLE
 from stoic.domains import Domain
-from stoic.models.bounded import Bounds, borne_out, given_any_number, likely, under_prior
+from stoic.models.bounded import Bounds, given_any_number, likely, likely_draws, under_prior
 from stoic.models.checkpoint import Checkpoint
 from stoic.models.fixed_points import Search, Weighted
 from stoic.models.hypotheses import Hypothesis
@@ -249,7 +249,9 @@ class LeaveOneOutGP:
             fitted = explanation.fitted_defence
             assert isinstance(fitted, Hypothesis)
             if isinstance(posterior, WindowPosterior) and self.bounds is not None:
-                priors = borne_out(self, priors, explanation, posterior, observations, self.bounds)
+                priors = likely_draws(
+                    self, priors, explanation, posterior, observations, self.bounds
+                )
             for prior in priors:
                 if isinstance(posterior, WindowPosterior):
                     parts.append(under_prior(prior, k, posterior, observations))

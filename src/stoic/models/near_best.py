@@ -168,17 +168,16 @@ def refined(
     misfit = max(posterior.prior.noise - chosen.posterior.prior.noise, 0.0)
     own: dict[bytes, tuple[float, float]] = {}
     if model.bounds is not None and len(observations) >= model.bounds.judged:
-        own = _at_results(posterior, observations, *everywhere)
+        own = _at_results(posterior, observations, trusted, *everywhere)
     return Refined(
         averaged.parts, averaged.weights, averaged.fitted_defence, averaged.widening,
         near=model.integrated(chosen.part, near, chosen.posterior), rows=chosen.rows, trusted=trust,
-        lower=chosen.lower, upper=chosen.upper, misfit=misfit,
-        at_results=own,
+        lower=chosen.lower, upper=chosen.upper, misfit=misfit, at_results=own,
     )  # fmt: skip
 
 
 def _at_results(
-    posterior: Posterior, observations: Observations, mean: Array, std: Array
+    posterior: Posterior, observations: Observations, trusted: Booleans, mean: Array, std: Array
 ) -> dict[bytes, tuple[float, float]]:
     """Combine what a trusted result says at its input with what all others do, (n,) each.
 
@@ -187,7 +186,7 @@ def _at_results(
     """
     noise = posterior.fitted_defence(observations, posterior.prior).noise
     share = std**2 / (std**2 + noise)  # of the result
-    rows = np.flatnonzero(_trusted(posterior, observations))
+    rows = np.flatnonzero(trusted)
     means = mean[rows] + share[rows] * (observations.observed[rows] - mean[rows])
     stds = np.sqrt(share[rows] * noise[rows])
     inputs = map(bytes, observations.x[rows])

@@ -134,6 +134,15 @@ class View(NamedTuple):
         bad = self.failures.of("bad")
         return band.fantasise(bad, None, self.floor()) if len(bad) else band
 
+    def queried(self) -> Array:
+        """Return inputs of results, pending points, and inputs of bad failures, shape (m, d).
+
+        Bad ones are last, as if just explored, so that a policy turns from exploring to the peak.
+        """
+        finite = np.isfinite(self.observations.observed)
+        results = self.observations.x[finite]
+        return np.concatenate([results, self.pending, self.failures.of("bad")])
+
     def floor(self) -> float:
         """Lowest posterior mean at a trusted observation; the prior mean if there is none."""
         posterior, x = self.band().posterior, self.observations.x

@@ -186,8 +186,7 @@ class HypervolumeImprovement:
             if len(places):
                 band = band.fantasise(places, None, band.posterior.prior.mean)
             posteriors.append(band.posterior)
-        finite, bad = np.isfinite(view.observations.observed), view.failures.of("bad")
-        queried = np.concatenate([x[finite], pending, bad])
+        queried = view.queried()
         known = np.concatenate([x[trusted], pending])
         if constraints is not None and len(pending):
             known = known[constraints.hold(known)]

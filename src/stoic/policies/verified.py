@@ -126,9 +126,7 @@ class VerifiedImprovement(Policy):
         places = given_up(view, trust, self.retries, failures=False)
         if len(places):
             band = band.fantasise(places, None, band.posterior.prior.mean)
-        finite = np.isfinite(observations.observed)
-        bad = view.failures.of("bad")
-        queried = np.concatenate([observations.x[finite], pending, bad])
+        queried = view.queried()
         known = np.concatenate([observations.x[trusted], pending])
         if constraints is not None and len(pending):
             known = known[constraints.hold(known)]

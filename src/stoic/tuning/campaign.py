@@ -17,8 +17,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from stoic.integrations.optuna import Explanation
 from stoic.integrations.optuna.confirming import confirmations
 from stoic.integrations.optuna.internals import begin_trial, fixed_attrs
-from stoic.integrations.optuna.possible import stored_possible
-from stoic.integrations.recipe import Recipe
+from stoic.integrations.optuna.possible import PossibleValues, is_result
 from stoic.printable import printable
 from stoic.refusal import RefusalError
 from stoic.tuning.constraint import declare_constraints, merge_constraints
@@ -114,12 +113,12 @@ def run(
     measure: Callable[[Trial, int], Result],
     observer: Observer,
     stop: Stop,
-    recipe: Recipe | None = None,
+    method: StudyMethod,
     keep_going: bool = True,
 ) -> None:
     """Run trials until a study has enough finished ones, together with its other workers.
 
-    ``measure`` is given a trial and the number of the measurement in it. ``recipe`` explains the
+    ``measure`` is given a trial and the number of the measurement in it. ``method`` explains the
     study. The loop does not wait for trials that other workers run at the end.
 
     Raises
@@ -127,9 +126,8 @@ def run(
     HopelessError
         Without ``keep_going``, see :func:`check_start`.
     """
-    worker, explainer = Worker.current(), Explainer(study, recipe)
-    possible = stored_possible(study)
-    surpassed = surpassed_in(study, possible)
+    worker, explainer = Worker.current(), Explainer(study, method.recipe)
+    surpassed = surpassed_in(study, method.possible)
     first: list[Result] = []
     while not stop:
         numbers = patiently(
@@ -147,16 +145,22 @@ def run(
         else:
             observer.begun(trial)
             once = partial(measure, trial)
-            result = repeated(once, search.repeats, lambda: bool(stop), surpassed, possible)
+            result = repeated(once, search.repeats, lambda: bool(stop), surpassed, method.possible)
         # Before the model is fitted and anything is printed: from here on a kill loses no result
         stored = finish(study, trial, result)
         observer.ended(stored, result, explainer)
         if not keep_going and not stop and len(first) < _HOPELESS:
             first.append(result)
-            check_start(study, first, confirming=not search.trials)  # stoic confirm asks for 0
+            confirming = not search.trials  # stoic confirm asks for 0
+            check_start(study, first, method.possible, confirming)
 
 
-def check_start(study: optuna.Study, first: Sequence[Result], confirming: bool) -> None:
+def check_start(
+    study: optuna.Study,
+    first: Sequence[Result],
+    possible: PossibleValues | None,
+    confirming: bool,
+) -> None:
     """Stop a campaign whose first five results are all of no use.
 
     Raises
@@ -168,14 +172,9 @@ def check_start(study: optuna.Study, first: Sequence[Result], confirming: bool) 
     if len(first) < _HOPELESS:
         return
     last = first[-1]
-    possible = stored_possible(study)
-
-    def excluded(value: float | None) -> bool:
-        return possible is not None and value is not None and possible.excludes(value)
-
-    if all((r.value is None and not r.pruned) or excluded(r.value) for r in first):
+    if not any(is_result(result.value, possible) or result.pruned for result in first):
         reason = last.reason
-        if excluded(last.value):
+        if last.value is not None:
             reason = f"the value {last.value:g} is not possible, which is {possible}"
         if confirming:
             raise HopelessError(
@@ -184,7 +183,7 @@ def check_start(study: optuna.Study, first: Sequence[Result], confirming: bool) 
             )
         trials = patiently(lambda: study.get_trials(deepcopy=False), "Could not read the study")
         complete = (trial for trial in trials if trial.state == TrialState.COMPLETE)
-        if all(excluded(trial.values[0]) for trial in complete):
+        if not any(is_result(trial.values[0], possible) for trial in complete):
             raise HopelessError(
                 f"The first {_HOPELESS} trials failed, the last one so: {reason}. Change "
                 "the program and run the same command again, or say --keep-going."
@@ -342,5 +341,5 @@ def run_request(
                 warn(why, f"Trial %d, %s. {counts}", trial)
             return result
 
-        run(study, request, measure, observer, stop, method.recipe, keep_going)
+        run(study, request, measure, observer, stop, method, keep_going)
         return stop.signal

@@ -300,7 +300,7 @@ def searched(
     observer = Observer() if callback is None else Calling(study, callback)
     with contextlib.suppress(Stopped):
         # Stop() is not entered: Ctrl-C raises in the objective, as in any function
-        run(study, search, measure, observer, Stop(), method.recipe)
+        run(study, search, measure, observer, Stop(), method)
     return study, method.recipe
 
 

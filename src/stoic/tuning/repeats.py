@@ -11,7 +11,7 @@ from optuna.study import Study, StudyDirection
 
 from stoic.data import Array
 from stoic.integrations.optuna.partial import has_value, noise_variance
-from stoic.integrations.optuna.possible import PossibleValues
+from stoic.integrations.optuna.possible import PossibleValues, is_result
 from stoic.integrations.optuna.unmodelled import violates
 from stoic.integrations.reported import noise_of
 from stoic.tuning.program import Result
@@ -46,7 +46,7 @@ def repeated(
     results = []
     for number in range(repeats):
         results.append(measure(number))
-        failed = _failed(results, possible)
+        failed = [result for result in results if not is_result(result.value, possible)]
         # With so many failures it is one, whatever the others would be
         if stopped() or 2 * len(failed) >= repeats:
             break
@@ -68,13 +68,9 @@ def surpassed_in(study: Study, possible: PossibleValues | None = None) -> Callab
             return False
         sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
         trials = patiently(lambda: study.get_trials(deepcopy=False), "Could not read the study")
-        rivals = [(t, t.value) for t in trials if has_value(t) and t.value is not None]
+        rivals = [t for t in trials if has_value(t) and not violates(t)]
         values = sorted(
-            (
-                (sign * value, noise_variance(t))
-                for t, value in rivals
-                if not violates(t) and not (possible and possible.excludes(value))
-            ),
+            ((sign * t.value, noise_variance(t)) for t in rivals if is_result(t.value, possible)),
             key=lambda pair: pair[0],
         )
         if len(values) < _RIVALS:
@@ -86,19 +82,14 @@ def surpassed_in(study: Study, possible: PossibleValues | None = None) -> Callab
     return surpassed
 
 
-def _failed(results: Sequence[Result], possible: PossibleValues | None) -> list[Result]:
-    """Return the results without a value, or with an impossible one."""
-    return [r for r in results if r.value is None or (possible and possible.excludes(r.value))]
-
-
 def _aggregated(results: Sequence[Result], possible: PossibleValues | None) -> Result:
     """Median of the results; the last failure if half or more failed."""
     if len(results) == 1:
         return results[0]
-    failed = _failed(results, possible)
+    failed = [result for result in results if not is_result(result.value, possible)]
     if failed and 2 * len(failed) >= len(results):
         return failed[-1]
-    kept = [result for result in results if result not in failed]
+    kept = [result for result in results if is_result(result.value, possible)]
     values = np.array([result.value for result in kept], dtype=float)
     with np.errstate(invalid="ignore"):
         middle = float(np.median(values))

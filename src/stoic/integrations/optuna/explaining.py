@@ -29,7 +29,7 @@ from stoic.integrations.optuna.front import explain_front
 from stoic.integrations.optuna.objective import WIDTH, RobustObjective, stored_aim
 from stoic.integrations.optuna.objectives import needs_one
 from stoic.integrations.optuna.partial import has_value
-from stoic.integrations.optuna.possible import PossibleValues, stored_possible
+from stoic.integrations.optuna.possible import PossibleValues, is_result, stored_possible
 from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.integrations.optuna.undecided import flat, steep, undecided
 from stoic.integrations.optuna.unmodelled import (
@@ -148,7 +148,7 @@ class _Reading:
         if self.complete:
             check_fixed(fixed, self.ranges, "complete trials have in the same range")
         self.space = searched(self.ranges)
-        outside = (t for t in self.complete if values and values.excludes(_value(t)))
+        outside = (t for t in self.complete if not is_result(t.value, values))
         self.outside = {t.number: _value(t) for t in outside}
         possible = (t for t in self.complete if t.number not in self.outside)
         self.feasible = [t for t in possible if not violates(t)]
@@ -342,10 +342,10 @@ class _Compared:
             return None  # of one setting there is nothing to decide
         if found := undecided(rows, recommended, self.reading.sign):
             return found
-        seen, trust = self.synced.modelled, self.learner.trust
-        sure = np.isfinite(seen.observed) & (trust >= DISTRUSTED)
         if not scaled(self.learner):
             return None
+        seen = self.synced.modelled
+        sure = np.isfinite(seen.observed) & (self.learner.trust >= DISTRUSTED)
         return flat(self.estimate.predict, seen.x[sure], seen.observed[sure])
 
 
@@ -368,7 +368,7 @@ def _with_model(compared: _Compared) -> Explanation:
         "rows": rows,
         "predict": compared.predict,
         "importances": compared.importances,
-        "partial": _partial_rows(synced, reading.trials, learner.trust),
+        "partial": _partial_rows(compared),
         "distrusted_constraints": synced.distrusted_constraints(),
         "sources": trust_in_sources(synced.sources, synced.encoding, learner.posterior),
     }
@@ -408,14 +408,12 @@ def _threshold(recommendation: Recommendation) -> float | None:
     return threshold
 
 
-def _partial_rows(
-    synced: SyncedLearner, trials: Sequence[FrozenTrial], trust: Array
-) -> tuple[PartialRow, ...]:
+def _partial_rows(compared: _Compared) -> tuple[PartialRow, ...]:
     """Rows of the trials without a final value, in the order of trials."""
+    synced, number, trust = compared.synced, compared.number, compared.learner.trust
     if synced.unfinished is None:
         return ()
-    state = {trial.number: trial.state.name.lower() for trial in trials}
-    known, number = synced.unfinished.partial, {n: i for i, n in enumerate(synced.observed)}
+    state = {trial.number: trial.state.name.lower() for trial in compared.reading.trials}
     return tuple(
         PartialRow(
             n,
@@ -426,7 +424,7 @@ def _partial_rows(
             found.censored,
             float(trust[number[n]]),
         )
-        for n, found in sorted(known.items())
+        for n, found in sorted(synced.unfinished.partial.items())
         if n in number
     )
 

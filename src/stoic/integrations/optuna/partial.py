@@ -12,7 +12,7 @@ from optuna.trial import FrozenTrial, TrialState
 from stoic.curves import Curve, FinishedCurves
 from stoic.data import Array, as_results
 from stoic.integrations.optuna.objectives import CENSORED, NOISE
-from stoic.integrations.optuna.possible import PossibleValues
+from stoic.integrations.optuna.possible import PossibleValues, is_result
 from stoic.integrations.reported import finite
 from stoic.learner import Learner
 
@@ -140,7 +140,7 @@ class PartialResults:
 
     def _is_result(self, trial: FrozenTrial) -> bool:
         value = finite(trial.value) if has_value(trial) else None
-        return value is not None and not (self.possible and self.possible.excludes(value))
+        return is_result(value, self.possible)
 
     def _curve(self, trial: FrozenTrial) -> Curve:
         if trial.number not in self._curves:

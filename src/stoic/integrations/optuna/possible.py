@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 from optuna.study import Study
@@ -61,6 +62,11 @@ class PossibleValues:
 
     def __str__(self) -> str:
         return f"{self.low:g} to {self.high:g}"
+
+
+def is_result(value: float | None, possible: PossibleValues | None) -> TypeGuard[float]:
+    """Return True for a value that is there, and possible as far as is known."""
+    return value is not None and not (possible and possible.excludes(value))
 
 
 def stored_possible(study: Study) -> PossibleValues | None:
