@@ -72,6 +72,32 @@ def test_a_transient_failure_says_nothing_and_may_be_asked_again():
     assert one.pending == []
 
 
+@pytest.mark.parametrize("domain", [BOX, BOX.grid(21)], ids=["box", "grid"])
+def test_a_third_transient_failure_in_a_row_is_no_accident(domain):
+    one = learner(domain)
+    x, beside = np.array([0.5, 0.5]), np.array([0.5, 0.55])
+    for point in (x, beside, x):
+        one.tell(point, failed="transient")
+    one.tell(x, 0.0)  # it can be run after all
+    for point in (x, beside, x, x):
+        one.tell(point, failed="transient")
+    assert one.failures.kinds == ("transient",) * 6 + ("infeasible",)
+    assert Learner(domain, seed=0).failures.kinds == ()
+
+
+def test_a_setting_that_takes_down_its_machine_is_not_queried_for_ever():
+    one, asked = Learner(Box([0.0, -3.0], [1.0, 3.0]), seed=0), []
+    for _ in range(25):
+        x = one.ask().x
+        asked.append(tuple(x))
+        if x[1] < -0.8:
+            one.tell(x, failed="transient")
+        else:
+            one.tell(x, -((x[0] - 0.3) ** 2) - (x[1] + 1.0) ** 2)
+    assert max(map(asked.count, asked)) == 3
+    assert one.recommend().x[1] < 0.0
+
+
 def test_a_setting_that_fails_because_it_is_bad_is_as_low_as_anything():
     one = learner()
     x = BOX.spread(12, np.random.default_rng(0))

@@ -116,8 +116,9 @@ class Failures:
         Inputs, shape (k, d).
     kinds:
         Reason of each. ``"transient"``: independent of the input (a machine went down), so the
-        input may be queried again. ``"infeasible"``: there is no result at such inputs (parts
-        collide, memory runs out), so a classifier of where this happens keeps away from there.
+        input may be queried again; the third one in a row at one place, without a result since, is
+        infeasible. ``"infeasible"``: there is no result at such inputs (parts collide, memory runs
+        out), so a classifier of where this happens keeps away from there.
         ``"bad"``: the setting failed because it is bad (a run diverged), so f there is taken to be
         no better than at the worst input whose result is trusted.
     """

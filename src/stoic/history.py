@@ -18,10 +18,13 @@ from stoic.data import (
     Observations,
     as_results,
 )
-from stoic.domains import Domain
+from stoic.domains import PLACE, Domain
 from stoic.pending import Pending
 
 _ROOM = 64  # rows of memory at the start; doubled when it is full
+# Transient failures in a row at one place, before the next: some settings take down their machine,
+# transient each time, and would be queried for ever.
+_TRANSIENT = 2
 
 
 class Evaluations(NamedTuple):
@@ -83,7 +86,8 @@ class History:
         self._arms = np.empty(_ROOM, dtype=np.intp) if domain.finite else None
         self._censored = np.zeros(_ROOM, dtype=bool)
         self._any_censored = False
-        self._failed: list[tuple[Array, FailureKind]] = []
+        # Inputs and kinds, and the number of results before each
+        self._failed: list[tuple[Array, FailureKind, int]] = []
         self._observations: Observations | None = None  # caches, valid until the next ``add``
         self._failures: Failures | None = None
 
@@ -109,8 +113,8 @@ class History:
         """Reported failures, in order."""
         failures = self._failures
         if failures is None:
-            points = np.array([x for x, _ in self._failed]).reshape(-1, self.domain.dim)
-            failures = Failures(points, tuple(kind for _, kind in self._failed))
+            points = np.array([x for x, _, _ in self._failed]).reshape(-1, self.domain.dim)
+            failures = Failures(points, tuple(kind for _, kind, _ in self._failed))
             self._failures = failures
         return failures
 
@@ -159,7 +163,9 @@ class History:
         x, arms, observed, noise, failed, *_ = evaluations
         if observed is None:
             assert failed is not None
-            self._failed += [(point, failed) for point in x.copy()]
+            for point in x.copy():
+                kind = "infeasible" if failed == "transient" and self._recurs(point) else failed
+                self._failed.append((point, kind, self._n))
             self._failures = None
             return
         first, last = self._n, self._n + len(x)
@@ -194,6 +200,22 @@ class History:
             self.pending.answer(point, None if given is None else given[row])
             for row, point in enumerate(evaluations.x)
         ]
+
+    def _recurs(self, point: Array) -> bool:
+        """Return True if so many transient failures at its place have had no result since."""
+        if (
+            len(before := [(x, n) for x, kind, n in self._failed if kind == "transient"])
+            < _TRANSIENT
+        ):
+            return False
+        reach = 0.0 if self.domain.finite else PLACE * self.domain.widths
+
+        def near(x: Array) -> Integers:
+            return np.flatnonzero((np.abs(x - point) <= reach).all(axis=1))
+
+        results = near(self._x[: self._n]).max(initial=-1) + 1
+        failed = near(np.array([x for x, _ in before]))
+        return sum(before[row][1] >= results for row in failed) >= _TRANSIENT
 
     def _grow(self, rows: int) -> None:
         for name in ("_x", "_observed", "_noise", "_arms", "_censored"):

@@ -187,8 +187,7 @@ def test_a_transient_failure_is_asked_again_but_not_for_ever():
     one = learner_after(failed_at(2.0, "transient"))
     assert abs(one.learner.ask(pending=()).x[0] - 0.7) < 0.01  # where it would be without it
     three = learner_after(*[failed_at(2.0, "transient")] * 3)
-    assert three.learner.failures.kinds == ("transient",) * 2
-    assert math.isnan(three.learner.observations.observed[-1])
+    assert three.learner.failures.kinds == ("transient", "transient", "infeasible")
 
 
 @pytest.mark.slow

@@ -17,6 +17,8 @@ Random = np.random.Generator
 
 TOLERANCE = 1e-10  # of a height, where an ascent ends
 
+PLACE = 0.01  # of the domain's widths, in every coordinate: inputs that count as the same place
+
 _WIDTHS = 1e-100, 1e100  # of a coordinate
 
 

@@ -15,10 +15,10 @@ from optuna.study import Study
 
 from stoic import recipes
 from stoic.balancing import Balanced, build
-from stoic.domains import Domain
+from stoic.domains import PLACE, Domain
 from stoic.integrations.recipe_text import meant, read
 from stoic.learner import Learner
-from stoic.policies.ucb import PLACE, UCB
+from stoic.policies.ucb import UCB
 from stoic.posteriors.scales import median_and_spread_in_space
 from stoic.recipes import ActingPlateau, Anchor, Balancing, Parts
 from stoic.refusal import RefusalError

@@ -13,9 +13,9 @@ from scipy.spatial.distance import cdist
 from stoic.confidence.base import Band
 from stoic.data import Array, Choice, Integers
 from stoic.distances import Distance
-from stoic.domains import Among, Box, Domain, Finite
+from stoic.domains import PLACE, Among, Box, Domain, Finite
 from stoic.policies.base import Feasible, View
-from stoic.policies.ucb import PLACE, UpperConfidenceBound, given_up
+from stoic.policies.ucb import UpperConfidenceBound, given_up
 
 _DENSE = 4.0  # candidates in a ball of one unit, enough to rank candidates by their balls
 _CLOSER = (2.0, 0.5)  # units: radii of the local search about the best point

@@ -12,12 +12,12 @@ from scipy.special import expit, logsumexp
 
 from stoic.data import DISTRUSTED, Array, Booleans, Choice, Integers, Observations
 from stoic.defences.replicates import agreement
-from stoic.domains import Peak
+from stoic.domains import PLACE, Peak
 from stoic.pareto import boxes_beyond, hypervolume, non_dominated
 from stoic.policies.base import SAME, View, apart, choice_of, choices_at
 from stoic.policies.improvement import LogExpectedImprovement
 from stoic.policies.risk import Chance, Risk, peak_at
-from stoic.policies.ucb import PLACE, given_up
+from stoic.policies.ucb import given_up
 from stoic.policies.verified import AGREE, CLEARLY, FARTHEST, KNOWN, farthest
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.outlier import OutlierOdds

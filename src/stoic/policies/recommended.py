@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from stoic.data import Array, Choice
+from stoic.domains import PLACE
 from stoic.policies.base import View, Wrapper, choices_at
-from stoic.policies.ucb import PLACE
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from stoic.confidence.base import Band
 from stoic.data import DISTRUSTED, Array, Choice
-from stoic.domains import Domain
+from stoic.domains import PLACE, Domain
 from stoic.policies.base import Policy, View, choice_of
 
 
@@ -26,9 +26,6 @@ class UpperConfidenceBound(NamedTuple):
     def with_gradient(self, x: Array) -> tuple[Array, Array]:
         mean, std, mean_slope, std_slope = self.band.posterior.predict_with_gradient(x)
         return mean + self.band.width * std, mean_slope + self.band.width * std_slope
-
-
-PLACE = 0.01  # of the domain's widths, in every coordinate: inputs that count as the same place
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ from scipy.special import expit
 from stoic.confidence.base import Band
 from stoic.data import DISTRUSTED, Array, Choice, Integers, Observations
 from stoic.defences.replicates import agreement, most_of_others, pairs_at_one_input
-from stoic.domains import Domain, Peak
+from stoic.domains import PLACE, Domain, Peak
 from stoic.kernels import Matern52
 from stoic.policies.base import SAME, Notes, Policy, View, apart, choice_of, choices_at
 from stoic.policies.improvement import LogExpectedImprovement, over_the_best
 from stoic.policies.risk import Chance, Risk, peak_at
 from stoic.policies.trust_region import LocalSearch
-from stoic.policies.ucb import PLACE, check_retries, given_up
+from stoic.policies.ucb import check_retries, given_up
 from stoic.posteriors.base import Posterior, as_observed
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.outlier import OutlierOdds

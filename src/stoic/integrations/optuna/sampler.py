@@ -67,9 +67,8 @@ class StoicSampler(BaseSampler):
     one storage spread out.
 
     A failed trial whose user attribute ``stoic:failed`` is ``"transient"``, ``"infeasible"`` or
-    ``"bad"`` failed in that way, see :class:`stoic.data.Failures`; a third transient failure at one
-    place counts as one without a kind. Failed trials without a kind are results that are not a
-    number: the point is queried once more, and avoided after that.
+    ``"bad"`` failed in that way, see :class:`stoic.data.Failures`. Failed trials without a kind are
+    results that are not a number: the point is queried once more, and avoided after that.
 
     A pruned trial, or one that failed without a kind after some intermediate values, counts as the
     final value that these and the finished trials predict, or as a bound on it; so does a trial

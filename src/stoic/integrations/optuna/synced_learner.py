@@ -54,12 +54,7 @@ from stoic.models.constraints import SURE, Constraints
 from stoic.models.feasibility import Feasibility
 from stoic.objectives import MultiLearner
 from stoic.pending import NothingLeftError, WaitingError
-from stoic.policies.ucb import PLACE
 from stoic.refusal import RefusalError
-
-# Transient failures that a place may have. A setting that kills its worker every time looks
-# transient each time, and would be queried for ever.
-_TRANSIENT = 2
 
 _LEFT_OUT = 16  # results that a model which was fitted before may be without
 _WITH_RESULT = (TrialState.COMPLETE, TrialState.PRUNED)
@@ -313,10 +308,6 @@ class SyncedLearner:
             kind = "infeasible"
         if values is not None and self.possible is not None and self.possible.excludes(values[0]):
             values, kind = None, kind or "transient"  # the measurement failed, not the setting
-        if kind == "transient":
-            # Shape (k,): which of the transient failures so far were at this place
-            before = np.abs(self.learner.failures.of("transient") - x).max(axis=1) <= PLACE
-            kind = kind if np.count_nonzero(before) < _TRANSIENT else None
         partial = None
         if self.unfinished is not None and kind is None and ended_early(trial):
             partial = self.unfinished.begin(trial, len(self.observed))
