@@ -104,6 +104,20 @@ def test_failures_errors_bounds_and_states_come_back_too(table):
     ]
 
 
+def test_a_constraint_that_is_nan_is_not_one_that_was_not_reported(table):
+    study = optuna.create_study()
+    for excess in ({"size": -1.0}, {"size": math.nan}, {}):
+        study.add_trial(optuna.create_trial(
+            value=1.0, params={"x": 0.5, "k": "a"}, distributions=SPACE,
+            system_attrs=constraint_attrs(excess) if excess else None,
+        ))  # fmt: skip
+    read = table(render([trial_record(trial) for trial in study.trials], "csv"))
+    found = [constraints(trial) for trial in read.trials]
+    assert found[0] == {"size": -1.0}
+    assert math.isnan(found[1]["size"])
+    assert found[2] == {}
+
+
 def test_a_column_says_that_a_value_is_a_bound(table):
     read = table("x,k,value,censored\n0.5,a,1.5,true\n0.75,b,2,false\n1,b,2.5,\n")
     assert [t.user_attrs.get(CENSORED) for t in read.trials] == [True, None, None]

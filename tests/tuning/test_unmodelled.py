@@ -59,7 +59,7 @@ def test_the_words_and_the_record(study):
         " m ",
     ]
     lines = summary.text().splitlines()
-    at = lines.index("infeasible     2 violate a constraint: 1, 3")
+    at = lines.index("infeasible     2 violate a constraint, or may: 1, 3")
     assert lines[at + 1 : at + 1 + len(said)] == [f"not modelled   {sentence}" for sentence in said]
     record = json.loads(json.dumps(summary.record(), allow_nan=False))
     assert record["observed_best"]["number"] == 2  # the best that is feasible
@@ -91,7 +91,9 @@ def test_the_command_line_says_it(study, tmp_path, monkeypatch, capsys):
             cli.main()
         assert not ending.value.code
         printed = capsys.readouterr()
-        assert "2 violate a constraint: 1, 3" in (printed.out if command == "show" else printed.err)
+        assert "2 violate a constraint, or may: 1, 3" in (
+            printed.out if command == "show" else printed.err
+        )
         assert ("not modelled   " in printed.out) == (command == "show")
     optuna.logging.set_verbosity(verbosity)
 
@@ -107,7 +109,7 @@ def test_the_page_says_it(study):
     pytest.importorskip("plotly", reason="the extra report is not installed")
     page = Report.of(study).page()
     likely = f"feasible with probability {explain(study).feasible:.2f}"
-    for sentence in (*unmodelled(study.trials), "2 violate a constraint: 1, 3", likely):
+    for sentence in (*unmodelled(study.trials), "2 violate a constraint, or may: 1, 3", likely):
         assert html.escape(sentence) in page
 
 
@@ -123,4 +125,4 @@ def test_where_all_violate_a_constraint_it_is_the_reason(tmp_path):
 
 def test_where_all_violate_a_constraint_there_is_a_page():
     pytest.importorskip("plotly", reason="the extra report is not installed")
-    assert "2 violate a constraint: 0, 1" in Report.of(study_of(1.0, 2.0)).page()
+    assert "2 violate a constraint, or may: 0, 1" in Report.of(study_of(1.0, 2.0)).page()

@@ -148,13 +148,13 @@ def _trial(
             raise RefusalError(f"the cell of {name} is empty.")
         params[name] = parse_as(space[name], text)
     check_fixed(params, space, "the study has")
-    value = _number(row["value"], "value")
+    value = _known(row["value"], "value")
     attributes: dict[str, Any] = {}
     if kind := (row.get("failed") or "").strip():
         if value is not None:
             raise RefusalError(f"a failure does not go with the value {value:g}.")
         attributes[FAILED] = parse_kind(kind, "failed")
-    if (error := _number(row.get("standard_error"), "standard_error")) is not None:
+    if (error := _known(row.get("standard_error"), "standard_error")) is not None:
         if (noise := noise_of(error)) is None:
             raise RefusalError(f"standard_error must be a number above 0, got {error:g}.")
         attributes[NOISE] = noise
@@ -163,6 +163,7 @@ def _trial(
         if value is None:
             raise RefusalError("a bound needs a value.")
         attributes[CENSORED] = True
+    # A constraint that is nan was measured, and is not known to be satisfied
     outputs = {name: _number(row[column], column) for name, column in limits.items()}
     observed = {name: output for name, output in outputs.items() if output is not None}
     pruned = row.get("state") == TrialState.PRUNED.name
@@ -182,9 +183,7 @@ def _exported(row: Mapping[str, str | None]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for column, key in _ATTRIBUTES.items():
         if text := (row.get(column) or "").strip():
-            found[key] = (
-                text if key == FAILED else True if text == "True" else _number(text, column)
-            )
+            found[key] = text if key == FAILED else True if text == "True" else _known(text, column)
     return found
 
 
@@ -194,14 +193,19 @@ def _is_true(text: str) -> bool:
     return text.lower() in ("true", "1")
 
 
-def _number(text: str | None, column: str) -> float | None:
+def _known(text: str | None, column: str) -> float | None:
     """Return the number of a cell; None if it is empty or nan."""
+    number = _number(text, column)
+    return None if number is None or math.isnan(number) else number
+
+
+def _number(text: str | None, column: str) -> float | None:
+    """Return the number of a cell, which may be nan; None if it is empty."""
     text = (text or "").strip()
     try:
-        number = float(text) if text else math.nan
+        return float(text) if text else None
     except ValueError as error:
         raise RefusalError(f"{column} must be a number, or empty, got {text!r}.") from error
-    return None if math.isnan(number) else number
 
 
 def _suggestion(columns: list[str], rows: list[tuple[int, dict[str, Any]]]) -> str:

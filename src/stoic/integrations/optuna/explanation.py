@@ -103,9 +103,9 @@ class Explanation(ShownAsText):
         Of all settings with the values that are given, the one where the pessimistic confidence
         bound is best, if no trusted trial has these values; else None.
     infeasible:
-        Numbers of the complete trials that violate a constraint, as it was observed. None of them
-        is ``observed_best``; one is ``recommended`` only if the violation is likely an outlier or
-        noise. Where constraints are not modelled none is, and none is in ``rows``.
+        Numbers of the complete trials that violate a constraint as it was observed, or may (nan).
+        None of them is ``observed_best``; one is ``recommended`` only if the violation is likely an
+        outlier or noise. Where constraints are not modelled none is, and none is in ``rows``.
     distrusted_constraints:
         Name of a constraint -> numbers of the trials whose value of it is distrusted, so that they
         count as neither kept nor violated.
@@ -248,10 +248,13 @@ def certificate_lines(found: Certified) -> list[str]:
 
 def _executed_lines(rows: Sequence[Row]) -> list[str]:
     """Count the trials that report what was run, and list the reports that were refused."""
-    said = [row for row in rows if row.executed is not None]
+    trials = {row.number: row for row in rows}  # one of the rows of its several objectives
+    said = [row for row in trials.values() if row.executed is not None]
     if not said:
         return []
-    lines = [f"executed       {len(said)} of {len(rows)} trials say what was run, and count there"]
+    lines = [
+        f"executed       {len(said)} of {len(trials)} trials say what was run, and count there"
+    ]
     return lines + _first(
         [f"  trial {row.number}: {reason}" for row in said for reason in row.refused]
     )
@@ -265,7 +268,7 @@ def excluded_lines(known: Explanation) -> list[str]:
         lines += _first([f"  trial {number}: {where}" for number, where in known.left_out.items()])
     if known.infeasible:
         numbers = list(known.infeasible)
-        lines.append(f"infeasible     {len(numbers)} violate a constraint: {some(numbers)}")
+        lines.append(f"infeasible     {len(numbers)} violate a constraint, or may: {some(numbers)}")
     for name, doubtful in known.distrusted_constraints.items():
         lines.append(f"constraints    values of {name} that are distrusted: {some(list(doubtful))}")
     if known.impossible:
