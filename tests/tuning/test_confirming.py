@@ -237,6 +237,26 @@ def test_half_of_the_measurements_must_succeed():
     assert repeated(lambda repeat: one, 1, lambda: False) is one
 
 
+@pytest.mark.parametrize(
+    ("values", "bounds", "sign", "median", "bound"),
+    [
+        ([0.4, 0.45], [0.5], -1.0, 0.45, None),  # whatever the third would have been
+        ([0.4, 0.55], [0.5], -1.0, None, 0.5),  # between .5 and .55
+        ([0.4], [0.5, 0.6], -1.0, None, 0.5),
+        ([0.9, 0.8], [0.5], 1.0, 0.8, None),  # maximise: at most .5
+        ([0.9, 0.8], [0.85], 1.0, None, 0.85),
+        ([0.4, 0.5, 0.6], [0.7, None], -1.0, 0.55, None),
+    ],
+)
+def test_of_a_run_that_gave_a_bound_the_median_knows_the_side(values, bounds, sign, median, bound):
+    runs = [Result(value) for value in values] + [
+        Result(failure="no") if each is None else Result.at_least_as_bad_as(each) for each in bounds
+    ]
+    found = repeated(runs.__getitem__, len(runs), bool, sign=sign)
+    assert (found.value, found.bound) == (median, bound)
+    assert found.pruned == (bound is not None)
+
+
 def test_a_trial_that_is_clearly_surpassed_is_not_measured_further():
     study = optuna.create_study()
     for value, noise in ((-1e9, None), (0.1, 1e-4), (0.5, 1e-4)):  # the best one lies

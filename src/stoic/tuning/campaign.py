@@ -128,6 +128,7 @@ def run(
     """
     worker, explainer = Worker.current(), Explainer(study, method.recipe)
     surpassed = surpassed_in(study, method.possible)
+    sign = 1.0 if study.directions[0] == optuna.study.StudyDirection.MAXIMIZE else -1.0
     first: list[Result] = []
     while not stop:
         numbers = patiently(
@@ -145,7 +146,9 @@ def run(
         else:
             observer.begun(trial)
             once = partial(measure, trial)
-            result = repeated(once, search.repeats, lambda: bool(stop), surpassed, method.possible)
+            result = repeated(
+                once, search.repeats, lambda: bool(stop), surpassed, method.possible, sign
+            )
         # Before the model is fitted and anything is printed: from here on a kill loses no result
         stored = finish(study, trial, result)
         observer.ended(stored, result, explainer)

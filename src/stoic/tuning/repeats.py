@@ -31,28 +31,32 @@ def repeated(
     stopped: Callable[[], bool],
     surpassed: Callable[[Result], bool] = lambda result: False,
     possible: PossibleValues | None = None,
+    sign: float = -1.0,
 ) -> Result:
     """Measure a trial at most ``repeats`` times, with the numbers from 0; its value is the median.
+
+    ``sign`` is 1 to maximise, -1 to minimise.
 
     From four values on, it ends when what is known so far is ``surpassed``: more measurements are
     for settings that may be among the best.
 
     A minority of outliers or failures does not change it much, nor one of values that are not
-    ``possible``. If half or more failed, the trial fails for the last reason. What was executed is
-    that of the measurement nearest to the median.
+    ``possible``. If half or more failed, the trial fails for the last reason. A run that gave a
+    bound is somewhere beyond it: where this leaves the median open, it is a bound itself. What was
+    executed is that of the measurement nearest to the median.
     From four values on their spread gives the noise of the median, unless it is reported; with
     fewer the model learns it from all trials, better than from these.
     """
     results = []
     for number in range(repeats):
         results.append(measure(number))
-        failed = [result for result in results if not is_result(result.value, possible)]
-        # With so many failures it is one, whatever the others would be
-        if stopped() or 2 * len(failed) >= repeats:
+        counted = sum(is_result(result.value, possible) for result in results)
+        # With so few values it is a failure or a bound, whatever the others would be
+        if stopped() or 2 * (len(results) - counted) >= repeats:
             break
-        if len(results) - len(failed) >= _FEWEST and surpassed(_aggregated(results, possible)):
+        if counted >= _FEWEST and surpassed(_aggregated(results, possible, sign)):
             break
-    return _aggregated(results, possible)
+    return _aggregated(results, possible, sign)
 
 
 def surpassed_in(study: Study, possible: PossibleValues | None = None) -> Callable[[Result], bool]:
@@ -82,26 +86,39 @@ def surpassed_in(study: Study, possible: PossibleValues | None = None) -> Callab
     return surpassed
 
 
-def _aggregated(results: Sequence[Result], possible: PossibleValues | None) -> Result:
+def _aggregated(results: Sequence[Result], possible: PossibleValues | None, sign: float) -> Result:
     """Median of the results; the last failure if half or more failed."""
     if len(results) == 1:
         return results[0]
-    failed = [result for result in results if not is_result(result.value, possible)]
+    kept = [result for result in results if is_result(result.value, possible)]
+    bounded = [result for result in results if result.bound is not None]
+    failed = [
+        result
+        for result in results
+        if result.bound is None and not is_result(result.value, possible)
+    ]
     if failed and 2 * len(failed) >= len(results):
         return failed[-1]
-    kept = [result for result in results if is_result(result.value, possible)]
     values = np.array([result.value for result in kept], dtype=float)
+    bounds = np.array([result.bound for result in bounded], dtype=float)
     with np.errstate(invalid="ignore"):
-        middle = float(np.median(values))
+        # The runs that gave bounds were at least as bad as these, and perhaps as bad as can be
+        middle = float(np.median(np.concatenate([values, bounds])))
+        worst = float(np.median(np.concatenate([values, np.full(len(bounds), -sign * math.inf)])))
     if math.isnan(middle):
         return Result(failure="the results are inf and -inf, which have no median")
+    seconds = sum(result.seconds for result in results)
+    constraints = _medians([result.constraints for result in kept + bounded])
+    if middle != worst:
+        beyond = Result.at_least_as_bad_as(middle)
+        return replace(beyond, seconds=seconds, constraints=constraints)
     nearest = min(kept, key=lambda result: abs((result.value or 0.0) - middle))
     return replace(
         nearest,
         value=middle,
         noise=_noise([result.noise for result in kept], values),
-        seconds=sum(result.seconds for result in results),
-        constraints=_medians([result.constraints for result in kept]),
+        seconds=seconds,
+        constraints=constraints,
     )
 
 
