@@ -279,7 +279,8 @@ def test_a_lab_s_first_commands(stoic):
     [
         (["tell"], "stoic tell NUMBER VALUE"),
         (["tell", "0"], "stoic tell 0 VALUE"),
-        (["tell", "0", "good"], "must be a number"),
+        (["tell", "0", "good"], "must be a number, got 'good'."),
+        (["tell", "7", "0.3"], "Cannot tell trial 7: the study 'a' has no trial."),
         (["tell", "a", "b"], "number of a trial is needed, got 'b'"),
         (["tell", "a", "0", "1", "2"], "One trial at a time"),
         (["tell", "--valeus", "3"], "no option --valeus"),
@@ -539,6 +540,8 @@ REFUSED = {
     "fix": (["tune", *X, "--fix", "x=7", *SQUARE], "x cannot be 7"),
     "certify nothing": (["certify"], "There is no storage"),
     "certify nowhere": (["certify", "--plot", "no/a.png"], "no directory 'no' for the picture"),
+    "no name": (["tune", *X, "--study-name", "", *SQUARE], "name of a study is empty: ''"),
+    "create no name": (["create-study", " "], "name of a study is empty: ' '"),
     "create": (["create-study", "--direction", "up"], "minimize or maximize"),
 }
 
@@ -562,6 +565,7 @@ def test_a_refusal_is_one_sentence_and_leaves_nothing(stoic, arguments, said):
         ({"[study]": "[studies]"}, "did you mean 'study'?"),
         ({"float(-1, 1)": "float(1, 1)"}, "empty"),
         ({"{x}": ""}, "'x' is not used"),
+        ({"command = ": 'command = ""\n# '}, "There is no program to run: give a command"),
     ],
 )
 def test_a_wrong_study_file_is_refused_too(stoic, change, said):

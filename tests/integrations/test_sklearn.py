@@ -166,6 +166,15 @@ def test_it_works_where_estimators_work():
     assert search.best_estimator_.score(elsewhere, truth) > 0.98
 
 
+def test_a_recipe_may_be_named():
+    X, y = table(10)
+    by_name, by_value = (
+        RobustGaussianProcessRegressor(recipe).fit(X, y).predict(X)
+        for recipe in ("gp_ucb", recipes.gp_ucb())
+    )
+    np.testing.assert_array_equal(by_name, by_value)
+
+
 def test_one_target_that_counts_is_enough():
     regressor = RobustGaussianProcessRegressor(recipes.loo_gp_ucb())
     regressor.fit([[0.0], [1.0]], [np.nan, 2.0])
@@ -182,10 +191,15 @@ def test_refusals():
     for targets, noise, match in (
         (np.full(10, np.inf), None, "No target is finite"),
         (y[:9], None, "10 rows of inputs and 9 targets"),
-        (y, np.zeros(10), "positive variance for each of 10"),
+        (y, np.zeros(10), "positive variance for each of 10 .* got 0"),
+        (y, np.ones(9), r"got shape \(9,\)"),
     ):
         with pytest.raises(ValueError, match=match):
             regressor.fit(X, targets, noise=noise)
+    with pytest.raises(ValueError, match="There is no recipe 'gpucb'"):
+        RobustGaussianProcessRegressor("gpucb").fit(X, y)
+    with pytest.raises(ValueError, match="balances several models"):
+        RobustGaussianProcessRegressor("any_threat").fit(X, y)
     with pytest.raises(ValueError, match="not for both"):
         regressor.fit(X, y).predict(X, return_std=True, return_cov=True)
     student = RobustGaussianProcessRegressor(model=StudentTProcess(Prior(RBF(1.0), 0.1)))

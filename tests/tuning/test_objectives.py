@@ -161,7 +161,7 @@ def test_ask_and_tell_one_value_for_each_objective(stoic):
     for wrong in ("0.3", "0.3 1 2"):
         _, err, code = stoic(f"tell 3 {wrong}")
         assert code == 2
-        assert "has loss, gain, and each needs one" in err
+        assert "has loss, gain: give one of each" in err
     assert stored().trials[3].state == TrialState.RUNNING
     assert stoic("tell 3 --failed infeasible")[0] == "trial 3 is fail\n"
     for line, said in (
@@ -174,6 +174,14 @@ def test_ask_and_tell_one_value_for_each_objective(stoic):
         _, err, code = stoic(line)
         assert (code, said in err) == (2, True), err
     assert "minimize/maximize" in stoic("studies")[0]
+
+
+def test_with_several_objectives_a_trial_that_says_what_was_run_counts_once(stoic):
+    stoic(f"create-study stoic --param 'x=float(0, 1)' {GOAL}")
+    for number, executed in enumerate(("", "--executed x=0.5", "")):
+        stoic("ask")
+        stoic(f"tell {number} 0.{number + 3} 12 {executed}")
+    assert "executed       1 of 3 trials say what was run" in stoic("show")[0]
 
 
 def test_more_values_than_objectives_are_refused_for_one_objective(stoic):

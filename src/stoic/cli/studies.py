@@ -39,7 +39,11 @@ class Place:
     @property
     def name(self) -> str | None:
         """Name of the study, or a study file; None if there is only one."""
+        from stoic.tuning.study import check_study_name
+
         what, name = self.what, self.study_name
+        for each in (what, name):
+            check_study_name(each)
         if what is not None and name is not None and what != name:
             raise RefusalError(
                 f"Which study is meant, {what!r} or {name!r}? Leave out one of them."

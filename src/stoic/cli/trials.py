@@ -65,7 +65,7 @@ def create_study(
     values, limits = PossibleValues.of(possible), parse_constraints(constraint or [])
     # Before the storage is opened: a table that is refused creates no file
     rows = None if from_csv is None else read_table(from_csv, space)
-    opened, name = place.open(create=True), place.name
+    name, opened = place.name, place.open(create=True)
     search = Search(space=space, name=name, warm_start=warm_start or ())
     method = StudyMethod.of(None, search, opened)
     try:
@@ -304,6 +304,13 @@ def tell(
     print(f"trial {ended.number} is {ended.state.name.lower()}")
 
 
+def _value(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError as error:
+        raise RefusalError(f"A value must be a number, got {word!r}.") from error
+
+
 def _told(
     words: list[str], name: str | None, number: int | None, values: list[float] | None
 ) -> tuple[str | None, int | None, list[float] | None]:
@@ -321,10 +328,7 @@ def _told(
             raise RefusalError(f"The number of a trial is needed, got {words[0]!r}.")
         number = int(words.pop(0))
     if words and not values:
-        try:
-            values = list(map(float, words))
-        except ValueError as error:
-            raise RefusalError(f"A value must be a number, got {error.args[0][-60:]}.") from error
+        values = list(map(_value, words))
     elif words:
         raise RefusalError(f"One trial at a time: do not know what {' '.join(words)!r} is.")
     return name, number, values or None

@@ -110,7 +110,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
     input_transform:
         Learns from all rows.
     recipe:
-        A recipe, whose model is taken: ``recipes.a2_rcgp_ucb()`` (the default),
+        A recipe or its text, whose model is taken: ``recipes.a2_rcgp_ucb()`` (the default),
         ``recipes.fc_rcgp_ucb()``, ``recipes.loo_gp_ucb()`` or your own.
     model:
         Instead of a recipe, a model such as ``GaussianProcess(prior, defence, fitting)``.
@@ -146,7 +146,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
         outcome_transform: Any = None,
         input_transform: Any = None,
         *,
-        recipe: Recipe | None = None,
+        recipe: Recipe | str | None = None,
         model: Model | None = None,
         bounds: Any = None,
     ) -> None:
@@ -252,7 +252,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
     def construct_inputs(
         cls,
         training_data: Any,
-        recipe: Recipe | None = None,
+        recipe: Recipe | str | None = None,
         model: Model | None = None,
         bounds: Any = None,
     ) -> dict[str, Any]:

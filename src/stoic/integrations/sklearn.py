@@ -44,8 +44,8 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
     Parameters
     ----------
     recipe:
-        A recipe, whose model is taken. By default ``recipes.loo_gp_ucb()``, which judges each row
-        by all others. ``recipes.a2_rcgp_ucb()`` [Ezzerg2026]_ is for a search, and judges the last
+        A recipe or its text, whose model is taken. By default ``recipes.loo_gp_ucb()``, which
+        judges each row by all others. ``recipes.a2_rcgp_ucb()`` [Ezzerg2026]_ is for a search, and judges the last
         row as the newest; ``recipes.gp_ucb()`` trusts every target.
     model:
         Instead of a recipe, a model such as ``GaussianProcess(prior, defence, fitting)``.
@@ -71,7 +71,7 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
     0. They are not legal in X, and a score needs finite targets.
     """
 
-    def __init__(self, recipe: Recipe | None = None, model: Model | None = None) -> None:
+    def __init__(self, recipe: Recipe | str | None = None, model: Model | None = None) -> None:
         self.recipe = recipe
         self.model = model
 
@@ -177,9 +177,13 @@ def _covariance(posterior: Posterior, x: Array) -> Array:
 
 def _noise(noise: Any, n: int) -> Array:
     given = np.asarray(noise, dtype=float)
-    if given.shape != (n,) or not np.all(np.isnan(given) | ((given > 0.0) & np.isfinite(given))):
+    wrong = f"got shape {given.shape}" if given.shape != (n,) else ""
+    positive = (given > 0.0) & np.isfinite(given)
+    if not wrong and not (fitting := np.isnan(given) | positive).all():
+        wrong = f"got {given[~fitting][0]:g}"
+    if wrong:
         raise ValueError(
             f"Noise is a positive variance for each of {n} targets, or nan where it is not known, "
-            f"got shape {given.shape}."
+            f"{wrong}."
         )
     return given

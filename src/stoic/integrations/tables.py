@@ -9,11 +9,13 @@ import numpy as np
 
 from stoic.data import Array, Observations, as_results
 from stoic.domains import Box, Domain
+from stoic.integrations.recipe import load
 from stoic.learner import Learner
 from stoic.models import LeaveOneOutGP
 from stoic.models.bounded import Bounds
 from stoic.posteriors.base import Model
 from stoic.recipes import Parts
+from stoic.refusal import RefusalError
 
 Recipe = Callable[[Domain], Parts | Learner]
 
@@ -38,7 +40,7 @@ def observations_of(x: Array, y: Array, noise: Array | None = None) -> Observati
 
 
 def model_of(
-    recipe: Recipe, model: Model | None, domain: Domain, bounds: Bounds | None = None
+    recipe: Recipe | str, model: Model | None, domain: Domain, bounds: Bounds | None = None
 ) -> Model:
     """Return ``model``, or if there is none the model of a recipe on ``domain``.
 
@@ -47,5 +49,8 @@ def model_of(
     """
     if model is not None:
         return model
-    model = recipe(domain).model
+    made = load(recipe)(domain)
+    if not isinstance(made, Parts | Learner):
+        raise RefusalError(f"The recipe {recipe!r} balances several models: give one of them.")
+    model = made.model
     return replace(model, bounds=bounds) if isinstance(model, LeaveOneOutGP) else model

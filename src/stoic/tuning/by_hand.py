@@ -100,12 +100,18 @@ def tell_number(
         ended = TrialState[state.upper()]
         return study.tell(number, None if value is None else values, ended, skip_if_finished=skip)
     except (ValueError, UpdateFinishedTrialError) as error:
-        for trial in study.get_trials(deepcopy=False):
-            if trial.number == number and trial.state.is_finished():
-                raise RefusalError(
-                    f"{refused}: it has ended ({trial.state.name.lower()})."
-                ) from error
+        trials = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
+        if number not in trials:
+            raise RefusalError(f"{refused}: {_there(study, len(trials))}.") from error
+        if trials[number].state.is_finished():
+            ended = trials[number].state.name.lower()
+            raise RefusalError(f"{refused}: it has ended ({ended}).") from error
         raise RefusalError(f"{refused}: {error}") from error
+
+
+def _there(study: optuna.Study, count: int) -> str:
+    numbers = {0: "no trial", 1: "trial 0 alone"}.get(count, f"trials 0 to {count - 1}")
+    return f"the study {study.study_name!r} has {numbers}"
 
 
 def _check_count(study: optuna.Study, number: int, value: object, values: Sequence[float]) -> None:
@@ -119,8 +125,8 @@ def _check_count(study: optuna.Study, number: int, value: object, values: Sequen
             "objective."
         )
     raise RefusalError(
-        f"Cannot tell trial {number} {count}: the study {study.study_name!r} has {names}, and "
-        "each needs one; nan for what is not known."
+        f"Got {count} for trial {number}, and the study {study.study_name!r} has {names}: give one "
+        "of each, and nan for what is not known."
     )
 
 

@@ -37,6 +37,7 @@ from stoic.tuning.search import Search
 from stoic.tuning.space import Space, parse_assignments, parse_fixed, parse_named, parse_space
 from stoic.tuning.storage import beside, storage_url
 from stoic.tuning.stored import known_space
+from stoic.tuning.study import check_study_name
 from stoic.tuning.template import Template
 
 Table = Mapping[str, Any]
@@ -242,6 +243,7 @@ def _request(
         raise RefusalError(f"seed must be between 0 and 2**32 - 1, got {seed}.")
     if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
         raise RefusalError(f"timeout must be a number of seconds above 0, got {timeout:g}.")
+    check_study_name(settings.get("name"))
     template.check(space)
     said, fixed = settings.get("aim", {}), settings.get("fixed", ())
     ending = Ending(settings.get("confirm", 0), settings.get("until_settled"))

@@ -67,6 +67,12 @@ def open_study(
     return patiently(opened, f"Could not open the study {name!r}")
 
 
+def check_study_name(name: str | None) -> None:
+    """Refuse a name without a letter: of a variable of a shell that is not set."""
+    if name is not None and not name.strip():
+        raise RefusalError(f"The name of a study is empty: {name!r}.")
+
+
 def name_objectives(study: optuna.Study, objectives: Sequence[Objective]) -> None:
     """Record the names of the objectives with a new study."""
     if study.metric_names is None and len(study.directions) == len(objectives):

@@ -45,7 +45,9 @@ class Template:
 
     def __post_init__(self) -> None:
         if not self.arguments or not self.arguments[0]:
-            raise RefusalError("There is no program to run: give a command after '--'.")
+            raise RefusalError(
+                "There is no program to run: give a command, as in -- python train.py."
+            )
         for argument in self.arguments:
             _pieces(argument)
             if _SHELL.fullmatch(argument) and not _runs_a_shell(self.arguments):
@@ -60,9 +62,10 @@ class Template:
         if not isinstance(command, str):
             return cls(tuple(command))
         try:
-            return cls(tuple(shlex.split(command)))
+            arguments = shlex.split(command)
         except ValueError as error:
             raise RefusalError(f"Cannot split the command {command!r}: {error}.") from error
+        return cls(tuple(arguments))
 
     @property
     def placeholders(self) -> set[str]:
