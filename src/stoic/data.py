@@ -119,8 +119,8 @@ class Failures:
         input may be queried again; the third one in a row at one place, without a result since, is
         infeasible. ``"infeasible"``: there is no result at such inputs (parts collide, memory runs
         out), so a classifier of where this happens keeps away from there.
-        ``"bad"``: the setting failed because it is bad (a run diverged), so f there is taken to be
-        no better than at the worst input whose result is trusted.
+        ``"bad"``: the setting failed because it is bad (a run diverged). It is kept away from in
+        the same way: a low value in its place would pull f down where the best often is, beside.
     """
 
     x: Array
@@ -129,11 +129,16 @@ class Failures:
     def __len__(self) -> int:
         return len(self.kinds)
 
-    def of(self, kind: FailureKind) -> Array:
-        """Points with this kind of failure, shape (k, d)."""
+    def of(self, *kinds: FailureKind) -> Array:
+        """Points with a failure of these kinds, shape (k, d)."""
         if not self.kinds:
             return self.x
-        return self.x[[row for row, this in enumerate(self.kinds) if this == kind]]
+        return self.x[[row for row, kind in enumerate(self.kinds) if kind in kinds]]
+
+    @property
+    def of_settings(self) -> Array:
+        """Points whose failure the input caused: infeasible or bad ones, shape (k, d)."""
+        return self.of("infeasible", "bad")
 
 
 @dataclass(frozen=True, eq=False, slots=True)

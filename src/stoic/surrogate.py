@@ -191,18 +191,18 @@ class Surrogate:
         return Band(posterior, self.confidence(posterior, t or len(observations) + 1))
 
     def feasibility(self) -> Feasibility | None:
-        """Classifier of inputs that give results; None while no failure was ``"infeasible"``.
+        """Classifier of inputs that give results; None while no input caused a failure.
 
         A nan result says nothing about that.
         """
         failures = self.history.failures
-        if not len(failures) or not len(infeasible := failures.of("infeasible")):
+        if not len(failures) or not len(failed := failures.of_settings):
             return None
         state = (len(self.history), len(failures), self.history.revisions)
         if self._feasibility is None or self._feasibility[0] != state:
             observations = self.history.observations
             feasible = observations.x[np.isfinite(observations.observed)]
-            learned = Feasibility.learned(self.history.domain, feasible, infeasible)
+            learned = Feasibility.learned(self.history.domain, feasible, failed)
             self._feasibility = (state, learned)
         return self._feasibility[1]
 

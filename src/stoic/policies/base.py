@@ -112,7 +112,7 @@ class View(NamedTuple):
         return self.surrogate.band(observations, t)
 
     def feasibility(self) -> Feasibility | None:
-        """Probability of a result; ``None`` as long as no input was reported infeasible."""
+        """Probability of a result; ``None`` as long as no input caused a failure."""
         return self.surrogate.feasibility()
 
     def constraints(self) -> Constraints | None:
@@ -123,25 +123,18 @@ class View(NamedTuple):
         """Band given all observations, with a smaller std at pending points (hallucinated).
 
         And where a result is censored: above its bound a normal distribution has a tail that the
-        exact posterior has not. At an input that failed as ``"bad"`` the mean is at most the floor.
+        exact posterior has not.
         """
         pending, band = self.pending, self.band()
         if self.observations.censored is not None:
             stopped = self.observations.x[self.observations.censored]
             pending = np.concatenate([pending, np.unique(stopped, axis=0)])
-        if len(pending):
-            band = band.fantasise(pending, None)
-        bad = self.failures.of("bad")
-        return band.fantasise(bad, None, self.floor()) if len(bad) else band
+        return band.fantasise(pending, None) if len(pending) else band
 
     def queried(self) -> Array:
-        """Return inputs of results, pending points, and inputs of bad failures, shape (m, d).
-
-        Bad ones are last, as if just explored, so that a policy turns from exploring to the peak.
-        """
+        """Return inputs of finite results and pending points, shape (m, d)."""
         finite = np.isfinite(self.observations.observed)
-        results = self.observations.x[finite]
-        return np.concatenate([results, self.pending, self.failures.of("bad")])
+        return np.concatenate([self.observations.x[finite], self.pending])
 
     def floor(self) -> float:
         """Lowest posterior mean at a trusted observation; the prior mean if there is none."""

@@ -200,8 +200,7 @@ def _hopeless(view: View, epoch: Epoch) -> Booleans:
     """Arms known to be infeasible or bad; none if no other active arm is left, shape (N,)."""
     hopeless = np.zeros(len(epoch.active), dtype=np.bool_)
     if len(view.failures):
-        for kind in ("infeasible", "bad"):
-            hopeless[_domain(view).locate(view.failures.of(kind))] = True
+        hopeless[_domain(view).locate(view.failures.of_settings)] = True
         if not (epoch.active & ~hopeless).any():
             hopeless[:] = False
     return hopeless

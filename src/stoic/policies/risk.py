@@ -58,7 +58,7 @@ class Chance(NamedTuple):
     @classmethod
     def of(cls, view: View) -> Self | None:
         """Estimate it from the failures of a view; ``None`` if there are none."""
-        observations, known = view.observations, view.failures.of("infeasible")
+        observations, known = view.observations, view.failures.of_settings
         finite = np.isfinite(observations.observed)
         constraints = view.constraints()
         if constraints is not None and len(constraints.unknown):  # a constraint failed there

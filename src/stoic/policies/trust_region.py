@@ -281,8 +281,6 @@ class LocalSearch(NamedTuple):
         known = near.x[(posterior.trust(near) >= DISTRUSTED) & near.measured]
         if constraints is not None:
             known = known[constraints.hold(known)]
-        if len(bad := view.failures.of("bad")):
-            posterior = posterior.fantasise(bad, None, view.floor())
         # What failed is not expected to improve, either
         failed = np.concatenate([near.x[~np.isfinite(near.observed)], view.failures.x])
         if len(failed := failed[part.contains(failed)]):

@@ -365,7 +365,7 @@ class SyncedLearner:
         if isinstance(self.learner, MultiLearner):
             results = self.learner.results
         finite = np.isfinite(results).all(axis=1)
-        failed = [self.learner.failures.of("infeasible"), observations.x[~finite]]
+        failed = [self.learner.failures.of_settings, observations.x[~finite]]
         if not sum(map(len, failed)):
             return None
         return Feasibility.learned(
