@@ -213,9 +213,9 @@ class History:
         def near(x: Array) -> Integers:
             return np.flatnonzero((np.abs(x - point) <= reach).all(axis=1))
 
-        results = near(self._x[: self._n]).max(initial=-1) + 1
+        since = int(near(self._x[: self._n]).max(initial=-1)) + 1  # the latest result there
         failed = near(np.array([x for x, _ in before]))
-        return sum(before[row][1] >= results for row in failed) >= _TRANSIENT
+        return len([row for row in failed if before[row][1] >= since]) >= _TRANSIENT
 
     def _grow(self, rows: int) -> None:
         for name in ("_x", "_observed", "_noise", "_arms", "_censored"):

@@ -45,8 +45,8 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
     ----------
     recipe:
         A recipe or its text, whose model is taken. By default ``recipes.loo_gp_ucb()``, which
-        judges each row by all others. ``recipes.a2_rcgp_ucb()`` [Ezzerg2026]_ is for a search, and judges the last
-        row as the newest; ``recipes.gp_ucb()`` trusts every target.
+        judges each row by all others. ``recipes.a2_rcgp_ucb()`` [Ezzerg2026]_ is for a search, and
+        judges the last row as the newest; ``recipes.gp_ucb()`` trusts every target.
     model:
         Instead of a recipe, a model such as ``GaussianProcess(prior, defence, fitting)``.
 

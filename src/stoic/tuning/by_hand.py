@@ -104,8 +104,8 @@ def tell_number(
         if number not in trials:
             raise RefusalError(f"{refused}: {_there(study, len(trials))}.") from error
         if trials[number].state.is_finished():
-            ended = trials[number].state.name.lower()
-            raise RefusalError(f"{refused}: it has ended ({ended}).") from error
+            state = trials[number].state.name.lower()
+            raise RefusalError(f"{refused}: it has ended ({state}).") from error
         raise RefusalError(f"{refused}: {error}") from error
 
 
