@@ -10,7 +10,8 @@ from stoic.experiments.contest.functions import FUNCTIONS
 from stoic.integrations.tables import model_of
 from stoic.kernels import Matern52, Scaled
 from stoic.models import LeaveOneOutGP
-from stoic.models.bounded import Bounds, likely_draws
+from stoic.models.bounded import likely_draws
+from stoic.models.window import Bounds
 from stoic.posteriors.absorbed import WindowPosterior
 from stoic.posteriors.cavity import given_the_others
 from stoic.posteriors.fitting import FixedHyperparameters

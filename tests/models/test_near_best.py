@@ -8,8 +8,8 @@ import pytest
 from stoic import Box, Learner
 from stoic.data import Observations
 from stoic.domains import Lattice
-from stoic.models.bounded import Bounds
 from stoic.models.near_best import _at_results, _chosen, _Near
+from stoic.models.window import Bounds
 from stoic.posteriors.cavity import given_the_others
 from stoic.posteriors.mixture import Averaged
 from stoic.posteriors.refined import Refined

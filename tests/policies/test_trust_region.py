@@ -8,7 +8,7 @@ import pytest
 from stoic import Box, Learner
 from stoic.domains import Lattice
 from stoic.domains.tree import Node, Tree
-from stoic.models.bounded import Bounds
+from stoic.models.window import Bounds
 from stoic.policies.trust_region import LocalSearch, Region
 from stoic.recipes import robust
 

@@ -12,7 +12,7 @@ import numpy as np
 from stoic import linalg, recipes
 from stoic.data import Array
 from stoic.integrations.tables import Recipe, box_around, model_of, observations_of
-from stoic.models.bounded import Bounds
+from stoic.models.window import Bounds
 from stoic.posteriors import Exact, Model
 from stoic.posteriors.base import Posterior, Windowed
 from stoic.posteriors.mixture import MixturePosterior

@@ -12,7 +12,7 @@ from stoic.domains import Box, Domain
 from stoic.integrations.recipe import load
 from stoic.learner import Learner
 from stoic.models import LeaveOneOutGP
-from stoic.models.bounded import Bounds
+from stoic.models.window import Bounds
 from stoic.posteriors.base import Model
 from stoic.recipes import Parts
 from stoic.refusal import RefusalError

@@ -21,11 +21,12 @@ import numpy as np
 from stoic.data import DISTRUSTED, Array, Booleans, Integers, Observations
 from stoic.defences.plateau import NEGLIGIBLE
 from stoic.domains import Domain
-from stoic.models.bounded import Bounds, given_any_number, likely, likely_draws, under_prior
+from stoic.models.bounded import given_any_number, likely, likely_draws, under_prior
 from stoic.models.checkpoint import Checkpoint
 from stoic.models.fixed_points import Search, Weighted
 from stoic.models.hypotheses import Hypothesis
 from stoic.models.near_best import refined
+from stoic.models.window import Bounds
 from stoic.posteriors.absorbed import WindowPosterior
 from stoic.posteriors.base import FittedDefence, Posterior
 from stoic.posteriors.exact import Exact

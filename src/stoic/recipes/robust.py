@@ -7,7 +7,7 @@ from dataclasses import replace
 from stoic.confidence import Fixed
 from stoic.domains import Domain
 from stoic.models import LeaveOneOutGP
-from stoic.models.bounded import Bounds
+from stoic.models.window import Bounds
 from stoic.policies import Policy, VerifiedImprovement
 from stoic.policies.recommended import Recommended
 from stoic.posteriors.fitting import (
