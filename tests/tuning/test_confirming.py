@@ -243,6 +243,8 @@ def test_half_of_the_measurements_must_succeed():
         ([0.4, 0.45], [0.5], -1.0, 0.45, None),  # whatever the third would have been
         ([0.4, 0.55], [0.5], -1.0, None, 0.5),  # between .5 and .55
         ([0.4], [0.5, 0.6], -1.0, None, 0.5),
+        ([], [0.5, 0.6, 0.4], -1.0, None, 0.5),  # the third is not run, and might be good
+        ([0.1, 0.1], [0.5, 0.5], -1.0, None, 0.3),
         ([0.9, 0.8], [0.5], 1.0, 0.8, None),  # maximise: at most .5
         ([0.9, 0.8], [0.85], 1.0, None, 0.85),
         ([0.4, 0.5, 0.6], [0.7, None], -1.0, 0.55, None),
@@ -255,6 +257,13 @@ def test_of_a_run_that_gave_a_bound_the_median_knows_the_side(values, bounds, si
     found = repeated(runs.__getitem__, len(runs), bool, sign=sign)
     assert (found.value, found.bound) == (median, bound)
     assert found.pruned == (bound is not None)
+
+
+@pytest.mark.parametrize("values", [(0.1, None), (None, 0.1), (0.1, 0.1, None, None)])
+def test_the_order_of_values_and_bounds_does_not_matter(values):
+    runs = [Result.at_least_as_bad_as(0.5) if each is None else Result(each) for each in values]
+    for ordered in (runs, runs[::-1]):
+        assert repeated(ordered.__getitem__, len(runs), bool).bound == 0.3
 
 
 def test_a_trial_that_is_clearly_surpassed_is_not_measured_further():

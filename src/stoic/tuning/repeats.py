@@ -50,9 +50,12 @@ def repeated(
     results = []
     for number in range(repeats):
         results.append(measure(number))
+        bounded = sum(result.bound is not None for result in results)
         counted = sum(is_result(result.value, possible) for result in results)
-        # With so few values it is a failure or a bound, whatever the others would be
-        if stopped() or 2 * (len(results) - counted) >= repeats:
+        # With so many failures it is one, and of so many bounds it has one, whatever others are
+        if 2 * (len(results) - counted - bounded) >= repeats or 2 * bounded > repeats:
+            return _aggregated(results, possible, sign, repeats - len(results))
+        if stopped():
             break
         if counted >= _FEWEST and surpassed(_aggregated(results, possible, sign)):
             break
@@ -86,8 +89,13 @@ def surpassed_in(study: Study, possible: PossibleValues | None = None) -> Callab
     return surpassed
 
 
-def _aggregated(results: Sequence[Result], possible: PossibleValues | None, sign: float) -> Result:
-    """Median of the results; the last failure if half or more failed."""
+def _aggregated(
+    results: Sequence[Result], possible: PossibleValues | None, sign: float, unknown: int = 0
+) -> Result:
+    """Median of the results; the last failure if half or more failed.
+
+    Beside bounds, the ``unknown`` results that were left out might be as good as can be.
+    """
     if len(results) == 1:
         return results[0]
     kept = [result for result in results if is_result(result.value, possible)]
@@ -103,7 +111,8 @@ def _aggregated(results: Sequence[Result], possible: PossibleValues | None, sign
     bounds = np.array([result.bound for result in bounded], dtype=float)
     with np.errstate(invalid="ignore"):
         # The runs that gave bounds were at least as bad as these, and perhaps as bad as can be
-        middle = float(np.median(np.concatenate([values, bounds])))
+        others = np.full(unknown, sign * math.inf)
+        middle = float(np.median(np.concatenate([values, bounds, others])))
         worst = float(np.median(np.concatenate([values, np.full(len(bounds), -sign * math.inf)])))
     if math.isnan(middle):
         return Result(failure="the results are inf and -inf, which have no median")
