@@ -120,6 +120,13 @@ def test_impossible_input_is_refused_and_nothing_is_stored(domain):
         (lambda: agent.tell(x, [1, 2, 3], noise=[1.0, np.nan, 1.0]), "noise variance is a posi"),
         (lambda: agent.tell(x, [1, 2, 3], noise=[1.0, 1.0]), "3 results but 2 noise variances"),
         (lambda: agent.tell(x, [1, 2, 3], choice=[]), "3 inputs but 0 choices"),
+        (lambda: agent.tell(x, [1, 2, 3], censored=[True, False]), "for each of 3 results"),
+        (lambda: agent.tell(x, [1, 2, 3], censored="yes"), "censored is True or False"),
+        (lambda: agent.tell(x, [1, 2, np.inf], censored=[False, False, True]), "finite number"),
+        (lambda: agent.recommend(width=np.nan), "width of a bound is a number >= 0"),
+        (lambda: agent.recommend(width=-1.0), "width of a bound is a number >= 0"),
+        (lambda: agent.recommend(settings=[]), "settings has no point"),
+        (lambda: agent.ask(pending=[[99.0, 0.0]]), "not one of the 64 points|outside"),
         (lambda: agent.ask_batch(0), "at least one choice"),
         (lambda: agent.ask_batch(-3), "at least one choice"),
         (lambda: agent.ask(among=[]), "Nothing to choose among|smaller Box"),
@@ -129,6 +136,17 @@ def test_impossible_input_is_refused_and_nothing_is_stored(domain):
         assert len(agent) == 3
         assert len(agent.pending) == 2
         assert_array_equal(agent.observations.observed, [1.0, 2.0, 3.0])
+
+
+def test_some_of_several_results_are_bounds():
+    one, other = learner(BOX), learner(BOX)
+    x = BOX.sample(4, np.random.default_rng(0))
+    one.tell(x, [1.0, 2.0, np.nan, 3.0], censored=[False, True, False, True])
+    for row, y in enumerate([1.0, 2.0, np.nan, 3.0]):
+        other.tell(x[row], y, censored=row in (1, 3))
+    assert_array_equal(one.observations.censored, [False, True, False, True])
+    assert_array_equal(one.observations.censored, other.observations.censored)
+    assert_array_equal(one.ask().x, other.ask().x)
 
 
 def test_a_part_must_be_a_part():

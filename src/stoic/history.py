@@ -11,6 +11,7 @@ from stoic.data import (
     FAILURES,
     VARIANCES,
     Array,
+    Booleans,
     Choice,
     FailureKind,
     Failures,
@@ -31,8 +32,8 @@ class Evaluations(NamedTuple):
     """Checked evaluations of executed inputs (k, d): results (k,), or the kind of their failure.
 
     ``noise`` has a variance for each, or one for all, nan where none was reported; ``choices`` are
-    those that they answer, ``None`` if nothing is said about that. If ``censored``, the results are
-    upper bounds.
+    those that they answer, ``None`` if nothing is said about that. Results that are ``censored``,
+    all or those of a mask (k,), are upper bounds.
     """
 
     x: Array
@@ -41,7 +42,7 @@ class Evaluations(NamedTuple):
     noise: Array | float
     failed: FailureKind | None
     choices: Sequence[Choice] | None
-    censored: bool = False
+    censored: Booleans | bool = False
 
     def row(self, i: int) -> Evaluations:
         """Return one of them."""
@@ -53,7 +54,7 @@ class Evaluations(NamedTuple):
             noise,
             self.failed,
             None if self.choices is None else self.choices[at],
-            self.censored,
+            bool(np.broadcast_to(self.censored, len(self.x))[i]),
         )
 
 
@@ -131,7 +132,7 @@ class History:
         noise: object = None,
         failed: FailureKind | None = None,
         choice: Choice | Sequence[Choice] | None = None,
-        censored: bool = False,
+        censored: object = False,
     ) -> Evaluations:
         """Check evaluations without storing them, as :meth:`stoic.learner.Learner.tell` says."""
         points = np.asarray(x, dtype=float)
@@ -153,10 +154,11 @@ class History:
         observed = as_results(y)
         if len(observed) != k:
             raise ValueError(f"Got {k} inputs but {len(observed)} results: tell one for each.")
-        if censored and not np.isfinite(observed).all():
+        bounds = False if censored is False else _mask(censored, k)
+        if bounds is not False and not np.isfinite(observed[bounds]).all():
             raise ValueError(f"The bound of a censored result is a finite number, got {y!r}.")
         variances = np.nan if noise is None else _variances(noise, k)
-        return Evaluations(points, arms, observed, variances, None, answered, censored)
+        return Evaluations(points, arms, observed, variances, None, answered, bounds)
 
     def add(self, evaluations: Evaluations) -> None:
         """Append checked evaluations."""
@@ -175,7 +177,7 @@ class History:
         self._observed[first:last] = observed
         self._noise[first:last] = noise
         self._censored[first:last] = evaluations.censored
-        self._any_censored |= evaluations.censored
+        self._any_censored |= bool(np.any(evaluations.censored))
         if self._arms is not None and arms is not None:
             self._arms[first:last] = arms
         self._n = last
@@ -186,7 +188,7 @@ class History:
         assert result.observed is not None
         # Copies: observations that were handed out are views of the arrays before
         observed, noise, censored = map(np.copy, (self._observed, self._noise, self._censored))
-        observed[row], censored[row] = result.observed[0], result.censored
+        observed[row], censored[row] = result.observed[0], np.any(result.censored)
         noise[row : row + 1] = result.noise
         self._observed, self._noise, self._censored = observed, noise, censored
         self._any_censored = bool(censored[: self._n].any())
@@ -236,3 +238,13 @@ def _variances(noise: object, k: int) -> Array:
     if not np.all((variances > 0.0) & np.isfinite(variances)):
         raise ValueError(f"A noise variance is a positive number, got {noise!r}.")
     return np.asarray(np.clip(variances, *VARIANCES))
+
+
+def _mask(censored: object, k: int) -> Booleans:
+    """Mask (k,) of the censored ones of ``k`` results."""
+    mask = np.asarray(censored)
+    if mask.dtype != np.bool_ or mask.shape not in ((), (1,), (k,)):
+        raise ValueError(
+            f"censored is True or False, for each of {k} results or for all, got {censored!r}."
+        )
+    return np.array(np.broadcast_to(mask, k))

@@ -5,6 +5,7 @@ It is the only mutable object on the optimizer's side. ``tell`` only appends; ``
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -130,7 +131,7 @@ class Learner(ShownInNotebooks, Optimizer):
         failed: FailureKind | None = None,
         choice: Choice | Sequence[Choice] | None = None,
         constraints: Mapping[str, object] | None = None,
-        censored: bool = False,
+        censored: bool | Sequence[bool] | Booleans = False,
     ) -> None:
         """Add executed inputs and their results: one, or several in order.
 
@@ -158,7 +159,7 @@ class Learner(ShownInNotebooks, Optimizer):
             it holds. A name that is left out has no result here.
         censored:
             True if the result is at most ``y``, a finite bound: a run was stopped when it could not
-            become better. See :mod:`stoic.models.censored`.
+            become better; for all, or one per result. See :mod:`stoic.models.censored`.
 
         Raises
         ------
@@ -245,9 +246,12 @@ class Learner(ShownInNotebooks, Optimizer):
         Raises
         ------
         ValueError
-            If there are no observations yet, or as :meth:`ask` does.
+            If there are no observations yet, if the width is no number >= 0, if there are settings
+            and none among them, or as :meth:`ask` does.
         """
         self._check_recommendable()
+        if width is not None and not 0.0 <= width < math.inf:
+            raise ValueError(f"The width of a bound is a number >= 0, got {width!r}.")
         with self.surrogate.threads():
             band = self.band() if width is None else Band(self.surrogate.integrated(), width)
             part = self._part(among, context)
@@ -263,7 +267,8 @@ class Learner(ShownInNotebooks, Optimizer):
                 x = self.observations.x[trusted if trusted.any() else slice(None)]
             else:
                 x = self._points(settings)
-                self.domain.locate(x)
+                if not len(x):
+                    raise ValueError("settings has no point: add one, or leave it out.")
             tried = np.unique(x, axis=0)
             if part is not self.domain:
                 tried = tried[part.contains(tried)]

@@ -120,13 +120,13 @@ class Optimizer(ABC):
             self.history.pending.clear()
 
     def _points(self, pending: object) -> Array:
-        """Pending points that a caller keeps account of, shape (k, d)."""
+        """Points of the domain that a caller keeps account of, as pending ones, shape (k, d)."""
         points = np.array(pending, dtype=float)
-        return (
-            as_points(points, self.domain.dim)
-            if points.size
-            else points.reshape(0, self.domain.dim)
-        )
+        if not points.size:
+            return points.reshape(0, self.domain.dim)
+        points = as_points(points, self.domain.dim)
+        self.domain.locate(points)
+        return points
 
     def _check_recommendable(self) -> None:
         if not len(self.history):
