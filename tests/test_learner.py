@@ -125,7 +125,6 @@ def test_impossible_input_is_refused_and_nothing_is_stored(domain):
         (lambda: agent.tell(x, [1, 2, np.inf], censored=[False, False, True]), "finite number"),
         (lambda: agent.recommend(width=np.nan), "width of a bound is a number >= 0"),
         (lambda: agent.recommend(width=-1.0), "width of a bound is a number >= 0"),
-        (lambda: agent.recommend(settings=[]), "settings has no point"),
         (lambda: agent.ask(pending=[[99.0, 0.0]]), "not one of the 64 points|outside"),
         (lambda: agent.ask_batch(0), "at least one choice"),
         (lambda: agent.ask_batch(-3), "at least one choice"),

@@ -238,7 +238,7 @@ class Learner(ShownInNotebooks, Optimizer):
             widths are made for exploring and are wide.
         settings:
             Candidates instead of the executed points, shape (k, d): the suggested points, where
-            something else was executed.
+            something else was executed. Of none, the point of the best lower bound, tried or not.
         among, context:
             As in :meth:`ask`: the best of a subset of the domain. Where nothing was tried in it,
             the point of the best lower bound.
@@ -246,8 +246,8 @@ class Learner(ShownInNotebooks, Optimizer):
         Raises
         ------
         ValueError
-            If there are no observations yet, if the width is no number >= 0, if there are settings
-            and none among them, or as :meth:`ask` does.
+            If there are no observations yet, if the width is below 0 or not finite, or as
+            :meth:`ask` does.
         """
         self._check_recommendable()
         if width is not None and not 0.0 <= width < math.inf:
@@ -267,8 +267,6 @@ class Learner(ShownInNotebooks, Optimizer):
                 x = self.observations.x[trusted if trusted.any() else slice(None)]
             else:
                 x = self._points(settings)
-                if not len(x):
-                    raise ValueError("settings has no point: add one, or leave it out.")
             tried = np.unique(x, axis=0)
             if part is not self.domain:
                 tried = tried[part.contains(tried)]

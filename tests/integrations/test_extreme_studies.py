@@ -10,7 +10,7 @@ from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.samplers import RandomSampler
 
 from stoic import recipes
-from stoic.integrations.optuna import NOISE, RobustObjective, StoicSampler, explain
+from stoic.integrations.optuna import CENSORED, NOISE, RobustObjective, StoicSampler, explain
 from stoic.kernels import Matern52
 from stoic.learner import Learner
 from stoic.posteriors import Prior
@@ -59,6 +59,21 @@ def test_an_independent_draw_is_what_it_would_be_in_optuna():
         state = [study.sampler._seed, number, zlib.crc32(b"x")]
         random = RandomSampler(int(np.random.SeedSequence(state).generate_state(1)[0]))
         assert drawn == random.sample_independent(study, None, "x", distribution)
+
+
+def test_a_value_beside_a_bound_has_no_interval_either():
+    study = stored([1e5], [0.2])
+    study.add_trial(
+        optuna.create_trial(
+            state=optuna.trial.TrialState.PRUNED,
+            params={"x": 0.9},
+            distributions=study.trials[0].distributions,
+            user_attrs={CENSORED: 4.0},
+        )
+    )
+    known = explain(study)
+    assert known.recommended_std == math.inf
+    assert known.recommended_mean == pytest.approx(1e5)
 
 
 @pytest.mark.parametrize("values", [[5.0], [1e308], [5.0, 5.0, 5.0], [5.0, math.inf]])

@@ -232,7 +232,7 @@ def test_what_was_executed_decides():
 def test_failures_count_as_what_they_are():
     study = optuna.create_study(sampler=StoicSampler(seed=0, recipe=phased, search_space=X))
     trial = study.ask(X)
-    for kind in ("transient", "transient", "transient"):  # the third one is of unknown kind
+    for kind in ("transient", "transient", "transient"):  # the third in a row is infeasible
         trial.set_user_attr(FAILED, kind)
         study.tell(trial, state=TrialState.FAIL)
         last, trial = trial, study.ask(X)

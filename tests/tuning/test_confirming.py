@@ -158,6 +158,9 @@ def test_a_broken_program_counts_against_no_setting_and_the_study_is_named_first
     assert "The first 5 measurements failed" in said
     assert shown()["recommended"]["params"] == before
     assert shown()["confirmation"]["probability"] < 1.0
+    assert shown()["confirmation"]["uncounted"] == 5
+    printed = CliRunner().invoke(app, ["show", "bake"]).stdout
+    assert "5 failed (5 in a row at several settings" in printed
     stoic("confirm", "bake", "--trials", "9", *rule)
     assert shown()["recommended"]["params"]["x"] == pytest.approx(0.3, abs=0.01)
     assert shown()["confirmation"]["failed"] == 5

@@ -148,6 +148,11 @@ def test_a_campaign_in_which_everything_fails_says_why():
         tune(lambda p: p["typo"], SPACE, n_trials=3)
 
 
+def test_a_campaign_without_a_value_but_bounds_says_so():
+    with pytest.raises(RuntimeError, match="3 trials has a usable value: all results are bounds"):
+        tune(lambda p: Measured(0.5, censored=True), SPACE, n_trials=3)
+
+
 def test_wrong_requests_are_value_errors():
     for wrong in (
         {"space": {}},

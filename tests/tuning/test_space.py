@@ -74,6 +74,7 @@ def test_a_range_means_what_it_says(written, meant):
         ("choice(a)", "at least two"),
         ("choice()", "at least two"),
         ("choice(a, b, a)", "twice"),
+        ("choice(1, 1.0)", "twice"),
         ([1, "1"], "twice"),
         ([[1], [2]], "a choice is a text"),
         ("choice('a, b)", "cannot read"),

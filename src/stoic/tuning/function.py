@@ -18,6 +18,7 @@ from stoic.integrations.optuna import Explanation
 from stoic.integrations.optuna.explanation import FrontPoint
 from stoic.integrations.optuna.internals import is_stopped, stoppable
 from stoic.integrations.optuna.objective import RobustArguments, check_arguments
+from stoic.integrations.optuna.partial import bound_of
 from stoic.integrations.optuna.possible import PossibleValues
 from stoic.integrations.recipe import Recipe
 from stoic.objectives import MOST
@@ -333,7 +334,10 @@ def _result(study: optuna.Study, recipe: Recipe) -> TuningResult:
     if known is None or known.recommended is None:
         infeasible = "no setting is known to be feasible" if known and known.infeasible else None
         unjudged = "no parameter is modelled" if known and known.observed_best else None
-        reason = infeasible or unjudged or next(iter(failed), "no value was finite")
+        bounds = (
+            "all results are bounds" if any(bound_of(t) is not None for t in finished) else None
+        )
+        reason = infeasible or unjudged or next(iter(failed), bounds or "no value was finite")
         raise RuntimeError(f"None of the {len(finished)} trials has a usable value: {reason}")
     trust = {row.number: row.trust for row in known.rows}
     return TuningResult(

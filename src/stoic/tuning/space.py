@@ -240,8 +240,8 @@ def _choice(choices: list[Any]) -> CategoricalDistribution:
     for choice in choices:
         if not isinstance(choice, str | int | float | bool):
             raise RefusalError(f"a choice is a text, a number or true/false, not {choice!r}.")
-    # 1 and "1" are the same argument of a program
-    if len({str(choice) for choice in choices}) < len(choices):
+    # 1 and "1" are the same argument of a program, and 1 and 1.0 the same choice of Optuna
+    if min(len({str(choice) for choice in choices}), len(set(choices))) < len(choices):
         raise RefusalError(f"a choice is given twice in {choices}.")
     if len(choices) < 2:
         raise RefusalError(f"choice needs at least two values, got {choices}.")

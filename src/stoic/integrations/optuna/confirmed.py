@@ -58,6 +58,9 @@ class Confirmation(ShownAsText):
         Number of confirming measurements that ended.
     failed:
         How many of them failed.
+    uncounted:
+        How many of these failed at three settings or more without a success between: they are taken
+        for the program's, and count against no setting.
     settled:
         True if the recommended setting was measured again, and either is the best with a
         probability of at least 0.95 or is expected to lose at most 2 % of the noise's standard
@@ -71,6 +74,7 @@ class Confirmation(ShownAsText):
     largest_loss: float
     measurements: int
     failed: int
+    uncounted: int
     settled: bool
 
     @property
@@ -89,6 +93,8 @@ class Confirmation(ShownAsText):
     def sentence(self) -> str:
         """State the outcome in words."""
         count, failed = self.measurements, f", {self.failed} failed" * bool(self.failed)
+        if self.uncounted:
+            failed += f" ({self.uncounted} in a row at several settings, which count against none)"
         loss = f"expected loss {self.expected_loss:.3g}, at most {self.largest_loss:.3g} (95 %)"
         return (
             f"{count} measurement{'s' * (count != 1)}{failed}: the best of those tried with "
@@ -101,6 +107,7 @@ class Confirmation(ShownAsText):
         return {
             "measurements": self.measurements,
             "failed": self.failed,
+            "uncounted": self.uncounted,
             "settled": self.settled,
             "probability": self.probability,
             "interval": [self.lower, self.upper],

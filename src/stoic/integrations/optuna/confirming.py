@@ -167,7 +167,8 @@ class Standing:
             lambda t: t.number in number and trust[number[t.number]] >= DISTRUSTED
         )
         confirmed = self._count(lambda t: confirms(t) and t.number in number)
-        failures, best = _count_at(self.x, self.synced, _failures(self.trials)), self.leader
+        counted, best = _failures(self.trials), self.leader
+        failures = _count_at(self.x, self.synced, counted)
         order = sorted(range(len(self.x)), key=lambda j: (j != best, -comparison.probability[j]))
         mine = [t for t in self.trials if confirms(t) and t.state.is_finished()]
         ends = [sign * (mean[best] + side * SDS_95 * std[best]) for side in (-1.0, 1.0)]
@@ -191,7 +192,8 @@ class Standing:
             float(comparison.loss.mean()),
             float(np.quantile(comparison.loss, 0.95)),
             len(mine),
-            sum(_failed(t) for t in mine),
+            (failed := sum(_failed(t) for t in mine)),
+            failed - len(counted),
             self.settled(),
         )
 

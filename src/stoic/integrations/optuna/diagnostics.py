@@ -127,8 +127,9 @@ def scaled(learner: Learner | Balanced) -> bool:
     leader = learner.learners[learner.leader] if isinstance(learner, Balanced) else learner
     # A model without a fitting, or with given hyperparameters, has a scale of its own
     fitting = getattr(getattr(leader, "model", None), "fitting", None)
-    observed = learner.observations.observed
-    return not isinstance(fitting, Fitting) or len(np.unique(observed[np.isfinite(observed)])) > 1
+    seen = learner.observations
+    values = seen.observed[np.isfinite(seen.observed) & seen.measured]  # bounds are none
+    return not isinstance(fitting, Fitting) or len(np.unique(values)) > 1
 
 
 def judged(

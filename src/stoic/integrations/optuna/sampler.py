@@ -336,7 +336,7 @@ class StoicSampler(BaseSampler):
     def _log_unmodelled(
         self, study: Study, trials: Sequence[FrozenTrial], synced: SyncedLearner | None
     ) -> None:
-        """Log each sentence once for a study."""
+        """Log each sentence once for a study, whatever the numbers of trials at its end are."""
         space = self._modelled(study)
         left_out = unmodelled(
             trials,
@@ -358,7 +358,8 @@ class StoicSampler(BaseSampler):
                 (logging.INFO, f"Modelled where a trial has them: {', '.join(names)}.")
             )
         for level, sentence in sentences:
-            if (key := (identity(study, trials), sentence)) not in self._said:
+            said = sentence.rstrip("0123456789,. ")
+            if (key := (identity(study, trials), said)) not in self._said:
                 self._said.add(key)
                 log.log(level, "%s", sentence)
 
