@@ -24,10 +24,17 @@ def replayed(domain, x, values, exact):
     best = max((i for i in range(exact) if np.isfinite(values[i])), key=lambda i: values[i])
     state = {"row": best, "best": values[best], "centre": x[best], "side": 0.4}
     good = bad = idle = searches = places = start = 0
-    rival, since = None, exact
+    rival, since, lined = None, exact, -np.inf
+    discrete = {column for lattice in domain.lattices for column in lattice.columns}
+    continuous = [k for k in range(domain.dim) if k not in discrete]
+    lines = []  # along which searches are to come, the one in force first
+
+    def gap(i):
+        apart = abs(x[i] - state["centre"]) / domain.widths
+        return max([each for k, each in enumerate(apart) if k not in lines[:1]], default=0.0)
 
     def near(i, side):
-        return all(abs(x[i] - state["centre"]) <= side * domain.widths)
+        return gap(i) <= side
 
     def returned():
         half = state["side"] / 2 * domain.widths
@@ -64,29 +71,43 @@ def replayed(domain, x, values, exact):
         if value > state["best"]:
             state |= {"best": value, "centre": x[i]}
         back = returned()
-        if good < 3 and bad < 20 and not back:
-            continue
-        most = 1.6 if rival is None else 0.4
-        state["side"] = min(2.0 * state["side"], most) if good == 3 else state["side"] / 2.0
+        if lines and not idle:
+            if bad < 10:
+                continue
+            over = True
+        else:
+            if good < 3 and bad < 20 and not back:
+                continue
+            most = 1.6 if rival is None else 0.4
+            state["side"] = min(2.0 * state["side"], most) if good == 3 else state["side"] / 2.0
+            over = state["side"] < 2.0**-7 or back or idle
         good = bad = 0
-        if state["side"] < 2.0**-7 or back or idle:
+        if over:
             searches, idle = searches + 1, 0
             top = max((j for j in range(i + 1) if np.isfinite(values[j])), key=lambda j: values[j])
-            if rival is None:
+            better = values[top] > lined + needed
+            if lines:
+                lines, where = lines[1:], "best" if better else "elsewhere"
+            elif rival is None:
+                lines, where = continuous if better else [], "elsewhere"
+                lined = values[top] if better else lined
+            else:
+                where = "best" if better else "elsewhere"
+            start, rival = 0, None
+            side = 2.0**-7 if lines else 0.4
+            state |= {"best": values[top], "centre": x[top], "side": side}
+            if where == "elsewhere" and not lines:
                 start, rival = i + 1, x[top]
-                state |= {"best": -np.inf, "centre": rival, "side": 0.4}
+                state["best"] = -np.inf
                 while returned():
                     places += 1
                     state["centre"] = domain.spread(places, np.random.default_rng(0))[-1]
-            else:
-                start, rival = 0, None
-                state |= {"best": values[top], "centre": x[top], "side": 0.4}
         needed, since = enough([j for j in own(i + 1) if j > i - 512]), i + 1
     rows = own(len(x))
     most = min(max(sum(near(j, state["side"]) for j in rows), 2 * domain.dim), 128)
-    away = {j: max(abs(x[j] - state["centre"]) / domain.widths) for j in rows}
+    away = {j: gap(j) for j in rows}
     rows = sorted(rows, key=lambda j: (j < since or not near(j, state["side"]), away[j]))
-    return state["centre"], state["side"], sorted(rows[:most]), searches
+    return state["centre"], state["side"], sorted(rows[:most]), searches, next(iter(lines), None)
 
 
 @pytest.mark.parametrize(("seed", "dim"), [(0, 1), (1, 2), (2, 12)])
@@ -95,15 +116,16 @@ def test_a_region_is_that_of_a_replay_row_by_row(seed, dim):
     domain = Box(-np.ones(dim), np.linspace(1.0, 3.0, dim))
     x, values = domain.sample(21, rng), rng.standard_normal(21)
     values[rng.random(21) < 0.2] = -np.inf
-    seen = set()
+    seen, lines = set(), set()
     while len(x) < 500:
         region = Region.after(domain, x, values, 21)
-        centre, side, rows, searches = replayed(domain, x, values, 21)
+        centre, side, rows, searches, along = replayed(domain, x, values, 21)
         np.testing.assert_allclose(domain.lower + domain.widths * region.centre, centre)
         assert region.side == side
-        assert region.searches == searches
+        assert (region.searches, region.along) == (searches, along)
         np.testing.assert_array_equal(region.rows, rows)
         seen.add(searches)
+        lines.add(along)
         # A few at a time, in the region, and with luck that comes and goes
         more = region.box(domain).sample(7, rng)
         luck = values[np.isfinite(values)].max() * rng.choice([-1.0, 1.0], p=[0.9, 0.1])
@@ -111,6 +133,29 @@ def test_a_region_is_that_of_a_replay_row_by_row(seed, dim):
         new[rng.random(7) < 0.1], new[rng.random(7) < 0.1] = np.nan, -np.inf
         x, values = np.concatenate([x, more]), np.append(values, new)
     assert len(seen) > 2
+    assert len(lines) > 1
+
+
+def test_a_search_along_a_line_has_all_of_a_coordinate_and_little_of_the_others():
+    centre = np.array([0.5, 0.25])
+    part = Region(centre, 2.0**-7, np.arange(3), 0, along=1).box(PLANE)
+    np.testing.assert_allclose(part.lower, [1.0 - 2.0**-6, 2.0])
+    np.testing.assert_allclose(part.upper, [1.0 + 2.0**-6, 4.0])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_searches_along_lines_leave_a_local_maximum(seed):
+    def height(x):  # in each coordinate there is a maximum at 0.3, and a lower one at 0.8
+        each = np.maximum(1.0 - 4.0 * np.abs(x - 0.3), 0.6 - 4.0 * np.abs(x - 0.8))
+        return each.sum(axis=1)
+
+    domain, rng = Box(np.zeros(3), np.ones(3)), np.random.default_rng(seed)
+    x = 0.8 + 0.05 * rng.standard_normal((21, 3))
+    while height(x).max() <= 1.8:  # with the lower ones in all coordinates
+        region = Region.after(domain, x, height(x), 21)
+        x = np.concatenate([x, region.box(domain).sample(1, rng)])
+    assert region.along is not None
+    assert len(x) < 400
 
 
 def test_a_region_keeps_lattices_and_stays_in_the_domain():

@@ -33,6 +33,10 @@ _LATEST = 512  # results among which those of a region are looked for, for their
 # Results in a row that are not near, after which a search ends: more than workers may have begun
 # before it. Nothing of a region may be left to choose, or all there fails.
 _IDLE = 100
+# Results in a row without an improvement, after which a search along a line ends [Kirschner2019]_.
+# After 2,000 results the loss on Levy's function in 20 dimensions is 2e-5; without such searches it
+# stays at the local maximum of 700 results, 0.0026, for 5,000.
+_ALONG = 10
 _BLOCK = 64  # results whose distances from a centre are computed at once
 _POINTS = 16  # of the sequence, of which one is apart from the best; without one it is the last
 _ROWS = 128  # of the local model, at most
@@ -58,6 +62,10 @@ class _Searches:
     rival:
         The best input before a search elsewhere, which knows later results that are nearer to its
         centre alone; None if the search is about the best of all.
+    along:
+        Coordinate of a search along a line through the best; None if it is in a cube.
+    lined:
+        The best result when searches along lines began.
     start:
         First result that a search elsewhere may know.
     since:
@@ -72,6 +80,12 @@ class _Searches:
         self.u = (x - domain.lower) / domain.widths
         self.ended, self.places, self.start, self.side = 0, 0, 0, _FIRST
         self.rival: Array | None = None
+        self.along: int | None = None
+        self.lined = -np.inf
+        discrete = [lattice.columns for lattice in domain.lattices]
+        self._continuous = np.delete(
+            np.arange(domain.dim), np.concatenate([[], *discrete]).astype(int)
+        )
         self._first = 0
         self._distances: list[float] = []  # from the centre, of the results from the first one on
         self.successes = self.failures = self.since = self.idle = 0
@@ -111,6 +125,10 @@ class _Searches:
         if self._back():
             self._begin(i + 1)
             return
+        if self.along is not None:
+            if self.failures == _ALONG:
+                self._begin(i + 1)
+            return
         if self.successes < _SUCCESSES and self.failures < _FAILURES:
             return
         most = _MOST if self.rival is None else _FIRST
@@ -120,10 +138,17 @@ class _Searches:
         else:
             self._watch(i + 1)
 
+    def away(self, rows: Integers) -> Array:
+        """Return the largest distance of a coordinate from the centre, or from the line."""
+        distances = np.abs(self.u[rows] - self.centre)
+        if self.along is not None:
+            distances[:, self.along] = 0.0
+        return np.asarray(distances.max(axis=1, initial=0.0))
+
     def _away(self, i: int) -> float:
-        """Return the largest distance of a coordinate of result i from the centre."""
+        """Return that of result i."""
         if not 0 <= i - self._first < len(self._distances):
-            block = np.abs(self.u[i : i + _BLOCK] - self.centre).max(axis=1)
+            block = self.away(np.arange(i, min(i + _BLOCK, len(self.u))))
             self._first, self._distances = i, block.tolist()
         return self._distances[i - self._first]
 
@@ -137,13 +162,18 @@ class _Searches:
         return bool(np.abs(self.centre - self.rival).max() <= 0.5 * self.side)
 
     def _begin(self, n: int) -> None:
-        """Begin another search after ``n`` results: elsewhere, or at the best of them."""
-        elsewhere = self.rival is None
-        self.ended, self.side, self.idle = self.ended + 1, _FIRST, 0
+        """Begin another search after ``n`` results: at the best of them, or elsewhere."""
+        about = self.rival is None and self.along is None
+        self.ended, self.idle = self.ended + 1, 0
         self.best, centre = self._best_of(n)
+        improved = self.best > self.lined + self.enough
+        if about and improved:
+            self.lined = self.best
+        self.along = self._next_line(about and improved)
+        self.side = _FIRST if self.along is None else _LEAST
         self._move(centre)
         self.rival, self.start = None, 0
-        if elsewhere:
+        if self.along is None and (about or not improved):
             self.rival, self.start, self.best = self.centre, n, -np.inf
             for _ in range(_POINTS):
                 self.places += 1
@@ -153,11 +183,18 @@ class _Searches:
                     break
         self._watch(n)
 
+    def _next_line(self, first: bool) -> int | None:
+        """Return the next coordinate along which to search, or the first one, if there is any."""
+        if self.along is None and not first:
+            return None
+        later = self._continuous[self._continuous > (-1 if self.along is None else self.along)]
+        return int(later[0]) if len(later) else None
+
     def _watch(self, n: int) -> None:
         """Count from here, and say how much an improvement is."""
         self.successes, self.failures, self.since = 0, 0, n
         rows = self.rows(n, n - _LATEST)
-        near = np.abs(self.u[rows] - self.centre).max(axis=1, initial=0.0) <= self.side
+        near = self.away(rows) <= self.side
         self.enough = max(_IMPROVED * self._above_median(self.values[rows[near]]), self.negligible)
 
     def _best_of(self, n: int) -> tuple[float, Array]:
@@ -183,12 +220,15 @@ class Region(NamedTuple):
         The results that its model is given, increasing.
     searches:
         Number of searches that have ended.
+    along:
+        Coordinate of which the region has the whole range; None of a cube.
     """
 
     centre: Array
     side: float
     rows: Integers
     searches: int
+    along: int | None = None
 
     @classmethod
     def after(cls, domain: Box, x: Array, values: Array, exact: int) -> Self:
@@ -196,11 +236,15 @@ class Region(NamedTuple):
 
         A search counts the results in twice its region, whatever chose them. The first one begins
         at the best of the first ``exact`` results, and knows all results. Where the sides have
-        become too short the next one begins, by turns at the next point of a Sobol sequence, and at
-        the best of all results; so it does where a hundred results in a row were not near. The
-        former knows later results alone, and of these those that are nearer to its centre than to
-        the best before it; its sides do not become longer than at first, and it ends where that
-        best is in its region.
+        become too short, or a hundred results in a row were not near, the next one begins. After
+        one about the best it is along each continuous coordinate through the best, one after the
+        other: of its range in all others it has the shortest sides, and it ends after ten results
+        without an improvement. After these, if they have improved on the best, it is about the
+        best again, and else elsewhere, at the next point of a Sobol sequence; so it is if there
+        were lines through this best before. One elsewhere knows later results alone, and of these
+        those that are nearer to its centre than to the best before it; its sides do not become
+        longer than at first, and it ends where that best is in its region. After it the next one is
+        about the best if that is a better one, and else elsewhere.
 
         Values of early results that change, because they are not trusted any more or a constraint
         is known better, may change all searches since.
@@ -219,17 +263,21 @@ class Region(NamedTuple):
         for i in range(exact, n):
             searches.add(i)
         rows, centre = searches.rows(n), searches.centre
-        away = np.abs(searches.u[rows] - centre).max(axis=1, initial=0.0)
+        away = searches.away(rows)
         near = away <= searches.side
         # First those of this region, or it would choose again what its model does not know
         nearest = np.lexsort([away, ~near | (rows < searches.since)])
         used = min(max(np.count_nonzero(near), _FEW * domain.dim), _ROWS)
-        return cls(centre, searches.side, np.sort(rows[nearest[:used]]), searches.ended)
+        rows, along = np.sort(rows[nearest[:used]]), searches.along
+        return cls(centre, searches.side, rows, searches.ended, along)
 
     def box(self, domain: Box) -> Box:
         """Return the part of a domain that it is."""
         centre = domain.lower + domain.widths * self.centre
-        return domain.around(centre, 0.5 * self.side * domain.widths)
+        half = 0.5 * self.side * domain.widths
+        if self.along is not None:
+            half[self.along] = domain.widths[self.along]
+        return domain.around(centre, half)
 
 
 class LocalSearch(NamedTuple):
