@@ -269,6 +269,16 @@ def test_the_recipe_says_what_is_believed_and_the_aim_where_to_look():
     assert not learner.policy.probe
 
 
+def test_a_stable_setting_is_run_itself_and_recommended_though_its_ball_is_probed():
+    sampler = StoicSampler(seed=0, policy="stable", tolerance={"x": 0.1})
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(lambda trial: (trial.suggest_float("x", 0.0, 1.0) - 0.3) ** 2, n_trials=25)
+    known = explain(study)
+    assert known.recommended.params["x"] == pytest.approx(0.3, abs=0.005)
+    assert known.certified.certificate.value == pytest.approx(0.01, abs=5e-4)
+    assert {round(trial.params["x"], 1) for trial in study.trials[10:]} == {0.2, 0.3, 0.4}
+
+
 def test_trials_probe_until_something_says_what_was_executed():
     space = {name: SPACE[name] for name in ("heat", "n")}
     study = searched(n_trials=12, threshold=0.4, tolerance=HEAT)

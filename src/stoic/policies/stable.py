@@ -45,8 +45,9 @@ class StableOpt(Policy):
     probe:
         If true, the learner itself moves the input, to where the lower bound is least within the
         ball, as Algorithm 1 of [Bogunovic2018]_ does, among the points that may be chosen. The note
-        ``centre`` then holds the stable point, which is the one to recommend. Otherwise the
-        environment moves it.
+        ``centre`` then holds the stable point. Where its certificate is better than that of any
+        observed point it is queried itself, so that it can be recommended; the paper never does
+        that. Otherwise the environment moves it.
     candidates:
         Number of quasi-random points that are compared on a ``Box``.
     retries:
@@ -66,11 +67,11 @@ class StableOpt(Policy):
     Guarantee
     ---------
     With ``probe``, and if f is in the band in all rounds: the worst value of the choice with the
-    best certificate is within eps of the best there is after T rounds, T / (width_T^2 gamma_T) of
-    the order of 1 / eps^2 (Theorem 1 of [Bogunovic2018]_). Without, the same holds if it is always
-    moved to where the lower bound is least. A wrong radius voids it: the regret is then linear in T
-    in general. Certificates hold in all rounds. On a ``Box`` all of it holds for the candidates and
-    the observed points, and not for the points in between.
+    best certificate is within eps of the best there is after T rounds that probe, where
+    T / (width_T^2 gamma_T) is of the order of 1 / eps^2 (Theorem 1 of [Bogunovic2018]_). Without,
+    the same holds if it is always moved to where the lower bound is least. A wrong radius voids it:
+    the regret is then linear in T in general. Certificates hold in all rounds. On a ``Box`` all of
+    it holds for the candidates and the observed points, and not for the points in between.
     """
 
     radius: float
@@ -101,6 +102,7 @@ class StableOpt(Policy):
             here, _ = without_given_up(view, here, hallucinated, self.retries)
         points, distance, r = here.points, self.distance, self.radius
         certain, _ = here.bounds(view.band())
+        known = self._best_observed(view, state) if self.probe else None
 
         def pick(band: Band) -> Choice:
             lower, upper = here.bounds(band)
@@ -109,6 +111,8 @@ class StableOpt(Policy):
             notes = {"optimistic": optimistic, **self._certificate(here, certain, row)}
             if not self.probe:
                 return here.choice(row, notes)
+            if known is not None and _value(notes) > known:
+                return here.choice(row, {**notes, "centre": points[row].tolist()})
             ball = np.intersect1d(distance.ball(points[row], points, r), here.rows)
             return here.choice(
                 int(ball[np.argmin(lower[ball])]), {**notes, "centre": points[row].tolist()}
@@ -126,6 +130,15 @@ class StableOpt(Policy):
         row, _ = self._spot(lower, here, state.balls)
         return here.place(row, tried), self._certificate(here, lower, row)
 
+    def _best_observed(self, view: View, state: Ready) -> float | None:
+        """Return the best certificate of an observed point that may be chosen."""
+        observed = np.unique(view.observations.x, axis=0)
+        if view.among is not view.domain and len(observed):
+            observed = observed[view.among.contains(observed)]
+        if not len(observed):
+            return None
+        return _value(self.recommend(view, state, view.band(), observed)[1])
+
     def _spot(self, f: Array, here: Ground, balls: Balls | None) -> Spot:
         """Return the row of the best worst value of f (N,)."""
         if balls is None:
@@ -139,3 +152,9 @@ class StableOpt(Policy):
         rows = np.array([row])
         worst = float(worst_value(lower, self.radius, here.points, self.distance, rows)[0])
         return asdict(Certificate(worst, self.radius, np.inf, closed=True))
+
+
+def _value(certificate: dict[str, object]) -> float:
+    value = certificate["value"]
+    assert isinstance(value, float)
+    return value
