@@ -1,4 +1,4 @@
-"""Results and ranges at the ends of what a float holds: numbers come out, and no warnings."""
+"""Results and ranges at the ends of what a float holds: numbers come out, and one warning."""
 
 import inspect
 import math
@@ -14,6 +14,9 @@ from stoic.domains import Box, Finite
 from stoic.integrations.recipe import WHERE_INPUTS_MOVE
 from stoic.learner import Learner
 from stoic.recipes import BALANCED, MOVED, PHASED, SEQUENTIAL, gp_ucb, robust
+
+# Of a recommendation, see test_results_that_no_model_is_right_for_are_named
+pytestmark = pytest.mark.filterwarnings("ignore:Half of the values are")
 
 MAX = 1.7e308
 RESULTS = {
@@ -49,6 +52,20 @@ def pairs():
             marks = () if recipe == robust() or name == "every size" else pytest.mark.long
             marks = marks if first else pytest.mark.slow
             yield pytest.param(recipe, results, id=f"{recipe.write.__name__}-{name}", marks=marks)
+
+
+@pytest.mark.parametrize(
+    ("scale", "said"), [(1.0, ""), (1e-80, "within"), (1e100, "within"), (1e300, "beyond 1e.150")]
+)
+def test_results_that_no_model_is_right_for_are_named(scale, said):
+    results = np.full(6, scale) if "beyond" in said else scale * np.arange(6.0)
+    learner = Learner(Box([4.0], [12.0]))
+    learner.tell(learner.domain.spread(6, np.random.default_rng(0)), results)
+    if not said:
+        learner.recommend()
+        return
+    with pytest.warns(UserWarning, match=f"Half of the values are {said}.*another unit"):
+        learner.recommend()
 
 
 @pytest.mark.parametrize(("recipe", "results"), [*pairs()])

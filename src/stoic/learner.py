@@ -6,6 +6,7 @@ It is the only mutable object on the optimizer's side. ``tell`` only appends; ``
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -28,6 +29,7 @@ from stoic.pending import check_count
 from stoic.policies.base import View
 from stoic.policies.ucb import UpperConfidenceBound
 from stoic.posteriors.base import Posterior
+from stoic.posteriors.fitting import extreme
 from stoic.printable import ShownInNotebooks
 from stoic.recipes import Parts, robust
 from stoic.surrogate import Surrogate
@@ -252,6 +254,8 @@ class Learner(ShownInNotebooks, Optimizer):
         self._check_recommendable()
         if width is not None and not 0.0 <= width < math.inf:
             raise ValueError(f"The width of a bound is a number >= 0, got {width!r}.")
+        if settings is None and (said := extreme(self.observations.observed)):
+            warnings.warn(said, UserWarning, stacklevel=2)
         with self.surrogate.threads():
             band = self.band() if width is None else Band(self.surrogate.integrated(), width)
             part = self._part(among, context)

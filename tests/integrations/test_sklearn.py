@@ -175,6 +175,12 @@ def test_a_recipe_may_be_named():
     np.testing.assert_array_equal(by_name, by_value)
 
 
+def test_targets_that_no_model_is_right_for_are_named():
+    X, y = table(10)
+    with pytest.warns(UserWarning, match="take the logarithm of the values"):
+        RobustGaussianProcessRegressor().fit(X, 1e100 * y)
+
+
 def test_one_target_that_counts_is_enough():
     regressor = RobustGaussianProcessRegressor(recipes.loo_gp_ucb())
     regressor.fit([[0.0], [1.0]], [np.nan, 2.0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from stoic.learner import Learner
 from stoic.models import LeaveOneOutGP
 from stoic.models.window import Bounds
 from stoic.posteriors.base import Model
+from stoic.posteriors.fitting import extreme
 from stoic.recipes import Parts
 from stoic.refusal import RefusalError
 
@@ -34,7 +36,12 @@ def box_around(x: Array) -> Box:
 
 
 def observations_of(x: Array, y: Array, noise: Array | None = None) -> Observations:
-    """Observations of the rows as given; a noise variance is nan where none was."""
+    """Observations of the rows as given; a noise variance is nan where none was.
+
+    Results that no model is right for are named in a warning.
+    """
+    if said := extreme(y):
+        warnings.warn(said, UserWarning, stacklevel=3)
     variances = np.full(len(y), np.nan) if noise is None else noise
     return Observations(x, as_results(y), variances)
 

@@ -9,14 +9,14 @@ the chain to theta goes through the kernel's contraction and the defence's slope
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from stoic import linalg
-from stoic.data import Array, Booleans, Observations, Targets
+from stoic.data import LARGEST, Array, Booleans, Observations, Targets
 from stoic.descent import descend
 from stoic.domains import Domain
 from stoic.kernels import Kernel, Scaled
@@ -187,6 +187,27 @@ REST_PRIOR = LogNormal(0.0, 1.0, 1e-3, 1e3)
 _ALONE = 1e-3  # variance of a source's weight, where a fit without it begins
 
 SCALES = (1e-70, 1e70)  # of results: beyond, squares of variances would underflow or overflow
+_SPREAD = 4  # results that have one
+
+
+def extreme(results: Sequence[float] | Array) -> str:
+    """Say that half of the finite results are too large, or too near to each other, else ""."""
+    values = np.asarray(results, dtype=float)
+    values = values[np.isfinite(values)]
+    if len(values) < _SPREAD:
+        return ""
+    with np.errstate(over="ignore", invalid="ignore"):
+        lower, upper = np.quantile(values, [0.25, 0.75])
+        spread = float(upper - lower)
+    fine = spread == 0.0 or SCALES[0] < spread < SCALES[1]
+    if fine and min(abs(lower), abs(upper)) < LARGEST:
+        return ""
+    where = f"beyond {LARGEST:g} in size" if fine else f"within {spread:.1g} of each other"
+    return (
+        f"Half of the values are {where}. The model squares their differences, and is right where "
+        f"these are {SCALES[0]:g} to {SCALES[1]:g}: take the logarithm of the values, or another "
+        "unit."
+    )
 
 
 @dataclass(frozen=True, eq=False)

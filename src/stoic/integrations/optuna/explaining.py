@@ -36,13 +36,13 @@ from stoic.integrations.optuna.unmodelled import (
     Parameters,
     all_unusable,
     declared_constraints,
-    extreme,
     modelled_space,
     unmodelled,
     violates,
 )
 from stoic.integrations.recipe import Recipe, load, recipe_to_look_with
 from stoic.posteriors.base import FittedDefence, Posterior
+from stoic.posteriors.fitting import extreme
 from stoic.printable import printable
 from stoic.refusal import RefusalError
 from stoic.threads import one_thread
@@ -174,7 +174,7 @@ class _Reading:
             "conditional": Parameters.of(self.complete).conditional(self.space),
             "unmodelled": unmodelled(self.trials, self.ranges, constrained, declared, partial)
             + all_unusable(self.trials)
-            + extreme(finite),
+            + tuple(filter(None, [extreme(finite)])),
             "possible": self.values,
             "impossible": self.outside,
         }

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
-import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
@@ -17,13 +16,11 @@ from stoic.integrations.optuna.choices import ChoiceNumbers
 from stoic.integrations.optuna.internals import constraints, possible, same_range
 from stoic.integrations.optuna.objectives import NOISE, noises_of, states_bound
 from stoic.integrations.optuna.partial import bound_trouble, noise_variance
-from stoic.posteriors.fitting import SCALES
 
 CONSTRAINTS = "stoic:constraints"  # of a study: name of an output -> its constraint, as written
 
 FAILED = "stoic:failed"  # user attribute: why a trial has no value, one of stoic.data.FAILURES
 
-_FEWEST = 4  # values that have a spread
 _LISTED = 3  # trials; a sentence that had all would be another one after each trial
 
 
@@ -208,22 +205,6 @@ def all_unusable(trials: Sequence[FrozenTrial], objectives: int = 1) -> tuple[st
         for reason in unusable(trial, objectives):
             first.setdefault(reason.partition(" ")[0], f"Trial {trial.number}: {reason}.")
     return tuple(first.values())
-
-
-def extreme(values: Sequence[float]) -> tuple[str, ...]:
-    """Describe finite values that are too large, or differ by too little, for the model."""
-    if len(values) < _FEWEST:
-        return ()
-    with np.errstate(over="ignore", invalid="ignore"):
-        lower, upper = np.quantile(values, [0.25, 0.75])
-        spread = float(upper - lower)
-    if spread == 0.0 or SCALES[0] < spread < SCALES[1]:
-        return ()
-    return (
-        f"Half of the values are within {spread:.1g} of each other. The model squares them, and is "
-        f"right where that is {SCALES[0]:g} to {SCALES[1]:g}: take the logarithm of the values, or "
-        "another unit.",
-    )
 
 
 def unusable(trial: FrozenTrial, objectives: int = 1) -> list[str]:
