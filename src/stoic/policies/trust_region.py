@@ -1,4 +1,4 @@
-"""Local search in a trust region, by a model of its own [Eriksson2019]_."""
+"""Local search in a trust region, by a model of its own [Eriksson2019]_, and along lines."""
 
 from __future__ import annotations
 
