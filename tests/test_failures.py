@@ -85,15 +85,21 @@ def test_a_third_transient_failure_in_a_row_is_no_accident(domain):
     assert Learner(domain, seed=0).failures.kinds == ()
 
 
-def test_a_setting_that_takes_down_its_machine_is_not_queried_for_ever():
-    one, asked = Learner(Box([0.0, -3.0], [1.0, 3.0]), seed=0), []
-    for _ in range(25):
+def played_to_an_edge(rounds, seed, kind):
+    """Play a function that gets better towards an edge, beyond which everything fails."""
+    one, asked = Learner(Box([0.0, -3.0], [1.0, 3.0]), seed=seed), []
+    for _ in range(rounds):
         x = one.ask().x
         asked.append(tuple(x))
         if x[1] < -0.8:
-            one.tell(x, failed="transient")
+            one.tell(x, failed=kind)
         else:
             one.tell(x, -((x[0] - 0.3) ** 2) - (x[1] + 1.0) ** 2)
+    return one, asked
+
+
+def test_a_setting_that_takes_down_its_machine_is_not_queried_for_ever():
+    one, asked = played_to_an_edge(25, 0, "transient")
     assert max(map(asked.count, asked)) == 3
     assert one.recommend().x[1] < 0.0
 
@@ -206,13 +212,5 @@ def test_a_threshold_that_is_reached_stays_so_after_failures_elsewhere():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_bad_corner_is_not_asked_again_and_again(seed):
-    # Better and better towards an edge, beyond which everything is bad
-    learner, seen = Learner(Box([0.0, -3.0], [1.0, 3.0]), seed=seed), []
-    for _ in range(20):
-        x = learner.ask().x
-        seen.append(tuple(x))
-        if x[1] < -0.8:
-            learner.tell(x, failed="bad")
-        else:
-            learner.tell(x, -((x[0] - 0.3) ** 2) - (x[1] + 1.0) ** 2)
-    assert len(set(seen)) == 20
+    _, asked = played_to_an_edge(20, seed, "bad")
+    assert len(set(asked)) == 20

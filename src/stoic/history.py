@@ -205,19 +205,14 @@ class History:
 
     def _recurs(self, point: Array) -> bool:
         """Return True if so many transient failures at its place have had no result since."""
-        if (
-            len(before := [(x, n) for x, kind, n in self._failed if kind == "transient"])
-            < _TRANSIENT
-        ):
-            return False
         reach = 0.0 if self.domain.finite else PLACE * self.domain.widths
 
-        def near(x: Array) -> Integers:
-            return np.flatnonzero((np.abs(x - point) <= reach).all(axis=1))
+        def near(x: Array) -> Booleans:
+            return np.asarray((np.abs(x - point) <= reach).all(axis=-1))
 
-        since = int(near(self._x[: self._n]).max(initial=-1)) + 1  # the latest result there
-        failed = near(np.array([x for x, _ in before]))
-        return len([row for row in failed if before[row][1] >= since]) >= _TRANSIENT
+        latest = np.flatnonzero(near(self._x[: self._n])).max(initial=-1)  # result there
+        since = [x for x, kind, n in self._failed if kind == "transient" and n > latest]
+        return sum(map(bool, map(near, since))) >= _TRANSIENT
 
     def _grow(self, rows: int) -> None:
         for name in ("_x", "_observed", "_noise", "_arms", "_censored"):

@@ -254,7 +254,8 @@ class Learner(ShownInNotebooks, Optimizer):
         self._check_recommendable()
         if width is not None and not 0.0 <= width < math.inf:
             raise ValueError(f"The width of a bound is a number >= 0, got {width!r}.")
-        if settings is None and (said := extreme(self.observations.observed)):
+        # Who gives settings, as explain does, has its own place for sentences
+        for said in extreme(self.observations.observed) if settings is None else ():
             warnings.warn(said, UserWarning, stacklevel=2)
         with self.surrogate.threads():
             band = self.band() if width is None else Band(self.surrogate.integrated(), width)

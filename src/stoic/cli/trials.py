@@ -304,17 +304,12 @@ def tell(
     print(f"trial {ended.number} is {ended.state.name.lower()}")
 
 
-def _value(word: str) -> float:
-    try:
-        return float(word)
-    except ValueError as error:
-        raise RefusalError(f"A value must be a number, got {word!r}.") from error
-
-
 def _told(
     words: list[str], name: str | None, number: int | None, values: list[float] | None
 ) -> tuple[str | None, int | None, list[float] | None]:
     """Study, number of a trial and values, from the words of `stoic tell` and its options."""
+    from stoic.tuning.space import read_number
+
     words = list(words)
     for word in words:
         # ignore_unknown_options lets a mistyped option through
@@ -328,7 +323,7 @@ def _told(
             raise RefusalError(f"The number of a trial is needed, got {words[0]!r}.")
         number = int(words.pop(0))
     if words and not values:
-        values = list(map(_value, words))
+        values = [read_number("A value", word) for word in words]
     elif words:
         raise RefusalError(f"One trial at a time: do not know what {' '.join(words)!r} is.")
     return name, number, values or None

@@ -177,13 +177,11 @@ def _covariance(posterior: Posterior, x: Array) -> Array:
 
 def _noise(noise: Any, n: int) -> Array:
     given = np.asarray(noise, dtype=float)
-    wrong = f"got shape {given.shape}" if given.shape != (n,) else ""
-    positive = (given > 0.0) & np.isfinite(given)
-    if not wrong and not (fitting := np.isnan(given) | positive).all():
-        wrong = f"got {given[~fitting][0]:g}"
-    if wrong:
+    wrong = given[~(np.isnan(given) | ((given > 0.0) & np.isfinite(given)))]
+    if given.shape != (n,) or len(wrong):
+        got = f"{wrong[0]:g}" if given.shape == (n,) else f"shape {given.shape}"
         raise ValueError(
             f"Noise is a positive variance for each of {n} targets, or nan where it is not known, "
-            f"{wrong}."
+            f"got {got}."
         )
     return given

@@ -40,7 +40,7 @@ def observations_of(x: Array, y: Array, noise: Array | None = None) -> Observati
 
     Results that no model is right for are named in a warning.
     """
-    if said := extreme(y):
+    for said in extreme(y):
         warnings.warn(said, UserWarning, stacklevel=3)
     variances = np.full(len(y), np.nan) if noise is None else noise
     return Observations(x, as_results(y), variances)

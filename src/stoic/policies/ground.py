@@ -132,6 +132,14 @@ def ground_of(
     return Ground(points, np.arange(len(chosen)), domain)
 
 
+def observed_choices(view: View) -> Array:
+    """Return the observed points that may be chosen, each once, shape (k, d)."""
+    observed = np.unique(view.observations.x, axis=0)
+    if view.among is not view.domain and len(observed):
+        observed = observed[view.among.contains(observed)]
+    return observed
+
+
 def with_peak(view: View, here: Ground, band: Band) -> Ground:
     """Add, on a box, the maximiser of the upper bound."""
     if isinstance(view.domain, Finite):

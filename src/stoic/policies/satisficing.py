@@ -19,6 +19,7 @@ from stoic.policies.ground import (
     candidates,
     ground,
     ground_of,
+    observed_choices,
     with_moves,
     with_peak,
     without_given_up,
@@ -229,10 +230,7 @@ class Satisficing(Policy):
 
     def _best_observed(self, view: View, state: Progress, tau: float) -> Certificate | None:
         """Return the best certificate for tau of an observed point that may be chosen."""
-        observed = np.unique(view.observations.x, axis=0)
-        if view.among is not view.domain and len(observed):
-            observed = observed[view.among.contains(observed)]
-        if not len(observed):
+        if not len(observed := observed_choices(view)):
             return None
         return self._recommended(view, state, view.band(), observed, tau)[1]
 

@@ -17,6 +17,7 @@ from stoic.policies.ground import (
     candidates,
     ground,
     ground_of,
+    observed_choices,
     with_moves,
     without_given_up,
 )
@@ -102,21 +103,20 @@ class StableOpt(Policy):
             here, _ = without_given_up(view, here, hallucinated, self.retries)
         points, distance, r = here.points, self.distance, self.radius
         certain, _ = here.bounds(view.band())
-        known = self._best_observed(view, state) if self.probe else None
 
         def pick(band: Band) -> Choice:
             lower, upper = here.bounds(band)
             upper = here.usable(upper, view)
             row, optimistic = self._spot(upper, here, state.balls)
-            notes = {"optimistic": optimistic, **self._certificate(here, certain, row)}
+            certificate = self._certificate(here, certain, row)
+            notes = {"optimistic": optimistic, **asdict(certificate)}
             if not self.probe:
                 return here.choice(row, notes)
-            if known is not None and _value(notes) > known:
-                return here.choice(row, {**notes, "centre": points[row].tolist()})
+            notes["centre"] = points[row].tolist()
+            if self._is_best(view, state, certificate.value):
+                return here.choice(row, notes)
             ball = np.intersect1d(distance.ball(points[row], points, r), here.rows)
-            return here.choice(
-                int(ball[np.argmin(lower[ball])]), {**notes, "centre": points[row].tolist()}
-            )
+            return here.choice(int(ball[np.argmin(lower[ball])]), notes)
 
         return view.one_by_one(hallucinated, n, pick), state
 
@@ -124,20 +124,30 @@ class StableOpt(Policy):
         self, view: View, state: Ready, band: Band, tried: Array
     ) -> tuple[int, dict[str, object]]:
         """Recommend the point of the best least lower bound in the ball, with its certificate."""
+        row, certificate = self._recommended(view, state, band, tried)
+        return row, asdict(certificate)
+
+    def _recommended(
+        self, view: View, state: Ready, band: Band, tried: Array
+    ) -> tuple[int, Certificate]:
         far = self.radius if self.refined else 0.0
         here = ground_of(view, state.points, self.distance, tried, far)
         lower, _ = here.bounds(band)
         row, _ = self._spot(lower, here, state.balls)
         return here.place(row, tried), self._certificate(here, lower, row)
 
-    def _best_observed(self, view: View, state: Ready) -> float | None:
-        """Return the best certificate of an observed point that may be chosen."""
-        observed = np.unique(view.observations.x, axis=0)
-        if view.among is not view.domain and len(observed):
-            observed = observed[view.among.contains(observed)]
-        if not len(observed):
-            return None
-        return _value(self.recommend(view, state, view.band(), observed)[1])
+    def _is_best(self, view: View, state: Ready, value: float) -> bool:
+        """Return True if a certificate is better than those of observed points, and there are any.
+
+        The least bound in a ball is at most that of its centre, so few points have to be compared.
+        """
+        band = view.band()
+        if not len(observed := observed_choices(view)):
+            return False
+        hopeful = observed[band.bounds(observed)[0] >= value]
+        if not len(hopeful):
+            return True
+        return self._recommended(view, state, band, hopeful)[1].value < value
 
     def _spot(self, f: Array, here: Ground, balls: Balls | None) -> Spot:
         """Return the row of the best worst value of f (N,)."""
@@ -147,14 +157,8 @@ class StableOpt(Policy):
         best = int(worst.argmax())
         return Spot(int(here.rows[best]), float(worst[best]))
 
-    def _certificate(self, here: Ground, lower: Array, row: int) -> dict[str, object]:
-        """Compute the numbers of the certificate of one row."""
+    def _certificate(self, here: Ground, lower: Array, row: int) -> Certificate:
+        """Compute the certificate of one row."""
         rows = np.array([row])
         worst = float(worst_value(lower, self.radius, here.points, self.distance, rows)[0])
-        return asdict(Certificate(worst, self.radius, np.inf, closed=True))
-
-
-def _value(certificate: dict[str, object]) -> float:
-    value = certificate["value"]
-    assert isinstance(value, float)
-    return value
+        return Certificate(worst, self.radius, np.inf, closed=True)

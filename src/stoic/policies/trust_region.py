@@ -62,8 +62,9 @@ class _Searches:
     rival:
         The best input before a search elsewhere, which knows later results that are nearer to its
         centre alone; None if the search is about the best of all.
-    along:
-        Coordinate of a search along a line through the best; None if it is in a cube.
+    lines:
+        Coordinates of searches along lines through the best, the one in force first; none if it is
+        in a cube.
     lined:
         The best result when searches along lines began.
     start:
@@ -80,12 +81,10 @@ class _Searches:
         self.u = (x - domain.lower) / domain.widths
         self.ended, self.places, self.start, self.side = 0, 0, 0, _FIRST
         self.rival: Array | None = None
-        self.along: int | None = None
+        self.lines: list[int] = []
         self.lined = -np.inf
-        discrete = [lattice.columns for lattice in domain.lattices]
-        self._continuous = np.delete(
-            np.arange(domain.dim), np.concatenate([[], *discrete]).astype(int)
-        )
+        discrete = {int(column) for lattice in domain.lattices for column in lattice.columns}
+        self._continuous = [column for column in range(domain.dim) if column not in discrete]
         self._first = 0
         self._distances: list[float] = []  # from the centre, of the results from the first one on
         self.successes = self.failures = self.since = self.idle = 0
@@ -125,7 +124,7 @@ class _Searches:
         if self._back():
             self._begin(i + 1)
             return
-        if self.along is not None:
+        if self.lines:
             if self.failures == _ALONG:
                 self._begin(i + 1)
             return
@@ -138,18 +137,16 @@ class _Searches:
         else:
             self._watch(i + 1)
 
-    def away(self, rows: Integers) -> Array:
+    def away(self, rows: Integers | slice) -> Array:
         """Return the largest distance of a coordinate from the centre, or from the line."""
         distances = np.abs(self.u[rows] - self.centre)
-        if self.along is not None:
-            distances[:, self.along] = 0.0
+        distances[:, self.lines[:1]] = 0.0
         return np.asarray(distances.max(axis=1, initial=0.0))
 
     def _away(self, i: int) -> float:
         """Return that of result i."""
         if not 0 <= i - self._first < len(self._distances):
-            block = self.away(np.arange(i, min(i + _BLOCK, len(self.u))))
-            self._first, self._distances = i, block.tolist()
+            self._first, self._distances = i, self.away(slice(i, i + _BLOCK)).tolist()
         return self._distances[i - self._first]
 
     def _move(self, centre: Array) -> None:
@@ -163,17 +160,17 @@ class _Searches:
 
     def _begin(self, n: int) -> None:
         """Begin another search after ``n`` results: at the best of them, or elsewhere."""
-        about = self.rival is None and self.along is None
+        about = self.rival is None and not self.lines
         self.ended, self.idle = self.ended + 1, 0
         self.best, centre = self._best_of(n)
         improved = self.best > self.lined + self.enough
+        self.lines = self.lines[1:]
         if about and improved:
-            self.lined = self.best
-        self.along = self._next_line(about and improved)
-        self.side = _FIRST if self.along is None else _LEAST
+            self.lined, self.lines = self.best, self._continuous
+        self.side = _LEAST if self.lines else _FIRST
         self._move(centre)
         self.rival, self.start = None, 0
-        if self.along is None and (about or not improved):
+        if not self.lines and (about or not improved):
             self.rival, self.start, self.best = self.centre, n, -np.inf
             for _ in range(_POINTS):
                 self.places += 1
@@ -182,13 +179,6 @@ class _Searches:
                 if not self._back():
                     break
         self._watch(n)
-
-    def _next_line(self, first: bool) -> int | None:
-        """Return the next coordinate along which to search, or the first one, if there is any."""
-        if self.along is None and not first:
-            return None
-        later = self._continuous[self._continuous > (-1 if self.along is None else self.along)]
-        return int(later[0]) if len(later) else None
 
     def _watch(self, n: int) -> None:
         """Count from here, and say how much an improvement is."""
@@ -268,7 +258,7 @@ class Region(NamedTuple):
         # First those of this region, or it would choose again what its model does not know
         nearest = np.lexsort([away, ~near | (rows < searches.since)])
         used = min(max(np.count_nonzero(near), _FEW * domain.dim), _ROWS)
-        rows, along = np.sort(rows[nearest[:used]]), searches.along
+        rows, along = np.sort(rows[nearest[:used]]), next(iter(searches.lines), None)
         return cls(centre, searches.side, rows, searches.ended, along)
 
     def box(self, domain: Box) -> Box:

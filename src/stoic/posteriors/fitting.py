@@ -190,12 +190,12 @@ SCALES = (1e-70, 1e70)  # of results: beyond, squares of variances would underfl
 _SPREAD = 4  # results that have one
 
 
-def extreme(results: Sequence[float] | Array) -> str:
-    """Say that half of the finite results are too large, or too near to each other, else ""."""
+def extreme(results: Sequence[float] | Array) -> tuple[str, ...]:
+    """Say so if half of the finite results are too large, or too near to each other."""
     values = np.asarray(results, dtype=float)
     values = values[np.isfinite(values)]
     if len(values) < _SPREAD:
-        return ""
+        return ()
     with np.errstate(over="ignore", invalid="ignore"):
         # Of the results between: of four, one may be of any size
         lower = np.quantile(values, 0.25, method="higher")
@@ -203,12 +203,12 @@ def extreme(results: Sequence[float] | Array) -> str:
         spread = float(upper - lower)
     fine = spread == 0.0 or SCALES[0] < spread < SCALES[1]
     if fine and min(abs(lower), abs(upper)) < LARGEST:
-        return ""
+        return ()
     where = f"beyond {LARGEST:g} in size" if fine else f"within {spread:.1g} of each other"
     return (
         f"Half of the values are {where}. The model squares their differences, and is right where "
         f"these are {SCALES[0]:g} to {SCALES[1]:g}: take the logarithm of the values, or another "
-        "unit."
+        "unit.",
     )
 
 

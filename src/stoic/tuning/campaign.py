@@ -17,6 +17,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from stoic.integrations.optuna import Explanation
 from stoic.integrations.optuna.confirming import confirmations
 from stoic.integrations.optuna.internals import begin_trial, fixed_attrs
+from stoic.integrations.optuna.objectives import signs
 from stoic.integrations.optuna.possible import PossibleValues, is_result
 from stoic.printable import printable
 from stoic.refusal import RefusalError
@@ -128,7 +129,7 @@ def run(
     """
     worker, explainer = Worker.current(), Explainer(study, method.recipe)
     surpassed = surpassed_in(study, method.possible)
-    sign = 1.0 if study.directions[0] == optuna.study.StudyDirection.MAXIMIZE else -1.0
+    sign = float(signs(study)[0])
     first: list[Result] = []
     while not stop:
         numbers = patiently(

@@ -50,14 +50,13 @@ def repeated(
     results = []
     for number in range(repeats):
         results.append(measure(number))
-        bounded = sum(result.bound is not None for result in results)
-        counted = sum(is_result(result.value, possible) for result in results)
+        kept, bounded, failed = _sorted(results, possible)
         # With so many failures it is one, and of so many bounds it has one, whatever others are
-        if 2 * (len(results) - counted - bounded) >= repeats or 2 * bounded > repeats:
+        if 2 * len(failed) >= repeats or 2 * len(bounded) > repeats:
             return _aggregated(results, possible, sign, repeats - len(results))
         if stopped():
             break
-        if counted >= _FEWEST and surpassed(_aggregated(results, possible, sign)):
+        if len(kept) >= _FEWEST and surpassed(_aggregated(results, possible, sign)):
             break
     return _aggregated(results, possible, sign)
 
@@ -89,6 +88,16 @@ def surpassed_in(study: Study, possible: PossibleValues | None = None) -> Callab
     return surpassed
 
 
+def _sorted(
+    results: Sequence[Result], possible: PossibleValues | None
+) -> tuple[list[Result], list[Result], list[Result]]:
+    """Return the results with a value that counts, those with a bound, and the failed ones."""
+    kept = [result for result in results if is_result(result.value, possible)]
+    others = [result for result in results if not is_result(result.value, possible)]
+    bounded = [result for result in others if result.bound is not None]
+    return kept, bounded, [result for result in others if result.bound is None]
+
+
 def _aggregated(
     results: Sequence[Result], possible: PossibleValues | None, sign: float, unknown: int = 0
 ) -> Result:
@@ -98,13 +107,7 @@ def _aggregated(
     """
     if len(results) == 1:
         return results[0]
-    kept = [result for result in results if is_result(result.value, possible)]
-    bounded = [result for result in results if result.bound is not None]
-    failed = [
-        result
-        for result in results
-        if result.bound is None and not is_result(result.value, possible)
-    ]
+    kept, bounded, failed = _sorted(results, possible)
     if failed and 2 * len(failed) >= len(results):
         return failed[-1]
     values = np.array([result.value for result in kept], dtype=float)

@@ -34,7 +34,14 @@ from stoic.tuning.program import Program
 from stoic.tuning.pruning import check_pruner
 from stoic.tuning.reading import Reading
 from stoic.tuning.search import Search
-from stoic.tuning.space import Space, parse_assignments, parse_fixed, parse_named, parse_space
+from stoic.tuning.space import (
+    Space,
+    parse_assignments,
+    parse_fixed,
+    parse_named,
+    parse_space,
+    read_number,
+)
 from stoic.tuning.storage import beside, storage_url
 from stoic.tuning.stored import known_space
 from stoic.tuning.study import check_study_name
@@ -152,19 +159,12 @@ def aim_arguments(given: Table) -> RobustArguments:
     """Return the arguments of ``RobustObjective`` among the options of the command line."""
     said = {name: given.get(name) for name in ARGUMENTS}
     said["tolerance"] = {
-        name: _read(f"The tolerance of {name!r}", text)
+        name: read_number(f"The tolerance of {name!r}", text)
         for name, text in parse_named(said["tolerance"] or ()).items()
     }
     if said["threshold"] not in (None, "adaptive"):
-        said["threshold"] = _read("threshold", said["threshold"])
+        said["threshold"] = read_number("threshold", said["threshold"])
     return check_arguments(said)
-
-
-def _read(what: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        raise RefusalError(f"{what} must be a number, got {text!r}.") from error
 
 
 def _settings(said: Table, directory: Path = Path(), **more: Any) -> Settings:

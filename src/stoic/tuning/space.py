@@ -66,6 +66,14 @@ def parse_named(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def read_number(what: str, text: str) -> float:
+    """Read a number from a text; a refusal begins with ``what`` it is."""
+    try:
+        return float(text)
+    except ValueError as error:
+        raise RefusalError(f"{what} must be a number, got {text!r}.") from error
+
+
 def parse_as(distribution: BaseDistribution | None, text: str) -> Any:
     """Parse a value as the parameter's own type, if it can be read as one."""
     if isinstance(distribution, CategoricalDistribution):

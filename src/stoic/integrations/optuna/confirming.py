@@ -171,6 +171,7 @@ class Standing:
         failures = _count_at(self.x, self.synced, counted)
         order = sorted(range(len(self.x)), key=lambda j: (j != best, -comparison.probability[j]))
         mine = [t for t in self.trials if confirms(t) and t.state.is_finished()]
+        failed = sum(map(_failed, mine))
         ends = [sign * (mean[best] + side * SDS_95 * std[best]) for side in (-1.0, 1.0)]
         listed = [j for j in order if j == best or comparison.probability[j] >= _LIKELY]
         return Confirmation(
@@ -192,7 +193,7 @@ class Standing:
             float(comparison.loss.mean()),
             float(np.quantile(comparison.loss, 0.95)),
             len(mine),
-            (failed := sum(_failed(t) for t in mine)),
+            failed,
             failed - len(counted),
             self.settled(),
         )

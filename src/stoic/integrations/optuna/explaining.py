@@ -174,7 +174,7 @@ class _Reading:
             "conditional": Parameters.of(self.complete).conditional(self.space),
             "unmodelled": unmodelled(self.trials, self.ranges, constrained, declared, partial)
             + all_unusable(self.trials)
-            + tuple(filter(None, [extreme(finite)])),
+            + extreme(finite),
             "possible": self.values,
             "impossible": self.outside,
         }
