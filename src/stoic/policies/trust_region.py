@@ -261,6 +261,12 @@ class Region(NamedTuple):
         rows, along = np.sort(rows[nearest[:used]]), next(iter(searches.lines), None)
         return cls(centre, searches.side, rows, searches.ended, along)
 
+    def same(self, other: Region) -> bool:
+        """Return True if another region is the same part, with the same results."""
+        mine, its = (self.side, self.along), (other.side, other.along)
+        there = np.array_equal(self.centre, other.centre)
+        return mine == its and there and np.array_equal(self.rows, other.rows)
+
     def box(self, domain: Box) -> Box:
         """Return the part of a domain that it is."""
         centre = domain.lower + domain.widths * self.centre
@@ -400,8 +406,7 @@ def _settled(view: View) -> tuple[Region, Posterior | None] | None:
     if regained.any():
         known[rows[regained]] = values[rows[regained]]
         before, region = region, Region.after(domain, observations.x, known, exact)
-        moved = before.side != region.side or not np.array_equal(before.centre, region.centre)
-        if moved or not np.array_equal(before.rows, region.rows):
+        if not before.same(region):
             posterior = _fitted(view, region)
     return region, posterior
 
