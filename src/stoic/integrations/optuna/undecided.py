@@ -27,7 +27,7 @@ def flat(predict: Callable[[Array], tuple[Array, Array]], x: Array, values: Arra
     ``values`` (n,) are the trusted results, at ``x`` (n, d), where ``predict`` gives the posterior
     means.
     """
-    if not 3 <= len(values) < _FEWEST or not values.var() > 0.0:
+    if not 3 <= len(values) < _FEWEST or not _differ(values):
         return None
     share = float(predict(x)[0].var() / values.var())
     if share >= _PREDICTED:
@@ -58,9 +58,14 @@ def undecided(rows: Sequence[Row], recommended: float = -np.inf, sign: float = 1
         values = np.array([row.value for row in trusted])
         error = values - np.array([row.expected for row in trusted])
         total, left = np.mean((values - values.mean()) ** 2), np.mean(error**2)
-    if np.isfinite(total) and total > 0.0 and left > (1.0 - _PREDICTED) * total:
+    if np.isfinite(total) and _differ(values) and left > (1.0 - _PREDICTED) * total:
         return f"the results of similar settings do not agree with each other: {advice}"
     return None
+
+
+def _differ(values: Array) -> bool:
+    """Return True if values (n,) are not all one number, whose variance may be rounding."""
+    return bool((values != values[0]).any())
 
 
 def steep(x: Array, observed: Array, expected: Array, trust: Array) -> Booleans:
