@@ -207,24 +207,14 @@ def test_the_value_is_the_median_and_an_outlier_does_not_matter():
     assert (found.value, found.seconds, found.noise) == (1.2, 3.0, None)
 
 
-def test_from_four_values_on_their_spread_is_the_noise():
-    values = [0.9, 1.0, 1.1, 1.2, 1e6]
-    found = repeated(results(*values), 5, lambda: False)
-    spread = 1.4826 * 0.1
-    assert found.value == 1.1
-    assert found.noise == pytest.approx(math.pi / 2 / 5 * 4 / 2 * spread**2)
-    assert repeated(results(*[1.0] * 5), 5, lambda: False).noise is None  # equal values
-
-
-def test_the_noise_is_right_on_average():
-    rng = random.Random(0)
-    found = [
-        repeated(results(*(rng.gauss(0.0, 1.0) for _ in range(9))), 9, lambda: False)
-        for _ in range(500)
-    ]
-    true = sum(one.value**2 for one in found) / 500
-    stated = sum(one.noise for one in found) / 500
-    assert 0.8 < stated / true < 2.0  # rather too large: Student's factor
+def test_the_noise_of_repeats_is_left_to_the_model_of_all_trials():
+    """Stated by the spread of five values, intervals of 95 % covered 57 % of 30 studies."""
+    inside = 0
+    for seed in range(8):
+        found = tune(noisy(seed, 0.1), {"x": "float(-1, 1)"}, n_trials=15, seed=seed, repeats=5)
+        assert all(NOISE not in trial.user_attrs for trial in found.study.trials)
+        inside += abs(found.fun - (found.x["x"] - 0.3) ** 2) < 2.0 * found.fun_std
+    assert inside >= 7
 
 
 def test_reported_noise_is_kept():
@@ -286,7 +276,7 @@ def test_a_trial_that_is_clearly_surpassed_is_not_measured_further():
     assert count([1.01, 0.0, 2.0, 0.5, *[1.0] * 5]) > 4  # nothing is clear yet
     one = optuna.create_study()
     one.add_trial(optuna.create_trial(value=0.0))
-    assert not surpassed_in(one)(Result(1.0, None, "", 0.1, noise=1e-6))  # it may be an outlier
+    assert not surpassed_in(one)(1.0, 1e-6)  # it may be an outlier
 
 
 def test_a_program_knows_which_of_its_runs_this_is(tmp_path, monkeypatch):
@@ -342,7 +332,6 @@ def test_tune_repeats_each_trial():
     result = tune(objective, SPACE, n_trials=2, repeats=5, seed=0)
     assert len(count) == 10
     assert len(set(count)) == 2
-    assert all(trial.user_attrs[NOISE] > 0.0 for trial in result.study.trials)
 
 
 # --- the end of a search --------------------------------------------------------------------------

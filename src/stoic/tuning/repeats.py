@@ -29,7 +29,7 @@ def repeated(
     measure: Callable[[int], Result],
     repeats: int,
     stopped: Callable[[], bool],
-    surpassed: Callable[[Result], bool] = lambda result: False,
+    surpassed: Callable[[float, float], bool] = lambda value, noise: False,
     possible: PossibleValues | None = None,
     sign: float = -1.0,
 ) -> Result:
@@ -37,15 +37,14 @@ def repeated(
 
     ``sign`` is 1 to maximise, -1 to minimise.
 
-    From four values on, it ends when what is known so far is ``surpassed``: more measurements are
-    for settings that may be among the best.
+    From four values on, it ends when their median, with the noise variance that their spread
+    suggests, is ``surpassed``: more measurements are for settings that may be among the best.
 
     A minority of outliers or failures does not change it much, nor one of values that are not
     ``possible``. If half or more failed, the trial fails for the last reason. A run that gave a
     bound is somewhere beyond it: where this leaves the median open, it is a bound itself. What was
-    executed is that of the measurement nearest to the median.
-    From four values on their spread gives the noise of the median, unless it is reported; with
-    fewer the model learns it from all trials, better than from these.
+    executed is that of the measurement nearest to the median. Unless its noise is reported, the
+    model learns it from all trials: that of a few values is known too badly from their own spread.
     """
     results = []
     for number in range(repeats):
@@ -56,22 +55,29 @@ def repeated(
             return _aggregated(results, possible, sign, repeats - len(results))
         if stopped():
             break
-        if len(kept) >= _FEWEST and surpassed(_aggregated(results, possible, sign)):
+        if len(kept) < _FEWEST:
+            continue
+        sofar = _aggregated(results, possible, sign)
+        value, noise = (
+            sofar.value,
+            sofar.noise or _spread(np.array([result.value for result in kept], dtype=float)),
+        )
+        if value is not None and noise is not None and surpassed(value, noise):
             break
     return _aggregated(results, possible, sign)
 
 
-def surpassed_in(study: Study, possible: PossibleValues | None = None) -> Callable[[Result], bool]:
-    """Return a test whether a result is clearly worse than the second best feasible value.
+def surpassed_in(
+    study: Study, possible: PossibleValues | None = None
+) -> Callable[[float, float], bool]:
+    """Return a test whether a value is clearly worse than the second best feasible one.
 
-    One that is not ``possible`` does not count. The best one alone may be an outlier. Clearly is by
-    three standard deviations of their difference; a value without a reported noise is taken to have
-    that of the result.
+    It takes the value and its noise variance. A value that is not ``possible`` does not count, and
+    the best one alone may be an outlier. Clearly is by three standard deviations of the difference;
+    a value without a reported noise is taken to have that of the one that is tested.
     """
 
-    def surpassed(result: Result) -> bool:
-        if result.value is None or result.noise is None:
-            return False
+    def surpassed(value: float, noise: float) -> bool:
         sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
         trials = patiently(lambda: study.get_trials(deepcopy=False), "Could not read the study")
         rivals = [t for t in trials if has_value(t) and not violates(t)]
@@ -81,9 +87,8 @@ def surpassed_in(study: Study, possible: PossibleValues | None = None) -> Callab
         )
         if len(values) < _RIVALS:
             return False
-        rival, noise = values[-_RIVALS]
-        apart = rival - sign * result.value
-        return apart > _CLEARLY * math.sqrt(result.noise + (noise or result.noise))
+        rival, known = values[-_RIVALS]
+        return rival - sign * value > _CLEARLY * math.sqrt(noise + (known or noise))
 
     return surpassed
 
@@ -128,7 +133,7 @@ def _aggregated(
     return replace(
         nearest,
         value=middle,
-        noise=_noise([result.noise for result in kept], values),
+        noise=_noise([result.noise for result in kept], len(kept)),
         seconds=seconds,
         constraints=constraints,
     )
@@ -140,14 +145,18 @@ def _medians(of_each: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: float(np.sort(each)[len(each) // 2]) for name, each in sorted(values.items())}
 
 
-def _noise(reported: Sequence[float | None], values: Array) -> float | None:
-    """Noise variance of the median: by reports if all have one, else by the spread."""
-    n = len(values)
+def _noise(reported: Sequence[float | None], n: int) -> float | None:
+    """Noise variance of the median of n values, if all report theirs."""
     known = [noise for noise in reported if noise is not None]
-    if len(known) == n:
-        # The median of one or two values is their mean
-        return float(np.median(known)) * _MEDIAN / n if n > 2 else float(np.mean(known)) / n
-    if n < _FEWEST:
+    if len(known) < n:
         return None
-    spread = _NORMAL * float(np.median(np.abs(values - np.median(values))))
+    # The median of one or two values is their mean
+    return float(np.median(known)) * _MEDIAN / n if n > 2 else float(np.mean(known)) / n
+
+
+def _spread(values: Array) -> float | None:
+    """Noise variance of the median of values (n,), by their spread; None if that is none."""
+    n = len(values)
+    with np.errstate(invalid="ignore"):  # inf - inf
+        spread = _NORMAL * float(np.median(np.abs(values - np.median(values))))
     return noise_of(math.sqrt(_MEDIAN / n * (n - 1) / (n - 3)) * spread)
