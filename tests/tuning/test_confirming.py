@@ -329,7 +329,7 @@ def test_tune_repeats_each_trial():
             raise Failed("transient", "again")
         return params["x"] + 0.01 * len(count)
 
-    result = tune(objective, SPACE, n_trials=2, repeats=5, seed=0)
+    tune(objective, SPACE, n_trials=2, repeats=5, seed=0)
     assert len(count) == 10
     assert len(set(count)) == 2
 
