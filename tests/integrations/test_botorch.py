@@ -345,7 +345,7 @@ def test_later_results_keep_the_hyperparameters_and_the_transforms():
     transforms = Standardize(m=1), Normalize(d=2)
     made = RobustConjugateGP(tensor(x), column(100.0 * y + 7.0), None, *transforms)
     later = made.condition_on_observations(tensor([[0.5, 0.6]]), tensor([[1e8]]))
-    assert later._told.posterior.prior.kernel is made._told.posterior.prior.kernel
+    assert repr(later._told.posterior.prior) == repr(made._told.posterior.prior)
     assert later.trust[-1] == 0.0
     places = tensor(table(5, seed=2)[0])
     difference = later.posterior(places).mean - made.posterior(places).mean
@@ -356,6 +356,18 @@ def test_later_results_keep_the_hyperparameters_and_the_transforms():
         tensor([[0.5, 0.6]]), tensor([[100.0]]), noise=tensor([[1e-4]])
     )
     assert abs(float(told.posterior(tensor([[0.5, 0.6]])).mean) - 100.0) < 2.0
+
+
+@pytest.mark.parametrize("size", [2.0, 5.0, 30.0])
+def test_by_default_outliers_of_a_few_ranges_are_found_and_are_no_incumbent(size):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(size=(30, 2))
+        y = np.sin(5.0 * x[:, 0]) + x[:, 1] + 0.02 * rng.standard_normal(30)
+        y[[4, 11, 20]] += size
+        made = RobustConjugateGP(tensor(x), column(y), bounds=[[0.0, 0.0], [1.0, 1.0]])
+        assert made.trust[[4, 11, 20]].max() < 0.5
+        assert float(made.best_f) < 2.1
 
 
 def test_hypotheses_are_believed():
@@ -453,7 +465,7 @@ def test_an_input_transform_is_applied_before_the_defence():
     wide = 1e3 * x - 500.0
     made = RobustConjugateGP(tensor(wide), column(y), input_transform=Normalize(d=2))
     units = (x - x.min(axis=0)) / (x.max(axis=0) - x.min(axis=0))
-    ours = Learner(Box([0.0, 0.0], [1.0, 1.0]), recipes.a2_rcgp_ucb())
+    ours = Learner(Box([0.0, 0.0], [1.0, 1.0]), recipes.loo_gp_ucb())
     ours.tell(units, y)
     places = units[:6] * 0.9
     there = 1e3 * (x.min(axis=0) + places * (x.max(axis=0) - x.min(axis=0))) - 500.0

@@ -110,8 +110,8 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
     input_transform:
         Learns from all rows.
     recipe:
-        A recipe or its text, whose model is taken: ``recipes.a2_rcgp_ucb()`` (the default),
-        ``recipes.fc_rcgp_ucb()``, ``recipes.loo_gp_ucb()`` or your own.
+        A recipe or its text, whose model is taken. By default ``recipes.loo_gp_ucb()``: of thirty
+        results with three outliers of two ranges it finds all, ``recipes.a2_rcgp_ucb()`` few.
     model:
         Instead of a recipe, a model such as ``GaussianProcess(prior, defence, fitting)``.
     bounds:
@@ -157,7 +157,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
                 input_transform.eval()
             x = _array(_placed(train_X, input_transform))
             domain = box_around(x) if bounds is None else Box(*_array(torch.as_tensor(bounds)))
-            chosen = model_of(recipe or recipes.a2_rcgp_ucb(), model, domain)
+            chosen = model_of(recipe or recipes.loo_gp_ucb(), model, domain)
             if outcome_transform is not None:
                 raw = _rows(x, train_Y, train_Yvar)
                 trust = chosen(domain, raw).trust(raw)
