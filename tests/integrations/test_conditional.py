@@ -288,20 +288,20 @@ def test_enqueued_and_fixed_parameters():
     assert [set(trial.params) for trial in study.trials[15:]] == [{"method"} | OWN["a"]] * 3
 
 
-def test_changing_ranges_stay_out_of_the_model_and_are_said(caplog):
+def test_changing_steps_stay_out_of_the_model_and_are_said(caplog):
     caplog.set_level(logging.INFO)
 
     def objective(trial):
         x = trial.suggest_float("x", 0.0, 1.0)
         if trial.suggest_categorical("more", [True, False]):
             trial.suggest_float("y", 0.0, 1.0)
-            trial.suggest_int("units", 1, 2 + trial.number)
+            trial.suggest_int("units", 1, 9, step=1 + trial.number % 2)
         return (x - 0.3) ** 2
 
     study = searched_study(20, objective)
     assert modelled_space(study.trials).keys() == {"x", "more", "y"}
     (sentence,) = explain(study).unmodelled
-    assert "have units in the same range" in sentence
+    assert "have units, with the same step" in sentence
     assert {sentence, "Modelled where a trial has them: y."} <= set(caplog.messages)
     assert abs(explain(study).recommended.params["x"] - 0.3) < 0.05
 
@@ -315,7 +315,7 @@ def test_where_inputs_move_what_all_trials_share_is_modelled():
     known = explain(study)
     assert known.certified is not None
     assert set(known.model_optimum) == {"x"}
-    assert "have y in the same range" in known.unmodelled[0]
+    assert "have y, with the same step" in known.unmodelled[0]
 
 
 def test_new_samplers_on_one_storage_go_on(tmp_path):

@@ -8,7 +8,6 @@ import numpy as np
 import optuna
 import pytest
 from optuna.distributions import FloatDistribution
-from optuna.search_space import intersection_search_space
 from optuna.trial import TrialState, create_trial
 
 from stoic.integrations.optuna import StoicSampler, explain
@@ -29,14 +28,14 @@ def said_of(caplog):
     return [record.message for record in caplog.records if record.name == LOG]
 
 
-def test_parameters_whose_range_changes_are_said_to_be_drawn_at_random(caplog):
+def test_parameters_whose_step_changes_are_said_to_be_drawn_at_random(caplog):
     def objective(trial):
         x = trial.suggest_float("x", 0.0, 1.0)
         if trial.number % 2:
             trial.suggest_float("momentum", 0.0, 1.0)
         if trial.number > 3:
-            trial.suggest_float("decay", 0.0, float(trial.number))
-        trial.suggest_int("units", 1, 2 + trial.number)  # a range of its own
+            trial.suggest_float("decay", 1.0, 2.0, step=[None, 0.5][trial.number % 2])
+        trial.suggest_int("units", 1, 9, step=1 + trial.number % 2)
         return x
 
     study = optuna.create_study(sampler=StoicSampler(seed=0))
@@ -44,7 +43,7 @@ def test_parameters_whose_range_changes_are_said_to_be_drawn_at_random(caplog):
     said = said_of(caplog)
     assert len(said) == len(set(said)) == 2  # units; decay, too
     assert all("drawn at random" in each for each in said)
-    assert "have decay, units in" in said[-1]
+    assert "have decay, units, with the same step" in said[-1]
     assert explain(study).unmodelled == unmodelled(study.trials) == (said[-1],)
 
 
@@ -106,11 +105,11 @@ def test_a_trial_without_parameters_never_shrinks_the_space(caplog):
 
 @pytest.mark.parametrize("directions", [["minimize"], ["minimize", "maximize"]])
 def test_where_nothing_is_modelled_nothing_is_judged_or_recommended(directions):
-    """The range of x is another one in each trial."""
+    """The step of x is another one in every other trial."""
     study = optuna.create_study(directions=directions)
     for number in range(6):
         trial = study.ask()
-        trial.suggest_float("x", 0.0, 1.0 + number)
+        trial.suggest_float("x", 1.0, 9.0, step=[None, 0.5][number % 2])
         study.tell(trial, [-100.0 if number == 3 else 1.0 + number] * len(directions))
     known = explain(study)
     assert len(known.rows) == 6 * len(directions)
@@ -149,7 +148,11 @@ def literal_space(trials):
     for trial in shown:
         for name, distribution in trial.distributions.items():
             ranges.setdefault(name, []).append(distribution)
-    return shown, {n: of[0] for n, of in ranges.items() if all(one == of[0] for one in of)}
+    return shown, {
+        name: FloatDistribution(min(d.low for d in of), max(d.high for d in of), log=of[0].log)
+        for name, of in ranges.items()
+        if len({d.log for d in of}) == 1
+    }
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -160,7 +163,10 @@ def test_parameters_of_a_study_that_grows_are_those_of_all_trials_at_once(seed):
     trials = []
     for number in range(rng.integers(1, 30)):
         names = [name for name in "cabed" if rng.random() < (0.9 if name < "d" else 0.2)]
-        ranges = {n: FloatDistribution(0.0, 1.0 + (rng.random() < 0.03)) for n in names}
+        ranges = {}
+        for name in names:
+            low, high = rng.choice([0.1, 0.4], p=[0.1, 0.9]), rng.choice([0.6, 1.0])
+            ranges[name] = FloatDistribution(low, high, log=name == "b" and rng.random() < 0.1)
         state = states[rng.choice(3, p=odds)]
         value = 1.0 if state == TrialState.COMPLETE else None
         trial = create_trial(
@@ -175,10 +181,10 @@ def test_parameters_of_a_study_that_grows_are_those_of_all_trials_at_once(seed):
         parameters.modelled()
     shown, space = literal_space(trials)
     assert list(parameters.modelled().items()) == list(space.items())
-    assert parameters.modelled(shared=True) == intersection_search_space(
-        [trial for trial in trials if trial.distributions]
-    )
     complete = [t for t in shown if t.state == TrialState.COMPLETE]
+    _, alone = literal_space(complete)
+    shared = {n: d for n, d in alone.items() if all(n in trial.params for trial in complete)}
+    assert parameters.modelled(shared=True) == shared
     assert parameters.conditional(space) == tuple(
         name for name in space if any(name not in trial.params for trial in complete)
     )

@@ -21,8 +21,10 @@ from stoic.data import Array, Booleans
 from stoic.domains import Box, Lattice, Tree
 from stoic.integrations.optuna.choices import ChoiceNumbers
 from stoic.integrations.optuna.executed import unknown
-from stoic.integrations.optuna.internals import possible
+from stoic.integrations.optuna.internals import possible, same_range
 from stoic.refusal import RefusalError
+
+Numbers = FloatDistribution | IntDistribution
 
 _WIDEST = 2_000  # coordinates of a box: with more, a single matrix takes minutes
 
@@ -51,7 +53,7 @@ class Coordinate:
         The coordinate.
     """
 
-    distribution: FloatDistribution | IntDistribution
+    distribution: Numbers
     column: int
     absent = 0.5  # where a setting lacks the parameter: the middle of its range
 
@@ -124,6 +126,12 @@ class Coordinate:
 
     def encode(self, value: Any) -> list[float]:
         return [self._offset(value) / self._width]
+
+    def ends(self, other: Numbers) -> tuple[float, float]:
+        """Return the ends of another range of the parameter, as far as they are in this one."""
+        d = self.distribution
+        low, high = (min(max(end, d.low), d.high) for end in (other.low, other.high))
+        return self.encode(low)[0], self.encode(high)[0]
 
     def same(self, value: Any, other: Any) -> bool:
         """Return True if two values are the same, up to rounding."""
@@ -308,7 +316,7 @@ class Encoding:
                     if len(numbers) < len(distribution.choices):
                         other = next(n for n in numbers if n not in self.met[name])
                 part = Category(distribution, column, numbers, other)
-            elif isinstance(distribution, FloatDistribution | IntDistribution):
+            elif isinstance(distribution, Numbers):
                 _check_range(name, distribution)
                 part = Coordinate(distribution, column)
             else:
@@ -504,7 +512,7 @@ class Encoding:
         return self.decode(point)
 
 
-def _check_range(name: str, distribution: FloatDistribution | IntDistribution) -> None:
+def _check_range(name: str, distribution: Numbers) -> None:
     """Refuse a range whose ends are no finite floats; their difference may be none."""
     try:
         ends = float(distribution.low), float(distribution.high)
@@ -516,11 +524,30 @@ def _check_range(name: str, distribution: FloatDistribution | IntDistribution) -
         )
 
 
+def spanning(one: BaseDistribution, other: BaseDistribution) -> BaseDistribution | None:
+    """Return the range from the lower low end of two to the higher high end.
+
+    None if they are of different kinds, on different scales or steps, or have different choices.
+    """
+    if same_range(one, other):
+        return one
+    if not isinstance(one, Numbers) or not isinstance(other, Numbers):
+        return None
+    if type(one) is not type(other) or one.log != other.log or one.step != other.step:
+        return None
+    if one.step and abs(math.remainder(other.low - one.low, one.step)) > _ROUNDING * one.step:
+        return None
+    kind: Any = type(one)
+    low, high = min(one.low, other.low), max(one.high, other.high)
+    together: BaseDistribution = kind(low, high, log=one.log, step=one.step)
+    return together
+
+
 def as_written(distribution: BaseDistribution) -> str:
     """Write a range as users do: ``float(0, 1, log)``, ``int(1, 9)``, ``choice(a, b)``."""
     if isinstance(distribution, CategoricalDistribution):
         return f"choice({', '.join(map(str, distribution.choices))})"
-    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    assert isinstance(distribution, Numbers)
     kind, d = ("int" if isinstance(distribution, IntDistribution) else "float"), distribution
     step = f", step={_short(d.step)}" if d.step not in (None, 1) else ""
     return f"{kind}({_short(d.low)}, {_short(d.high)}{', log' * d.log}{step})"

@@ -62,8 +62,8 @@ def explain(
 ) -> Explanation:
     """Estimate the best of a study, and the trust in each trial.
 
-    Uses the parameters that complete trials have, each always in the same range. Where there are
-    none, or no complete trial at a point of the recipe's grid, nothing can be learned from one
+    Uses the parameters that complete trials have, always with the same step or choices. Where there
+    are none, or no complete trial at a point of the recipe's grid, nothing can be learned from one
     trial about another: then nothing is judged, each trust is nan, and nothing is recommended.
 
     Parameters
@@ -221,7 +221,7 @@ class _Compared:
     @cached_property
     def part(self) -> Box | Integers | None:
         """The part of the domain that has the values that are given; None is all of it."""
-        return self.synced.points.having(self.reading.given) if self.reading.given else None
+        return self.synced.points.having(self.reading.given, {}) if self.reading.given else None
 
     @cached_property
     def trusted(self) -> Array:

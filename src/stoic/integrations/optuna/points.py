@@ -10,7 +10,7 @@ import numpy as np
 
 from stoic.data import Array, Integers
 from stoic.domains import Box, Domain, Finite
-from stoic.integrations.optuna.encoding import Encoding
+from stoic.integrations.optuna.encoding import Coordinate, Encoding, Numbers
 from stoic.refusal import RefusalError
 
 _ROUNDING = 1e-9  # of the widths: what is apart by less is the same
@@ -71,23 +71,33 @@ class Points:
         assert isinstance(self.domain, Box)
         return self.domain.snap(settings)
 
-    def having(self, fixed: Mapping[str, Any]) -> Box | Integers:
-        """Return the part where parameters have these values: a box, or rows of a grid.
+    def having(self, fixed: Mapping[str, Any], ranges: Mapping[str, Numbers]) -> Box | Integers:
+        """Return the part where parameters have these values, and others are in these ranges.
 
-        Where it has no such points, those with the nearest values.
+        A box, or rows of a grid. Where it has no such points, those with the nearest values.
         """
         parts = [(self.encoding.parts[name], value) for name, value in fixed.items()]
         columns = [column for part, _ in parts for column in part.columns]
         values = np.array([u for part, value in parts for u in part.encode(value)])
+        low, high = np.zeros(self.domain.dim), np.ones(self.domain.dim)
+        for name in ranges.keys() - fixed.keys():
+            if isinstance(coordinate := self.encoding.parts[name], Coordinate):
+                low[coordinate.column], high[coordinate.column] = coordinate.ends(ranges[name])
         if self._run is None:
             assert isinstance(self.domain, Box)
             x = self.domain.lower.copy()
             x[columns] = values
             # By the tree, a setting at the low ends of all others may lack what is given
             near = replace(self.domain, tree=None).snap(x[None])[0, columns]
-            return self.domain.having(dict(zip(columns, near.tolist(), strict=True)))
-        apart = np.abs(self._run.points[:, columns] - values) / self._run.widths[columns]
-        far = apart.max(axis=1)
+            box = self.domain.having(dict(zip(columns, near.tolist(), strict=True)))
+            low, high = np.maximum(low, box.lower), np.minimum(high, box.upper)
+            if not ranges or not (low < high).all():  # a range apart from all others is no part
+                return box
+            return replace(box, lower=low, upper=high, lattices=(), tree=None).on_lattices_of(box)
+        run = self._run.points
+        apart = np.maximum(np.maximum(low - run, run - high), 0.0)
+        apart[:, columns] = np.abs(run[:, columns] - values)
+        far = (apart / self._run.widths).max(axis=1)
         return np.flatnonzero(far <= far.min() + _ROUNDING)
 
     @property

@@ -56,15 +56,14 @@ _PATIENCE = 10  # trials in a row with a threshold out of reach before a warning
 class StoicSampler(BaseSampler):
     """Optuna sampler that is robust to outliers, corruptions and failures.
 
-    Trials are chosen by a :class:`~stoic.Learner` over the parameters that trials had so far, each
-    always in the same range; others, and one that turns up for the first time, are sampled
-    independently. Which parameters a setting has is learned from the choices and integers of
-    complete trials, a decision tree; one that it lacks adds nothing to the distance from another
-    one that lacks it, too. Where inputs move, the parameters are those that all trials share.
-    Results are standardised robustly, so that an outlier of any size, too good or too bad, changes
-    its own trust and little else. Pending trials of any worker narrow the confidence band where
-    they are, as if they had been observed, and workers choose in turn, so that several of them on
-    one storage spread out.
+    Trials are chosen by a :class:`~stoic.Learner` over the parameters that trials had so far; one
+    that turns up for the first time is sampled independently. Which parameters a setting has is
+    learned from the choices and integers of complete trials, a decision tree; one that it lacks
+    adds nothing to the distance from another one that lacks it, too. Where inputs move, the
+    parameters are those that all trials share. Results are standardised robustly, so that an
+    outlier of any size, too good or too bad, changes its own trust and little else. Pending trials
+    of any worker narrow the confidence band where they are, as if they had been observed, and
+    workers choose in turn, so that several of them on one storage spread out.
 
     A failed trial whose user attribute ``stoic:failed`` is ``"transient"``, ``"infeasible"`` or
     ``"bad"`` failed in that way, see :class:`stoic.data.Failures`. Failed trials without a kind are
@@ -85,7 +84,9 @@ class StoicSampler(BaseSampler):
     their expected hypervolume improvement over the front of trusted means
     (:class:`~stoic.objectives.MultiLearner`). ``stoic:noise`` is then a list.
 
-    Parameters whose range changes are not modelled. A log message says so once.
+    A parameter whose range changes is modelled over all its ranges together, and chosen in that of
+    the latest complete trial. One whose step or choices change is not modelled, and sampled
+    independently. A log message says so once.
 
     A trial whose user attribute ``stoic:executed`` is a dict of parameters was run with those
     values instead of the suggested ones; its result is an observation there. A value outside of a
@@ -256,7 +257,8 @@ class StoicSampler(BaseSampler):
                 # By seed and number: the stream does not depend on which worker chooses, or on what
                 # that worker has chosen before
                 rng = np.random.default_rng([self._seed, trial.number])
-                choice = synced.ask(trials, trial.number, fixed, rng, prepared)
+                ranges = self._parameters_of(study, trials).narrowed(space)
+                choice = synced.ask(trials, trial.number, fixed, rng, prepared, ranges)
                 self._log_left_out(synced)
                 self._log_out_of_reach(synced, choice)
                 params = synced.encoding.decode(choice.x) | fixed  # not all are on a grid

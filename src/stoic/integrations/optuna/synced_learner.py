@@ -10,6 +10,7 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from stoic.balancing import Balanced
 from stoic.data import DISTRUSTED, FAILURES, Array, Booleans, Choice, FailureKind, Observations
 from stoic.domains import Finite
 from stoic.integrations.optuna.earlier import EarlierStudy, stored_sources
-from stoic.integrations.optuna.encoding import Encoding, met
+from stoic.integrations.optuna.encoding import Encoding, Numbers, met
 from stoic.integrations.optuna.executed import EXECUTED, executed
 from stoic.integrations.optuna.internals import constraints, storage_of, study_id
 from stoic.integrations.optuna.keeper import ModelKeeper
@@ -393,8 +394,9 @@ class SyncedLearner:
         fixed: Mapping[str, Any],
         rng: np.random.Generator,
         prepared: bool = False,
+        ranges: Mapping[str, Numbers] = MappingProxyType({}),
     ) -> Choice:
-        """Choose the point of a trial, given all others.
+        """Choose the point of a trial in narrower ``ranges`` if there are any, given all others.
 
         What ended since the model was ``prepared`` is pending for it, as what is running is, unless
         it is much.
@@ -416,7 +418,9 @@ class SyncedLearner:
         if self.encoding.tree is not None:
             settings = [announced(trial, self.encoding.space) for trial in trials]
             fixed = {**self.encoding.untried(settings), **fixed}  # what is given goes before
-        among = self.points.having(fixed) if fixed else None
+        # Of a single number there is nothing to choose
+        fixed = {n: d.low for n, d in ranges.items() if d.single()} | dict(fixed)
+        among = self.points.having(fixed, ranges) if fixed or ranges else None
         choice = None
         for forgotten in range(len(pending) + 1):
             try:

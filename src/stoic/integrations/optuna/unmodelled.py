@@ -13,6 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import FAILURES
 from stoic.integrations.optuna.choices import ChoiceNumbers
+from stoic.integrations.optuna.encoding import Numbers, as_written, spanning
 from stoic.integrations.optuna.internals import constraints, possible, same_range
 from stoic.integrations.optuna.objectives import NOISE, noises_of, states_bound
 from stoic.integrations.optuna.partial import bound_trouble, noise_variance
@@ -29,9 +30,10 @@ class Parameters:
 
     def __init__(self) -> None:
         self._seen: set[int] = set()  # numbers of trials
-        self._ranges: dict[str, BaseDistribution] = {}  # of complete trials, of each its first one
+        self._ranges: dict[str, BaseDistribution] = {}  # of complete trials, of each all together
+        self._latest: dict[str, tuple[int, BaseDistribution]] = {}  # trial, and its range
         self._places: dict[str, tuple[int, int]] = {}  # where that is: trial, and place in it
-        self._changed: set[str] = set()  # names with several ranges
+        self._changed: set[str] = set()  # names with several steps, or choices
         self._counts: Counter[str] = Counter()  # of complete trials that have a parameter
         self._complete = 0  # of complete trials that have any
         self._others: list[FrozenTrial] = []  # failed and pruned ones
@@ -58,8 +60,9 @@ class Parameters:
         self._complete += bool(trial.distributions)
         for place, (name, distribution) in enumerate(trial.distributions.items()):
             self._counts[name] += 1
-            if not same_range(self._ranges.setdefault(name, distribution), distribution):
-                self._changed.add(name)
+            _widen(self._ranges, name, distribution, self._changed)
+            if self._latest.get(name, (-1, None))[0] < trial.number:
+                self._latest[name] = trial.number, distribution
             at = (trial.number, place)
             self._places[name] = min(self._places.get(name, at), at)
 
@@ -75,11 +78,12 @@ class Parameters:
         return ended and self._complete > 0 and bool(trial.distributions.keys() - self._ranges)
 
     def modelled(self, shared: bool = False) -> dict[str, BaseDistribution]:
-        """Return the parameters that some trial shows, and no other one in another range.
+        """Return the parameters that some trial shows, each with the range of all trials together.
 
-        Only those that are ``shared`` by all complete trials, sorted, where inputs move: a
-        tolerance is one of every setting. A trial that ended before it had parameters says nothing
-        about which there are.
+        Those that other trials have with another step, or with other choices, are left out. Only
+        those that are ``shared`` by all complete trials, sorted, where inputs move: a tolerance is
+        one of every setting. A trial that ended before it had parameters says nothing about which
+        there are.
         """
         if shared:
             names = sorted(self._ranges.keys() - self._changed)
@@ -90,13 +94,32 @@ class Parameters:
             self._others = list(filter(self.shown_by, self._others))
             for trial in sorted(self._others, key=lambda trial: trial.number):
                 for name, distribution in trial.distributions.items():
-                    if not same_range(space.setdefault(name, distribution), distribution):
-                        changed.add(name)
+                    _widen(space, name, distribution, changed)
         return {name: d for name, d in space.items() if name not in changed}
+
+    def narrowed(self, space: Mapping[str, BaseDistribution]) -> dict[str, Numbers]:
+        """Return the latest trials' ranges that lack a part of those in ``space``."""
+        found = {}
+        for name, (_, latest) in self._latest.items():
+            if name not in space or not isinstance(latest, Numbers) or latest == space[name]:
+                continue
+            if (together := spanning(latest, space[name])) is not None and together != latest:
+                found[name] = latest
+        return found
 
     def conditional(self, space: Iterable[str]) -> tuple[str, ...]:
         """Return the names in ``space`` that not all complete trials with parameters have."""
         return tuple(name for name in space if self._counts[name] < self._complete)
+
+
+def _widen(
+    ranges: dict[str, BaseDistribution], name: str, other: BaseDistribution, changed: set[str]
+) -> None:
+    """Add a trial's range of a parameter to those before; or its name to the ``changed`` ones."""
+    if (together := spanning(ranges.setdefault(name, other), other)) is None:
+        changed.add(name)
+    else:
+        ranges[name] = together
 
 
 def modelled_space(
@@ -182,10 +205,12 @@ def unmodelled(
         listed = ", ".join(sorted(names))
         why = f"search_space does not have {listed}: what it lacks"
         if not given:
-            why = f"Not all trials have {listed} in the same range: what not all share"
+            why = f"Not all trials have {listed}, with the same step or choices: that"
         sentences.append(
             f"{why} is drawn at random, or by the independent sampler, and not modelled."
         )
+    if given and complete:
+        sentences += _not_as_given(space, modelled_space(complete))
     if not partial and any(trial.state == TrialState.PRUNED for trial in trials):
         sentences.append(
             "With this recipe a pruned trial counts as a result that is not a number: its "
@@ -196,6 +221,26 @@ def unmodelled(
             f"With this recipe bounds are not modelled, as those of trials {_listed(bounds)}."
         )
     return tuple(sentences)
+
+
+def _not_as_given(
+    space: Mapping[str, BaseDistribution], known: Mapping[str, BaseDistribution]
+) -> list[str]:
+    """Describe how a given space differs from the parameters that trials have."""
+    sentences = []
+    if unused := sorted(space.keys() - known.keys()):
+        sentences.append(
+            f"search_space has {', '.join(unused)}, which no complete trial has with that step or "
+            "these choices: the values that are chosen for it are not used."
+        )
+    for name in sorted(space.keys() & known.keys()):
+        together = spanning(space[name], known[name])
+        if together is None or not same_range(together, space[name]):
+            sentences.append(
+                f"search_space has {name} as {as_written(space[name])} and trials have it as "
+                f"{as_written(known[name])}: only what both have is searched."
+            )
+    return sentences
 
 
 def all_unusable(trials: Sequence[FrozenTrial], objectives: int = 1) -> tuple[str, ...]:

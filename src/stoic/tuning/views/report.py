@@ -80,9 +80,9 @@ class Report:
         known = summary.explanation
         space: Mapping[str, BaseDistribution] = {}
         if known is not None and known.recommended is not None:
-            own = known.recommended.distributions
+            own = known.recommended.params
             modelled = modelled_space(list(trials.values()), shared=stored_aim(study) is not None)
-            space = {name: d for name, d in searched(modelled).items() if own.get(name) == d}
+            space = {name: d for name, d in searched(modelled).items() if name in own}
         return cls(summary, trials, space)
 
     def write(self, path: Path) -> None:

@@ -1,0 +1,65 @@
+"""Parameters whose range is another one in later trials, or in a given search space."""
+
+import optuna
+import pytest
+from optuna.distributions import FloatDistribution
+from optuna.samplers import RandomSampler
+
+from stoic.integrations.optuna import StoicSampler, explain
+from stoic.integrations.optuna.unmodelled import modelled_space
+
+
+class Counting(RandomSampler):
+    """Counts what it draws."""
+
+    def __init__(self):
+        super().__init__(seed=0)
+        self.drawn = 0
+
+    def sample_independent(self, *given):
+        self.drawn += 1
+        return super().sample_independent(*given)
+
+
+def bowl_from(low, high):
+    """x beside what the first trials can have."""
+    return lambda t: (t.suggest_float("x", *(low if t.number < 12 else high)) - 1.5) ** 2
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [((0, 1), (0, 2)), ((0, 2), (1, 1.7)), ((2, 9), (0, 2))]
+)
+def test_a_range_that_changes_is_modelled_as_a_whole_and_trials_have_the_latest(before, after):
+    sampler = StoicSampler(seed=0, independent_sampler=(independent := Counting()))
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(bowl_from(before, after), n_trials=30)
+    known = explain(study)
+    assert known.unmodelled == ()
+    assert all(row.trust > 0.5 for row in known.rows)
+    assert abs(known.recommended.params["x"] - 1.5) < 0.01
+    assert independent.drawn <= 2  # the first of all, and the first one of the new range
+    low, high = min(before[0], after[0]), max(before[1], after[1])
+    assert modelled_space(study.trials) == {"x": FloatDistribution(low, high)}
+
+
+def test_an_integer_below_another_parameter_is_modelled():
+    def objective(trial):
+        m = trial.suggest_int("m", 2, 20)
+        return (m - 15) ** 2 + (trial.suggest_int("n", 1, m) - 12) ** 2
+
+    study = optuna.create_study(sampler=StoicSampler(seed=0))
+    study.optimize(objective, n_trials=30)
+    assert explain(study).recommended.params == {"m": 15, "n": 12}
+    assert modelled_space(study.trials)["n"].low == 1
+
+
+@pytest.mark.parametrize("high", [0.2, 2.0])
+def test_a_given_search_space_that_trials_do_not_have_is_searched_where_they_do(high, caplog):
+    given = {"x": FloatDistribution(0.0, 1.0), "z": FloatDistribution(0.0, 1.0)}
+    study = optuna.create_study(sampler=StoicSampler(seed=0, search_space=given))
+    study.optimize(lambda t: (t.suggest_float("x", 0.0, high) - 0.45 * high) ** 2, n_trials=20)
+    assert abs(study.best_params["x"] - 0.45 * high) < 0.01
+    said = caplog.messages
+    assert any(each.startswith("search_space has z, which no complete trial") for each in said)
+    wider = "search_space has x as float(0, 1) and trials have it as float(0, 2): only what both"
+    assert any(each.startswith(wider) for each in said) == (high > 1.0)
