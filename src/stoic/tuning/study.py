@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -90,7 +91,8 @@ def adopt_space(study: optuna.Study, space: Space) -> None:
     elif known != space:
         raise RefusalError(
             f"The study {study.study_name!r} exists with another search space "
-            f"({_difference(known, space)}): give another --study-name or the same parameters."
+            f"({_difference(known, space)}): give the same parameters, or another --study-name, "
+            f"with --warm-start {shlex.quote(study.study_name)} to learn from this one."
         )
 
 
