@@ -86,6 +86,12 @@ def test_settings_that_mean_nothing_are_refused(settings, message):
         pe(**settings)
 
 
+@pytest.mark.parametrize("recipe", [recipes.rgp_pe, recipes.linear_reduction, recipes.gp_ucb])
+def test_a_prior_that_is_none_is_refused(recipe):
+    with pytest.raises(TypeError, match=r"must be a Prior\(kernel, noise\), got 1.0"):
+        Learner(GRID, recipe(prior=1.0))
+
+
 def test_the_theory_width_of_an_epoch_is_line_15():
     learner = pe(budget=3.0, share=0.25, theory=Theory(norm=2.0))
     played = np.repeat([0, 7, 20], [8, 8, 9])

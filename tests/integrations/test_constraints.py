@@ -15,6 +15,7 @@ from stoic import recipes
 from stoic.integrations.optuna import FAILED, StoicSampler, explain
 from stoic.integrations.optuna.internals import constraints, store_constraints
 from stoic.integrations.optuna.unmodelled import unmodelled, violates
+from stoic.refusal import RefusalError
 from studies import add
 
 X = {"x": FloatDistribution(0.0, 1.0)}
@@ -95,6 +96,14 @@ def test_outliers_in_a_constraint_and_in_the_objective_are_no_reason():
     study = optuna.create_study(sampler=StoicSampler(seed=0, constraints_func=limits))
     study.optimize(objective, n_trials=40)
     check_best(study, most=3.0)
+
+
+@pytest.mark.parametrize("returned", [0.3, None, ["a"]])
+def test_a_constraints_func_that_returns_no_list_of_numbers_is_refused(returned):
+    sampler = StoicSampler(seed=0, constraints_func=lambda trial: returned)
+    study = optuna.create_study(sampler=sampler)
+    with pytest.raises(RefusalError, match=r"constraints_func must return a list of numbers.*got"):
+        study.optimize(bowl, n_trials=2)
 
 
 def test_an_outlier_in_a_constraint_is_no_violation():

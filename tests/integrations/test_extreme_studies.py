@@ -76,6 +76,16 @@ def test_a_value_beside_a_bound_has_no_interval_either():
     assert known.recommended_mean == pytest.approx(1e5)
 
 
+def test_a_setting_that_is_the_only_one_has_the_median_of_its_results():
+    study = optuna.create_study()
+    for value in (3.1, 2.9, 1e6, 3.0, 3.2):
+        trial = study.ask()
+        trial.suggest_int("x", 3, 3)
+        study.tell(trial, value)
+    known = explain(study)
+    assert (known.recommended_mean, known.repeats) == (3.1, 5)
+
+
 @pytest.mark.parametrize("values", [[5.0], [1e308], [5.0, 5.0, 5.0], [5.0, math.inf]])
 def test_no_interval_where_no_two_results_differ(values):
     study = stored(values, np.linspace(0.1, 0.9, len(values)))

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import shlex
 
 import optuna
 import pytest
@@ -13,6 +14,7 @@ from optuna.trial import TrialState
 from stoic.integrations.optuna import CENSORED, FAILED, NOISE, explain
 from stoic.integrations.optuna.internals import constraint_attrs, constraints
 from stoic.refusal import RefusalError
+from stoic.tuning.space import parse_assignments
 from stoic.tuning.table import read_table
 from stoic.tuning.views.records import render, trial_record
 
@@ -161,6 +163,18 @@ def test_without_ranges_it_suggests_those_of_the_data(table):
         RefusalError, match=r"--param 'x=float\(0.25, 1\)' --param 'k=choice\(a, b\)'"
     ):
         table(OLD, {})
+
+
+def test_what_it_suggests_can_be_copied(table):
+    """Choices with commas and quotes, and a column that cannot name a parameter."""
+    text = 'x,k,größe x,value\n1,"a,b",1,0\n2,it\'s,2,1\n3,c d,3,2\n'
+    with pytest.raises(RefusalError) as refused:
+        table(text, {})
+    options = shlex.split(str(refused.value).partition("may be: ")[2])
+    assert options[::2] == ["--param"] * 2
+    space = parse_assignments(options[1::2])
+    assert space["k"] == CategoricalDistribution(["a,b", "c d", "it's"])
+    assert len(table(text.replace("größe x", "note"), space).trials) == 3
 
 
 def test_it_suggests_no_attribute_as_a_parameter(table):

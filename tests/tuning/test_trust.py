@@ -12,6 +12,7 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import create_trial
 
 from stoic.integrations.optuna import Explanation, Row
+from stoic.integrations.optuna.explanation import written
 from stoic.refusal import RefusalError
 from stoic.tuning.views import pictures, timeline
 from stoic.tuning.views.timeline import draw, limits
@@ -75,6 +76,14 @@ def test_the_lines_are_short_and_the_object_is_strict_json():
 def test_a_value_as_expected_lies_on_no_side():
     assert verdict(Row(0, 1.0, 1.0, 0.1, 0.2)) == "distrusted"
     assert verdict(Row(0, math.inf, math.inf, 0.0, 0.0)) == "left out"
+    assert verdict(Row(0, math.inf, -0.0, math.inf, 0.0)) == "left out, too high"
+
+
+def test_a_value_has_the_digits_that_its_deviation_tells_apart():
+    assert written(1e9 + 0.25, 6.4e-6) == "1000000000.25"
+    assert written(1e6, 6.4e-6) == "1e+06"
+    assert written(1.23456789, 0.1) == written(1.23456789, math.inf) == "1.23457"
+    assert written(math.inf, 0.1) == "inf"
 
 
 def test_lies_do_not_move_the_axis():

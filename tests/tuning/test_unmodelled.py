@@ -42,11 +42,11 @@ def study_of(*constraints: float | None) -> optuna.Study:
 
 @pytest.fixture
 def study() -> optuna.Study:
-    """Trials 1 and 3 violate a constraint, 5 is pruned, 4 and 6 have ranges of their own."""
+    """Trials 1 and 3 violate a constraint, 5 is pruned, 4 and 6 have steps of their own."""
     study = study_of(-1.0, 1.0, -1.0, 1.0)
     study.add_trial(create_trial(value=2.0, params={"x": 0.9, "m": 0.5}, distributions=XM))
     study.add_trial(create_trial(state=TrialState.PRUNED, params={"x": 0.95}, distributions=X))
-    wide = X | {"m": FloatDistribution(0.0, 2.0)}
+    wide = X | {"m": FloatDistribution(0.0, 1.0, step=0.5)}
     study.add_trial(create_trial(value=2.1, params={"x": 0.8, "m": 0.5}, distributions=wide))
     return study
 
@@ -54,9 +54,9 @@ def study() -> optuna.Study:
 def test_the_words_and_the_record(study):
     summary = Summary.of(study)
     said = unmodelled(study.trials)
-    assert [word for each in said for word in ("constraint", " m ", "pruned") if word in each] == [
+    assert [word for each in said for word in ("constraint", " m,", "pruned") if word in each] == [
         "constraint",
-        " m ",
+        " m,",
     ]
     lines = summary.text().splitlines()
     at = lines.index("infeasible     2 violate a constraint, or may: 1, 3")

@@ -38,6 +38,8 @@ def check_prior(domain: Domain, prior: Prior | None) -> None:
     """Refuse a kernel for another number of coordinates."""
     if prior is None:
         return
+    if not isinstance(prior, Prior):
+        raise TypeError(f"A prior must be a Prior(kernel, noise), got {prior!r}.")
     point = domain.spread(1, np.random.default_rng(0))
     try:
         prior.kernel(point, point)

@@ -117,8 +117,8 @@ def check_name(name: str) -> str:
     """Return ``name`` if it is valid for a parameter."""
     if not _NAME.fullmatch(name):
         raise RefusalError(
-            f"{name!r} cannot name a parameter: use letters, digits, '_', '.' and '-', "
-            "beginning with a letter."
+            f"{name!r} cannot name a parameter: use the letters a to z and A to Z, digits, '_', "
+            "'.' and '-', beginning with a letter."
         )
     return name
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import shlex
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,15 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import optuna
+from optuna.distributions import CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from stoic.integrations.optuna import CENSORED, FAILED, NOISE
-from stoic.integrations.optuna.encoding import check_fixed
+from stoic.integrations.optuna.encoding import as_written, check_fixed
 from stoic.integrations.optuna.internals import constraint_attrs
 from stoic.integrations.reported import noise_of
 from stoic.refusal import RefusalError
 from stoic.tuning.failure import parse_kind
-from stoic.tuning.space import Space, parse_as
+from stoic.tuning.space import Space, check_name, parse_as
 
 _PARAMETER = "params_"  # before names, in the table that stoic trials -f csv writes
 _CONSTRAINT = "constraints_"
@@ -220,10 +222,15 @@ def _suggestion(columns: list[str], rows: list[tuple[int, dict[str, Any]]]) -> s
             continue
         name = column.removeprefix(_PARAMETER)
         try:
+            check_name(name)
+        except RefusalError:
+            continue
+        try:
             numbers = [float(text) for text in texts]
         except ValueError:
-            if len(texts) <= _SUGGESTED:
-                options.append(f"--param '{name}=choice({', '.join(texts)})'")
+            if len(texts) <= _SUGGESTED and not any("'" in text and '"' in text for text in texts):
+                option = f"{name}={as_written(CategoricalDistribution(texts))}"
+                options.append(f"--param {shlex.quote(option)}")
             continue
         low, high = min(numbers), max(numbers)
         whole = all(text.lstrip("+-").isdecimal() for text in texts)

@@ -76,6 +76,11 @@ class Row:
         return f"trial {self.number}" + (f", {self.objective}" if self.objective else "")
 
     @property
+    def predicted(self) -> bool:
+        """True if others predict this value: of infinite values alone there is no scale."""
+        return math.isfinite(self.sd) or math.isfinite(self.value)
+
+    @property
     def residual(self) -> float:
         """Leave-one-out residual, in standard deviations of the predicted value."""
         if self.value == self.expected:  # also two infinities, whose difference is nan

@@ -546,11 +546,19 @@ def spanning(one: BaseDistribution, other: BaseDistribution) -> BaseDistribution
 def as_written(distribution: BaseDistribution) -> str:
     """Write a range as users do: ``float(0, 1, log)``, ``int(1, 9)``, ``choice(a, b)``."""
     if isinstance(distribution, CategoricalDistribution):
-        return f"choice({', '.join(map(str, distribution.choices))})"
+        return f"choice({', '.join(map(_quoted, distribution.choices))})"
     assert isinstance(distribution, Numbers)
     kind, d = ("int" if isinstance(distribution, IntDistribution) else "float"), distribution
     step = f", step={_short(d.step)}" if d.step not in (None, 1) else ""
     return f"{kind}({_short(d.low)}, {_short(d.high)}{', log' * d.log}{step})"
+
+
+def _quoted(choice: object) -> str:
+    """Write a choice; a text in quotes where a comma or a quote would divide it."""
+    text = str(choice)
+    if not isinstance(choice, str) or (text == text.strip() and not set(text) & set(",'\"")):
+        return text
+    return f"'{text}'" if '"' in text else f'"{text}"'
 
 
 def _short(number: float | None) -> str:

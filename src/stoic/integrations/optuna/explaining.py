@@ -432,7 +432,10 @@ def _partial_rows(compared: _Compared) -> tuple[PartialRow, ...]:
 def _without_model(
     reading: _Reading, best: FrozenTrial | None, aside: Mapping[str, Any]
 ) -> Explanation:
-    """Explain without a model: no value is judged, and the only setting, if any, recommended."""
+    """Explain without a model: no value is judged, and the only setting, if any, recommended.
+
+    Its value is the median of its results.
+    """
     rows = tuple(
         Row(t.number, _value(t), _value(t), math.inf, math.nan, params=t.params, **run_of(t))
         for t in reading.feasible
@@ -440,8 +443,10 @@ def _without_model(
     aside = {"rows": rows} | dict(aside)
     if best is None or not best.params or any(t.params != best.params for t in reading.feasible):
         return Explanation(best, None, math.nan, math.inf, {}, math.nan, **aside)
-    value = _value(best)
-    return Explanation(best, best, value, math.inf, dict(best.params), value, **aside)
+    finite = [value for t in reading.feasible if math.isfinite(value := _value(t))]
+    middle, n = float(np.median(finite)), len(finite)
+    params = dict(best.params)
+    return Explanation(best, best, middle, math.inf, params, middle, repeats=n, **aside)
 
 
 def _with_certificates(

@@ -252,12 +252,9 @@ def _executed_lines(rows: Sequence[Row]) -> list[str]:
     said = [row for row in trials.values() if row.executed is not None]
     if not said:
         return []
-    lines = [
-        f"executed       {len(said)} of {len(trials)} trials say what was run, and count there"
-    ]
-    return lines + _first(
-        [f"  trial {row.number}: {reason}" for row in said for reason in row.refused]
-    )
+    refused = [f"  trial {row.number}: {reason}" for row in said for reason in row.refused]
+    count = f"{len(said)} of {len(trials)} trials say what was run, and count there"
+    return [f"executed       {count}" + ", except as follows:" * bool(refused), *_first(refused)]
 
 
 def excluded_lines(known: Explanation) -> list[str]:
@@ -279,15 +276,27 @@ def excluded_lines(known: Explanation) -> list[str]:
 
 def why(row: Row) -> str:
     """Format the observed value, its leave-one-out prediction and its trust."""
-    return (
-        f"observed {row.value:.6g}, expected {row.expected:.6g} +- {deviation(row.sd)}, "
-        f"trust {row.trust:.2f}"
-    )
+    expected = estimated(row.expected, row.sd) if row.predicted else "unknown"
+    return f"observed {written(row.value, row.sd)}, expected {expected}, trust {row.trust:.2f}"
 
 
 def deviation(sd: float, digits: int = 2) -> str:
     """Format a standard deviation for people, to so many digits."""
     return f"{sd:.{digits}g}" if math.isfinite(sd) else "unknown"
+
+
+def written(value: float | None, sd: float) -> str:
+    """Format a value to six digits, or to as many more as its standard deviation tells apart."""
+    if value is None:
+        return "unknown"
+    texts = [f"{value:.{digits}g}" for digits in range(6, 16)]
+    enough = (t for t in texts if not 0.0 < sd < math.inf or abs(float(t) - value) <= 0.1 * sd)
+    return next(enough, texts[0])
+
+
+def estimated(mean: float, sd: float) -> str:
+    """Format an estimate with its standard deviation for people."""
+    return f"{written(mean, sd)} +- {deviation(sd)}"
 
 
 def setting(params: Mapping[str, Any]) -> str:
@@ -301,7 +310,7 @@ def _confirmation_lines(found: Confirmation) -> list[str]:
     for candidate in found.candidates[:_CANDIDATES]:
         count, failed = candidate.measurements, candidate.failures
         lines.append(
-            f"  trial {candidate.number}: {candidate.mean:.6g} +- {candidate.std:.2g}, best with "
+            f"  trial {candidate.number}: {estimated(candidate.mean, candidate.std)}, best with "
             f"probability {candidate.probability:.2f}, measured {count} time{'s' * (count != 1)}"
             + f", failed {failed} time{'s' * (failed != 1)}"
             * bool(failed)
@@ -341,19 +350,21 @@ def best_lines(known: Explanation) -> list[str]:
         lines.append(f"given          {setting(known.fixed)}, for which this is the best:")
     if known.objectives:
         return lines + _front_lines(known)
-    best = known.observed_best
+    best, sd = known.observed_best, known.recommended_std
     if best is None:
         such = "such " * bool(known.fixed) + "feasible " * bool(known.infeasible)
         lines.append(f"observed best  none: no {such}value is finite")
     else:
         trust = known.trust_of(best.number)
         note = f", distrusted (trust {trust:.2f})" if trust < DISTRUSTED else ""
-        lines.append(f"observed best  trial {best.number}: observed {best.value:.6g}{note}")
+        lines.append(
+            f"observed best  trial {best.number}: observed {written(best.value, sd)}{note}"
+        )
         lines.append(f"               {setting(best.params)}")
     if known.untried is not None:
         lines.append(
             "recommended    by the model alone, no such trial is trusted: estimated "
-            f"{known.recommended_mean:.6g} +- {deviation(known.recommended_std)}, not run"
+            f"{estimated(known.recommended_mean, sd)}, not run"
         )
         lines.append(f"               {setting(known.untried)}")
     elif known.recommended is None:
@@ -364,8 +375,10 @@ def best_lines(known: Explanation) -> list[str]:
     else:
         lines.append(
             f"recommended    trial {known.recommended.number}: estimated "
-            f"{known.recommended_mean:.6g} +- {deviation(known.recommended_std)}, "
-            f"observed {known.recommended.value:.6g}" + ", once: not confirmed" * known.unconfirmed
+            f"{estimated(known.recommended_mean, sd)}, "
+            f"observed {written(known.recommended.value, sd)}"
+            + ", once: not confirmed"
+            * known.unconfirmed
         )
         lines.append(f"               {setting(known.recommended.params)}")
         run = {row.number: row.executed for row in known.rows}.get(known.recommended.number)

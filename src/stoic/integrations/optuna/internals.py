@@ -18,6 +18,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from stoic.integrations.reported import as_number
+from stoic.refusal import RefusalError
 
 _FIXED = "fixed_params"  # system attribute of a trial: what ``enqueue_trial`` was given, since 1.2
 _CONSTRAINTS = "constraints"  # system attribute of a trial: a list, since 2.5
@@ -197,6 +198,13 @@ def record_constraints(
         return
     values = None
     try:
-        values = [float(value) for value in constraints_func(trial)]
+        found = constraints_func(trial)
+        try:
+            values = [float(value) for value in found]
+        except (TypeError, ValueError) as error:
+            raise RefusalError(
+                "constraints_func must return a list of numbers, each at most 0 where a constraint "
+                f"is satisfied; got {found!r}."
+            ) from error
     finally:
         storage_of(study).set_trial_system_attr(trial_id(trial), _CONSTRAINTS, values)

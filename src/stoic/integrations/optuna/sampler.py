@@ -182,6 +182,8 @@ class StoicSampler(BaseSampler):
             raise ValueError(f"n_startup_trials is a count, got {n_startup_trials}.")
         if confirm < 0:
             raise RefusalError(f"confirm is a number of measurements, got {confirm}.")
+        if seed is not None and (not isinstance(seed, int | np.integer) or seed < 0):
+            raise RefusalError(f"A seed is a whole number from 0 on, or None, got {seed!r}.")
         # A number also for None: each trial of the design makes the same sequence anew
         self._seed = int(np.random.SeedSequence(seed).generate_state(1)[0])
         self._recipe = load(recipe)

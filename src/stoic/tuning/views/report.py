@@ -19,10 +19,11 @@ from optuna.trial import FrozenTrial
 from stoic.data import DISTRUSTED
 from stoic.integrations.optuna.encoding import searched
 from stoic.integrations.optuna.explanation import (
-    deviation,
+    estimated,
     excluded_lines,
     setting,
     unfinished_lines,
+    written,
 )
 from stoic.integrations.optuna.objective import stored_aim
 from stoic.integrations.optuna.unmodelled import modelled_space
@@ -156,8 +157,9 @@ class Report:
         rows = {row.number: row for row in known.rows}
         best, recommended = known.observed_best, known.recommended
         if recommended is not None:
-            estimate = f"{known.recommended_mean:.6g} ± {deviation(known.recommended_std)}"
-            text = f"trial {recommended.number}, observed {recommended.value:.6g}"
+            estimate = _estimated(known.recommended_mean, known.recommended_std)
+            observed = written(recommended.value, known.recommended_std)
+            text = f"trial {recommended.number}, observed {observed}"
             text += ", once: not confirmed" * known.unconfirmed
             if known.feasible is not None:
                 text += f", feasible with probability {known.feasible:.2f}"
@@ -175,7 +177,14 @@ class Report:
             trust = rows[best.number].trust if best.number in rows else math.nan
             doubt = f", distrusted (trust {trust:.2f})" if trust < DISTRUSTED else ""
             text = f"trial {best.number}{doubt}"
-            cards.append(Card("Observed best", f"{best.value:.6g}", text, setting(best.params)))
+            cards.append(
+                Card(
+                    "Observed best",
+                    written(best.value, known.recommended_std),
+                    text,
+                    setting(best.params),
+                )
+            )
         if summary.command is not None:
             cards.append(Card("Command, as the storage says", code=summary.command))
         return cards
@@ -200,7 +209,7 @@ class Report:
             return []
         return [
             (
-                candidate.number, f"{candidate.mean:.6g} ± {deviation(candidate.std)}",
+                candidate.number, _estimated(candidate.mean, candidate.std),
                 f"{candidate.probability:.2f}", candidate.measurements, candidate.failures,
                 setting(candidate.params),
             )
@@ -210,9 +219,9 @@ class Report:
     def _distrusted(self) -> list[tuple[object, ...]]:
         return [
             (
-                row.of.removeprefix("trial "), f"{row.value:.6g}",
-                f"{row.expected:.6g} ± {deviation(row.sd)}",
-                f"{row.residual:+.3g}", f"{row.trust:.2f}",
+                row.of.removeprefix("trial "), written(row.value, row.sd),
+                _estimated(row.expected, row.sd) if row.predicted else "-",
+                f"{row.residual:+.3g}" if math.isfinite(row.sd) else "-", f"{row.trust:.2f}",
                 setting(self.trials[row.number].params),
             )
             for row in self.summary.distrusted
@@ -228,6 +237,10 @@ class Report:
             for reason, numbers in self.summary.failures.items()
             for number in numbers
         )  # fmt: skip
+
+
+def _estimated(mean: float, sd: float) -> str:
+    return estimated(mean, sd).replace("+-", "±")
 
 
 def _installed(name: str) -> Any:

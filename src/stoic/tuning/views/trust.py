@@ -12,7 +12,7 @@ from optuna.trial import TrialState
 
 from stoic.data import FailureKind
 from stoic.integrations.optuna import Explanation, Row, failure_kind
-from stoic.integrations.optuna.explanation import deviation
+from stoic.integrations.optuna.explanation import deviation, written
 from stoic.integrations.recipe import Recipe
 from stoic.refusal import RefusalError
 from stoic.tuning.explaining import explanation
@@ -84,10 +84,10 @@ class Trust:
             {
                 "number": row.number,
                 **of_objective(row),
-                "observed": f"{row.value:.6g}",
-                "expected": f"{row.expected:.6g}",
+                "observed": written(row.value, row.sd),
+                "expected": written(row.expected, row.sd) if row.predicted else "-",
                 "sd": deviation(row.sd),
-                "residual": f"{row.residual:+.3g}",
+                "residual": f"{row.residual:+.3g}" if math.isfinite(row.sd) else "-",
                 "plateau": _plateau(row),
                 "trust": "-" if math.isnan(row.trust) else f"{row.trust:.2f}",
                 "verdict": verdict(row),
@@ -112,7 +112,9 @@ def verdict(row: Row) -> str:
     """Return whether a value is trusted, and if not, on which side of its prediction it is."""
     if not row.distrusted:
         return "not judged" if math.isnan(row.trust) else "trusted"
-    side = "" if row.value == row.expected else "too high" if row.residual > 0.0 else "too low"
+    side = (
+        "" if row.value == row.expected else "too low" if row.value < row.expected else "too high"
+    )
     return ("left out" if row.trust == 0.0 else "distrusted") + (f", {side}" if side else "")
 
 
