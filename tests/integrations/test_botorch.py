@@ -345,7 +345,9 @@ def test_later_results_keep_the_hyperparameters_and_the_transforms():
     transforms = Standardize(m=1), Normalize(d=2)
     made = RobustConjugateGP(tensor(x), column(100.0 * y + 7.0), None, *transforms)
     later = made.condition_on_observations(tensor([[0.5, 0.6]]), tensor([[1e8]]))
-    assert repr(later._told.posterior.prior) == repr(made._told.posterior.prior)
+    before, after = (model._told.posterior.prior for model in (made, later))
+    np.testing.assert_array_equal(after.kernel.theta, before.kernel.theta)
+    assert (after.noise, after.mean) == (before.noise, before.mean)
     assert later.trust[-1] == 0.0
     places = tensor(table(5, seed=2)[0])
     difference = later.posterior(places).mean - made.posterior(places).mean

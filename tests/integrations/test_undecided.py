@@ -66,9 +66,9 @@ def test_results_that_do_not_predict_each_other(error, said):
 
 def test_nothing_is_said_of_few_equal_or_infinite_results():
     assert undecided(results(9, error=3.0)) is None
-    assert (
-        undecided([Result(0.7, 0.8)] * 19 + [Result(1e9, 0.7, 0.0)]) is None
-    )  # their variance is rounding
+    assert undecided([Result(1.0, 1.0)] * 20) is None
+    rounding = [Result(0.7, 0.8)] * 19  # is their variance
+    assert undecided([*rounding, Result(1e9, 0.7, 0.0)]) is None
     assert undecided([Result(np.inf, 0.0), Result(np.nan, 0.0)] * 20) is None
     assert undecided([Result(1e300, -1e300), Result(-1e300, 1e300)] * 20) is None
 

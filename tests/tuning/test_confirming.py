@@ -207,6 +207,34 @@ def test_the_value_is_the_median_and_an_outlier_does_not_matter():
     assert (found.value, found.seconds, found.noise) == (1.2, 3.0, None)
 
 
+def known_so_far(values):
+    """Each median that a search may stop at, with the noise that it is taken to have."""
+    seen = []
+
+    def surpassed(value, noise):
+        seen.append((value, noise))
+        return False
+
+    repeated(results(*values), len(values), lambda: False, surpassed)
+    return seen
+
+
+def test_from_four_values_on_their_spread_is_the_noise():
+    spread = 1.4826 * 0.1
+    _, (value, noise) = known_so_far([0.9, 1.0, 1.1, 1.2, 1e6])
+    assert value == 1.1
+    assert noise == pytest.approx(math.pi / 2 / 5 * 4 / 2 * spread**2)
+    assert known_so_far([1.0] * 5) == []  # equal values
+
+
+def test_the_noise_is_right_on_average():
+    rng = random.Random(0)
+    found = [known_so_far([rng.gauss(0.0, 1.0) for _ in range(9)])[-1] for _ in range(500)]
+    true = sum(value**2 for value, _ in found) / 500
+    stated = sum(noise for _, noise in found) / 500
+    assert 0.8 < stated / true < 2.0  # rather too large: Student's factor
+
+
 def test_the_noise_of_repeats_is_left_to_the_model_of_all_trials():
     """Stated by the spread of five values, intervals of 95 % covered 57 % of 30 studies."""
     inside = 0

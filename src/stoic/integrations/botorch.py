@@ -19,7 +19,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from stoic import recipes
 from stoic.data import DISTRUSTED, Array, Observations
 from stoic.domains import Box, Domain
 from stoic.integrations.tables import Recipe, box_around, model_of, observations_of
@@ -157,7 +156,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
                 input_transform.eval()
             x = _array(_placed(train_X, input_transform))
             domain = box_around(x) if bounds is None else Box(*_array(torch.as_tensor(bounds)))
-            chosen = model_of(recipe or recipes.loo_gp_ucb(), model, domain)
+            chosen = model_of(recipe, model, domain)
             if outcome_transform is not None:
                 raw = _rows(x, train_Y, train_Yvar)
                 trust = chosen(domain, raw).trust(raw)

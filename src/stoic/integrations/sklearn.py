@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from stoic import linalg, recipes
+from stoic import linalg
 from stoic.data import Array
 from stoic.integrations.tables import Recipe, box_around, model_of, observations_of
 from stoic.models.window import Bounds
@@ -110,7 +110,7 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
             )
         rows = observations_of(x, y, None if noise is None else _noise(noise, len(y)))
         domain = box_around(x)
-        model = model_of(self.recipe or recipes.loo_gp_ucb(), self.model, domain, _EVERYWHERE)
+        model = model_of(self.recipe, self.model, domain, _EVERYWHERE)
         most = model.exact if isinstance(model, Windowed) else len(rows)
         with enough_threads(min(len(rows), most)):
             self.posterior_ = model(domain, rows)

@@ -16,7 +16,7 @@ from stoic.models import LeaveOneOutGP
 from stoic.models.window import Bounds
 from stoic.posteriors.base import Model
 from stoic.posteriors.fitting import extreme
-from stoic.recipes import Parts
+from stoic.recipes import Parts, loo_gp_ucb
 from stoic.refusal import RefusalError
 
 Recipe = Callable[[Domain], Parts | Learner]
@@ -47,16 +47,16 @@ def observations_of(x: Array, y: Array, noise: Array | None = None) -> Observati
 
 
 def model_of(
-    recipe: Recipe | str, model: Model | None, domain: Domain, bounds: Bounds | None = None
+    recipe: Recipe | str | None, model: Model | None, domain: Domain, bounds: Bounds | None = None
 ) -> Model:
-    """Return ``model``, or if there is none the model of a recipe on ``domain``.
+    """Return ``model``, or if there is none that of a recipe, by default ``loo_gp_ucb``.
 
     A leave-one-out model gets ``bounds`` in place of its own, whose window about the optimum is for
     a search; by default it is exact for any number of rows.
     """
     if model is not None:
         return model
-    made = load(recipe)(domain)
+    made = load(recipe or loo_gp_ucb())(domain)
     if not isinstance(made, Parts | Learner):
         raise RefusalError(f"The recipe {recipe!r} balances several models: give one of them.")
     model = made.model

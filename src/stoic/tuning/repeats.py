@@ -57,12 +57,9 @@ def repeated(
             break
         if len(kept) < _FEWEST:
             continue
-        sofar = _aggregated(results, possible, sign)
-        value, noise = (
-            sofar.value,
-            sofar.noise or _spread(np.array([result.value for result in kept], dtype=float)),
-        )
-        if value is not None and noise is not None and surpassed(value, noise):
+        middle = _aggregated(results, possible, sign)
+        noise = middle.noise or _spread(np.array([result.value for result in kept], dtype=float))
+        if middle.value is not None and noise is not None and surpassed(middle.value, noise):
             break
     return _aggregated(results, possible, sign)
 

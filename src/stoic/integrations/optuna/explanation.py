@@ -276,8 +276,8 @@ def excluded_lines(known: Explanation) -> list[str]:
 
 def why(row: Row) -> str:
     """Format the observed value, its leave-one-out prediction and its trust."""
-    expected = estimated(row.expected, row.sd) if row.predicted else "unknown"
-    return f"observed {written(row.value, row.sd)}, expected {expected}, trust {row.trust:.2f}"
+    observed = written(row.value, row.sd)
+    return f"observed {observed}, expected {expected(row)}, trust {row.trust:.2f}"
 
 
 def deviation(sd: float, digits: int = 2) -> str:
@@ -294,9 +294,19 @@ def written(value: float | None, sd: float) -> str:
     return next(enough, texts[0])
 
 
-def estimated(mean: float, sd: float) -> str:
+def estimated(mean: float, sd: float, sign: str = "+-") -> str:
     """Format an estimate with its standard deviation for people."""
-    return f"{written(mean, sd)} +- {deviation(sd)}"
+    return f"{written(mean, sd)} {sign} {deviation(sd)}"
+
+
+def expected(row: Row, sign: str = "+-") -> str:
+    """Format the leave-one-out prediction of a value."""
+    return estimated(row.expected, row.sd, sign) if row.predicted else "unknown"
+
+
+def residual(row: Row) -> str:
+    """Format the leave-one-out residual; without a scale it is unknown."""
+    return f"{row.residual:+.3g}" if math.isfinite(row.sd) else "-"
 
 
 def setting(params: Mapping[str, Any]) -> str:

@@ -348,7 +348,7 @@ class StoicSampler(BaseSampler):
             synced is None or synced.constrained,
             partial=synced is None or synced.takes_partial,
             known=None if synced is None else synced.inside,
-            given=bool(self._space),
+            given=self._parameters_of(study, trials).modelled() if self._space else None,
         )
         sentences = [(logging.WARNING, sentence) for sentence in left_out]
         sources = self._warm(study) if space else ()

@@ -10,7 +10,6 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -394,7 +393,7 @@ class SyncedLearner:
         fixed: Mapping[str, Any],
         rng: np.random.Generator,
         prepared: bool = False,
-        ranges: Mapping[str, Numbers] = MappingProxyType({}),
+        ranges: Mapping[str, Numbers] | None = None,
     ) -> Choice:
         """Choose the point of a trial in narrower ``ranges`` if there are any, given all others.
 
@@ -418,7 +417,7 @@ class SyncedLearner:
         if self.encoding.tree is not None:
             settings = [announced(trial, self.encoding.space) for trial in trials]
             fixed = {**self.encoding.untried(settings), **fixed}  # what is given goes before
-        # Of a single number there is nothing to choose
+        ranges = ranges or {}  # of a single number there is nothing to choose
         fixed = {n: d.low for n, d in ranges.items() if d.single()} | dict(fixed)
         among = self.points.having(fixed, ranges) if fixed or ranges else None
         choice = None

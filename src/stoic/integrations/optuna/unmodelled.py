@@ -149,7 +149,7 @@ def unmodelled(
     declared: Iterable[str] = (),
     partial: bool = True,
     known: dict[int, bool] | None = None,
-    given: bool = False,
+    given: Mapping[str, BaseDistribution] | None = None,
 ) -> tuple[str, ...]:
     """Describe what trials have and the model does not use, a sentence for each thing.
 
@@ -169,7 +169,7 @@ def unmodelled(
         Number of a complete trial -> whether its values are in the ``space``; what is not there is
         looked up and added.
     given:
-        True if the ``space`` was given, whatever trials have.
+        Where the ``space`` was given, whatever trials have: the parameters that they have.
     """
     known = {} if known is None else known
     complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
@@ -204,13 +204,13 @@ def unmodelled(
     if names := set[str]().union(*(trial.distributions for trial in complete)) - space.keys():
         listed = ", ".join(sorted(names))
         why = f"search_space does not have {listed}: what it lacks"
-        if not given:
+        if given is None:
             why = f"Not all trials have {listed}, with the same step or choices: that"
         sentences.append(
             f"{why} is drawn at random, or by the independent sampler, and not modelled."
         )
-    if given and complete:
-        sentences += _not_as_given(space, modelled_space(complete))
+    if given is not None and complete:
+        sentences += _not_as_given(space, given)
     if not partial and any(trial.state == TrialState.PRUNED for trial in trials):
         sentences.append(
             "With this recipe a pruned trial counts as a result that is not a number: its "

@@ -21,6 +21,8 @@ from stoic.integrations.optuna.encoding import searched
 from stoic.integrations.optuna.explanation import (
     estimated,
     excluded_lines,
+    expected,
+    residual,
     setting,
     unfinished_lines,
     written,
@@ -150,14 +152,14 @@ class Report:
         if known is None:
             return [*cards, Card("Recommended", "none", "No trial has a value yet.")]
         if known.objectives:
-            estimated = "Estimated by trusted values, with 95 % intervals below."
-            cards.append(Card("Recommended front", str(len(known.front)), estimated))
+            text = "Estimated by trusted values, with 95 % intervals below."
+            cards.append(Card("Recommended front", str(len(known.front)), text))
             text = "As observed: some of them may be outliers."
             return [*cards, Card("Observed front", str(len(known.observed_front)), text)]
         rows = {row.number: row for row in known.rows}
         best, recommended = known.observed_best, known.recommended
         if recommended is not None:
-            estimate = _estimated(known.recommended_mean, known.recommended_std)
+            estimate = estimated(known.recommended_mean, known.recommended_std, "±")
             observed = written(recommended.value, known.recommended_std)
             text = f"trial {recommended.number}, observed {observed}"
             text += ", once: not confirmed" * known.unconfirmed
@@ -177,14 +179,8 @@ class Report:
             trust = rows[best.number].trust if best.number in rows else math.nan
             doubt = f", distrusted (trust {trust:.2f})" if trust < DISTRUSTED else ""
             text = f"trial {best.number}{doubt}"
-            cards.append(
-                Card(
-                    "Observed best",
-                    written(best.value, known.recommended_std),
-                    text,
-                    setting(best.params),
-                )
-            )
+            value = written(best.value, known.recommended_std)
+            cards.append(Card("Observed best", value, text, setting(best.params)))
         if summary.command is not None:
             cards.append(Card("Command, as the storage says", code=summary.command))
         return cards
@@ -209,7 +205,7 @@ class Report:
             return []
         return [
             (
-                candidate.number, _estimated(candidate.mean, candidate.std),
+                candidate.number, estimated(candidate.mean, candidate.std, "±"),
                 f"{candidate.probability:.2f}", candidate.measurements, candidate.failures,
                 setting(candidate.params),
             )
@@ -220,8 +216,7 @@ class Report:
         return [
             (
                 row.of.removeprefix("trial "), written(row.value, row.sd),
-                _estimated(row.expected, row.sd) if row.predicted else "-",
-                f"{row.residual:+.3g}" if math.isfinite(row.sd) else "-", f"{row.trust:.2f}",
+                expected(row, "±"), residual(row), f"{row.trust:.2f}",
                 setting(self.trials[row.number].params),
             )
             for row in self.summary.distrusted
@@ -237,10 +232,6 @@ class Report:
             for reason, numbers in self.summary.failures.items()
             for number in numbers
         )  # fmt: skip
-
-
-def _estimated(mean: float, sd: float) -> str:
-    return estimated(mean, sd).replace("+-", "±")
 
 
 def _installed(name: str) -> Any:

@@ -12,7 +12,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.integrations.optuna import Explanation, Row
-from stoic.integrations.optuna.explanation import estimated, setting, written
+from stoic.integrations.optuna.explanation import expected, setting, written
 from stoic.printable import printable
 from stoic.tuning.views.pictures import EXPECTED, REJECTED, TRUSTED
 from stoic.tuning.views.timeline import LARGEST, limits, shown_trust
@@ -305,7 +305,7 @@ class Drawings:
     def _hover(self, row: Row) -> str:
         return (
             f"trial {row.number}: observed {written(row.value, row.sd)}<br>"
-            f"expected {estimated(row.expected, row.sd)}<br>trust {row.trust:.2f}<br>"
+            f"expected {expected(row, '±')}<br>trust {row.trust:.2f}<br>"
             + _plain(setting(self.run[row.number]))
         )
 

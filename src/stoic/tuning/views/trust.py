@@ -12,7 +12,7 @@ from optuna.trial import TrialState
 
 from stoic.data import FailureKind
 from stoic.integrations.optuna import Explanation, Row, failure_kind
-from stoic.integrations.optuna.explanation import deviation, written
+from stoic.integrations.optuna.explanation import deviation, residual, written
 from stoic.integrations.recipe import Recipe
 from stoic.refusal import RefusalError
 from stoic.tuning.explaining import explanation
@@ -87,7 +87,7 @@ class Trust:
                 "observed": written(row.value, row.sd),
                 "expected": written(row.expected, row.sd) if row.predicted else "-",
                 "sd": deviation(row.sd),
-                "residual": f"{row.residual:+.3g}" if math.isfinite(row.sd) else "-",
+                "residual": residual(row),
                 "plateau": _plateau(row),
                 "trust": "-" if math.isnan(row.trust) else f"{row.trust:.2f}",
                 "verdict": verdict(row),
@@ -112,10 +112,10 @@ def verdict(row: Row) -> str:
     """Return whether a value is trusted, and if not, on which side of its prediction it is."""
     if not row.distrusted:
         return "not judged" if math.isnan(row.trust) else "trusted"
-    side = (
-        "" if row.value == row.expected else "too low" if row.value < row.expected else "too high"
-    )
-    return ("left out" if row.trust == 0.0 else "distrusted") + (f", {side}" if side else "")
+    how = "left out" if row.trust == 0.0 else "distrusted"
+    if row.value == row.expected:
+        return how
+    return f"{how}, too {'low' if row.value < row.expected else 'high'}"
 
 
 def _plateau(row: Row) -> str | None:
