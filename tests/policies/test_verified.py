@@ -1,6 +1,7 @@
 """Verified improvement: its surface, what it measures again, where it goes at a loss."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,8 +15,10 @@ from stoic.domains import Box, Finite
 from stoic.kernels import Matern52, Scaled
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
+from stoic.models.window import Bounds
 from stoic.policies import Initial, LogExpectedImprovement, VerifiedImprovement
 from stoic.posteriors import Prior
+from stoic.posteriors.outlier import OutlierOdds
 from stoic.recipes import Parts
 
 BOX = Box([0.0, -1.0], [4.0, 1.0])
@@ -184,6 +187,30 @@ def test_the_recommendation_says_what_it_rests_on():
     notes = agent.recommend().notes
     assert notes["repeats"] == 1
     assert 0.0 <= notes["outlier"] < 0.5
+
+
+class OneIn(OutlierOdds):
+    """The best result is an outlier with the probability 1 / n, all others with 1 / 1000."""
+
+    def given_the_others(self, domain, observations, posterior):
+        p = np.full(len(observations.x), 0.001)
+        p[np.argmax(observations.observed)] = 1.0 / self.outliers
+        return p, np.zeros(len(p))
+
+
+@pytest.mark.parametrize("bounds", [None, Bounds(exact=20, chosen=24, full=32, recent=6, local=6)])
+def test_a_doubtful_result_is_not_recommended_where_there_are_many_others(bounds):
+    rng = np.random.default_rng(6)
+    x = BOX.sample(40, rng)
+    y = np.array([bowl(point) for point in x])
+    parts = recipes.robust()(BOX)
+    for one_in in (10.0, 50.0):
+        policy = VerifiedImprovement(OneIn(one_in))
+        model = replace(parts.model, bounds=bounds)
+        agent = Learner(BOX, replace(parts, model=model, policy=policy), seed=0)
+        agent.tell(x, y)
+        is_best = bool((agent.recommend().x == x[y.argmax()]).all())
+        assert is_best == (bounds is None or one_in == 50.0)
 
 
 @pytest.mark.parametrize("surprise", [0.0, 1.0, math.nan])

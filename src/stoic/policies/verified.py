@@ -34,6 +34,10 @@ CLEARLY = 2.0
 AGREE = 2.5  # standard deviations of a difference of two observations: one pair in 80 differs more
 FARTHEST = 3.0  # prior standard deviations, cap on the gain over the incumbent: f has one in 740
 KNOWN = 0.01  # prior standard deviations: f is known where its posterior std is smaller
+# P(outlier) of what is recommended where the model has a window. At 38 moments of two searches of
+# 12 parameters, one result in ten wrong, four recommendations were better than with 1/2, one of
+# which had been wrong, and one worse. Of 403 of up to 100 trials one was better and five worse.
+_SURE = 0.05
 _NEAR_ZERO = 1e-6  # noise variance of a unit prior that only measures distance
 
 
@@ -175,10 +179,12 @@ class VerifiedImprovement(Policy):
         """Recommend the point of the best lower bound whose P(outlier) is below 1/2.
 
         Where that is so at less than half of the points it does not count: of three or four
-        observations, one of which is huge, the others seem to be outliers. With constraints, one
-        where all hold with a probability of 0.9 or the largest one, which the notes hold as
-        ``feasible``; also P(outlier) of that observation, ``outlier``, the mean of f there if it is
-        one, ``otherwise``, and the number of trusted observations at that input, ``repeats``.
+        observations, one of which is huge, the others seem to be outliers. Where the model has a
+        window, points of a P(outlier) below 1/20 go before others: there are many, and a new result
+        that is too good may not be verified yet. With constraints, it is one where all hold with a
+        probability of 0.9 or the largest one, which the notes hold as ``feasible``; also P(outlier)
+        of that observation, ``outlier``, the mean of f there if it is one, ``otherwise``, and the
+        number of trusted observations at that input, ``repeats``.
         """
         observations, posterior = view.observations, view.band().posterior
         if not len(observations):
@@ -204,6 +210,8 @@ class VerifiedImprovement(Policy):
         if constraints is not None:
             likely = constraints.safest(tried)
             good = likely & good if (likely & good).any() else likely
+        if view.surrogate.exact is not None and (sure := good & (p < _SURE)).any():
+            good = sure
         best = int(np.argmax(np.where(good, lower, -np.inf)))
         if constraints is not None:
             notes["feasible"] = float(constraints(tried[[best]])[0])
