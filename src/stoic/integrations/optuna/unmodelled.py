@@ -230,8 +230,8 @@ def _not_as_given(
     sentences = []
     if unused := sorted(space.keys() - known.keys()):
         sentences.append(
-            f"search_space has {', '.join(unused)}, which no complete trial has with that step or "
-            "these choices: the values that are chosen for it are not used."
+            f"search_space has {', '.join(unused)}, which no complete trial has so far with that "
+            "step or these choices: until one has, the values that are chosen for it are not used."
         )
     for name in sorted(space.keys() & known.keys()):
         together = spanning(space[name], known[name])
