@@ -196,6 +196,7 @@ def test_a_result_that_holds_up_the_front_is_doubted_where_little_is_known():
     assert learner.trust[1, 1] < 0.5
 
 
+@pytest.mark.long
 def test_beyond_the_exact_model_it_goes_on():
     """Each output has a window of rows of its own then."""
     learner = MultiLearner(Box([0.0, 0.0], [1.0, 1.0]), 2, seed=0)
