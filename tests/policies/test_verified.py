@@ -213,6 +213,29 @@ def test_a_doubtful_result_is_not_recommended_where_there_are_many_others(bounds
         assert is_best == (bounds is None or one_in == 50.0)
 
 
+@pytest.mark.parametrize("kind", ["infeasible", "transient", "bad", None])
+def test_a_finite_set_is_explored_where_its_first_row_fails(kind):
+    agent = Learner(Finite(np.linspace(0.0, 1.0, 20)[:, None]), seed=0)
+    rows = []
+    for _ in range(12):
+        choice = agent.ask()
+        rows.append(choice.arm)
+        if choice.arm == 0 and kind is not None:
+            agent.tell(choice.x, failed=kind)
+        else:
+            agent.tell(choice.x, math.nan if choice.arm == 0 else -((choice.x[0] - 0.7) ** 2))
+    assert rows.count(0) <= 3
+    assert len(set(rows)) > 8
+
+
+def test_the_best_is_asked_for_where_the_rest_fails():
+    agent = Learner(Finite(np.linspace(0.0, 1.0, 20)[:, None]), seed=0)
+    for _ in range(25):
+        choice = agent.ask()
+        agent.tell(choice.x, math.nan if choice.x[0] > 0.6 else choice.x[0])
+    assert [choice.arm for choice in agent.ask_batch(3)] == [11, 11, 11]
+
+
 @pytest.mark.parametrize("surprise", [0.0, 1.0, math.nan])
 def test_surprise_is_a_share(surprise):
     with pytest.raises(ValueError, match="share"):

@@ -25,7 +25,7 @@ _PRIOR = -math.log(3.0)
 # 0.2, and on the border itself 1e-3 with 3 and 3e-3 with 20.
 _COST = 0.1
 _LEAST = 1e-6  # probability of a result
-_NOTHING = 1e-100  # utility, in prior standard deviations
+NOTHING = 1e-100  # utility, in prior standard deviations
 
 
 class Chance(NamedTuple):
@@ -175,7 +175,7 @@ def at_risk(surface: Acquisition, chance: Chance | None, unit: float) -> Acquisi
         return surface
     # Only failures of a region can be avoided: the share w of those so far, and of those to come.
     avoidable = chance.failures * chance.weight**2
-    return Risky(surface, chance, _COST * avoidable * unit, _NOTHING * unit)
+    return Risky(surface, chance, _COST * avoidable * unit, NOTHING * unit)
 
 
 class Risk(NamedTuple):

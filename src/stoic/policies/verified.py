@@ -16,7 +16,7 @@ from stoic.domains import PLACE, Domain, Peak
 from stoic.kernels import Matern52
 from stoic.policies.base import SAME, Notes, Policy, View, apart, choice_of, choices_at
 from stoic.policies.improvement import LogExpectedImprovement, over_the_best
-from stoic.policies.risk import Chance, Risk, peak_at
+from stoic.policies.risk import NOTHING, Chance, Risk, peak_at
 from stoic.policies.trust_region import LocalSearch
 from stoic.policies.ucb import check_retries, given_up
 from stoic.posteriors.base import Posterior, as_observed
@@ -314,11 +314,17 @@ def _or_farthest(
 
     That is the peak under capped lengthscales, or where its improvement is negligible, too, the
     point that is farthest from all others. If the last query of its ``own`` explored, which is then
-    apart from those before it, it is the turn of the peak.
+    apart from those before it, it is the turn of the peak. Where all that is left is expected to
+    fail and nothing to improve, it is the best of the ``known`` ones.
     """
-    if not len(queried) or view.among is not view.domain:
-        return peak
     widths, unit = view.domain.widths, posterior.max_variance**0.5
+    if view.among is not view.domain:
+        return peak
+    if not len(queried):
+        # Without a result all points are alike, and of a finite set the peak is always the first
+        failed = np.concatenate([view.observations.x, view.failures.x])
+        again = bool((apart(failed, peak.x, widths) <= SAME).any())
+        return (farthest(view, failed, risk) or peak) if again else peak
     again = bool((apart(queried, peak.x, widths) <= SAME).any())
     if risk.constraints is not None and not len(known) and not again:
         return peak  # nothing is feasible yet
@@ -335,7 +341,12 @@ def _or_farthest(
         new = (apart(queried, promising.x, widths) > SAME).all()
         if new and promising.height > math.log(_NEGLIGIBLE * unit):
             return promising
-    return farthest(view, queried, risk) or peak
+    if (explored := farthest(view, queried, risk)) is not None:
+        return explored
+    if risk.chance is None or not len(known) or peak.height >= math.log(NOTHING * unit):
+        return peak
+    x = known[np.argmax(posterior.predict(known)[0])]
+    return Peak(x, choices_at(view.domain, x[None])[0].arm, peak.height)
 
 
 def farthest(view: View, queried: Array, risk: Risk) -> Peak | None:
