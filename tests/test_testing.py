@@ -212,16 +212,22 @@ def an_exact_posterior(domain):
 @pytest.mark.parametrize(
     ("width", "promise"),
     [
-        (lambda posterior, t: -1.0, "positive"),
-        (lambda posterior, t: 0.0, "positive"),
-        (lambda posterior, t: math.inf, "positive"),
-        (lambda posterior, t: np.ones(2), "a float"),
+        (lambda posterior, t: -1.0, ">= 0"),
+        (lambda posterior, t: math.nan, "finite"),
+        (lambda posterior, t: math.inf, "finite"),
+        (lambda posterior, t: np.ones(2), "a number"),
         (lambda posterior, t: 1.0 / t, "does not fall"),
     ],
 )
 def test_broken_widths_are_found(width, promise):
     posterior = an_exact_posterior(Box([4.0], [12.0]))
     broken(lambda: testing.check_confidence(width, [posterior]), promise)
+    broken(lambda: testing.check_confidence(width), promise)
+
+
+def test_a_width_may_be_any_number():
+    for width in (2, np.float32(2.0), 0.0):
+        testing.check_confidence(lambda posterior, t, width=width: width)
 
 
 def test_a_width_that_alters_the_posterior_is_found():

@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from numbers import Real
 
 import numpy as np
 
@@ -254,25 +255,36 @@ def check_defence(defence: Defence, domains: Sequence[Domain] | None = None) -> 
 
 
 def check_confidence(
-    confidence: Confidence, posteriors: Sequence[Posterior], *, non_decreasing: bool = True
+    confidence: Confidence,
+    posteriors: Sequence[Posterior] | None = None,
+    *,
+    non_decreasing: bool = True,
 ) -> None:
-    """Check that a width is a positive number and that looking at a posterior leaves it alone.
+    """Check that a width is a number >= 0 and that looking at a posterior leaves it alone.
 
-    ``non_decreasing``: for one posterior, the width may not fall as the rounds go by.
+    ``posteriors`` are by default those of Gaussian processes on every kind of domain.
+    ``non_decreasing``: for one of them, the width may not fall as the rounds go by.
     """
-    for posterior in posteriors:
+    for posterior in _example_posteriors() if posteriors is None else posteriors:
         before = _print(posterior)
         widths = []
         with _no_warnings():
             for t in (1, 2, 3, 10, 100, 10_000):
                 width = confidence(posterior, t)
-                _require(isinstance(width, float), f"a width is a float, got {width!r}")
-                _require(math.isfinite(width) and width > 0.0, f"a width is positive, got {width}")
+                _require(isinstance(width, Real), f"a width is a number, got {width!r}")
+                _require(0.0 <= width < math.inf, f"a width is finite and >= 0, got {width}")
                 _require(confidence(posterior, t) == width, "a width is the same when asked again")
                 widths.append(width)
         if non_decreasing:
             _require(widths == sorted(widths), f"the width does not fall with t, got {widths}")
         _require(_print(posterior) == before, "a width does not alter the posterior")
+
+
+def _example_posteriors() -> Iterator[Posterior]:
+    for domain in example_domains():
+        for n in (0, 12):
+            model = GaussianProcess(example_prior(domain), Trust())
+            yield model(domain, example_observations(domain, n))
 
 
 def check_policy(policy: Policy, domains: Sequence[Domain] | None = None) -> None:

@@ -13,7 +13,7 @@ class Confidence(Protocol):
     """``Posterior, t -> width``: the multiplier beta_t^(1/2) of the posterior std."""
 
     def __call__(self, posterior: Posterior, t: int) -> float:
-        """Width in round ``t`` (from 1), after t - 1 observations; positive."""
+        """Width in round ``t`` (from 1), after t - 1 observations; finite, at least 0."""
 
 
 class Band(NamedTuple):
