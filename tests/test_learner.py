@@ -184,6 +184,31 @@ def test_a_context_is_given_and_the_best_for_it_is_recommended(domain):
             agent.ask(among=rows, context={0: float(GRID.points[-1, 0])})
 
 
+@pytest.mark.parametrize("domain", [BOX, GRID, Finite(np.arange(5.0)[:, None])])
+def test_a_kernel_for_other_inputs_is_refused(domain):
+    wrong = Prior(Matern52(np.ones(3)), 0.1)
+    with pytest.raises(ValueError, match="coordinates: give one lengthscale, or"):
+        Learner(domain, Parts(GaussianProcess(wrong), Fixed(2.0), UCB()))
+    Learner(domain, Parts(GaussianProcess(Prior(Matern52(1.0), 0.1)), Fixed(2.0), UCB()))
+
+
+@pytest.mark.parametrize("width", [np.nan, np.inf, -1.0])
+def test_what_is_no_width_is_refused(width):
+    learner = Learner(GRID, Parts(GaussianProcess(PRIOR), lambda posterior, t: width, UCB()))
+    with pytest.raises(ValueError, match=f"number >= 0.*returned {width}"):
+        learner.ask()
+
+
+def test_the_bounds_of_results_that_do_not_differ_are_infinite():
+    learner = Learner(BOX, seed=0)
+    learner.tell(GRID.points[:2], [5e6, 5e6])
+    found = learner.recommend()
+    assert (found.lower, found.upper) == (-np.inf, np.inf)
+    assert found.mean == pytest.approx(5e6)
+    learner.tell(GRID.points[2], 4e6)
+    assert np.isfinite(learner.recommend().lower)
+
+
 def test_what_is_no_domain_is_refused():
     with pytest.raises(TypeError, match=r"Box\(lower, upper\)"):
         Learner([(0.0, 1.0)])

@@ -214,7 +214,8 @@ class Recommendation:
         Of the points tried, shape (d,): the one whose lower confidence bound is best, or the one
         that the policy recommends.
     mean, lower, upper:
-        Posterior mean and confidence bounds of f at ``x``.
+        Posterior mean and confidence bounds of f at ``x``. The bounds are infinite where
+        hyperparameters are fitted and the results do not differ: nothing has a scale then.
     model_x:
         Maximiser of the posterior mean over the whole domain, tried or not, shape (d,).
     model_mean:

@@ -29,10 +29,21 @@ from stoic.pending import check_count
 from stoic.policies.base import View
 from stoic.policies.ucb import UpperConfidenceBound
 from stoic.posteriors.base import Posterior
-from stoic.posteriors.fitting import extreme
+from stoic.posteriors.fitting import Fitting, extreme
+from stoic.posteriors.prior import Prior
 from stoic.printable import ShownInNotebooks
 from stoic.recipes import Parts, robust
+from stoic.recipes.parts import check_prior
 from stoic.surrogate import Surrogate
+
+
+def has_scale(model: object, observations: Observations) -> bool:
+    """Return True if deviations have a scale: that of the model, or of results that differ."""
+    # A model without a fitting, or with given hyperparameters, has a scale of its own
+    if not isinstance(getattr(model, "fitting", None), Fitting):
+        return True
+    values = observations.observed[np.isfinite(observations.observed) & observations.measured]
+    return len(np.unique(values)) > 1
 
 
 class Learner(ShownInNotebooks, Optimizer):
@@ -77,6 +88,8 @@ class Learner(ShownInNotebooks, Optimizer):
                 "A learner has one model, one confidence and one policy, and this recipe has "
                 f"others: build it with stoic.balancing.build(domain, recipe). Got {recipe!r}."
             )
+        if isinstance(prior := getattr(parts.model, "prior", None), Prior):
+            check_prior(domain, prior)
         policy = parts.policy
         if policy.needs_finite and not domain.finite:
             raise ValueError(
@@ -284,6 +297,8 @@ class Learner(ShownInNotebooks, Optimizer):
             here = tried[[best]]  # of thousands, each predicted by dozens of draws, one is needed
             mean, _ = band.posterior.predict(here)
             lower, upper = band.bounds(here)
+            if band.width > 0.0 and not has_scale(self.model, self.observations):
+                lower, upper = np.array([-math.inf]), np.array([math.inf])
             peak = view.maximise(UpperConfidenceBound(Band(posterior, 0.0)))  # the mean
             return Recommendation(
                 tried[best].copy(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
@@ -188,7 +189,12 @@ class Surrogate:
         else:
             # A previous posterior would have to be of the first of these, and would be consumed
             posterior = self.model(self.history.domain, observations, None)
-        return Band(posterior, self.confidence(posterior, t or len(observations) + 1))
+        width = self.confidence(posterior, t or len(observations) + 1)
+        if not 0.0 <= width < math.inf:
+            raise ValueError(
+                f"The width of a band is a number >= 0, and {self.confidence!r} returned {width!r}."
+            )
+        return Band(posterior, width)
 
     def feasibility(self) -> Feasibility | None:
         """Classifier of inputs that give results; None while no input caused a failure.

@@ -41,8 +41,12 @@ def check_prior(domain: Domain, prior: Prior | None) -> None:
     if not isinstance(prior, Prior):
         raise TypeError(f"A prior must be a Prior(kernel, noise), got {prior!r}.")
     point = domain.spread(1, np.random.default_rng(0))
+    # Of one coordinate NumPy divides by any number of lengthscales
+    last = max((k for kind, k in prior.kernel.labels if kind == "lengthscale" and k), default=0)
     try:
         prior.kernel(point, point)
+        if last >= domain.dim:
+            raise ValueError(f"it has {last + 1} lengthscales")
     except (ValueError, IndexError) as error:
         raise ValueError(
             f"The kernel of the prior does not fit {domain!r}, whose inputs have {domain.dim} "

@@ -13,10 +13,9 @@ from optuna.trial import FrozenTrial
 from stoic.balancing import Balanced
 from stoic.data import DISTRUSTED, Array, Observations
 from stoic.integrations.optuna.executed import executed
-from stoic.learner import Learner
+from stoic.learner import Learner, has_scale
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.cavity import given_the_others
-from stoic.posteriors.fitting import Fitting
 from stoic.posteriors.refined import Refined
 
 
@@ -130,11 +129,7 @@ class PartialRow:
 def scaled(learner: Learner | Balanced) -> bool:
     """Return True if deviations have a scale: a given one, or results that differ."""
     leader = learner.learners[learner.leader] if isinstance(learner, Balanced) else learner
-    # A model without a fitting, or with given hyperparameters, has a scale of its own
-    fitting = getattr(getattr(leader, "model", None), "fitting", None)
-    seen = learner.observations
-    values = seen.observed[np.isfinite(seen.observed) & seen.measured]  # bounds are none
-    return not isinstance(fitting, Fitting) or len(np.unique(values)) > 1
+    return has_scale(getattr(leader, "model", None), learner.observations)
 
 
 def judged(
