@@ -175,7 +175,6 @@ def test_a_smooth_kernel_needs_few_functions_and_a_rough_one_the_stated_power():
     ("domain", "settings", "answer"),
     [
         (Box([3.0], [4.0]), {}, r"needs a finite domain, got Box.*grid\(50\)"),
-        (LINE, {"theory": Theory(norm=0.0)}, r"positive, got 0\.0"),
         (LINE, {"error": -0.1}, "above 0"),
         (LINE, {"share": 1.0}, r"in \(0, 1\)"),
         (LINE, {"budget": -1.0}, r"budget=-1\.0"),

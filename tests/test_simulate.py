@@ -103,6 +103,15 @@ def test_a_played_environment_goes_on():
     np.testing.assert_array_equal(np.concatenate([p.observed for p in parts]), whole.observed)
 
 
+def test_an_initial_design_is_a_number_or_points():
+    problem = forrester()
+    trace = run(Memory(problem.domain), Environment(problem), 1, initial=[[0.25], [0.5]])
+    assert trace.initial == 2
+    for wrong, sentence in ((-1, "at least 0, got -1"), ([[math.nan]], "must be finite")):
+        with pytest.raises(ValueError, match=sentence):
+            run(Memory(problem.domain), Environment(problem), 5, initial=wrong)
+
+
 def test_negative_rounds_are_refused():
     with pytest.raises(ValueError, match="at least 0, got -1"):
         run(Memory(forrester().domain), Environment(forrester()), -1)

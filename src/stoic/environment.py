@@ -136,10 +136,13 @@ class Environment:
             points of a box, rows without repetition of a finite domain). Every method run with
             the same seed has the same points and the same noise.
         """
+        domain = self.problem.domain
         if isinstance(design, int | np.integer):
-            points = self.problem.domain.spread(design, self._design)
+            if design < 0:
+                raise ValueError(f"A number of initial points is at least 0, got {design}.")
+            points = domain.spread(design, self._design)
         else:
-            points = design
+            points = as_points(design, domain.dim)
         outcomes = []
         for x in points:
             executed, value, arm = self._evaluate(x)

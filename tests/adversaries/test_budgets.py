@@ -62,8 +62,9 @@ def test_ledger_books_changes_of_any_size():
 
 
 def test_impossible_budgets_are_refused():
-    with pytest.raises(ValueError, match="at least 0, got -1"):
-        Frequency(-1)
+    for count in (-1, 2.5, math.nan, math.inf):
+        with pytest.raises(ValueError, match=f"at least 0, got {count}"):
+            Frequency(count)
     with pytest.raises(ValueError, match="must rise"):
         Frequency(2, (8, 1))
 

@@ -14,6 +14,7 @@ from stoic.confidence import (
     Fixed,
     Schedule,
     SelfNormalised,
+    Theory,
     influence,
     psi,
 )
@@ -109,6 +110,28 @@ def test_bounded_noise():
 def test_a_failure_probability_lies_between_0_and_1(build, delta):
     with pytest.raises(ValueError, match="between 0 and 1"):
         build(delta)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda wrong: FiniteUnion(wrong),
+        lambda wrong: CompactUnion(2, extent=wrong),
+        lambda wrong: SelfNormalised(wrong),
+        lambda wrong: Schedule(scale=wrong),
+        lambda wrong: CorruptionCount(Fixed(), 2, norm=wrong),
+        lambda wrong: CorruptionCount(Fixed(), 2, deviation=wrong),
+        lambda wrong: CorruptionCount(Fixed(), wrong),
+        lambda wrong: Theory(norm=wrong),
+        lambda wrong: Theory(horizon=wrong),
+        lambda wrong: Theory(noise_sd=wrong),
+        lambda wrong: Theory(gain=wrong),
+    ],
+)
+@pytest.mark.parametrize("wrong", [-1.0, math.nan, math.inf])
+def test_constants_that_make_no_width_are_refused(build, wrong):
+    with pytest.raises(ValueError, match=str(wrong)):
+        build(wrong)
 
 
 # The enlargement

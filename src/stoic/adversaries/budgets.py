@@ -83,8 +83,8 @@ class Frequency:
     releases: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.count < 0:
-            raise ValueError(f"A number of corruptions is at least 0, got {self.count}.")
+        if not (0 <= self.count < math.inf and self.count == int(self.count)):
+            raise ValueError(f"A number of corruptions is whole and at least 0, got {self.count}.")
         if list(self.releases) != sorted(self.releases):
             raise ValueError(f"Release rounds must rise, got {self.releases}.")
 

@@ -14,6 +14,12 @@ def check_delta(delta: float) -> None:
         raise ValueError(f"A failure probability is between 0 and 1, got {delta!r}.")
 
 
+def check_arms(arms: int) -> None:
+    """Refuse what is no number of points."""
+    if not (1 <= arms < math.inf and arms == int(arms)):
+        raise ValueError(f"A domain has at least one point, got {arms!r}.")
+
+
 def share_of(delta: float, t: int) -> float:
     """6 delta / (pi t)^2: share of delta for round or epoch t; the shares add up to delta."""
     return 6.0 * delta / (math.pi * t) ** 2
@@ -34,6 +40,7 @@ class FiniteUnion:
 
     def __post_init__(self) -> None:
         check_delta(self.delta)
+        check_arms(self.arms)
 
     def at(self, t: int) -> float:
         """Width in round ``t``, for any posterior."""
@@ -75,6 +82,9 @@ class CompactUnion:
 
     def __post_init__(self) -> None:
         check_delta(self.delta)
+        for value in (self.dim, self.a, self.b, self.extent):
+            if not 0.0 < value < math.inf:
+                raise ValueError(f"dim, a, b and extent are positive and finite, got {value!r}.")
 
     def at(self, t: int) -> float:
         """Width in round ``t``, for any posterior."""

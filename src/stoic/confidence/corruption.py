@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 from stoic.confidence.base import Confidence
-from stoic.confidence.bayesian import check_delta, share_of
-from stoic.confidence.frequentist import check_noise_sd
+from stoic.confidence.bayesian import check_arms, check_delta, share_of
+from stoic.confidence.frequentist import check_noise_sd, check_norm
 from stoic.posteriors.arms import Arms
 from stoic.posteriors.base import Posterior
 
@@ -150,10 +150,8 @@ class NonAdaptive:
 
     def __post_init__(self) -> None:
         check_delta(self.delta)
-        if not self.norm > 0.0:
-            raise ValueError(f"A bound on the norm is positive, got {self.norm!r}.")
-        if self.arms < 1:
-            raise ValueError(f"A domain has at least one point, got {self.arms!r}.")
+        check_norm(self.norm)
+        check_arms(self.arms)
         check_noise_sd(self.noise_sd)
 
     def __call__(self, posterior: Posterior, t: int) -> float:

@@ -9,6 +9,8 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 
 from stoic.confidence.base import Confidence
+from stoic.confidence.frequentist import check_norm
+from stoic.confidence.theory import check_corruptions
 from stoic.defences.plateau import Plateau
 from stoic.posteriors.base import Posterior
 
@@ -87,6 +89,12 @@ class CorruptionCount:
     norm: float = 1.0
     variance: bool = True
     deviation: float | None = None
+
+    def __post_init__(self) -> None:
+        check_norm(self.norm)
+        if self.deviation is not None and not 0.0 <= self.deviation < math.inf:
+            raise ValueError(f"A deviation is a number >= 0, or None, got {self.deviation!r}.")
+        check_corruptions(self.corruptions)
 
     def __call__(self, posterior: Posterior, t: int) -> float:
         base = self.base(posterior, t)

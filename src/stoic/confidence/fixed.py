@@ -41,5 +41,10 @@ class Schedule:
     offset: float = 2.0
     least: float = 1.0
 
+    def __post_init__(self) -> None:
+        for value in (self.scale, self.offset, self.least):
+            if not 0.0 <= value < math.inf:
+                raise ValueError(f"scale, offset and least are numbers >= 0, got {value!r}.")
+
     def __call__(self, posterior: Posterior | None, t: int) -> float:
         return max(self.least, self.scale * math.sqrt(2.0 * math.log(t + self.offset)))

@@ -15,6 +15,12 @@ def check_noise_sd(noise_sd: float | None) -> None:
         raise ValueError(f"A standard deviation of the noise is positive, got {noise_sd!r}.")
 
 
+def check_norm(norm: float) -> None:
+    """Refuse a bound that is not positive and finite."""
+    if not 0.0 < norm < math.inf:
+        raise ValueError(f"A bound on the norm is positive, got {norm!r}.")
+
+
 @dataclass(frozen=True, slots=True)
 class SelfNormalised:
     """B + R / sqrt(noise) sqrt(ln det(I + K / noise) + 2 ln(1 / delta)) [AbbasiYadkori2013]_.
@@ -49,8 +55,7 @@ class SelfNormalised:
 
     def __post_init__(self) -> None:
         check_delta(self.delta)
-        if not self.norm > 0.0:
-            raise ValueError(f"A bound on the norm is positive, got {self.norm!r}.")
+        check_norm(self.norm)
         check_noise_sd(self.noise_sd)
 
     def __call__(self, posterior: Posterior, t: int) -> float:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from numbers import Real
 from typing import Literal
+
+from stoic.confidence.frequentist import check_noise_sd, check_norm
+
+
+def check_corruptions(corruptions: float | str) -> None:
+    """Refuse what is no number of corruptions; ``"distrusted"`` is what was counted."""
+    given = isinstance(corruptions, Real) and 0.0 <= corruptions < math.inf
+    if corruptions != "distrusted" and not given:
+        raise ValueError(f"corruptions is a count >= 0 or 'distrusted', got {corruptions!r}.")
 
 
 @dataclass(frozen=True)
@@ -50,16 +60,15 @@ class Theory:
             raise ValueError(
                 f"constants is 'practice', 'theory' or 'tight', got {self.constants!r}."
             )
-        if self.horizon is not None and self.horizon < 1:
+        if self.horizon is not None and not 1 <= self.horizon < math.inf:
             raise ValueError(f"The theory needs a horizon >= 1, got {self.horizon!r}.")
         if not 0.0 < self.delta < 1.0:
             raise ValueError(f"The theory needs 0 < delta < 1, got {self.delta!r}.")
-        if self.corruptions != "distrusted" and not (
-            isinstance(self.corruptions, int | float) and 0.0 <= self.corruptions < math.inf
-        ):
-            raise ValueError(
-                f"corruptions is a count >= 0 or 'distrusted', got {self.corruptions!r}."
-            )
+        check_norm(self.norm)
+        check_noise_sd(self.noise_sd)
+        check_corruptions(self.corruptions)
+        if self.gain is not None and not 0.0 <= self.gain < math.inf:
+            raise ValueError(f"A maximum information gain is a number >= 0, got {self.gain!r}.")
         if self.assumption not in ("draw", "norm"):
             raise ValueError(f"assumption is 'draw' or 'norm', got {self.assumption!r}.")
 
