@@ -189,28 +189,37 @@ def test_the_recommendation_says_what_it_rests_on():
     assert 0.0 <= notes["outlier"] < 0.5
 
 
-class OneIn(OutlierOdds):
-    """The best result is an outlier with the probability 1 / n, all others with 1 / 1000."""
+class Share(OutlierOdds):
+    """One observation in ``inliers`` is an outlier."""
 
-    def given_the_others(self, domain, observations, posterior):
-        p = np.full(len(observations.x), 0.001)
-        p[np.argmax(observations.observed)] = 1.0 / self.outliers
-        return p, np.zeros(len(p))
+    def share(self, observations, posterior):
+        return 1.0 / self.inliers
 
 
-@pytest.mark.parametrize("bounds", [None, Bounds(exact=20, chosen=24, full=32, recent=6, local=6)])
-def test_a_doubtful_result_is_not_recommended_where_there_are_many_others(bounds):
-    rng = np.random.default_rng(6)
-    x = BOX.sample(40, rng)
+WINDOW = Bounds(exact=20, chosen=24, full=32, recent=6, local=6)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "one_in", "alone", "recommended"),
+    [(WINDOW, 10.0, 0.3, False), (WINDOW, 10.0, 0.2, True), (WINDOW, 50.0, 0.3, True),
+     (None, 10.0, 0.3, True)],
+)  # fmt: skip
+def test_late_what_stands_alone_is_not_recommended(monkeypatch, bounds, one_in, alone, recommended):
+    x = BOX.sample(40, np.random.default_rng(6))
     y = np.array([bowl(point) for point in x])
+
+    def given(posterior, observations):
+        unit = posterior.max_variance**0.5
+        best = observations.observed == y.max()
+        return observations.observed, unit * np.where(best, alone, 0.01)
+
+    monkeypatch.setattr("stoic.policies.verified.given_the_others", given)
     parts = recipes.robust()(BOX)
-    for one_in in (10.0, 50.0):
-        policy = VerifiedImprovement(OneIn(one_in))
-        model = replace(parts.model, bounds=bounds)
-        agent = Learner(BOX, replace(parts, model=model, policy=policy), seed=0)
-        agent.tell(x, y)
-        is_best = bool((agent.recommend().x == x[y.argmax()]).all())
-        assert is_best == (bounds is None or one_in == 50.0)
+    model = replace(parts.model, bounds=bounds)
+    policy = VerifiedImprovement(Share(inliers=one_in))
+    agent = Learner(BOX, replace(parts, model=model, policy=policy), seed=0)
+    agent.tell(x, y)
+    assert (agent.recommend().x == x[y.argmax()]).all() == recommended
 
 
 @pytest.mark.parametrize("kind", ["infeasible", "transient", "bad", None])

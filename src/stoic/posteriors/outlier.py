@@ -13,6 +13,8 @@ from stoic.posteriors.base import Posterior
 from stoic.posteriors.cavity import given_the_others
 from stoic.posteriors.scales import median_and_spread_in_space
 
+_ROWS = 1024  # observations that are compared with all rejected ones at once
+
 
 @dataclass(frozen=True, slots=True)
 class OutlierOdds:
@@ -58,11 +60,16 @@ class OutlierOdds:
             z = np.abs(y - centre) / scale
             broad: Array = -np.log(2.0 * scale) - np.log1p(z) - 2.0 * np.log1p(np.log1p(z))
             rows = np.flatnonzero(rejected)
-            variance = noise[:, None] + noise[rows]  # (n, k), of the difference of two results
-            again = -0.5 * (np.log(2.0 * np.pi * variance) + (y[:, None] - y[rows]) ** 2 / variance)
-        again[rows, np.arange(len(rows))] = -np.inf  # no row is an instance of itself
+            together = np.empty(len(y))
+            for first in range(0, len(y), _ROWS):
+                block = slice(first, first + _ROWS)
+                variance = noise[block, None] + noise[rows]  # of the difference of two results
+                apart = (y[block, None] - y[rows]) ** 2 / variance
+                again = -0.5 * (np.log(2.0 * np.pi * variance) + apart)
+                # No row is an instance of itself
+                again[np.arange(first, first + len(again))[:, None] == rows] = -np.inf
+                together[block] = logsumexp(np.column_stack([broad[block], again]), axis=1)
         others = len(rows) - rejected  # (n,): k, or k - 1 for a row that is rejected itself
-        together = logsumexp(np.column_stack([broad, again]), axis=1)
         return np.asarray(together - np.log1p(others))
 
     def share(self, observations: Observations, posterior: Posterior) -> float:
