@@ -76,7 +76,6 @@ def test_rgp_pe_in_practice_and_in_theory():
         ({"theory": Theory(assumption="norm")}, "no use for assumption"),
         ({"budget": "unknwon"}, "total corruption is finite"),
         ({"growth": 1.0, "theory": Theory()}, "above 1"),
-        ({"theory": Theory(noise_sd=math.nan)}, "positive"),
         ({"prior": None}, "needs a prior"),
         ({"growth": 0.9}, "at least 1"),
     ],

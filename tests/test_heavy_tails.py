@@ -83,7 +83,6 @@ def test_mom():
         ({"theory": Theory(noise_sd=1.0)}, "no use for noise_sd in its theory"),
         ({"moment": math.inf}, "smaller alpha if the moment is infinite"),
         ({"alpha": 0.0}, r"is in \(0, 1\]"),
-        ({"theory": Theory("practice", norm=-1.0)}, "bound on the norm"),
         ({"features": Fourier(2000)}, "more than the budget"),
     ],
 )

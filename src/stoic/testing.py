@@ -282,9 +282,7 @@ def check_confidence(
 
 def _example_posteriors() -> Iterator[Posterior]:
     for domain in example_domains():
-        for n in (0, 12):
-            model = GaussianProcess(example_prior(domain), Trust())
-            yield model(domain, example_observations(domain, n))
+        yield GaussianProcess(example_prior(domain))(domain, example_observations(domain, 12))
 
 
 def check_policy(policy: Policy, domains: Sequence[Domain] | None = None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from pathlib import Path
 from typing import Any
@@ -67,15 +66,9 @@ def reproduce(
         names = [figure.name for figure in catalogue() if figure.name != _ONCE]
     if not names:
         raise RefusalError("Name a figure, as stoic list does, or say --all.")
-    options: dict[str, Any] = {
-        "trials": trials, "rounds": rounds, "jobs": jobs, "seed": seed, "data": data, "out": out,
-    }  # fmt: skip
     # Before the first figure, which may take hours
-    for name in names if not every else ():
-        known = {field.name for field in dataclasses.fields(find(name).settings)}
-        for setting in ("trials", "rounds", "seed", "data"):
-            if options[setting] is not None and setting not in known:
-                print(f"{name} has no {setting}: --{setting} is not used.", file=sys.stderr)
+    for name in names if len(names) > 1 else ():
+        find(name)
     place = check_backend(backend)
     if check is not None:
         elsewhere = backend != "local" or address is not None
@@ -84,6 +77,9 @@ def reproduce(
                 raise RefusalError(
                     f"--check repeats runs here and prints lines: leave out {option}."
                 )
+    options: dict[str, Any] = {
+        "trials": trials, "rounds": rounds, "jobs": jobs, "seed": seed, "data": data, "out": out,
+    }  # fmt: skip
     different = refused = False
     try:
         for name in names:

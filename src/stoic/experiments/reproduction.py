@@ -215,13 +215,12 @@ def _wanted(
     for option, value, least in (("trials", trials, 1), ("rounds", rounds, 1), ("seed", seed, 0)):
         if value is not None and value < least:
             raise RefusalError(f"The number for {option} is at least {least}, got {value}.")
-    settings = with_options(
-        figure.settings,
-        trials=trials,
-        rounds=rounds,
-        seed=seed,
-        data=None if data is None else Path(data),
-    )
+    options = {"trials": trials, "rounds": rounds, "seed": seed}
+    known = {field.name for field in dataclasses.fields(figure.settings)}
+    if unused := [o for o, value in options.items() if value is not None and o not in known]:
+        print(f"{figure.name} has no {', no '.join(unused)}: that is not used.", file=sys.stderr)
+    path = None if data is None else Path(data)
+    settings = with_options(figure.settings, **options, data=path)
     return figure, settings, Shelf(Path(out), figure.name.replace("/", "-"))
 
 

@@ -19,6 +19,7 @@ from stoic.policies.improvement import LogExpectedImprovement, over_the_best
 from stoic.policies.risk import NOTHING, Chance, Risk, peak_at
 from stoic.policies.trust_region import LocalSearch
 from stoic.policies.ucb import check_retries, given_up
+from stoic.posteriors.absorbed import WindowPosterior
 from stoic.posteriors.base import Posterior, as_observed
 from stoic.posteriors.cavity import given_the_others
 from stoic.posteriors.exact import Exact
@@ -202,14 +203,17 @@ class VerifiedImprovement(Policy):
         row = row[:-1]
         seen = row >= 0
         p, otherwise = np.where(seen, p[row], 0.0), otherwise[row]
-        if isinstance(
-            band.posterior, Refined
-        ):  # whose model of the rows near the best has to agree
-            near = view.surrogate.modelled().only(band.posterior.rows)
-            by_near, _ = self.odds.given_the_others(view.domain, near, band.posterior.near)
+        refined = band.posterior if isinstance(band.posterior, Refined) else None
+        if refined is not None:  # whose model of the rows near the best has to agree
+            # That of all is too coarse there to judge what its window leaves out
+            coarse = np.zeros(len(tried), dtype=np.bool_)
+            if isinstance(posterior, WindowPosterior):
+                coarse = ~np.isin(row, posterior.rows)
+            near = observations.only(refined.rows)
+            by_near, _ = self.odds.given_the_others(view.domain, near, refined.near)
             here = cdist(tried, near.x) == 0.0
-            least = np.where(here, by_near, np.inf).min(axis=1)
-            p = np.where(here.any(axis=1), np.maximum(p, least), p)
+            inside, its = here.any(axis=1), np.where(here, by_near, np.inf).argmin(axis=1)
+            p = np.where(inside, np.where(coarse, by_near[its], np.maximum(p, by_near[its])), p)
         lower, _ = band.bounds(tried)
         constraints = view.constraints()
         notes: dict[str, float] = {}
@@ -221,7 +225,11 @@ class VerifiedImprovement(Policy):
         share = self.odds.share(observations, posterior)
         if view.surrogate.exact is not None and share > _RARE:
             _, std = given_the_others(posterior, observations)
-            borne_out = good & seen & (std[row] <= _BORNE_OUT * posterior.max_variance**0.5)
+            alone = np.where(seen, std[row], np.inf)
+            if refined is not None:
+                _, std = given_the_others(refined.near, near)
+                alone = np.minimum(alone, np.where(inside, std[its], np.inf))
+            borne_out = good & (alone <= _BORNE_OUT * posterior.max_variance**0.5)
             good = borne_out if borne_out.any() else good
         best = int(np.argmax(np.where(good, lower, -np.inf)))
         if constraints is not None:
