@@ -21,6 +21,12 @@ def check_norm(norm: float) -> None:
         raise ValueError(f"A bound on the norm is positive, got {norm!r}.")
 
 
+def check_gain(gain: float | None) -> None:
+    """Refuse a maximum information gain that is negative or not finite; ``None`` is none given."""
+    if gain is not None and not 0.0 <= gain < math.inf:
+        raise ValueError(f"A maximum information gain is a number >= 0, got {gain!r}.")
+
+
 @dataclass(frozen=True, slots=True)
 class SelfNormalised:
     """B + R / sqrt(noise) sqrt(ln det(I + K / noise) + 2 ln(1 / delta)) [AbbasiYadkori2013]_.
@@ -96,8 +102,7 @@ class BoundedNoise:
 
     def __post_init__(self) -> None:
         check_delta(self.delta)
-        if self.gain is not None and not (self.gain >= 0.0 and math.isfinite(self.gain)):
-            raise ValueError(f"A maximum information gain is a number >= 0, got {self.gain!r}.")
+        check_gain(self.gain)
 
     def at(self, t: int) -> float:
         """Width in round ``t``, for any posterior.

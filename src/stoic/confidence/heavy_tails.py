@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from stoic.confidence.frequentist import check_norm
 from stoic.models.truncated import Truncated
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.levels import (
@@ -18,11 +19,6 @@ from stoic.posteriors.levels import (
     check_moment,
     growing_level,
 )
-
-
-def _check_norm(norm: float) -> None:
-    if not (norm > 0.0 and math.isfinite(norm)):
-        raise ValueError(f"A bound on the norm is positive, got {norm!r}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +56,7 @@ class GrowingTruncation:
     constants: Constants = "practice"
 
     def __post_init__(self) -> None:
-        _check_norm(self.norm)
+        check_norm(self.norm)
         check_moment(self.moment, self.alpha)
         check_constants(self.constants, 1, self.delta)
 
@@ -118,7 +114,7 @@ class FeatureTruncation:
     distortion: float = 0.1
 
     def __post_init__(self) -> None:
-        _check_norm(self.norm)
+        check_norm(self.norm)
         check_moment(self.moment, self.alpha)
         if not 0.0 < self.distortion < 1.0:
             raise ValueError(f"A distortion is between 0 and 1, got {self.distortion!r}.")

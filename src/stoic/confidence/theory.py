@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from numbers import Real
 from typing import Literal
 
-from stoic.confidence.frequentist import check_noise_sd, check_norm
+from stoic.confidence.frequentist import check_gain, check_noise_sd, check_norm
 
 
 def check_corruptions(corruptions: float | str) -> None:
@@ -67,8 +67,7 @@ class Theory:
         check_norm(self.norm)
         check_noise_sd(self.noise_sd)
         check_corruptions(self.corruptions)
-        if self.gain is not None and not 0.0 <= self.gain < math.inf:
-            raise ValueError(f"A maximum information gain is a number >= 0, got {self.gain!r}.")
+        check_gain(self.gain)
         if self.assumption not in ("draw", "norm"):
             raise ValueError(f"assumption is 'draw' or 'norm', got {self.assumption!r}.")
 

@@ -364,8 +364,8 @@ def _or_farthest(
         return explored
     if risk.chance is None or not len(known) or peak.height >= math.log(NOTHING * unit):
         return peak
-    x = known[np.argmax(posterior.predict(known)[0])]
-    return Peak(x, choices_at(view.domain, x[None])[0].arm, peak.height)
+    best = choices_at(view.domain, known[[np.argmax(posterior.predict(known)[0])]])[0]
+    return Peak(best.x, best.arm, peak.height)
 
 
 def farthest(view: View, queried: Array, risk: Risk) -> Peak | None:
