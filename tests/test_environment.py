@@ -34,6 +34,13 @@ def steps(environment, xs):
     return [environment.step(np.array([x])) for x in xs]
 
 
+@pytest.mark.parametrize("part", [{"noise": 0.1}, {"adversary": Replace(1.0)}])
+def test_parts_of_another_kind_are_refused_with_what_they_are(part):
+    (name,) = part
+    with pytest.raises(TypeError, match=f"^{name} is an? .*got"):
+        Environment(mccormick(), **part)
+
+
 def test_without_noise_and_adversary_the_value_is_observed():
     problem = mccormick()
     outcome = Environment(problem).step(problem.optimum.x)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 
 from stoic.kernels import Kernel
 
@@ -24,7 +25,7 @@ class Prior:
     Raises
     ------
     ValueError
-        If the noise is not a positive number or the mean is not finite.
+        If the noise is not a positive number or the mean not a finite one.
     """
 
     kernel: Kernel
@@ -32,7 +33,7 @@ class Prior:
     mean: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (self.noise > 0.0 and math.isfinite(self.noise)):
+        if not (isinstance(self.noise, Real) and 0.0 < self.noise < math.inf):
             raise ValueError(f"Prior needs a positive noise variance, got {self.noise!r}.")
-        if not math.isfinite(self.mean):
+        if not (isinstance(self.mean, Real) and math.isfinite(self.mean)):
             raise ValueError(f"Prior needs a finite mean, got {self.mean!r}.")
