@@ -562,3 +562,14 @@ def test_points_of_another_shape_are_refused(points):
     with pytest.raises(ValueError, match=r"coordinates|nan"):
         agent.recommend(settings=points)
     assert agent.ask(pending=[]).x.shape == (2,)
+
+
+@pytest.mark.parametrize("recipe", ["gp_ucb", 5])
+def test_what_is_no_recipe_is_refused(recipe):
+    with pytest.raises(TypeError, match=f"A recipe is a value of stoic.recipes.*got {recipe!r}"):
+        Learner(Box([0.0], [1.0]), recipe)
+
+
+def test_a_recipe_without_its_brackets_is_refused():
+    with pytest.raises(TypeError, match=r"write robust\(\) instead of robust"):
+        Learner(Box([0.0], [1.0]), recipes.robust)

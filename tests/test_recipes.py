@@ -235,8 +235,10 @@ def test_a_recipe_prints_as_it_is_written_pickles_and_compares():
 
 
 def test_a_recipe_refuses_what_it_does_not_have():
-    with pytest.raises(TypeError, match=r"need their names, .* Learner\(domain, gp_ucb\(\)\)"):
+    with pytest.raises(TypeError, match=r"write gp_ucb\(\) instead of gp_ucb"):
         gp_ucb(BOX)
+    with pytest.raises(TypeError, match=r"need their names, .* Learner\(domain, gp_ucb\(\)\)"):
+        gp_ucb(5.0)
     with pytest.raises(TypeError, match="rgp_ucb: got an unexpected keyword argument 'budjet'"):
         rgp_ucb(budjet=1.0)
     with pytest.raises(TypeError, match=r"rgp_pe: missing a required .*argument: 'prior'"):

@@ -83,6 +83,8 @@ class Learner(ShownInNotebooks, Optimizer):
             )
         recipe = recipe or robust()
         parts = recipe(domain) if callable(recipe) else recipe
+        if not isinstance(parts, Parts) and not callable(recipe):
+            raise TypeError(f"A recipe is a value of stoic.recipes, as gp_ucb(), got {recipe!r}.")
         if not isinstance(parts, Parts):
             raise ValueError(
                 "A learner has one model, one confidence and one policy, and this recipe has "

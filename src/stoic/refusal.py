@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+
 
 class RefusalError(ValueError):
     """Error of a request that cannot be carried out; its message is one sentence for the user.
@@ -12,7 +14,9 @@ class RefusalError(ValueError):
 
 
 def check_at_least(least: int, **given: int) -> None:
-    """Refuse a number, by its name, that is less."""
+    """Refuse a number, by its name, that is less, or not whole."""
     for name, number in given.items():
+        if not isinstance(number, Integral):
+            raise RefusalError(f"{name} must be a whole number, got {number!r}.")
         if number < least:
             raise RefusalError(f"{name} must be at least {least}, got {number}.")

@@ -33,7 +33,7 @@ from botorch.models.transforms import (
     Power,
     Standardize,
 )
-from botorch.models.transforms.input import InputPerturbation
+from botorch.models.transforms.input import InputPerturbation, Warp
 from botorch.optim import optimize_acqf
 from botorch.sampling import SobolQMCNormalSampler
 from gpytorch.mlls import ExactMarginalLogLikelihood
@@ -653,6 +653,25 @@ def test_refusals():
     ):
         with pytest.raises(ValueError, match=match):
             RobustConjugateGP(*arguments)
+    for arguments, match in (
+        ((X.numpy(), Y), "Inputs are a tensor, got ndarray"),
+        ((X, Y.tolist()), "Results are a tensor, got list"),
+        ((X, Y, 0.1), "Noise variances are a tensor, got float"),
+    ):
+        with pytest.raises(TypeError, match=match):
+            RobustConjugateGP(*arguments)
+    for corners in (torch.zeros(1, 2), torch.zeros(2, 3)):
+        with pytest.raises(ValueError, match=r"corner of 2 inputs, shape 2 x 2, got shape"):
+            RobustConjugateGP(X, Y, bounds=corners)
+    with pytest.raises(ValueError, match=r"Warp has parameters to learn.*requires_grad_\(False\)"):
+        RobustConjugateGP(X, Y, input_transform=Warp(d=2, indices=[0, 1]))
+    model = RobustConjugateGP(X, Y, input_transform=Warp(d=2, indices=[0]).requires_grad_(False))
+    with pytest.raises(ValueError, match="No defence would judge"):
+        model.set_train_data(X, Y[:, 0], strict=False)
+    with pytest.raises(TypeError, match=r"has no Yvar: .* are given as noise="):
+        model.condition_on_observations(X[:2], Y[:2], Yvar=Y[:2])
+    with pytest.raises(ValueError, match=r"inputs with 2 coordinates, and .* have 1"):
+        model.condition_on_observations(X[:2, :1], Y[:2])
     student = StudentTProcess(Prior(kernels.RBF(1.0), 0.1))
     with pytest.raises(ValueError, match="exact posterior of a Gaussian process"):
         RobustConjugateGP(X, Y, model=student)

@@ -102,8 +102,23 @@ def test_a_sampler_confirms_nothing_before_there_is_something_and_leaves_the_que
     assert marked[0] == 5
     assert len(marked) <= 2
     assert study.trials[4].params == {"x": 0.5, "kind": "b"}
-    with pytest.raises(RefusalError, match="confirm is a number of measurements, got -1"):
-        StoicSampler(confirm=-1)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"confirm": -1}, "confirm must be at least 0, got -1"),
+        ({"confirm": 2.5}, "confirm must be a whole number, got 2.5"),
+        ({"n_startup_trials": "4"}, "n_startup_trials must be a whole number, got '4'"),
+        ({"confirm": 2, "tolerance": {"x": 0.1}}, "leave out one or the other"),
+        ({"constraints_func": 5}, "constraints_func is a function of a trial, got 5"),
+        ({"independent_sampler": 5}, "independent_sampler is a sampler of Optuna, got 5"),
+        ({"search_space": 5}, "search_space has a distribution for each name, got 5"),
+    ],
+)
+def test_a_sampler_refuses_options_that_make_no_sense(options, match):
+    with pytest.raises(RefusalError, match=match):
+        StoicSampler(**options)
 
 
 def test_the_outcome_is_consistent():

@@ -205,3 +205,34 @@ def test_a_study_is_explained_as_it_was():
     known = explain(study, trials=earlier)
     assert [row.number for row in known.rows] == list(range(8))
     assert known.recommended.number < 8
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        ({"kind": "a", "n": 2, "x": 1.0, "lr": 3}, "There is no parameter 'lr'"),
+        ({"kind": "a", "n": 2, "x": 200.0}, r"x cannot be 200.0: it is float\(-3, 7\)"),
+        ({"kind": "a", "n": 2.5, "x": 1.0}, "n cannot be 2.5"),
+        ({"kind": "a", "n": 2, "x": math.nan}, "x cannot be nan"),
+        ([{"kind": "a", "x": 1.0}], "n has none"),
+        (5, "A setting has a value for each parameter, .* got 5"),
+        ("ab", "A setting has a value for each parameter, .* got 'ab'"),
+    ],
+)
+def test_settings_that_cannot_be_are_not_predicted(settings, match):
+    with pytest.raises(RefusalError, match=match):
+        explain(study_of(drawn(12))).predict(settings)
+
+
+def test_parameters_that_are_not_modelled_are_left_out_of_a_prediction():
+    study, space = study_of(drawn(12)), SPACE | {"s": FloatDistribution(0.0, 1.0)}
+    params = drawn(1, seed=1)[0]
+    add(study, params | {"s": 0.5}, space, value(params))
+    known = explain(study)
+    assert known.predict(params | {"s": 0.5})[0] == known.predict(params)[0]
+    assert known.predict([])[0].shape == (0,)
+
+
+def test_values_are_fixed_by_name():
+    with pytest.raises(RefusalError, match=r"fixed has a value for each name.*got 'n=7'"):
+        explain(study_of(drawn(12)), fixed="n=7")

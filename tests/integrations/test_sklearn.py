@@ -199,6 +199,7 @@ def test_refusals():
         (y[:9], None, "10 rows of inputs and 9 targets"),
         (y, np.zeros(10), "positive variance for each of 10 .* got 0"),
         (y, np.ones(9), r"got shape \(9,\)"),
+        (y, "abc", "positive variance for each of 10 .* got 'abc'"),
     ):
         with pytest.raises(ValueError, match=match):
             regressor.fit(X, targets, noise=noise)
@@ -206,6 +207,23 @@ def test_refusals():
         RobustGaussianProcessRegressor("gpucb").fit(X, y)
     with pytest.raises(ValueError, match="balances several models"):
         RobustGaussianProcessRegressor("any_threat").fit(X, y)
+    for options, match in (
+        (
+            {"recipe": "gp_ucb", "model": StudentTProcess(Prior(RBF(1.0), 0.1))},
+            "not both: got 'gp_",
+        ),
+        ({"recipe": ""}, "Cannot read the recipe ''"),
+        ({"recipe": 0}, "A recipe is one of .* got 0"),
+        ({"model": "gp"}, "A model is one such as .* got model='gp'"),
+        ({"model": recipes.gp_ucb()}, r"given as recipe=, got model=gp_ucb\(\)"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            RobustGaussianProcessRegressor(**options).fit(X, y)
+    with pytest.raises(TypeError, match=r"write gp_ucb\(\) instead of gp_ucb"):
+        RobustGaussianProcessRegressor(recipes.gp_ucb).fit(X, y)
+    for count in (-1, 2.5):
+        with pytest.raises(ValueError, match="n_samples is a number of functions, from 0 on"):
+            regressor.fit(X, y).sample_y(X, count)
     with pytest.raises(ValueError, match="not for both"):
         regressor.fit(X, y).predict(X, return_std=True, return_cov=True)
     student = RobustGaussianProcessRegressor(model=StudentTProcess(Prior(RBF(1.0), 0.1)))

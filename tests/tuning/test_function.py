@@ -16,7 +16,7 @@ from stoic.integrations.optuna.objective import RobustObjective, stored_aim
 from stoic.kernels import RBF
 from stoic.learner import Learner
 from stoic.refusal import RefusalError
-from stoic.tuning import Failed, Measured, tune
+from stoic.tuning import Failed, Measured, tune, tune_front
 from stoic.tuning.views.summary import Summary
 
 SPACE = {"x": "float(-2, 2)", "kind": ["good", "bad"]}
@@ -227,7 +227,7 @@ def test_an_objective_may_say_what_it_measured():
     assert failed[0].user_attrs[EXECUTED] == {"x": 0.5}
 
 
-@pytest.mark.parametrize("wrong", [0.0, -1.0, math.nan, math.inf, None])
+@pytest.mark.parametrize("wrong", [0.0, math.nan, math.inf, None])
 def test_a_standard_error_that_is_none_is_not_used(wrong):
     result = tune(lambda p: Measured(p["x"], None, wrong), {"x": "float(0, 1)"}, n_trials=2, seed=0)
     assert all(NOISE not in trial.user_attrs for trial in result.study.trials)
@@ -241,6 +241,20 @@ def test_each_of_several_values_needs_a_standard_error(error):
         with pytest.raises(RefusalError, match="a number, got"):
             Measured(1.0, standard_error=error)
     assert Measured(values=(1.0, 2.0), standard_error=np.array([0.1, 0.2])).value is None
+
+
+def test_a_standard_error_is_not_negative():
+    for given in (
+        {"value": 1.0, "standard_error": -1.0},
+        {"values": (1, 2), "standard_error": (1, -1)},
+    ):
+        with pytest.raises(RefusalError, match="A standard error is not negative, got"):
+            Measured(**given)
+
+
+def test_directions_have_names():
+    with pytest.raises(RefusalError, match="directions has one for each name, as in"):
+        tune_front(lambda p: (1.0, 2.0), SPACE, ["minimize", "minimize"])
 
 
 def test_tolerances_and_their_certificate(tmp_path):

@@ -150,12 +150,19 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
         bounds: Any = None,
     ) -> None:
         _check(train_X, train_Y, train_Yvar)
+        for kind, transform in (("outcome", outcome_transform), ("input", input_transform)):
+            if transform is not None and any(p.requires_grad for p in transform.parameters()):
+                raise ValueError(
+                    f"The {kind} transform {type(transform).__name__} has parameters to learn, and "
+                    "RobustConjugateGP learns none in torch: fix them with "
+                    "transform.requires_grad_(False), or leave the transform out."
+                )
         with torch.no_grad():
             if input_transform is not None:
                 input_transform.to(train_X).train()(train_X)  # which it learns from
                 input_transform.eval()
             x = _array(_placed(train_X, input_transform))
-            domain = box_around(x) if bounds is None else Box(*_array(torch.as_tensor(bounds)))
+            domain = box_around(x) if bounds is None else _box(bounds, x.shape[1])
             chosen = model_of(recipe, model, domain)
             if outcome_transform is not None:
                 raw = _rows(x, train_Y, train_Yvar)
@@ -325,7 +332,17 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
                 )
             hypothetical._imagines = True
             return hypothetical
+        if options:
+            raise TypeError(
+                f"condition_on_observations has no {', '.join(options)}: the noise variances of "
+                "further results are given as noise=."
+            )
         _check(X, Y, noise)
+        if X.shape[1] != self.inputs.shape[1]:
+            raise ValueError(
+                f"The model has inputs with {self.inputs.shape[1]} coordinates, and those of "
+                f"further results have {X.shape[1]}."
+            )
         transforms = [deepcopy(getattr(self, f"{kind}_transform", None)) for kind in _KINDS]
         outcome_transform, input_transform = transforms
         with torch.no_grad():
@@ -335,6 +352,21 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
         conditioned = type(self).__new__(type(self))
         conditioned._assemble(fit, torch.cat([self.inputs, X]), *transforms)
         return conditioned
+
+    def set_train_data(self, inputs: Any = None, targets: Any = None, strict: bool = True) -> None:
+        """Replace inputs by transformed ones, as BoTorch does; refuse to replace results.
+
+        Raises
+        ------
+        ValueError
+            If ``targets`` are given: no defence would judge them.
+        """
+        if targets is not None:
+            raise ValueError(
+                "No defence would judge results that are set as training data: construct a new "
+                "RobustConjugateGP, or call condition_on_observations."
+            )
+        super().set_train_data(inputs, targets, strict)
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, **options: Any
@@ -409,8 +441,22 @@ if hasattr(botorch.fit, "FitGPyTorchMLL"):  # before 0.18 BoTorch found how to f
 _KINDS = ("outcome", "input")
 
 
+def _box(bounds: Any, dim: int) -> Box:
+    """Build the box of given corners."""
+    corners = _array(torch.as_tensor(bounds))
+    if corners.shape != (2, dim):
+        raise ValueError(
+            f"Bounds are the lower and the upper corner of {dim} inputs, shape 2 x {dim}, got "
+            f"shape {corners.shape}."
+        )
+    return Box(*corners)
+
+
 def _check(X: Any, Y: Any, Yvar: Any) -> None:
     """Refuse anything but one table of inputs and results."""
+    for name, given in (("Inputs", X), ("Results", Y), ("Noise variances", Yvar)):
+        if not torch.is_tensor(given) and (given is not None or name != "Noise variances"):
+            raise TypeError(f"{name} are a tensor, got {type(given).__name__}: torch.as_tensor.")
     if X.dim() != 2 or Y.shape != (*X.shape[:1], 1) or not len(X):
         raise ValueError(
             "RobustConjugateGP needs one table of results, n x d inputs with n x 1 results, got "

@@ -5,6 +5,7 @@ Needs the extra ``sklearn``.
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Self
 
 import numpy as np
@@ -149,6 +150,8 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
         """Draw functions from the posterior, at the rows of X: shape (m, n_samples)."""
+        if not isinstance(n_samples, int | np.integer) or n_samples < 0:
+            raise ValueError(f"n_samples is a number of functions, from 0 on, got {n_samples!r}.")
         mean, covariance = self.predict(X, return_cov=True)
         draws = check_random_state(random_state).multivariate_normal(mean, covariance, n_samples)
         return np.asarray(draws.T)
@@ -176,10 +179,13 @@ def _covariance(posterior: Posterior, x: Array) -> Array:
 
 
 def _noise(noise: Any, n: int) -> Array:
-    given = np.asarray(noise, dtype=float)
+    got, given = repr(noise), np.empty(0)
+    with contextlib.suppress(TypeError, ValueError):
+        given = np.asarray(noise, dtype=float)
+        got = f"shape {given.shape}"
     wrong = given[~(np.isnan(given) | ((given > 0.0) & np.isfinite(given)))]
     if given.shape != (n,) or len(wrong):
-        got = f"{wrong[0]:g}" if given.shape == (n,) else f"shape {given.shape}"
+        got = f"{wrong[0]:g}" if given.shape == (n,) else got
         raise ValueError(
             f"Noise is a positive variance for each of {n} targets, or nan where it is not known, "
             f"got {got}."

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from stoic import recipes
 from stoic.data import Array, Observations, as_results
 from stoic.domains import Box, Domain
 from stoic.integrations.recipe import load
@@ -53,10 +54,22 @@ def model_of(
 
     A leave-one-out model gets ``bounds`` in place of its own, whose window about the optimum is for
     a search; by default it is exact for any number of rows.
+
+    Raises
+    ------
+    RefusalError
+        If both are given, or one is something else.
     """
     if model is not None:
+        if recipe is not None:
+            raise RefusalError(f"Give a recipe or a model, not both: got {recipe!r} and {model!r}.")
+        if not callable(model) or isinstance(model, recipes.Recipe):
+            raise RefusalError(
+                "A model is one such as GaussianProcess(prior, defence, fitting), and a recipe is "
+                f"given as recipe=, got model={model!r}."
+            )
         return model
-    made = load(recipe or loo_gp_ucb())(domain)
+    made = load(loo_gp_ucb() if recipe is None else recipe)(domain)
     if not isinstance(made, Parts | Learner):
         raise RefusalError(f"The recipe {recipe!r} balances several models: give one of them.")
     model = made.model

@@ -103,6 +103,8 @@ def recipe(
     @functools.wraps(make)
     def write(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Recipe[Made]:
         name = make.__name__
+        if args and isinstance(args[0], Domain):
+            raise TypeError(f"A recipe is a value: write {name}() instead of {name}.")
         if args:
             raise TypeError(
                 f"Arguments of {name} need their names, as in {name}(prior=prior), and a learner "

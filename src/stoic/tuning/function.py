@@ -252,6 +252,11 @@ def tune_front(
     RefusalError, RuntimeError
         As of :func:`tune`.
     """
+    if not isinstance(directions, Mapping):
+        raise RefusalError(
+            'directions has one for each name, as in {"loss": "minimize", "size": "minimize"}, got '
+            f"{directions!r}."
+        )
     objectives = tuple(Objective(str(n), check_direction(d)) for n, d in directions.items())
     if not 2 <= len(objectives) <= MOST:
         raise RefusalError(

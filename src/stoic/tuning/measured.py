@@ -32,7 +32,8 @@ class Measured:
     executed:
         Name of a parameter -> what was run instead of what was suggested; the result counts there.
     standard_error:
-        Of the value, above 0, or of each of the values; None if unknown.
+        Of the value, above 0, or of each of the values; None if unknown. One of 0, as of folds that
+        all agree, says nothing of the noise and is unknown, too; so is nan.
     constraints:
         Name of a constraint -> its value, which satisfies it up to 0; nan if that is unknown.
     censored:
@@ -42,8 +43,8 @@ class Measured:
     Raises
     ------
     RefusalError
-        If there is not either a value or values, not a standard error for each, or if several are
-        bounds.
+        If there is not either a value or values, not a standard error for each, if one is negative,
+        or if several are bounds.
     """
 
     value: float | None = None
@@ -66,6 +67,8 @@ class Measured:
             raise RefusalError(
                 f"The standard error of a result is {needed}, got {self.standard_error!r}."
             )
+        if self.standard_error is not None and np.any(np.less(self.standard_error, 0.0)):
+            raise RefusalError(f"A standard error is not negative, got {self.standard_error!r}.")
 
 
 def measured(

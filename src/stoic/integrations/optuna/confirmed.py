@@ -95,7 +95,8 @@ class Confirmation(ShownAsText):
         count, failed = self.measurements, f", {self.failed} failed" * bool(self.failed)
         if self.uncounted:
             failed += f" ({self.uncounted} in a row at several settings, which count against none)"
-        loss = f"expected loss {self.expected_loss:.3g}, at most {self.largest_loss:.3g} (95 %)"
+        # A mean may be above the quantile, where a large loss is unlikely
+        loss = f"expected loss {self.expected_loss:.3g}, with 95 % below {self.largest_loss:.3g}"
         return (
             f"{count} measurement{'s' * (count != 1)}{failed}: the best of those tried with "
             f"probability {self.probability:.2f}, 95 % interval {self.lower:.6g} to "

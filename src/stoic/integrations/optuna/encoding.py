@@ -15,6 +15,7 @@ from optuna.distributions import (
     FloatDistribution,
     IntDistribution,
 )
+from optuna.trial import FrozenTrial
 from scipy.stats import qmc
 
 from stoic.data import Array, Booleans
@@ -586,3 +587,39 @@ def check_fixed(
             raise RefusalError(f"{unknown(name, space)} Values can be given of those that {which}.")
         if not possible(space[name], value):
             raise RefusalError(f"{name} cannot be {value}: it is {as_written(space[name])}.")
+
+
+def given_points(
+    encoding: Encoding,
+    settings: Mapping[str, Any] | Iterable[Mapping[str, Any]],
+    ranges: Mapping[str, BaseDistribution],
+    trials: Sequence[FrozenTrial],
+) -> Array:
+    """Encode one setting or several that a caller gives, (k, d).
+
+    Parameters that some of the ``trials`` have are left out if ``ranges`` has not.
+
+    Raises
+    ------
+    RefusalError
+        If one is no mapping, has a parameter that no trial has or a value that cannot be, or lacks
+        one.
+    """
+    several = isinstance(settings, Iterable) and not isinstance(settings, Mapping)
+    rows: list[Any] = list(settings) if several else [settings]
+    if not all(isinstance(row, Mapping) for row in rows):
+        raise RefusalError(
+            f'A setting has a value for each parameter, as in {{"lr": 0.1}}, got {settings!r}.'
+        )
+    unmodelled = {name for t in trials for name in t.params} - ranges.keys() if rows else set()
+    points = np.empty((len(rows), encoding.box.dim))
+    for point, row in zip(points, rows, strict=True):
+        given = {name: value for name, value in row.items() if name not in unmodelled}
+        check_fixed(given, ranges, "complete trials have in the same range")
+        try:
+            point[:] = encoding.encode(given)
+        except KeyError as lacking:
+            raise RefusalError(
+                f"A setting has a value for each parameter, and {lacking.args[0]} has none."
+            ) from None
+    return points

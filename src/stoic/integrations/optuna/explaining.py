@@ -22,7 +22,7 @@ from stoic.integrations.optuna.confirming import Standing, confirms, reliable
 from stoic.integrations.optuna.diagnostics import PartialRow, Row, judged, run_of, scaled
 from stoic.integrations.optuna.earlier import trust_in_sources
 from stoic.integrations.optuna.effects import total_effects
-from stoic.integrations.optuna.encoding import check_fixed, searched
+from stoic.integrations.optuna.encoding import check_fixed, given_points, searched
 from stoic.integrations.optuna.executed import run_with
 from stoic.integrations.optuna.explanation import Explanation, Settings
 from stoic.integrations.optuna.front import explain_front
@@ -107,6 +107,8 @@ def explain(
     else:
         recipe = load(recipe)
     trials = study.get_trials(deepcopy=False) if trials is None else trials
+    if not isinstance(fixed, Mapping | None):
+        raise RefusalError(f'fixed has a value for each name, as in {{"lr": 0.1}}, got {fixed!r}.')
     fixed = dict(fixed or {})
     if len(study.directions) > 1:
         needs_one(study, possible=PossibleValues.of(possible))
@@ -287,8 +289,7 @@ class _Compared:
 
     def predict(self, settings: Settings) -> tuple[Array, Array]:
         """Return mean and deviation of the objective at one setting or several, (k,)."""
-        settings = [settings] if isinstance(settings, Mapping) else settings
-        x = np.array([self.synced.encoding.encode(s) for s in settings])
+        x = given_points(self.synced.encoding, settings, self.reading.ranges, self.reading.complete)
         mean, std = self.estimate.predict(self._nearest(x))
         return self.reading.sign * mean, std if scaled(self.learner) else np.full_like(std, np.inf)
 

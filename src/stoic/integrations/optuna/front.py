@@ -13,7 +13,13 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import DISTRUSTED, Array, Booleans, Integers
 from stoic.integrations.optuna.diagnostics import Row, judged, run_of, scaled
-from stoic.integrations.optuna.encoding import Encoding, check_fixed, met, searched
+from stoic.integrations.optuna.encoding import (
+    Encoding,
+    check_fixed,
+    given_points,
+    met,
+    searched,
+)
 from stoic.integrations.optuna.executed import run_with
 from stoic.integrations.optuna.explanation import Explanation, FrontPoint, Settings
 from stoic.integrations.optuna.objective import RobustObjective
@@ -96,9 +102,7 @@ def explain_front(
     deviating = np.array([1.0 if scaled(output) else math.inf for output in learner.outputs])
 
     def predict(settings: Settings) -> tuple[Array, Array]:
-        settings = [settings] if isinstance(settings, Mapping) else settings
-        x = np.array([synced.encoding.encode(s) for s in settings])
-        mean, std = learner.predict(x)
+        mean, std = learner.predict(given_points(synced.encoding, settings, ranges, complete))
         return synced.signs * mean, np.where(np.isfinite(deviating), std, np.inf)
 
     settings = np.array([synced.run(t) for t in at])

@@ -43,7 +43,7 @@ from stoic.integrations.optuna.unmodelled import (
 from stoic.integrations.optuna.warm_start import WarmStart
 from stoic.integrations.recipe import DEFAULT, Recipe, load, record_recipe
 from stoic.printable import printable
-from stoic.refusal import RefusalError
+from stoic.refusal import RefusalError, check_at_least
 
 log = logging.getLogger(__name__)
 
@@ -178,10 +178,24 @@ class StoicSampler(BaseSampler):
         warm_start: Sequence[Study | EarlierStudy] = (),
         **robust_to_moves: Unpack[RobustArguments],
     ) -> None:
-        if n_startup_trials < 0:
-            raise ValueError(f"n_startup_trials is a count, got {n_startup_trials}.")
-        if confirm < 0:
-            raise RefusalError(f"confirm is a number of measurements, got {confirm}.")
+        check_at_least(0, n_startup_trials=n_startup_trials, confirm=confirm)
+        if confirm and robust_to_moves:
+            raise RefusalError(
+                "confirm compares settings as they were run, and these options are for parameters "
+                "that move: leave out one or the other."
+            )
+        if constraints_func is not None and not callable(constraints_func):
+            raise RefusalError(
+                f"constraints_func is a function of a trial, got {constraints_func!r}."
+            )
+        if independent_sampler is not None and not isinstance(independent_sampler, BaseSampler):
+            raise RefusalError(
+                f"independent_sampler is a sampler of Optuna, got {independent_sampler!r}."
+            )
+        if search_space is not None and not isinstance(search_space, Mapping):
+            raise RefusalError(
+                f"search_space has a distribution for each name, got {search_space!r}."
+            )
         if seed is not None and (not isinstance(seed, int | np.integer) or seed < 0):
             raise RefusalError(f"A seed is a whole number from 0 on, or None, got {seed!r}.")
         # A number also for None: each trial of the design makes the same sequence anew
