@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from stoic import Box, GaussianProcess, Learner, Prior, recipes
 from stoic.defences import Plateau
 from stoic.integrations.sklearn import RobustGaussianProcessRegressor
+from stoic.integrations.tables import hill
 from stoic.kernels import RBF, Scaled
 from stoic.models import StudentTProcess
 from stoic.posteriors.absorbed import WindowPosterior
@@ -268,3 +269,40 @@ def test_thousands_of_rows_are_fitted_in_a_window():
     assert np.mean(found.weights_[outlier] < 0.5) > 0.99
     assert np.mean(found.weights_[~outlier] < 0.5) < 0.01
     assert np.diagonal(found.predict(Z, return_cov=True)[1]) == pytest.approx(std**2, rel=1e-6)
+
+
+def cone(seed):
+    """A cone in a quarter of a plain, without noise."""
+    x = np.random.default_rng(seed).uniform(size=(80, 2))
+    away = np.hypot(x[:, 0] - 0.7, x[:, 1] - 0.3)
+    return x, np.maximum(0.0, np.quantile(away, 0.25) - away)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_hill_in_a_plain_is_said_to_look_like_outliers(seed):
+    x, y = cone(seed)
+    with pytest.warns(UserWarning, match="20 distrusted results are side by side, and the 60"):
+        regressor = RobustGaussianProcessRegressor().fit(x, y)
+    assert (regressor.weights_[y > 0.0] < 0.5).all()  # or nothing would be said
+    assert RobustGaussianProcessRegressor("gp_ucb").fit(x, y).score(x, y) > 0.99
+
+
+def test_outliers_in_a_plain_are_no_hill():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        trust = np.where(np.arange(40) < 4, 0.0, 1.0)
+        assert hill(rng.uniform(size=(40, 3)), 1.0 - trust, trust) is None
+    x, y = cone(0)
+    assert hill(x, y, np.where(y > 0.0, 0.0, 1.0)) is not None
+    assert hill(x, y, np.ones(80)) is None
+    assert hill(x, 10.0 * x[:, 0] + y, np.where(y > 0.0, 0.0, 1.0)) is None  # a slope is no plain
+
+
+@pytest.mark.parametrize("y", [[4e6], [4e6, np.nan], [3.0, 3.0]])
+def test_targets_that_do_not_differ_have_no_deviation(y):
+    X = np.arange(len(y), dtype=float)[:, None]
+    regressor = RobustGaussianProcessRegressor().fit(X, y)
+    mean, std = regressor.predict([[9.0]], return_std=True)
+    assert (mean, std) == (y[0], np.inf)
+    with pytest.raises(ValueError, match="no covariance, and return_std is infinite"):
+        regressor.sample_y(X)

@@ -1,5 +1,6 @@
 """A study says when its results do not tell which setting is best."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -151,3 +152,19 @@ def test_categories_and_repeats_are_no_slope():
     assert not steep(np.eye(12), low, np.zeros(12), trust).any()
     line = np.r_[np.linspace(0.0, 1.0, 10), 0.35, 0.35][:, None]
     assert not steep(line, low, np.zeros(12), trust).any()
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_a_hill_in_a_plain_is_undecided(direction):
+    sign = 1.0 if direction == "maximize" else -1.0
+
+    def accuracy(trial):
+        x, y = trial.suggest_float("x", 0.0, 1.0), trial.suggest_float("y", 0.0, 1.0)
+        return sign * max(0.1, 0.95 - 2.5 * math.dist([x, y], [0.7, 0.3]))
+
+    sampler = optuna.samplers.RandomSampler(seed=1)
+    study = optuna.create_study(direction=direction, sampler=sampler)
+    study.optimize(accuracy, n_trials=40)
+    known = explain(study)
+    assert "5 distrusted results are side by side" in known.undecided
+    assert "Measure the observed best again" in known.undecided

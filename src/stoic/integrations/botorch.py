@@ -21,7 +21,7 @@ import numpy as np
 
 from stoic.data import DISTRUSTED, Array, Observations
 from stoic.domains import Box, Domain
-from stoic.integrations.tables import Recipe, box_around, model_of, observations_of
+from stoic.integrations.tables import Recipe, box_around, hill, model_of, observations_of
 from stoic.models import GaussianProcess
 from stoic.posteriors import Arms, Exact, Model, Posterior
 from stoic.posteriors.absorbed import WindowPosterior
@@ -213,8 +213,10 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
     ) -> None:
         """Construct BoTorch's model on the fitted targets of the rows at ``X``."""
         X = X.detach().clone()  # which the caller may change
-        prior = fit.posterior.prior
-        targets = fit.posterior.fitted_defence(fit.observations, prior)
+        prior, rows = fit.posterior.prior, fit.observations
+        targets = fit.posterior.fitted_defence(rows, prior)
+        if said := hill(rows.x / fit.domain.widths, rows.observed, targets.trust):
+            warnings.warn(f"{said} If they are right, use recipe='gp_ucb'.", stacklevel=3)
         kept = np.isfinite(targets.noise)
         values, noise = targets.values, targets.noise
         max_variance = float(prior.kernel.diagonal(fit.observations.x).max())

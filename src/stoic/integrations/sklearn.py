@@ -6,13 +6,15 @@ Needs the extra ``sklearn``.
 from __future__ import annotations
 
 import contextlib
+import warnings
 from typing import Any, Self
 
 import numpy as np
 
 from stoic import linalg
 from stoic.data import Array
-from stoic.integrations.tables import Recipe, box_around, model_of, observations_of
+from stoic.integrations.tables import Recipe, box_around, hill, model_of, observations_of
+from stoic.learner import has_scale
 from stoic.models.window import Bounds
 from stoic.posteriors import Exact, Model
 from stoic.posteriors.base import Posterior, Windowed
@@ -116,6 +118,11 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
         with enough_threads(min(len(rows), most)):
             self.posterior_ = model(domain, rows)
         self.weights_ = self.posterior_.trust(rows)
+        self._scaled = has_scale(model, rows)
+        if said := hill(x / domain.widths, rows.observed, self.weights_):
+            warnings.warn(
+                f"{said} If they are right, fit recipe='gp_ucb'.", UserWarning, stacklevel=2
+            )
         prior = self.posterior_.prior
         self.kernel_, self.noise_, self.mean_ = prior.kernel, prior.noise, prior.mean
         return self
@@ -130,20 +137,29 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
         X:
             Inputs, shape (m, d).
         return_std:
-            True to return its standard deviation too, shape (m,).
+            True to return its standard deviation too, shape (m,); infinite as long as no two
+            finite targets differ.
         return_cov:
             True to return its covariance instead, shape (m, m).
 
         Raises
         ------
         ValueError
-            If both are requested, or a covariance of a model that is not a Gaussian process.
+            If both are requested, or a covariance of a model that is not a Gaussian process or of
+            targets without a scale.
         """
         check_is_fitted(self)
         x = validate_data(self, X, reset=False, dtype=np.float64)
         if return_std and return_cov:
             raise ValueError("Ask for return_std or for return_cov, not for both.")
         mean, std = self.posterior_.predict(x)
+        if not self._scaled:
+            if return_cov:
+                raise ValueError(
+                    "No two finite targets differ, so that a deviation has no scale: there is no "
+                    "covariance, and return_std is infinite."
+                )
+            std = np.full_like(std, np.inf)
         if return_cov:
             return mean, _covariance(self.posterior_, x)
         return (mean, std) if return_std else mean

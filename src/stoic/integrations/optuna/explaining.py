@@ -41,6 +41,7 @@ from stoic.integrations.optuna.unmodelled import (
     violates,
 )
 from stoic.integrations.recipe import Recipe, load, recipe_to_look_with
+from stoic.integrations.tables import hill
 from stoic.posteriors.base import FittedDefence, Posterior
 from stoic.posteriors.fitting import extreme
 from stoic.printable import printable
@@ -346,6 +347,13 @@ class _Compared:
         if not scaled(self.learner):
             return None
         seen = self.synced.modelled
+        # Of those that would be better; doubted worse ones decide nothing
+        counts = (self.learner.trust >= DISTRUSTED) | (
+            seen.observed > self.reading.sign * recommended
+        )
+        u = seen.x[counts] / self.learner.domain.widths
+        if found := hill(u, seen.observed[counts], self.learner.trust[counts]):
+            return f"{found} Measure the observed best again, a few times."
         sure = np.isfinite(seen.observed) & (self.learner.trust >= DISTRUSTED)
         return flat(self.estimate.predict, seen.x[sure], seen.observed[sure])
 
