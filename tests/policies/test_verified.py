@@ -222,6 +222,35 @@ def test_late_what_stands_alone_is_not_recommended(monkeypatch, bounds, one_in, 
     assert (agent.recommend().x == x[y.argmax()]).all() == recommended
 
 
+@pytest.mark.parametrize(
+    ("bounds", "again", "asked"),
+    [
+        (WINDOW, [], True),
+        (WINDOW, [-20.0], False),  # outliers both, but this one is the nearer by far
+        (WINDOW, [-60.0], True),
+        (WINDOW, [-60.0, -20.0], False),
+        (WINDOW, [100.0, -20.0], True),  # two agree that it is this good
+        (None, [-20.0], True),
+    ],
+)
+def test_late_a_repeat_that_is_nearer_to_what_others_expect_ends_it(bounds, again, asked):
+    rng = np.random.default_rng(7)
+    x = BOX.sample(40, rng)
+    y = np.array([bowl(point) for point in x])
+    parts = recipes.robust()(BOX)
+    agent = Learner(BOX, replace(parts, model=replace(parts.model, bounds=bounds)), seed=0)
+    agent.tell(np.delete(x, 20, axis=0), np.delete(y, 20))
+    agent.tell(np.tile(x[20], (1 + len(again), 1)), [100.0, *again])
+    view, policy = agent.view(), agent.policy
+    policy = policy if isinstance(policy, VerifiedImprovement) else policy.then
+    trust = view.band().posterior.trust(view.observations)
+    here = (view.observations.x == x[20]).all(axis=1)
+    assert (trust[here] < 0.5).all()
+    trusted = np.flatnonzero(trust >= 0.5)
+    found, worth = policy._verification(view, trust, trusted)
+    assert (found is not None and (found == x[20]).all() and worth > 0.0) == asked
+
+
 @pytest.mark.parametrize("kind", ["infeasible", "transient", "bad", None])
 def test_a_finite_set_is_explored_where_its_first_row_fails(kind):
     agent = Learner(Finite(np.linspace(0.0, 1.0, 20)[:, None]), seed=0)
