@@ -17,6 +17,7 @@ from stoic.domains import Box, Finite
 from stoic.kernels import Matern52, Scaled
 from stoic.learner import Learner
 from stoic.models import GaussianProcess, LeaveOneOutGP
+from stoic.objectives import MultiLearner
 from stoic.pending import WaitingError
 from stoic.policies import UCB, Policy
 from stoic.posteriors import Prior
@@ -564,10 +565,12 @@ def test_points_of_another_shape_are_refused(points):
     assert agent.ask(pending=[]).x.shape == (2,)
 
 
-@pytest.mark.parametrize("recipe", ["gp_ucb", 5])
+@pytest.mark.parametrize("recipe", ["gp_ucb", 5, "", 0])
 def test_what_is_no_recipe_is_refused(recipe):
     with pytest.raises(TypeError, match=f"A recipe is a value of stoic.recipes.*got {recipe!r}"):
         Learner(Box([0.0], [1.0]), recipe)
+    with pytest.raises(TypeError, match=r"A recipe is a value of stoic.recipes"):
+        MultiLearner(Box([0.0], [1.0]), 2, recipe)
 
 
 def test_a_recipe_without_its_brackets_is_refused():

@@ -46,6 +46,20 @@ def has_scale(model: object, observations: Observations) -> bool:
     return len(np.unique(values)) > 1
 
 
+def parts_of(domain: Domain, recipe: Callable[[Domain], Parts] | Parts | None) -> Parts:
+    """Build the parts of one learner; by default those of :func:`~stoic.recipes.robust`."""
+    recipe = robust() if recipe is None else recipe
+    if not callable(recipe) and not isinstance(recipe, Parts):
+        raise TypeError(f"A recipe is a value of stoic.recipes, as gp_ucb(), got {recipe!r}.")
+    parts = recipe(domain) if callable(recipe) else recipe
+    if not isinstance(parts, Parts):
+        raise ValueError(
+            "A learner has one model, one confidence and one policy, and this recipe has "
+            f"others: build it with stoic.balancing.build(domain, recipe). Got {recipe!r}."
+        )
+    return parts
+
+
 class Learner(ShownInNotebooks, Optimizer):
     """Bayesian optimizer with the interface ask / tell / recommend.
 
@@ -81,15 +95,7 @@ class Learner(ShownInNotebooks, Optimizer):
                 "A domain is a Box(lower, upper), or a Finite(points) whose rows are the choices: "
                 f"got {domain!r}."
             )
-        recipe = recipe or robust()
-        parts = recipe(domain) if callable(recipe) else recipe
-        if not isinstance(parts, Parts) and not callable(recipe):
-            raise TypeError(f"A recipe is a value of stoic.recipes, as gp_ucb(), got {recipe!r}.")
-        if not isinstance(parts, Parts):
-            raise ValueError(
-                "A learner has one model, one confidence and one policy, and this recipe has "
-                f"others: build it with stoic.balancing.build(domain, recipe). Got {recipe!r}."
-            )
+        parts = parts_of(domain, recipe)
         if isinstance(prior := getattr(parts.model, "prior", None), Prior):
             check_prior(domain, prior)
         policy = parts.policy

@@ -10,14 +10,14 @@ import numpy as np
 
 from stoic.data import DISTRUSTED, Array, Choice, FailureKind, Observations
 from stoic.domains import Domain
-from stoic.learner import Learner
+from stoic.learner import Learner, parts_of
 from stoic.models import LeaveOneOutGP
 from stoic.models.constraints import Constraints
 from stoic.optimizer import Optimizer
 from stoic.pareto import non_dominated
 from stoic.pending import check_count
 from stoic.policies.hypervolume import HypervolumeImprovement, best_trust
-from stoic.recipes import Parts, robust
+from stoic.recipes import Parts
 
 # Share of an output's results that an explanation may reject. In a clean search of DTLZ2, where 17
 # of 40 results of one output were 0 up to rounding, one without a limit rejected the other 23.
@@ -85,8 +85,7 @@ class MultiLearner(Optimizer):
                 f"Two or three objectives are needed, got {n_objectives}: optimize the most "
                 "important ones, and give the others as constraints."
             )
-        recipe = recipe or robust()
-        parts = recipe(domain) if callable(recipe) else recipe
+        parts = parts_of(domain, recipe)
         if isinstance(parts.model, LeaveOneOutGP):
             parts = replace(parts, model=replace(parts.model, most=_MOST_REJECTED))
         self.rng = np.random.default_rng(seed)

@@ -295,6 +295,10 @@ def test_outliers_in_a_plain_are_no_hill():
     x, y = cone(0)
     assert hill(x, y, np.where(y > 0.0, 0.0, 1.0)) is not None
     assert hill(x, y, np.ones(80)) is None
+    twice = np.repeat(np.random.default_rng(1).uniform(size=(40, 2)), 2, axis=0)
+    trust = np.where(np.arange(80) < 8, 0.0, 1.0)  # each repeated, and none side by side
+    twice[:8] = np.repeat([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], 2, axis=0)
+    assert hill(twice, 1.0 - trust, trust) is None
     assert hill(x, 10.0 * x[:, 0] + y, np.where(y > 0.0, 0.0, 1.0)) is None  # a slope is no plain
 
 

@@ -252,6 +252,11 @@ def test_a_standard_error_is_not_negative():
             Measured(**given)
 
 
+def test_an_empty_recipe_is_no_default():
+    with pytest.raises(RefusalError, match="Cannot read the recipe ''"):
+        tune(lambda p: 0.0, SPACE, recipe="")
+
+
 def test_directions_have_names():
     with pytest.raises(RefusalError, match="directions has one for each name, as in"):
         tune_front(lambda p: (1.0, 2.0), SPACE, ["minimize", "minimize"])

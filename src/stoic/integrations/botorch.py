@@ -219,7 +219,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
             warnings.warn(f"{said} If they are right, use recipe='gp_ucb'.", stacklevel=3)
         kept = np.isfinite(targets.noise)
         values, noise = targets.values, targets.noise
-        max_variance = float(prior.kernel.diagonal(fit.observations.x).max())
+        max_variance = float(prior.kernel.diagonal(rows.x).max())
         if max_variance < _RESOLVED:
             warnings.warn(
                 f"Trusted results vary by about {max_variance**0.5:.2g}, which is too little for "
@@ -456,8 +456,9 @@ def _box(bounds: Any, dim: int) -> Box:
 
 def _check(X: Any, Y: Any, Yvar: Any) -> None:
     """Refuse anything but one table of inputs and results."""
-    for name, given in (("Inputs", X), ("Results", Y), ("Noise variances", Yvar)):
-        if not torch.is_tensor(given) and (given is not None or name != "Noise variances"):
+    parts = {"Inputs": X, "Results": Y} | ({} if Yvar is None else {"Noise variances": Yvar})
+    for name, given in parts.items():
+        if not torch.is_tensor(given):
             raise TypeError(f"{name} are a tensor, got {type(given).__name__}: torch.as_tensor.")
     if X.dim() != 2 or Y.shape != (*X.shape[:1], 1) or not len(X):
         raise ValueError(

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from stoic import recipes
-from stoic.data import DISTRUSTED, Array, Observations, as_results
+from stoic.data import DISTRUSTED, Array, Booleans, Observations, as_results
 from stoic.domains import Box, Domain
 from stoic.integrations.recipe import load
 from stoic.learner import Learner
@@ -18,14 +18,12 @@ from stoic.models import LeaveOneOutGP
 from stoic.models.window import Bounds
 from stoic.posteriors.base import Model
 from stoic.posteriors.fitting import extreme
-from stoic.recipes import Parts, loo_gp_ucb
 from stoic.refusal import RefusalError
 
-Recipe = Callable[[Domain], Parts | Learner]
+Recipe = Callable[[Domain], recipes.Parts | Learner]
 
 # Distrusted results, at least, of a hill; and the spread of the others, in distances of these.
 _HILL, _LEVEL = 4, 0.05
-_COMPARED = 512  # distrusted results whose distances from all are computed, at most
 
 
 def box_around(x: Array) -> Box:
@@ -52,6 +50,19 @@ def observations_of(x: Array, y: Array, noise: Array | None = None) -> Observati
     return Observations(x, as_results(y), variances)
 
 
+def among_their_kind(x: Array, kind: Booleans, others: Booleans) -> Booleans:
+    """Mask of those rows of a ``kind`` that are nearer to another of it than to any of ``others``.
+
+    All have shape (n,). A row at the same input is a repeat, and no neighbour of its kind.
+    """
+    found = np.zeros(len(x), dtype=np.bool_)
+    for row in np.flatnonzero(kind):  # one at a time: all distances may be too many
+        apart = cdist(x[[row]], x)[0]
+        nearest = apart[kind & (apart > 0.0)].min(initial=np.inf)
+        found[row] = nearest < apart[others].min(initial=np.inf)
+    return found
+
+
 def hill(u: Array, observed: Array, trust: Array) -> str | None:
     """Reason to take distrusted results for a hill of f, in a sentence; None if there is none.
 
@@ -73,16 +84,12 @@ def hill(u: Array, observed: Array, trust: Array) -> str | None:
     away = np.abs(observed - np.median(observed[~rejected]))
     if np.quantile(away[~rejected], 0.8) > _LEVEL * np.median(away[rejected]):
         return None
-    rows = np.flatnonzero(rejected)
-    rows = rows[:: 1 + len(rows) // _COMPARED]
-    apart = cdist(u[rows], u)
-    apart[np.arange(len(rows)), rows] = np.inf
-    if rejected[apart.argmin(axis=1)].mean() <= 0.5:
+    if among_their_kind(u, rejected, ~rejected)[rejected].mean() <= 0.5:
         return None
+    count = np.count_nonzero(rejected)
     return (
-        f"{np.count_nonzero(rejected)} distrusted results are side by side, and the "
-        f"{np.count_nonzero(~rejected)} others hardly differ from each other: that is what a hill "
-        "in a plain looks like."
+        f"{count} distrusted results are side by side, and the {len(u) - count} others hardly "
+        "differ from each other: that is what a hill in a plain looks like."
     )
 
 
@@ -108,8 +115,8 @@ def model_of(
                 f"given as recipe=, got model={model!r}."
             )
         return model
-    made = load(loo_gp_ucb() if recipe is None else recipe)(domain)
-    if not isinstance(made, Parts | Learner):
+    made = load(recipes.loo_gp_ucb() if recipe is None else recipe)(domain)
+    if not isinstance(made, recipes.Parts | Learner):
         raise RefusalError(f"The recipe {recipe!r} balances several models: give one of them.")
     model = made.model
     return replace(model, bounds=bounds) if isinstance(model, LeaveOneOutGP) else model

@@ -122,7 +122,8 @@ class StudyMethod:
             recipe = _recorded(study)
         if possible is None and study is not None:
             possible = stored_possible(study)
-        recipe, names = load(recipe or DEFAULT), [each.study_name for each in warm_start]
+        recipe = load(DEFAULT if recipe is None else recipe)
+        names = [each.study_name for each in warm_start]
         WarmStart(warm_start, recipe, together)  # checks them
         # The record goes before: an earlier study may have gone on since, or have been deleted
         if study is not None and names == stored_names(study):

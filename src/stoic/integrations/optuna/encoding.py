@@ -611,10 +611,13 @@ def given_points(
         raise RefusalError(
             f'A setting has a value for each parameter, as in {{"lr": 0.1}}, got {settings!r}.'
         )
-    unmodelled = {name for t in trials for name in t.params} - ranges.keys() if rows else set()
     points = np.empty((len(rows), encoding.box.dim))
     for point, row in zip(points, rows, strict=True):
-        given = {name: value for name, value in row.items() if name not in unmodelled}
+        given = {
+            name: value
+            for name, value in row.items()
+            if name in ranges or not any(name in t.params for t in trials)
+        }
         check_fixed(given, ranges, "complete trials have in the same range")
         try:
             point[:] = encoding.encode(given)

@@ -346,15 +346,13 @@ class _Compared:
             return found
         if not scaled(self.learner):
             return None
-        seen = self.synced.modelled
+        seen, trust = self.synced.modelled, self.learner.trust
         # Of those that would be better; doubted worse ones decide nothing
-        counts = (self.learner.trust >= DISTRUSTED) | (
-            seen.observed > self.reading.sign * recommended
-        )
+        counts = (trust >= DISTRUSTED) | (seen.observed > self.reading.sign * recommended)
         u = seen.x[counts] / self.learner.domain.widths
-        if found := hill(u, seen.observed[counts], self.learner.trust[counts]):
+        if found := hill(u, seen.observed[counts], trust[counts]):
             return f"{found} Measure the observed best again, a few times."
-        sure = np.isfinite(seen.observed) & (self.learner.trust >= DISTRUSTED)
+        sure = np.isfinite(seen.observed) & (trust >= DISTRUSTED)
         return flat(self.estimate.predict, seen.x[sure], seen.observed[sure])
 
 

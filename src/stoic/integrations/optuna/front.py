@@ -13,13 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import DISTRUSTED, Array, Booleans, Integers
 from stoic.integrations.optuna.diagnostics import Row, judged, run_of, scaled
-from stoic.integrations.optuna.encoding import (
-    Encoding,
-    check_fixed,
-    given_points,
-    met,
-    searched,
-)
+from stoic.integrations.optuna.encoding import Encoding, check_fixed, given_points, met, searched
 from stoic.integrations.optuna.executed import run_with
 from stoic.integrations.optuna.explanation import Explanation, FrontPoint, Settings
 from stoic.integrations.optuna.objective import RobustObjective

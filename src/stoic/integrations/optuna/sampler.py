@@ -179,11 +179,6 @@ class StoicSampler(BaseSampler):
         **robust_to_moves: Unpack[RobustArguments],
     ) -> None:
         check_at_least(0, n_startup_trials=n_startup_trials, confirm=confirm)
-        if confirm and robust_to_moves:
-            raise RefusalError(
-                "confirm compares settings as they were run, and these options are for parameters "
-                "that move: leave out one or the other."
-            )
         if constraints_func is not None and not callable(constraints_func):
             raise RefusalError(
                 f"constraints_func is a function of a trial, got {constraints_func!r}."
@@ -209,6 +204,11 @@ class StoicSampler(BaseSampler):
         self._synced: SyncedLearner | None = None
         self._turns = Turns()
         self._aim = RobustObjective.of(robust_to_moves)
+        if confirm and self._aim is not None:
+            raise RefusalError(
+                "confirm compares settings as they were run, and these options are for parameters "
+                "that move: leave out one or the other."
+            )
         self._possible = PossibleValues.of(possible)
         self._warm = WarmStart(warm_start, self._recipe, self._aim)
         self._recorded: set[Identity] = set()  # studies with the aim and the recipe recorded

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from stoic.data import DISTRUSTED, Array, Booleans
 from stoic.integrations.optuna.diagnostics import Row
+from stoic.integrations.tables import among_their_kind
 
 _FEWEST = 10  # results; of fewer, leave-one-out means explain little also where nothing is wrong
 _REJECTED = 1.0 / 3.0  # of the results: where half are outliers, which half cannot be identified
@@ -84,10 +84,5 @@ def steep(x: Array, observed: Array, expected: Array, trust: Array) -> Booleans:
         Of each result, shape (n,).
     """
     poor = (trust < DISTRUSTED) & np.isfinite(observed) & (observed < expected)
-    falling = np.zeros(len(x), dtype=bool)
-    for row in np.flatnonzero(poor):  # one at a time: all distances may be too many
-        apart = cdist(x[[row]], x)[0]
-        elsewhere = poor & (apart > 0.0)  # repeats of an outlier are no slope
-        to_poor = apart[elsewhere].min(initial=np.inf)
-        falling[row] = to_poor < apart[trust >= DISTRUSTED].min(initial=np.inf)
+    falling = among_their_kind(x, poor, trust >= DISTRUSTED)
     return np.asarray(falling & (falling.sum() > 1))
