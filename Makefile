@@ -5,7 +5,7 @@ THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 # What rounds: where processors, versions of libraries and Pythons may differ.
 NUMERICAL := tests/confidence tests/defences tests/domains tests/policies tests/posteriors \
-	tests/test_algorithms_of_rcgp.py tests/test_balanced_recipes.py tests/test_balancing.py \
+	tests/test_algorithms_of_rcgp.py tests/test_balanced_recipes.py \
 	tests/test_defences_and_moves.py tests/test_kernels.py tests/test_learner.py \
 	tests/test_linalg.py tests/test_linear_reduction.py tests/test_misspecification.py \
 	tests/models/test_gaussian.py tests/test_recipes.py tests/test_satisficing.py \

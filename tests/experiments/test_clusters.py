@@ -23,15 +23,16 @@ def alone():
     return sweep(FIGURE, SETTINGS, 1)
 
 
-@pytest.fixture
-def scheduler(tmp_path):
+@pytest.fixture(scope="module")
+def scheduler(tmp_path_factory):
     """The address of a Dask scheduler with two workers, each a process of its own."""
     pytest.importorskip("distributed", reason="the extra dask is not installed")
-    file = tmp_path / "scheduler.json"
+    directory = tmp_path_factory.mktemp("dask")
+    file = directory / "scheduler.json"
     programs = [
         ["dask", "scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)],
         *2 * [["dask", "worker", "--scheduler-file", str(file), "--nthreads", "1",
-               "--no-dashboard", "--local-directory", str(tmp_path)]],
+               "--no-dashboard", "--local-directory", str(directory)]],
     ]  # fmt: skip
     started = []
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
@@ -48,7 +49,7 @@ def scheduler(tmp_path):
         yield json.loads(file.read_text())["address"]
     finally:
         for process in reversed(started):
-            process.terminate()
+            process.kill()
         for process in started:
             process.wait(timeout=120)
 
@@ -64,7 +65,10 @@ def test_a_cluster_of_two_processes_gives_the_same_results(scheduler, alone):
     assert sweep(FIGURE, SETTINGS, backend="dask", address=scheduler) == alone
 
 
-@pytest.mark.parametrize(("name", "rounds"), [("corruption/figure-2", "60"), ("matrix", "6")])
+@pytest.mark.parametrize(
+    ("name", "rounds"),
+    [("corruption/figure-2", "20"), pytest.param("matrix", "6", marks=pytest.mark.slow)],
+)
 def test_the_command_says_and_writes_the_same_on_a_cluster(name, rounds, scheduler, tmp_path):
     command = [sys.executable, "-m", "stoic", "reproduce", name, "--trials", "1", "--json"]
     where = {"here": ["--jobs", "2"], "there": ["--backend", "dask", "--address", scheduler]}

@@ -207,7 +207,8 @@ def begun(known, n=SMALL.exact + 1, seed=1):
 
 
 def region_of(known):
-    values = np.where(known.trust < 0.5, np.nan, known.observations.observed)
+    trust = known.posterior.trust(known.observations)
+    values = np.where(trust < 0.5, np.nan, known.observations.observed)
     region = Region.after(known.domain, known.observations.x, values, SMALL.exact)
     return region.box(known.domain)
 
