@@ -601,6 +601,27 @@ def test_another_command_for_the_same_study_is_pointed_out(stoic):
     assert other.err.startswith("note: the storage says that earlier trials ran another command: ")
 
 
+def test_how_a_value_was_read_is_remembered(stoic):
+    program = ["--", "{python}", "-S", "-c", 'print(\'{{"a": 1, "b": 2}}\')', "{x}"]
+    assert stoic("tune", *X, "-n", "1", "--value", "json:a", *program).err == ""
+    again = stoic("tune", *X, "-n", "2", *program)
+    assert (again.code, again.err) == (0, "")
+    other = stoic("tune", *X, "-n", "3", "--value", "json:b", *program)
+    assert other.err.startswith("note: until now values of this study were read by another rule")
+    assert [each["value"] for each in json.loads(stoic("trials", "-f", "json").out)] == [1, 1, 2]
+
+
+def test_without_a_finite_value_there_is_nothing_to_rely_on(stoic):
+    tuned = stoic("tune", *X, "-n", "2", "--", "{python}", "-S", "-c", "print('inf')", "{x}")
+    assert tuned.code == 1
+    record = json.loads(stoic("show", "--json").out)
+    assert record["model_optimum"] is record["recommended"] is None
+    assert [each["expected"] for each in record["trials"]] == [None, None]
+    assert [each["sd"] for each in record["trials"]] == ["inf", "inf"]
+    [first, _] = json.loads(stoic("trust", "--json").out)["trials"]
+    assert first["expected"] is None
+
+
 def test_a_read_only_database_can_be_shown(stoic, monkeypatch):
     monkeypatch.setattr("stoic.integrations.optuna.turns._LONGEST", 0.1)
     stoic("tune", *X, "-n", "2", *SQUARE)

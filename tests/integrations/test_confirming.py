@@ -180,7 +180,9 @@ def test_failures_count_against_a_candidate():
             raise RuntimeError("out of memory")
 
     found = confirm(study, objective(spoil=fail_there), 4)
-    assert found.failed == 1  # after which it is no candidate
+    assert (found.failed, found.uncounted) == (2, 1)  # the first was before any value
+    assert len(found.left_out) == 1
+    assert f"at trial {found.left_out[0]}, which is left out" in str(found)
     assert dict(found.recommended.params) != leader
     assert explain(study).recommended.params != leader
 

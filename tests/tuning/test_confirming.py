@@ -141,8 +141,9 @@ def test_a_broken_program_counts_against_no_setting_and_the_study_is_named_first
     )
     program = ["--", sys.executable, "p.py", "{x}"]
 
-    def stoic(*words):
+    def stoic(*words, code=0):
         found = CliRunner().invoke(app, [*words, *program])
+        assert found.exit_code == code
         return f"{found.output}{found.exception or ''}"
 
     def shown():
@@ -153,17 +154,23 @@ def test_a_broken_program_counts_against_no_setting_and_the_study_is_named_first
         "tune", "--study-name", "bake", "--param", "x=float(0, 1)", "-n", "12", "--seed", "0", *rule
     )
     before = shown()["recommended"]["params"]
-    said = stoic("confirm", "bake", "--trials", "9")
-    assert "0 of 9 measurements are taken" in said
+    wrong = ["--value", "json:los"]
+    stoic("confirm", "bake", "--trials", "2", *wrong, code=1)
+    assert shown()["recommended"]["params"] == before
+    said = stoic("confirm", "bake", "--trials", "9", *wrong, code=1)
+    assert (
+        "note: until now values of this study were read by another rule: --value json:loss" in said
+    )
+    assert "2 of 9 measurements are taken" in said
     assert "The first 5 measurements failed" in said
     assert shown()["recommended"]["params"] == before
     assert shown()["confirmation"]["probability"] < 1.0
-    assert shown()["confirmation"]["uncounted"] == 5
+    assert shown()["confirmation"]["uncounted"] == 7
     printed = CliRunner().invoke(app, ["show", "bake"]).stdout
-    assert "5 failed (5 in a row at several settings" in printed
-    stoic("confirm", "bake", "--trials", "9", *rule)
+    assert "7 failed (not counted against a setting: 7)" in printed
+    stoic("confirm", "bake", "--trials", "11")  # by the rule that its values were read by
     assert shown()["recommended"]["params"]["x"] == pytest.approx(0.3, abs=0.01)
-    assert shown()["confirmation"]["failed"] == 5
+    assert shown()["confirmation"]["failed"] == 7
 
 
 def test_a_pruner_does_not_end_a_measurement():

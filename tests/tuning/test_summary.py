@@ -168,7 +168,7 @@ def test_what_is_given_is_said():
     lines = summary.text().splitlines()
     assert lines[1:3] == [
         "given          x=0.25, for which this is the best:",
-        "observed best  none: no such value is finite",
+        "observed best  none: no such trial has a finite value",
     ]
     assert lines[3].startswith(
         "recommended    by the model alone, no such trial is trusted: estimated "
@@ -235,7 +235,7 @@ def test_a_pipe_gets_one_line_for_each_trial(study):
         observer.ended(study.trials[2], failed, explain)
         observer.ended(study.trials[5], Result(0.5, None, "", 1.0), lambda: None)
     assert out.getvalue().splitlines() == [
-        "trials 3, 4  failed: its worker died",
+        "trials 3, 4  failed: its worker died (transient)",
         "trial 1  x=0.2  k=a  value 1e+06  trust 0.00 (distrusted)  "
         "recommended trial 3 (0.74 +- 0.02)",
         "trial 2  x=0.3  k=a  failed: exit code 1 (transient)  recommended trial 3 (0.74 +- 0.02)",

@@ -11,11 +11,12 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import TrialState
 
-from stoic.integrations.optuna import CENSORED, FAILED, NOISE, explain
+from stoic.integrations.optuna import CENSORED, EXECUTED, FAILED, NOISE, explain
 from stoic.integrations.optuna.internals import constraint_attrs, constraints
 from stoic.refusal import RefusalError
 from stoic.tuning.space import parse_assignments
 from stoic.tuning.table import read_table
+from stoic.tuning.trials import FAILURE
 from stoic.tuning.views.records import render, trial_record
 
 SPACE = {"x": FloatDistribution(0.0, 1.0), "k": CategoricalDistribution(("a", "b"))}
@@ -89,7 +90,9 @@ def test_failures_errors_bounds_and_states_come_back_too(table):
     study = optuna.create_study()
     for number, (value, state, said) in enumerate([
         (1.0, TrialState.COMPLETE, {NOISE: 0.04}), (2.0, TrialState.COMPLETE, {CENSORED: True}),
-        (None, TrialState.FAIL, {FAILED: "infeasible"}), (None, TrialState.PRUNED, {CENSORED: 3.5}),
+        (None, TrialState.FAIL, {FAILED: "infeasible", FAILURE: "exit code 3"}),
+        (None, TrialState.PRUNED, {CENSORED: 3.5}),
+        (3.0, TrialState.COMPLETE, {EXECUTED: {"x": 0.625, "k": "b"}}),
     ]):  # fmt: skip
         study.add_trial(optuna.create_trial(
             state=state, value=value, params={"x": number / 8, "k": "a"}, distributions=SPACE,
@@ -102,7 +105,7 @@ def test_failures_errors_bounds_and_states_come_back_too(table):
     read.add_to(again)
     assert read.unused == ()
     assert [(t.state, t.value, t.user_attrs) for t in again.trials] == [
-        (t.state, t.value, t.user_attrs) for t in study.trials[:4]
+        (t.state, t.value, t.user_attrs) for t in study.trials[:5]
     ]
 
 
@@ -118,6 +121,18 @@ def test_a_constraint_that_is_nan_is_not_one_that_was_not_reported(table):
     assert found[0] == {"size": -1.0}
     assert math.isnan(found[1]["size"])
     assert found[2] == {}
+
+
+def test_a_column_says_what_was_run_instead(table):
+    read = table("x,executed_x,executed_k,k,value\n0.5,0.4,,a,1.5\n0.75,,b,a,2\n")
+    assert [t.user_attrs[EXECUTED] for t in read.trials] == [{"x": 0.4}, {"k": "b"}]
+    assert read.unused == ()
+    for cell, reason in (("1.5", "x was 1.5, outside of its range"), ("hot", "must be a number")):
+        with pytest.raises(RefusalError, match=f"line 2: .*{reason}"):
+            table(f"x,executed_x,k,value\n0.5,{cell},a,1\n")
+    for text in ("{'x': 0.4", "[1]", "{'x': " * 200):
+        with pytest.raises(RefusalError, match="line 2: user_attrs_stoic:executed must be as in"):
+            table(f'x,k,value,user_attrs_stoic:executed\n0.5,a,1,"{text}"\n')
 
 
 def test_a_column_says_that_a_value_is_a_bound(table):
@@ -147,6 +162,7 @@ def test_old_results_are_judged_as_all_others(table):
         ("1.5,,", "1.5,bad,", "line 2: a failure does not go with the value 1.5"),
         ("infeasible", "broken", "line 3: failed must be one of"),
         (",0.1\n", ",0,1\n", r"line 2: there are more cells than columns \(1 is beyond the last\)"),
+        ("nan,,\n", "nan,\n", "line 4: there are fewer cells than columns"),
         (",0.1\n", ",-1\n", "line 2: standard_error must be a number above 0"),
         ("value", "result", "needs a column 'value' for the results: there are date, x, k, result"),
         ("date", "x", "2 columns 'x'"),

@@ -105,10 +105,11 @@ def carry_out(
     Several ``workers`` are processes with the command line of this one.
     """
     silence_optuna()
+    from optuna.trial import TrialState
     from rich.console import Console
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    from stoic.integrations.optuna.confirming import confirmations
+    from stoic.integrations.optuna.confirming import confirmations, confirms
     from stoic.tuning.campaign import HopelessError, notes, open_request, run_request
     from stoic.tuning.storage import in_one_sentence, patiently, shown
     from stoic.tuning.views.display import display
@@ -166,12 +167,17 @@ def carry_out(
         note(f"stoic: {len(failed)} of {workers} workers failed, with exit code {codes_said}.")
     elif signal is None and hopeless is None and len(stored()) == len(before):
         anew = ", --study-name begins anew" * bool(request.trials)
-        more = 2 * (request.trials or request.ending.confirm)
-        note(f"Nothing was left to do: --trials {more} goes on{anew}.")
+        more = f"--trials {2 * (request.trials or request.ending.confirm)} goes on{anew}"
+        if summary.settled and not request.trials:
+            more = "the answer is settled"
+        note(f"Nothing was left to do: {more}.")
     if signal is not None:
         raise typer.Exit(128 + signal)  # as shells have it
-    missing = bool(failed) and searched(stored()) < request.trials
-    if summary.explanation is None or hopeless is not None or missing:
+    now = stored()
+    missing = bool(failed) and searched(now) < request.trials
+    measured = [t.state for t in now[len(before) :] if confirms(t)]
+    missing |= not request.trials and bool(measured) and TrialState.COMPLETE not in measured
+    if summary.empty or hopeless is not None or missing:
         raise typer.Exit(1)
 
 

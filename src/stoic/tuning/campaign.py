@@ -27,12 +27,13 @@ from stoic.tuning.mark import RUN, new_mark
 from stoic.tuning.objectives import merge_objectives, written
 from stoic.tuning.program import Result
 from stoic.tuning.pruning import PRUNERS, intermediate_values
+from stoic.tuning.reading import Reading
 from stoic.tuning.repeats import repeated, surpassed_in
 from stoic.tuning.request import Request, check_objectives
 from stoic.tuning.search import Search, StudyMethod, prepare
 from stoic.tuning.space import parse_fixed
 from stoic.tuning.storage import PATIENCE, patiently
-from stoic.tuning.stored import known_space, stored_command
+from stoic.tuning.stored import VALUE, known_space, stored_command, stored_rule
 from stoic.tuning.study import open_study
 from stoic.tuning.template import fixed_values
 from stoic.tuning.trials import (
@@ -226,7 +227,7 @@ def open_request(
     check_objectives(request, objectives)
     # What is left at its default may not have been given at all
     if objectives != program.objectives and (
-        request.goal == "maximize" or program.reading.written != "last-line"
+        request.goal == "maximize" or request.value not in (None, "last-line")
     ):
         raise RefusalError(
             f"The study {request.name!r} is to {written(objectives)}, which says what is read and "
@@ -272,11 +273,14 @@ def ask_for(study: optuna.Study, search: Search, fix: Sequence[str]) -> Trial:
 
 
 def notes(study: optuna.Study, request: Request, method: StudyMethod) -> list[str]:
-    """List what changes from now on: the command, the aim, the recipe."""
+    """List what changes from now on: the command, how its value is read, the aim, the recipe."""
     said, earlier = method.replaces(study), stored_command(study)
     if earlier not in (None, request.program.template.arguments):
         words = shlex.join(earlier)
         said.insert(0, f"the storage says that earlier trials ran another command: {words}")
+    rule = stored_rule(study)
+    if None not in (rule, request.value) and rule != request.value:
+        said.append(f"until now values of this study were read by another rule: --value {rule}")
     return said
 
 
@@ -296,12 +300,14 @@ def run_request(
     """
     worker = Worker.current()
     method.record(study)
+    rule = request.value or stored_rule(study) or request.program.reading.written
     program = replace(
         request.program,
+        reading=Reading.parse(rule),
         constraints=merge_constraints(study, request.program.constraints),
         objectives=merge_objectives(study, request.program.objectives),
     )
-    rule = "" if program.intermediate is None else program.intermediate.written
+    along = "" if program.intermediate is None else program.intermediate.written
     missing: set[str] = set()  # rules that were warned of
 
     def warn(what: str, message: str, trial: Trial) -> None:
@@ -337,9 +343,13 @@ def run_request(
                     f"Could not record the program of trial {trial.number}",
                 ),
             )
-            if rule and not reported and result.value is not None:
+            if along and not reported and result.value is not None:
                 none = "Trial %d printed no intermediate value: no line has what %s reads."
-                warn(rule, none, trial)
+                warn(along, none, trial)
+            if result.value is not None and not program.objectives and rule != stored_rule(study):
+                patiently(
+                    lambda: study.set_user_attr(VALUE, rule), "Could not record how values are read"
+                )
             for why in result.missing:
                 counts = "It counts for the objective and not for the constraint."
                 warn(why, f"Trial %d, %s. {counts}", trial)

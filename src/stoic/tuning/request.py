@@ -91,12 +91,15 @@ class Request(Search):
         URL.
     program:
         The program that a trial runs.
+    value:
+        How its value is read, as it was written; None as of earlier trials.
     pruner:
         Name in ``stoic.tuning.pruning``.
     """
 
     storage: str
     program: Program
+    value: str | None = None
     pruner: str = "none"
 
 
@@ -273,6 +276,7 @@ def _request(
         startup=startup,
         space=space,
         program=program,
+        value=value,
         said=said,
         recipe=settings.get("recipe"),
         possible=settings.get("possible"),

@@ -13,11 +13,13 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.integrations.optuna.internals import queued_params
 from stoic.refusal import RefusalError
+from stoic.tuning.reading import Reading
 from stoic.tuning.space import Space
 from stoic.tuning.storage import TROUBLE, cause
 
 SPACE = "stoic:space"  # of a study: the search space
 COMMAND = "stoic:command"  # of a study: the program's arguments, with placeholders
+VALUE = "stoic:value"  # of a study: the rule that reads the value of a trial, as it was written
 DIRECTORY = "stoic:directory"  # of a study: where its program runs, for whoever runs it again
 
 
@@ -76,4 +78,12 @@ def stored_command(study: optuna.Study) -> tuple[str, ...] | None:
     record = study.user_attrs.get(COMMAND)
     if isinstance(record, list) and all(isinstance(argument, str) for argument in record):
         return tuple(record)
+    return None
+
+
+def stored_rule(study: optuna.Study) -> str | None:
+    """Return the rule by which values of earlier trials were read; None if none is recorded."""
+    record = study.user_attrs.get(VALUE)
+    with contextlib.suppress(RefusalError):
+        return Reading.parse(record).written if isinstance(record, str) else None
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import math
 import shlex
@@ -15,19 +16,22 @@ import optuna
 from optuna.distributions import CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from stoic.integrations.optuna import CENSORED, FAILED, NOISE
+from stoic.integrations.optuna import CENSORED, EXECUTED, FAILED, NOISE
 from stoic.integrations.optuna.encoding import as_written, check_fixed
+from stoic.integrations.optuna.executed import check_executed
 from stoic.integrations.optuna.internals import constraint_attrs
 from stoic.integrations.reported import noise_of
 from stoic.refusal import RefusalError
 from stoic.tuning.failure import parse_kind
 from stoic.tuning.space import Space, check_name, parse_as
+from stoic.tuning.trials import FAILURE
 
 _PARAMETER = "params_"  # before names, in the table that stoic trials -f csv writes
 _CONSTRAINT = "constraints_"
+_EXECUTED = "executed_"  # before names of parameters that were run with another value
 _BESIDE = ("failed", "standard_error", "censored")
 _NOTES = ("user_attrs_", "system_attrs_")  # before names of attributes, there
-_ATTRIBUTES = {f"{_NOTES[0]}{key}": key for key in (FAILED, NOISE, CENSORED)}
+_ATTRIBUTES = {f"{_NOTES[0]}{key}": key for key in (FAILED, FAILURE, NOISE, CENSORED, EXECUTED)}
 # Columns of that table which a new study cannot take over, or that the others imply.
 _DERIVED = ("number", "datetime_start", "datetime_complete", "duration", "state")
 _SUGGESTED = 12  # distinct texts of a column that are suggested as choices
@@ -83,8 +87,9 @@ def read_table(path: Path, space: Space) -> Table:
     Its columns are each parameter of the ``space``, as its name or ``params_`` and its name;
     ``value``, empty or nan for a failed trial; perhaps ``failed``, the kind of a failure,
     ``standard_error`` of the value, ``censored``, true if the value is a bound, at least as bad as
-    which it would be, and ``constraints_`` and a name for an output that satisfies it up to 0. Or
-    what ``stoic trials -f csv`` writes: of it, trials that have not ended are left out.
+    which it would be, ``executed_`` and the name of a parameter that was run with another value,
+    and ``constraints_`` and a name for an output that satisfies it up to 0. Or what ``stoic trials
+    -f csv`` writes: of it, trials that have not ended are left out.
 
     A refusal has the line. Without a search space it suggests one.
     """
@@ -123,26 +128,33 @@ def read_table(path: Path, space: Space) -> Table:
         for name in columns
         if name.startswith(_CONSTRAINT) and name not in of.values()
     }
-    used = {"value", *of.values(), *limits.values(), *_BESIDE, *_ATTRIBUTES, *_DERIVED}
+    run = {_EXECUTED + name: name for name in space if _EXECUTED + name not in of.values()}
+    used = {"value", *of.values(), *limits.values(), *run, *_BESIDE, *_ATTRIBUTES, *_DERIVED}
     trials = []
     for line, row in rows:
         if row.get("state") in ("RUNNING", "WAITING"):
             continue
         try:
-            trials.append(_trial(row, of, limits, space))
+            trials.append(_trial(row, of, limits, run, space))
         except RefusalError as refusal:
             raise RefusalError(f"{path}, line {line}: {refusal}") from refusal
     return Table(tuple(trials), tuple(name for name in columns if name and name not in used))
 
 
 def _trial(
-    row: Mapping[str, str | None], of: Mapping[str, str], limits: Mapping[str, str], space: Space
+    row: Mapping[str, str | None],
+    of: Mapping[str, str],
+    limits: Mapping[str, str],
+    run: Mapping[str, str],
+    space: Space,
 ) -> FrozenTrial:
     if (more := row.get(None)) is not None:  # type: ignore[call-overload]  # of csv.DictReader
         raise RefusalError(
             f"there are more cells than columns ({', '.join(map(str, more))} is beyond the last): "
             "the decimal mark is a point, and a text with a comma stands in quotes."
         )
+    if None in row.values():
+        raise RefusalError("there are fewer cells than columns: is the end of the line missing?")
     params: dict[str, Any] = {}
     for name, column in of.items():
         text = (row[column] or "").strip()
@@ -161,6 +173,14 @@ def _trial(
             raise RefusalError(f"standard_error must be a number above 0, got {error:g}.")
         attributes[NOISE] = noise
     attributes |= _exported(row)
+    executed = attributes.get(EXECUTED, {}) | {
+        name: parse_as(space[name], text) if isinstance(space[name], CategoricalDistribution)
+        else _number(text, column)
+        for column, name in run.items()
+        if (text := (row.get(column) or "").strip())
+    }  # fmt: skip
+    if executed:
+        attributes[EXECUTED] = {n: check_executed(n, x, space) for n, x in executed.items()}
     if _is_true((row.get("censored") or "").strip()):
         if value is None:
             raise RefusalError("a bound needs a value.")
@@ -185,7 +205,22 @@ def _exported(row: Mapping[str, str | None]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for column, key in _ATTRIBUTES.items():
         if text := (row.get(column) or "").strip():
-            found[key] = text if key == FAILED else True if text == "True" else _known(text, column)
+            if key == EXECUTED:
+                found[key] = _dictionary(text, column)
+            elif key in (FAILED, FAILURE):
+                found[key] = text
+            else:
+                found[key] = True if text == "True" else _known(text, column)
+    return found
+
+
+def _dictionary(text: str, column: str) -> dict[str, Any]:
+    try:
+        found = ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise RefusalError(f"{column} must be as in {{'heat': 61.2}}, got {text!r}.")
     return found
 
 

@@ -59,8 +59,10 @@ class Confirmation(ShownAsText):
     failed:
         How many of them failed.
     uncounted:
-        How many of these failed at three settings or more without a success between: they are taken
-        for the program's, and count against no setting.
+        How many of these failed at three settings or more without a success between, or before any
+        success: they are taken for the program's, and count against no setting.
+    left_out:
+        Numbers of trials that are not compared, since measurements of their settings failed.
     settled:
         True if the recommended setting was measured again, and either is the best with a
         probability of at least 0.95 or is expected to lose at most 2 % of the noise's standard
@@ -75,6 +77,7 @@ class Confirmation(ShownAsText):
     measurements: int
     failed: int
     uncounted: int
+    left_out: tuple[int, ...]
     settled: bool
 
     @property
@@ -94,7 +97,10 @@ class Confirmation(ShownAsText):
         """State the outcome in words."""
         count, failed = self.measurements, f", {self.failed} failed" * bool(self.failed)
         if self.uncounted:
-            failed += f" ({self.uncounted} in a row at several settings, which count against none)"
+            failed += f" (not counted against a setting: {self.uncounted})"
+        if self.left_out:
+            numbers = ", ".join(map(str, self.left_out))
+            failed += f", at trial{'s' * (len(self.left_out) > 1)} {numbers}, which is left out"
         # A mean may be above the quantile, where a large loss is unlikely
         loss = f"expected loss {self.expected_loss:.3g}, with 95 % below {self.largest_loss:.3g}"
         return (
@@ -109,6 +115,7 @@ class Confirmation(ShownAsText):
             "measurements": self.measurements,
             "failed": self.failed,
             "uncounted": self.uncounted,
+            "left_out": list(self.left_out),
             "settled": self.settled,
             "probability": self.probability,
             "interval": [self.lower, self.upper],

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
+from itertools import dropwhile, groupby
 from typing import Any
 
 import numpy as np
@@ -141,12 +141,27 @@ class Standing:
         # What other workers are measuring counts: else all of them would measure the leader
         results = self._count(lambda t: _measured(t) or t.state == TrialState.RUNNING)
         rng = np.random.default_rng(len(self.trials))  # the same when read again
-        return self._first_at(self.comparison.next_measurement(results[self.leader] > 1, rng))
+        row = self.comparison.next_measurement(results[self.leader] > 1, rng)
+        failed = self._count(_failed)
+        if failed[row] and not any(confirms(t) and _measured(t) for t in self.trials):
+            # Another setting tells whether it is the program that fails
+            row = int(np.lexsort([-self.comparison.probability, failed])[0])
+        return self._first_at(row)
 
     def _first_at(self, row: int) -> FrozenTrial:
         """Return the first complete trial at a candidate."""
         complete = filter(has_value, self.trials)
         return next(t for t in complete if _count_at(self.x, self.synced, [t])[row])
+
+    def _left_out(self, failed: Sequence[FrozenTrial]) -> tuple[int, ...]:
+        """List the first complete trials at settings that are no candidates as these failed."""
+        complete, numbers = list(filter(has_value, self.trials)), set()
+        for trial in failed:
+            x = self.synced.run(trial)
+            if x is not None and not (self.x == x).all(axis=1).any():
+                here = (t.number for t in complete if _count_at(x[None], self.synced, [t]))
+                numbers.add(next(here))
+        return tuple(sorted(numbers))
 
     def outcome(self) -> Confirmation:
         """Sum up for people."""
@@ -195,6 +210,7 @@ class Standing:
             len(mine),
             failed,
             failed - len(counted),
+            self._left_out(counted),
             self.settled(),
         )
 
@@ -219,12 +235,12 @@ def _failed(trial: FrozenTrial) -> bool:
 def _failures(trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
     """List the failed measurements that count against their settings.
 
-    Where measurements of three settings or more fail one after the other it is the program, and
-    they count against none.
+    Where measurements of three settings or more fail one after the other, or before any has had a
+    value, it is the program, and they count against none.
     """
     mine = [trial for trial in trials if confirms(trial) and trial.state.is_finished()]
-    counted = []
-    for _, streak in groupby(mine, _measured):
+    counted: list[FrozenTrial] = []
+    for _, streak in groupby(dropwhile(lambda trial: not _measured(trial), mine), _measured):
         failed = list(filter(_failed, streak))
         if len({str(sorted(trial.params.items())) for trial in failed}) < _BROKEN:
             counted += failed

@@ -363,7 +363,7 @@ def best_lines(known: Explanation) -> list[str]:
     best, sd = known.observed_best, known.recommended_std
     if best is None:
         such = "such " * bool(known.fixed) + "feasible " * bool(known.infeasible)
-        lines.append(f"observed best  none: no {such}value is finite")
+        lines.append(f"observed best  none: no {such}trial has a finite value")
     else:
         trust = known.trust_of(best.number)
         note = f", distrusted (trust {trust:.2f})" if trust < DISTRUSTED else ""

@@ -198,7 +198,7 @@ def _doubt(explanation: Explanation | None) -> list[str]:
 
 def _orphaned(numbers: list[int]) -> str:
     which = ", ".join(map(str, numbers))
-    return f"trial{'s' * (len(numbers) > 1)} {which}  failed: its worker died"
+    return f"trial{'s' * (len(numbers) > 1)} {which}  failed: its worker died (transient)"
 
 
 def _text(said: str, style: str = "") -> Text:

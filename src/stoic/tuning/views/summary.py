@@ -112,6 +112,20 @@ class Summary:
             return []
         return [row for row in self.explanation.rows if row.distrusted]
 
+    @property
+    def empty(self) -> bool:
+        """True if no trial has a finite value that is feasible."""
+        known = self.explanation
+        return known is None or not (
+            known.observed_best or known.recommended or known.observed_front or known.front
+        )
+
+    @property
+    def settled(self) -> bool:
+        """True if further confirming measurements are not needed."""
+        found = None if self.explanation is None else self.explanation.confirmation
+        return found is not None and found.settled
+
     def text(self) -> str:
         """Format the summary for people, in several lines."""
         counts = ", ".join(f"{count} {state}" for state, count in self.counts.items())
@@ -158,7 +172,10 @@ class Summary:
         ]
 
     def record(self) -> dict[str, Any]:
-        """Return a JSON object for programs; an infinite number is the text "inf" or "-inf"."""
+        """Return a JSON object for programs.
+
+        An infinite number is the text "inf" or "-inf", and what is unknown is null.
+        """
         known = self.explanation
         several = {} if known is None or not known.objectives else front_record(known)
         record: dict[str, Any] = {
@@ -185,7 +202,9 @@ class Summary:
 def _explanation_record(known: Explanation) -> dict[str, Any]:
     best = known.observed_best
     found = None if known.confirmation is None else known.confirmation.record()
-    optimum = {"params": known.model_optimum, "mean": number(known.model_optimum_mean)}
+    optimum = None
+    if known.model_optimum:
+        optimum = {"params": known.model_optimum, "mean": number(known.model_optimum_mean)}
     return {
         "fixed": dict(known.fixed),
         "observed_best": None if best is None else _trial_record(best),
@@ -207,10 +226,8 @@ def _explanation_record(known: Explanation) -> dict[str, Any]:
             {
                 "number": row.number,
                 **of_objective(row),
-                **{
-                    name: number(getattr(row, name))
-                    for name in ("value", "expected", "sd", "trust")
-                },
+                **{name: number(getattr(row, name)) for name in ("value", "sd", "trust")},
+                "expected": number(row.expected) if row.predicted else None,
                 **({} if row.executed is None else {"executed": dict(row.executed)}),
                 **({"refused": list(row.refused)} if row.refused else {}),
             }
@@ -298,10 +315,10 @@ def left_out_record(known: Explanation) -> dict[str, str]:
 
 
 def number(value: float | None) -> float | str | None:
-    """Return a number that JSON can hold."""
-    if value is None or math.isfinite(value):
-        return value
-    return str(value)
+    """Return a number that JSON can hold; nan, which is unknown, is None."""
+    if value is None or math.isnan(value):
+        return None
+    return value if math.isfinite(value) else str(value)
 
 
 def _command(study: optuna.Study, recommended: FrozenTrial | None) -> str | None:

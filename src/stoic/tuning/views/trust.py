@@ -66,13 +66,14 @@ class Trust:
         return sorted(self.explanation.rows, key=lambda row: (not row.distrusted, row.number))
 
     def records(self) -> list[Record]:
-        """Return records in full precision; an infinite number is the text "inf" or "-inf"."""
+        """Return records in full precision; an infinite one is the text "inf" or "-inf"."""
         return [
             {
                 "number": row.number,
                 **of_objective(row),
                 "told": number(row.value),
                 **{name: number(getattr(row, name)) for name in _NUMBERS},
+                **({} if row.predicted else {"expected": None}),
                 "verdict": verdict(row),
             }
             for row in self.rows
