@@ -18,6 +18,9 @@ FORMS = "last-line, regex:PATTERN (group 1 of the last match) or json:KEY (of th
 _NUMBER = re.compile(
     r"[+-]?((\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|inf(inity)?|nan)", re.IGNORECASE | re.ASCII
 )
+_WITH_UNIT = re.compile(rf"{_NUMBER.pattern}\s*(?P<unit>%|[^\W\d_]{{1,12}})", re.IGNORECASE)
+_WITH_COMMA = re.compile(r"[+-]?[\d.]*,[\d.,]*(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
+_OF_FORTRAN = re.compile(r"[+-]?[\d.]+d[+-]?\d+", re.IGNORECASE | re.ASCII)
 _NAMED = re.compile(rf"(\w[\w ]*[:=])\s*{_NUMBER.pattern}", re.IGNORECASE | re.ASCII)
 
 
@@ -147,13 +150,21 @@ class Beside:
 def _from_last_line(text: str) -> float:
     lines = text.rstrip().splitlines()
     if not lines:
-        raise NoValueError("no value: the program printed nothing")
+        raise NoValueError("no value: the program printed nothing to standard output")
     last, hint = lines[-1].strip(), None
+    if _NUMBER.fullmatch(last):
+        return _number(last, "the last line")
     if _is_object(last):
         hint = "JSON, add --value json:KEY"
-    elif _NUMBER.fullmatch(last.rstrip(" %")) and last.endswith("%"):
-        hint = "a percentage, add --value 'regex:(\\S+?)\\s*%'"
-    elif not _NUMBER.fullmatch(last) and (named := _NAMED.fullmatch(last)):
+    elif with_unit := _WITH_UNIT.fullmatch(last):
+        unit = with_unit["unit"]
+        what = "a percentage" if unit == "%" else f"a number of {unit}"
+        hint = f"{what}, add --value 'regex:(\\S+?)\\s*{unit}'"
+    elif _WITH_COMMA.fullmatch(last):
+        hint = "a number with a comma: the decimal mark is a point"
+    elif _OF_FORTRAN.fullmatch(last):
+        hint = "a number with D for the exponent: that is an E"
+    elif named := _NAMED.fullmatch(last):
         hint = f"no number, add --value 'regex:{named[1]}\\s*(\\S+)'"
     if hint is not None:
         raise NoValueError(f"no value: the last line is {hint}", _brief(last))
