@@ -115,7 +115,7 @@ def test_the_page_says_it(study):
 
 def test_where_all_violate_a_constraint_it_is_the_reason(tmp_path):
     study = study_of(1.0, 2.0)
-    assert "observed best  none: no feasible value is finite" in Summary.of(study).text()
+    assert "observed best  none: no feasible trial has a finite value" in Summary.of(study).text()
     with pytest.raises(RefusalError, match="satisfies its constraints and has a finite value"):
         best_records(study, "json")
     with pytest.raises(RefusalError, match="satisfies its constraints yet"):

@@ -81,6 +81,6 @@ def test_claims_count_the_problems_on_which_the_default_is_best():
 
 
 def test_the_medians_are_those_of_random_points():
-    points = np.random.default_rng(3).random((2000, 60))
+    points = np.random.default_rng(3).random((500, 60))
     rover = CONTROL["rover60"]
     assert np.median(rover.formula(points)) == pytest.approx(rover.median, abs=0.5)

@@ -114,10 +114,10 @@ class Summary:
 
     @property
     def empty(self) -> bool:
-        """True if no trial has a finite value that is feasible."""
+        """True if no trial has a finite value, feasible or not."""
         known = self.explanation
         return known is None or not (
-            known.observed_best or known.recommended or known.observed_front or known.front
+            known.observed_best or known.recommended or known.observed_front or known.infeasible
         )
 
     @property
