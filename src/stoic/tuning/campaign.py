@@ -309,11 +309,11 @@ def run_request(
     )
     along = "" if program.intermediate is None else program.intermediate.written
     missing: set[str] = set()  # rules that were warned of
-    readable: list[bool] = []  # of each value that the rule found
+    found = False  # a value, by the rule
 
     def remember() -> None:
         """Record the rule once a value that it found is stored."""
-        if readable and rule != stored_rule(study):
+        if found and rule != stored_rule(study):
             patiently(
                 lambda: study.set_user_attr(VALUE, rule), "Could not record how values are read"
             )
@@ -326,6 +326,7 @@ def run_request(
     with Stop() as stop:
 
         def measure(trial: Trial, repeat: int) -> Result:
+            nonlocal found
             remember()
             mark, report, reported = new_mark(), intermediate_values(trial), False
 
@@ -355,7 +356,7 @@ def run_request(
             if along and not reported and result.value is not None:
                 none = "Trial %d printed no intermediate value: no line has what %s reads."
                 warn(along, none, trial)
-            readable.extend([True] * (result.value is not None and not program.objectives))
+            found |= result.value is not None and not program.objectives
             for why in result.missing:
                 counts = "It counts for the objective and not for the constraint."
                 warn(why, f"Trial %d, %s. {counts}", trial)

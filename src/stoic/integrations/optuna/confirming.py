@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import dropwhile, groupby
+from itertools import dropwhile, groupby, islice
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from stoic.confirmation import Comparison, contenders
-from stoic.data import DISTRUSTED, SDS_95, Array, Integers
+from stoic.data import DISTRUSTED, SDS_95, Array, Booleans, Integers
 from stoic.integrations.optuna.confirmed import Candidate, Confirmation
 from stoic.integrations.optuna.encoding import searched
 from stoic.integrations.optuna.executed import run_with
@@ -154,13 +154,16 @@ class Standing:
         return next(t for t in complete if _count_at(self.x, self.synced, [t])[row])
 
     def _left_out(self, failed: Sequence[FrozenTrial]) -> tuple[int, ...]:
-        """List the first complete trials at settings that are no candidates as these failed."""
-        complete, numbers = list(filter(has_value, self.trials)), set()
-        for trial in failed:
-            x = self.synced.run(trial)
-            if x is not None and not (self.x == x).all(axis=1).any():
-                here = (t.number for t in complete if _count_at(x[None], self.synced, [t]))
-                numbers.add(next(here))
+        """List the first complete trials at settings that are not reliable, as these failed."""
+        settings = [x for trial in failed if (x := self.synced.run(trial)) is not None]
+        if not settings:
+            return ()
+        x = np.unique(settings, axis=0)
+        x = x[_unreliable(self.synced, self.trials, x) & ~(x[:, None] == self.x).all(-1).any(-1)]
+        complete, numbers = list(filter(has_value, self.trials)), []
+        for setting in x:
+            here = (t.number for t in complete if _count_at(setting[None], self.synced, [t]))
+            numbers += list(islice(here, 1))
         return tuple(sorted(numbers))
 
     def outcome(self) -> Confirmation:
@@ -266,9 +269,15 @@ def reliable(synced: SyncedLearner, trials: Sequence[FrozenTrial], tried: Array)
         tried = tried[feasibility.safest(tried)]
     if not any(map(confirms, trials)) or not len(tried):
         return tried
-    failed = _count_at(tried, synced, _failures(trials))
-    kept = failed < np.maximum(_count_at(tried, synced, filter(_measured, trials)), 1)
+    kept = ~_unreliable(synced, trials, tried)
     return tried[kept] if kept.any() else tried
+
+
+def _unreliable(synced: SyncedLearner, trials: Sequence[FrozenTrial], x: Array) -> Booleans:
+    """Mask of the points whose confirming measurements failed as often as any had a value."""
+    failed = _count_at(x, synced, _failures(trials))
+    counted: Booleans = failed >= np.maximum(_count_at(x, synced, filter(_measured, trials)), 1)
+    return counted
 
 
 def standing(study: Study, trials: Sequence[FrozenTrial] | None = None) -> Standing | None:
