@@ -11,6 +11,8 @@ COMMANDS = {
     "python -c pass": ["-c", "pass"],
     "import numpy, scipy.linalg": ["-c", "import numpy, scipy.linalg"],
     "import stoic": ["-c", "import stoic"],
+    "import optuna": ["-c", "import optuna"],
+    "what stoic tune imports": ["-c", "import stoic.tuning.campaign"],
     "stoic --help": ["-m", "stoic", "--help"],
 }
 

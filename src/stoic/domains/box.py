@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.stats import qmc
 
 from stoic.data import Array, Booleans, Integers
 from stoic.descent import descend
@@ -73,6 +72,8 @@ class Lattice:
 @lru_cache(maxsize=64)
 def _sobol(dim: int, n: int) -> Array:
     """Draw the first ``n`` (a power of two) scrambled Sobol points of [0, 1)^dim, with seed 0."""
+    from scipy.stats import qmc  # half a second
+
     points = qmc.Sobol(dim, rng=np.random.default_rng(0)).random(n)
     points.flags.writeable = False  # cached: all calls share it
     return points
@@ -304,6 +305,8 @@ class Box:
 
     def spread(self, n: int, rng: Random) -> Array:
         """Return the first ``n`` points of a scrambled Sobol sequence."""
+        from scipy.stats import qmc
+
         # Sobol sequences are balanced at powers of two only; SciPy warns at any other length.
         points = qmc.Sobol(self.dim, rng=rng).random_base2(max(n - 1, 0).bit_length())[:n]
         return self.snap(self.lower + self.widths * points)

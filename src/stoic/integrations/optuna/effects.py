@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.stats import qmc
 
 from stoic.data import Array
 from stoic.integrations.optuna.encoding import Encoding
@@ -18,6 +17,8 @@ def total_effects(encoding: Encoding, mean: Callable[[Array], Array]) -> dict[st
 
     Largest first; all 0 where the mean is constant.
     """
+    from scipy.stats import qmc
+
     parts = encoding.parts
     # (n, 2 p): in each row two settings, whose quantiles are independent
     u = qmc.Sobol(2 * len(parts), rng=np.random.default_rng(0)).random(_DRAWS)

@@ -16,7 +16,6 @@ from optuna.distributions import (
     IntDistribution,
 )
 from optuna.trial import FrozenTrial
-from scipy.stats import qmc
 
 from stoic.data import Array, Booleans
 from stoic.domains import Box, Lattice, Tree
@@ -503,6 +502,8 @@ class Encoding:
 
     def sobol(self, number: int, seed: int) -> dict[str, Any]:
         """Decode point ``number`` of a scrambled Sobol sequence, one axis for each parameter."""
+        from scipy.stats import qmc
+
         sequence = qmc.Sobol(len(self.parts), rng=np.random.default_rng(seed))
         if number:
             sequence.fast_forward(number)

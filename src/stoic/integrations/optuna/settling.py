@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from optuna.study import Study
 from optuna.trial import FrozenTrial
-from scipy.stats import qmc
 
 from stoic.confirmation import draw_jointly
 from stoic.data import Array
@@ -70,6 +69,8 @@ def remaining_gain(study: Study, trials: Sequence[FrozenTrial] | None = None) ->
 
 def _elsewhere(found: Standing) -> Array:
     """Points of the domain that may be better than what was tried, shape (m, d)."""
+    from scipy.stats import qmc
+
     box, points = found.synced.encoding.box, found.synced.points
     spread = qmc.scale(
         qmc.Sobol(box.dim, seed=np.random.default_rng(0)).random(_SPREAD), box.lower, box.upper
