@@ -576,3 +576,9 @@ def test_what_is_no_recipe_is_refused(recipe):
 def test_a_recipe_without_its_brackets_is_refused():
     with pytest.raises(TypeError, match=r"write robust\(\) instead of robust"):
         Learner(Box([0.0], [1.0]), recipes.robust)
+
+
+@pytest.mark.parametrize("seed", ["a", 1.5, -1])
+def test_what_is_no_seed_is_refused(seed):
+    with pytest.raises(ValueError, match="whole number from 0 on, a generator of NumPy or None"):
+        Learner(Box([0.0], [1.0]), seed=seed)

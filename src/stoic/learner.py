@@ -46,6 +46,16 @@ def has_scale(model: object, observations: Observations) -> bool:
     return len(np.unique(values)) > 1
 
 
+def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
+    """Return the generator of a seed, or a generator as it is, so that all share one stream."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"A seed is a whole number from 0 on, a generator of NumPy or None, got {seed!r}."
+        ) from error
+
+
 def parts_of(domain: Domain, recipe: Callable[[Domain], Parts] | Parts | None) -> Parts:
     """Build the parts of one learner; by default those of :func:`~stoic.recipes.robust`."""
     recipe = robust() if recipe is None else recipe
@@ -108,7 +118,7 @@ class Learner(ShownInNotebooks, Optimizer):
         self.model = parts.model
         self.confidence = parts.confidence
         self.policy, self._who = policy, type(policy).__name__
-        self.rng = np.random.default_rng(seed)
+        self.rng = generator(seed)
         self.history = History(domain)
         self.surrogate = Surrogate(
             self.history, parts.model, parts.confidence, robust()(domain).model

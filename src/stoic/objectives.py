@@ -10,7 +10,7 @@ import numpy as np
 
 from stoic.data import DISTRUSTED, Array, Choice, FailureKind, Observations
 from stoic.domains import Domain
-from stoic.learner import Learner, parts_of
+from stoic.learner import Learner, generator, parts_of
 from stoic.models import LeaveOneOutGP
 from stoic.models.constraints import Constraints
 from stoic.optimizer import Optimizer
@@ -88,9 +88,8 @@ class MultiLearner(Optimizer):
         parts = parts_of(domain, recipe)
         if isinstance(parts.model, LeaveOneOutGP):
             parts = replace(parts, model=replace(parts.model, most=_MOST_REJECTED))
-        self.rng = np.random.default_rng(seed)
+        self.rng = generator(seed)
         self.policy = HypervolumeImprovement()
-        # default_rng returns a generator as it is, so all share one stream
         self.outputs = tuple(Learner(domain, parts, self.rng) for _ in range(n_objectives))
         self.history = self.outputs[0].history  # all others are at the same inputs
 
