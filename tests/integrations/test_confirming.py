@@ -180,11 +180,30 @@ def test_failures_count_against_a_candidate():
             raise RuntimeError("out of memory")
 
     found = confirm(study, objective(spoil=fail_there), 4)
-    assert (found.failed, found.uncounted) == (2, 1)  # the first was before any value
-    assert len(found.left_out) == 1
-    assert f"at trial {found.left_out[0]}, which is left out" in str(found)
+    assert (found.failed, found.uncounted) == (1, 0)  # after which it is no candidate
+    assert f"left out: trial {found.left_out[0]}" in str(found)
     assert dict(found.recommended.params) != leader
     assert explain(study).recommended.params != leader
+
+
+def test_a_clear_leader_that_fails_again_and_again_is_no_candidate():
+    study = optuna.create_study()
+    for k in range(4):
+        add(study, {"x": k / 3.0}, SPACE, 9.0 * k)
+    found = confirm(study, lambda trial: 1.0 / trial.suggest_float("x", 0.0, 1.0), 4)
+    assert (found.failed, found.uncounted, found.left_out) == (1, 0, (0,))
+
+
+@pytest.mark.parametrize("again", [(0,), (0, 1), (0, 1, 2)])
+def test_before_the_program_has_worked_failures_of_two_settings_are_its_own(again):
+    study = optuna.create_study()
+    for k in range(4):
+        add(study, {"x": k / 3.0}, SPACE, 9.0 * k)
+    for k in again:
+        add(study, {"x": k / 3.0}, SPACE, attrs={CONFIRM: True})
+    found = explain(study)
+    assert (found.recommended.number == 0) is (len(again) > 1)
+    assert found.confirmation.uncounted == (len(again) if len(again) > 1 else 0)
 
 
 def test_a_transient_failure_counts_against_nobody():

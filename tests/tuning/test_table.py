@@ -127,12 +127,22 @@ def test_a_column_says_what_was_run_instead(table):
     read = table("x,executed_x,executed_k,k,value\n0.5,0.4,,a,1.5\n0.75,,b,a,2\n")
     assert [t.user_attrs[EXECUTED] for t in read.trials] == [{"x": 0.4}, {"k": "b"}]
     assert read.unused == ()
+    with pytest.raises(RefusalError) as refused:
+        table("x,executed_x,value\n0.5,0.4,1\n0.6,0.7,2\n", {})
+    assert "executed_x" not in str(refused.value)
+    # What a program reported is kept as it was stored, and judged later
+    read = table("x,k,value,user_attrs_stoic:executed\n0.5,a,1,\"{'x': 7.0, 'y': nan}\"\n")
+    assert read.trials[0].user_attrs[EXECUTED] == {"x": 7.0, "y": None}
     for cell, reason in (("1.5", "x was 1.5, outside of its range"), ("hot", "must be a number")):
         with pytest.raises(RefusalError, match=f"line 2: .*{reason}"):
             table(f"x,executed_x,k,value\n0.5,{cell},a,1\n")
     for text in ("{'x': 0.4", "[1]", "{'x': " * 200):
         with pytest.raises(RefusalError, match="line 2: user_attrs_stoic:executed must be as in"):
             table(f'x,k,value,user_attrs_stoic:executed\n0.5,a,1,"{text}"\n')
+
+
+def test_cells_that_nothing_is_read_from_may_be_missing(table):
+    assert len(table("x,k,value,comment,failed\n0.5,a,1\n0.6,b,2,hi\n").trials) == 2
 
 
 def test_a_column_says_that_a_value_is_a_bound(table):
@@ -162,7 +172,7 @@ def test_old_results_are_judged_as_all_others(table):
         ("1.5,,", "1.5,bad,", "line 2: a failure does not go with the value 1.5"),
         ("infeasible", "broken", "line 3: failed must be one of"),
         (",0.1\n", ",0,1\n", r"line 2: there are more cells than columns \(1 is beyond the last\)"),
-        ("nan,,\n", "nan,\n", "line 4: there are fewer cells than columns"),
+        ("a,nan,,\n", "a\n", "line 4: there are fewer cells than columns"),
         (",0.1\n", ",-1\n", "line 2: standard_error must be a number above 0"),
         ("value", "result", "needs a column 'value' for the results: there are date, x, k, result"),
         ("date", "x", "2 columns 'x'"),

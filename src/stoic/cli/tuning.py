@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -105,11 +106,11 @@ def carry_out(
     Several ``workers`` are processes with the command line of this one.
     """
     silence_optuna()
-    from optuna.trial import TrialState
     from rich.console import Console
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     from stoic.integrations.optuna.confirming import confirmations, confirms
+    from stoic.integrations.optuna.partial import has_value
     from stoic.tuning.campaign import HopelessError, notes, open_request, run_request
     from stoic.tuning.storage import in_one_sentence, patiently, shown
     from stoic.tuning.views.display import display
@@ -175,8 +176,10 @@ def carry_out(
         raise typer.Exit(128 + signal)  # as shells have it
     now = stored()
     missing = bool(failed) and searched(now) < request.trials
-    measured = [t.state for t in now[len(before) :] if confirms(t)]
-    missing |= not request.trials and bool(measured) and TrialState.COMPLETE not in measured
+    mine = [t for t in now[len(before) :] if confirms(t)]  # and those of others meanwhile
+    ended = bool(mine) and all(t.state.is_finished() for t in mine)
+    useless = not any(has_value(t) and math.isfinite(t.values[0]) for t in mine)
+    missing |= not request.trials and ended and useless
     if summary.empty or hopeless is not None or missing:
         raise typer.Exit(1)
 

@@ -184,7 +184,7 @@ def check_start(
         if confirming:
             raise HopelessError(
                 f"The first {_HOPELESS} measurements failed, the last one so: {reason}. "
-                "Change the command and run it again: these failures count against no setting."
+                "Change the command and run it again."
             )
         trials = patiently(lambda: study.get_trials(deepcopy=False), "Could not read the study")
         complete = (trial for trial in trials if trial.state == TrialState.COMPLETE)
@@ -300,7 +300,8 @@ def run_request(
     """
     worker = Worker.current()
     method.record(study)
-    rule = request.value or stored_rule(study) or request.program.reading.written
+    recorded = patiently(lambda: stored_rule(study), "Could not read how values are read")
+    rule = request.value or recorded or request.program.reading.written
     program = replace(
         request.program,
         reading=Reading.parse(rule),
@@ -312,11 +313,13 @@ def run_request(
     found = False  # a value, by the rule
 
     def remember() -> None:
-        """Record the rule once a value that it found is stored."""
-        if found and rule != stored_rule(study):
+        """Record the first rule, once a value that it found is stored."""
+        nonlocal recorded
+        if found and recorded is None:
             patiently(
                 lambda: study.set_user_attr(VALUE, rule), "Could not record how values are read"
             )
+            recorded = rule
 
     def warn(what: str, message: str, trial: Trial) -> None:
         if what not in missing:
@@ -356,7 +359,8 @@ def run_request(
             if along and not reported and result.value is not None:
                 none = "Trial %d printed no intermediate value: no line has what %s reads."
                 warn(along, none, trial)
-            found |= result.value is not None and not program.objectives
+            read = result.value is not None and result.bound is None
+            found |= read and not program.objectives
             for why in result.missing:
                 counts = "It counts for the objective and not for the constraint."
                 warn(why, f"Trial %d, %s. {counts}", trial)

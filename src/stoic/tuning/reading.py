@@ -18,8 +18,13 @@ FORMS = "last-line, regex:PATTERN (group 1 of the last match) or json:KEY (of th
 _NUMBER = re.compile(
     r"[+-]?((\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|inf(inity)?|nan)", re.IGNORECASE | re.ASCII
 )
-_WITH_UNIT = re.compile(rf"{_NUMBER.pattern}\s*(?P<unit>%|[^\W\d_]{{1,12}})", re.IGNORECASE)
-_WITH_COMMA = re.compile(r"[+-]?[\d.]*,[\d.,]*(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
+_WITH_UNIT = re.compile(
+    rf"(?=[+-]?\.?\d){_NUMBER.pattern}\s*(?P<unit>%|[^\W\d_]{{1,12}})", re.IGNORECASE
+)
+_WITH_COMMA = re.compile(
+    r"[+-]?(\d+,\d+(e[+-]?\d+)?|\d{1,3}(,\d{3})+(\.\d*)?|\d{1,3}(\.\d{3})+,\d*)",
+    re.IGNORECASE | re.ASCII,
+)
 _OF_FORTRAN = re.compile(r"[+-]?[\d.]+d[+-]?\d+", re.IGNORECASE | re.ASCII)
 _NAMED = re.compile(rf"(\w[\w ]*[:=])\s*{_NUMBER.pattern}", re.IGNORECASE | re.ASCII)
 

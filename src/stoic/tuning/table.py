@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import csv
 import math
+import re
 import shlex
 from collections import Counter
 from collections.abc import Mapping
@@ -153,7 +154,7 @@ def _trial(
             f"there are more cells than columns ({', '.join(map(str, more))} is beyond the last): "
             "the decimal mark is a point, and a text with a comma stands in quotes."
         )
-    if None in row.values():
+    if any(row[column] is None for column in (*of.values(), "value")):
         raise RefusalError("there are fewer cells than columns: is the end of the line missing?")
     params: dict[str, Any] = {}
     for name, column in of.items():
@@ -173,14 +174,12 @@ def _trial(
             raise RefusalError(f"standard_error must be a number above 0, got {error:g}.")
         attributes[NOISE] = noise
     attributes |= _exported(row)
-    executed = attributes.get(EXECUTED, {}) | {
-        name: parse_as(space[name], text) if isinstance(space[name], CategoricalDistribution)
-        else _number(text, column)
-        for column, name in run.items()
-        if (text := (row.get(column) or "").strip())
-    }  # fmt: skip
-    if executed:
-        attributes[EXECUTED] = {n: check_executed(n, x, space) for n, x in executed.items()}
+    for column, name in run.items():
+        if text := (row.get(column) or "").strip():
+            choice = isinstance(space[name], CategoricalDistribution)
+            value_run = parse_as(space[name], text) if choice else _number(text, column)
+            executed = {name: check_executed(name, value_run, space)}
+            attributes[EXECUTED] = attributes.get(EXECUTED, {}) | executed
     if _is_true((row.get("censored") or "").strip()):
         if value is None:
             raise RefusalError("a bound needs a value.")
@@ -215,8 +214,9 @@ def _exported(row: Mapping[str, str | None]) -> dict[str, Any]:
 
 
 def _dictionary(text: str, column: str) -> dict[str, Any]:
+    """Read what was stored, whatever was reported: nan and infinities say nothing, as None."""
     try:
-        found = ast.literal_eval(text)
+        found = ast.literal_eval(re.sub(r"(?<=: )-?(nan|inf)(?=[,}])", "None", text))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         found = None
     if not isinstance(found, dict):
@@ -254,6 +254,8 @@ def _suggestion(columns: list[str], rows: list[tuple[int, dict[str, Any]]]) -> s
         if not column or column in ("value", *_BESIDE, *_DERIVED) or len(texts) < 2:
             continue
         if column.startswith((*_NOTES, _CONSTRAINT)):
+            continue
+        if column.startswith(_EXECUTED) and column.removeprefix(_EXECUTED) in columns:
             continue
         name = column.removeprefix(_PARAMETER)
         try:

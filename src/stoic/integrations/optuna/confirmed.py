@@ -59,8 +59,8 @@ class Confirmation(ShownAsText):
     failed:
         How many of them failed.
     uncounted:
-        How many of these failed at three settings or more without a success between, or before any
-        success: they are taken for the program's, and count against no setting.
+        How many of these failed at three settings or more without a success between, or at two
+        before any: they are taken for the program's, and count against no setting.
     left_out:
         Numbers of trials that are not compared, since measurements of their settings failed.
     settled:
@@ -100,7 +100,7 @@ class Confirmation(ShownAsText):
             failed += f" (not counted against a setting: {self.uncounted})"
         if self.left_out:
             numbers = ", ".join(map(str, self.left_out))
-            failed += f", at trial{'s' * (len(self.left_out) > 1)} {numbers}, which is left out"
+            failed += f", left out: trial{'s' * (len(self.left_out) > 1)} {numbers}"
         # A mean may be above the quantile, where a large loss is unlikely
         loss = f"expected loss {self.expected_loss:.3g}, with 95 % below {self.largest_loss:.3g}"
         return (

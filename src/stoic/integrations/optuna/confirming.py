@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import dropwhile, groupby, islice
+from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
@@ -238,14 +238,17 @@ def _failed(trial: FrozenTrial) -> bool:
 def _failures(trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
     """List the failed measurements that count against their settings.
 
-    Where measurements of three settings or more fail one after the other, or before any has had a
-    value, it is the program, and they count against none.
+    Where measurements of three settings or more fail one after the other, or of two before the
+    program has worked at all, it is the program, and they count against none.
     """
     mine = [trial for trial in trials if confirms(trial) and trial.state.is_finished()]
-    counted: list[FrozenTrial] = []
-    for _, streak in groupby(dropwhile(lambda trial: not _measured(trial), mine), _measured):
+    worked = (i for i, t in enumerate(mine) if has_value(t) or failure_kind(t) == "infeasible")
+    first = next(worked, len(mine))
+    streaks = [mine[:first], *(list(streak) for _, streak in groupby(mine[first:], _measured))]
+    counted = []
+    for k, streak in enumerate(streaks):
         failed = list(filter(_failed, streak))
-        if len({str(sorted(trial.params.items())) for trial in failed}) < _BROKEN:
+        if len({str(sorted(trial.params.items())) for trial in failed}) < _BROKEN - (k == 0):
             counted += failed
     return counted
 
