@@ -171,7 +171,7 @@ def test_a_model_whose_pieces_are_mixed_is_as_none(study):
     assert stored_model(study) is None
 
 
-@pytest.mark.parametrize("change", [{"digest": "x"}, {"order": [[1, 330]]}])
+@pytest.mark.parametrize("change", [{"method": "x"}, {"digest": "x"}, {"order": [[1, 330]]}])
 def test_a_model_of_something_else_is_not_used(study, fits, change):
     overwrite(study, json.dumps(json.loads(stored_model(study).text()) | change))
     resumed(study).ask(SPACE)

@@ -484,7 +484,7 @@ def test_no_turns_are_taken_on_a_finite_domain():
 def test_outliers_failures_and_constraints_in_a_region():
     rng = np.random.default_rng(5)
     known = begun(learner())
-    for turn in range(30):
+    for turn in range(50):
         choice = known.ask()
         assert known.domain.contains(choice.x[None]).all()
         y = ripples(choice.x) + (2.0 if rng.random() < 0.1 else 0.0)

@@ -133,7 +133,10 @@ def test_a_column_says_what_was_run_instead(table):
     # What a program reported is kept as it was stored, and judged later
     read = table("x,k,value,user_attrs_stoic:executed\n0.5,a,1,\"{'x': 7.0, 'y': nan}\"\n")
     assert read.trials[0].user_attrs[EXECUTED] == {"x": 7.0, "y": None}
-    for cell, reason in (("1.5", "x was 1.5, outside of its range"), ("hot", "must be a number")):
+    for cell, reason in (
+        ("1.5", "x was 1.5, outside of its range"),
+        ("hot", "x cannot have been 'hot': a finite number is needed"),
+    ):
         with pytest.raises(RefusalError, match=f"line 2: .*{reason}"):
             table(f"x,executed_x,k,value\n0.5,{cell},a,1\n")
     for text in ("{'x': 0.4", "[1]", "{'x': " * 200):

@@ -163,18 +163,18 @@ def carry_out(
     print(summary.text())
     if hopeless is not None:
         note(f"stoic: {hopeless}")
-    if failed and signal is None:
+    if signal is not None:
+        raise typer.Exit(128 + signal)  # as shells have it
+    now = stored()
+    if failed:
         codes_said = ", ".join(map(str, sorted(set(failed))))
         note(f"stoic: {len(failed)} of {workers} workers failed, with exit code {codes_said}.")
-    elif signal is None and hopeless is None and len(stored()) == len(before):
+    elif hopeless is None and len(now) == len(before):
         anew = ", --study-name begins anew" * bool(request.trials)
         more = f"--trials {2 * (request.trials or request.ending.confirm)} goes on{anew}"
         if summary.settled and not request.trials:
             more = "the answer is settled"
         note(f"Nothing was left to do: {more}.")
-    if signal is not None:
-        raise typer.Exit(128 + signal)  # as shells have it
-    now = stored()
     missing = bool(failed) and searched(now) < request.trials
     mine = [t for t in now[len(before) :] if confirms(t)]  # and those of others meanwhile
     ended = bool(mine) and all(t.state.is_finished() for t in mine)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ from stoic.domains.base import (
     check_widths,
 )
 from stoic.domains.finite import Finite
+from stoic.domains.sobol import sobol, sobol_points
 from stoic.domains.tree import Tree
 from stoic.linalg import squared_distances
 
@@ -67,16 +67,6 @@ class Lattice:
         even = np.linspace(self.values[0, 0], self.values[-1, 0], n)
         rows: Integers = np.unique(np.abs(self.values - even).argmin(axis=0))
         return np.asarray(self.values[rows])
-
-
-@lru_cache(maxsize=64)
-def _sobol(dim: int, n: int) -> Array:
-    """Draw the first ``n`` (a power of two) scrambled Sobol points of [0, 1)^dim, with seed 0."""
-    from scipy.stats import qmc  # half a second
-
-    points = qmc.Sobol(dim, rng=np.random.default_rng(0)).random(n)
-    points.flags.writeable = False  # cached: all calls share it
-    return points
 
 
 class InUnits(NamedTuple):
@@ -305,10 +295,8 @@ class Box:
 
     def spread(self, n: int, rng: Random) -> Array:
         """Return the first ``n`` points of a scrambled Sobol sequence."""
-        from scipy.stats import qmc
-
         # Sobol sequences are balanced at powers of two only; SciPy warns at any other length.
-        points = qmc.Sobol(self.dim, rng=rng).random_base2(max(n - 1, 0).bit_length())[:n]
+        points = sobol(self.dim, rng).random_base2(max(n - 1, 0).bit_length())[:n]
         return self.snap(self.lower + self.widths * points)
 
     def maximise(
@@ -330,7 +318,7 @@ class Box:
         Also the range of the heights of all candidates.
         """
         # A random rotation (modulo 1) of fixed Sobol points: evenly spread, new in every call.
-        unit = (_sobol(self.dim, self.candidates) + rng.random(self.dim)) % 1.0
+        unit = (sobol_points(self.dim, self.candidates) + rng.random(self.dim)) % 1.0
         pools = [self.lower + self.widths * unit]
         if len(near):
             # ~ N(near, (scale * width)^2), from fine tuning to exploration

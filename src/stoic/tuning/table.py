@@ -176,9 +176,7 @@ def _trial(
     attributes |= _exported(row)
     for column, name in run.items():
         if text := (row.get(column) or "").strip():
-            choice = isinstance(space[name], CategoricalDistribution)
-            value_run = parse_as(space[name], text) if choice else _number(text, column)
-            executed = {name: check_executed(name, value_run, space)}
+            executed = {name: check_executed(name, parse_as(space[name], text), space)}
             attributes[EXECUTED] = attributes.get(EXECUTED, {}) | executed
     if _is_true((row.get("censored") or "").strip()):
         if value is None:

@@ -7,10 +7,10 @@ judges it as it judges every result, and a study that was killed goes on from it
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -146,12 +146,12 @@ class Standing:
         if failed[row] and not any(confirms(t) and _measured(t) for t in self.trials):
             # Another setting tells whether it is the program that fails
             row = int(np.lexsort([-self.comparison.probability, failed])[0])
-        return self._first_at(row)
+        return next(self._complete_at(self.x[row]))
 
-    def _first_at(self, row: int) -> FrozenTrial:
-        """Return the first complete trial at a candidate."""
+    def _complete_at(self, x: Array) -> Iterator[FrozenTrial]:
+        """Iterate over the complete trials at a setting, shape (d,)."""
         complete = filter(has_value, self.trials)
-        return next(t for t in complete if _count_at(self.x, self.synced, [t])[row])
+        return (trial for trial in complete if _count_at(x[None], self.synced, [trial])[0])
 
     def _left_out(self, failed: Sequence[FrozenTrial]) -> tuple[int, ...]:
         """List the first complete trials at settings that are not reliable, as these failed."""
@@ -160,11 +160,8 @@ class Standing:
             return ()
         x = np.unique(settings, axis=0)
         x = x[_unreliable(self.synced, self.trials, x) & ~(x[:, None] == self.x).all(-1).any(-1)]
-        complete, numbers = list(filter(has_value, self.trials)), []
-        for setting in x:
-            here = (t.number for t in complete if _count_at(setting[None], self.synced, [t]))
-            numbers += list(islice(here, 1))
-        return tuple(sorted(numbers))
+        first = (next(self._complete_at(setting), None) for setting in x)
+        return tuple(sorted(trial.number for trial in first if trial is not None))
 
     def outcome(self) -> Confirmation:
         """Sum up for people."""
@@ -178,7 +175,7 @@ class Standing:
             """Return the trial that explain names, the most trusted one, and the best of those."""
             here = [t for t, there in zip(known, at, strict=True) if there[row]]
             if not here:
-                return self._first_at(row)
+                return next(self._complete_at(self.x[row]))
             return max(here, key=lambda t: (trust[number[t.number]], sign * (t.value or 0.0)))
 
         trusted = self._count(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from stoic.data import Array
+from stoic.domains.sobol import sobol_points
 from stoic.integrations.optuna.encoding import Encoding
 
 _DRAWS = 512  # a power of two; the effects on Ishigami's function are within 0.03 of the exact ones
@@ -17,11 +18,9 @@ def total_effects(encoding: Encoding, mean: Callable[[Array], Array]) -> dict[st
 
     Largest first; all 0 where the mean is constant.
     """
-    from scipy.stats import qmc
-
     parts = encoding.parts
     # (n, 2 p): in each row two settings, whose quantiles are independent
-    u = qmc.Sobol(2 * len(parts), rng=np.random.default_rng(0)).random(_DRAWS)
+    u = sobol_points(2 * len(parts), _DRAWS)
     first, second = (
         np.array([_point(encoding, row) for row in half]) for half in np.split(u, 2, axis=1)
     )

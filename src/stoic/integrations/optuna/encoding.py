@@ -19,6 +19,7 @@ from optuna.trial import FrozenTrial
 
 from stoic.data import Array, Booleans
 from stoic.domains import Box, Lattice, Tree
+from stoic.domains.sobol import sobol
 from stoic.integrations.optuna.choices import ChoiceNumbers
 from stoic.integrations.optuna.executed import unknown
 from stoic.integrations.optuna.internals import possible, same_range
@@ -502,9 +503,7 @@ class Encoding:
 
     def sobol(self, number: int, seed: int) -> dict[str, Any]:
         """Decode point ``number`` of a scrambled Sobol sequence, one axis for each parameter."""
-        from scipy.stats import qmc
-
-        sequence = qmc.Sobol(len(self.parts), rng=np.random.default_rng(seed))
+        sequence = sobol(len(self.parts), np.random.default_rng(seed))
         if number:
             sequence.fast_forward(number)
         u = sequence.random(1)[0]

@@ -12,6 +12,7 @@ from optuna.trial import FrozenTrial
 
 from stoic.confirmation import draw_jointly
 from stoic.data import Array
+from stoic.domains.sobol import sobol_points
 from stoic.integrations.optuna.confirming import Standing, standing
 from stoic.integrations.optuna.objectives import check_single_objective
 from stoic.integrations.optuna.partial import has_value
@@ -69,12 +70,8 @@ def remaining_gain(study: Study, trials: Sequence[FrozenTrial] | None = None) ->
 
 def _elsewhere(found: Standing) -> Array:
     """Points of the domain that may be better than what was tried, shape (m, d)."""
-    from scipy.stats import qmc
-
     box, points = found.synced.encoding.box, found.synced.points
-    spread = qmc.scale(
-        qmc.Sobol(box.dim, seed=np.random.default_rng(0)).random(_SPREAD), box.lower, box.upper
-    )
+    spread = box.lower + box.widths * sobol_points(box.dim, _SPREAD)
     best = found.x[np.argsort(-found.comparison.draws.mean(axis=0))[:_BEST]]
     steps = np.random.default_rng(1).standard_normal((_NEARBY, box.dim)) * _WIDTH * box.widths
     near = np.clip((best[:, None] + steps).reshape(-1, box.dim), box.lower, box.upper)

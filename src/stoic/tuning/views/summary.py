@@ -226,8 +226,7 @@ def _explanation_record(known: Explanation) -> dict[str, Any]:
             {
                 "number": row.number,
                 **of_objective(row),
-                **{name: number(getattr(row, name)) for name in ("value", "sd", "trust")},
-                "expected": number(row.expected) if row.predicted else None,
+                **numbers(row, ("value", "expected", "sd", "trust")),
                 **({} if row.executed is None else {"executed": dict(row.executed)}),
                 **({"refused": list(row.refused)} if row.refused else {}),
             }
@@ -319,6 +318,12 @@ def number(value: float | None) -> float | str | None:
     if value is None or math.isnan(value):
         return None
     return value if math.isfinite(value) else str(value)
+
+
+def numbers(row: Row, names: Sequence[str]) -> dict[str, float | str | None]:
+    """Return numbers of a row by their names; an expectation that is unknown is None."""
+    found = {name: number(getattr(row, name)) for name in names}
+    return found if row.predicted else found | {"expected": None}
 
 
 def _command(study: optuna.Study, recommended: FrozenTrial | None) -> str | None:

@@ -18,7 +18,13 @@ from stoic.refusal import RefusalError
 from stoic.tuning.explaining import explanation
 from stoic.tuning.objectives import goal_of
 from stoic.tuning.views.records import Record
-from stoic.tuning.views.summary import left_out_record, number, of_objective, unfinished_record
+from stoic.tuning.views.summary import (
+    left_out_record,
+    number,
+    numbers,
+    of_objective,
+    unfinished_record,
+)
 
 _NUMBERS = ("expected", "sd", "residual", "centre", "half_width", "trust")
 
@@ -66,14 +72,13 @@ class Trust:
         return sorted(self.explanation.rows, key=lambda row: (not row.distrusted, row.number))
 
     def records(self) -> list[Record]:
-        """Return records in full precision; an infinite one is the text "inf" or "-inf"."""
+        """Return records in full precision, of numbers as in :meth:`Summary.record`."""
         return [
             {
                 "number": row.number,
                 **of_objective(row),
                 "told": number(row.value),
-                **{name: number(getattr(row, name)) for name in _NUMBERS},
-                **({} if row.predicted else {"expected": None}),
+                **numbers(row, _NUMBERS),
                 "verdict": verdict(row),
             }
             for row in self.rows
