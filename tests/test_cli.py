@@ -359,6 +359,8 @@ def test_a_program_that_fails_from_the_start_is_stopped_and_goes_on(stoic):
     assert first.code == 1
     assert "The first 5 trials failed, the last one so: exit code 1." in first.err
     assert first.out.count("failed: exit code 1") == 5
+    told = ["--study-name", "f", "--failed", "exit 1=infeasible"]
+    assert stoic("tune", *X, "-n", "6", *told, "--", *broken).out.count("failed: exit") == 6
     kept = stoic("tune", *X, "-n", "6", "--study-name", "k", "--keep-going", "--", *broken)
     assert kept.out.count("failed: exit code 1") == 6
     fixed = stoic("tune", *X, "-n", "7", "--study-name", "stoic", *SQUARE)

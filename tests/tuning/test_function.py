@@ -148,6 +148,42 @@ def test_a_campaign_in_which_everything_fails_says_why():
         tune(lambda p: p["typo"], SPACE, n_trials=3)
 
 
+def test_a_function_that_raises_from_the_start_is_stopped_after_five_trials():
+    seen = []
+
+    def typo(params):
+        seen.append(params)
+        return params["typo"]
+
+    with pytest.raises(RuntimeError, match=r"first 5 trials failed.*KeyError.*keep_going") as said:
+        tune(typo, SPACE, n_trials=9)
+    assert len(seen) == 5
+    assert isinstance(said.value.__cause__, KeyError)
+    with pytest.raises(RuntimeError, match="None of the 9 trials has a usable value: KeyError"):
+        tune(typo, SPACE, n_trials=9, keep_going=True)
+    with pytest.raises(RuntimeError, match="first 5 trials failed"):
+        tune_front(typo, SPACE, {"a": "minimize", "b": "minimize"}, n_trials=9)
+
+
+def test_what_says_where_not_to_search_goes_on_after_five_trials(tmp_path):
+    def told(kind):
+        trials = iter(range(20))
+
+        def objective(params):
+            if next(trials) < 6:
+                raise Failed(kind)
+            return params["x"] ** 2
+
+        return objective
+
+    assert len(tune(told("infeasible"), SPACE, n_trials=8, seed=0).x_iters) == 8
+    with pytest.raises(RuntimeError, match="first 5 trials failed"):
+        tune(told("bad"), SPACE, n_trials=8, seed=0)
+    where = {"storage": f"sqlite:///{tmp_path}/x.db", "study_name": "s"}
+    tune(valley, SPACE, n_trials=2, **where)
+    assert len(tune(told("bad"), SPACE, n_trials=9, **where).x_iters) == 9
+
+
 def test_a_campaign_without_a_value_but_bounds_says_so():
     with pytest.raises(RuntimeError, match="3 trials has a usable value: all results are bounds"):
         tune(lambda p: Measured(0.5, censored=True), SPACE, n_trials=3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import shlex
 import signal
 import threading
@@ -55,7 +56,23 @@ Explain = Callable[[], Explanation | None]  # None before there is a value
 
 
 class HopelessError(RuntimeError):
-    """A program that fails from the start; the message is one sentence for the user."""
+    """A program or function that fails from the start.
+
+    Attributes
+    ----------
+    finding:
+        What was found, in one sentence.
+    remedy:
+        What to do about a program, in another.
+    """
+
+    def __init__(self, finding: str, remedy: str) -> None:
+        super().__init__(finding, remedy)
+        self.finding = finding
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.finding} {self.remedy}"
 
 
 class Observer:
@@ -168,6 +185,8 @@ def check_start(
 ) -> None:
     """Stop a campaign whose first five results are all of no use.
 
+    One that was told to be infeasible is of use: it says where not to search.
+
     Raises
     ------
     HopelessError
@@ -177,28 +196,33 @@ def check_start(
     if len(first) < _HOPELESS:
         return
     last = first[-1]
-    if not any(is_result(result.value, possible) or result.pruned for result in first):
+    if not any(_useful(result, possible) for result in first):
         reason = last.reason
         if last.value is not None:
             reason = f"the value {last.value:g} is not possible, which is {possible}"
         if confirming:
             raise HopelessError(
-                f"The first {_HOPELESS} measurements failed, the last one so: {reason}. "
-                "Change the command and run it again."
+                f"The first {_HOPELESS} measurements failed, the last one so: {reason}.",
+                "Change the command and run it again.",
             )
         trials = patiently(lambda: study.get_trials(deepcopy=False), "Could not read the study")
         complete = (trial for trial in trials if trial.state == TrialState.COMPLETE)
         if not any(is_result(trial.values[0], possible) for trial in complete):
             raise HopelessError(
-                f"The first {_HOPELESS} trials failed, the last one so: {reason}. Change "
-                "the program and run the same command again, or say --keep-going."
-            )
+                f"The first {_HOPELESS} trials failed, the last one so: {reason}.",
+                "Change the program and run the same command again, or say --keep-going.",
+            ) from last.error
     for why in sorted(set(last.missing).intersection(*(result.missing for result in first))):
         raise HopelessError(
-            f"The first {_HOPELESS} trials say nothing of a constraint, {why}. Change the program "
-            "and run the same command again; or the constraint, in a study of another name; or "
-            "say --keep-going."
+            f"The first {_HOPELESS} trials say nothing of a constraint, {why}.",
+            "Change the program and run the same command again; or the constraint, in a study of "
+            "another name; or say --keep-going.",
         )
+
+
+def _useful(result: Result, possible: PossibleValues | None) -> bool:
+    known = is_result(result.value, possible) or any(map(math.isfinite, result.values))
+    return known or result.pruned or result.kind == "infeasible"
 
 
 def _next(study: optuna.Study, search: Search, worker: Worker) -> Trial | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Unpack
@@ -24,7 +23,7 @@ from stoic.integrations.recipe import Recipe
 from stoic.objectives import MOST
 from stoic.printable import ShownAsText
 from stoic.refusal import RefusalError, check_at_least
-from stoic.tuning.campaign import Explain, Observer, Stop, run
+from stoic.tuning.campaign import Explain, HopelessError, Observer, Stop, run
 from stoic.tuning.ending import Ending
 from stoic.tuning.explaining import explanation
 from stoic.tuning.measured import Measured, measured
@@ -139,6 +138,7 @@ def tune(
     repeats: int = 1,
     until_settled: float | Literal["noise"] | None = None,
     catch: tuple[type[Exception], ...] = (Exception,),
+    keep_going: bool = False,
     callback: Callable[[optuna.Study, FrozenTrial], None] | None = None,
     possible: Sequence[float] | None = None,
     warm_start: Sequence[optuna.Study] = (),
@@ -182,6 +182,8 @@ def tune(
         "noise" less than the standard deviation of the noise.
     catch:
         Exceptions of the objective that fail a trial instead of ending the campaign.
+    keep_going:
+        Go on, too, if the first five trials of this call all fail and the study has no value.
     callback:
         Called with the study and each trial that has ended; ``study.stop()`` ends the campaign.
     possible:
@@ -201,7 +203,8 @@ def tune(
     RefusalError
         If the request makes no sense, or the storage cannot be opened.
     RuntimeError
-        If no trial has a usable value; the message has the most frequent reason.
+        If no trial has a usable value; the message has the most frequent reason. Without
+        ``keep_going`` that is raised after five trials, from what the objective raised last.
     """
     search = Search(
         space=parse_space(space),
@@ -217,7 +220,7 @@ def tune(
         ending=Ending(confirm, until_settled),
         repeats=repeats,
     )
-    return _result(*searched(search, storage, objective, catch, callback))
+    return _result(*searched(search, storage, objective, catch, callback, keep_going))
 
 
 def tune_front(
@@ -231,6 +234,7 @@ def tune_front(
     seed: int | None = None,
     n_startup_trials: int = 10,
     catch: tuple[type[Exception], ...] = (Exception,),
+    keep_going: bool = False,
     callback: Callable[[optuna.Study, FrozenTrial], None] | None = None,
 ) -> FrontResult:
     """Optimize a function with two or three objectives that may be noisy, fail and return outliers.
@@ -244,7 +248,7 @@ def tune_front(
         As of :func:`tune`.
     directions:
         Name of each objective -> "minimize" or "maximize".
-    n_trials, storage, study_name, seed, n_startup_trials, catch, callback:
+    n_trials, storage, study_name, seed, n_startup_trials, catch, keep_going, callback:
         As of :func:`tune`.
 
     Raises
@@ -271,7 +275,7 @@ def tune_front(
         seed=seed,
         startup=n_startup_trials,
     )
-    study, recipe = searched(search, storage, objective, catch, callback)
+    study, recipe = searched(search, storage, objective, catch, callback, keep_going)
     trials = study.get_trials()
     known = explanation(study, recipe, trials=trials)
     failed = failures(trials)
@@ -290,6 +294,7 @@ def searched(
     objective: Callable[[dict[str, Any]], Any],
     catch: tuple[type[Exception], ...],
     callback: Callable[[optuna.Study, FrozenTrial], None] | None,
+    keep_going: bool,
 ) -> tuple[optuna.Study, Recipe]:
     """Search by a Python function; return the study and its recipe."""
     check_at_least(1, n_trials=search.trials, repeats=search.repeats)
@@ -304,9 +309,15 @@ def searched(
         return measured(study, trial, objective, catch, order)
 
     observer = Observer() if callback is None else Calling(study, callback)
-    with contextlib.suppress(Stopped):
+    try:
         # Stop() is not entered: Ctrl-C raises in the objective, as in any function
-        run(study, search, measure, observer, Stop(), method)
+        run(study, search, measure, observer, Stop(), method, keep_going)
+    except Stopped:
+        pass
+    except HopelessError as hopeless:
+        raise RuntimeError(
+            f"{hopeless.finding} Mend the function and call it again, or say keep_going=True."
+        ) from hopeless.__cause__
     return study, method.recipe
 
 

@@ -98,7 +98,7 @@ def measured(
         reason = failed.message[:200] or "said that it failed"
         return Result(failure=reason, kind=failed.kind)
     except catch as error:
-        return Result(failure=f"{type(error).__name__}: {error}"[:200])
+        return Result(failure=f"{type(error).__name__}: {error}"[:200], error=error)
     except BaseException as error:
         kind: FailureKind | None = "transient" if isinstance(error, KeyboardInterrupt) else None
         # Else it would run for ever: this process may live on, and is no dead worker

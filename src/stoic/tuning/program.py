@@ -64,6 +64,8 @@ class Result:
         True if there is no final value because the run could not become good.
     bound:
         Value that a run without one is at least as bad as, if it says so.
+    error:
+        What a Python function raised.
     """
 
     value: float | None = None
@@ -79,6 +81,7 @@ class Result:
     noises: tuple[float, ...] | None = None
     pruned: bool = False
     bound: float | None = None
+    error: Exception | None = None
 
     @classmethod
     def at_least_as_bad_as(cls, bound: float, noise: float | None = None) -> Result:
