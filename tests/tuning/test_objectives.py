@@ -262,6 +262,32 @@ def test_directions_in_another_order_continue_the_same_study(tmp_path):
         tune_front(objective, SPACE, {"loss": "minimize", "b": "maximize"}, n_trials=8, **given)
 
 
+def test_values_by_name_are_the_same_as_in_their_order(tmp_path):
+    def by_name(params):
+        first, second = objective(params)
+        return {"gain": second, "loss": first}
+
+    def with_errors(params):
+        return Measured(values=by_name(params), standard_error={"gain": 2.0, "loss": 1.0})
+
+    def mistyped(params):
+        return by_name(params) | {"lost": 1.0}
+
+    where = {"storage": f"sqlite:///{tmp_path}/x.db", "study_name": "s", "n_startup_trials": 9}
+    goals = {"loss": "minimize", "gain": "maximize"}
+    inorder = tune_front(objective, SPACE, goals, n_trials=5, seed=0)
+    named = tune_front(by_name, SPACE, goals, n_trials=5, seed=0, **where)
+    assert [t.values for t in named.study.trials] == [t.values for t in inorder.study.trials]
+    turned = dict(reversed(goals.items()))
+    more = tune_front(with_errors, SPACE, turned, n_trials=6, **where).study.trials[-1]
+    assert tuple(more.values) == objective(more.params)
+    assert more.user_attrs["stoic:noise"] == [1.0, 4.0]
+    last = tune_front(mistyped, SPACE, goals, n_trials=7, **where).study.trials[-1]
+    assert "'gain', 'loss', 'lost', and the objectives are 'loss', 'gain'" in str(last.user_attrs)
+    with pytest.raises(RefusalError, match="each of the 2 values, by name, got"):
+        Measured(values={"a": 1.0, "b": 2.0}, standard_error=[1.0, 2.0])
+
+
 def test_bad_requests_of_python_are_refused():
     with pytest.raises(RefusalError, match="two or three objectives, got 1"):
         tune_front(objective, SPACE, {"loss": "minimize"})

@@ -224,7 +224,7 @@ def tune(
 
 
 def tune_front(
-    objective: Callable[[dict[str, Any]], Sequence[float] | Measured],
+    objective: Callable[[dict[str, Any]], Sequence[float] | Mapping[str, float] | Measured],
     space: Mapping[str, object],
     directions: Mapping[str, str],
     *,
@@ -242,8 +242,9 @@ def tune_front(
     Parameters
     ----------
     objective:
-        Parameters -> values in the order of ``directions``, or ``stoic.Measured(values=...)``. nan
-        in one of them is a failed trial whose other values count.
+        Parameters -> values, in the order of ``directions`` or by name, or
+        ``stoic.Measured(values=...)``. nan in one of them is a failed trial whose other values
+        count.
     space:
         As of :func:`tune`.
     directions:
@@ -303,10 +304,11 @@ def searched(
     method.record(study)
     # Of a study that goes on, the objectives may have been given in another order
     given = () if isinstance(search.goal, str) else search.goal
-    order = [given.index(each) for each in merge_objectives(study, given)] if given else []
+    order = [each.name for each in merge_objectives(study, given)] if given else []
+    names = [each.name for each in given]
 
     def measure(trial: Trial, repeat: int) -> Result:
-        return measured(study, trial, objective, catch, order)
+        return measured(study, trial, objective, catch, order, names)
 
     observer = Observer() if callback is None else Calling(study, callback)
     try:

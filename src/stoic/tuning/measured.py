@@ -28,12 +28,13 @@ class Measured:
     value:
         As if it were returned alone.
     values:
-        With several objectives the value of each, in their order; nan where there is none.
+        With several objectives the value of each, in their order or by name; nan where there is
+        none.
     executed:
         Name of a parameter -> what was run instead of what was suggested; the result counts there.
     standard_error:
-        Of the value, above 0, or of each of the values; None if unknown. One of 0, as of folds that
-        all agree, says nothing of the noise and is unknown, too; so is nan.
+        Of the value, above 0, or of each of the values, in the same form; None if unknown. One of
+        0, as of folds that all agree, says nothing of the noise and is unknown, too; so is nan.
     constraints:
         Name of a constraint -> its value, which satisfies it up to 0; nan if that is unknown.
     censored:
@@ -49,9 +50,9 @@ class Measured:
 
     value: float | None = None
     executed: Mapping[str, Any] | None = None
-    standard_error: float | Sequence[float] | None = None
+    standard_error: float | Sequence[float] | Mapping[str, float] | None = None
     constraints: Mapping[str, float] = field(default_factory=dict)
-    values: Sequence[float] | None = None
+    values: Sequence[float] | Mapping[str, float] | None = None
     censored: bool = False
 
     def __post_init__(self) -> None:
@@ -61,13 +62,22 @@ class Measured:
             )
         if self.censored and self.value is None:
             raise RefusalError("A bound is of one value: with several objectives leave it out.")
-        shape = () if self.values is None else (len(self.values),)
-        if self.standard_error is not None and np.shape(self.standard_error) != shape:
-            needed = f"one for each of the {len(self.values)} values" if self.values else "a number"
+        if self.standard_error is None:
+            return
+        named = isinstance(self.values, Mapping)
+        errors: Any = self.standard_error
+        if named:
+            alike = isinstance(errors, Mapping) and set(errors) == set(self.values or ())
+            errors = list(errors.values()) if alike else ()
+        if np.shape(errors) != (() if self.values is None else (len(self.values),)):
+            needed = "a number"
+            if self.values is not None:
+                needed = f"one for each of the {len(self.values)} values"
             raise RefusalError(
-                f"The standard error of a result is {needed}, got {self.standard_error!r}."
+                f"The standard error of a result is {needed}{', by name' * named}, got "
+                f"{self.standard_error!r}."
             )
-        if self.standard_error is not None and np.any(np.less(self.standard_error, 0.0)):
+        if np.any(np.less(errors, 0.0)):
             raise RefusalError(f"A standard error is not negative, got {self.standard_error!r}.")
 
 
@@ -76,17 +86,18 @@ def measured(
     trial: Trial,
     objective: Callable[[dict[str, Any]], Any],
     catch: tuple[type[Exception], ...],
-    order: Sequence[int] = (),
+    order: Sequence[str] = (),
+    names: Sequence[str] = (),
 ) -> Result:
-    """Evaluate an objective; with several, ``order`` has the place of each of the study's."""
+    """Evaluate an objective; several are told as ``names``, and the study has them in ``order``."""
     try:
         found = objective(dict(trial.params))
         if not isinstance(found, Measured):
-            found = Measured(values=list(found)) if order else Measured(float(_scalar(found)))
+            found = Measured(values=found) if order else Measured(float(_scalar(found)))
         run_as = None if found.executed is None else _plain(found.executed)
         limits = {str(name): float(each) for name, each in found.constraints.items()}
         if order:
-            return _several(found, order, run_as, limits)
+            return _several(found, order, names, run_as, limits)
         if found.value is None:
             raise RefusalError(
                 "The objective gave several values, and the study has one objective."
@@ -116,26 +127,36 @@ def measured(
 
 def _several(
     found: Measured,
-    order: Sequence[int],
+    order: Sequence[str],
+    names: Sequence[str],
     run_as: Mapping[str, Any] | None,
     limits: Mapping[str, float],
 ) -> Result:
     """Return the result of several objectives, in the order of the study's."""
-    given: Sequence[Any] = [found.value] if found.values is None else list(found.values)
-    values = tuple(map(float, given))
-    if len(values) != len(order):
-        reason = (
-            f"the objective gave {len(values)} values, and the study has {len(order)} objectives"
-        )
-        return Result(failure=reason, executed=run_as, values=values)
-    values = tuple(values[k] for k in order)
+    given: Any = [found.value] if found.values is None else found.values
+    if isinstance(given, Mapping):
+        if set(given) != set(order):
+            told, needed = (", ".join(map(repr, each)) for each in (given, names))
+            return Result(failure=f"the values are of {told}, and the objectives are {needed}")
+        values = tuple(float(given[name]) for name in order)
+    else:
+        values = tuple(map(float, given))
+        if len(values) != len(order):
+            reason = (
+                f"the objective gave {len(values)} values, and the study has {len(order)} "
+                "objectives"
+            )
+            return Result(failure=reason, executed=run_as, values=values)
+        values = tuple(values[names.index(name)] for name in order)
     result = Result(values[0], executed=run_as, constraints=limits, values=values)
     if nans := sum(map(math.isnan, values)):
         reason = f"{nans} of {len(values)} values are nan"
         return replace(result, value=None, failure=reason)
     if found.standard_error is not None and found.values is not None:
-        errors = np.asarray(found.standard_error, dtype=float)
-        result = replace(result, noises=noises_of([float(errors[k]) for k in order]))
+        errors: Any = found.standard_error
+        if not isinstance(errors, Mapping):
+            errors = dict(zip(names, errors, strict=True))
+        result = replace(result, noises=noises_of([float(errors[name]) for name in order]))
     return result
 
 
