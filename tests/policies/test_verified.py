@@ -190,10 +190,15 @@ def test_the_recommendation_says_what_it_rests_on():
 
 
 class Share(OutlierOdds):
-    """One observation in ``inliers`` is an outlier."""
+    """One observation in ``inliers`` is an outlier; the best one is alone by ``outliers``."""
 
     def share(self, observations, posterior):
         return 1.0 / self.inliers
+
+    def given_the_others(self, domain, observations, posterior):
+        p, mean, _ = super().given_the_others(domain, observations, posterior)
+        best = observations.observed == observations.observed.max()
+        return p, mean, posterior.max_variance**0.5 * np.where(best, self.outliers, 0.01)
 
 
 WINDOW = Bounds(exact=20, chosen=24, full=32, recent=6, local=6)
@@ -204,19 +209,13 @@ WINDOW = Bounds(exact=20, chosen=24, full=32, recent=6, local=6)
     [(WINDOW, 10.0, 0.3, False), (WINDOW, 10.0, 0.2, True), (WINDOW, 50.0, 0.3, True),
      (None, 10.0, 0.3, True)],
 )  # fmt: skip
-def test_late_what_stands_alone_is_not_recommended(monkeypatch, bounds, one_in, alone, recommended):
+def test_late_what_stands_alone_is_not_recommended(bounds, one_in, alone, recommended):
     x = BOX.sample(40, np.random.default_rng(6))
     y = np.array([bowl(point) for point in x])
 
-    def given(posterior, observations):
-        unit = posterior.max_variance**0.5
-        best = observations.observed == y.max()
-        return observations.observed, unit * np.where(best, alone, 0.01)
-
-    monkeypatch.setattr("stoic.policies.verified.given_the_others", given)
     parts = recipes.robust()(BOX)
     model = replace(parts.model, bounds=bounds)
-    policy = VerifiedImprovement(Share(inliers=one_in))
+    policy = VerifiedImprovement(Share(alone, one_in))
     agent = Learner(BOX, replace(parts, model=model, policy=policy), seed=0)
     agent.tell(x, y)
     assert (agent.recommend().x == x[y.argmax()]).all() == recommended

@@ -56,7 +56,7 @@ def test_the_odds_are_those_written_out(size, rejected):
     observations.observed[[2, 5]] += size
     out = np.isin(np.arange(12), rejected)
     posterior = conditioned(observations, out)
-    p, mean = OutlierOdds().given_the_others(BOX, observations, posterior)
+    p, mean, _ = OutlierOdds().given_the_others(BOX, observations, posterior)
     for row in range(12):
         expected = by_hand(observations, out, row)
         assert_allclose((p[row], mean[row]), expected, rtol=1e-6, atol=1e-12)
@@ -71,9 +71,9 @@ def test_a_value_that_was_rejected_before_is_likelier_wrong():
     observations = observed()
     observations.observed[2] = observations.observed[5]
     out = np.arange(12) == 2
-    p, _ = OutlierOdds().given_the_others(BOX, observations, conditioned(observations, out))
+    p, *_ = OutlierOdds().given_the_others(BOX, observations, conditioned(observations, out))
     observations.observed[2] = -3.9
-    q, _ = OutlierOdds().given_the_others(BOX, observations, conditioned(observations, out))
+    q, *_ = OutlierOdds().given_the_others(BOX, observations, conditioned(observations, out))
     assert p[5] > q[5]
 
 
@@ -81,7 +81,7 @@ def test_what_is_not_finite_is_an_outlier():
     observations = observed()
     observations.observed[:3] = np.nan, np.inf, -np.inf
     out = ~np.isfinite(observations.observed)
-    p, mean = OutlierOdds().given_the_others(BOX, observations, conditioned(observations, out))
+    p, mean, _ = OutlierOdds().given_the_others(BOX, observations, conditioned(observations, out))
     assert (p[:3] == 1.0).all()
     assert np.isfinite(mean).all()
 

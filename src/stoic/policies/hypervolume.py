@@ -233,7 +233,7 @@ class HypervolumeImprovement:
             found[row] = found.get(row, 0.0) + worth
 
         for k, (view, posterior) in enumerate(zip(views, posteriors, strict=True)):
-            p, otherwise = self.odds.given_the_others(view.domain, view.observations, posterior)
+            p, otherwise, _ = self.odds.given_the_others(view.domain, view.observations, posterior)
             otherwise = otherwise / scales[k]
             for i, row in enumerate(on_front.tolist()):
                 if p[row] >= _DOUBTFUL and otherwise[row] < front[i, k]:

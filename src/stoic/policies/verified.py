@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from scipy.special import expit
 
 from stoic.confidence.base import Band
@@ -16,12 +15,11 @@ from stoic.domains import PLACE, Domain, Peak
 from stoic.kernels import Matern52
 from stoic.policies.base import SAME, Notes, Policy, View, apart, choice_of, choices_at
 from stoic.policies.improvement import LogExpectedImprovement, over_the_best
+from stoic.policies.judged import Judged
 from stoic.policies.risk import NOTHING, Chance, Risk, peak_at
 from stoic.policies.trust_region import LocalSearch
 from stoic.policies.ucb import check_retries, given_up
-from stoic.posteriors.absorbed import WindowPosterior
 from stoic.posteriors.base import Posterior, as_observed
-from stoic.posteriors.cavity import given_the_others
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.outlier import OutlierOdds
 from stoic.posteriors.prior import Prior
@@ -198,52 +196,29 @@ class VerifiedImprovement(Policy):
         observations, posterior = view.surrogate.modelled(), view.surrogate.posterior()
         if not len(observations):
             return Policy.recommend(self, view, state, band, tried)
-        p, otherwise = self.odds.given_the_others(view.domain, observations, posterior)
-        place = {bytes(x): k for k, x in enumerate(tried + 0.0)}  # no -0
-        at = np.array([place.get(bytes(x), -1) for x in observations.x + 0.0])
-        row = np.full(len(tried) + 1, -1)  # the last for observations at no such point
-        by_doubt = np.argsort(p, kind="stable")[::-1]
-        row[at[by_doubt]] = by_doubt  # of several observations the least P(outlier) counts
-        row = row[:-1]
-        seen = row >= 0
-        p, otherwise = np.where(seen, p[row], 0.0), otherwise[row]
         refined = band.posterior if isinstance(band.posterior, Refined) else None
-        if refined is not None:  # whose model of the rows near the best has to agree
-            # That of all is too coarse there to judge what its window leaves out
-            coarse = np.zeros(len(tried), dtype=np.bool_)
-            if isinstance(posterior, WindowPosterior):
-                coarse = ~np.isin(row, posterior.rows)
-            near = observations.only(refined.rows)
-            by_near, _ = self.odds.given_the_others(view.domain, near, refined.near)
-            here = cdist(tried, near.x) == 0.0
-            inside, its = here.any(axis=1), np.where(here, by_near, np.inf).argmin(axis=1)
-            p = np.where(inside, np.where(coarse, by_near[its], np.maximum(p, by_near[its])), p)
+        judged = Judged.of(tried, self.odds, view.domain, observations, posterior, refined)
         lower, _ = band.bounds(tried)
         constraints = view.constraints()
         notes: dict[str, float] = {}
-        doubted = p >= 0.5
+        doubted = judged.outlier >= 0.5
         good = ~doubted | (doubted.mean() > 0.5)
         if constraints is not None:
             likely = constraints.safest(tried)
             good = likely & good if (likely & good).any() else likely
         share = self.odds.share(observations, posterior)
         if view.surrogate.exact is not None and share > _RARE:
-            _, std = given_the_others(posterior, observations)
-            alone = np.where(seen, std[row], np.inf)
-            if refined is not None:
-                _, std = given_the_others(refined.near, near)
-                alone = np.minimum(alone, np.where(inside, std[its], np.inf))
-            borne_out = good & (alone <= _BORNE_OUT * posterior.max_variance**0.5)
+            borne_out = good & (judged.std <= _BORNE_OUT * posterior.max_variance**0.5)
             good = borne_out if borne_out.any() else good
         best = int(np.argmax(np.where(good, lower, -np.inf)))
         if constraints is not None:
             notes["feasible"] = float(constraints(tried[[best]])[0])
-        if not seen[best]:
+        if not judged.seen[best]:
             return best, notes
-        trusted = (at == best) & (posterior.trust(observations) >= DISTRUSTED)
+        trusted = (judged.at == best) & (posterior.trust(observations) >= DISTRUSTED)
         return best, notes | {
-            "outlier": float(p[best]),
-            "otherwise": float(otherwise[best]),
+            "outlier": float(judged.outlier[best]),
+            "otherwise": float(judged.otherwise[best]),
             "repeats": int(trusted.sum()),
         }
 
@@ -262,7 +237,7 @@ class VerifiedImprovement(Policy):
         means = posterior.predict(x)[0]
         best = int(np.argmax(means))
         rows, worth = [trusted[best]], [0.0]
-        p, otherwise = self.odds.given_the_others(view.domain, observations, posterior)
+        p, otherwise, _ = self.odds.given_the_others(view.domain, observations, posterior)
         # Replicates of the incumbent are no alternative to it
         others = apart(x, x[best], widths) > PLACE
         if others.any():

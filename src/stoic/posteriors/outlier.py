@@ -81,10 +81,10 @@ class OutlierOdds:
 
     def given_the_others(
         self, domain: Domain, observations: Observations, posterior: Posterior
-    ) -> tuple[Array, Array]:
-        """Leave-one-out P(outlier) of each observation, and the posterior mean there.
+    ) -> tuple[Array, Array, Array]:
+        """Leave-one-out P(outlier) of each observation, and mean and deviation of f there.
 
-        Both have shape (n,); the probability is 1 where nothing finite was observed. The share of
+        All have shape (n,); the probability is 1 where nothing finite was observed. The share of
         outliers is learned from the rows with a trust below 1/2. Hyperparameters are held fixed.
         """
         y = observations.observed
@@ -103,4 +103,4 @@ class OutlierOdds:
                 + self.log_density(domain, observations, rejected, noise)
                 - as_inlier
             )
-        return np.where(finite & ~np.isnan(probability), probability, 1.0), mean
+        return np.where(finite & ~np.isnan(probability), probability, 1.0), mean, std
