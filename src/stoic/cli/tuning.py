@@ -109,8 +109,7 @@ def carry_out(
     from rich.console import Console
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    from stoic.integrations.optuna.confirming import confirmations, confirms
-    from stoic.integrations.optuna.partial import has_value
+    from stoic.integrations.optuna.confirming import confirmations
     from stoic.tuning.campaign import HopelessError, notes, open_request, run_request
     from stoic.tuning.storage import in_one_sentence, patiently, shown
     from stoic.tuning.views.display import display
@@ -147,11 +146,11 @@ def carry_out(
                 signal = run_request(study, request, method, observer, keep_going)
             except HopelessError as error:
                 hopeless = error
-    if request.ending.until_settled is not None and signal is None and hopeless is None:
+    least = request.ending.until_settled
+    if least is not None and signal is None and hopeless is None:
         trials = stored()
         count = searched(trials)
         if count < request.trials and request.ending.settled(study, trials):
-            least = request.ending.until_settled
             print(
                 f"settled after {count} of {request.trials} trials: more of them are expected "
                 f"to gain less than {'the noise' if least == 'noise' else least}"
@@ -176,12 +175,20 @@ def carry_out(
             more = "the answer is settled"
         note(f"Nothing was left to do: {more}.")
     missing = bool(failed) and searched(now) < request.trials
-    mine = [t for t in now[len(before) :] if confirms(t)]  # and those of others meanwhile
-    ended = bool(mine) and all(t.state.is_finished() for t in mine)
-    useless = not any(has_value(t) and math.isfinite(t.values[0]) for t in mine)
-    missing |= not request.trials and ended and useless
-    if summary.empty or hopeless is not None or missing:
+    unconfirmed = not request.trials and _none_is_finite(now[len(before) :])
+    if summary.empty or hopeless is not None or missing or unconfirmed:
         raise typer.Exit(1)
+
+
+def _none_is_finite(trials: list[FrozenTrial]) -> bool:
+    """Whether confirming trials, also those of others meanwhile, have ended without a value."""
+    from stoic.integrations.optuna.confirming import confirms
+    from stoic.integrations.optuna.partial import has_value
+
+    confirming = [trial for trial in trials if confirms(trial)]
+    if not confirming or not all(trial.state.is_finished() for trial in confirming):
+        return False
+    return not any(has_value(t) and math.isfinite(t.values[0]) for t in confirming)
 
 
 def _say(line: str, error: bool) -> None:
