@@ -134,6 +134,27 @@ def test_constraints_hold_on_the_recommended_front():
     assert sum(trial.params["x"] <= 0.65 for trial in study.trials[10:]) >= 7
 
 
+def test_one_false_value_of_a_constraint_is_not_on_the_recommended_front():
+    study = stored(even(20))
+    limits = [0.6 - x for x in np.linspace(0.0, 1.0, 20)]
+    limits[5] = -1.0
+    other = optuna.create_study(directions=["minimize", "minimize"])
+    for trial, limit in zip(study.trials, limits, strict=True):
+        x = trial.params["x"]
+        add(other, trial.params, X, [x, (x - 0.8) ** 2], system={"constraints": [limit]})
+    known = explain(other)
+    assert known.distrusted_constraints == {"0": (5,)}
+    assert [point.trial.number for point in known.front] == [12, 13, 14, 15]
+    assert min(point.feasible for point in known.front) == known.feasible >= 0.9
+    assert "each with probability" in str(known)
+    one = optuna.create_study()
+    for k, x in enumerate(np.linspace(0.0, 1.0, 20)):
+        add(one, {"x": float(x)}, X, x, system={"constraints": [-1.0 if k == 5 else 1.0 + x]})
+    known = explain(one)
+    assert known.recommended is None
+    assert "no setting is known to be feasible" in str(known)
+
+
 def test_failures_keep_the_search_away():
     study = optuna.create_study(directions=DIRECTIONS, sampler=StoicSampler(seed=0))
 

@@ -379,7 +379,9 @@ def _with_model(compared: _Compared) -> Explanation:
         "distrusted_constraints": synced.distrusted_constraints(),
         "sources": trust_in_sources(synced.sources, synced.encoding, learner.posterior),
     }
-    if not compared.permitted.any() or not (len(tried) or reading.given):
+    if not compared.permitted.any():
+        return Explanation(best, None, math.nan, math.inf, {}, math.nan, **aside)
+    if not (len(tried) or reading.given):
         return _without_model(reading, best, aside)
     chosen, repeats = None, 0
     if len(tried):

@@ -45,11 +45,14 @@ class FrontPoint:
     mean, std:
         Posterior mean and standard deviation of each objective, (k,) both. The deviation is
         infinite where it is not known.
+    feasible:
+        Probability that all constraints hold there, None as of :class:`Explanation`.
     """
 
     trial: FrozenTrial
     mean: Array
     std: Array
+    feasible: float | None = None
 
     @property
     def interval(self) -> Array:
@@ -110,8 +113,8 @@ class Explanation(ShownAsText):
         Name of a constraint -> numbers of the trials whose value of it is distrusted, so that they
         count as neither kept nor violated.
     feasible:
-        Probability that all constraints hold at the recommended setting; None without constraints,
-        or where they are not modelled.
+        Probability that all constraints hold at the recommended setting, of a front the least one;
+        None without constraints, or where they are not modelled.
     conditional:
         Names of the parameters that not all complete trials have, modelled where a trial has them.
     unmodelled:
@@ -339,6 +342,11 @@ def _front_lines(known: Explanation) -> list[str]:
     lines.append(f"observed front {count}")
     if not known.front:
         unsettled = "no setting has a trusted value of each objective"
+        if known.fixed and not known.observed_front:
+            unsettled = "no feasible trial" if known.infeasible else "no trial"
+            unsettled += " with a value of each objective has these values"
+        elif known.infeasible and not known.observed_front:
+            unsettled = "no setting is known to be feasible"
         return [*lines, f"recommended    none: {unsettled if known.judged else _UNJUDGED}"]
     lines.append(f"recommended    a front of {len(known.front)}, by trusted means; 95 % intervals:")
     for point in known.front[:SHOWN]:
@@ -350,7 +358,10 @@ def _front_lines(known: Explanation) -> list[str]:
         )
         lines.append(f"  trial {point.trial.number}: {', '.join(estimates)}")
         lines.append(f"               {setting(point.trial.params)}")
-    return lines + rest(len(known.front))
+    lines += rest(len(known.front))
+    if known.feasible is not None:
+        lines.append(f"feasible       each with probability {known.feasible:.2f} or more")
+    return lines
 
 
 def best_lines(known: Explanation) -> list[str]:

@@ -33,6 +33,7 @@ from stoic.integrations.optuna.unmodelled import (
     violates,
 )
 from stoic.integrations.recipe import Recipe
+from stoic.models.constraints import Constraints
 from stoic.objectives import MultiLearner
 from stoic.pareto import non_dominated
 from stoic.policies.hypervolume import best_trust
@@ -101,16 +102,19 @@ def explain_front(
 
     settings = np.array([synced.run(t) for t in at])
     rows_at = np.array([number[t.number] for t in at])
-    recommended = _recommended(
-        learner, at, rows_at, settings, synced.permitted(at, settings) & _has(synced, at, given)
+    allowed = synced.permitted(at, settings) & _has(synced, at, given)
+    recommended = _recommended(learner, at, rows_at, settings, allowed, synced.feasibility())
+    front = tuple(
+        FrontPoint(
+            trial, synced.signs * mean, np.where(np.isfinite(deviating), std, np.inf), feasible
+        )
+        for trial, mean, std, feasible in recommended
     )
     return replace(
         known,
         rows=_rows(synced, learner, at, values, known.objectives),
-        front=tuple(
-            FrontPoint(trial, synced.signs * mean, np.where(np.isfinite(deviating), std, np.inf))
-            for trial, mean, std in recommended
-        ),
+        front=front,
+        feasible=min((p.feasible for p in front if p.feasible is not None), default=None),
         predict=predict,
         left_out=synced.left_out,
         distrusted_constraints=synced.distrusted_constraints(),
@@ -137,10 +141,12 @@ def _recommended(
     rows: Integers,
     settings: Array,
     allowed: Booleans,
-) -> list[tuple[FrozenTrial, Array, Array]]:
-    """Trials of the recommended front, with their means and deviations, (k,) each.
+    constraints: Constraints | None,
+) -> list[tuple[FrozenTrial, Array, Array, float | None]]:
+    """Trials of the recommended front, means and deviations, (k,) each, and P(feasible).
 
     Where no setting has a trusted value of each objective, of those that have some trust in each.
+    Of these, where all constraints hold with a probability of 0.9 or with the largest.
     """
     trust = best_trust(learner.observations.x, learner.trust)[rows]
     for level in (trust >= DISTRUSTED, trust > 0.0):
@@ -149,13 +155,16 @@ def _recommended(
             break
     else:
         return []
+    if constraints is not None:
+        kept[kept] = constraints.safest(settings[kept])
     front = learner.front(settings[kept])
     own = learner.trust[rows].min(axis=1)  # of the least trusted of a trial's values
     found = []
     for x, mean, std in zip(front.x, front.mean, front.std, strict=True):
         same = np.flatnonzero(kept & (settings == x).all(axis=1))
         best = same[np.argmax(own[same])]  # of several trials there the most trusted one
-        found.append((at[best], mean, std))
+        likely = None if constraints is None else float(constraints(x[None])[0])
+        found.append((at[best], mean, std, likely))
     return found
 
 

@@ -153,6 +153,8 @@ class Report:
             return [*cards, Card("Recommended", "none", "No trial has a value yet.")]
         if known.objectives:
             text = "Estimated by trusted values, with 95 % intervals below."
+            if known.feasible is not None:
+                text += f" Each is feasible with probability {known.feasible:.2f} or more."
             cards.append(Card("Recommended front", str(len(known.front)), text))
             text = "As observed: some of them may be outliers."
             return [*cards, Card("Observed front", str(len(known.observed_front)), text)]

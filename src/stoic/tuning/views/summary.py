@@ -275,6 +275,7 @@ def front_record(known: Explanation) -> dict[str, Any]:
                 "std": named(point.std),
                 "lower": named(point.interval[:, 0]),
                 "upper": named(point.interval[:, 1]),
+                **({} if point.feasible is None else {"feasible": point.feasible}),
             }
             for point in known.front
         ],
