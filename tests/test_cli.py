@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -12,11 +13,14 @@ from pathlib import Path
 
 import optuna
 import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution
 
 from stoic import cli
+from studies import add
 
 SQUARE = ["--", sys.executable, "-S", "-c", "import sys; print(float(sys.argv[1]) ** 2)", "{x}"]
 X = ["--param", "x=float(-1, 1)"]
+UNIT = FloatDistribution(0.0, 1.0)
 T = ["--threshold", "0.5"]
 
 
@@ -252,6 +256,24 @@ def test_create_ask_tell(stoic):
     assert kept.code == 0
     values = [trial["value"] for trial in json.loads(stoic("trials", "-f", "json").out)]
     assert values == [-3.5, None]
+
+
+def test_a_study_with_branches_is_asked_and_confirmed(stoic):
+    space = {"kind": CategoricalDistribution(["line", "curve"]), "slope": UNIT, "bend": UNIT}
+    study = optuna.create_study(study_name="s", storage=f"sqlite:///{Path.cwd()}/stoic.db")
+    for k in range(12):
+        x = 0.1 * (k % 7)
+        params = {"kind": "line", "slope": x} if k % 2 else {"kind": "curve", "bend": x}
+        add(study, params, space, (x - 0.4) ** 2 + 0.3 * (k % 2))
+    for asked in ((), ("--fix", "slope=0.5"), ("--fix", "kind=curve")):
+        params = json.loads(stoic("ask", "s", *asked).out)["params"]
+        assert params.keys() == {"kind", {"line": "slope", "curve": "bend"}[params["kind"]]}
+        assert params.get("slope", 0.5) == 0.5 or asked != ("--fix", "slope=0.5")
+    command = shlex.split("{python} -S -c 'import sys; print(len(sys.argv))' {kind}")
+    options = shlex.split("--slope {slope} --bend {bend}")
+    assert stoic("confirm", "s", "--trials", "2", "--", *command, *options).code == 0
+    values = [t.value for t in study.get_trials() if t.value is not None]
+    assert set(values[12:]) == {4.0}
 
 
 def test_a_lab_s_first_commands(stoic):

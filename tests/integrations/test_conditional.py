@@ -20,7 +20,7 @@ from stoic.domains import Box, Lattice, Tree
 from stoic.integrations.optuna import StoicSampler, confirm, explain
 from stoic.integrations.optuna.encoding import Encoding
 from stoic.integrations.optuna.synced_learner import SyncedLearner
-from stoic.integrations.optuna.unmodelled import modelled_space
+from stoic.integrations.optuna.unmodelled import Parameters, modelled_space
 from stoic.refusal import RefusalError
 from stoic.tuning.views.report import Report
 from stoic.tuning.views.summary import Summary
@@ -281,11 +281,72 @@ def test_enqueued_and_fixed_parameters():
     study.optimize(branches, n_trials=3)
     first, second, third = study.trials[12:]
     assert first.params["method"] == "c"
-    assert second.params.get("b_x", 0.125) == 0.125
+    assert (second.params["method"], second.params["b_x"]) == ("b", 0.125)
     assert (third.params["b_kind"], third.params["q_z"]) == ("q", 0.5)
     study.sampler = PartialFixedSampler({"method": "a"}, study.sampler)
     study.optimize(branches, n_trials=3)
     assert [set(trial.params) for trial in study.trials[15:]] == [{"method"} | OWN["a"]] * 3
+
+
+def test_the_design_has_the_branch_of_what_was_enqueued():
+    study = optuna.create_study(sampler=StoicSampler(seed=0, n_startup_trials=20))
+    study.optimize(branches, n_trials=12)
+    for given in ({"q_z": 0.5}, {"a_x": 0.5}, {"c_n": 4}):
+        study.enqueue_trial(given)
+        study.optimize(branches, n_trials=1)
+        assert given.items() <= study.trials[-1].params.items()
+    study.enqueue_trial({"method": "c", "q_z": 0.5})  # no setting has both
+    study.optimize(branches, n_trials=1)
+    assert study.trials[-1].params["method"] == "c"
+
+
+def one_name(trial):
+    """At best 0.5 by b, whose range of lr is another one, and 0 at lr = 0.3 by a."""
+    if trial.suggest_categorical("by", ["a", "b"]) == "a":
+        return (trial.suggest_float("lr", 0.0, 1.0) - 0.3) ** 2
+    return (trial.suggest_float("lr", 10.0, 11.0) - 10.7) ** 2 + 0.5
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_range_that_depends_on_a_choice_is_that_of_the_branch(seed):
+    independent = Counting()
+    study = optuna.create_study(sampler=StoicSampler(seed=seed, independent_sampler=independent))
+    study.optimize(one_name, n_trials=30)
+    known = explain(study)
+    assert known.recommended.params["by"] == "a"
+    assert known.recommended.value < 1e-5  # with one range for both 5e-3 and 3e-5 after 40
+    assert sum(trial.params["by"] == "b" for trial in study.trials[10:]) <= 10
+    assert not [number for number, _ in independent.drawn if number >= 10]
+    synced = SyncedLearner(study, modelled_space(study.trials), recipes.robust())
+    synced.follow(study.trials)
+    encoding = synced.encoding
+    assert encoding.branches["lr"].by == "by"
+    for trial in study.trials:
+        x = encoding.encode(trial.params)
+        assert 0.0 <= x.min() <= x.max() <= 1.0
+        found = encoding.decode(x)
+        assert found == {"by": trial.params["by"], "lr": pytest.approx(trial.params["lr"])}
+    given = explain(study, fixed={"lr": 10.25})
+    assert given.untried["by"] == "b"
+    mean, _ = known.predict([{"by": "a", "lr": 0.3}, {"by": "b", "lr": 10.7}])
+    assert mean == pytest.approx([0.0, 0.5], abs=0.05)
+    assert set(known.importances()) == {"by", "lr"}
+    assert sum(known.importances().values()) > 0.5
+    study.enqueue_trial({"lr": 10.5})
+    study.optimize(one_name, n_trials=1)
+    assert study.trials[-1].params == {"by": "b", "lr": 10.5}
+
+
+def test_a_range_that_changed_on_the_way_depends_on_no_choice():
+    wide = {"by": CategoricalDistribution(["a", "b"]), "lr": FloatDistribution(0.0, 2.0)}
+    study = optuna.create_study()
+    for k in range(20):
+        space = wide | ({} if k >= 10 else {"lr": UNIT})
+        add(study, {"by": "ab"[k >= 10], "lr": 0.05 * k}, space, 0.1 * k)
+    assert Parameters.of(study.trials).branches(wide) == {}
+    for k, by in enumerate("aabb"):
+        add(study, {"by": by, "lr": 0.5}, wide | {"lr": UNIT} if k % 2 else wide, 0.1 * k)
+    assert Parameters.of(study.trials).branches(wide) == {}
 
 
 def test_changing_steps_stay_out_of_the_model_and_are_said(caplog):

@@ -39,6 +39,15 @@ def test_a_value_never_becomes_two_arguments_nor_a_placeholder(value):
     assert Template(("run", "a{x}b")).fill({"x": value}) == ["run", f"a{value}b"]
 
 
+def test_an_argument_of_a_parameter_that_a_setting_lacks_is_left_out():
+    command = ("run", "-v", "{kind}", "--bend", "{bend}", "-w={width}", "--slope", "{slope}", "end")
+    template = Template(command)
+    line = template.fill({"kind": "line", "slope": 0.5})
+    assert line == ["run", "-v", "line", "--slope", "0.5", "end"]
+    curve = template.fill({"kind": "curve", "bend": 0.5, "width": 3})
+    assert curve == ["run", "-v", "curve", "--bend", "0.5", "-w=3", "end"]
+
+
 def test_one_text_is_split_as_a_shell_would():
     assert Template.parse("python 'my train.py' --lr {lr}").arguments == (
         "python",

@@ -20,7 +20,7 @@ from stoic.integrations.optuna.objective import (
 )
 from stoic.integrations.optuna.possible import PossibleValues, record_possible, stored_possible
 from stoic.integrations.optuna.synced_learner import build_with_points
-from stoic.integrations.optuna.unmodelled import modelled_space
+from stoic.integrations.optuna.unmodelled import Parameters
 from stoic.integrations.optuna.warm_start import WarmStart, learned
 from stoic.integrations.recipe import (
     DEFAULT,
@@ -139,13 +139,15 @@ class StudyMethod:
     def sampler(self, study: optuna.Study | None, search: Search) -> StoicSampler:
         """Make the sampler of a study, which is None for a new one."""
         trials = [] if study is None else study.get_trials(deepcopy=False)
-        met = modelled_space(trials, shared=self.aim is not None)
+        parameters = Parameters.of(trials)
+        met = parameters.modelled(shared=self.aim is not None)
+        # Trials that came from elsewhere may have others, other ranges, or branches
+        alike = met in ({}, search.space) and not parameters.conditional(met)
         return StoicSampler(
             seed=search.seed,
             n_startup_trials=search.startup,
             recipe=self.recipe,
-            # Trials that came from elsewhere may have others, or other ranges.
-            search_space=search.space if met in ({}, search.space) else None,
+            search_space=search.space if alike else None,
             possible=None if self.possible is None else (self.possible.low, self.possible.high),
             warm_start=self.sources,
             **({} if self.aim is None else self.aim.record()),

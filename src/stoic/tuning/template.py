@@ -90,14 +90,25 @@ class Template:
             )
 
     def fill(self, values: Mapping[str, Any]) -> list[str]:
-        """Return the arguments with every placeholder replaced by its value."""
-        return [
-            "".join(
-                text + ("" if name is None else _written(values[name]))
-                for text, name in _pieces(argument)
-            )
-            for argument in self.arguments
-        ]
+        """Return the arguments with every placeholder replaced by its value.
+
+        An argument after the first with a parameter that has no value, since its branch lacks it,
+        is left out, and so is the option that a placeholder alone is the value of.
+        """
+        filled: list[str] = []
+        option = False  # the argument before, filled last
+        for argument in self.arguments:
+            pieces = _pieces(argument)
+            names = [name for _, name in pieces if name is not None]
+            if filled and not values.keys() >= set(names):
+                if option and argument == f"{{{names[0]}}}":
+                    filled.pop()
+                option = False
+                continue
+            texts = (text + _written(values.get(name, "") if name else "") for text, name in pieces)
+            filled.append("".join(texts))
+            option = not names and argument.startswith("-") and len(filled) > 1
+        return filled
 
     def __str__(self) -> str:
         return " ".join(

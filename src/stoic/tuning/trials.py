@@ -20,6 +20,7 @@ from stoic.integrations.optuna.confirming import CONFIRM, confirmations, next_co
 from stoic.integrations.optuna.internals import (
     begin_trial,
     fixed_attrs,
+    leaves_out,
     storage_of,
     store_constraints,
     trial_id,
@@ -123,11 +124,13 @@ def choose(trial: Trial, space: Space) -> None:
     """Suggest the parameters of a trial; a queued one keeps those it was queued with.
 
     A queued value that is none of its parameter's is refused: it would stand in a program's
-    arguments.
+    arguments. A parameter that such a trial lacks, by the others it has, is none of it.
     """
     value: object
     with as_data(f"Cannot begin trial {trial.number} with what is stored for it"):
         for name, d in space.items():
+            if leaves_out(trial, name):
+                continue
             if isinstance(d, FloatDistribution):
                 # Optuna takes a queued value as it is stored, if float() reads it: it may be a text
                 value = trial.suggest_float(name, d.low, d.high, step=d.step, log=d.log)

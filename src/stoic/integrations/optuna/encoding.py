@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -250,6 +251,22 @@ class Category:
         return [float(i == min(int(u * k), k - 1)) for i in range(k)]
 
 
+@dataclass(frozen=True)
+class Branches:
+    """Ranges of a number that depend on a choice, as of a learning rate on the optimizer.
+
+    Attributes
+    ----------
+    by:
+        Name of the choice.
+    ranges:
+        Number of a choice -> range of the parameter there.
+    """
+
+    by: str
+    ranges: Mapping[int, Numbers]
+
+
 def searched(space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
     """Return the parameters with more than one value, in the order of their names."""
     return {name: d for name, d in sorted(space.items()) if not d.single()}
@@ -297,6 +314,9 @@ class Encoding:
     met:
         As :func:`met` returns it: these categories have coordinates for the choices that were met
         and for some others, all other categories for each choice.
+    branches:
+        Name of a parameter -> its ranges, which are all in that of the space. Its coordinate goes
+        from end to end of the one that the choice has.
     """
 
     def __init__(
@@ -304,8 +324,10 @@ class Encoding:
         space: Mapping[str, BaseDistribution],
         tree: Tree | None = None,
         met: Mapping[str, frozenset[int]] | None = None,
+        branches: Mapping[str, Branches] | None = None,
     ) -> None:
         self.space, self.met = dict(space), dict(met or {})
+        self.branches = dict(branches or {})
         self.parts: dict[str, Coordinate | Category] = {}
         column = 0
         for name, distribution in space.items():
@@ -338,6 +360,24 @@ class Encoding:
             if (grid := part.grid()) is not None
         ]
         self.box = Box(np.zeros(column), np.ones(column), tuple(lattices), tree=tree)
+        self._in_branch = {
+            (name, number): Coordinate(distribution, self.parts[name].columns[0])
+            for name, of in self.branches.items()
+            for number, distribution in of.ranges.items()
+        }
+        self._number = {
+            name: ChoiceNumbers(distribution)
+            for name in {of.by for of in self.branches.values()}
+            if isinstance(distribution := self.space[name], CategoricalDistribution)
+        }
+
+    def part(self, name: str, parameters: Mapping[str, Any]) -> Coordinate | Category:
+        """Return the part of a parameter, in the branch of ``parameters`` if it has branches."""
+        of = self.branches.get(name)
+        if of is None or of.by not in parameters:
+            return self.parts[name]
+        number = self._number[of.by](parameters[of.by])
+        return self._in_branch.get((name, number), self.parts[name])
 
     @property
     def tree(self) -> Tree | None:
@@ -348,7 +388,7 @@ class Encoding:
         if self.tree is not None:
             return np.asarray(self.tree.fill(self._known(parameters)[None])[0])
         return np.array([
-            u for name, part in self.parts.items() for u in part.encode(parameters[name])
+            u for name in self.parts for u in self.part(name, parameters).encode(parameters[name])
         ])  # fmt: skip
 
     def _known(self, parameters: Mapping[str, Any]) -> Array:
@@ -357,7 +397,7 @@ class Encoding:
             u
             for name, part in self.parts.items()
             for u in (
-                part.encode(parameters[name])
+                self.part(name, parameters).encode(parameters[name])
                 if name in parameters
                 else [part.absent] * len(part.columns)
             )
@@ -393,15 +433,31 @@ class Encoding:
         ])  # fmt: skip
         # Shape (n, d) each
         x, has = (np.array(list(map(of, settings))) for of in (self._known, self._has))
-        return Encoding(self.space, Tree.learned(x, has, deciding, self._known({})), self.met)
+        tree = Tree.learned(x, has, deciding, self._known({}))
+        return Encoding(self.space, tree, self.met, self.branches)
 
     def having_met(self, met: Mapping[str, frozenset[int]]) -> Encoding:
         """Return the encoding once these choices were met: itself, if they were before."""
         if met == self.met:
             return self
-        following = Encoding(self.space, met=met)
+        following = Encoding(self.space, None, met, self.branches)
         same = following.choices == self.choices
-        return Encoding(self.space, self.tree, met) if same else following
+        return Encoding(self.space, self.tree, met, self.branches) if same else following
+
+    def branched(self, branches: Mapping[str, Branches]) -> Encoding:
+        """Return the encoding once parameters have these branches, with no rule learned."""
+        return Encoding(self.space, None, self.met, branches)
+
+    def completed(self, fixed: Mapping[str, Any]) -> dict[str, Any]:
+        """Add, to values that are ``fixed``, the first choice in whose branch each of them is."""
+        found = dict(fixed)
+        for name in self.branches.keys() & fixed.keys():
+            of = self.branches[name]
+            if of.by not in found:
+                numbers = (n for n, d in of.ranges.items() if possible(d, fixed[name]))
+                for number in list(numbers)[:1]:
+                    found[of.by] = self._number[of.by].distribution.choices[number]
+        return found
 
     @property
     def choices(self) -> dict[str, tuple[int, ...]]:
@@ -417,6 +473,19 @@ class Encoding:
             else part.distribution
             for name, part in self.parts.items()
         }
+
+    def deciding(self, names: Iterable[str]) -> set[str]:
+        """Return the parameters that decide whether a setting has ``names``, or has those."""
+        owner = {column: name for name, part in self.parts.items() for column in part.columns}
+        rules = () if self.tree is None else self.tree.rules
+        found: set[str] = set()
+        new = set(names)
+        while new:
+            columns = [column for name in new for column in self.parts[name].columns]
+            by = (rule.columns() for of, rule in rules if np.isin(columns, of).any())
+            new = {owner[column] for column in chain.from_iterable(by)} - found
+            found |= new
+        return found
 
     def untried(self, settings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return a choice on which other parameters depend and that no setting has, if any."""
@@ -444,8 +513,10 @@ class Encoding:
             for name, part in self.parts.items()
             if has is None or has[part.columns[0]]  # a setting has all of them, or none
         }
+        for name in self.branches.keys() & found.keys():
+            found[name] = self.part(name, found).decode(point)
         for name, value in (fixed or {}).items():
-            part = self.parts[name]
+            part = self.part(name, found)
             if name in found and part.encode(value) == part.encode(found[name]):
                 found[name] = value
         return found

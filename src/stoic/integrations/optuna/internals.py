@@ -86,6 +86,17 @@ def queued_params(trial: FrozenTrial) -> object:
     return trial.system_attrs.get(_FIXED, {})
 
 
+def leaves_out(trial: Trial, name: str) -> bool:
+    """Return True if a trial is not given a parameter that its sampler models.
+
+    Then none of its branches has it. Not asked of the sampler where all is given.
+    """
+    if name in fixed_params(trial._cached_frozen_trial):
+        return False
+    chosen = trial.relative_params  # first: it finds the space, too
+    return name in (trial.relative_search_space or ()) and name not in chosen
+
+
 def fix(study: Study, trial: FrozenTrial, params: Mapping[str, Any]) -> None:
     """Give a trial, in ``before_trial`` of a sampler, these parameters."""
     storage_of(study).set_trial_system_attr(trial_id(trial), _FIXED, dict(params))

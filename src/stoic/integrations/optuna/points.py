@@ -76,7 +76,8 @@ class Points:
 
         A box, or rows of a grid. Where it has no such points, those with the nearest values.
         """
-        parts = [(self.encoding.parts[name], value) for name, value in fixed.items()]
+        fixed = self.encoding.completed(fixed)
+        parts = [(self.encoding.part(name, fixed), value) for name, value in fixed.items()]
         columns = [column for part, _ in parts for column in part.columns]
         values = np.array([u for part, value in parts for u in part.encode(value)])
         low, high = np.zeros(self.domain.dim), np.ones(self.domain.dim)

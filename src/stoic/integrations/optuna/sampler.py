@@ -262,19 +262,20 @@ class StoicSampler(BaseSampler):
             trials = study.get_trials(deepcopy=False)
             synced = self._synced_with(study, space, trials)
             self._log_unmodelled(study, trials, synced)
+            fixed = {
+                name: value
+                for name, value in (given | fixed_params(trial)).items()
+                if synced.encoding.admits(name, value)
+            }
             if designed:
                 params = synced.start(trials, trial.number, self._seed)
+                params |= synced.implied(fixed, trials)
             else:
-                fixed = {
-                    name: value
-                    for name, value in (given | fixed_params(trial)).items()
-                    if synced.encoding.admits(name, value)
-                }
                 # By seed and number: the stream does not depend on which worker chooses, or on what
                 # that worker has chosen before
                 rng = np.random.default_rng([self._seed, trial.number])
-                ranges = self._parameters_of(study, trials).narrowed(space)
-                choice = synced.ask(trials, trial.number, fixed, rng, prepared, ranges)
+                narrowed = self._parameters_of(study, trials).narrowed(space)
+                choice = synced.ask(trials, trial.number, fixed, rng, prepared, narrowed)
                 self._log_left_out(synced)
                 self._log_out_of_reach(synced, choice)
                 params = synced.encoding.decode(choice.x) | fixed  # not all are on a grid

@@ -128,7 +128,7 @@ def method_digest(
         return None
     tree = encoding.tree
     try:
-        parts = [
+        parts: list[Any] = [
             text,
             list(map(float, signs)),
             None if possible is None else possible.record(),
@@ -137,6 +137,9 @@ def method_digest(
             {name: encoding.choices[name] for name in encoding.met},
             [] if tree is None else [[of.tolist(), repr(node)] for of, node in tree.rules],
         ]
+        for name, branches in encoding.branches.items():
+            ranges = {n: distribution_to_json(d) for n, d in branches.ranges.items()}
+            parts.append([name, branches.by, ranges])
     except (TypeError, ValueError):  # a choice that is no data
         return None
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

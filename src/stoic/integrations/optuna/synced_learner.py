@@ -110,6 +110,8 @@ class SyncedLearner:
         Range of the values; by default the one that is recorded with the study.
     sources:
         Earlier studies that inform this one; by default those that are recorded with it.
+    branched:
+        True if a parameter whose range depends on a choice has a coordinate in that range.
     """
 
     def __init__(
@@ -122,6 +124,7 @@ class SyncedLearner:
         trials: Sequence[FrozenTrial] = (),
         possible: PossibleValues | None = None,
         sources: Sequence[EarlierStudy] | None = None,
+        branched: bool = True,
     ) -> None:
         self.study = identity(study, trials)
         # Only the default method has a kernel with sources; the sampler warns that they are unused
@@ -143,6 +146,7 @@ class SyncedLearner:
         )
         self._stored = stored_model(study)
         self._parameters = Parameters()
+        self._branched = branched and aim is None
         self.inside: dict[int, bool] = {}  # complete trial -> whether its values are in the space
         self._begin()
 
@@ -263,6 +267,11 @@ class SyncedLearner:
             self._begin()
             new = finished
         self._parameters.follow(new)
+        branches = self._parameters.branches(self.encoding.space) if self._branched else {}
+        if branches != self.encoding.branches:
+            self.encoding = self.encoding.branched(branches)
+            self._begin()
+            new = finished
         shown = [] if self.aim else filter(self._parameters.shown_by, new)
         if not all(self.encoding.explains(trial.params) for trial in shown):
             shown = filter(self._parameters.shown_by, trials)
@@ -416,8 +425,11 @@ class SyncedLearner:
         self.learner.rng = rng  # the stream of this trial, whatever was asked before
         if self.encoding.tree is not None:
             settings = [announced(trial, self.encoding.space) for trial in trials]
+            fixed = {**fixed, **self.implied(fixed, trials)}
             fixed = {**self.encoding.untried(settings), **fixed}  # what is given goes before
-        ranges = ranges or {}  # of a single number there is nothing to choose
+        own = self.encoding.branches
+        ranges = {name: d for name, d in (ranges or {}).items() if name not in own}
+        # Of a single number there is nothing to choose
         fixed = {n: d.low for n, d in ranges.items() if d.single()} | dict(fixed)
         among = self.points.having(fixed, ranges) if fixed or ranges else None
         choice = None
@@ -431,6 +443,21 @@ class SyncedLearner:
         choice = choice or self._optimistic(among)
         self.asking[number] = choice
         return choice
+
+    def implied(self, fixed: Mapping[str, Any], trials: Sequence[FrozenTrial]) -> dict[str, Any]:
+        """Choices, not ``fixed`` ones, without which a setting would lack what is.
+
+        They are those of the latest complete trial that has these parameters.
+        """
+        deciding = self.encoding.deciding(fixed)
+        if deciding <= fixed.keys():
+            return {}
+        given = {name: fixed[name] for name in deciding & fixed.keys()}
+        for trial in reversed(trials):
+            whole = trial.state == TrialState.COMPLETE and fixed.keys() <= trial.params.keys()
+            if whole and self.encoding.agrees(trial.params, given):
+                return {n: v for n, v in trial.params.items() if n in deciding - fixed.keys()}
+        return {}
 
     def _optimistic(self, among: object) -> Choice:
         """Choose the row with the best upper bound, of those not eliminated if there are any."""
@@ -464,8 +491,9 @@ class SyncedLearner:
     def permitted(self, trials: Sequence[FrozenTrial], settings: Array) -> Booleans:
         """Mask of trials, run at ``settings`` (n, d), that may be recommended by their constraints.
 
-        They satisfy them; or hold them likely all the same, where a violation may be noise or an
-        outlier. It is no noise where all satisfied values are one number, as of max(violation, 0).
+        They satisfy them, unless a value that does is distrusted and they rather do not; or hold
+        them likely all the same, where a violation may be noise or an outlier. It is no noise where
+        all satisfied values are one number, as of max(violation, 0).
         """
         values = [constraints(trial) for trial in trials]
         satisfied = np.array([not violates(trial) for trial in trials], dtype=bool)
@@ -488,7 +516,11 @@ class SyncedLearner:
             all(excused(trial, name, value) for name, value in each.items())
             for trial, each in zip(trials, values, strict=True)
         ]
-        return np.asarray(satisfied | (np.array(known) & (feasibility(settings) >= SURE)))
+        wrong = set().union(*distrusted.values())
+        doubted = np.array([trial.number in wrong for trial in trials], dtype=bool)
+        likely = feasibility(settings)
+        satisfied &= ~(doubted & (likely < 0.5))
+        return np.asarray(satisfied | (np.array(known) & (likely >= SURE)))
 
     @property
     def single(self) -> Learner | Balanced:

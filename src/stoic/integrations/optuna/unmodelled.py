@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Self
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution
@@ -13,7 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import FAILURES
 from stoic.integrations.optuna.choices import ChoiceNumbers
-from stoic.integrations.optuna.encoding import Numbers, as_written, spanning
+from stoic.integrations.optuna.encoding import Branches, Numbers, as_written, spanning
 from stoic.integrations.optuna.internals import constraints, possible, same_range
 from stoic.integrations.optuna.objectives import NOISE, noises_of, states_bound
 from stoic.integrations.optuna.partial import bound_trouble, noise_variance
@@ -36,6 +37,9 @@ class Parameters:
         self._changed: set[str] = set()  # names with several steps, or choices
         self._counts: Counter[str] = Counter()  # of complete trials that have a parameter
         self._complete = 0  # of complete trials that have any
+        self._several: set[str] = set()  # names with several ranges
+        self._all: list[FrozenTrial] = []  # the complete ones
+        self._branches: tuple[int, dict[str, Branches]] = (0, {})  # of so many of them
         self._others: list[FrozenTrial] = []  # failed and pruned ones
 
     @classmethod
@@ -58,8 +62,11 @@ class Parameters:
 
     def _add(self, trial: FrozenTrial) -> None:
         self._complete += bool(trial.distributions)
+        self._all.append(trial)
         for place, (name, distribution) in enumerate(trial.distributions.items()):
             self._counts[name] += 1
+            if self._ranges.get(name, distribution) != distribution:
+                self._several.add(name)
             _widen(self._ranges, name, distribution, self._changed)
             if self._latest.get(name, (-1, None))[0] < trial.number:
                 self._latest[name] = trial.number, distribution
@@ -97,6 +104,18 @@ class Parameters:
                     _widen(space, name, distribution, changed)
         return {name: d for name, d in space.items() if name not in changed}
 
+    def branches(self, space: Mapping[str, BaseDistribution]) -> dict[str, Branches]:
+        """Return the numbers in ``space`` whose range depends on a choice, by name.
+
+        Trials with the same choice have the same range, and go back and forth between ranges: one
+        that was changed on the way is none of these.
+        """
+        if self._branches[0] != len(self._all):
+            trials = sorted(self._all, key=lambda trial: trial.number) if self._several else []
+            found = ((name, _branches(name, space, trials)) for name in sorted(self._several))
+            self._branches = len(self._all), {name: of for name, of in found if of is not None}
+        return self._branches[1]
+
     def narrowed(self, space: Mapping[str, BaseDistribution]) -> dict[str, Numbers]:
         """Return the latest trials' ranges that lack a part of those in ``space``."""
         found = {}
@@ -110,6 +129,27 @@ class Parameters:
     def conditional(self, space: Iterable[str]) -> tuple[str, ...]:
         """Return the names in ``space`` that not all complete trials with parameters have."""
         return tuple(name for name in space if self._counts[name] < self._complete)
+
+
+def _branches(
+    name: str, space: Mapping[str, BaseDistribution], trials: Sequence[FrozenTrial]
+) -> Branches | None:
+    """Return the ranges of a parameter by the first choice that decides about them, if any."""
+    having = [trial for trial in trials if name in trial.distributions]
+    ranges = [trial.distributions[name] for trial in having]
+    switches = sum(one != other for one, other in pairwise(ranges))
+    if not isinstance(space.get(name), Numbers) or switches < 2 or any(d.single() for d in ranges):
+        return None
+    for by, choices in space.items():
+        if not isinstance(choices, CategoricalDistribution):
+            continue
+        if not all(by in t.params and possible(choices, t.params[by]) for t in having):
+            continue
+        number, found = ChoiceNumbers(choices), dict[int, Any]()
+        pairs = [(number(t.params[by]), d) for t, d in zip(having, ranges, strict=True)]
+        if all(found.setdefault(choice, d) == d for choice, d in pairs):
+            return Branches(by, found)
+    return None
 
 
 def _widen(

@@ -157,7 +157,7 @@ def learned(study: Study | EarlierStudy) -> EarlierStudy:
             f"The study {name!r} cannot warm another one: it has {what}, and at least {_FEWEST} "
             "results of settings with the same parameters are needed."
         )
-    synced = SyncedLearner(study, space, DEFAULT, sources=())
+    synced = SyncedLearner(study, space, DEFAULT, sources=(), branched=False)
     synced.follow(trials)
     learner = synced.learner
     assert isinstance(learner, Learner)
